@@ -3,6 +3,9 @@ package agent
 import (
 	"slices"
 	"testing"
+
+	"libspx/launch/job"
+	"libspx/launch/service"
 )
 
 // Where processes go whose hosts are lost: to near hosts with a slot free, then to others; without one nowhere or, if that does not count, where there is the least to do.
@@ -34,6 +37,23 @@ func TestRehost(t *testing.T) {
 		}
 		if !slices.Equal(before, c.hosts) {
 			t.Errorf("%s: what is known of the hosts has changed", name)
+		}
+	}
+}
+
+// A part that could not be started since some host was lost meanwhile is started again, whether it was to run there or not; one that could not for another reason is not.
+func TestStartedAgainForAnyLoss(t *testing.T) {
+	for _, lost := range []bool{true, false} {
+		a, h := twoHosts(t, 0)
+		if err := a.inbox.open(); err != nil {
+			t.Fatal(err)
+		}
+		n := a.asksFor(1)
+		h.gone = lost
+		n.Send(&service.Message{Class: 1, Text: "it is not there"}) //nolint:errcheck // it has no end
+		list := a.inbox.take()
+		if len(list) != 1 || list[0].(job.NotRestarted).Again != lost {
+			t.Errorf("lost=%v: %v", lost, list)
 		}
 	}
 }

@@ -17,16 +17,27 @@ import (
 
 // nobody asks: the agent itself wants a world.
 type nobody struct {
-	a     *agent
-	part  int
-	where []int // by process
+	a    *agent
+	part int
+	lost int // hosts that were, when it began
+}
+
+// asksFor begins to ask for the world of a part.
+func (a *agent) asksFor(part int) *nobody { return &nobody{a, part, a.lostHosts()} }
+
+// lostHosts is how many hosts are lost.
+func (a *agent) lostHosts() (n int) {
+	for _, h := range a.others {
+		n += boolInt(h.gone && !h.removed)
+	}
+	return n
 }
 
 func (n *nobody) Send(m *service.Message) error {
 	if m.Class == 0 {
 		return nil
 	}
-	lost := slices.ContainsFunc(n.where, n.a.isLost)
+	lost := n.a.lostHosts() > n.lost // any of them: all take part in the making of a world
 	switch h := n.a.homeOf(n.part); {
 	case h != nil && h.gone:
 		n.a.inbox.put(notMade{n.part})
@@ -75,7 +86,7 @@ func (a *agent) restartPart(part int, last bool) {
 		}
 	}
 	a.beginning.again(part)
-	a.spawn(&question{m, &nobody{a, part, at}})
+	a.spawn(&question{m, a.asksFor(part)})
 }
 
 // hostsOf lists the hosts of processes as info key "host" does.
