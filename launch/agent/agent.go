@@ -633,50 +633,6 @@ func (a *agent) step(e job.Event) {
 	a.perform(d)
 }
 
-// stepAll does so for events that have come together, as the ends of all processes of a host that is lost: the others that keep copies of what decides are waited for once, each host gets
-// one message, and the processes there are woken up once. With a hundred events and a thousand processes each of these takes longer than all else.
-func (a *agent) stepAll(events []job.Event) {
-	waits := a.waitsForOthers()
-	var list []decision
-	var all, down []job.Action
-	for _, e := range events {
-		d := a.decide(e)
-		list, all = append(list, d), append(all, d.actions...)
-	}
-	if waits && job.Weighty(all) && !a.sequence.settled() {
-		a.leave("")
-		return
-	}
-	for _, action := range all {
-		switch action.(type) {
-		case job.Publish:
-			down = append(down, action)
-		case job.Say:
-		default: // what follows may count on what was done before
-			for _, d := range list {
-				a.perform(d)
-			}
-			return
-		}
-	}
-	a.allToAll(down)
-	a.segment.Together(func() {
-		for _, d := range list {
-			for _, action := range d.actions {
-				if s, ok := action.(job.Say); ok {
-					a.sayAttached(s)
-				}
-				if !a.succession.gathers || !comesAgain(action) {
-					a.carryOut(action)
-				}
-			}
-		}
-	})
-	for _, d := range list {
-		a.follows(d)
-	}
-}
-
 // perform carries out what was decided, here and on the other hosts.
 func (a *agent) perform(d decision) {
 	for _, action := range d.actions {
