@@ -213,8 +213,8 @@ ranks = 1
 hosts = ["%%1:1"]
 [[cluster]]
 name = "b"
-program = %q
-args = ["2", "12", ",1@4,", %q]
+program = "/bin/sh"
+args = ["-c", "until [ -e there ]; do sleep 0.02; done; exec \"$0\" \"$@\"", %q, "2", "12", ",1@4,", %q]
 ranks = 2
 standbys = 2
 hosts = ["%%3:1", "%%4:1", "%%5:2"]
@@ -227,6 +227,10 @@ failure = { %s }
 			a := s.startOn(1, "a", "-x", "SPX_HEARTBEAT_LIMIT="+limit)
 			a.says("rank a.0 is pid")
 			b := s.startOn(3, "b")
+			for _, name := range []string{"rank 0", "rank 1", "standby 0", "standby 1"} { // else the host may be lost before the cluster is made
+				b.says(name + " of cluster b is pid")
+			}
+			s.write("there", "", "")
 			for _, text := range c.says {
 				a.says(s.names.Replace(text))
 			}
