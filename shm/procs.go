@@ -263,7 +263,7 @@ func (s *Segment) mark(i int, state uint32, status syscall.WaitStatus) {
 	}
 }
 
-// ringSleepers wakes those that sleep in an MPI call, where nobody can have died who was about to do so.
+// ringSleepers wakes those that sleep in an MPI call, where no process can have died that was about to do so.
 func (s *Segment) ringSleepers() {
 	for i := range s.Procs() {
 		sleeping := s.get32(s.proc(i) + procOffSleeping)

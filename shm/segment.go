@@ -33,7 +33,7 @@ const (
 	OwnerInit      = cOwnerInit      // between MPI_Init and the end of MPI_Finalize
 	OwnerFinalized = cOwnerFinalized // after MPI_Finalize
 	OwnerAborted   = cOwnerAborted   // in MPI_Abort
-	OwnerDone      = cOwnerDone      // in MPI_Finalize, and nobody needs it any more
+	OwnerDone      = cOwnerDone      // in MPI_Finalize, and no other process needs it any more
 )
 
 // What the agent says about a process (AgentState).

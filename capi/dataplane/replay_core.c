@@ -441,7 +441,7 @@ bool spx_core_accept(spx_core *c)
 
 bool spx_core_arrived(spx_core *c, const spx_frame_head *head, const uint8_t *data)
 {
-  if (head->from >= c->parties) return true; /* of nobody that we know */
+  if (head->from >= c->parties) return true; /* of no party that is known here */
   spx_came *m = new_came(head, data, true);
   if (!m) return false;
   *c->ready_last = m;

@@ -171,7 +171,7 @@ typedef struct spx_core {
 /* life: not 0, and another one than that of any process which was this party before. With a vault its own counts. */
 bool spx_core_begin(spx_core *c, const spx_core_io *io, uint32_t parties, uint32_t me, uint32_t life, bool relay,
                     spx_vault *vault);
-/* There are more parties, the others as before. false: no memory, and all is as it was. A vault does not grow: no party may have one. */
+/* There are more parties, the others as before. false: no memory, and all is as it was. A message log does not grow: no party may have one. */
 bool spx_core_grow(spx_core *c, uint32_t parties);
 /* Which IOPs are chosen has changed: what follows something of its lane goes where that is kept. */
 void spx_core_unsettle(spx_core *c);

@@ -320,7 +320,7 @@ spx_repair *spx_repair_open(spx_comm *base, MPI_Comm pool, int work, int cold, i
 
 const spx_comm *spx_repair_base(const spx_repair *p) { return p->base; }
 
-/* It has died, and nobody needs it: all who see it, on the same host, see it alike. */
+/* It has died, and no other process needs it: all who see it, on the same host, see it alike. */
 static bool was_done(const repair *p, uint32_t proc)
 {
   for (int i = 0; i < p->base->size; i++)

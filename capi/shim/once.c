@@ -151,19 +151,20 @@ static bool is_agent(const char *pid, uint64_t job)
   return is;
 }
 
-/* Connects with the agent: by its abstract name or, from another network namespace, by the descriptor that leads to it (launch/service/door.go). */
+/* Connects with this process's agent: by the descriptor that leads to it or, if that was closed, by its abstract name (launch/service/door.go). */
 static bool reach_agent(int fd, uint64_t job)
 {
   struct sockaddr_un to = {.sun_family = AF_UNIX};
   const char *door = secure_getenv("SPX_DOOR"), *who[] = {"self", secure_getenv("SPX_AGENT")};
-  int n = snprintf(to.sun_path + 1, sizeof to.sun_path - 1, "spx-job-%016llx", (unsigned long long)job);
-  if (connects(fd, &to, 1 + (size_t)n)) return true;
+  int n, flags = door ? fcntl(atoi(door), F_GETFL) : -1;
   for (int i = 0; i < 2 && door; i++) {
-    if (i > 0 && !is_agent(who[i], job)) continue;
+    if (i > 0 ? !is_agent(who[i], job) : flags < 0 || !(flags & O_PATH)) continue;
     n = who[i] ? snprintf(to.sun_path, sizeof to.sun_path, "/proc/%s/fd/%s", who[i], door) : 0;
     if (n > 0 && n < (int)sizeof to.sun_path && connects(fd, &to, (size_t)n + 1)) return true;
   }
-  return false;
+  memset(to.sun_path, 0, sizeof to.sun_path);
+  n = snprintf(to.sun_path + 1, sizeof to.sun_path - 1, "spx-job-%016llx", (unsigned long long)job);
+  return connects(fd, &to, 1 + (size_t)n);
 }
 
 bool spx_may_say(const char *cause, const char *shortly, int *turn)

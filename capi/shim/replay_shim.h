@@ -4,7 +4,7 @@
 #define SPX_REPLAY_SHIM_H
 #include "replay.h"
 
-/* What capi/system.go knows of the system; no vault. procs, heals, iop: for s. own: this process's cluster has transparent takeover. standby: it has no rank yet, and begins
+/* What capi/system.go knows of the system; no message log. procs, heals, iop: for s. own: this process's cluster has transparent takeover. standby: it has no rank yet, and begins
  * when it has. first: party of rank 0 of the cluster. An MPI error code. */
 SPX_HIDDEN int spx_vault_begin(const spx_replay_setup *s, const uint32_t *procs, const bool *heals, const uint32_t *iop,
                                bool own, bool standby, uint32_t first);

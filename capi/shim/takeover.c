@@ -107,7 +107,7 @@ static int have_met(int err, const MPI_Comm *active, int *replaced)
   return err;
 }
 
-/* All who live meet. done: this process needs the others no more. *home: nobody does. Else those that live go on. */
+/* All who live meet. done: this process needs the others no more. *home: nor does any other one. Else those that live go on. */
 static int meet(bool done, bool *home, MPI_Comm *active, int *replaced)
 {
   MPI_Comm pool = MPI_COMM_NULL;
@@ -196,7 +196,7 @@ static bool meet_all(bool done)
   return home;
 }
 
-/* Inside whatever call the program is in, and nothing of it is to be seen there. Before MPI can be called, in MPI_Init, it waits. Who is called though nobody is dead need not come before it leaves: others do. */
+/* Inside whatever call the program is in, and nothing of it is to be seen there. Before MPI can be called, in MPI_Init, it waits. A process that is called although none is dead comes when it leaves: others that live do not need it before. */
 void spx_takeover_now(void)
 {
   if (!t.meeting && spx_takeover_on && spx_state == SPX_INITIALIZED && spx_world && somebody_died()) meet_all(false);

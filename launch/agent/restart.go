@@ -270,7 +270,7 @@ func (a *agent) spread() {
 	a.announceLayout(text)
 }
 
-// missing tells the processes of a system what does not come again, parts and ranks of them: nobody waits for these.
+// missing tells the processes of a system what does not come again, parts and ranks of them: no process waits for these.
 func (a *agent) missing() {
 	m, decides := a.machine.(*job.Machine)
 	if !decides || a.succession.gathers || m.Over() == a.over || a.layoutText() == "" {

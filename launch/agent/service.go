@@ -54,8 +54,6 @@ func (a *agent) openService() (err error) {
 	if err == nil {
 		a.listeners = append(a.listeners, a.listener)
 		go a.takeQuestions(a.listener)
-	} else if a.attached == nil { // else an agent of the same job may be on this host, which answers as well
-		return err
 	}
 	if listener, door, err := service.OpenDoor(); err == nil { // without, a process in a network namespace of its own has no agent
 		a.door = unix.Dup3(door, control.DoorFD, unix.O_CLOEXEC) == nil
@@ -63,7 +61,10 @@ func (a *agent) openService() (err error) {
 		a.listeners = append(a.listeners, listener)
 		go a.takeQuestions(listener)
 	}
-	return nil
+	if a.door && (a.attached != nil || a.up != nil) {
+		return nil // an agent of the same job may be on this host, and have the name
+	}
+	return err
 }
 
 func (a *agent) takeQuestions(listener int) {

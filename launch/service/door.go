@@ -13,8 +13,9 @@ import (
 	"libspx/shm"
 )
 
-// A door is a second way to a job's agent: a socket that processes reach by a descriptor, which they inherit (EnvDoor). Abstract names are those of a
-// network namespace, so a process that a container or a wrapper has put into another one does not find its agent by them.
+// A door is the way of a job's processes to their own agent: a socket that they reach by a descriptor, which they inherit (EnvDoor). Abstract names are those of a
+// network namespace, so a process that a container or a wrapper has put into another one does not find its agent by them; and of several agents of a job on one host, as of clusters that are
+// started one by one, one alone has the name.
 
 // OpenDoor makes a socket to listen on, and the descriptor that leads to it. Its file is gone already: nothing is left when the agent ends.
 func OpenDoor() (listener, door int, err error) {
@@ -51,8 +52,10 @@ func throughDoor(job uint64) (fd int, ok bool) {
 	if number, known := JobOf(os.Getenv(EnvJob)); err != nil || !known || number != job {
 		return -1, false
 	}
-	if fd, ok := connectDoor("self", door); ok {
-		return fd, true
+	if flags, err := unix.FcntlInt(uintptr(door), unix.F_GETFL, 0); err == nil && flags&unix.O_PATH != 0 { // else it is the program's
+		if fd, ok := connectDoor("self", door); ok {
+			return fd, true
+		}
 	}
 	return doorOf(os.Getenv(EnvAgent), door, job)
 }

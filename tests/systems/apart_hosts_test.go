@@ -458,7 +458,7 @@ hosts = ["%2:1", "%3:1"]
 func TestApartHostsRadar(t *testing.T) {
 	dir := radar(t)
 	in(t, dir, "./alone", "200", "expected.txt", "expected.png")
-	hosts := newHosts(t, 8)
+	hosts := newHosts(t, 4)
 	key := filepath.Join(dir, "radar.key")
 	in(t, dir, filepath.Join(harness.Build(t), "bin/spxctl"), "system", "key", key)
 	text, err := os.ReadFile(filepath.Join(dir, "radar.toml"))
@@ -468,7 +468,7 @@ func TestApartHostsRadar(t *testing.T) {
 	stages := []string{"input", "compress", "doppler", "detect"}
 	more := "[system]\nname = \"apart\"\naddress = \"10.77.0.1:7410\"\nkey = \"radar.key\"\n" + string(text)
 	for i, stage := range stages {
-		more = strings.Replace(more, fmt.Sprintf("name = %q\n", stage), fmt.Sprintf("name = %q\nhosts = [\"%s:1\", \"%s:1\"]\n", stage, hosts.name(2*i), hosts.name(2*i+1)), 1)
+		more = strings.Replace(more, fmt.Sprintf("name = %q\n", stage), fmt.Sprintf("name = %q\nhosts = [\"%s:1\", \"%s:1\"]\n", stage, hosts.name(i), hosts.name(i+1)), 1)
 	}
 	s := &apartOn{&apart{t: t, dir: dir, file: filepath.Join(dir, "apart4.toml")}, hosts, strings.NewReplacer()}
 	if err := os.WriteFile(s.file, []byte(more), 0o666); err != nil {
@@ -476,7 +476,7 @@ func TestApartHostsRadar(t *testing.T) {
 	}
 	var all []*running
 	for i := range stages {
-		all = append(all, s.startOn(2*(len(stages)-i)-1, stages[len(stages)-1-i]))
+		all = append(all, s.startOn(len(stages)-i, stages[len(stages)-1-i]))
 	}
 	for _, r := range all {
 		r.ends(0)

@@ -10,8 +10,8 @@ static int rank, size;
 #define CHECK(condition)                                                                                               \
   do {                                                                                                                 \
     if (!(condition)) {                                                                                                \
-      fprintf(stderr, "rank %d: %s does not hold (line %d)\n", rank, #condition, __LINE__);                     \
-      MPI_Abort(comm, 1);                                                                                    \
+      fprintf(stderr, "rank %d: %s does not hold (line %d)\n", rank, #condition, __LINE__);                            \
+      MPI_Abort(comm, 1);                                                                                              \
     }                                                                                                                  \
   } while (0)
 
