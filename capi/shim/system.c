@@ -511,20 +511,34 @@ static bool leaves(const spx_system *s)
   return false;
 }
 
+/* Of those that have left something is on its way still to the messages that a look sees: what they have sent comes first. Asked after they were seen to have left. */
+static bool is_coming(bool *closing)
+{
+  if (SPX_LIKELY(!spx_replay_on)) return false;
+  spx_lock();
+  int n = spx_rx_poll_all(true);
+  spx_happened(n);
+  spx_unlock();
+  if (!n && !spx_replay_coming()) return false;
+  *closing = true;
+  return true;
+}
+
 /* Nobody is there any more who could send a message with this origin. */
 static bool nobody_left(int32_t want, bool *closing)
 {
   const spx_system *s = __atomic_load_n(&spx_sys, __ATOMIC_ACQUIRE);
   if (closed) return true;
-  if (SPX_UNLIKELY(spx_replay_on) && spx_replay_coming()) return false;
   if (!spx_io_process) {
     for (uint32_t i = 0; i < s->ins; i++)
       if (!has_left(s->proc[s->in[i]], s->heals[s->in[i]], closing)) return false;
-    return true;
+    return !is_coming(closing);
   }
   if (!is_over(s, spx_origin_cluster(want), closing)) return false;
-  if (SPX_UNLIKELY(leaves(s)) && is_over(s, SPX_ORIGIN_ANY_CLUSTER, closing)) {
-    closed = true;
+  bool all = SPX_UNLIKELY(leaves(s)) && is_over(s, SPX_ORIGIN_ANY_CLUSTER, closing);
+  if (is_coming(closing)) return false;
+  if (all) {
+    closed = true; /* from here on what comes is not accepted */
     spx_replay_close();
   }
   return true;
