@@ -255,7 +255,7 @@ int spx_c_dyprc_merge_child(MPI_Comm *mworld)
     join();
   else {
     MPI_Comm all;
-    if (PMPI_Comm_dup(MPI_COMM_WORLD, &all) == MPI_SUCCESS) {
+    if (PMPIX_Comm_shrink(MPI_COMM_WORLD, &all) == MPI_SUCCESS) { /* a duplicate, without those that have died since */
       spx_dyprc_adopt(all);
       d.restart = false;
       if (d.rank == 0) spx_dyprc_pass_over();
