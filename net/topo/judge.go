@@ -16,7 +16,7 @@ const (
 	checkPairs  = 3    // pairs of hosts in a round, for two groups
 	allGroups   = 16   // up to so many groups each is checked with each; of more, with those that are nearest
 	nearGroups  = 4    // so many
-	chance      = 1e-5 // that two groups share a switch though they are told apart, if measurements are late independently of each other
+	chance      = 1e-6 // that two groups share a switch though they are told apart, if measurements are late independently of each other; of a network of 8 switches some dozen wrong groups are possible
 	sharpness   = 100  // of the time of one switch, what single echoes differ by may be this part, if a switch is to show
 	clearFactor = 4    // groups so many times as far from each other as hosts within them are apart, however noisy these are
 )
@@ -219,11 +219,11 @@ func (e *evidence) apart(s *search, p, q int) bool {
 }
 
 // luck is how likely it is that no measurement between two groups came out nearer than this, if both shared a switch: then they would as often as those within the groups (a and b). Further measurements of the
-// same two hosts say half as much: what slows these down may last.
+// same two hosts say a third: what slows these down may last.
 func (e *evidence) luck(a, b []int64, p, q int, least int64) float64 {
 	often := math.Sqrt(often(a, least) * often(b, least))
 	pairs := float64(e.acrossPairs[pair(p, q)])
-	return math.Pow(1-often, pairs+(float64(len(e.across[pair(p, q)]))-pairs)/2)
+	return math.Pow(1-often, pairs+(float64(len(e.across[pair(p, q)]))-pairs)/3)
 }
 
 // often is the part of times below one, at the lowest estimate.
