@@ -75,7 +75,7 @@ func (s *Segment) SetNear(i int, n Near) {
 // descriptors and rings. The bell counts on.
 func (s *Segment) clear(i int, life uint32) error {
 	p, g := s.proc(i), &s.geo
-	for _, off := range []int{procOffAgentState, procOffPid, procOffExitStatus, procOffSleeping, procOffTxBlocked, procOffHangs, procOffPromises, procOffOwnerState, procOffFtFlags,
+	for _, off := range []int{procOffAgentState, procOffPid, procOffExitStatus, procOffSleeping, procOffTxBlocked, procOffHangs, procOffPromises, procOffOrder, procOffOwnerState, procOffFtFlags,
 		procOffCall, procOffThreadLevel, procOffSelfPid, procOffPidSpace, procOffCmaNonceAddr, procOffCmaNonceAddr + 4, procOffCmaNonce, procOffCmaNonce + 4} {
 		s.put32(p+off, 0)
 	}
@@ -240,6 +240,12 @@ func (s *Segment) MarkStarted(i, pid int) {
 	s.put32(s.proc(i)+procOffPid, uint32(pid))
 	s.put32(s.proc(i)+procOffAgentState, AgentStarted)
 }
+
+// SetOrder publishes that process i is the n-th of its cluster that is started in the place of a rank, from 1, be it on another host: those that live invite it when they hear of the death that is the reason.
+func (s *Segment) SetOrder(i, n int) { s.put32(s.proc(i)+procOffOrder, uint32(n)) }
+
+// Order is what SetOrder has published.
+func (s *Segment) Order(i int) int { return int(s.get32(s.proc(i) + procOffOrder)) }
 
 // MarkDead publishes that process i died with this wait status while others depend on it, and wakes everybody. Call it after
 // the kernel has said so (pidfd readable) and before the process is reaped, so that its pid cannot be another's yet.

@@ -124,6 +124,7 @@ const (
 	procOffPromises        = 88
 	procOffPromiseMs       = 96
 	procOffPromisedAt      = 104
+	procOffOrder           = 112
 	procOffOwnerState      = 128
 	procOffFtFlags         = 132
 	procOffCall            = 136

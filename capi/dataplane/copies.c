@@ -96,7 +96,7 @@ static bool is_gone(int member)
 {
   uint32_t proc = proc_of(member);
   bool late = member >= x.wire->size - x.cold;
-  return spx_proc_left(proc) || (late && !__atomic_load_n(&spx_proc_of(proc)->pid, __ATOMIC_ACQUIRE));
+  return spx_proc_left(proc) || (late && !__atomic_load_n(&spx_proc_of(proc)->order, __ATOMIC_ACQUIRE));
 }
 
 /* ---- going --------------------------------------------------------------------------------------------------------- */

@@ -32,8 +32,8 @@ typedef struct spx_repair {
   int nplaces;
   int role;
   bool ready; /* a repair that MPIX_Comm_dismiss has taken part in: the next MPIX_Comm_repair returns it */
-  int cold;   /* of base, the last: they are started when some have died, one after another */
-  int joined; /* of these, those that have been asked to meet */
+  int cold;   /* of base, the last: each may be started when some have died, in any order, which the launcher says (spx_proc.order) */
+  int joined; /* so many of these, in that order, have been asked to meet */
   struct told *told;
   int (*together)(MPI_Comm active); /* what those of the next active one do before it counts; or NULL */
   struct spx_repair *next;
@@ -140,14 +140,32 @@ static void take_over(repair *p, MPI_Comm active, int *next, int nnext)
   p->nplaces = nnext;
 }
 
-/* How many of those that are started late there are, or were. The launcher starts them before it tells of the death that is the reason. */
+/* The how-manieth of those that are started late a member of base is; 0: none, or not yet. */
+static int order_of(const repair *p, int rank)
+{
+  return (int)__atomic_load_n(&spx_proc_of(p->base->peer[rank])->order, __ATOMIC_ACQUIRE);
+}
+
+/* The n-th of those that are started late, by its rank in base; -1: there is none yet. */
+static int late(const repair *p, int n)
+{
+  for (int r = p->base->size - p->cold; r < p->base->size; r++)
+    if (order_of(p, r) == n) return r;
+  return -1;
+}
+
+/* How many of those that are started late there are, or were. The launcher says so before it tells of the death that is the reason. */
 static int woken(const repair *p)
 {
-  int n = 0;
-  while (n < p->cold &&
-         __atomic_load_n(&spx_proc_of(p->base->peer[p->base->size - p->cold + n])->pid, __ATOMIC_ACQUIRE))
-    n++;
+  int n = p->joined;
+  while (n < p->cold && late(p, n + 1) >= 0) n++;
   return n;
+}
+
+static int ascending(const void *x, const void *y)
+{
+  int a = *(const int *)x, b = *(const int *)y;
+  return (a > b) - (a < b);
 }
 
 enum { TAG_TOLD = 1 };
@@ -155,7 +173,7 @@ enum { TAG_TOLD = 1 };
 /* The pool of those in pool, and of those up to number now that have been started since. *made: all of them have it, or none. */
 static int invite(repair *p, MPI_Comm pool, int now, MPI_Comm *made)
 {
-  int n, err = PMPI_Comm_size(pool, &n), fresh = now - p->joined, first = p->base->size - p->cold + p->joined;
+  int n, err = PMPI_Comm_size(pool, &n), fresh = now - p->joined, first = late(p, p->joined + 1);
   if (err != MPI_SUCCESS) return err;
   told *m = malloc(sizeof *m + (size_t)(4 + n + fresh + p->nplaces) * sizeof m->words[0]);
   if (!m) return MPI_ERR_NO_MEM;
@@ -168,7 +186,8 @@ static int invite(repair *p, MPI_Comm pool, int now, MPI_Comm *made)
   w[2] = now;
   w[3] = first;
   err = ranks_in_base(p, pool, w + 4, n);
-  for (int i = 0; i < fresh; i++) w[4 + n + i] = first + i;
+  for (int i = 0; i < fresh; i++) w[4 + n + i] = late(p, p->joined + 1 + i);
+  qsort(w + 4, (size_t)(n + fresh), sizeof *w, ascending);
   memcpy(w + 4 + n + fresh, p->places, (size_t)p->nplaces * sizeof *w);
   spx_frame f = {.fn = SPX_IN_TAKEOVER_POOL};
   f.a[0].p = w + 4;
@@ -179,7 +198,7 @@ static int invite(repair *p, MPI_Comm pool, int now, MPI_Comm *made)
   /* All of them tell it: any one of them may die. In order, so that who is told before has been told when a later one has. */
   for (int i = 0; err == MPI_SUCCESS && i < fresh; i++) {
     MPI_Request r;
-    if (PMPI_Isend(w, m->n, MPI_INT, first + i, TAG_TOLD, (MPI_Comm)(uintptr_t)p->base->o.handle, &r) == MPI_SUCCESS)
+    if (PMPI_Isend(w, m->n, MPI_INT, late(p, p->joined + 1 + i), TAG_TOLD, (MPI_Comm)(uintptr_t)p->base->o.handle, &r) == MPI_SUCCESS)
       PMPI_Request_free(&r);
   }
   p->joined = now;
@@ -209,6 +228,11 @@ static int grow(repair *p, MPI_Comm *pool)
     *pool = left;
     if (!(flags & SPX_DECIDE_GO)) continue;
     if (now <= p->joined) return MPI_SUCCESS;
+    while (woken(p) < now) { /* other hosts have heard of it before */
+      uint32_t ticket = spx_ticket();
+      spx_progress();
+      if (woken(p) < now) spx_wait_event(ticket, spx_now_ns() + 2000000);
+    }
     if ((err = invite(p, left, now, &made)) != MPI_SUCCESS) return err;
     PMPI_Comm_free(pool);
     *pool = made;
@@ -416,8 +440,12 @@ static int told_yet(const repair *p, int **words)
 /* Nobody is left in base that could tell this process anything: it begins. */
 static bool is_first(const repair *p)
 {
-  for (int i = 0; i < p->base->rank; i++)
-    if (!spx_proc_left(p->base->peer[i])) return false;
+  int own = order_of(p, p->base->rank);
+  for (int r = 0; r < p->base->size; r++) {
+    int order = r < p->base->size - p->cold ? 0 : order_of(p, r);
+    bool before = r < p->base->size - p->cold || (order && order < own);
+    if (before && !spx_proc_left(p->base->peer[r])) return false;
+  }
   return true;
 }
 
@@ -448,7 +476,7 @@ int spx_repair_join(spx_repair *p, MPI_Comm *active)
     f.a[3].p = &pool;
     err = spx_go_internal(&f);
   } else
-    p->joined = p->base->rank - (p->base->size - p->cold) + 1;
+    p->joined = order_of(p, p->base->rank);
   if (err == MPI_SUCCESS) err = form_with(p, pool, !w && p->joined < p->cold);
   free(w);
   *active = p->active;

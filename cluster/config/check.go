@@ -141,9 +141,14 @@ func (r *reader) checkCluster(s *System, i int) {
 	}
 	inherited := f.Process == ""
 	own := f.Process == Replace || f.Host == Replace || f.Network == Replace
+	elsewhere := []struct {
+		key string
+		at  *string
+		own bool
+	}{{"host", &f.Host, f.Host == Restart}, {"network", &f.Network, f.Network == Restart}}
 	inherit(&f.Process, all.Process, preset)
 	host := f.Process
-	if host == Restart { // where? The processes that are started belong to the cluster's host
+	if host == Restart && lacksRestart(c) != "" {
 		host = Stop
 	}
 	inherit(&f.Host, all.Host, host)
@@ -168,6 +173,15 @@ func (r *reader) checkCluster(s *System, i int) {
 	if f.SilentMS < 0 {
 		f.SilentMS = all.SilentMS
 	}
+	for _, x := range elsewhere {
+		switch lacks := lacksRestart(c); {
+		case *x.at != Restart || lacks == "":
+		case x.own:
+			r.wrong(append(append([]string(nil), path...), "failure", x.key), "%s = %q for cluster %q, and %s, or another treatment", x.key, Restart, c.Name, lacks)
+		default:
+			*x.at = Stop
+		}
+	}
 	r.checkHang(path, c, hang)
 	if own && c.Standbys == 0 {
 		r.wrong(append(path, "failure"), "failure: the ranks of cluster %q are to be replaced, and it has no standbys: say standbys = N, or another treatment", c.Name)
@@ -184,9 +198,6 @@ func (r *reader) checkCluster(s *System, i int) {
 	if c.Copies == OtherHost && c.Takeover != Transparent {
 		r.wrong(append(path, "copies"), "copies: they are of what a rank needs to be taken over transparently: cluster %q needs takeover = \"transparent\" for that", c.Name)
 	}
-	if c.Copies == OtherHost && c.Takeover == Transparent && f.Process == Restart {
-		r.wrong(append(path, "copies"), "copies: with process = \"restart\" the processes of cluster %q are started on its own host; use standbys = N on another one, and process = \"replace\"", c.Name)
-	}
 	if c.Ranks+c.Standbys > MaxRanks {
 		r.wrong(append(path, "standbys"), "standbys: cluster %q has %d processes with them, at most %d are possible", c.Name, c.Ranks+c.Standbys, MaxRanks)
 	}
@@ -195,6 +206,19 @@ func (r *reader) checkCluster(s *System, i int) {
 			*x = Stop
 		}
 	}
+}
+
+// lacksRestart is what a cluster needs besides, so that the ranks of a host that is lost are started on another one; empty: nothing.
+func lacksRestart(c *Cluster) string {
+	switch {
+	case c.Failure.Process != Restart:
+		return "processes are started in the place of ranks with process = \"restart\" alone: say that"
+	case len(c.Hosts) < 2:
+		return "it has no other host: name several in hosts"
+	case c.Takeover == Transparent && c.Copies != OtherHost:
+		return "what its ranks need for takeover = \"transparent\" is lost with the host: say copies = \"other host\""
+	}
+	return ""
 }
 
 // checkHang looks whether there is what could take the place of a rank that hangs. own: the cluster says so itself, and not [failure] for all: there clusters

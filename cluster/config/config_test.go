@@ -223,7 +223,9 @@ func TestRestartOfRanks(t *testing.T) {
 		{cluster + "failure = { process = \"restart\", restarts = 9, places = 8 }\n", "5:"},
 		{cluster + "takeover = \"transparent\"\nfailure = { process = \"degrade\" }\n", "5:"},
 		{cluster + "copies = \"other host\"\nstandbys = 1\n", "5:"},
-		{cluster + "copies = \"other host\"\ntakeover = \"transparent\"\nfailure = { process = \"restart\" }\n", "5:"},
+		{cluster + "failure = { process = \"restart\", host = \"restart\" }\n", "5:"},
+		{cluster + "hosts = [\"a:1\", \"b:1\"]\nfailure = { host = \"restart\" }\n", "6:"},
+		{cluster + "hosts = [\"a:1\", \"b:1\"]\ntakeover = \"transparent\"\nfailure = { process = \"restart\", network = \"restart\" }\n", "7:"},
 		{cluster + "copies = \"elsewhere\"\nstandbys = 1\ntakeover = \"transparent\"\n", "5:"},
 	} {
 		_, err := Parse([]byte(c.text), "file")

@@ -37,8 +37,8 @@ func failureFields() []field[Failure] {
 	return []field[Failure]{
 		{name: "process", takes: `"restart", "replace", "degrade" or "stop"`, preset: `"replace" with standbys, else "stop"`, help: "a rank has died: a process is started that takes its place, a standby takes its place, the others are told and go on, or the cluster stops",
 			set: choice(func(f *Failure) *string { return &f.Process }, rank...)},
-		{name: "host", takes: `"replace", "degrade" or "stop"`, preset: `as process; for "restart" "stop"`, help: "a host is lost with its ranks: its agent has ended", set: choice(func(f *Failure) *string { return &f.Host }, rank[1:]...)},
-		{name: "network", takes: "the same", preset: "as host", help: "nothing is heard of a host for SPX_HEARTBEAT_LIMIT; a path that comes back before is joined again and nobody notices", set: choice(func(f *Failure) *string { return &f.Network }, rank[1:]...)},
+		{name: "host", takes: `"restart", "replace", "degrade" or "stop"`, preset: `as process; for "restart" with one host "stop"`, help: "a host is lost with its ranks: its agent has ended", set: choice(func(f *Failure) *string { return &f.Host }, rank...)},
+		{name: "network", takes: "the same", preset: "as host", help: "nothing is heard of a host for SPX_HEARTBEAT_LIMIT; a path that comes back before is joined again and nobody notices", set: choice(func(f *Failure) *string { return &f.Network }, rank...)},
 		{name: "iop", takes: `"restart", "degrade" or "stop"`, preset: `"restart"`, help: "an I/O process has died: it is started again, the others of its link go on, or the clusters that it joins stop",
 			set: choice(func(f *Failure) *string { return &f.IOP }, Restart, Degrade, Stop)},
 		{name: "cluster", takes: `"restart", "degrade" or "stop"`, preset: `"stop"`, help: "a cluster has stopped: it is started again, the others go on without it, or the whole system stops",

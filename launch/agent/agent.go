@@ -177,6 +177,7 @@ type rank struct {
 	adopted  bool // the process without a launcher that has started this agent
 	host     int
 	begun    bool   // of another host: it has been made there, once
+	called   bool   // it is to be started in the place of another one
 	away     bool   // of a cluster that somebody else starts: it is nobody yet
 	newcomer bool   // spawned to join its parents' program (steer.go)
 	member   bool   // and does belong to it, or has
@@ -617,6 +618,7 @@ func (a *agent) decide(e job.Event) decision {
 	a.tracing.note(e)
 	a.noteFate(e)
 	a.noteAbort(e)
+	e = a.placed(e)
 	ending, now := a.machine.Ending(), time.Since(a.began)
 	a.note(e, now)
 	return decision{e, ending, a.machine.Step(e, now)}

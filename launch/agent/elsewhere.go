@@ -416,6 +416,9 @@ func (a *agent) loseHosts(list []*elsewhere, how string, fault job.Fault) {
 		}
 		told := false
 		for i := range a.ranks {
+			if r := &a.ranks[i]; r.host == h.number && r.called && !r.begun { // it was about to be there
+				a.happened(h, a.asStarted(i, 0, h.name))
+			}
 			if r := &a.ranks[i]; r.host == h.number && r.alive {
 				if !told && !a.machine.Ending() {
 					told = true
@@ -568,6 +571,9 @@ func (a *agent) meet(list []control.Address) {
 		if i := at.Proc; i >= 0 && i < len(a.ranks) && a.ranks[i].host != a.self {
 			if at.At.IsValid() {
 				a.segment.SetAddress(i, at.At)
+			}
+			if a.isSpare(i) && !a.ranks[i].called {
+				continue
 			}
 			a.segment.MarkStarted(i, 0)
 		}

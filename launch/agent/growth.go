@@ -310,10 +310,11 @@ func (a *agent) present(to int) (list []control.Entry) {
 	for i := range a.ranks {
 		r := &a.ranks[i]
 		state := a.segment.AgentState(i)
-		if state == shm.AgentEmpty && i < a.firstWorld() {
+		spare := a.isSpare(i) && !r.called
+		if state == shm.AgentEmpty && i < a.firstWorld() && !spare {
 			state = shm.AgentStarted
 		}
-		if r.guest || state == shm.AgentEmpty {
+		if r.guest || state == shm.AgentEmpty && !spare {
 			continue
 		}
 		m := a.segment.Member(i)
@@ -322,7 +323,7 @@ func (a *agent) present(to int) (list []control.Entry) {
 			at, _ = a.segment.Address(i)
 		}
 		list = append(list, control.Entry{Proc: i, Host: r.host, World: m.World, Rank: m.Rank, Serial: m.Serial, Life: a.segment.Incarnation(i),
-			State: state, Status: a.segment.ExitStatus(i), At: a.seen(to, r.host, at)})
+			State: state, Status: a.segment.ExitStatus(i), Order: a.segment.Order(i), At: a.seen(to, r.host, at)})
 	}
 	return list
 }
@@ -339,7 +340,11 @@ func (a *agent) enterPresent(list []control.Entry) {
 			return
 		}
 		r := a.rank(e.Proc)
-		*r = rank{pidfd: -1, host: e.Host, world: e.World, in: int(e.Rank), spawned: e.World > 0}
+		*r = rank{pidfd: -1, host: e.Host, world: e.World, in: int(e.Rank), spawned: e.World > 0, called: e.Order > 0}
+		if k := slices.IndexFunc(a.spec.Programs, func(p control.Program) bool { return p.World == e.World }); k > 0 && e.Proc < a.firstWorld() {
+			r.program = k
+		}
+		a.segment.SetOrder(e.Proc, e.Order)
 		a.meet([]control.Address{{Proc: e.Proc, At: e.At}})
 		switch e.State {
 		case shm.AgentDead:

@@ -87,11 +87,50 @@ func (a *agent) rehost(part int, crowd bool) (where []int, moved, why string) {
 	}
 	p := &a.spec.Programs[a.programOf(part)]
 	l := a.layoutNow()
-	where, ok := rehost(was, a.berths(part, l), p.Vaults || p.Cold > 0 || a.replays(l, part), crowd)
+	where, ok := rehost(was, a.berths(part, l), p.Vaults || a.isTogether(part) && (p.Cold > 0 || a.replays(l, part)), crowd)
 	if moved, why = a.movedTo(was, where, ok, "the other hosts of the system have"); !ok {
 		where = nil
 	}
 	return where, moved, why
+}
+
+// isTogether: all processes of a part are on one host, by the system file.
+func (a *agent) isTogether(part int) bool {
+	first := a.firstHosts(part)
+	return !slices.ContainsFunc(first, func(h int) bool { return h != first[0] })
+}
+
+// placed says of the end of a process where another one is started in its place, if one is: on its own host or, when that is lost or has no place left, on that host of its cluster with the most room.
+func (a *agent) placed(e job.Event) job.Event {
+	end, ok := e.(job.Ended)
+	m, decides := a.machine.(*job.Machine)
+	if !ok || !decides || end.Proc >= len(a.ranks) || a.ranks[end.Proc].part == 0 || !a.several() {
+		return e
+	}
+	part := a.ranks[end.Proc].part
+	p := &a.spec.Programs[a.programOf(part)]
+	unused := m.Unused(part)
+	if p.Cold == 0 {
+		return e
+	}
+	first := a.firstHosts(part)
+	hosts := a.berths(part, a.layoutNow())
+	places := make([]int, len(hosts)) // on each host, 1 + the first that is left
+	for _, k := range slices.Backward(unused) {
+		places[first[p.Procs-p.Cold+k]] = k + 1
+	}
+	for h := range hosts {
+		hosts[h].lost = hosts[h].lost || places[h] == 0
+	}
+	h := a.ranks[end.Proc].host
+	if hosts[h].lost {
+		h = roomiest(hosts, 1, true)
+	}
+	end.Place = -1
+	if h >= 0 {
+		end.Place = places[h]
+	}
+	return end
 }
 
 // hostsBefore are those of the processes of a part as it was made last.

@@ -148,7 +148,7 @@ func (a *agent) load() []int {
 	first := a.firstWorld()
 	for i := range a.ranks {
 		r := &a.ranks[i]
-		awaited := i < first && r.host != a.self && !r.begun
+		awaited := i < first && r.host != a.self && !r.begun && (r.called || !a.isSpare(i))
 		if (r.alive || awaited) && !r.guest {
 			load[r.host]++
 		}

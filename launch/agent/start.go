@@ -188,7 +188,16 @@ func (a *agent) startCold(act job.StartCold) {
 		}
 		i += a.spec.Programs[k].Procs
 	}
-	if i += act.Rank; i >= len(a.ranks) || a.ranks[i].host != a.self || a.ranks[i].pid != 0 { // or another agent has decided so before
+	if i += act.Rank; i >= len(a.ranks) {
+		return
+	}
+	a.ranks[i].called = true
+	if a.ranks[i].host != a.self {
+		a.segment.SetOrder(i, act.Order)
+		a.segment.MarkStarted(i, 0)
+		return
+	}
+	if a.ranks[i].pid != 0 { // another agent has decided so before
 		return
 	}
 	fail := func(file string, err error) {
@@ -205,6 +214,7 @@ func (a *agent) startCold(act job.StartCold) {
 	s := &process.Spec{File: file, Argv: program.Argv, Env: newEnvironment(a).of(i), Dir: program.Dir, Share: a.shared()}
 	a.gate.behind(s)
 	a.bind(i, s)
+	a.segment.SetOrder(i, act.Order) // it asks for that itself
 	if err := a.startRank(i, s, null); err != nil {
 		fail(file, err)
 	}

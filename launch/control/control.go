@@ -456,6 +456,7 @@ type Entry struct {
 	World, Rank, Serial uint32
 	Life                uint32
 	State, Status       uint32         // AgentStarted, AgentDead or AgentExited of package shm, and the wait status
+	Order               int            // of a place for one that is started in the place of a rank: it is the so-manieth, from 1; 0: it is not used yet
 	At                  netip.AddrPort // where it listens
 }
 

@@ -67,8 +67,8 @@ func (m *Machine) Open() (out []Action) {
 	for i := range m.parts {
 		p := &m.parts[i]
 		if p.waking > 0 { // which of them have not come is known to their hosts
-			for k := range p.started {
-				out = append(out, StartCold{i + 1, p.Ranks + p.Waiting + k})
+			for n, k := range p.started {
+				out = append(out, StartCold{i + 1, p.Ranks + p.Waiting + k, n + 1})
 			}
 		}
 		if p.askUntil > 0 {

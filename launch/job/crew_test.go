@@ -91,7 +91,7 @@ func TestOpenRest(t *testing.T) {
 	}
 	m.Step(AllStarted{}, 0)
 	m.Step(dies(1), time.Second)
-	if d := cmp.Diff([]Action{StartCold{1, 2}}, again(t, m).Open()); d != "" {
+	if d := cmp.Diff([]Action{StartCold{1, 2, 1}}, again(t, m).Open()); d != "" {
 		t.Errorf("(-want +got)\n%s", d)
 	}
 	m.Step(Started{Proc: 2, Pid: 102, Part: 1, Rank: 2}, time.Second)
@@ -110,5 +110,46 @@ func TestOpenRest(t *testing.T) {
 	m.Step(Judged{2, Stop}, time.Second)
 	if m.Open() != nil {
 		t.Errorf("%v", m.Open())
+	}
+}
+
+// Whoever reports an end says which place is on a host that is there: places are used in that order, each once, and what was not carried out yet is said again so.
+func TestPlacesOnHosts(t *testing.T) {
+	m := New(Config{Host: "h", Procs: 6, Parts: []Part{{Name: "cluster a", Ranks: 2, Cold: 4, Process: Replace, Host: Replace, Whole: Stop}}})
+	for i := range 2 {
+		m.Step(Started{Proc: i, Pid: 100 + i, Part: 1, Rank: i}, 0)
+	}
+	m.Step(AllStarted{}, 0)
+	end := func(proc, place int) []Action {
+		e := dies(proc)
+		e.Fault, e.Place = FaultHost, place
+		return m.Step(e, time.Second)
+	}
+	starts := func(out []Action, want ...Action) {
+		t.Helper()
+		var got []Action
+		for _, a := range out {
+			if s, ok := a.(StartCold); ok {
+				got = append(got, s)
+			}
+		}
+		if d := cmp.Diff(want, got); d != "" {
+			t.Errorf("(-want +got)\n%s", d)
+		}
+	}
+	starts(end(1, 4), StartCold{1, 5, 1})
+	m.Step(Started{Proc: 5, Pid: 105, Part: 1, Rank: 5}, time.Second)
+	m.Step(TookOver{1, []int{0, 5}}, time.Second)
+	starts(end(5, 2), StartCold{1, 3, 2})
+	m = again(t, m)
+	if d := cmp.Diff([]int{0, 2}, m.Unused(1)); d != "" {
+		t.Errorf("(-want +got)\n%s", d)
+	}
+	starts(m.Open(), StartCold{1, 5, 1}, StartCold{1, 3, 2})
+	m.Step(Started{Proc: 3, Pid: 103, Part: 1, Rank: 3}, time.Second)
+	m.Step(TookOver{1, []int{0, 3}}, time.Second)
+	starts(end(3, -1)) // no host is left that has one
+	if !m.Ending() {
+		t.Error("the system has to end: no process can be started, and the cluster cannot go on")
 	}
 }

@@ -131,6 +131,7 @@ type Ended struct {
 	Wait     Wait
 	Owner    Owner
 	Fault    Fault
+	Place    int    // of a part with Cold: which of these is to be started in its place, if one is, 1 + its number; 0: the first that is left; -1: none can
 	Call     string // the MPI function that it waited in, or empty
 	Returns  bool   // a process that lives has an error handler that returns
 	OtherMPI bool   // another process has called MPI_Init

@@ -79,7 +79,10 @@ type Placed struct {
 }
 
 // StartCold: a process of a part is to be started, to be a standby: Started, or NotStarted. All do it before they hear of the death that is the reason.
-type StartCold struct{ Part, Rank int } // from 1; in the part
+type StartCold struct {
+	Part, Rank int // from 1; in the part
+	Order      int // it is the so-manieth of the part, from 1
+}
 
 // TookOver: these processes have the ranks of a part now.
 type TookOver struct {
@@ -147,7 +150,7 @@ type part struct {
 	lost     []int         // processes that have died while the others of the part went on
 	standbys []int         // processes that have no rank
 	replaced int           // ranks that were taken over
-	started  int           // of Cold, so far
+	started  []int         // of Cold, those that are used up, in the order in which they were started, from 0
 	waking   int           // of these, those that are about to be there
 	making   bool          // processes of it are being made, since it was Placed
 	hosts    []int         // then and since: where they run
@@ -307,17 +310,51 @@ func (m *Machine) diedInPart(p *part, e Ended, standby bool, now time.Duration) 
 
 // startCold starts one more process when too few are left, and there is one; nil: not so.
 func (m *Machine) startCold(p *part, e Ended, standby bool, treatment Treatment, now time.Duration) []Action {
-	if e.Fault != FaultProcess || treatment != Replace || e.Owner == OwnerAborted || p.alive+p.waking != p.Ranks-1 || p.started >= p.Cold || p.ranks.left(now) == 0 {
+	place := e.Place - 1
+	if e.Place == 0 {
+		place = p.unused()
+	}
+	if treatment != Replace || e.Owner == OwnerAborted || p.alive+p.waking != p.Ranks-1 || place < 0 || place >= p.Cold || slices.Contains(p.started, place) || p.ranks.left(now) == 0 {
 		return nil
 	}
-	p.started++
+	p.started = append(p.started, place)
 	p.ranks.spend(now)
 	p.waking++
 	what := "a process is started that takes its place"
 	if standby {
 		what = "another one is started"
 	}
-	return []Action{Say{fmt.Sprintf("%s; %s (%d of at most %d).", m.describe(e), what, p.ranks.used(now), p.ranks.most)}, StartCold{m.number(p), p.Ranks + p.Waiting + p.started - 1}}
+	return []Action{Say{fmt.Sprintf("%s; %s (%d of at most %d).", m.describe(e), what, p.ranks.used(now), p.ranks.most)}, StartCold{m.number(p), p.Ranks + p.Waiting + place, len(p.started)}}
+}
+
+// unused is the first place that is left for a process that is started in the place of a rank, from 0; -1: there is none.
+func (p *part) unused() int {
+	for k := range p.Cold {
+		if !slices.Contains(p.started, k) {
+			return k
+		}
+	}
+	return -1
+}
+
+// Unused are the places that a part has left for processes that are started in the place of ranks, from 0.
+func (m *Machine) Unused(part int) (out []int) {
+	p := &m.parts[part-1]
+	for k := range p.Cold {
+		if !slices.Contains(p.started, k) {
+			out = append(out, k)
+		}
+	}
+	return out
+}
+
+// all are the numbers below n.
+func all(n int) []int {
+	out := make([]int, n)
+	for i := range out {
+		out[i] = i
+	}
+	return out
 }
 
 // policy is what the system file says about a part that stops.
@@ -390,7 +427,7 @@ func (m *Machine) stopped(p *part, now time.Duration) []Action {
 	}
 	if p.what == Restart && !p.leaving {
 		p.again, p.making, p.standbys, p.waking = true, false, nil, 0
-		p.started = p.Cold // those that are not yet started are, with the others, and wait
+		p.started = all(p.Cold) // those that are not yet started are, with the others, and wait
 		return []Action{RestartPart{m.number(p), p.Serves && !m.carried(p)}}
 	}
 	p.gone, p.leaving = true, false
@@ -644,7 +681,7 @@ func (m *Machine) Parts() (out []PartState) {
 		case len(p.lost) > 0:
 			state = "degraded"
 		}
-		out = append(out, PartState{p.Name, state, p.alive, p.restarts, len(p.standbys), p.replaced, p.Cold - p.started, min(p.Cold-p.started, p.ranks.left(m.now)), m.isOver(p), slices.Clone(p.lost)})
+		out = append(out, PartState{p.Name, state, p.alive, p.restarts, len(p.standbys), p.replaced, p.Cold - len(p.started), min(p.Cold-len(p.started), p.ranks.left(m.now)), m.isOver(p), slices.Clone(p.lost)})
 	}
 	return out
 }

@@ -67,7 +67,7 @@ type savedPart struct {
 	Lost     []int
 	Standbys []int
 	Replaced int
-	Started  int
+	Started  []int
 	Waking   int
 	Making   bool
 	Hosts    []int

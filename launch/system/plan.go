@@ -110,6 +110,11 @@ func (p *planner) clusters() error {
 		if err != nil {
 			return fmt.Errorf("cluster %s: %w", c.Name, err)
 		}
+		if c.Takeover == config.Transparent && c.Copies != config.OtherHost {
+			for i := c.Ranks + c.Standbys; i < all; i++ { // what they need is there
+				where[i] = where[0]
+			}
+		}
 		p.job.Parts = append(p.job.Parts, p.partOf(c))
 		procs := p.numbers(all)
 		p.job.Where = append(p.job.Where, where...)
@@ -157,12 +162,8 @@ func (p *planner) replayable() error {
 
 // restartable refuses to start ranks again where nobody knows on which host a place for that is needed.
 func (p *planner) restartable(i int) error {
-	c := &p.plan.Layout.Clusters[i]
 	if p.cluster != "" {
-		return fmt.Errorf(`cluster %s: process = "restart" is for systems that one spxrun starts as a whole; use it so, or process = "replace" with standbys`, c.Name)
-	}
-	if procs := slices.Concat(c.Procs, c.Standbys); slices.ContainsFunc(procs, func(proc int) bool { return p.job.Where[proc] != p.job.Where[procs[0]] }) {
-		return fmt.Errorf(`cluster %s: process = "restart" is for clusters on one host, with a slot for each rank, standby and restart (%d); use one host for it, or process = "replace" with standbys`, c.Name, len(procs))
+		return fmt.Errorf(`cluster %s: process = "restart" is for systems that one spxrun starts as a whole; use it so, or process = "replace" with standbys`, p.plan.Layout.Clusters[i].Name)
 	}
 	return nil
 }

@@ -43,10 +43,16 @@ func copied(t *testing.T, hosts int, fault, victims, text string, env ...string)
 func TestHostsOfCopiesLost(t *testing.T) {
 	const mixed = "hosts = [\"%2:2\", \"%3:4\", \"%4:4\"]\nstandbys = 6\n" // of the ranks on the first the second has the copies, where standbys wait, too
 	const two, three = "hosts = [\"%2:2\", \"%3:2\", \"%4:4\"]\nstandbys = 4\n", "hosts = [\"%2:4\", \"%3:4\", \"%4:4\"]\nstandbys = 8\n"
+	const started = "hosts = [\"%2:2\", \"%3:2\", \"%4:4\"]\nfailure = { process = \"restart\", restarts = 6 }\n"
 	for name, c := range map[string]struct {
 		fault, victims, text string
 		hosts, lost          int
 	}{
+		"none waits, a process":     {"9", ",1@3.1,", started, 4, 0},
+		"none waits, a host":        {"agent", ",1@3.1,", started, 4, 1},
+		"none waits, long messages": {"agent", ",2@4.3,", started, 4, 1},
+		"none waits, two hosts":     {"agent", ",0@2.5,2@7.1,", started, 4, 2},
+		"none waits, cut off":       {"cut", ",1@3.2,", started, 4, 1},
 		"no death":                  {"agent", ",", two, 4, 0},
 		"a process":                 {"9", ",1@3.1,", two, 4, 0},
 		"in its first step":         {"agent", ",0@0.1,", two, 4, 1},

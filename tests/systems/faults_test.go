@@ -31,6 +31,10 @@ func TestFaultsOfHosts(t *testing.T) {
 		"network stops the cluster":       {`network = "stop", host = "replace"`, "cut", 2, ",2@4,", false, []string{died, "cluster work is ended and with it the system"}, []string{"a standby takes its place"}},
 		"network for a moment: no fault":  {`network = "stop"`, "blink", 2, ",2@4,", true, nil, []string{"lost", "standby"}},
 		"process alone, host would stop":  {`process = "replace", host = "stop"`, "", 2, ",2@4,", true, []string{"rank 2 of cluster work .*a standby takes its place"}, []string{"lost"}},
+		"host is started elsewhere":       {`process = "restart", restarts = 4`, "agent", 0, ",2@4,", true, []string{died, "rank 2 of cluster work .*a process is started that takes its place", "rank 3 of cluster work .*a process is started that takes its place"}, nil},
+		"hosts are, one after another":    {`process = "restart", restarts = 4`, "agent", 0, ",2@4,5@8,", true, []string{died, "host %h3 is lost, with its processes: ", "4 of at most 4"}, nil},
+		"network, started elsewhere":      {`network = "restart", host = "stop", process = "restart"`, "cut", 0, ",2@4,", true, []string{died, "rank 2 of cluster work .*a process is started that takes its place"}, nil},
+		"process is started where it was": {`process = "restart", host = "stop"`, "", 0, ",2@4,5@8,", true, []string{`rank 2 of cluster work .* on %h2\) .*a process is started`, `rank work.standby\d+ is pid \d+ on %h2`, `rank work.standby\d+ is pid \d+ on %h3`}, []string{"lost"}},
 		"host is told to the others only": {`host = "degrade", process = "stop"`, "agent", 2, ",2@4,", true, []string{died, "others of cluster work are told and go on"}, []string{"takes its place"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -48,7 +52,7 @@ func TestFaultsOfHosts(t *testing.T) {
 			}
 			began := time.Now()
 			o := harness.Run(t, harness.Command{
-				Args:  []string{on.script, "on", on.name(0), filepath.Join(harness.Build(t), "bin/spxrun"), "--timeout", harness.Seconds(50 * time.Second), "--rsh", on.script + " rsh", "--system", "faults.toml"},
+				Args:  []string{on.script, "on", on.name(0), filepath.Join(harness.Build(t), "bin/spxrun"), "--verbose", "--timeout", harness.Seconds(50 * time.Second), "--rsh", on.script + " rsh", "--system", "faults.toml"},
 				Dir:   dir,
 				Env:   []string{"SPX_HEARTBEAT_LIMIT=" + limit},
 				Limit: time.Minute,

@@ -159,7 +159,6 @@ func TestRestartRefused(t *testing.T) {
 		text    string
 		options []string
 	}{
-		`process = "restart" is for clusters on one host`:           {text + "hosts = [\"localhost:1\", \"n2.invalid:9\"]\n", nil},
 		`process = "restart" is for systems that one spxrun starts`: {text, []string{"--cluster", "work"}},
 	} {
 		if o := file(t, c.text, c.options...); o.Status == 0 || !strings.Contains(o.Stderr, want) {
