@@ -39,6 +39,7 @@ func (a *agent) beginBeats() {
 	for _, h := range a.others {
 		b.At[h.number] = h.beat
 	}
+	a.growTree(&b, nil)
 	for _, h := range a.others {
 		if !h.gone {
 			h.box.put(&control.Message{Beats: a.beatsFor(h.number, &b)})
