@@ -426,6 +426,7 @@ func (m *Machine) attached(e Attached) {
 	p := &m.parts[e.Part-1]
 	p.away, p.gone, p.leaving, p.again, p.making, p.standbys = false, false, false, true, false, nil
 	p.departs, p.departBy = false, 0
+	p.started, p.waking = 0, 0 // it has all its places again
 	if !p.Serves {
 		m.serveUntil = 0
 	}

@@ -140,9 +140,6 @@ func (p *planner) replayable() error {
 		if !c.Replays {
 			continue
 		}
-		if p.cluster != "" {
-			return fmt.Errorf(`cluster %s: takeover = "transparent" is for systems that one spxrun starts as a whole`, p.plan.System.Clusters[i].Name)
-		}
 		procs := slices.Concat(c.Procs, c.Standbys)
 		several := slices.ContainsFunc(procs[:len(procs)-c.Cold], func(proc int) bool { return p.job.Where[proc] != p.job.Where[procs[0]] })
 		switch {
@@ -158,9 +155,6 @@ func (p *planner) replayable() error {
 // restartable refuses to start ranks again where nobody knows on which host a place for that is needed.
 func (p *planner) restartable(i int) error {
 	c := &p.plan.Layout.Clusters[i]
-	if p.cluster != "" {
-		return fmt.Errorf(`cluster %s: process = "restart" is for systems that one spxrun starts as a whole; use it so, or process = "replace" with standbys`, c.Name)
-	}
 	if procs := slices.Concat(c.Procs, c.Standbys); slices.ContainsFunc(procs, func(proc int) bool { return p.job.Where[proc] != p.job.Where[procs[0]] }) {
 		return fmt.Errorf(`cluster %s: process = "restart" is for clusters on one host, with a slot for each rank, standby and restart (%d); use one host for it, or process = "replace" with standbys`, c.Name, len(procs))
 	}
