@@ -192,7 +192,7 @@ func (a *agent) startCold(act job.StartCold) {
 		}
 		i += a.spec.Programs[k].Procs
 	}
-	if i += act.Rank; i >= len(a.ranks) || a.ranks[i].host != a.self || a.ranks[i].away || a.ranks[i].pid != 0 { // or another agent has decided so before
+	if i += act.Rank; i >= len(a.ranks) || a.ranks[i].host != a.self || a.ranks[i].away || a.ranks[i].spare || a.ranks[i].pid != 0 { // or another agent has decided so before
 		return
 	}
 	fail := func(file string, err error) {
