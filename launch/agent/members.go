@@ -3,6 +3,7 @@ package agent
 import (
 	"errors"
 	"fmt"
+	"net"
 	"sync"
 	"time"
 
@@ -32,7 +33,9 @@ type company struct {
 	key [32]byte // guarded by mu: of the job
 	job []int    // guarded by mu: numbers of the hosts in the job; 0: not known yet
 
-	beating *heartbeat // guarded by mu: of this host
+	beating  *heartbeat    // guarded by mu: of this host
+	callers  []net.Conn    // guarded by mu: with clusters that have called
+	patience time.Duration // guarded by mu: after which the kernel ends one of these; 0: as after the call
 }
 
 // memberSaid is what another host of the cluster has said of itself, before all were there, or its end.

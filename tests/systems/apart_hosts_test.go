@@ -509,6 +509,35 @@ failure = { network = "replace", host = "stop" }
 	s.hosts.empty(t)
 }
 
+// A host behind another one is cut off for longer than the kernel would wait, and for less than the limit: nobody notices.
+func TestApartBreakInARow(t *testing.T) {
+	if !harness.Full() {
+		t.Skip("it waits for longer than the kernel would: SPX_TESTS=full")
+	}
+	s := newApartOn(t, 5, threeNetworks, strings.Replace(inARow, "%PASS", fmt.Sprintf("%q", program(t, "handing")), 1))
+	a := s.startOn(1, "a", "-x", "SPX_HEARTBEAT_LIMIT=60000")
+	a.says("rank a.0 is pid")
+	b := s.startOn(2, "b")
+	b.says("of cluster b is pid")
+	c := s.startOn(4, "c")
+	s.flows("c")
+	back := s.silences(4, "cut")
+	select {
+	case <-time.After(12 * time.Second):
+	case <-c.ended:
+	}
+	back()
+	s.flows("c")
+	s.write("stop", "", "")
+	a.ends(0, "[a.0] rank 0 sent ")
+	b.ends(0)
+	c.ends(0, "[c.0] c: 1 ranks\n")
+	if strings.Contains(a.text(), "is lost") {
+		t.Error("a host was given up")
+	}
+	s.hosts.empty(t)
+}
+
 // silences cuts the first link of a host, or stops its agent; back undoes that.
 func (s *apartOn) silences(host int, how string) (back func()) {
 	s.t.Helper()
