@@ -31,6 +31,9 @@
 // the machine itself was not run is held against nobody: neither a suspended machine nor an agent that waits for a
 // processor takes its own absence for that of others.
 //
+// Where hosts are reached through others alone (Tree) those beat for them, so that one message passes each way in a Period, and the caller hands on what is for a host that it does not reach. With the
+// one in between such hosts fall silent as well, whatever has become of them: they count for neither side of a network that is cut then.
+//
 // Hosts may be added while the machines run (Grow), with the next number each time. Host 0's side decides, and only that one can go on, so that the others may
 // learn of it at any time: one that does not know a host beats for nobody there, and who was not heard is not suspected. That a host is out may come before.
 // Numbers are not given again.
@@ -62,6 +65,7 @@ type Config struct {
 	Limit       Time // of silence
 	Most        Time // up to which the limit grows; 0: it does not
 	Alone       bool // host 0's side goes on also with less than half of the hosts
+	Tree        Tree
 }
 
 // Send is a message to a host.
@@ -111,6 +115,7 @@ type Machine struct {
 	closed   rankset.Set // of out, with OutClosed
 	changed  rankset.Set // of out, with OutChanged; the others with OutSilent
 	peers    []peer
+	under    [][]int // by host: those of which it is the host above; nil: that follows from the numbers
 	children []int
 	adopted  []int
 
@@ -132,6 +137,7 @@ type Machine struct {
 // New makes the machine of host Self at time now.
 func New(cfg Config, now Time) *Machine {
 	m := &Machine{cfg: cfg, limit: cfg.Limit, peers: make([]peer, cfg.Hosts), beatAt: now, wake: Never}
+	m.plant()
 	m.retree(now)
 	return m.done(now)
 }
@@ -252,15 +258,25 @@ func (m *Machine) Gone(host int, why Reason, now Time) Output {
 	return m.take(now)
 }
 
-// Grow takes note that the job has so many hosts now.
-func (m *Machine) Grow(hosts int, now Time) Output {
+// Grow takes note that the job has so many hosts now, and of the tree that they are in: it is as before for those that were known.
+func (m *Machine) Grow(hosts int, tree Tree, now Time) Output {
 	m.excuse(now)
 	if hosts > len(m.peers) {
 		m.peers = append(m.peers, make([]peer, hosts-len(m.peers))...)
-		m.cfg.Hosts = hosts
+		before := m.cfg.Hosts
+		m.cfg.Hosts, m.cfg.Tree = hosts, tree
+		m.plant()
 		m.retree(now)
-		if m.root() && m.tick > 0 && !m.ended {
+		switch {
+		case m.tick == 0 || m.ended:
+		case m.root():
 			m.beat(now)
+		default: // from now on they can be missed
+			for _, h := range m.children {
+				if h >= before {
+					m.sendBeat(h, now)
+				}
+			}
 		}
 	}
 	return m.take(now)

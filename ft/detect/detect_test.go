@@ -39,6 +39,8 @@ type field struct {
 	split   []int
 	fenced  []Reason
 	fenceAt []Time
+	tree    Tree
+	sees    func(from, to int) // what is sent; nil: it need not be known
 }
 
 func newField(t *testing.T, n int, seed uint64) *field {
@@ -52,6 +54,9 @@ func newField(t *testing.T, n int, seed uint64) *field {
 func (f *field) carryOut(h int, o Output) {
 	for _, s := range o.Sends {
 		f.sent++
+		if f.sees != nil {
+			f.sees(h, s.To)
+		}
 		if f.rand.IntN(100) >= f.loss {
 			f.flying = append(f.flying, packet{f.now + 1 + Time(f.rand.IntN(int(5*ms))), h, s.To, s.Data})
 		}
@@ -89,7 +94,7 @@ func (f *field) run(span Time) {
 		}
 		f.flying = waiting
 		for _, p := range arrived {
-			if f.side[p.from] != f.side[p.to] || f.dead[p.to] {
+			if !f.passes(p.from, p.to) || f.dead[p.to] {
 				continue
 			}
 			o, err := f.hosts[p.to].Receive(p.from, p.data, f.now)
@@ -331,7 +336,7 @@ func (f *field) join() {
 	f.hosts = append(f.hosts, New(Config{Self: n - 1, Hosts: n, Period: period, Limit: limit}, f.now))
 	f.dead, f.paused, f.side = append(f.dead, false), append(f.paused, 0), append(f.side, 0)
 	f.fenced, f.fenceAt = append(f.fenced, NotFenced), append(f.fenceAt, 0)
-	f.carryOut(0, f.hosts[0].Grow(n, f.now))
+	f.carryOut(0, f.hosts[0].Grow(n, f.tree, f.now))
 }
 
 // Hosts are added, one after another or several at a time, while others die and messages are lost. Each host learns of the new ones late, some not before hosts
@@ -348,7 +353,7 @@ func TestGrow(t *testing.T) {
 			f.run(Time(r.IntN(int(2 * period))))
 			for h := range f.hosts {
 				if r.IntN(3) == 0 && !f.dead[h] {
-					f.carryOut(h, f.hosts[h].Grow(len(f.hosts), f.now))
+					f.carryOut(h, f.hosts[h].Grow(len(f.hosts), f.tree, f.now))
 				}
 			}
 			if h := r.IntN(len(f.hosts)); h > 0 && !f.dead[h] && r.IntN(4) == 0 && 2*(len(dead)+2) < len(f.hosts) {
@@ -358,7 +363,7 @@ func TestGrow(t *testing.T) {
 			}
 		}
 		for h := range f.hosts {
-			f.carryOut(h, f.hosts[h].Grow(len(f.hosts), f.now))
+			f.carryOut(h, f.hosts[h].Grow(len(f.hosts), f.tree, f.now))
 		}
 		f.run(4 * limit)
 		f.quiet(fmt.Sprintf("seed %d, %d hosts, of which %v died with a word", seed, len(f.hosts), dead))

@@ -99,13 +99,36 @@ func (m *Machine) judge(now Time) {
 	if lost == nil {
 		return
 	}
-	all := len(m.peers) - m.out.Len()
-	if here := all - len(group); 2*here < all && !m.cfg.Alone {
+	if here, all := m.sides(group); 2*here < all && !m.cfg.Alone {
 		m.ended, m.pending.Split = true, slices.Sorted(maps.Keys(group))
 		return
 	}
 	m.pending.Lost = lost
 	m.exclude(lost, OutSilent, now)
+}
+
+// sides counts the hosts that are on the side of this one, and all that count.
+func (m *Machine) sides(silent map[int]Time) (here, all int) {
+	for h := range m.peers {
+		if m.out.Has(h) || m.hidden(h, silent) {
+			continue
+		}
+		all++
+		if _, is := silent[h]; !is {
+			here++
+		}
+	}
+	return here, all
+}
+
+// hidden: a host is reached through one alone that is silent.
+func (m *Machine) hidden(h int, silent map[int]Time) bool {
+	for h = m.by(h); h > 0; h = m.by(h) {
+		if _, is := silent[h]; is {
+			return true
+		}
+	}
+	return false
 }
 
 // exclude begins an epoch without some hosts, and tells all, also them.

@@ -308,17 +308,35 @@ func (a *agent) beginLink(l *jobLink, conn *control.Conn, raw net.Conn, id [16]b
 }
 
 // keepAlive has the kernel end a link whose other host does not answer.
-func keepAlive(raw net.Conn) {
+func keepAlive(raw net.Conn) { keepAliveFor(raw, linkLimit) }
+
+// keepAliveFor has it do so after this time.
+func keepAliveFor(raw net.Conn, limit time.Duration) {
 	tcpConn, ok := raw.(sealed).NetConn().(*net.TCPConn)
 	if !ok {
 		return
 	}
-	tcpConn.SetKeepAliveConfig(net.KeepAliveConfig{Enable: true, Idle: 2 * time.Second, Interval: time.Second, Count: 8}) //nolint:errcheck // else the system's times count
+	tcpConn.SetKeepAliveConfig(net.KeepAliveConfig{Enable: true, Idle: 2 * time.Second, Interval: time.Second, Count: int(limit/time.Second) - 2}) //nolint:errcheck // else the system's times count
 	if of, err := tcpConn.SyscallConn(); err == nil {
 		of.Control(func(fd uintptr) { //nolint:errcheck // see above
-			unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT, int(linkLimit/time.Millisecond)) //nolint:errcheck // see above
+			unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT, int(limit/time.Millisecond)) //nolint:errcheck // see above
 		})
 	}
+}
+
+// isKeptAlive: the kernel ends this connection when its other host does not answer.
+func isKeptAlive(raw net.Conn) (is bool) {
+	tcpConn, ok := raw.(sealed).NetConn().(*net.TCPConn)
+	if !ok {
+		return false
+	}
+	if of, err := tcpConn.SyscallConn(); err == nil {
+		of.Control(func(fd uintptr) { //nolint:errcheck // see above
+			ms, err := unix.GetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT)
+			is = err == nil && ms > 0
+		})
+	}
+	return is
 }
 
 // endLink draws the consequences of the end of a link.

@@ -60,9 +60,10 @@ type agent struct {
 	kills process.OOMKills // those that are known, or were there before the job
 
 	ranks    []rank
-	files    []string      // of the programs
-	over     int           // how much does not come again (job.Machine.Over), as all have been told
-	vaults   map[int][]int // by program: files for what its ranks keep, by rank
+	files    []string        // of the programs
+	over     int             // how much does not come again (job.Machine.Over), as all have been told
+	vaults   map[int][]int   // by program: files for what its ranks keep, by rank
+	spares   map[int]*spares // by part
 	segment  *shm.Segment
 	machine  decider
 	out, err *output.Mux
@@ -185,6 +186,7 @@ type rank struct {
 	fate     fate
 	held     bool    // has ended, and is reaped when that was published: its pid is not given to another process before
 	inside   *inside // the process that has called MPI_Init, if that is not the one of pid
+	spare    bool    // of a cluster that was attached: it is started when a rank has died
 	cut      bool    // its wrapper was ended after it
 	passed   bool    // it waits in MPI_Init for no other cluster any more
 

@@ -31,13 +31,15 @@ import (
 
 // attached is what the agent of an attached cluster knows besides, on the host of its spxrun.
 type attached struct {
-	asked int // signals that were to end it
+	raw   net.Conn // the connection with who leads, or with the agent in between
+	asked int      // signals that were to end it
 }
 
 // found is who leads the system: this agent, which listens, or another one.
 type found struct {
 	listener net.Listener
 	conn     *control.Conn
+	raw      net.Conn // of that
 	job      *control.Job
 	at       netip.Addr // this host's address on the way there
 	answers  bool       // it is there; nothing was said yet
@@ -247,12 +249,12 @@ func introduce(j *control.Join, c net.Conn, hello *control.Arrival) found {
 		c.Close()
 		return found{err: err}
 	}
-	return found{conn: conn, job: m.Job, at: at}
+	return found{conn: conn, raw: c, job: m.Job, at: at}
 }
 
 // followLead is the life of the agent of an attached cluster.
 func (a *agent) followLead(f found) int {
-	a.attached, a.local = new(attached), a.spec
+	a.attached, a.local = &attached{raw: f.raw}, a.spec
 	spec := f.job
 	spec.Key = jobKey(a.local.Join.Key, spec.ID)
 	a.keepOwn(spec)

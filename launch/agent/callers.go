@@ -29,7 +29,7 @@ func callOne(j *control.Join, id *tcp.Identity) (net.Conn, tcp.Verdict, error) {
 		end()
 		if err == nil && verdict == tcp.Taken {
 			if i > 0 {
-				keepAlive(sealedConn(c)) // these hosts may hear of each other in no other way
+				keepAlive(sealedConn(c)) // these hosts may hear of each other in no other way, before there are heartbeats
 			}
 			return c, verdict, nil
 		}
@@ -68,6 +68,23 @@ func (a *agent) openToMore() {
 	})
 }
 
+// leaveSilence leaves it to the heartbeats to find out that hosts are silent which have come through others: the kernel ends their connections later, when a path that was broken for as long as hosts
+// may be silent would have come back, and what was sent meanwhile been sent again.
+func (a *agent) leaveSilence(b *control.Beats) {
+	limit := 2*b.Limit + linkLimit
+	if a.attached != nil && a.attached.raw != nil && isKeptAlive(a.attached.raw) {
+		keepAliveFor(a.attached.raw, limit)
+	}
+	if c := a.company; c != nil {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.patience = limit
+		for _, raw := range c.callers {
+			keepAliveFor(raw, limit)
+		}
+	}
+}
+
 // take hands on what a cluster says that has called, which has proved to have the system's key.
 func (c *company) take(raw net.Conn) {
 	keepAlive(raw)
@@ -87,6 +104,10 @@ func (c *company) take(raw net.Conn) {
 	c.hosts = append(slices.Clip(c.hosts), h)
 	c.job = append(c.job, make([]int, len(c.hosts)-len(c.job))...)
 	h.box.start(conn)
+	c.callers = append(c.callers, raw)
+	if c.patience > 0 {
+		keepAliveFor(raw, c.patience)
+	}
 	c.mu.Unlock()
 	for err == nil {
 		c.handUp(&control.Relayed{Index: h.number, Message: m})
@@ -96,6 +117,9 @@ func (c *company) take(raw net.Conn) {
 	c.handUp(&control.Relayed{Index: h.number, End: &control.Ending{How: connectionEnd(err), Changed: err == errChanged}})
 	h.box.close()
 	conn.Close()
+	c.mu.Lock()
+	c.callers = slices.DeleteFunc(c.callers, func(o net.Conn) bool { return o == raw })
+	c.mu.Unlock()
 	close(h.ended)
 }
 

@@ -374,12 +374,18 @@ func (a *agent) lost(h *elsewhere) {
 	h.gone = true
 	fault := job.FaultHost
 	if a.beating != nil && a.beating.machine != nil {
-		if a.beating.wasQuiet(h.number) { // it has ended its processes since it was cut off
+		if a.beating.wasQuiet(h.number) || h.wasQuiet() { // it has ended its processes since it was cut off
 			fault = job.FaultNetwork
 		}
 		a.beating.hasGone(h.number, h.goneFor())
 	}
 	a.bury(h, h.how, fault)
+}
+
+// wasQuiet: the agent through which this one's is reached had not heard of it for some time.
+func (h *elsewhere) wasQuiet() bool {
+	way, through := h.conn.(*passage)
+	return through && way.quiet()
 }
 
 // goneFor is why a host whose connection has ended is out.
@@ -572,7 +578,7 @@ func (a *agent) meet(list []control.Address) {
 			if at.At.IsValid() {
 				a.segment.SetAddress(i, at.At)
 			}
-			if a.isSpare(i) && !a.ranks[i].called {
+			if a.isSpare(i) && !a.ranks[i].spare && !a.ranks[i].called {
 				continue
 			}
 			a.segment.MarkStarted(i, 0)

@@ -273,15 +273,16 @@ func (a *agent) joinNow() {
 	if a.beats != nil {
 		b := *a.beats
 		b.At = append(slices.Clone(b.At), h.beat)
+		a.growTree(&b, h)
 		a.beats = &b
-		a.beating.hasGrown(a.beatsFor(a.self, &b).At)
+		a.beating.hasGrown(a.beatsFor(a.self, &b).At, b.Tree)
 		h.box.put(&control.Message{Beats: a.beatsFor(h.number, &b)})
 	}
 	for _, o := range a.others {
 		if !o.gone {
 			to := *more
 			if a.beats != nil {
-				to.At = a.beatsFor(o.number, a.beats).At
+				to.At, to.Tree = a.beatsFor(o.number, a.beats).At, a.beats.Tree
 			}
 			o.box.put(&control.Message{Hosts: &to})
 		}
@@ -363,11 +364,11 @@ func (a *agent) takeHosts(m *control.Hosts) {
 	a.spec.Hosts, a.spec.Slots = m.Names, m.Slots
 	if a.beats != nil && len(m.At) == len(m.Names) {
 		b := *a.beats
-		b.At = m.At
+		b.At, b.Tree = m.At, m.Tree
 		a.beats = &b
 	}
 	if a.beating != nil && a.beating.machine != nil && len(m.At) == len(m.Names) {
-		a.beating.hasGrown(m.At)
+		a.beating.hasGrown(m.At, m.Tree)
 	}
 }
 

@@ -258,7 +258,8 @@ func (a *agent) rehostGuest(h *elsewhere, part int, crowd bool) (where []int, mo
 	for n := range room {
 		room[n] = berth{slots: a.spec.Slots[n], load: load[n], lost: !a.isOf(n, h) || a.isLost(n)}
 	}
-	where, ok := rehost(was, room, false, crowd)
+	p := &a.spec.Programs[a.programOf(part)]
+	where, ok := rehost(was, room, p.Vaults || p.Cold > 0 || a.replays(a.layoutNow(), part), crowd)
 	moved, why = a.movedTo(was, where, ok, "the other hosts of the cluster have")
 	return where, moved, why
 }

@@ -74,8 +74,10 @@ type heartbeat struct {
 	period   time.Duration
 	tell     func(any)
 	machine  *detect.Machine
-	root     int    // by its thread alone: host that decides
-	era      uint64 // likewise: after so many others
+	tree     detect.Tree // by its thread alone, once it runs
+	between  bool        // likewise: there are hosts that are reached through others
+	root     int         // by its thread alone: host that decides
+	era      uint64      // likewise: after so many others
 	most     time.Duration
 
 	thread  atomic.Int64  // that of the heartbeats, by its number
@@ -89,10 +91,16 @@ type heartbeat struct {
 	again   atomic.Uint64 // those that came after a later one of their host: late, or said again by somebody
 
 	mu    sync.Mutex
-	gone  []goneHost       // guarded by mu; of which the machine does not know yet
-	more  []netip.AddrPort // guarded by mu; all hosts, when there are more than the machine knows
-	quiet []int            // guarded by mu; those of detect.Machine.Quiet
-	next  *reroot          // guarded by mu; of which the thread does not know yet
+	gone  []goneHost  // guarded by mu; of which the machine does not know yet
+	more  *grownBeats // guarded by mu; all hosts, when there are more than the machine knows
+	quiet []int       // guarded by mu; those of detect.Machine.Quiet
+	next  *reroot     // guarded by mu; of which the thread does not know yet
+}
+
+// grownBeats are all hosts, and who beats for whom.
+type grownBeats struct {
+	at   []netip.AddrPort
+	tree detect.Tree
 }
 
 // reroot says that another host decides, and who is not there then.
@@ -137,7 +145,24 @@ func (h *heartbeat) places(list []int) []int {
 
 // config is what the machine knows from the start.
 func (h *heartbeat) config(alone bool) detect.Config {
-	return detect.Config{Self: h.place(h.self), Hosts: len(h.peers), Period: detect.Time(h.period.Microseconds()), Limit: detect.Time(h.limit.Microseconds()), Most: detect.Time(h.most.Microseconds()), Alone: alone}
+	return detect.Config{Self: h.place(h.self), Hosts: len(h.peers), Period: detect.Time(h.period.Microseconds()), Limit: detect.Time(h.limit.Microseconds()), Most: detect.Time(h.most.Microseconds()), Alone: alone, Tree: h.planted()}
+}
+
+// know takes note of all hosts, and of who beats for whom.
+func (h *heartbeat) know(peers []netip.AddrPort, tree detect.Tree) {
+	h.peers, h.tree = peers, tree
+	if !h.between && relayed(tree) {
+		h.between = true
+		h.sieve(true)
+	}
+}
+
+// planted is the tree as the machine has it: around another host that decides it follows from the numbers, and agents in between hand on what passes them.
+func (h *heartbeat) planted() detect.Tree {
+	if h.root != 0 || !h.between {
+		return detect.Tree{}
+	}
+	return h.tree
 }
 
 // openHeartbeat makes the socket. Without one this host is never heard, and never suspected.
@@ -167,7 +192,8 @@ func (a *agent) openHeartbeat() error {
 		bell = above
 	}
 	a.beating = &heartbeat{fd: fd, bell: bell, at: netip.AddrPortFrom(at, port), self: a.self, job: a.segment.JobID(), key: a.segment.Key(), began: time.Now(), tell: func(e any) { a.inbox.put(e) }}
-	a.beating.sieve()
+	a.beating.sieve(false)
+	a.company.hears(a.beating)
 	return nil
 }
 
@@ -224,7 +250,8 @@ func millisecondsOf(text string, least time.Duration) (time.Duration, error) {
 
 // start begins to beat, when it is known where the others are.
 func (h *heartbeat) start(b *control.Beats) {
-	h.peers, h.limit, h.period, h.most = b.At, b.Limit, b.Period, b.Most
+	h.limit, h.period, h.most = b.Limit, b.Period, b.Most
+	h.know(b.At, b.Tree)
 	h.allowed.Store(b.Limit.Microseconds())
 	h.machine = detect.New(h.config(b.Alone), h.now())
 	go h.run()
@@ -254,9 +281,9 @@ func (h *heartbeat) wasQuiet(host int) bool {
 }
 
 // hasGrown tells that hosts have been added.
-func (h *heartbeat) hasGrown(peers []netip.AddrPort) {
+func (h *heartbeat) hasGrown(peers []netip.AddrPort, tree detect.Tree) {
 	h.mu.Lock()
-	h.more = slices.Clone(peers)
+	h.more = &grownBeats{slices.Clone(peers), detect.Tree{Up: slices.Clone(tree.Up), By: slices.Clone(tree.By)}}
 	h.mu.Unlock()
 	h.ring()
 }
@@ -282,9 +309,9 @@ func (h *heartbeat) run() {
 			var count [8]byte
 			unix.Read(h.bell, count[:]) //nolint:errcheck // nothing to read is fine
 		}
-		if len(more) > len(h.peers) {
-			h.peers = more
-			h.carryOut(h.machine.Grow(len(more), h.now()))
+		if more != nil && len(more.at) > len(h.peers) {
+			h.know(more.at, more.tree)
+			h.carryOut(h.machine.Grow(len(h.peers), h.planted(), h.now()))
 		}
 		if next != nil {
 			h.begin(next)
@@ -374,6 +401,9 @@ func (h *heartbeat) receive() {
 		if more == dropBytes {
 			h.dropped.Store(uint64(binary.NativeEndian.Uint32(about[dropBytes-8:])))
 		}
+		if h.handOn(b[:n]) {
+			continue
+		}
 		from, text, ok := h.unseal(b[:n])
 		if !ok {
 			h.strange.Add(1)
@@ -387,8 +417,9 @@ func (h *heartbeat) receive() {
 // dropBytes is what the kernel says with a datagram of those that it has dropped before: a header, and four bytes in eight.
 const dropBytes = unix.SizeofCmsghdr + 8
 
-// sieve has the kernel drop what does not name this job and this host: it takes no room from the others in the socket, and no turn. The proof is still looked at here. Without, all is taken in.
-func (h *heartbeat) sieve() {
+// sieve has the kernel drop what does not name this job and, unless others are reached through it, this host: it takes no room from the others in the socket, and no turn. The proof is still looked at here. Without, all is
+// taken in.
+func (h *heartbeat) sieve(between bool) {
 	const udpHeader = 8 // the filter sees the datagram from there on
 	words := []uint32{}
 	for i := 0; i < len(h.job); i += 4 {
@@ -398,7 +429,10 @@ func (h *heartbeat) sieve() {
 	binary.LittleEndian.PutUint32(self[:], uint32(h.self))
 	at := []uint32{0, 4, 8, 12, beatHead - 4}
 	var code []unix.SockFilter
-	for i, word := range append(words, binary.BigEndian.Uint32(self[:])) {
+	if !between {
+		words = append(words, binary.BigEndian.Uint32(self[:]))
+	}
+	for i, word := range words {
 		code = append(code, unix.SockFilter{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: udpHeader + at[i]},
 			unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: word, Jt: 1},
 			unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K})
@@ -413,7 +447,7 @@ func (h *heartbeat) carryOut(out detect.Output) {
 	h.allowed.Store(int64(h.machine.Limit()))
 	h.worst.Store(int64(h.machine.Worst()))
 	for _, s := range out.Sends {
-		if at := h.peers[h.place(s.To)]; at.IsValid() && len(s.Data) <= beatMost-beatHead-beatProof {
+		if at := h.way(h.place(s.To)); at.IsValid() && len(s.Data) <= beatMost-beatHead-beatProof {
 			unix.Sendto(h.fd, h.seal(h.place(s.To), s.Data), unix.MSG_DONTWAIT, sockaddr(at)) //nolint:errcheck // what is lost is said again
 		}
 	}
@@ -449,8 +483,13 @@ func (h *heartbeat) unseal(b []byte) (from int, text []byte, ok bool) {
 		return 0, nil, false
 	}
 	from = int(binary.LittleEndian.Uint32(b[16:]))
+	return from, b[beatHead : len(b)-beatProof], from < len(h.peers) && h.proves(b)
+}
+
+// proves: who has sent a datagram has the job's key.
+func (h *heartbeat) proves(b []byte) bool {
 	said, proof := b[:len(b)-beatProof], b[len(b)-beatProof:]
-	return from, said[beatHead:], from < len(h.peers) && hmac.Equal(proof, h.proof(said))
+	return [16]byte(b) == h.job && hmac.Equal(proof, h.proof(said))
 }
 
 func sockaddr(at netip.AddrPort) unix.Sockaddr {

@@ -298,7 +298,7 @@ func TestSieve(t *testing.T) {
 	}
 	h := list[0]
 	h.machine = detect.New(detect.Config{Self: 0, Hosts: 2, Period: 100000, Limit: 1000000}, h.now())
-	h.sieve()
+	h.sieve(false)
 	right := list[1].seal(0, []byte{2, 1, 1, 0})
 	var wrong [][]byte
 	for i := range beatHead {
@@ -333,7 +333,7 @@ func TestFloodOfDatagrams(t *testing.T) {
 		recorded = append(recorded, list[1-to].seal(to, []byte{2, 0, 1, 0}), append(h.job[:], 1, 2, 3)) // an Echo before the first, and nothing
 	}
 	for _, h := range list {
-		h.sieve()
+		h.sieve(false)
 		h.start(b)
 	}
 	began, sent := time.Now(), 0

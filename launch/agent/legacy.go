@@ -182,6 +182,9 @@ func (noClient) Close() {}
 
 // isSpare: process i is a place of a first world for one that is started in the place of a rank.
 func (a *agent) isSpare(i int) bool {
+	if i < len(a.ranks) && a.ranks[i].spare {
+		return true
+	}
 	if i >= a.firstWorld() || i >= len(a.ranks) {
 		return false
 	}

@@ -3,6 +3,7 @@ package agent
 import (
 	"errors"
 	"fmt"
+	"net"
 	"sync"
 	"time"
 
@@ -31,6 +32,10 @@ type company struct {
 	up  *outbox  // guarded by mu: to the one that decides; nil: none is known yet
 	key [32]byte // guarded by mu: of the job
 	job []int    // guarded by mu: numbers of the hosts in the job; 0: not known yet
+
+	beating  *heartbeat    // guarded by mu: of this host
+	callers  []net.Conn    // guarded by mu: with clusters that have called
+	patience time.Duration // guarded by mu: after which the kernel ends one of these; 0: as after the call
 }
 
 // memberSaid is what another host of the cluster has said of itself, before all were there, or its end.
@@ -197,7 +202,7 @@ func (c *company) hearFrom(a *agent, h *elsewhere) {
 	}
 	h.link.up.Close() // who brings what comes does not wait for this reader
 	h.how = h.wait()
-	c.handUp(&control.Relayed{Index: h.number, End: &control.Ending{How: h.how, Changed: errors.Is(h.failure, errChanged)}})
+	c.handUp(&control.Relayed{Index: h.number, End: &control.Ending{How: h.how, Changed: errors.Is(h.failure, errChanged), Quiet: c.wasQuiet(h.number)}})
 	close(h.ended)
 	a.inbox.put(memberSaid{h, false})
 	h.loseBelow()
@@ -220,6 +225,24 @@ func (c *company) join(up *outbox, key [32]byte) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.up, c.key = up, key
+}
+
+// hears says which heartbeats this host has.
+func (c *company) hears(h *heartbeat) {
+	if c == nil {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.beating = h
+}
+
+// wasQuiet tells whether another host of the cluster had not been heard for some time, as far as this one knows. The one that decides may not reach it.
+func (c *company) wasQuiet(index int) bool {
+	c.mu.Lock()
+	number, h := c.job[index], c.beating
+	c.mu.Unlock()
+	return number > 0 && h != nil && h.wasQuiet(number)
 }
 
 // handUp hands on what a host says.

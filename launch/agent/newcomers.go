@@ -29,6 +29,7 @@ type batch struct {
 	files     []string         // by program; empty where none of its processes runs here
 	listeners map[int]listener // by number of the process
 	life      uint32           // of a system's part: which start of it
+	cold      int              // of the members, the last: they are started when a rank has died
 	guests    []control.Guest  // in place of a world
 }
 
@@ -75,7 +76,7 @@ func (a *agent) prepareBatch(w *control.World, made *control.Made) error {
 		return err
 	}
 	a.ownPrograms(q)
-	b := &batch{world: w.Number, question: q, members: w.Members, files: make([]string, len(q.Programs)), listeners: map[int]listener{}, life: w.Life}
+	b := &batch{world: w.Number, question: q, members: w.Members, files: make([]string, len(q.Programs)), listeners: map[int]listener{}, life: w.Life, cold: w.Cold}
 	a.batch = b
 	if a.spec.Succeeds && q.Text != "" {
 		if len(a.begot) >= mostBegot {
@@ -128,7 +129,7 @@ func (a *agent) enterBatch(b *batch, addresses []control.Address) error {
 		*a.rank(m.Proc) = rank0(m.Host)
 		part, _, _ := partOf(a.spec, b.question)
 		a.ranks[m.Proc].spawned, a.ranks[m.Proc].world, a.ranks[m.Proc].in, a.ranks[m.Proc].part = part == 0, b.world, rank, part
-		a.ranks[m.Proc].life = b.life
+		a.ranks[m.Proc].life, a.ranks[m.Proc].spare = b.life, b.isSpare(rank)
 		a.ranks[m.Proc].newcomer = slices.Contains(b.question.Programs[m.Program].Env, newcomerMark)
 		a.assign(m.Proc, b.listeners[m.Proc])
 		delete(b.listeners, m.Proc)
@@ -154,10 +155,11 @@ func (a *agent) startBatch(b *batch) error {
 			here++
 		}
 	}
+	a.keepSpares(b, here)
 	local := 0
 	envs := make([][]string, len(b.files))
 	for rank, m := range b.members {
-		if m.Host != a.self {
+		if m.Host != a.self || b.isSpare(rank) {
 			continue
 		}
 		if envs[m.Program] == nil {
@@ -197,6 +199,11 @@ func (a *agent) startSpawned(b *batch, rank, local, null int, env []string) erro
 	if part > 0 {
 		ranks := len(b.members) - a.spec.Programs[a.programOf(part)].Standbys
 		name, tag = job.RankName(rank, ranks), prefix+rankWord(rank, ranks)
+		if b.cold > 0 {
+			if err := a.giveVaults(a.programOf(part), s); err != nil {
+				return err
+			}
+		}
 	}
 	pid, err := a.launch(m.Proc, s, tag, false)
 	if err != nil {

@@ -126,6 +126,13 @@ func (w *passage) Close() error {
 	return nil
 }
 
+// quiet: the host had not been heard for some time when the connection with it ended, as the agent in between says.
+func (w *passage) quiet() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.end != nil && w.end.Quiet
+}
+
 // how is how it has ended, for messages.
 func (w *passage) how() string {
 	w.mu.Lock()

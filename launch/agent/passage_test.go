@@ -35,12 +35,15 @@ func TestPassage(t *testing.T) {
 		t.Error("a passage was made twice, or not at all")
 	}
 	first.take(&control.Relayed{Index: 1, Message: &control.Message{Ping: 3}})
-	second.take(&control.Relayed{Index: 7, End: &control.Ending{How: "it was killed", Changed: true}})
+	second.take(&control.Relayed{Index: 7, End: &control.Ending{How: "it was killed", Changed: true, Quiet: true}})
 	if m, err := first.Receive(); err != nil || m.Ping != 3 {
 		t.Errorf("%+v, %v", m, err)
 	}
 	if _, err := second.Receive(); !errors.Is(err, errChanged) || second.how() != "it was killed" {
 		t.Errorf("%v, %q", err, second.how())
+	}
+	if !(&elsewhere{conn: second}).wasQuiet() || (&elsewhere{conn: first}).wasQuiet() {
+		t.Error("which of them had been quiet is not known")
 	}
 	if second.Send(&control.Message{Ping: 1}) == nil {
 		t.Error("a message was sent to who has gone")

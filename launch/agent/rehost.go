@@ -110,7 +110,7 @@ func (a *agent) placed(e job.Event) job.Event {
 	part := a.ranks[end.Proc].part
 	p := &a.spec.Programs[a.programOf(part)]
 	unused := m.Unused(part)
-	if p.Cold == 0 {
+	if p.Cold == 0 || a.homeOf(part) != nil { // one that was attached has all on one host
 		return e
 	}
 	first := a.firstHosts(part)

@@ -20,10 +20,11 @@ type nobody struct {
 	a    *agent
 	part int
 	lost int // hosts that were, when it began
+	cold int // of its processes, the last: they are started when a rank has died
 }
 
 // asksFor begins to ask for the world of a part.
-func (a *agent) asksFor(part int) *nobody { return &nobody{a, part, a.lostHosts()} }
+func (a *agent) asksFor(part int) *nobody { return &nobody{a: a, part: part, lost: a.lostHosts()} }
 
 // lostHosts is how many hosts are lost.
 func (a *agent) lostHosts() (n int) {
@@ -59,7 +60,7 @@ func (a *agent) restartPart(part int, last bool) {
 		a.step(job.Detached{Part: part})
 		return
 	}
-	m := &service.Message{Kind: service.Spawn, FD: -1, Number: uint64(part)}
+	m, asks := &service.Message{Kind: service.Spawn, FD: -1, Number: uint64(part)}, a.asksFor(part)
 	var at []int
 	var moved, why string
 	if h == nil {
@@ -78,6 +79,9 @@ func (a *agent) restartPart(part int, last bool) {
 		p := &a.spec.Programs[k]
 		if p.Part == part {
 			n := p.Procs - p.Cold + min(p.Cold, a.spec.Parts[part-1].Restarts) // more would only wait
+			if h != nil && !h.attached.begun {
+				n, asks.cold = p.Procs, p.Cold
+			}
 			where, env := a.hostsOf(at[:min(n, len(at))]), p.Env
 			if h != nil {
 				env = ownSettings(env)
@@ -86,7 +90,7 @@ func (a *agent) restartPart(part int, last bool) {
 		}
 	}
 	a.beginning.again(part)
-	a.spawn(&question{m, a.asksFor(part)})
+	a.spawn(&question{m, asks})
 }
 
 // hostsOf lists the hosts of processes as info key "host" does.
@@ -143,7 +147,7 @@ func (a *agent) relayout(s *spawning) {
 
 // crewOf are the processes of a part that is being started again.
 func (a *agent) crewOf(part int, s *spawning) job.Crew {
-	crew := job.Crew{World: s.world, Lead: s.members[0].Serial + 1}
+	crew := job.Crew{World: s.world, Lead: s.members[0].Serial + 1, Cold: s.cold()}
 	for _, m := range s.members {
 		crew.Procs = append(crew.Procs, m.Proc)
 	}
@@ -171,7 +175,7 @@ func (a *agent) enter(l *layout.Layout, part int, crew job.Crew) {
 	c := &l.Clusters[k]
 	if crew.World != 0 && c.World != crew.World {
 		c.World, c.Lead, c.Standbys = crew.World, crew.Lead, crew.Standbys
-		c.Dead, c.Cold = nil, 0 // they have been started with the others, and wait
+		c.Dead, c.Cold = nil, crew.Cold // the others have been started with the ranks, and wait
 		c.Heals = a.healsAgain(part, c.Heals)
 		c.Leaving = false
 	}

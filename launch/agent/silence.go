@@ -39,6 +39,7 @@ func (a *agent) beginBeats() {
 	for _, h := range a.others {
 		b.At[h.number] = h.beat
 	}
+	a.growTree(&b, nil)
 	for _, h := range a.others {
 		if !h.gone {
 			h.box.put(&control.Message{Beats: a.beatsFor(h.number, &b)})
@@ -58,6 +59,7 @@ func (a *agent) heed(b *control.Beats) {
 	if a.beating != nil && a.beating.machine == nil && len(b.At) == len(a.spec.Hosts) && b.Period > 0 && b.Limit/beatShare >= b.Period && b.Most >= b.Limit {
 		a.beats = b
 		a.beating.start(b)
+		a.leaveSilence(b)
 		if a.succession.era > 0 {
 			a.turnBeats(a.spec.Lost)
 		}

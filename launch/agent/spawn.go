@@ -260,7 +260,7 @@ func (a *agent) takeStep(s *spawning, step control.Step) {
 		s.addresses = nil
 		w.Members, w.Guests = s.members, s.guests
 		if part, _, _ := partOf(a.spec, s.question.Message); part > 0 {
-			w.Life = a.tree.lives[part]
+			w.Life, w.Cold = a.tree.lives[part], s.cold()
 		}
 	case control.Enter:
 		w.Addresses = s.addresses
@@ -276,6 +276,14 @@ func (a *agent) takeStep(s *spawning, step control.Step) {
 		s.take(a.self, own)
 	}
 	a.stepTaken(s)
+}
+
+// cold is how many of the members, the last, are started when a rank has died.
+func (s *spawning) cold() int {
+	if n, part := s.question.conn.(*nobody); part {
+		return n.cold
+	}
+	return 0
 }
 
 // forHost is a step as it is sent to a host: the environment of a program goes where its processes start, and nowhere else.

@@ -134,10 +134,10 @@ func (a *agent) startRank(i int, s *process.Spec, null int) error {
 	case a.spec.StdinRank == i:
 		s.Stdio[0] = 0
 	}
-	if err := a.giveVaults(i, s); err != nil {
+	r := &a.ranks[i]
+	if err := a.giveVaults(r.program, s); err != nil {
 		return err
 	}
-	r := &a.ranks[i]
 	name := a.tagOf(r.program, i, r.in)
 	pid, err := a.launch(i, s, name, len(a.ranks) == 1)
 	if err != nil {
@@ -181,6 +181,10 @@ func (a *agent) isCold(i int) bool {
 
 // startCold starts a process that was not to be started before now, if its place is on this host.
 func (a *agent) startCold(act job.StartCold) {
+	if s := a.spares[act.Part]; s != nil {
+		a.startSpare(s, act)
+		return
+	}
 	i := 0
 	for k := range a.spec.Programs {
 		if a.spec.Programs[k].Part == act.Part {
@@ -188,7 +192,7 @@ func (a *agent) startCold(act job.StartCold) {
 		}
 		i += a.spec.Programs[k].Procs
 	}
-	if i += act.Rank; i >= len(a.ranks) {
+	if i += act.Rank; i >= len(a.ranks) || a.ranks[i].away || a.ranks[i].spare {
 		return
 	}
 	a.ranks[i].called = true
@@ -220,17 +224,16 @@ func (a *agent) startCold(act job.StartCold) {
 	}
 }
 
-// giveVaults has a process of a cluster with Vaults inherit the files of its ranks, by rank.
-func (a *agent) giveVaults(i int, s *process.Spec) error {
-	r := &a.ranks[i]
-	p := &a.spec.Programs[r.program]
+// giveVaults has a process of a program with Vaults inherit the files of its ranks, by rank.
+func (a *agent) giveVaults(program int, s *process.Spec) error {
+	p := &a.spec.Programs[program]
 	if !p.Vaults {
 		return nil
 	}
 	if a.vaults == nil {
 		a.vaults = map[int][]int{}
 	}
-	for len(a.vaults[r.program]) < p.Procs-p.Standbys {
+	for len(a.vaults[program]) < p.Procs-p.Standbys {
 		fd, err := unix.MemfdCreate("spx-vault", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
 		if err != nil {
 			return fmt.Errorf("a memory file for what a rank keeps: %w", err)
@@ -240,13 +243,13 @@ func (a *agent) giveVaults(i int, s *process.Spec) error {
 		if err != nil {
 			return fmt.Errorf("a descriptor for what a rank keeps (ulimit -n): %w", err)
 		}
-		a.vaults[r.program] = append(a.vaults[r.program], up)
+		a.vaults[program] = append(a.vaults[program], up)
 	}
 	var text []string
-	for _, fd := range a.vaults[r.program] {
+	for _, fd := range a.vaults[program] {
 		text = append(text, strconv.Itoa(fd))
 	}
-	s.Share = append(s.Share, a.vaults[r.program]...)
+	s.Share = append(s.Share, a.vaults[program]...)
 	s.Env = append(s.Env[:len(s.Env):len(s.Env)], service.EnvVaults+"="+strings.Join(text, ","))
 	return nil
 }

@@ -26,6 +26,7 @@ import (
 
 	"libspx/cluster/manage"
 	"libspx/cluster/start"
+	"libspx/ft/detect"
 	"libspx/launch/abroad"
 	"libspx/launch/job"
 	"libspx/launch/reach"
@@ -40,7 +41,7 @@ func init() {
 }
 
 // Version of the messages; both ends are the same binary on one host, and will not always be between hosts.
-const Version = 15
+const Version = 16
 
 // HostWord is the first argument of an agent for a host that is not spxrun's.
 const HostWord = "spx-host-agent"
@@ -441,13 +442,15 @@ type Beats struct {
 	Period, Limit time.Duration    // the limit is at least 5 periods
 	Most          time.Duration    // up to which the limit follows the silences that were seen
 	Alone         bool             // the side of host 0 goes on without a majority
+	Tree          detect.Tree      // who beats for whom
 }
 
-// Hosts are those of a job that has got more: names, slots and, as in Beats, where their heartbeats are heard; nil: nowhere.
+// Hosts are those of a job that has got more: names, slots and, as in Beats, where their heartbeats are heard (nil: nowhere), and who beats for whom.
 type Hosts struct {
 	Names []string
 	Slots []int
 	At    []netip.AddrPort
+	Tree  detect.Tree
 }
 
 // An Entry is a process in the memory file of every host, as one that is added has to enter it.

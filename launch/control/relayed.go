@@ -23,6 +23,7 @@ type Relayed struct {
 type Ending struct {
 	How     string
 	Changed bool // bytes were changed on the way
+	Quiet   bool // nothing had been heard of it for some time
 }
 
 // Host is another host of a cluster that comes, by its name in the system file.

@@ -40,6 +40,7 @@ type World struct {
 	Members   []Member  // of Prepare: by rank
 	Addresses []Address // of Enter
 	Life      uint32    // of Prepare, for a part of a system that is started again: which start of it this is
+	Cold      int       // of Prepare, for a part: so many of the members, the last, are not made before a rank has died (job.StartCold)
 	Guests    []Guest   // of Prepare, in place of a question: processes of another job. There is no Start
 }
 

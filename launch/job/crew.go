@@ -10,6 +10,7 @@ type Crew struct {
 	Lead     uint32 // 1 + the serial number of the process that was rank 0 of that
 	Procs    []int  // by rank; of a part that has not been started again nil before standbys have taken ranks
 	Standbys []int  // of a part that was started again
+	Cold     int    // of these, the last: places for processes that are started in the place of ranks
 }
 
 // Manned: all processes of a part that was started again have been made.
@@ -36,6 +37,11 @@ func (c *Crew) takes(procs []int) {
 func (m *Machine) manned(e Manned) []Action {
 	p := &m.parts[e.Part-1]
 	p.making, p.crew = p.making && p.again, e.Crew.clone()
+	for _, i := range e.Crew.Standbys { // places of which no process was made yet
+		for i >= len(m.procs) {
+			m.procs = append(m.procs, process{})
+		}
+	}
 	return []Action{Relist{e.Part}}
 }
 

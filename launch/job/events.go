@@ -73,7 +73,7 @@ func (m *Machine) Accepts(e Event) bool {
 	case TookOver:
 		return m.areProcs(e.Procs)
 	case Manned:
-		return m.isPart(e.Part) && m.areProcs(e.Crew.Procs) && m.areProcs(e.Crew.Standbys)
+		return m.isPart(e.Part) && m.areProcs(e.Crew.Procs) && !slices.ContainsFunc(e.Crew.Standbys, func(i int) bool { return i < 0 || i >= min(MostProcs, len(m.procs)+mostNew) })
 	case Placed:
 		return m.isPart(e.Part)
 	case NotRestarted:

@@ -463,6 +463,7 @@ func (m *Machine) attached(e Attached) {
 	p := &m.parts[e.Part-1]
 	p.away, p.gone, p.leaving, p.again, p.making, p.standbys = false, false, false, true, false, nil
 	p.departs, p.departBy = false, 0
+	p.started, p.waking = nil, 0 // it has all its places again
 	if !p.Serves {
 		m.serveUntil = 0
 	}

@@ -449,6 +449,40 @@ func TestStartCold(t *testing.T) {
 	}
 }
 
+// The same in a cluster that is attached: its places for processes that are started are known when it has been made, whoever has had numbers before. Attached again, it has all of them again.
+func TestStartColdAttached(t *testing.T) {
+	m := New(Config{Host: "h", Procs: 1, Parts: []Part{{Name: "cluster a"}, {Name: "cluster b", Ranks: 1, Cold: 2, Restarts: 10, Process: Replace, Whole: Restart, Away: true}}})
+	m.Step(Started{Proc: 0, Pid: 9, Part: 1}, 0)
+	m.Step(AllStarted{}, 0)
+	for turn, first := range []int{3, 6} {
+		m.Step(Attached{Part: 2}, 0)
+		m.Step(Placed{Part: 2, Hosts: []int{1, 1, 1}}, 0)
+		m.Step(Spawned{Proc: first, Pid: 10, Part: 2}, 0)
+		e := Manned{Part: 2, Crew: Crew{World: 7, Lead: 8, Procs: []int{first}, Standbys: []int{first + 1, first + 2}, Cold: 2}}
+		if !m.Accepts(e) {
+			t.Fatal("a cluster of which not all processes have been made cannot be")
+		}
+		m.Step(e, 0)
+		for n := range 2 {
+			out := m.Step(dies(first+n), time.Second)
+			if i := slices.IndexFunc(out, func(a Action) bool { _, is := a.(StartCold); return is }); i < 0 || out[i].(StartCold) != (StartCold{2, 1 + n, n + 1}) {
+				t.Fatalf("turn %d, death %d: %v", turn, n, out)
+			}
+			spawned := Spawned{Proc: first + n + 1, Pid: 11 + n, Part: 2, Rank: 1 + n}
+			if !m.Accepts(spawned) {
+				t.Fatalf("%+v cannot be", spawned)
+			}
+			m.Step(spawned, time.Second)
+			m.Step(TookOver{Part: 2, Procs: []int{first + n + 1}}, time.Second)
+		}
+		if p := m.Parts()[1]; p.Cold != 0 || p.Alive != 1 || m.Crew(2).Cold != 2 {
+			t.Errorf("turn %d: %+v, %+v", turn, p, m.Crew(2))
+		}
+		m.Step(dies(first+2), time.Second)
+		m.Step(Detached{Part: 2}, time.Second)
+	}
+}
+
 // A rank has died, and the others go on: it is not replaced. When the cluster has ended nothing of it comes again, though it would have been started again, had it stopped.
 func TestPartOver(t *testing.T) {
 	m := New(Config{Host: "h", Procs: 3, Parts: []Part{{Name: "cluster a", Process: Degrade, Whole: Restart, Restarts: 1}, {Name: "cluster b"}}})

@@ -115,7 +115,7 @@ func (p *planner) declared() (out []control.Declared) {
 	s := p.plan.System
 	for _, c := range s.Clusters {
 		out = append(out, control.Declared{Name: "cluster " + c.Name, Cluster: c.Name,
-			Text: fmt.Sprintf("%s with %d ranks and %d standbys", strings.Join(append([]string{c.Program}, c.Args...), " "), c.Ranks, c.Standbys), Place: p.at(c.Line)})
+			Text: fmt.Sprintf("%s with %d ranks and %d standbys%s", strings.Join(append([]string{c.Program}, c.Args...), " "), c.Ranks, c.Standbys, replaced(&c)), Place: p.at(c.Line)})
 	}
 	for _, k := range s.Links {
 		for range k.IOPs {
@@ -129,6 +129,17 @@ func (p *planner) declared() (out []control.Declared) {
 		}
 	}
 	return out
+}
+
+// replaced says how who dies in a cluster is replaced, beside by standbys that wait; empty: not at all, and the program is told.
+func replaced(c *config.Cluster) (text string) {
+	if n := c.Cold(); n > 0 {
+		text = fmt.Sprintf(", places for %d processes that are started later", n)
+	}
+	if c.Takeover == config.Transparent {
+		text += fmt.Sprintf(", taken over transparently, copies = %q", c.Copies)
+	}
+	return text
 }
 
 func (p *planner) keyFile(file string, getenv func(string) string) string {

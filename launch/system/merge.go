@@ -89,7 +89,7 @@ func Merge(r Running, e *control.Arrival) (*Growth, error) {
 	for i, c := range r.Table.Clusters {
 		m.cluster[c.Name] = i
 	}
-	for _, step := range []func() error{m.agree, m.clusters, m.links, m.starts} {
+	for _, step := range []func() error{m.agree, m.clusters, m.links, m.starts, m.mayGrow} {
 		if err := step(); err != nil {
 			return nil, err
 		}
@@ -113,7 +113,7 @@ func (m *merger) isWhole() error {
 			bad = prog.Procs != 1 || p.With == 0 || m.e.Declared[i].Cluster != l.Clusters[p.With-1].Name
 		} else if !bad {
 			c := &l.Clusters[i]
-			bad = p.Name != "cluster "+c.Name || c.Gone || prog.Procs != len(c.Procs)+len(c.Standbys) || prog.Standbys != len(c.Standbys) || c.Cold > 0 || c.Replays
+			bad = p.Name != "cluster "+c.Name || c.Gone || prog.Procs != len(c.Procs)+len(c.Standbys) || prog.Standbys != len(c.Standbys) || prog.Cold != c.Cold || c.Cold > len(c.Standbys)
 		}
 	}
 	for i := described; i < len(l.Clusters) && !bad; i++ {
@@ -153,6 +153,19 @@ func (m *merger) agree() error {
 	for i := range m.r.Declared {
 		if d := &m.r.Declared[i]; d.Cluster == m.e.Cluster && theirs[d.Name] == nil {
 			return fmt.Errorf("the system that runs has %s (%s), which its file does not have; take it over from there", d.Name, place(d, m.r.Host))
+		}
+	}
+	return nil
+}
+
+// mayGrow refuses to add anything where ranks are taken over transparently: who goes on in the place of another one makes the same calls, and what these mean must not have changed.
+func (m *merger) mayGrow() error {
+	if len(m.g.Parts) == 0 {
+		return nil
+	}
+	for _, c := range slices.Concat(m.r.Table.Clusters, m.table.Clusters) {
+		if c.Replays {
+			return fmt.Errorf("%s is not in the file of the system that runs, and a system in which cluster %s is taken over transparently cannot get more than its file has: describe all of it in one file, or say takeover = \"notified\"", m.g.Parts[0].Name, c.Name)
 		}
 	}
 	return nil

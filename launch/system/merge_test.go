@@ -140,6 +140,37 @@ func TestMergeDescribed(t *testing.T) {
 	}
 }
 
+// A cluster that comes may have places for processes that are started in the place of ranks, and keeps them in the table; but nothing is added where ranks are taken over transparently.
+func TestMergeTakeover(t *testing.T) {
+	const restart, transparent = "failure = { process = \"restart\", restarts = 2, places = 3 }\n", "takeover = \"transparent\"\nstandbys = 1\n"
+	n := func(more string) string {
+		return "others = [\"a\"]\n" + described("n", "./n", "2") + more + linked(`"a"`, `"n"`, "")
+	}
+	r := runs(t, base)
+	g, err := Merge(r, calls(t, "two", "n", n(restart)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	after := r.goesOn(g)
+	if c := after.Table.Clusters[2]; c.Cold != 3 || len(c.Procs) != 2 || len(c.Standbys) != 3 || g.Programs[0].Cold != 3 {
+		t.Errorf("%+v, %+v", c, g.Programs[0])
+	}
+	if _, err := Merge(r, calls(t, "two", "n", n(transparent))); err == nil || !strings.Contains(err.Error(), "cluster n is taken over transparently") {
+		t.Error(err)
+	}
+	quiet := strings.Replace(base, "ranks = 2\n", "ranks = 2\n"+transparent, 1)
+	r = runs(t, quiet)
+	if _, err := Merge(r, calls(t, "two", "n", n(""))); err == nil || !strings.Contains(err.Error(), "cluster n is not in the file of the system that runs, and a system in which cluster a is taken over transparently") {
+		t.Error(err)
+	}
+	if g, err := Merge(r, calls(t, "two", "b", quiet)); err != nil || len(g.Parts) != 0 {
+		t.Errorf("a cluster that it awaits: %v, %v", g, err)
+	}
+	if _, err := Merge(r, calls(t, "two", "b", base)); err == nil || !strings.Contains(err.Error(), "with 2 ranks and 1 standbys, taken over transparently") {
+		t.Error(err)
+	}
+}
+
 // What does not fit is refused, with both places.
 func TestMergeRefuses(t *testing.T) {
 	r := runs(t, base)

@@ -145,9 +145,6 @@ func (p *planner) replayable() error {
 		if !c.Replays {
 			continue
 		}
-		if p.cluster != "" {
-			return fmt.Errorf(`cluster %s: takeover = "transparent" is for systems that one spxrun starts as a whole`, p.plan.System.Clusters[i].Name)
-		}
 		procs := slices.Concat(c.Procs, c.Standbys)
 		several := slices.ContainsFunc(procs[:len(procs)-c.Cold], func(proc int) bool { return p.job.Where[proc] != p.job.Where[procs[0]] })
 		switch {
@@ -162,8 +159,9 @@ func (p *planner) replayable() error {
 
 // restartable refuses to start ranks again where nobody knows on which host a place for that is needed.
 func (p *planner) restartable(i int) error {
-	if p.cluster != "" {
-		return fmt.Errorf(`cluster %s: process = "restart" is for systems that one spxrun starts as a whole; use it so, or process = "replace" with standbys`, p.plan.Layout.Clusters[i].Name)
+	c := &p.plan.Layout.Clusters[i]
+	if procs := slices.Concat(c.Procs, c.Standbys); p.cluster != "" && slices.ContainsFunc(procs, func(proc int) bool { return p.job.Where[proc] != p.job.Where[procs[0]] }) {
+		return fmt.Errorf(`cluster %s: process = "restart" is for clusters on one host where each has an spxrun of its own; use one host for it, or process = "replace" with standbys, or one spxrun for all`, c.Name)
 	}
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"libspx/launch/service"
 	"libspx/tests/harness"
 )
 
@@ -342,10 +343,8 @@ func threeNetworks(h *testHosts) {
 	}
 }
 
-// Three clusters in a row of networks: each reaches the next one through the host of the I/O process between them alone, and the last one reaches that which leads only through the host of the one in between.
-// All messages go through; the death of the last cluster is known, and it is attached again; without the one in between the last one is lost, too, and both come again.
-func TestApartInARow(t *testing.T) {
-	const text = `
+// inARow are three clusters in a row of networks. %PASS is the program of the second one.
+const inARow = `
 through = ["10.78.0.2:7411"]
 [start]
 wait = "none"
@@ -377,7 +376,11 @@ from = "b"
 to = "c"
 hosts = ["%4"]
 `
-	s := newApartOn(t, 5, threeNetworks, strings.Replace(text, "%PASS", fmt.Sprintf("%q", program(t, "handing")), 1))
+
+// Three clusters in a row of networks: each reaches the next one through the host of the I/O process between them alone, and the last one reaches that which leads only through the host of the one in between.
+// All messages go through; the death of the last cluster is known, and it is attached again; without the one in between the last one is lost, too, and both come again.
+func TestApartInARow(t *testing.T) {
+	s := newApartOn(t, 5, threeNetworks, strings.Replace(inARow, "%PASS", fmt.Sprintf("%q", program(t, "handing")), 1))
 	a := s.startOn(1, "a")
 	a.says("rank a.0 is pid")
 	b := s.startOn(2, "b")
@@ -404,6 +407,149 @@ hosts = ["%4"]
 	b.ends(0)
 	c.ends(0, "[c.0] c: 1 ranks\n")
 	s.hosts.empty(t)
+}
+
+// Hosts that the one which leads does not reach fall silent, at the end of the row or in its middle, by a cut of the network or since they stand still: that is noticed within the same limit as of those which it reaches,
+// and long before the kernel would end a connection; it is the loss of all that is behind, and of nothing else, though this is more than half of all hosts; the same commands attach them again.
+func TestApartSilentInARow(t *testing.T) {
+	const kernel = 5 * time.Second // half of the time after which connections are ended of which nothing is heard
+	for name, c := range map[string]struct {
+		host int // that falls silent
+		how  string
+		lost []string // clusters
+	}{
+		"the last cluster is cut off":          {4, "cut", []string{"c"}},
+		"the last cluster stands still":        {4, "stopped", []string{"c"}},
+		"the cluster in between is cut off":    {2, "cut", []string{"b", "c"}},
+		"the cluster in between stands still":  {2, "stopped", []string{"b", "c"}},
+		"a host of the last one is cut off":    {5, "cut", nil},
+		"a host of the last one, stands still": {5, "stopped", nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newApartOn(t, 5, threeNetworks, strings.Replace(inARow, "%PASS", fmt.Sprintf("%q", program(t, "handing")), 1))
+			a := s.startOn(1, "a", "-x", "SPX_HEARTBEAT_LIMIT=1000")
+			a.says("rank a.0 is pid")
+			run := map[string]*running{"b": s.startOn(2, "b")}
+			run["b"].says("of cluster b is pid")
+			run["c"] = s.startOn(4, "c")
+			s.flows("c")
+			s.status("master of b: b@"+s.hosts.prefix, "master of c: c@"+s.hosts.prefix, func(text string) bool { return strings.Count(text, "running, ") == 3 }) // all have heard of each other by then
+			back := s.silences(c.host, c.how)
+			began := time.Now()
+			host := map[int]string{2: "b@%2", 4: "c@%4", 5: "c@%5"}[c.host]
+			why := "nothing was heard of it for "
+			if c.host == 5 && c.how == "cut" {
+				why = "" // it ends its processes before, and the shell that has brought its agent tells that, which goes by no network
+			}
+			a.says(s.names.Replace("host " + host + " is lost, with its processes: " + why))
+			if took := time.Since(began); took > harness.Patience(kernel) {
+				t.Errorf("noticed after %v", took)
+			} else {
+				t.Logf("noticed after %v", took)
+			}
+			for _, cluster := range c.lost {
+				a.says("cluster " + cluster + " is away; it may be attached again, and the others wait for it.")
+			}
+			if c.lost == nil {
+				a.says(s.names.Replace("cluster c is started again (1 of at most 3 times) on host c@%4, since host c@%5 is lost."))
+			}
+			back()
+			for _, cluster := range c.lost {
+				<-run[cluster].ended
+			}
+			for h := 2; h <= 5; h++ {
+				if c.host == 2 || c.lost != nil && h > 3 || c.lost == nil && h == 5 {
+					s.emptied(h)
+				}
+			}
+			for _, cluster := range c.lost {
+				run[cluster] = s.startOn(map[string]int{"b": 2, "c": 4}[cluster], cluster)
+				run[cluster].says("of cluster " + cluster + " is pid")
+			}
+			s.flows("c")
+			s.write("stop", "", "")
+			a.ends(0, "[a.0] rank 0 sent ")
+			run["b"].ends(0)
+			run["c"].ends(0, "[c.0] c: 1 ranks\n")
+			s.hosts.empty(t)
+		})
+	}
+}
+
+// A host that the one which leads does not reach is cut off: that is a fault of the network, as the agent knows through which it is reached, though that one hears first that the agent there has ended its processes for it.
+func TestApartFaultBehind(t *testing.T) {
+	loop := func(name, host string) string {
+		return fmt.Sprintf("[[cluster]]\nname = %q\nprogram = \"/bin/sh\"\nargs = [\"-c\", \"while [ ! -e stop ]; do sleep 0.05; done\"]\nranks = 1\nhosts = [%q]\n", name, host)
+	}
+	s := newApartOn(t, 5, threeNetworks, "through = [\"10.78.0.2:7411\"]\n[start]\nwait = \"none\"\n"+loop("a", "%1")+loop("b", "%2")+fmt.Sprintf(`
+[[cluster]]
+name = "c"
+program = "/bin/sh"
+args = ["-c", "until [ -e there ]; do sleep 0.02; done; exec \"$0\" \"$@\"", %q, "2", "12", ",0@4,", "cut"]
+ranks = 2
+standbys = 2
+hosts = ["%%5:1", "%%4:3"]
+failure = { network = "replace", host = "stop" }
+`, program(t, "takeover")))
+	a := s.startOn(1, "a", "-x", "SPX_HEARTBEAT_LIMIT=1000")
+	a.says("rank a.0 is pid")
+	b := s.startOn(2, "b")
+	b.says("of cluster b is pid")
+	c := s.startOn(4, "c")
+	for _, name := range []string{"rank 0", "rank 1", "standby 0", "standby 1"} {
+		c.says(name + " of cluster c is pid")
+	}
+	s.status("master of b: b@"+s.hosts.prefix, "master of c: c@"+s.hosts.prefix, func(text string) bool { return strings.Count(text, "running, ") == 3 })
+	s.write("there", "", "")
+	a.says(s.names.Replace("host c@%5 is lost, with its processes: "))
+	c.ends(0, "a standby takes its place", "done 12 ")
+	s.write("stop", "", "")
+	a.ends(0)
+	b.ends(0)
+	s.hosts.empty(t)
+}
+
+// A host behind another one is cut off for longer than the kernel would wait, and for less than the limit: nobody notices.
+func TestApartBreakInARow(t *testing.T) {
+	if !harness.Full() {
+		t.Skip("it waits for longer than the kernel would: SPX_TESTS=full")
+	}
+	s := newApartOn(t, 5, threeNetworks, strings.Replace(inARow, "%PASS", fmt.Sprintf("%q", program(t, "handing")), 1))
+	a := s.startOn(1, "a", "-x", "SPX_HEARTBEAT_LIMIT=60000")
+	a.says("rank a.0 is pid")
+	b := s.startOn(2, "b")
+	b.says("of cluster b is pid")
+	c := s.startOn(4, "c")
+	s.flows("c")
+	back := s.silences(4, "cut")
+	select {
+	case <-time.After(12 * time.Second):
+	case <-c.ended:
+	}
+	back()
+	s.flows("c")
+	s.write("stop", "", "")
+	a.ends(0, "[a.0] rank 0 sent ")
+	b.ends(0)
+	c.ends(0, "[c.0] c: 1 ranks\n")
+	if strings.Contains(a.text(), "is lost") {
+		t.Error("a host was given up")
+	}
+	s.hosts.empty(t)
+}
+
+// silences cuts the first link of a host, or stops its agent; back undoes that.
+func (s *apartOn) silences(host int, how string) (back func()) {
+	s.t.Helper()
+	if how == "cut" {
+		link := func(to string) {
+			s.hosts.run("ip", "-n", s.hosts.prefix+"sw", "link", "set", fmt.Sprintf("port%d", host), to)
+		}
+		link("down")
+		return func() { link("up") }
+	}
+	s.hosts.signal(s.t, host, service.AgentName, syscall.SIGSTOP)
+	return func() { s.hosts.signal(s.t, host, service.AgentName, syscall.SIGCONT) }
 }
 
 // Signals of the spxrun of a cluster are its own matter: one that does not end is for its processes, on all its hosts, and for no others; one that ends ends the cluster, and the others go on. A host that
