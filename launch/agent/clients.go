@@ -136,7 +136,7 @@ func (a *agent) outlivesFront() bool {
 
 // staysWithoutFront: the death of spxrun alone ends nothing. Of clusters that are started one by one each belongs to its spxrun.
 func (a *agent) staysWithoutFront() bool {
-	return a.meeting == nil && (a.spec.WithFT || len(a.spec.Parts) > 0 && !a.spec.Joined && a.spec.Join == nil)
+	return a.meeting == nil && a.spec.System == nil && (a.spec.WithFT || len(a.spec.Parts) > 0 && !a.spec.Joined && a.spec.Join == nil)
 }
 
 // frontPatience is how long a reader may be gone before spxrun is, where both are killed at once: before that, it is no reader's end that the processes are to hear of.
