@@ -319,6 +319,7 @@ func (a *agent) succeed() {
 	meets := ""
 	if a.attached != nil { // it prints what its processes write, and its spxrun is there
 		meets = a.leadSystem()
+		a.beginKept()
 	} else {
 		a.kept.use(a.outputFile())
 	}
