@@ -107,8 +107,6 @@ func tellMoved(j *control.Join, at string) {
 		if err == nil && verdict == tcp.Taken {
 			conn := control.NewConn(sealedConn(c))
 			conn.Send(&control.Message{Moved: j.Address}) //nolint:errcheck // it is told again
-		}
-		if err == nil {
 			c.Close()
 		}
 		time.Sleep(movedPause)
