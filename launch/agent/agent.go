@@ -140,11 +140,13 @@ type agent struct {
 
 	exporter exporter
 
-	meeting   *meeting     // for clusters of the system that are started one by one
-	attached  *attached    // to the system of which a part runs here
-	local     *control.Job // what the spxrun of that part was given
-	company   *company     // the other hosts of that part, on that of its spxrun; nil: there are none
-	announced string       // the table of the system that processes may know
+	meeting   *meeting         // for clusters of the system that are started one by one
+	attached  *attached        // to the system of which a part runs here
+	local     *control.Job     // what the spxrun of that part was given
+	cameAs    *control.Arrival // and as which it has come
+	leadsNow  atomic.Bool      // this agent leads a system whose clusters are started one by one
+	company   *company         // the other hosts of that part, on that of its spxrun; nil: there are none
+	announced string           // the table of the system that processes may know
 
 	tree        tree
 	watching    watching
@@ -290,6 +292,9 @@ func (a *agent) run() (status int, err error) {
 		a.listen()
 	}
 	a.spec.Sequence, a.spec.Succeeds = keepsCopies(a.spec), Succeeds(a.spec)
+	if a.meeting != nil {
+		a.spec.Sequence = a.spec.Succeeds
+	}
 	a.tellTooFew()
 	if err := a.reach(); err != nil {
 		return 0, err
@@ -376,7 +381,7 @@ func (a *agent) prepare() (err error) {
 // jobConfig is what the machine of the job knows beforehand, on every host the same. host is the one that decides.
 func (a *agent) jobConfig(host string) job.Config {
 	deaths := map[string]job.OnDeath{"auto": job.Auto, "kill": job.Kill, "continue": job.Continue}
-	config := job.Config{Host: host, OnDeath: deaths[a.spec.OnDeath], CountDeaths: a.spec.CountDeaths, Detach: a.spec.Detached || a.staysWithoutFront(), Timeout: a.spec.Timeout, Report: a.spec.Report, Masters: true, HangAfter: a.spec.HangAfter, Parts: a.spec.Parts, Leads: a.meeting != nil}
+	config := job.Config{Host: host, OnDeath: deaths[a.spec.OnDeath], CountDeaths: a.spec.CountDeaths, Detach: a.spec.Detached || a.staysWithoutFront(), Timeout: a.spec.Timeout, Report: a.spec.Report, Masters: true, HangAfter: a.spec.HangAfter, Parts: a.partsOfFirst(), Leads: a.meeting != nil || a.spec.System != nil}
 	for i := range a.spec.Programs {
 		if !a.spec.Programs[i].Added {
 			config.Procs += a.spec.Programs[i].Procs
@@ -507,6 +512,8 @@ func (a *agent) messages() {
 			a.startParts(e.h)
 		case turned:
 			a.refusal(e)
+		case moved:
+			a.hasMoved(e)
 		case memberSaid:
 			a.heardMember(e)
 		case memberManages:

@@ -39,7 +39,8 @@ type attached struct {
 type found struct {
 	listener net.Listener
 	conn     *control.Conn
-	raw      net.Conn // of that
+	raw      net.Conn         // of conn
+	said     *control.Arrival // over it
 	job      *control.Job
 	at       netip.Addr // this host's address on the way there
 	answers  bool       // it is there; nothing was said yet
@@ -249,14 +250,15 @@ func introduce(j *control.Join, c net.Conn, hello *control.Arrival) found {
 		c.Close()
 		return found{err: err}
 	}
-	return found{conn: conn, raw: c, job: m.Job, at: at}
+	return found{conn: conn, raw: c, said: hello, job: m.Job, at: at}
 }
 
 // followLead is the life of the agent of an attached cluster.
 func (a *agent) followLead(f found) int {
-	a.attached, a.local = &attached{raw: f.raw}, a.spec
+	a.attached, a.local, a.cameAs = &attached{raw: f.raw}, a.spec, f.said
 	spec := f.job
 	spec.Key = jobKey(a.local.Join.Key, spec.ID)
+	a.succession.era, a.succession.decider, a.succession.met = spec.Era, spec.Decider, []string{a.local.Join.Address}
 	a.keepOwn(spec)
 	a.spec = spec
 	if spec.Iface == "" {

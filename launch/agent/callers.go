@@ -62,9 +62,15 @@ func (a *agent) openToMore() {
 	openDoors(j, &tcp.Server{
 		Identity: identityOf(j, leadNumber),
 		Decide:   func(tcp.Process) tcp.Verdict { return tcp.Taken },
-		Adopt:    func(c net.Conn, _ tcp.Process) { a.company.take(sealedConn(c)) },
-		Failed:   func(tcp.Process, uint16) {},
-		Refused:  new(tcp.Refusals),
+		Adopt: func(c net.Conn, _ tcp.Process) {
+			if a.leadsNow.Load() {
+				a.arrive(c)
+				return
+			}
+			a.company.take(sealedConn(c))
+		},
+		Failed:  func(tcp.Process, uint16) {},
+		Refused: new(tcp.Refusals),
 	})
 }
 
@@ -121,6 +127,13 @@ func (c *company) take(raw net.Conn) {
 	c.callers = slices.DeleteFunc(c.callers, func(o net.Conn) bool { return o == raw })
 	c.mu.Unlock()
 	close(h.ended)
+}
+
+// leave hangs up on all: they end their processes, as the agent that decides now does not know them.
+func (c *company) leave() {
+	for _, h := range c.list() {
+		h.conn.Close()
+	}
 }
 
 // handedUp takes what the agent of a host has handed on: of another host of its cluster, or of a cluster that has called there.

@@ -50,6 +50,8 @@ type elsewhere struct {
 	behind   passages      // to those, and others
 	via      *elsewhere    // it has come through the agent of this one
 
+	votes bool // it was sent away, and is heard until it is no member of those any more that keep copies of what decides
+
 	led    bool        // it had another one that decides before
 	stands atomic.Bool // and has said since how its processes are
 
@@ -92,7 +94,10 @@ func (a *agent) waitsFor(is func(*elsewhere) bool) bool {
 func (a *agent) introduceTo(h *elsewhere, key [32]byte) {
 	spec := *a.spec
 	spec.Self, spec.ID, spec.Key, spec.Near = h.number, a.segment.JobID(), key, ownAddresses()
-	spec.Join = nil
+	spec.Join, spec.System = nil, nil
+	if a.meeting != nil {
+		a.forGuest(&spec, h)
+	}
 	if h.isGuest() || spec.Joined { // its processes have their variables from elsewhere
 		conceal(&spec)
 	}

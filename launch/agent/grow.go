@@ -118,9 +118,9 @@ func (a *agent) growBy(g *system.Growth) error {
 	}
 	a.serial += uint32(n)
 	a.worlds += uint32(len(g.Parts))
-	grown := &control.Grown{Parts: g.Parts, Programs: g.Programs}
+	grown := &control.Grown{Parts: g.Parts, Programs: g.Programs, Start: g.Start, Declared: g.Declared}
 	for _, s := range seats {
-		e := control.Entry{Proc: s.Proc, Host: a.self, World: s.World, Rank: uint32(s.Rank), Serial: s.Lead + uint32(s.Rank), Life: 1, State: shm.AgentDead, Status: uint32(unix.SIGKILL)}
+		e := control.Entry{Proc: s.Proc, Host: a.self, World: s.World, Rank: uint32(s.Rank), Serial: s.Lead + uint32(s.Rank), Life: 1, State: shm.AgentDead, Status: uint32(unix.SIGKILL), Part: s.Part, Away: true}
 		if err := a.reserve(&e, s.Part); err != nil {
 			return err
 		}
@@ -179,6 +179,9 @@ func (a *agent) hasGrown(g *control.Grown) {
 		return
 	}
 	a.addParts(g)
+	if s := a.spec.System; s != nil { // in case that this agent comes to lead
+		s.Declared, a.spec.Start = slices.Concat(s.Declared, g.Declared), slices.Concat(a.spec.Start, g.Start)
+	}
 	a.enterPresent(g.Present)
 	a.segment.Announce()
 }

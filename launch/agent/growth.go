@@ -324,7 +324,7 @@ func (a *agent) present(to int) (list []control.Entry) {
 			at, _ = a.segment.Address(i)
 		}
 		list = append(list, control.Entry{Proc: i, Host: r.host, World: m.World, Rank: m.Rank, Serial: m.Serial, Life: a.segment.Incarnation(i),
-			State: state, Status: a.segment.ExitStatus(i), Order: a.segment.Order(i), At: a.seen(to, r.host, at)})
+			State: state, Status: a.segment.ExitStatus(i), Order: a.segment.Order(i), At: a.seen(to, r.host, at), Part: r.part, Start: r.life, Away: r.away})
 	}
 	return list
 }
@@ -341,11 +341,16 @@ func (a *agent) enterPresent(list []control.Entry) {
 			return
 		}
 		r := a.rank(e.Proc)
-		*r = rank{pidfd: -1, host: e.Host, world: e.World, in: int(e.Rank), spawned: e.World > 0, called: e.Order > 0}
+		*r = rank{pidfd: -1, host: e.Host, world: e.World, in: int(e.Rank), spawned: e.World > 0 && e.Part == 0, life: e.Start, away: e.Away, called: e.Order > 0}
 		if k := slices.IndexFunc(a.spec.Programs, func(p control.Program) bool { return p.World == e.World }); k > 0 && e.Proc < a.firstWorld() {
 			r.program = k
 		}
+		if e.Part > 0 && e.Part <= len(a.spec.Parts) {
+			r.part = e.Part
+		}
 		a.segment.SetOrder(e.Proc, e.Order)
+		a.seesNumber(e.Proc, e.Serial, e.Life)
+		a.worlds = max(a.worlds, e.World)
 		a.meet([]control.Address{{Proc: e.Proc, At: e.At}})
 		switch e.State {
 		case shm.AgentDead:
@@ -434,6 +439,10 @@ func (a *agent) idle(name string) (*elsewhere, error) {
 // hasLeft: the agent of a host that was removed has ended.
 func (a *agent) hasLeft(h *elsewhere) {
 	a.treeLost(h.number)
+	if h.votes {
+		h.votes = false
+		a.tellMesh()
+	}
 	if h.leaving == nil && !h.isGuest() {
 		return
 	}

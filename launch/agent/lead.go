@@ -81,6 +81,9 @@ func (a *agent) arrive(c net.Conn) {
 	c.SetReadDeadline(time.Now().Add(inviteLimit)) //nolint:errcheck // without, it ends with its caller
 	conn := control.NewConn(c)
 	m, err := conn.Receive()
+	if err == nil && m.Moved != "" {
+		a.inbox.put(moved{m.Moved})
+	}
 	if err != nil || m.Attach == nil || c.SetReadDeadline(time.Time{}) != nil {
 		c.Close()
 		return
@@ -349,11 +352,19 @@ func (a *agent) seeOffIdle() {
 func (a *agent) dismissHost(h *elsewhere) {
 	members := h.members()
 	for _, m := range members {
-		a.sendAway(m, 0)
+		a.sendAway(m)
+		m.box.put(&control.Message{Action: job.Finish{}})
 		m.box.close()
 	}
-	a.sendAway(h, h.attached.status)
+	a.sendAway(h)
+	votes, status := a.sequence != nil && h.mesh.IsValid(), h.attached.status
+	h.votes = votes
+	a.tellMesh()
 	go func() {
+		if votes {
+			a.sequence.without(h.number, memberLimit)
+		}
+		h.box.put(&control.Message{Action: job.Finish{Status: status}})
 		limit := time.After(dismissLimit)
 		for _, m := range members {
 			select {
@@ -372,13 +383,12 @@ func (a *agent) dismissHost(h *elsewhere) {
 	}()
 }
 
-// sendAway has the agent of a host end.
-func (a *agent) sendAway(h *elsewhere, status int) {
+// sendAway takes a host out, whose agent is about to be told to end.
+func (a *agent) sendAway(h *elsewhere) {
 	h.gone, h.removed, h.fate = true, true, "its cluster has ended"
 	for _, j := range slices.Clone(a.judging) {
 		a.answered(h, &control.Facts{Survey: j.number})
 	}
-	h.box.put(&control.Message{Action: job.Finish{Status: status}})
 }
 
 // awaitDismissed waits for the ends of clusters that were sent away before: when this agent is gone they could not tell that from its loss.

@@ -240,6 +240,7 @@ func (a *agent) goesOn() {
 		a.inheritTable(m)
 		a.inheritTree(m)
 		a.finishOpen(m)
+		a.seatRest()
 	}
 	held := s.held
 	s.held = nil

@@ -49,8 +49,8 @@ type mesh struct {
 	wrong uint64                // messages that no agent of the job sends
 	over  map[int]bool          // hosts that were there, and are none of the job's any more
 
-	led      func(from int, era uint64, conn *control.Conn) // by any goroutine: the agent of a host decides, and speaks over this; nil: none does so
-	expelled func()                                         // likewise: the others have given this one up
+	led      func(from int, said control.Lead, conn *control.Conn) // by any goroutine: the agent of a host decides, and speaks over this; nil: none does so
+	expelled func()                                                // likewise: the others have given this one up
 }
 
 // meshWay is the way to another agent.
@@ -88,14 +88,14 @@ func openMesh(fd int, at netip.AddrPort, job [16]byte, key [32]byte, self int, h
 }
 
 // expect has calls of an agent that decides heard, and that the others have given this one up.
-func (m *mesh) expect(led func(int, uint64, *control.Conn), expelled func()) {
+func (m *mesh) expect(led func(int, control.Lead, *control.Conn), expelled func()) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.led, m.expelled = led, expelled
 }
 
 // expects is what expect was told.
-func (m *mesh) expects() (led func(int, uint64, *control.Conn), expelled func()) {
+func (m *mesh) expects() (led func(int, control.Lead, *control.Conn), expelled func()) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.led, m.expelled
@@ -249,7 +249,7 @@ func (m *mesh) adopt(c net.Conn, from tcp.Process) {
 		return
 	}
 	if led, _ := m.expects(); first.Lead != nil && led != nil {
-		led(n, first.Lead.Era, conn)
+		led(n, *first.Lead, conn)
 		return
 	}
 	m.mu.Lock()
@@ -291,7 +291,7 @@ func (m *mesh) hear(conn *control.Conn, n int, said *control.Message) bool {
 }
 
 // lead calls another agent, to tell it that this one decides: the connection is for all that they have to say to each other. It tries as long as the other one is there, within a time.
-func (m *mesh) lead(host int, era uint64) (*control.Conn, error) {
+func (m *mesh) lead(host int, said control.Lead) (*control.Conn, error) {
 	for limit := time.Now().Add(leadLimit); ; {
 		m.mu.Lock()
 		known, at := m.knows(host), netip.AddrPort{}
@@ -305,7 +305,7 @@ func (m *mesh) lead(host int, era uint64) (*control.Conn, error) {
 		c, verdict, err := tcp.DialContext(m.ctx, at.String(), &m.identity, tcp.Process{Number: uint32(host)})
 		if err == nil && verdict == tcp.Taken {
 			conn := control.NewConn(sealedConn(c))
-			return conn, conn.Send(&control.Message{Lead: &control.Lead{Era: era}})
+			return conn, conn.Send(&control.Message{Lead: &said})
 		}
 		if time.Now().After(limit) || m.ctx.Err() != nil || errors.Is(err, unix.ECONNREFUSED) { // it has listened there before: it has ended
 			return nil, errNotReached

@@ -154,6 +154,9 @@ func areNamed(names []string) string {
 
 // firstHosts are those on which the processes of a part are to run, by the system file.
 func (a *agent) firstHosts(part int) (out []int) {
+	if own := a.ownPlaces(part); own != nil {
+		return own
+	}
 	first := 0
 	for k := range a.spec.Programs {
 		p := &a.spec.Programs[k]

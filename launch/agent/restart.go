@@ -350,6 +350,9 @@ func (a *agent) aboutSystem() *service.System {
 		return nil
 	}
 	s := &service.System{Refused: a.refusals(), Layout: json.RawMessage(variable(a.spec.Programs[0].Env, layout.Variable))}
+	if a.meeting != nil && a.meeting.listener != nil {
+		s.Meets = a.spec.Join.Address
+	}
 	view := &a.tree.past.View
 	host, pid := a.tree.systemMaster()
 	if s.Master = a.masterName(host); s.Master != "" {

@@ -62,9 +62,13 @@ type sequence struct {
 	told     control.Mesh         // by the main thread alone: what all were told last
 }
 
-// keepsCopies: the agents of this job keep copies of what decides. It was started by spxrun, on at least three hosts, and something of it is to survive a failure.
+// keepsCopies: the agents of this job keep copies of what decides. It was started by spxrun, on at least three hosts, and something of it is to survive a failure. Of a system whose clusters are started one by one
+// the first agent begins alone.
 func keepsCopies(spec *control.Job) bool {
-	return len(spec.Hosts) >= sequenceLeast && !spec.Joined && spec.Join == nil && (spec.WithFT || spec.Detached || len(spec.Parts) > 0)
+	if spec.Join != nil {
+		return true
+	}
+	return len(spec.Hosts) >= sequenceLeast && !spec.Joined && (spec.WithFT || spec.Detached || len(spec.Parts) > 0)
 }
 
 // openSequence makes the port at which the agents of other hosts are heard. Without one this host keeps no copy.
@@ -89,7 +93,9 @@ func (a *agent) openSequence() error {
 		s.allowed = a.beating.silence
 	}
 	if s.succeeds {
-		s.mesh.expect(func(from int, era uint64, conn *control.Conn) { a.inbox.put(calledBy{from, era, conn}) }, s.expelled)
+		s.mesh.expect(func(from int, said control.Lead, conn *control.Conn) {
+			a.inbox.put(calledBy{from, said.Era, said.Meets, conn})
+		}, s.expelled)
 	}
 	a.sequence = s
 	return nil
@@ -105,7 +111,7 @@ func (a *agent) beginSequence() {
 	}
 	err := a.openSequence()
 	first := a.membersOf()
-	if err == nil && len(first) < sequenceLeast {
+	if err == nil && len(first) < sequenceLeast && a.meeting == nil {
 		a.endSequence()
 		a.sequence = nil
 		err = fmt.Errorf("only %d of %d agents can be reached by the others", len(first), len(a.spec.Hosts))
@@ -146,22 +152,22 @@ func (a *agent) tellMesh() {
 		return
 	}
 	members := a.membersOf()
-	if slices.Equal(members, s.told.Members) {
-		return
-	}
 	m := control.Mesh{At: make([]netip.AddrPort, len(a.spec.Hosts)), First: s.told.First, Members: members, Name: cmp.Or(s.told.Name, a.host)}
 	if m.First == nil {
 		m.First = members
 	}
 	m.At[a.self] = s.mesh.at
 	for _, h := range a.others {
-		if !h.gone {
+		if !h.gone || h.votes {
 			m.At[h.number] = h.mesh
 		}
 	}
+	if slices.Equal(members, s.told.Members) && slices.Equal(m.At, s.told.At) {
+		return
+	}
 	s.told = m
 	for _, h := range a.others {
-		if !h.gone {
+		if !h.gone || h.votes {
 			h.box.put(&control.Message{Mesh: &m})
 		}
 	}
@@ -345,6 +351,35 @@ func (s *sequence) obey(v follow.Verdict) {
 	}
 	s.applied.Broadcast()
 }
+
+// outlives: when a host is lost others may go on. Of those that keep copies it is not the only one that votes.
+func (s *sequence) outlives(host int) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.machine != nil && slices.ContainsFunc(s.machine.Voters(), func(v int) bool { return v != host })
+}
+
+// without waits until a host is none of those any more that keep copies. One that ended before would count as one that may come back: two of three that end at once would take the majority along.
+func (s *sequence) without(host int, limit time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.machine == nil {
+		return
+	}
+	over := false
+	defer time.AfterFunc(limit, func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		over = true
+		s.applied.Broadcast()
+	}).Stop()
+	for !over && !s.closed && !s.office.Left() && (slices.Contains(s.machine.Voters(), host) || slices.Contains(s.machine.Followers(), host)) {
+		s.applied.Wait()
+	}
+}
+
+// memberLimit is how long that takes at most; an election may come in between.
+const memberLimit = 2 * time.Second
 
 // whyLeft is why this host is out.
 func (s *sequence) whyLeft() string {

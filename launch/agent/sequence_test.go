@@ -263,7 +263,7 @@ func TestNonsenseMesh(t *testing.T) {
 	}
 }
 
-// Which jobs keep copies: those of three hosts and more of which something is to survive a failure.
+// Which jobs keep copies: those of three hosts and more of which something is to survive a failure, and systems whose clusters are started one by one, to which hosts come.
 func TestKeepsCopies(t *testing.T) {
 	three := []string{"a", "b", "c"}
 	for _, c := range []struct {
@@ -278,7 +278,7 @@ func TestKeepsCopies(t *testing.T) {
 		{control.Job{WithFT: true, Hosts: three[:2]}, false},
 		{control.Job{WithFT: true}, false},
 		{control.Job{WithFT: true, Joined: true, Hosts: three}, false},
-		{control.Job{Parts: make([]job.Part, 1), Join: &control.Join{}, Hosts: three}, false},
+		{control.Job{Parts: make([]job.Part, 1), Join: &control.Join{}}, true},
 	} {
 		if keepsCopies(&c.spec) != c.want {
 			t.Errorf("%+v: want %v", c.spec, c.want)

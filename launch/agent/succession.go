@@ -34,6 +34,7 @@ type succession struct {
 	layout    uint64           // the latest version of the table of the system that one of them has seen
 	held      []*question      // that wait for that
 	dropped   []control.Member // of a world that was being made when the one before was lost
+	met       []string         // of a system whose clusters are started one by one: where they have called so far, as this agent knows
 }
 
 // What goroutines tell of it.
@@ -49,9 +50,10 @@ type (
 		again bool
 	}
 	calledBy struct { // another agent decides
-		from int
-		era  uint64
-		conn *control.Conn
+		from  int
+		era   uint64
+		meets string
+		conn  *control.Conn
 	}
 	hasCalled struct { // that agent has called a host, or cannot
 		h    *elsewhere
@@ -73,12 +75,12 @@ func Succeeds(spec *control.Job) bool {
 // waitsForOthers: what this agent decides is done when a majority knows of it.
 func (a *agent) waitsForOthers() bool {
 	m, decides := a.machine.(*job.Machine)
-	return decides && a.up == nil && a.spec.Succeeds && a.sequence != nil && !a.done && m.Started()
+	return decides && a.up == nil && a.spec.Succeeds && a.sequence != nil && !a.done && m.Started() && (a.meeting == nil || a.sequence.outlives(a.self))
 }
 
 // mayBeCalled: another agent may come to decide.
 func (a *agent) mayBeCalled() bool {
-	return a.spec.Succeeds && a.sequence != nil && a.sequence.begun() && !a.done
+	return a.spec.Succeeds && a.sequence != nil && a.sequence.begun() && !a.done && (a.attached == nil || a.succession.waits || a.sequence.outlives(a.succession.decider))
 }
 
 // lostUp: the agent that decides is lost, as far as this one knows.
@@ -88,6 +90,10 @@ func (a *agent) lostUp(e upLost) {
 	}
 	if !a.mayBeCalled() {
 		a.up.window.close()
+		if a.attached != nil {
+			a.lostLead(e.err)
+			return
+		}
 		if errors.Is(e.err, errChanged) {
 			a.say(fmt.Sprintf("host %s has lost the one that decides: %v", a.host, e.err))
 		}
@@ -181,7 +187,8 @@ func (a *agent) follow(e calledBy) {
 	up := a.up
 	up.box.pause()
 	a.dropBatch()
-	kept := outputOnly(up.box.empty())
+	kept := saidAgain(up.box.empty())
+	a.company.leave()
 	up.box.start(e.conn)
 	up.box.put(&control.Message{Stand: a.stand()})
 	for _, m := range kept {
@@ -190,6 +197,10 @@ func (a *agent) follow(e calledBy) {
 	up.window.allow(control.Window)
 	go a.hearUp(e.conn, e.era)
 	a.turnBeats(nil)
+	if a.attached != nil {
+		a.say(a.tookPlace(a.hostName(e.from), e.meets))
+		s.met = append(s.met, e.meets)
+	}
 	if len(a.feeding) > 0 {
 		a.input.put(nil) // standard input has gone with spxrun
 	}
@@ -201,6 +212,23 @@ func (a *agent) follow(e calledBy) {
 // outputOnly is what waits of the output of processes: all else is said anew.
 func outputOnly(list []*control.Message) []*control.Message {
 	return slices.DeleteFunc(list, func(m *control.Message) bool { return m.Output == nil })
+}
+
+// saidAgain is that, and what was to be said for the user, which no state tells.
+func saidAgain(list []*control.Message) []*control.Message {
+	return slices.DeleteFunc(list, func(m *control.Message) bool {
+		_, signal := m.Event.(job.Signalled)
+		return m.Output == nil && !signal
+	})
+}
+
+// tookPlace says who decides now.
+func (a *agent) tookPlace(host, meets string) string {
+	text := fmt.Sprintf("host %s decides about job %016x now, in the place of host %s, which is lost", host, a.jobNumber(), a.hostName(a.succession.before))
+	if meets != "" {
+		text += "; clusters are attached at " + meets + " now (spxrun --join)"
+	}
+	return text
 }
 
 // turnBeats has heartbeats begin anew around the host that decides. gone are hosts that are not there.
@@ -226,6 +254,9 @@ func (a *agent) stand() *control.Stand {
 		out.Procs = append(out.Procs, s)
 	}
 	a.addNumbers(out)
+	if a.attached != nil {
+		out.Arrival = a.cameAs
+	}
 	return out
 }
 
@@ -285,15 +316,21 @@ func (a *agent) succeed() {
 	a.machine, a.up, a.made = legacy.machine, nil, true
 	a.beginsNumbers()
 	up.box.pause()
-	a.kept.use(a.outputFile())
+	meets := ""
+	if a.attached != nil { // it prints what its processes write, and its spxrun is there
+		meets = a.leadSystem()
+		a.beginKept()
+	} else {
+		a.kept.use(a.outputFile())
+	}
 	up.window.close()
 	up.flush()
 	a.dropBatch()
 	s.gathers = true
-	gone := a.callAll(legacy)
+	gone := a.callAll(legacy, meets)
 	a.takeStock(legacy)
 	a.turnBeats(gone)
-	a.say(fmt.Sprintf("host %s decides about job %016x now, in the place of host %s, which is lost", a.host, a.jobNumber(), a.hostName(s.before)))
+	a.say(a.tookPlace(a.hostName(a.self), meets))
 	if status, over := legacy.machine.Finished(); over {
 		a.carryOut(job.Finish{Status: status})
 		return
@@ -332,7 +369,7 @@ func (a *agent) succeed() {
 }
 
 // callAll makes the other hosts those of this agent, and calls those that are there.
-func (a *agent) callAll(l *legacy) (gone []int) {
+func (a *agent) callAll(l *legacy, meets string) (gone []int) {
 	a.others = nil
 	for n, name := range a.spec.Hosts {
 		if n == a.self {
@@ -342,6 +379,7 @@ func (a *agent) callAll(l *legacy) (gone []int) {
 		h.led, h.made = true, true
 		h.wait = func() string { return connectionEnd(h.failure) }
 		a.others = append(a.others, h)
+		a.ofCluster(h, l)
 		if n == a.succession.before || !slices.Contains(l.told.Members, n) || n >= len(l.told.At) {
 			h.gone = true
 			gone = append(gone, n)
@@ -349,7 +387,7 @@ func (a *agent) callAll(l *legacy) (gone []int) {
 		}
 		h.mesh = l.told.At[n]
 		go func() {
-			conn, err := a.sequence.mesh.lead(n, l.era)
+			conn, err := a.sequence.mesh.lead(n, control.Lead{Era: l.era, Meets: meets})
 			a.inbox.put(hasCalled{h, conn, err})
 		}()
 		time.AfterFunc(2*leadLimit, func() { a.inbox.put(hasCalled{h: h, err: errNotReached}) })
@@ -428,6 +466,7 @@ func (a *agent) standing(h *elsewhere, s *control.Stand) {
 	}
 	h.ready = true
 	a.heedNumbers(h, s)
+	a.standsAs(h, s.Arrival)
 	if a.sequence != nil {
 		told := a.sequence.told
 		h.box.put(&control.Message{Mesh: &told})

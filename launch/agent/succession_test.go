@@ -20,13 +20,14 @@ func TestSucceeds(t *testing.T) {
 	system.WithFT, system.OnDeath, system.Parts = false, "auto", make([]job.Part, 1)
 	detached := good()
 	detached.WithFT, detached.OnDeath, detached.Detached = false, "auto", true
-	if !Succeeds(good()) || !Succeeds(system) || !Succeeds(detached) {
-		t.Error("a job with --with-ft or --detach on three hosts, or a system, does not")
+	one := *system
+	one.Join, one.Hosts = &control.Join{}, one.Hosts[:1]
+	if !Succeeds(good()) || !Succeeds(system) || !Succeeds(detached) || !Succeeds(&one) {
+		t.Error("a job with --with-ft or --detach on three hosts, a system, or a cluster to which others come, does not")
 	}
 	for what, change := range map[string]func(*control.Job){
-		"one cluster of it": func(j *control.Job) { j.Join = &control.Join{} },
-		"on two hosts":      func(j *control.Job) { j.Hosts = j.Hosts[:2] },
-		"with a debugger":   func(j *control.Job) { j.Hold = true },
+		"on two hosts":    func(j *control.Job) { j.Hosts = j.Hosts[:2] },
+		"with a debugger": func(j *control.Job) { j.Hold = true },
 	} {
 		j := *system
 		if change(&j); Succeeds(&j) {

@@ -88,6 +88,7 @@ type Job struct {
 	Parts             []job.Part     // of a system of clusters; nil: the job is one whole
 	Start             []start.Member // of such a system, by part: for whom MPI_Init waits; nil: for nobody
 	Join              *Join          // of such a system one cluster is to be started; nil: all
+	System            *Join          // to the agent of a cluster that has come: what is known of the system, in case that it comes to lead; Cluster is that of the spxrun which was the first to lead
 	IOPMasters        bool           // of such a system: its masters are the agents beside I/O processes
 
 	// Several hosts. All processes have the same numbers everywhere.
@@ -183,6 +184,7 @@ type Message struct {
 
 	Hello *Hello // from it, before the Job: who has come (jobs of other launchers)
 	Off   string // to it, in place of the Job: why the job does not begin; who sends it has said so
+	Moved string // to who leads a system at an address where another one has led it: where it is led now
 
 	Question *Question // from it: what one of its processes asks
 	Answer   *Answer   // to it
@@ -333,6 +335,7 @@ type Join struct {
 	Key             [32]byte
 	Limit           time.Duration // for somebody to be there
 	Calls           bool          // it never leads: the system runs already
+	Hosts           int           // as Job.System: so many hosts, from 0, are those of Cluster
 	Whole           Declared      // what the system file says of the system
 	Declared        []Declared    // by part: what it says of them
 	Offer           Offer         // the same as a plan
@@ -374,6 +377,8 @@ type Grown struct {
 	Parts    []job.Part
 	Programs []Program
 	Present  []Entry
+	Start    []start.Member
+	Declared []Declared
 }
 
 // Place says by which of its addresses a host is reached.
@@ -402,7 +407,10 @@ type Mesh struct {
 }
 
 // A Lead says that its sender decides, after so many others (package launch/follow).
-type Lead struct{ Era uint64 }
+type Lead struct {
+	Era   uint64
+	Meets string // of a system whose clusters are started one by one: where they call from now on
+}
 
 // A Stand is how the processes of a host are, as its agent knows, and which numbers it has seen given.
 type Stand struct {
@@ -413,6 +421,7 @@ type Stand struct {
 	Layout         uint64         // version of the table of the system; 0: there is none
 	Epoch          uint32         // of the tree of its masters
 	Master         int            // process of this host's master; 0: none is there now
+	Arrival        *Arrival       // of the host of a cluster that has come by itself: as which it has
 
 	Ports []string          // those that processes of this host have opened
 	Names map[string]string // those that they have published, with their ports
@@ -460,6 +469,9 @@ type Entry struct {
 	Life                uint32
 	State, Status       uint32         // AgentStarted, AgentDead or AgentExited of package shm, and the wait status
 	Order               int            // of a place for one that is started in the place of a rank: it is the so-manieth, from 1; 0: it is not used yet
+	Part                int            // of a system, from 1: the part that it is of,
+	Start               uint32         // and which start of that
+	Away                bool           // and: it is only a place, for one that another spxrun starts
 	At                  netip.AddrPort // where it listens
 }
 

@@ -55,6 +55,9 @@ func (m *Message) checkRelayed() error {
 	if a := m.Attach; a != nil {
 		return a.check()
 	}
+	if s := m.Stand; s != nil && s.Arrival != nil {
+		return s.Arrival.check()
+	}
 	return nil
 }
 

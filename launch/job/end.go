@@ -163,11 +163,6 @@ func (m *Machine) frontLost(now time.Duration) []Action {
 	if m.ending && m.stage == 0 {
 		m.deadline = min(m.deadline, now+m.cfg.Grace)
 	}
-	if m.cfg.Leads { // the status is that of the other clusters' spxruns, as when they lose the agent here
-		m.fail(StatusFailed)
-		return m.end(now, SIGTERM, m.cfg.Grace, Say{fmt.Sprintf("the spxrun that leads the system, on host %s, is gone (it was killed, say), and with it the system is ended; exit status %d.",
-			m.cfg.Host, m.status)})
-	}
 	m.fail(128 + SIGKILL)
 	return m.end(now, SIGTERM, m.cfg.Grace)
 }

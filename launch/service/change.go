@@ -78,6 +78,7 @@ type System struct {
 	Version   uint64 `json:"version"`              // of what it has told all last
 
 	Refused uint64 `json:"refused,omitempty"` // calls of those who have not proved to have its key
+	Meets   string `json:"meets,omitempty"`   // where clusters call that come by themselves; empty: nowhere
 }
 
 // Part is a cluster, or an I/O process.

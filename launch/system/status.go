@@ -46,6 +46,9 @@ func StatusOf(about *service.About) (*Status, error) {
 			s.master += fmt.Sprintf("master of %s: %s (process %d)\n", c.Name, part.Master, part.MasterPid)
 		}
 	}
+	if at := about.System.Meets; at != "" {
+		s.master += fmt.Sprintf("clusters are attached at %s\n", at)
+	}
 	for i, k := range l.Links {
 		if n := len(s.Links); n > 0 && k.Name == s.Links[n-1].Name+".back" {
 			s.Links[n-1].Bidirectional = true

@@ -43,7 +43,7 @@ func TestStatus(t *testing.T) {
 	dead.Proc = 2
 	m.Step(dead, 0)
 	m.Step(job.Ended{Proc: 4, Owner: job.OwnerFinalized}, 0)
-	about := &service.About{Job: "12", System: &service.System{Layout: []byte(table)}}
+	about := &service.About{Job: "12", System: &service.System{Layout: []byte(table), Meets: "10.1.0.3:7400"}}
 	for _, p := range m.Parts() {
 		about.System.Parts = append(about.System.Parts, service.Part{Name: p.Name, Program: "./p", State: p.State, Alive: p.Alive, Restarts: p.Restarts})
 	}
@@ -51,7 +51,7 @@ func TestStatus(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"a: 2 ranks", "degraded, 1 alive", "b: 1 rank ", "gone, 0 alive", "<- a-b: 1 IOP, round-robin"} {
+	for _, want := range []string{"a: 2 ranks", "degraded, 1 alive", "b: 1 rank ", "gone, 0 alive", "<- a-b: 1 IOP, round-robin", "clusters are attached at 10.1.0.3:7400\n"} {
 		if !strings.Contains(status.Text(), want) {
 			t.Errorf("no %q in\n%s", want, status.Text())
 		}

@@ -1,0 +1,201 @@
+package agent
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"libspx/launch/control"
+	"libspx/launch/job"
+	"libspx/net/tcp"
+)
+
+// A system whose clusters were started one by one (attach.go) goes on when the agent that leads it is lost: that of another cluster's spxrun decides, as another host's agent does in other jobs (succession.go). Those
+// keep copies of what decides that have come by themselves and reach each other: of clusters that run on the host of their spxrun, in one network. Here is what is special about it. The machine of the
+// job knows who the parts consist of; which cluster a host belongs to stands in its name, and what a cluster has come with its agent says again (control.Stand). The cluster of the one that is lost is
+// from then on one of those that another spxrun starts, and that of the one that leads is its own.
+
+// partsOfFirst are the parts of the job as it has begun. Those that were added since come to the machine as events.
+func (a *agent) partsOfFirst() []job.Part {
+	n := len(a.spec.Parts)
+	for i := range a.spec.Programs {
+		n -= boolInt(a.spec.Programs[i].Added)
+	}
+	return a.spec.Parts[:max(n, 0)]
+}
+
+// forGuest is what a host is told of a job whose clusters come by themselves: whether it keeps a copy of what decides, and then what it has to know to lead the system.
+func (a *agent) forGuest(spec *control.Job, h *elsewhere) {
+	if !h.mayLead() || a.places.pairs != nil {
+		spec.Sequence, spec.Succeeds = false, false
+	}
+	j, first := a.spec.Join, &control.Join{Cluster: a.spec.Join.Cluster, Hosts: 1}
+	if a.spec.System != nil {
+		first = a.spec.System
+	} else {
+		for _, o := range a.others {
+			first.Hosts += boolInt(!o.isGuest())
+		}
+	}
+	if h.isGuest() {
+		spec.System = &control.Join{System: j.System, Cluster: first.Cluster, Hosts: first.Hosts, Whole: j.Whole, Declared: slices.Clone(j.Declared)}
+	}
+}
+
+// mayLead: the agent of a host may come to lead. All others reach it, and it has no hosts that are reached through it alone.
+func (h *elsewhere) mayLead() bool {
+	return h.attached != nil && h.via == nil && len(h.attached.come.Hosts) == 0
+}
+
+// leadSystem has this agent lead the system. meets is where clusters call from now on; empty: nowhere.
+func (a *agent) leadSystem() (meets string) {
+	j := *a.local.Join
+	j.Whole, j.Declared = a.spec.System.Whole, a.spec.System.Declared
+	a.attached = nil
+	a.company.leave()
+	l, err := a.listenInPlace(j.Address)
+	if err != nil {
+		a.spec.Join, a.meeting = &j, &meeting{}
+		a.say(fmt.Sprintf("no more clusters can be attached to the system: %v", err))
+		return ""
+	}
+	j.Address = l.Addr().String()
+	a.spec.Join, a.meeting = &j, &meeting{listener: l}
+	a.leadsNow.Store(true)
+	a.openToOthers()
+	for _, at := range slices.Compact(slices.Sorted(slices.Values(a.succession.met))) {
+		if at != "" && at != j.Address {
+			go tellMoved(&j, at)
+		}
+	}
+	return j.Address
+}
+
+// listenInPlace listens where the system has been led so far, if that is an address of this host, and else at the same port, if it is free.
+func (a *agent) listenInPlace(address string) (net.Listener, error) {
+	if at, here := addressHere(address); here {
+		if l, err := net.Listen("tcp", at.String()); err == nil {
+			return l, nil
+		}
+	}
+	if _, text, err := net.SplitHostPort(address); err == nil {
+		if port, err := strconv.ParseUint(text, 10, 16); err == nil {
+			if l, err := net.Listen("tcp", netip.AddrPortFrom(a.address, uint16(port)).String()); err == nil {
+				return l, nil
+			}
+		}
+	}
+	return net.Listen("tcp", netip.AddrPortFrom(a.address, 0).String())
+}
+
+// movedPause is the time between two looks whether somebody leads the system where it was led before.
+const movedPause = time.Second
+
+// tellMoved tells whoever leads the system at an address where it was led before, not knowing that it goes on elsewhere. It ends with this process.
+func tellMoved(j *control.Join, at string) {
+	id := identityOf(j, comeNumber)
+	for {
+		ctx, end := context.WithTimeout(context.Background(), throughLimit)
+		c, verdict, err := tcp.DialContext(ctx, at, &id, tcp.Process{Number: leadNumber})
+		end()
+		if err == nil && verdict == tcp.Taken {
+			conn := control.NewConn(sealedConn(c))
+			conn.Send(&control.Message{Moved: j.Address}) //nolint:errcheck // it is told again
+			c.Close()
+		}
+		time.Sleep(movedPause)
+	}
+}
+
+// moved: another agent leads the system, at an address.
+type moved struct{ to string }
+
+// hasMoved ends what has begun here as a system of its own: the system of that name goes on elsewhere.
+func (a *agent) hasMoved(e moved) {
+	if _, decides := a.machine.(*job.Machine); !decides || a.done || a.machine.Ending() {
+		return
+	}
+	text := fmt.Sprintf("the system %s runs already, and is led at %s since the agent was lost that had led it here: spxrun --join %s attaches cluster %s there", a.spec.Join.System, e.to, e.to, a.spec.Join.Cluster)
+	a.sayAttached(job.Say{Text: text})
+	a.step(job.NotStarted{Text: text, Status: job.StatusFailed})
+}
+
+// ofCluster has a host belong to the cluster that has come with it, for an agent that has come to lead.
+func (a *agent) ofCluster(h *elsewhere, l *legacy) {
+	if a.meeting == nil {
+		return
+	}
+	cluster := a.spec.System.Cluster
+	if h.number >= a.spec.System.Hosts {
+		cluster, _, _ = strings.Cut(h.name, "@")
+	}
+	if cluster == a.local.Join.Cluster {
+		return // as it was before it came again
+	}
+	g := &guestCluster{cluster: cluster, come: &control.Arrival{Cluster: cluster}, hosts: []*elsewhere{h}}
+	for i, d := range a.spec.Join.Declared {
+		if d.Cluster == cluster {
+			g.parts = append(g.parts, i+1)
+		}
+	}
+	if len(g.parts) == 0 {
+		return
+	}
+	g.begun = l.machine.Parts()[g.parts[0]-1].State != job.StateAway
+	for _, e := range l.ends {
+		if e.Proc < 0 || e.Proc >= len(a.ranks) {
+			continue
+		}
+		if part := a.ranks[e.Proc].part; part == g.parts[0] && e.Dead {
+			g.death = cmp.Or(g.death, e.Wait.Status(), job.StatusFailed)
+		} else if part == g.parts[0] {
+			g.status = cmp.Or(g.status, e.Wait.Status())
+		}
+	}
+	h.attached = g
+}
+
+// standsAs takes what a cluster has come with.
+func (a *agent) standsAs(h *elsewhere, e *control.Arrival) {
+	g := h.attached
+	if g == nil || e == nil || e.Cluster != g.cluster {
+		return
+	}
+	var wants []want
+	for _, part := range g.parts {
+		wants = append(wants, want{a.spec.Join.Declared[part-1].Name, a.spec.Programs[a.programOf(part)].Procs})
+	}
+	if _, at, why := guestHosts(e, wants); why == "" {
+		g.come, g.at, h.reach, h.at = e, at, &e.Reach, e.At
+	}
+}
+
+// seatRest starts the clusters whose hosts had become those of the job when the agent before was lost, and nothing else.
+func (a *agent) seatRest() {
+	for _, h := range a.others {
+		if h.attached != nil && !h.gone && !h.attached.begun {
+			a.inbox.put(seated{h})
+		}
+	}
+}
+
+// ownPlaces are the hosts of the processes of a part that this agent's spxrun has started, in a system that another one has led before; nil: it is none of these.
+func (a *agent) ownPlaces(part int) []int {
+	if a.cameAs == nil || a.spec.Join == nil || part > len(a.spec.Join.Declared) || a.spec.Join.Declared[part-1].Cluster != a.local.Join.Cluster {
+		return nil
+	}
+	on, err := a.cameAs.On(a.spec.Join.Declared[part-1].Name, a.spec.Programs[a.programOf(part)].Procs)
+	if err != nil {
+		return nil
+	}
+	for i := range on {
+		on[i] = a.self // one that leads is alone in its cluster (mayLead)
+	}
+	return on
+}

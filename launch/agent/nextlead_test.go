@@ -1,0 +1,179 @@
+package agent
+
+import (
+	"net/netip"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"libspx/ft/replica"
+	"libspx/launch/control"
+	"libspx/launch/job"
+	"libspx/launch/reach"
+)
+
+// One agent begins alone, as that which leads a system whose clusters are started one by one: as long as it alone votes nobody can follow it. With three, another one can. Who is to leave is heard until it votes no more: so all but one
+// may end at once, and that one goes on.
+func TestVotersLeave(t *testing.T) {
+	c := &copies{t: t, mesh: control.Mesh{Name: "h"}, cfg: job.Config{Host: "h", Procs: 3, OnDeath: job.Continue, Detach: true, Leads: true}}
+	begin := func() *sequence {
+		s := c.add()
+		s.succeeds, s.tell = true, func(any) {}
+		if c.mesh.First == nil {
+			c.mesh.First = c.mesh.Members
+		}
+		cfg := replica.Config{Self: s.self, Seed: 7}
+		if s.self == 0 {
+			cfg.First = c.mesh.First
+		}
+		s.begin(cfg, c.cfg, &c.mesh)
+		for _, o := range c.list[:s.self] {
+			o.meet(&c.mesh)
+		}
+		return s
+	}
+	zero := begin()
+	c.awaitVoters(1)
+	begin()
+	c.await("a copy", []int{1}, func(s *control.Copy) bool { return s.Has })
+	for _, s := range c.list {
+		if s.outlives(0) {
+			t.Errorf("of two hosts %d says that one may follow the one that leads", s.self)
+		}
+	}
+	begin()
+	c.awaitVoters(3)
+	c.await("three voters", []int{0, 1, 2}, func(s *control.Copy) bool { return s.Votes })
+	for _, s := range c.list {
+		for limit := time.Now().Add(time.Minute); !s.outlives(0) && time.Now().Before(limit); time.Sleep(time.Millisecond) {
+		}
+		if !s.outlives(0) {
+			t.Errorf("of three hosts %d says that none may follow the one that leads", s.self)
+		}
+	}
+	c.mesh.Members = []int{0} // they are reached as before
+	for _, s := range c.list {
+		s.meet(&c.mesh)
+	}
+	began := time.Now()
+	for _, s := range c.list[1:] {
+		zero.without(s.self, time.Minute)
+		s.mesh.close()
+	}
+	if took := time.Since(began); took > 30*time.Second {
+		t.Errorf("it took %v", took)
+	}
+	zero.note([]byte{0}) // nobody else has to know of it
+	for limit := time.Now().Add(time.Minute); zero.machine.Open() > 0; time.Sleep(time.Millisecond) {
+		if time.Now().After(limit) {
+			t.Fatal("what the last one writes down does not count")
+		}
+	}
+	zero.without(7, time.Minute) // it was none
+}
+
+// leadsOn is an agent that has come to lead a system of which the first cluster, on two hosts, is lost; the others are on hosts 2 and 3, this one.
+func leadsOn() (*agent, *legacy) {
+	declared := []control.Declared{{Name: "cluster first", Cluster: "first"}, {Name: "cluster other", Cluster: "other"}, {Name: "cluster own", Cluster: "own"}, {Name: "I/O process x", Cluster: "other"}}
+	spec := &control.Job{Hosts: []string{"m", "me@n", "other@o", "own@p", "own@q"}, Slots: []int{1, 1, 2, 1, 1}, Self: 4,
+		Programs: []control.Program{{Procs: 1, Part: 1}, {Procs: 2, Part: 2}, {Procs: 1, Part: 3}, {Procs: 1, Part: 4}},
+		Parts:    []job.Part{{Name: "cluster first"}, {Name: "cluster other", Away: true}, {Name: "cluster own", Away: true}, {Name: "I/O process x", Serves: true, With: 2, Away: true}},
+		System:   &control.Join{System: "s", Cluster: "first", Hosts: 2, Declared: declared}}
+	a := newAgent(spec, nil)
+	a.self, a.local, a.cameAs = 4, &control.Job{Join: &control.Join{Cluster: "own"}}, &control.Arrival{Cluster: "own"}
+	a.spec.Join, a.meeting = &control.Join{Cluster: "own", Declared: declared}, &meeting{}
+	for part, procs := range map[int][]int{1: {0}, 2: {1, 2}, 3: {3}, 4: {4}} {
+		for _, p := range procs {
+			*a.rank(p) = rank{pidfd: -1, part: part}
+		}
+	}
+	m := job.New(job.Config{Procs: 5, Parts: spec.Parts, Leads: true})
+	m.Step(job.Attached{Part: 2}, 0)
+	a.machine = m
+	return a, &legacy{machine: m, ends: []job.Publish{{Proc: 1, Wait: job.Wait{Code: 3}}, {Proc: 2, Dead: true, Wait: job.Wait{Signal: 9}}, {Proc: 4, Dead: true}, {Proc: 1 << 40}}}
+}
+
+// Who belongs to which cluster, which of them has begun, and with what its processes have ended, an agent knows that comes to lead; where they are to run the cluster's agent says, and nothing of another cluster.
+func TestClusterOfHost(t *testing.T) {
+	a, l := leadsOn()
+	for n, name := range a.spec.Hosts[:4] {
+		h := newElsewhere(n, name)
+		a.others = append(a.others, h)
+		a.ofCluster(h, l)
+	}
+	first, also, other, before := a.others[0], a.others[1], a.others[2], a.others[3]
+	for _, h := range []*elsewhere{first, also} {
+		if h.attached == nil || h.attached.cluster != "first" || !h.attached.begun {
+			t.Errorf("host %s: %+v", h.name, h.attached)
+		}
+	}
+	if g := other.attached; g == nil || g.cluster != "other" || !slices.Equal(g.parts, []int{2, 4}) || !g.begun || g.status != 3 || g.death != 137 {
+		t.Errorf("%+v", g)
+	}
+	if before.isGuest() || a.homeOf(3) != nil || a.homeOf(4) != other || a.homeOf(1) == nil {
+		t.Error("this agent's own cluster counts as another one's, or another one's as its own")
+	}
+	at := netip.MustParseAddr("10.0.0.7")
+	a.standsAs(other, &control.Arrival{Cluster: "own", At: at})
+	a.standsAs(other, nil)
+	a.standsAs(before, &control.Arrival{Cluster: "other", At: at})
+	if other.at.IsValid() || other.attached.at != nil {
+		t.Error("what is not said of that cluster is taken")
+	}
+	a.standsAs(other, &control.Arrival{Cluster: "other", Host: "o", At: at, Reach: reach.Host{Name: "o"}})
+	if d := cmp.Diff(map[string][]int{"cluster other": {0, 0}, "I/O process x": {0}}, other.attached.at); d != "" || other.at != at || other.reach == nil {
+		t.Errorf("at %v: (-want +got)\n%s", other.at, d)
+	}
+	if own := a.firstHosts(3); !slices.Equal(own, []int{4}) {
+		t.Errorf("the own cluster runs on %v", own)
+	}
+	if a.ownPlaces(2) != nil {
+		t.Error("another cluster is placed here")
+	}
+}
+
+// Who may lead: the agent of a cluster that is alone on its host, and has come by itself. Of others a host is told that there are no copies for it, and of a system what is needed to lead it.
+func TestMayLead(t *testing.T) {
+	alone := func() *elsewhere {
+		h := newElsewhere(3, "other@o")
+		h.attached = &guestCluster{cluster: "other", come: &control.Arrival{Cluster: "other"}}
+		return h
+	}
+	a, _ := leadsOn()
+	for what, c := range map[string]struct {
+		change func(*elsewhere)
+		may    bool
+	}{
+		"alone":                         {func(*elsewhere) {}, true},
+		"of several hosts":              {func(h *elsewhere) { h.attached.come.Hosts = make([]control.Host, 1) }, false},
+		"another host of that":          {func(h *elsewhere) { h.of, h.attached = alone(), nil }, false},
+		"it has come through another":   {func(h *elsewhere) { h.via = alone() }, false},
+		"of the cluster that has begun": {func(h *elsewhere) { h.attached = nil }, false},
+	} {
+		h := alone()
+		c.change(h)
+		spec := &control.Job{Sequence: true, Succeeds: true}
+		a.forGuest(spec, h)
+		if spec.Sequence != c.may || spec.Succeeds != c.may || (spec.System != nil) != h.isGuest() {
+			t.Errorf("%s: %+v", what, spec)
+		}
+		if s := spec.System; s != nil && (s.Cluster != "first" || s.Hosts != 2 || len(s.Declared) != 4 || s.Key != [32]byte{}) {
+			t.Errorf("%s: %+v", what, s)
+		}
+	}
+	a.spec.System, a.others = nil, []*elsewhere{newElsewhere(1, "n"), alone()} // as the first one
+	spec := &control.Job{}
+	if a.forGuest(spec, alone()); spec.System.Cluster != "own" || spec.System.Hosts != 2 {
+		t.Errorf("%+v", spec.System)
+	}
+}
+
+// A copy is of the job as it has begun: parts that were added come as events.
+func TestPartsOfFirst(t *testing.T) {
+	a := newAgent(&control.Job{Parts: make([]job.Part, 3), Programs: []control.Program{{}, {}, {Added: true}}}, nil)
+	if n := len(a.partsOfFirst()); n != 2 {
+		t.Errorf("%d parts, of 2", n)
+	}
+}
