@@ -238,6 +238,7 @@ func (a *agent) goesOn() {
 		a.inheritTree(m)
 		a.finishOpen(m)
 	}
+	a.holdNames(true)
 	held := s.held
 	s.held = nil
 	for _, q := range held {
