@@ -369,7 +369,7 @@ func unpublishName(c *call) error {
 	return err
 }
 
-// lookupName asks this job's agent first, then those of the user's other jobs on the host.
+// lookupName asks this job's agent first, then those of the user's other jobs on the host, and then, by this job's agent, the name service that both may have been started with.
 //
 //spx:body MPI_Lookup_name
 func lookupName(c *call) error {
@@ -385,6 +385,10 @@ func lookupName(c *call) error {
 				break
 			}
 		}
+	}
+	if mpierr.ClassOf(err) == mpierr.Name {
+		m.Number = service.LookEverywhere
+		answer, err = ask(world.me.Job, m, mpierr.Name, 0)
 	}
 	if err != nil {
 		return err

@@ -3,7 +3,7 @@
 // ps, waits, stacks and queues say what their processes do (core/diagnose, docs/diagnosis.md);
 // top and serve show it as it changes (launch/live, docs/live.md);
 // report makes a page of what one has done (launch/trace/report, docs/tracing.md);
-// topology shows and measures networks (launch/probe, docs/connections.md); system checks system files and shows systems (launch/system, docs/systems.md). It starts
+// topology shows and measures networks (launch/probe, docs/connections.md); names serves and lists published names (launch/names, docs/dynamic-processes.md); system checks system files and shows systems (launch/system, docs/systems.md). It starts
 // programs by spxrun and touches no job's memory.
 package main
 
@@ -19,7 +19,7 @@ import (
 func main() {
 	root := &cobra.Command{Use: "spxctl", Short: "libspx on this machine: running jobs, tuning", SilenceUsage: true, SilenceErrors: true}
 	root.CompletionOptions.HiddenDefaultCmd = true // spxctl completion bash
-	root.AddCommand(jobsCommand(), psCommand(), waitsCommand(), stacksCommand(), queuesCommand(), reportCommand(), topCommand(), serveCommand(), exportCommand(), resizeCommand(), hostsCommand(), killCommand(), waitCommand(), endCommand(), drillCommand(), hookCommand(), topologyCommand(), tuneCommand(), systemCommand())
+	root.AddCommand(jobsCommand(), psCommand(), waitsCommand(), stacksCommand(), queuesCommand(), reportCommand(), topCommand(), serveCommand(), exportCommand(), resizeCommand(), hostsCommand(), killCommand(), waitCommand(), endCommand(), drillCommand(), hookCommand(), topologyCommand(), tuneCommand(), systemCommand(), namesCommand())
 	root.AddCommand(manualCommand(root))
 	root.SetArgs(twoDashes(root, os.Args[1:]))
 	if err := root.Execute(); err != nil {

@@ -82,6 +82,7 @@ type agent struct {
 	guests     map[ident.ProcID]int
 	ports      ports
 	abroad     abroadState
+	naming     nameService
 	steering   steering
 	sayings    sayings
 
@@ -744,6 +745,7 @@ func (a *agent) signal(number int) {
 // finish ends what the processes have left behind, drains the output, and returns the exit status.
 func (a *agent) finish() int {
 	a.stopExporter()
+	a.leaveNames()
 	a.endLinks()
 	if !a.succession.inherited { // else some may not be called yet
 		a.endSequence()

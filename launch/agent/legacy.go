@@ -242,6 +242,7 @@ func (a *agent) goesOn() {
 		a.finishOpen(m)
 		a.seatRest()
 	}
+	a.holdNames(true)
 	held := s.held
 	s.held = nil
 	for _, q := range held {

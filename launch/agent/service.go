@@ -192,11 +192,14 @@ func (a *agent) serve(q *question) {
 		a.withdraw(q)
 		return
 	case service.Publish:
-		answer = a.ports.publish(q.Name, q.Text)
+		a.publishName(q)
+		return
 	case service.Unpublish:
-		answer = a.ports.unpublish(q.Name)
+		a.unpublishName(q)
+		return
 	case service.Lookup:
-		answer = a.ports.lookup(q.Name)
+		a.lookUpName(q)
+		return
 	case service.Attach:
 		answer = a.attach(q.Peer)
 	case service.Guests:

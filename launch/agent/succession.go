@@ -335,6 +335,7 @@ func (a *agent) succeed() {
 		a.carryOut(job.Finish{Status: status})
 		return
 	}
+	a.step(job.Inherited{})
 	procs := legacy.machine.Procs()
 	for i, p := range procs[:min(len(procs), len(a.ranks))] {
 		switch r := &a.ranks[i]; {

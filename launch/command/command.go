@@ -9,16 +9,17 @@ import "time"
 
 // A Job is what the command line asks for.
 type Job struct {
-	Programs  []Program // in the order of the command line; the index is MPI_APPNUM
-	Hosts     []string  // entries of -host and its like, as written: NAME or NAME:SLOTS
-	HostFiles []string  // files of -hostfile and its like
-	PerHost   int       // -ppn: ranks in a row on each host; 0: its slots
-	Rsh       []string  // --rsh: the command that reaches other hosts, in words; nil: ssh
-	Fanout    string    // --fanout: how many agents one agent starts; empty: not said
-	Prefix    string    // --prefix: where libspx is installed on other hosts; empty: where it is here
-	Probe     bool      // --probe: measure the network between the hosts, where it is not known
-	MoreHosts bool      // --more-hosts: hosts may be added while the job runs, also when there is only one
-	Iface     string    // --iface: the interface or network that hosts talk over; empty: chosen
+	Programs   []Program // in the order of the command line; the index is MPI_APPNUM
+	Hosts      []string  // entries of -host and its like, as written: NAME or NAME:SLOTS
+	HostFiles  []string  // files of -hostfile and its like
+	PerHost    int       // -ppn: ranks in a row on each host; 0: its slots
+	Rsh        []string  // --rsh: the command that reaches other hosts, in words; nil: ssh
+	Fanout     string    // --fanout: how many agents one agent starts; empty: not said
+	Prefix     string    // --prefix: where libspx is installed on other hosts; empty: where it is here
+	Probe      bool      // --probe: measure the network between the hosts, where it is not known
+	NameServer string    // --name-server: the file of a name service
+	MoreHosts  bool      // --more-hosts: hosts may be added while the job runs, also when there is only one
+	Iface      string    // --iface: the interface or network that hosts talk over; empty: chosen
 
 	Tag         bool          // -l: every line of output starts with [rank]
 	OutputDir   string        // --output: a file per rank and stream there; empty: spxrun's own output

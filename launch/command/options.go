@@ -200,6 +200,14 @@ var whereOptions = []*option{
 	{names: []string{"more-hosts"}, group: groupWhere,
 		help:  "let hosts be added while the job runs (spxctl hosts) although it begins on one",
 		apply: flag(func(j *Job) { j.MoreHosts = true })},
+	{names: []string{"name-server", "ompi-server"}, meta: "FILE", nargs: 1, group: groupWhere,
+		help: "published names (MPI_Publish_name) are found by all jobs that are started with this file, also on other hosts (spxctl names serve FILE; also by SPX_NAME_SERVER)",
+		apply: func(p *parser, v []string) error {
+			if p.job.NameServer = strings.TrimPrefix(v[0], "file:"); p.job.NameServer == "" {
+				return fmt.Errorf("needs a file")
+			}
+			return nil
+		}},
 	{names: []string{"probe"}, group: groupWhere,
 		help:  "measure which hosts share a switch first, where that is not known (spxctl topology; for SPX_CONNECTIONS=topology:K)",
 		apply: flag(func(j *Job) { j.Probe = true })},

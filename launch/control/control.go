@@ -29,6 +29,7 @@ import (
 	"libspx/ft/detect"
 	"libspx/launch/abroad"
 	"libspx/launch/job"
+	"libspx/launch/names"
 	"libspx/launch/reach"
 )
 
@@ -110,6 +111,7 @@ type Job struct {
 	TraceRoom  int           // records that each of them keeps
 	Fanout     int           // how many agents one agent starts at most; 0: spxrun's host starts all
 	StartLimit time.Duration // for each of them to answer; 0: none
+	NameServer *names.Place  // by which jobs on other hosts find what this one publishes; nil: none
 	MoreHosts  bool          // hosts may be added although there is only one so far
 	Late       bool          // the reader's host has been added to the running job
 	Era        uint64        // then: how many agents have decided before the one that does,

@@ -25,6 +25,7 @@ import (
 	"libspx/launch/hosts"
 	"libspx/launch/inspect"
 	"libspx/launch/job"
+	"libspx/launch/names"
 	"libspx/launch/process"
 	"libspx/launch/service"
 )
@@ -107,10 +108,22 @@ func specFor(j *command.Job) (*control.Job, error) {
 	if j.MoreHosts && (j.System != "" || j.Layout != "") {
 		return nil, errors.New("--more-hosts: the hosts of a system of clusters stay the same")
 	}
-	if j.System != "" {
-		return systemOf(j)
+	var server *names.Place
+	if file := cmp.Or(j.NameServer, os.Getenv(service.EnvNameServer)); file != "" {
+		var err error
+		if server, err = names.Read(file); err != nil {
+			return nil, fmt.Errorf("--name-server: %w (spxctl names serve %s)", err, file)
+		}
 	}
-	return specOf(j)
+	of := specOf
+	if j.System != "" {
+		of = systemOf
+	}
+	spec, err := of(j)
+	if err == nil {
+		spec.NameServer = server
+	}
+	return spec, err
 }
 
 // optionsOf are the job's options, without its programs and hosts.

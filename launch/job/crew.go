@@ -36,7 +36,7 @@ func (c *Crew) takes(procs []int) {
 // manned: a world of a part is complete. The part may have stopped meanwhile, and be about to be started once more.
 func (m *Machine) manned(e Manned) []Action {
 	p := &m.parts[e.Part-1]
-	p.making, p.crew = p.making && p.again, e.Crew.clone()
+	p.making, p.renewed, p.crew = p.making && p.again, p.renewed && p.again, e.Crew.clone()
 	for _, i := range e.Crew.Standbys { // places of which no process was made yet
 		for i >= len(m.procs) {
 			m.procs = append(m.procs, process{})

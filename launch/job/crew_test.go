@@ -57,6 +57,58 @@ func TestOpenRestart(t *testing.T) {
 	}
 }
 
+// A start that is under way when whoever decides is lost is repeated, and counts once, however far it was, and whatever of it dies with that host; so it is when the next one that decides is lost, too. What dies by itself after that is the next start's matter.
+func TestStartCountsOnce(t *testing.T) {
+	lost := func(proc int) Ended {
+		e := dies(proc)
+		e.Fault = FaultHost
+		return e
+	}
+	spawned := func(proc, rank int) Spawned {
+		return Spawned{Proc: proc, Pid: 200 + proc, Name: "rank", Part: 1, Rank: rank}
+	}
+	for name, events := range map[string][]Event{
+		"placed":                      {Inherited{}},
+		"one is there":                {spawned(5, 0), Inherited{}, NotRestarted{1, "host x is lost", true}, dies(5)},
+		"it has died meanwhile":       {spawned(5, 0), spawned(6, 1), Inherited{}, dies(5), dies(6)},
+		"it is lost with that host":   {spawned(5, 0), spawned(6, 1), Inherited{}, lost(6), dies(5)},
+		"and so is the next one":      {spawned(5, 0), Inherited{}, NotRestarted{1, "host x is lost", true}, dies(5), Placed{Part: 1}, spawned(6, 0), Inherited{}, NotRestarted{1, "host y is lost", true}, dies(6)},
+		"lost before it was repeated": {spawned(5, 0), Inherited{}, NotRestarted{1, "host x is lost", true}, Inherited{}, dies(5)},
+	} {
+		m := system(Part{Whole: Restart, Restarts: 1, Ranks: 2})
+		m.Step(dies(0), time.Second)
+		m.Step(dies(1), time.Second)
+		m.Step(Placed{Part: 1}, time.Second)
+		for _, e := range events {
+			if !m.Accepts(e) {
+				t.Fatalf("%s: %+v cannot be", name, e)
+			}
+			m.Step(e, 2*time.Second)
+			m = again(t, m)
+		}
+		if d := cmp.Diff([]Action{RestartPart{Part: 1}}, m.Open()); d != "" || m.Ending() {
+			t.Errorf("%s: it is not started again (-want +got)\n%s", name, d)
+			continue
+		}
+		if text := said(m.Step(Placed{Part: 1}, 3*time.Second)); text != "cluster a is started again (1 of at most 1 times).\n" || m.Parts()[0].Restarts != 1 {
+			t.Errorf("%s: %s, %+v", name, text, m.Parts()[0])
+		}
+		m.Step(spawned(7, 0), 3*time.Second)
+		m.Step(spawned(8, 1), 3*time.Second)
+		m.Step(Manned{1, Crew{World: 9, Procs: []int{7, 8}}}, 3*time.Second)
+		if out := m.Step(dies(7), 4*time.Second); !m.Ending() {
+			t.Errorf("%s: it may be started again once more: %v", name, out)
+		}
+	}
+	m := system(Part{Whole: Restart, Restarts: 1, Ranks: 2})
+	for _, e := range []Event{dies(0), dies(1), Placed{Part: 1}, spawned(5, 0), dies(5), Inherited{}} { // it has died before, by itself
+		m.Step(e, time.Second)
+	}
+	if !m.Ending() {
+		t.Error("it may be started again once more")
+	}
+}
+
 // A world that is complete when its part has stopped again is none that is missing: what counts is the one that comes.
 func TestMannedLate(t *testing.T) {
 	m := restoring(t)

@@ -21,7 +21,7 @@ const mostNew = 1 << 16
 var events = map[string]reflect.Type{}
 
 func init() {
-	for _, e := range []Event{Started{}, Spawned{}, NotStarted{}, Split{}, AllStarted{}, Ended{}, GuestAborted{}, TookOver{}, Manned{}, Placed{}, NotRestarted{}, Hung{}, Slowed{}, WentOn{},
+	for _, e := range []Event{Started{}, Spawned{}, NotStarted{}, Split{}, AllStarted{}, Ended{}, GuestAborted{}, TookOver{}, Manned{}, Placed{}, NotRestarted{}, Inherited{}, Hung{}, Slowed{}, WentOn{},
 		Grown{}, Depart{}, Attached{}, Detached{}, Judged{}, PartSignalled{}, Joined{}, Signalled{}, FrontLost{}, Reported{}, Looked{}, Tick{}} {
 		t := reflect.TypeOf(e)
 		events[t.Name()] = t

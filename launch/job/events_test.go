@@ -34,7 +34,7 @@ func anyEvent(r *rand.Rand) Event {
 	case 14:
 		return Placed{part, " on host b", []int{1, 0}}
 	case 15:
-		return NotRestarted{part, "no host", r.Intn(2) == 0}
+		return []Event{NotRestarted{part, "no host", r.Intn(2) == 0}, Inherited{}}[r.Intn(2)]
 	case 16:
 		return Hung{proc, 100 + r.Intn(9), "does not run", time.Second}
 	case 17:

@@ -339,6 +339,8 @@ func (m *Machine) Step(event Event, now time.Duration) []Action {
 		out = m.placed(e, now)
 	case NotRestarted:
 		out = m.notRestarted(e, now)
+	case Inherited:
+		m.inherited()
 	case Hung:
 		out = m.hung(e)
 	case Slowed:

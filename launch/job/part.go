@@ -122,6 +122,9 @@ func RankName(rank, ranks int) string {
 	return fmt.Sprintf("rank %d", rank)
 }
 
+// Inherited: whoever has decided so far is lost, and another one goes on.
+type Inherited struct{}
+
 // NotRestarted: a part cannot be started again.
 type NotRestarted struct {
 	Part  int // from 1
@@ -153,6 +156,7 @@ type part struct {
 	started  []int         // of Cold, those that are used up, in the order in which they were started, from 0
 	waking   int           // of these, those that are about to be there
 	making   bool          // processes of it are being made, since it was Placed
+	renewed  bool          // that is repeated, since who has decided is lost: the next time it is placed is the same start
 	hosts    []int         // then and since: where they run
 	crew     Crew
 	departs  bool          // it leaves in good order
@@ -362,7 +366,7 @@ func (m *Machine) policy(p *part, now time.Duration) Treatment { return m.within
 
 // within is a treatment, or Stop where a part has been started again too often.
 func (m *Machine) within(p *part, t Treatment, now time.Duration) Treatment {
-	if t == Restart && p.whole.left(now) == 0 {
+	if t == Restart && !p.mayStart(now) {
 		return Stop
 	}
 	return t
@@ -462,7 +466,7 @@ func (m *Machine) grown(e Grown) {
 func (m *Machine) attached(e Attached) {
 	p := &m.parts[e.Part-1]
 	p.away, p.gone, p.leaving, p.again, p.making, p.standbys = false, false, false, true, false, nil
-	p.departs, p.departBy = false, 0
+	p.departs, p.departBy, p.renewed = false, 0, false
 	p.started, p.waking = nil, 0 // it has all its places again
 	if !p.Serves {
 		m.serveUntil = 0
@@ -506,12 +510,23 @@ func (m *Machine) partSignalled(e PartSignalled, now time.Duration) []Action {
 // placed: a part is about to have processes again.
 func (m *Machine) placed(e Placed, now time.Duration) []Action {
 	p := &m.parts[e.Part-1]
-	if !p.making { // else whoever has placed it before is lost, and nothing has come of that
+	if !p.making && !p.renewed { // else it was placed before, and nothing has come of that
 		p.restarts++
 		p.whole.spend(now)
 	}
-	p.making, p.hosts = true, slices.Clone(e.Hosts)
+	p.making, p.renewed, p.hosts = true, false, slices.Clone(e.Hosts)
 	return []Action{Say{fmt.Sprintf("%s is started again (%d of at most %d times)%s.", p.Name, p.whole.used(now), p.whole.most, e.Text)}}
+}
+
+// mayStart: a part may be started again, or its last start, which has come to nothing, be repeated.
+func (p *part) mayStart(now time.Duration) bool { return p.renewed || p.whole.left(now) > 0 }
+
+// inherited: whoever has decided so far is lost. The starts that were under way are not completed, but repeated; of what of them dies until then no other one comes. A part that stops by itself has had its start.
+func (m *Machine) inherited() {
+	for i := range m.parts {
+		p := &m.parts[i]
+		p.renewed = p.renewed || p.making && !p.stopping
+	}
 }
 
 // notRestarted gives a part up: the others go on, as if the file had said so, when some are left whom that helps.
@@ -521,7 +536,7 @@ func (m *Machine) notRestarted(e NotRestarted, now time.Duration) []Action {
 	switch {
 	case m.ending:
 		return nil
-	case e.Again && p.whole.left(now) > 0:
+	case e.Again && p.mayStart(now):
 		p.what = Restart
 	case p.Serves && !m.carried(p), !p.Serves && !m.othersWork(p):
 		m.fail(max(p.status, StatusFailed))

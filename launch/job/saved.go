@@ -70,6 +70,7 @@ type savedPart struct {
 	Started  []int
 	Waking   int
 	Making   bool
+	Renewed  bool
 	Hosts    []int
 	Crew     Crew
 	Departs  bool
@@ -96,7 +97,7 @@ func (m *Machine) saved(now time.Duration) []byte {
 	}
 	for _, p := range m.parts {
 		s.Parts = append(s.Parts, savedPart{p.alive, p.status, p.stopping, p.deadline, p.restarts, p.whole.spent, p.ranks.spent, p.again, p.begun, p.gone, p.away, p.leaving, p.lost,
-			p.standbys, p.replaced, p.started, p.waking, p.making, p.hosts, p.crew, p.departs, p.departBy, p.patience, p.forGood, p.asked, p.askUntil, p.what})
+			p.standbys, p.replaced, p.started, p.waking, p.making, p.renewed, p.hosts, p.crew, p.departs, p.departBy, p.patience, p.forGood, p.asked, p.askUntil, p.what})
 	}
 	b, err := json.Marshal(s)
 	if err != nil {
@@ -141,7 +142,7 @@ func Resume(cfg Config, saved []byte) (*Machine, error) {
 		p.whole.spent, p.ranks.spent = o.Whole, o.Ranks
 		p.again, p.begun, p.gone, p.away, p.leaving, p.lost = o.Again, o.Begun, o.Gone, o.Away, o.Leaving, o.Lost
 		p.standbys, p.replaced, p.started, p.waking = o.Standbys, o.Replaced, o.Started, o.Waking
-		p.making, p.hosts, p.crew = o.Making, o.Hosts, o.Crew
+		p.making, p.renewed, p.hosts, p.crew = o.Making, o.Renewed, o.Hosts, o.Crew
 		p.departs, p.departBy, p.patience, p.forGood = o.Departs, o.DepartBy, o.Patience, o.ForGood
 		p.asked, p.askUntil, p.what = o.Asked, o.AskUntil, o.What
 	}

@@ -17,6 +17,9 @@ import (
 	"libspx/core/ident"
 )
 
+// LookEverywhere is the Number of a Lookup that its own job, and others on the host, do not know.
+const LookEverywhere = 1
+
 // Kind says what a message asks for.
 type Kind uint8
 
@@ -30,7 +33,7 @@ const (
 	Connect                     // Text, Peer; the answer, when somebody accepts: Peer, Number
 	Publish                     // Name, Text
 	Unpublish                   // Name, Text
-	Lookup                      // Name; the answer: Text
+	Lookup                      // Name; Number: LookEverywhere or 0; the answer: Text
 	Attach                      // to the agent of another job: Peer; the answer: the memory file, Slots[0]: the guest number there
 	Guests                      // Peers of other jobs; the answer: their guest numbers
 	Withdraw                    // over the connection of an Accept or Connect: its asker waits no longer; the answer: that of its question, or this
