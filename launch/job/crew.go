@@ -35,7 +35,7 @@ func (c *Crew) takes(procs []int) {
 // manned: a world of a part is complete. The part may have stopped meanwhile, and be about to be started once more.
 func (m *Machine) manned(e Manned) []Action {
 	p := &m.parts[e.Part-1]
-	p.making, p.crew = p.making && p.again, e.Crew.clone()
+	p.making, p.fresh, p.crowds, p.crew = p.making && p.again, false, false, e.Crew.clone()
 	return []Action{Relist{e.Part}}
 }
 
