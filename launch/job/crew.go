@@ -39,6 +39,9 @@ func (m *Machine) manned(e Manned) []Action {
 	return []Action{Relist{e.Part}}
 }
 
+// Made: all processes of a part have been made since it was attached.
+func (m *Machine) Made(part int) bool { return !m.parts[part-1].fresh }
+
 // Crew is who a part consists of.
 func (m *Machine) Crew(part int) Crew { return m.parts[part-1].crew.clone() }
 

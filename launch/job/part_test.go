@@ -224,6 +224,9 @@ func TestPartNotMade(t *testing.T) {
 					t.Errorf("%v", out)
 				}
 			}
+			if m.Made(1) != c.made {
+				t.Errorf("it has been made: %v", m.Made(1))
+			}
 			if m.Ending() != c.ends {
 				t.Errorf("it ends: %v", m.Ending())
 			}
