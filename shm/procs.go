@@ -71,12 +71,14 @@ func (s *Segment) SetNear(i int, n Near) {
 	s.mem[p+procOffNode], s.mem[p+procOffCache] = n.Node, n.Cache
 }
 
-// clear empties slot i for the process that is to be its incarnation life: the entry, the rows that others write to and hold, its channels,
+// clear empties slot i for the process that is to be its incarnation life: the entry, with all that the one before has said of itself, the rows that others write to and hold, its channels,
 // descriptors and rings. The bell counts on.
 func (s *Segment) clear(i int, life uint32) error {
 	p, g := s.proc(i), &s.geo
-	for _, off := range []int{procOffAgentState, procOffPid, procOffExitStatus, procOffSleeping, procOffTxBlocked, procOffHangs, procOffPromises, procOffOrder, procOffOwnerState, procOffFtFlags,
-		procOffCall, procOffThreadLevel, procOffSelfPid, procOffPidSpace, procOffCmaNonceAddr, procOffCmaNonceAddr + 4, procOffCmaNonce, procOffCmaNonce + 4} {
+	for _, off := range []int{procOffAgentState, procOffPid, procOffExitStatus} {
+		s.put32(p+off, 0)
+	}
+	for off := procOffSleeping; off < procBytes; off += 4 {
 		s.put32(p+off, 0)
 	}
 	clear(s.mem[g.dirtyOff+i*g.dirtyStride:][:g.dirtyStride])

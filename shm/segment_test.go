@@ -272,3 +272,33 @@ func TestIncarnationsGoRound(t *testing.T) {
 		s.MarkExited(1, 0)
 	}
 }
+
+// Nothing that a process has said of itself is there when another one gets its number: the descriptor of its message log would be looked for in the other one. Its bell counts on.
+func TestNothingStaysOfAProcess(t *testing.T) {
+	s, err := Create(4, 2, 2, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if err := s.AddProc(1, Member{}); err != nil {
+		t.Fatal(err)
+	}
+	p := s.proc(1)
+	for off := procOffBell; off < procBytes; off++ {
+		s.mem[p+off] = 1
+	}
+	s.MarkStarted(1, 4711)
+	s.MarkExited(1, 0)
+	bell := s.get32(p + procOffBell)
+	if err := s.AddProc(1, Member{}); err != nil {
+		t.Fatal(err)
+	}
+	for off := procOffSleeping; off < procBytes; off++ {
+		if s.mem[p+off] != 0 {
+			t.Errorf("byte %d of the entry is that of the process before", off)
+		}
+	}
+	if s.get32(p+procOffBell) != bell || s.AgentState(1) != AgentEmpty || s.Pid(1) != 0 {
+		t.Errorf("bell %d, before %d; state %d, pid %d", s.get32(p+procOffBell), bell, s.AgentState(1), s.Pid(1))
+	}
+}

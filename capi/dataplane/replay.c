@@ -701,7 +701,17 @@ void spx_replay_changed(void)
 {
   if (!spx_replay_on) return;
   spx_lock();
+  x.changed = true; /* who is dead may not be replaced any more */
   if (!x.own) spx_core_unsettle(&spx_replay_core);
+  spx_unlock();
+}
+
+void spx_replay_count_lost(void)
+{
+  if (!spx_replay_on) return;
+  spx_lock();
+  x.changed = true;
+  spx_poll(true);
   spx_unlock();
 }
 

@@ -45,6 +45,8 @@ SPX_HIDDEN void spx_replay_place(uint32_t party, uint32_t proc);
 SPX_HIDDEN uint32_t spx_replay_party(uint32_t proc);
 /* The system has changed, and with it perhaps which I/O processes are chosen. */
 SPX_HIDDEN void spx_replay_changed(void);
+/* The program is told that there is no way left: what is lost with the last one is counted then (spx_messages_lost). */
+SPX_HIDDEN void spx_replay_count_lost(void);
 /* Nothing more is accepted: what comes stays with its senders. */
 SPX_HIDDEN void spx_replay_close(void);
 /* I/O processes that have died since: what was sent to them goes by others. */

@@ -402,9 +402,11 @@ static int send_out(spx_comm **c, int *dest, const char *arg, int tag)
   if (why) return bad(*c, MPI_ERR_RANK, arg, "MPISP_CLUSTER_OUT", why);
   int iop = choose(s, tag);
   if (iop < 0) iop = healing(s); /* the message waits until it is back: parks */
-  if (iop < 0)
+  if (iop < 0) {
+    spx_replay_count_lost();
     return bad(*c, MPIX_ERR_PROC_FAILED, arg, "MPISP_CLUSTER_OUT",
                "all I/O processes that receive from this cluster have ended");
+  }
   spx_comm *o = outlet_of(*c, s);
   if (!o) return bad(*c, MPI_ERR_NO_MEM, arg, "MPISP_CLUSTER_OUT", "no memory for a communicator");
   *c = o;

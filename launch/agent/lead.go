@@ -342,7 +342,7 @@ func (a *agent) seeOffIdle() {
 			continue
 		}
 		if states[h.attached.parts[0]-1].State == job.StateGone {
-			h.attached.status = cmp.Or(h.attached.status, h.attached.death)
+			h.attached.status = cmp.Or(h.attached.status, h.attached.death, boolInt(!m.Made(h.attached.parts[0]))*job.StatusFailed)
 		}
 		a.dismissHost(h)
 	}

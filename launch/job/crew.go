@@ -36,7 +36,7 @@ func (c *Crew) takes(procs []int) {
 // manned: a world of a part is complete. The part may have stopped meanwhile, and be about to be started once more.
 func (m *Machine) manned(e Manned) []Action {
 	p := &m.parts[e.Part-1]
-	p.making, p.renewed, p.crew = p.making && p.again, p.renewed && p.again, e.Crew.clone()
+	p.making, p.renewed, p.fresh, p.crowds, p.crew = p.making && p.again, p.renewed && p.again, false, false, e.Crew.clone()
 	for _, i := range e.Crew.Standbys { // places of which no process was made yet
 		for i >= len(m.procs) {
 			m.procs = append(m.procs, process{})
@@ -44,6 +44,9 @@ func (m *Machine) manned(e Manned) []Action {
 	}
 	return []Action{Relist{e.Part}}
 }
+
+// Made: all processes of a part have been made since it was attached.
+func (m *Machine) Made(part int) bool { return !m.parts[part-1].fresh }
 
 // Crew is who a part consists of.
 func (m *Machine) Crew(part int) Crew { return m.parts[part-1].crew.clone() }

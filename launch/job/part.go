@@ -147,6 +147,8 @@ type part struct {
 	ranks    budget        // of processes that are started in the place of ranks
 	again    bool          // it is being started again
 	begun    bool          // it has had a process
+	fresh    bool          // it was attached, and its processes have not all been made since
+	crowds   bool          // then: a host of it was lost, and standbys are there to make up for that: it is started on those that are left, be there slots or not
 	gone     bool          // it has stopped for good, and the others go on
 	away     bool          // it is nowhere, and may be attached
 	leaving  bool          // it stops because somebody wants that
@@ -432,7 +434,7 @@ func (m *Machine) stopped(p *part, now time.Duration) []Action {
 	if p.what == Restart && !p.leaving {
 		p.again, p.making, p.standbys, p.waking = true, false, nil, 0
 		p.started = all(p.Cold) // those that are not yet started are, with the others, and wait
-		return []Action{RestartPart{m.number(p), p.Serves && !m.carried(p)}}
+		return []Action{RestartPart{m.number(p), p.Serves && !m.carried(p) || p.crowds}}
 	}
 	p.gone, p.leaving = true, false
 	if m.death == 0 {
@@ -468,6 +470,7 @@ func (m *Machine) attached(e Attached) {
 	p.away, p.gone, p.leaving, p.again, p.making, p.standbys = false, false, false, true, false, nil
 	p.departs, p.departBy, p.renewed = false, 0, false
 	p.started, p.waking = nil, 0 // it has all its places again
+	p.fresh, p.crowds = true, false
 	if !p.Serves {
 		m.serveUntil = 0
 	}
@@ -477,7 +480,7 @@ func (m *Machine) attached(e Attached) {
 func (m *Machine) detached(e Detached) []Action {
 	p := &m.parts[e.Part-1]
 	again := p.again
-	p.away, p.again, p.making = true, false, false
+	p.away, p.again, p.making, p.fresh = true, false, false, false
 	if !again || p.Serves {
 		return nil
 	}
@@ -529,20 +532,23 @@ func (m *Machine) inherited() {
 	}
 }
 
-// notRestarted gives a part up: the others go on, as if the file had said so, when some are left whom that helps.
+// notRestarted gives a part up: the others go on, as if the file had said so, when some are left whom that helps. One that has never been made since it was attached, and hosts of which were lost, has
+// lost nothing: it is begun anew on the others and, when these have no room, it counts as one that has stopped.
 func (m *Machine) notRestarted(e NotRestarted, now time.Duration) []Action {
 	p := &m.parts[e.Part-1]
 	p.again, p.making, p.what = false, false, Degrade
+	text := fmt.Sprintf("%s cannot be started%s: %s", p.Name, map[bool]string{false: " again"}[p.fresh], e.Text)
+	crowds := p.fresh && !p.crowds && p.Waiting > 0 && (p.Host == Replace || p.Network == Replace)
 	switch {
 	case m.ending:
 		return nil
-	case e.Again && p.mayStart(now):
-		p.what = Restart
-	case p.Serves && !m.carried(p), !p.Serves && !m.othersWork(p):
+	case (e.Again || crowds) && p.mayStart(now):
+		p.what, p.crowds = Restart, p.crowds || crowds
+	case p.fresh && p.Whole == Stop, p.Serves && !m.carried(p), !p.Serves && !m.othersWork(p):
 		m.fail(max(p.status, StatusFailed))
-		return m.end(now, SIGTERM, m.cfg.Grace, Say{fmt.Sprintf("%s cannot be started again: %s; the system is ended with exit status %d.", p.Name, e.Text, m.status)})
+		return m.end(now, SIGTERM, m.cfg.Grace, Say{fmt.Sprintf("%s; the system is ended with exit status %d.", text, m.status)})
 	}
-	out := []Action{Say{fmt.Sprintf("%s cannot be started again: %s.", p.Name, e.Text)}}
+	out := []Action{Say{text + "."}}
 	if p.alive == 0 {
 		return append(out, m.stopped(p, now)...)
 	}

@@ -187,6 +187,53 @@ func TestPartRestartedElsewhere(t *testing.T) {
 	}
 }
 
+// A host is lost before a cluster has been made that was attached: it is begun anew on its other hosts, also on those where its standbys have all slots, where these are for that. When it cannot be, what the
+// file says about a cluster that stops is done; a cluster that has been made and cannot be started again is left out, as ever.
+func TestPartNotMade(t *testing.T) {
+	const lost = "host x is lost, and the other hosts of the cluster have too few free slots"
+	for name, c := range map[string]struct {
+		part  Part
+		made  bool
+		first string // what is said
+		again bool   // it is tried once more, with or without slots
+		then  string // what is said when that is not possible, too
+		ends  bool
+	}{
+		"stop":             {Part{Whole: Stop}, false, "cluster a cannot be started: " + lost + "; the system is ended with exit status 1.\n", false, "", true},
+		"degrade":          {Part{Whole: Degrade}, false, "cluster a cannot be started: " + lost + ".\ncluster a is gone; the others go on.\n", false, "", false},
+		"restart":          {Part{Whole: Restart}, false, "cluster a cannot be started: " + lost + ".\ncluster a is gone; the others go on.\n", false, "", false},
+		"stop, standbys":   {Part{Whole: Stop, Host: Replace, Waiting: 1}, false, "cluster a cannot be started: " + lost + ".\n", true, "cluster a cannot be started: " + lost + "; the system is ended with exit status 1.\n", true},
+		"silent, standbys": {Part{Whole: Degrade, Network: Replace, Waiting: 1}, false, "cluster a cannot be started: " + lost + ".\n", true, "cluster a cannot be started: " + lost + ".\ncluster a is gone; the others go on.\n", false},
+		"made before":      {Part{Whole: Stop, Host: Replace, Waiting: 1}, true, "cluster a cannot be started again: " + lost + ".\ncluster a is gone; the others go on.\n", false, "", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c.part.Name, c.part.Ranks, c.part.Away, c.part.Restarts = "cluster a", 2, true, 3
+			m := New(Config{Procs: 3, Masters: true, Parts: []Part{c.part, {Name: "cluster b", Ranks: 1}}})
+			m.Step(Started{Proc: 2, Pid: 102, Part: 2}, 0)
+			m.Step(AllStarted{}, 0)
+			m.Step(Attached{Part: 1}, 0)
+			if c.made {
+				m.Step(Manned{Part: 1}, 0)
+			}
+			out := m.Step(NotRestarted{Part: 1, Text: lost}, 0)
+			if said(out) != c.first || slices.Contains(out, Action(RestartPart{Part: 1, Last: true})) != c.again {
+				t.Fatalf("%v", out)
+			}
+			if c.again {
+				if out = m.Step(NotRestarted{Part: 1, Text: lost}, 0); said(out) != c.then {
+					t.Errorf("%v", out)
+				}
+			}
+			if m.Made(1) != c.made {
+				t.Errorf("it has been made: %v", m.Made(1))
+			}
+			if m.Ending() != c.ends {
+				t.Errorf("it ends: %v", m.Ending())
+			}
+		})
+	}
+}
+
 // I/O processes whose hosts are lost and that cannot be started again: the others of the link go on; the last of a link may go anywhere, and when that cannot be the system ends.
 func TestIOPNotRestarted(t *testing.T) {
 	m := New(Config{Host: "h", Procs: 4, Parts: []Part{{Name: "cluster a"}, {Name: "io0", Whole: Restart, Restarts: 1, Serves: true, Link: 1}, {Name: "io1", Whole: Restart, Restarts: 1, Serves: true, Link: 1},

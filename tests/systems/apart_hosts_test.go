@@ -1,10 +1,12 @@
 package systems
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -642,4 +644,72 @@ func (h *testHosts) signal(t *testing.T, host int, name string, signal syscall.S
 		}
 	}
 	t.Fatalf("no %s runs on host %d", name, host)
+}
+
+// hostIs waits until a host is one of the system's, in a state.
+func (s *apartOn) hostIs(name, state string) {
+	s.t.Helper()
+	var list []service.Host
+	for until := time.Now().Add(harness.Patience(15 * time.Second)); ; time.Sleep(10 * time.Millisecond) {
+		out, err := exec.Command(s.hosts.script, "on", s.hosts.name(0), filepath.Join(harness.Build(s.t), "bin/spxctl"), "hosts", ".", "--json").Output()
+		if list = nil; err == nil && json.Unmarshal(out, &list) == nil && slices.ContainsFunc(list, func(h service.Host) bool { return h.Name == s.names.Replace(name) && h.State == state }) {
+			return
+		}
+		if time.Now().After(until) {
+			s.t.Fatalf("host %s is not in state %q (%v): %+v", name, state, err, list)
+		}
+	}
+}
+
+// A host of a cluster is lost before its ranks have been made: it is begun anew on its other hosts, where its standbys have room for that, and else what the file says about a cluster that stops is done.
+func TestApartHostLostBeforeMade(t *testing.T) {
+	const lost, room = "cannot be started: host b@%4 is lost", "cannot be started: host b@%4 is lost, and the other hosts of the cluster have too few free slots"
+	for name, c := range map[string]struct {
+		failure string
+		b, a    int // statuses; -1: one that is not 0
+		says    []string
+	}{
+		"standbys are for that": {`process = "replace", host = "replace"`, 0, 0, []string{lost, "cluster b is started again (1 of at most 3 times) on host b@%3, since host b@%4 is lost."}},
+		"it stops the system":   {`process = "replace", host = "stop", network = "stop"`, -1, 1, []string{room + "; the system is ended with exit status 1."}},
+		"the others go on":      {`process = "replace", host = "stop", network = "stop", cluster = "degrade"`, -1, 0, []string{room + ".", "cluster b is gone; the others go on."}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newApartOn(t, 5, func(*testHosts) {}, fmt.Sprintf(`
+[start]
+wait = "none"
+[[cluster]]
+name = "a"
+program = "/bin/sh"
+args = ["-c", "while [ ! -e stop ]; do sleep 0.05; done"]
+ranks = 2
+hosts = ["%%1:1", "%%2:1"]
+[[cluster]]
+name = "b"
+program = %q
+ranks = 2
+standbys = 2
+hosts = ["%%3:1", "%%4:1", "%%5:2"]
+failure = { %s }
+`, program(t, "counted"), c.failure))
+			a := s.startOn(1, "a")
+			a.says("rank a.1 is pid")
+			s.hosts.signal(t, 2, service.AgentName, syscall.SIGSTOP) // all hosts take part in the making of b
+			b := s.startOn(3, "b")
+			s.hostIs("b@%5", "")
+			s.hosts.killAgent(t, s.names.Replace("%4"))
+			s.hostIs("b@%4", "lost")
+			s.hosts.signal(t, 2, service.AgentName, syscall.SIGCONT)
+			for _, text := range c.says {
+				a.says(s.names.Replace(text))
+			}
+			if c.b == 0 {
+				b.ends(0, "2 of 2 ranks\n")
+			} else if <-b.ended; b.cmd.ProcessState.ExitCode() == 0 {
+				t.Error("the spxrun of a cluster that was not made ends with status 0")
+			}
+			s.write("stop", "", "")
+			a.ends(c.a)
+			s.hosts.empty(t)
+		})
+	}
 }
