@@ -139,7 +139,8 @@ typedef struct spx_proc {
   uint32_t hangs; /* the agent writes: an I/O process that does not run; another one of its link is chosen meanwhile */
   uint32_t promises;                /* how often it has said how long it may be silent (MPISP_Alive), */
   uint64_t promise_ms, promised_at; /* for how long, and spx_stat_moves as it did; 0 ms: it takes that back */
-  uint32_t order; /* the agent writes: the process is the order-th of its cluster that is started in the place of a rank, from 1; 0: none of these, or not yet */
+  uint32_t
+      order; /* the agent writes: the process is the order-th of its cluster that is started in the place of a rank, from 1; 0: none of these, or not yet */
   uint8_t pad1[12];
   /* line 2: the owner writes */
   uint32_t owner_state;

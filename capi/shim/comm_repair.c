@@ -32,7 +32,7 @@ typedef struct spx_repair {
   int nplaces;
   int role;
   bool ready; /* a repair that MPIX_Comm_dismiss has taken part in: the next MPIX_Comm_repair returns it */
-  int cold;   /* of base, the last: each may be started when some have died, in any order, which the launcher says (spx_proc.order) */
+  int cold; /* of base, the last: each may be started when some have died, in any order, which the launcher says (spx_proc.order) */
   int joined; /* so many of these, in that order, have been asked to meet */
   struct told *told;
   int (*together)(MPI_Comm active); /* what those of the next active one do before it counts; or NULL */
@@ -198,7 +198,8 @@ static int invite(repair *p, MPI_Comm pool, int now, MPI_Comm *made)
   /* All of them tell it: any one of them may die. In order, so that who is told before has been told when a later one has. */
   for (int i = 0; err == MPI_SUCCESS && i < fresh; i++) {
     MPI_Request r;
-    if (PMPI_Isend(w, m->n, MPI_INT, late(p, p->joined + 1 + i), TAG_TOLD, (MPI_Comm)(uintptr_t)p->base->o.handle, &r) == MPI_SUCCESS)
+    if (PMPI_Isend(w, m->n, MPI_INT, late(p, p->joined + 1 + i), TAG_TOLD, (MPI_Comm)(uintptr_t)p->base->o.handle,
+                   &r) == MPI_SUCCESS)
       PMPI_Request_free(&r);
   }
   p->joined = now;
