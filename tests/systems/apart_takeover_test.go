@@ -51,6 +51,57 @@ func TestApartTakenOver(t *testing.T) {
 	}
 }
 
+// Messages go from a cluster on one host to one on three, with copies of what its ranks need, and a host of that is lost: who takes the rank over on another one gets what that had not accepted. A rank of the other cluster dies, too.
+func TestApartTakenOverHosts(t *testing.T) {
+	const messages = 2500
+	s := newApartOn(t, 5, func(*testHosts) {}, fmt.Sprintf(`
+[[cluster]]
+name = "send"
+program = %[1]q
+args = ["send", "%[2]d"]
+ranks = 2
+standbys = 1
+takeover = "transparent"
+hosts = ["%%1:3"]
+[[cluster]]
+name = "receive"
+program = %[1]q
+args = ["receive", "%[2]d"]
+ranks = 2
+standbys = 2
+takeover = "transparent"
+copies = "other host"
+hosts = ["%%3:1", "%%4:1", "%%5:2"]
+[[link]]
+from = "send"
+to = "receive"
+iops = 2
+choice = "key"
+hosts = ["%%2"]
+`, program(t, "order"), messages))
+	receive := s.startOn(3, "receive")
+	receive.says("cluster receive waits for the system apart")
+	send := s.startOn(1, "send")
+	receive.says("here receive 1 ")
+	s.hosts.killAgent(t, s.names.Replace("%4"))
+	receive.saysTimes("here receive 1 ", 2)
+	send.says("here send 0 ")
+	pid, err := strconv.Atoi(regexp.MustCompile(`here send 0 (\d+) `).FindStringSubmatch(send.text())[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Kill(s.hosts.Outside(1, pid), syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	send.saysTimes("here send 0 ", 2)
+	send.ends(0)
+	receive.ends(0)
+	if n := strings.Count(receive.text(), fmt.Sprintf("%d messages, all of 1 senders\n", messages)); n != 2 {
+		t.Errorf("%d receivers have all messages", n)
+	}
+	s.hosts.empty(t)
+}
+
 // replaces kills the process that has a rank, as it says itself, and waits until another one has it.
 func (r *running) replaces(cluster string, rank int) {
 	r.t.Helper()
