@@ -401,6 +401,7 @@ func follower(conn *control.Conn, own *control.Job) int {
 	}
 	a.keepOwn(spec)
 	a.spec = spec
+	a.succession.era, a.succession.decider = spec.Era, spec.Decider
 	settle := func() error {
 		_, err := a.settle()
 		a.heedTerm()
