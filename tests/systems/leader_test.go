@@ -431,6 +431,73 @@ args = ["--to", "all"]
 	o.hosts.empty(t)
 }
 
+// The host of spxrun is lost, and in the same moment that of the system's master, each with a cluster that is started again if a master says so: the next one that decides has one elected in time, and that one says it.
+func TestMasterLostWithLeader(t *testing.T) {
+	o := asItIs(t, 6, `
+[[cluster]]
+name = "a"
+program = "%P"
+args = ["send", "90000", "2", "stop"]
+ranks = 1
+hosts = ["%2:4"]
+[[cluster]]
+name = "b"
+program = "%P"
+args = ["share", "b", "each"]
+ranks = 1
+hosts = ["%3:4"]
+[[cluster]]
+name = "c"
+program = "%P"
+args = ["share", "c", "each"]
+ranks = 1
+hosts = ["%1:1"]
+[[link]]
+from = "a"
+to = ["b", "c"]
+iops = 2
+hosts = ["%4:4", "%5:4", "%6:4"]
+args = ["--to", "all"]
+[failure]
+cluster = "restart"
+restarts = 20
+`)
+	o.flows("b")
+	o.flows("c")
+	o.copied(6)
+	var master int
+	for began := time.Now(); master == 0; time.Sleep(5 * time.Millisecond) {
+		for host, name := range map[int]string{2: "%2", 3: "%3", 4: "%4", 5: "%5", 6: "%6"} {
+			if o.system("%2").Master == o.names.Replace(name) {
+				master = host
+			}
+		}
+		if time.Since(began) > harness.Patience(20*time.Second) {
+			t.Fatal("the system has no master on another host than that of spxrun")
+		}
+	}
+	victims := append(o.agents(1), o.agents(master)...)
+	began := time.Now()
+	for _, pid := range victims {
+		syscall.Kill(pid, syscall.SIGKILL) //nolint:errcheck // what is read says it
+	}
+	o.reads(`decides about job [0-9a-f]{16} now`)
+	led := time.Since(began)
+	o.reads(`cluster c is started again`)
+	again := time.Since(began)
+	o.flows("c")
+	t.Logf("the system's master was on host %d; another host decides after %v, and cluster c is started again after %v", master, led, again)
+	if strings.Contains(o.all(), "no master of the system has said") {
+		t.Error("no master has decided")
+	}
+	if limit := harness.Patience(2 * time.Second); again > limit {
+		t.Errorf("cluster c is started again after %v, which should be at most %v", again, limit)
+	}
+	o.write("stop", "", "")
+	o.reads(`spxrun: job [0-9a-f]{16} has ended, exit status 0\n`)
+	o.hosts.empty(t)
+}
+
 // Clusters wait in MPI_Init for one that is not complete yet when the host of spxrun is lost: they go on when it is, and who comes later waits for nobody.
 func TestLeaderLostInInit(t *testing.T) {
 	o := asItIs(t, 4, `
