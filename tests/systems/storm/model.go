@@ -333,6 +333,13 @@ func (m *Model) runDies(c int) bool {
 	for _, l := range list {
 		m.link(l, true)
 		m.Links[l].Lossy = m.Links[l].Lossy || m.plan.Messages == "fast"
+		switch m.plan.iop(l) {
+		case "degrade": // whether there are others when it comes again is not said
+			return false
+		case "stop":
+			m.Ended = true
+			return true
+		}
 	}
 	switch p.Whole {
 	case "restart":
