@@ -148,14 +148,17 @@ func TestJudgeDealt(t *testing.T) {
 	gone := Fault{What: KillRank, Cluster: 2}
 	for name, c := range map[string]struct {
 		gone  bool
+		relay bool // one dies
 		files map[string]string
 		wants string
 	}{
-		"all":             {},
-		"missing":         {files: map[string]string{"end.2.0.0": "from 0 0 0 5-8\n"}, wants: "1 have not come to cluster 1 2; the first is 9"},
-		"twice":           {files: map[string]string{"end.2.0.0": "from 0 0 0 4-9\n"}, wants: "1 messages of rank 0 of cluster 0 have come to two ranks of cluster 1 2"},
-		"one is gone":     {gone: true, files: map[string]string{"end.1.0.0": "from 0 0 0 0-4 7-9\n", "end.2.0.0": "", "gone.2": "0 0 0 7\n"}},
-		"what came since": {gone: true, files: map[string]string{"end.1.0.0": "from 0 0 0 0-4 8-9\n", "end.2.0.0": "", "gone.2": "0 0 0 7\n"}, wants: "from 7 on, 1 have not come"},
+		"all":                   {},
+		"missing":               {files: map[string]string{"end.2.0.0": "from 0 0 0 5-8\n"}, wants: "1 have not come to cluster 1 2; the first is 9"},
+		"twice":                 {files: map[string]string{"end.2.0.0": "from 0 0 0 4-9\n"}, wants: "1 messages of rank 0 of cluster 0 have come to two ranks of cluster 1 2"},
+		"one is gone":           {gone: true, files: map[string]string{"end.1.0.0": "from 0 0 0 0-4 7-9\n", "end.2.0.0": "", "gone.2": "0 0 0 7\n"}},
+		"what came since":       {gone: true, files: map[string]string{"end.1.0.0": "from 0 0 0 0-4 8-9\n", "end.2.0.0": "", "gone.2": "0 0 0 7\n"}, wants: "from 7 on, 1 have not come"},
+		"twice, by two relays":  {relay: true, files: map[string]string{"end.2.0.0": "from 0 0 0 4-9\n"}},
+		"one dies, one missing": {relay: true, files: map[string]string{"end.2.0.0": "from 0 0 0 5-8\n"}, wants: "1 have not come"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m, r := quiet(func(p *Plan) {
@@ -172,6 +175,12 @@ func TestJudgeDealt(t *testing.T) {
 			if c.gone {
 				r.Said = "rank 0 of cluster c2 (pid 7 on h1) was killed by signal 9 (SIGKILL); cluster c2 stops.\ncluster c2 is gone; the others go on.\n"
 				if !m.Apply(gone) {
+					t.Fatal("it has no outcome")
+				}
+			}
+			if c.relay {
+				r.Said = "rank 0 of I/O process l0.iop0 (pid 7 on h1) was killed by signal 9 (SIGKILL)"
+				if !m.Apply(Fault{What: KillIOP}) {
 					t.Fatal("it has no outcome")
 				}
 			}
