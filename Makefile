@@ -284,7 +284,7 @@ soak: build ## MESSAGES=100000000 messages over TCP while connections come and g
 	@cd $(ROOT) && SPX_SOAK_MESSAGES=$${MESSAGES:-100000000} $(GO) test -count=1 -timeout 0 -v -run 'TestSoak' ./tests/gates
 
 .PHONY: storm
-storm: build ## (as root) for SECONDS=300 systems drawn from seeds, to which all happens that their policies are about, on up to five hosts (SEED=1 repeats one); then the radar of examples/ while its processes and masters die, on one host and on three: nothing missing, nothing twice
+storm: build ## (as root) for SECONDS=300 systems drawn from seeds, to which all happens that their policies are about, on up to six hosts, as a whole or one cluster after another (SEED=1 repeats one); then the radar of examples/ while its processes and masters die, on one host and on three: nothing missing, nothing twice
 	@cd $(ROOT) && SPX_STORM_SECONDS=$(or $(SECONDS),300) SPX_STORM_SEED=$(SEED) $(GO) test -count=1 -timeout 0 -v -run 'TestStorm' ./tests/systems
 	@$(if $(SEED),,cd $(ROOT) && SPX_GATE_SECONDS=$(or $(SECONDS),300) $(GO) test -count=1 -timeout 0 -v -run 'TestRadarSurvives' ./tests/systems)
 

@@ -1,9 +1,6 @@
 package storm
 
-import (
-	"math/rand/v2"
-	"slices"
-)
+import "math/rand/v2"
 
 // How systems are drawn. What the documents except (docs/systems.md) is not.
 
@@ -20,7 +17,13 @@ func Draw(seed uint64) *Plan {
 		d.policies(i)
 	}
 	d.links()
-	d.groups()
+	if !d.p.TwoNetworks && d.often(1, 4) {
+		d.apart()
+	}
+	m := NewModel(d.p)
+	d.early(m)
+	d.groups(m)
+	d.last(m)
 	return d.p
 }
 
@@ -31,7 +34,7 @@ func one[T any](d draw, of ...T) T { return of[d.IntN(len(of))] }
 // system draws hosts, the shape, and what all have in common.
 func (d draw) system() {
 	p := d.p
-	p.Hosts = one(d, 1, 2, 3, 3, 4, 4, 4, 5, 5)
+	p.Hosts = one(d, 1, 2, 3, 3, 4, 4, 4, 5, 6, 6)
 	p.TwoNetworks = p.Hosts == 4 && d.often(1, 2)
 	if p.Hosts >= 4 && !p.TwoNetworks && d.often(3, 4) {
 		p.Room = p.Hosts
@@ -52,7 +55,7 @@ func (d draw) system() {
 		p.Links = []Link{{From: []int{0}, To: []int{1}}, {From: []int{1}, To: []int{2}}}
 	case 4:
 		roles = []string{Send, Take, Take}
-		p.Links = []Link{{From: []int{0}, To: []int{1, 2}}}
+		p.Links = []Link{{From: []int{0}, To: []int{1, 2}, One: d.often(1, 2)}}
 	default:
 		roles = []string{Send, Send, Take}
 		p.Links = []Link{{From: []int{0, 1}, To: []int{2}}}
@@ -114,6 +117,26 @@ func (d draw) policies(i int) {
 	}
 }
 
+// apart makes it a system whose clusters are started one by one, each on a host of its own.
+func (d draw) apart() {
+	p := d.p
+	p.Apart, p.Wait, p.Hosts, p.Room = true, one(d, "none", "system"), len(p.Clusters), 0
+	p.SilenceMS = max(p.SilenceMS, 20000)
+	for i := range p.Clusters {
+		c := &p.Clusters[i]
+		c.Home, c.Other, c.Copies = i+1, i+1, false
+		if c.Kind == Transparent {
+			c.Kind = Notified
+		}
+		if c.Kind == Notified {
+			c.Process, c.Host, c.Network, c.Restarts, c.Standbys, c.Hang = "replace", "stop", "stop", 0, 1+d.IntN(4), one(d, "report", "replace")
+		}
+	}
+	for i := range p.Links {
+		p.Links[i].Hosts = []int{p.Links[i].To[0] + 1}
+	}
+}
+
 func (d draw) links() {
 	for i := range d.p.Links {
 		l := &d.p.Links[i]
@@ -131,8 +154,7 @@ func (d draw) links() {
 }
 
 // groups draws faults: each is one whose outcome the policies say.
-func (d draw) groups() {
-	m := NewModel(d.p)
+func (d draw) groups(m *Model) {
 	for n := 2 + d.IntN(5); n > 0 && !m.Ended && m.flows(); n-- {
 		m.Begin()
 		g := Group{Messages: 5 + d.IntN(60)}
@@ -142,7 +164,16 @@ func (d draw) groups() {
 			if m.Apply(f) && (!m.Ended && m.flows() || d.often(1, 4)) {
 				g.Faults = append(g.Faults, f)
 			} else {
-				m = before
+				*m = *before
+			}
+		}
+		for k := 0; k < 20 && m.losses == 1; k++ { // and another host
+			f := Fault{What: one(d, KillAgent, KillAgent, KillHost, StopAgent, Unplug), Host: 1 + d.IntN(d.p.Hosts), AfterMS: one(d, 0, 30, 100, 400, 1000, 1500)}
+			before := m.clone()
+			if m.Apply(f) && !m.Ended && m.flows() {
+				g.Faults = append(g.Faults, f)
+			} else {
+				*m = *before
 			}
 		}
 		if len(g.Faults) > 0 {
@@ -151,12 +182,51 @@ func (d draw) groups() {
 	}
 }
 
+// early draws what happens while all starts.
+func (d draw) early(m *Model) {
+	if !d.often(1, 4) {
+		return
+	}
+	m.Begin()
+	for range 4 {
+		f := Fault{What: one(d, KillRank, KillIOP)}
+		if f.What == KillRank {
+			f.Cluster = d.IntN(len(d.p.Clusters))
+			f.Rank = d.IntN(d.p.Clusters[f.Cluster].Ranks)
+		} else {
+			f.Link = d.IntN(len(d.p.Links))
+			f.Index = d.IntN(d.p.Links[f.Link].IOPs)
+		}
+		if f.AfterMS = d.IntN(60); m.ApplyEarly(f) {
+			d.p.Early = append(d.p.Early, f)
+			return
+		}
+	}
+}
+
+// last draws what happens when all ends.
+func (d draw) last(m *Model) {
+	if m.Ended || !m.flows() || !d.often(1, 2) {
+		return
+	}
+	m.Begin()
+	for k, most := 0, one(d, 1, 1, 2, 3); k < 20 && len(d.p.Last) < most; k++ {
+		f := d.fault()
+		if f.AfterMS = one(d, 0, 0, 1, 2, 5, 20); m.ApplyLast(f) {
+			d.p.Last = append(d.p.Last, f)
+		}
+	}
+}
+
 // flows: some messages come to some cluster yet, by which the rest can be timed.
-func (m *Model) flows() bool { return slices.Contains(m.Reached(), true) }
+func (m *Model) flows() bool { return len(m.Arriving()) > 0 }
 
 func (d draw) fault() (f Fault) {
 	p := d.p
 	f.What = one(d, KillRank, KillRank, KillRank, KillRank, KillRank, KillStandby, KillIOP, KillIOP, KillIOP, KillMaster, KillAgent, KillAgent, KillHost, KillHost, StopAgent, Unplug, Unplug, Blink, BlinkAll, Pause, PauseIOP, Stand, HangRank, HangIOP)
+	if p.Apart && d.often(1, 3) {
+		f.What = one(d, KillRun, Detach)
+	}
 	moment := 100 + d.IntN(momentMS-100)
 	switch f.What {
 	case KillRank, Pause, HangRank:
@@ -164,6 +234,11 @@ func (d draw) fault() (f Fault) {
 		f.Rank = d.IntN(p.Clusters[f.Cluster].Ranks)
 	case KillStandby, Stand:
 		f.Cluster = d.IntN(len(p.Clusters))
+	case KillRun, Detach:
+		f.Cluster = d.IntN(len(p.Clusters))
+		if f.What == KillRun {
+			f.Index = d.IntN(2)
+		}
 	case KillIOP, HangIOP, PauseIOP:
 		f.Link = d.IntN(len(p.Links))
 		f.Index = d.IntN(p.Links[f.Link].IOPs)
@@ -176,6 +251,9 @@ func (d draw) fault() (f Fault) {
 	}
 	if d.often(1, 2) {
 		f.AfterMS = d.IntN(40)
+		if f.IsHost() { // another one may be lost already
+			f.AfterMS = d.IntN(1500)
+		}
 	}
 	return f
 }

@@ -15,6 +15,7 @@ type Report struct {
 	Said   string            // by the system
 	Status int               // of spxrun; -1: not known
 	HostOf func(int) string
+	Early  bool // the system has ended while it started
 }
 
 // A stream is what one process has sent as one rank.
@@ -34,14 +35,20 @@ type end struct {
 // Judge lists what is not as it must be: m is the system after all that has happened to it.
 func Judge(m *Model, r *Report) (wrong []string) {
 	j := judge{m: m, r: r, ends: map[Rank]*end{}, seen: map[Rank][]map[stream]int{}}
+	if m.MayEnd && r.Early {
+		if r.Status == 0 || !strings.Contains(r.Said, "was killed by signal 9 (SIGKILL)") {
+			return []string{fmt.Sprintf("the system has ended while it started, with status %d, and does not say why", r.Status)}
+		}
+		return nil
+	}
 	j.read()
 	j.standing()
 	j.told()
 	j.messages()
 	if !m.Ended {
 		for _, o := range m.Origins() {
-			for c := range m.plan.Clusters {
-				j.complete(o, c)
+			for _, to := range m.plan.targets(o.Cluster) {
+				j.complete(o, to)
 			}
 			j.counted(o)
 		}
@@ -66,12 +73,19 @@ func (j *judge) read() {
 		var rank Rank
 		var life int
 		if n, _ := fmt.Sscanf(name, "end.%d.%d.%d", &rank.Cluster, &rank.Rank, &life); n == 3 {
-			if e := parseEnd(j.r.Files[name], rank); j.ends[rank] == nil || j.ends[rank].life < life {
+			e, was := parseEnd(j.r.Files[name], rank), j.ends[rank]
+			if was == nil || was.life < life {
 				e.life = life
 				j.ends[rank] = e
 			}
+			if was != nil && rank.Cluster < len(j.m.Clusters) && j.m.Clusters[rank.Cluster].Came { // who was told to leave has said, too, what it had got
+				for s, spans := range was.came {
+					e.came[s] = append(e.came[s], spans...)
+				}
+				j.ends[rank].came = e.came
+			}
 		}
-		if n, _ := fmt.Sscanf(name, "seen.%d.%d.%d", &rank.Cluster, &rank.Rank, &life); n == 3 && life > 0 {
+		if n, _ := fmt.Sscanf(name, "seen.%d.%d.%d", &rank.Cluster, &rank.Rank, &life); n == 3 && (life > 0 || j.m.Clusters[rank.Cluster].early) && !(j.m.Clusters[rank.Cluster].Came && !j.m.Clusters[rank.Cluster].Renewed) {
 			j.seen[rank] = append(j.seen[rank], parseSeen(j.r.Files[name]))
 		}
 	}
@@ -116,6 +130,9 @@ func parseSeen(text string) map[stream]int {
 	return out
 }
 
+// killed is the status of who was killed.
+const killed = 128 + 9
+
 // standing: the system has ended, or not, and the clusters live that must.
 func (j *judge) standing() {
 	if j.m.Ended {
@@ -127,10 +144,10 @@ func (j *judge) standing() {
 		}
 		return
 	}
-	if j.r.Status > 0 {
+	if j.r.Status > 0 && !(j.m.Leaving && j.r.Status == killed) {
 		j.complain("exit status %d", j.r.Status)
 	}
-	if !j.m.decider && !strings.Contains(j.r.Said, "has ended, exit status 0\n") {
+	if !j.m.decider && !strings.Contains(j.r.Said, "has ended, exit status 0\n") && !(j.m.Leaving && strings.Contains(j.r.Said, fmt.Sprintf("has ended, exit status %d\n", killed))) {
 		j.complain("the host that decides has not said that all ended well")
 	}
 	for c, k := range j.m.Clusters {
@@ -172,7 +189,7 @@ func SaysLost(text, host string) bool {
 
 // messages: none is damaged, none comes twice, and they are in order, where that is promised.
 func (j *judge) messages() {
-	for _, r := range slices.SortedFunc(maps.Keys(j.ends), func(a, b Rank) int { return 100*(a.Cluster-b.Cluster) + a.Rank - b.Rank }) {
+	for _, r := range slices.SortedFunc(maps.Keys(j.ends), compare) {
 		e := j.ends[r]
 		own, above := j.m.Clusters[r.Cluster].Renewed, false
 		before, _ := j.m.plan.Before(r.Cluster)
@@ -188,28 +205,49 @@ func (j *judge) messages() {
 		if e.again > 0 && !above { // who hands on may get again what the one before has handed on
 			j.complain("rank %d of cluster %d: %d messages came again", r.Rank, r.Cluster, e.again)
 		}
-		if e.late > 0 && !above && !own && !j.m.Slow {
+		if e.late > 0 && !above && !own && !j.m.Slow && !j.inherits(r.Cluster) {
 			j.complain("rank %d of cluster %d: %d messages came out of turn", r.Rank, r.Cluster, e.late)
 		}
 	}
 }
 
-// complete: all that was promised of what a rank has sent has come to a cluster.
-func (j *judge) complete(o Rank, c int) {
-	var to []Rank
+// inherits: a cluster may get, late, what another one that it shares messages with has not taken.
+func (j *judge) inherits(c int) bool {
+	return slices.ContainsFunc(j.m.plan.Links, func(l Link) bool {
+		return l.One && slices.Contains(l.To, c) && slices.ContainsFunc(l.To, func(o int) bool { return o != c && (j.m.Clusters[o].Gone || j.m.Clusters[o].Renewed) })
+	})
+}
+
+// complete: all that was promised of what a rank has sent has come to some clusters together.
+func (j *judge) complete(o Rank, to []int) {
+	var ranks []Rank
 	for _, r := range j.m.reach(o) {
-		if r.Cluster == c {
-			to = append(to, r)
+		if slices.Contains(to, r.Cluster) {
+			ranks = append(ranks, r)
 		}
 	}
 	from := j.ends[o]
-	if len(to) == 0 || from == nil || !(j.m.clear(o.Cluster) || j.m.spread(o.Cluster)) {
+	if len(ranks) == 0 || from == nil || !j.m.Free(o.Cluster) {
 		return
 	}
-	clusters, links := j.m.plan.Before(c)
-	for _, l := range links {
-		if j.m.Links[l].Lossy {
-			return
+	var clusters []int
+	since := map[stream]int{}
+	for _, c := range to {
+		before, links := j.m.plan.Before(c)
+		clusters = append(clusters, before...)
+		for _, l := range links {
+			if j.m.Links[l].Lossy {
+				return
+			}
+		}
+		if len(to) > 1 && j.m.Clusters[c].Gone { // what it had taken is lost with it; and what was on its way to it, unless messages are kept
+			text, noted := j.r.Files[GoneFile(c)]
+			if !noted || j.m.plan.Messages == "fast" {
+				return
+			}
+			for s, n := range parseSeen(text) {
+				since[s] = max(since[s], n)
+			}
 		}
 	}
 	for _, k := range clusters { // what was on its way to a process that has died is lost, until who brings it has heard of the death
@@ -217,23 +255,24 @@ func (j *judge) complete(o Rank, c int) {
 			return
 		}
 	}
+	for rank, list := range j.seen {
+		if !slices.Contains(clusters, rank.Cluster) || j.m.plan.Clusters[rank.Cluster].Role == Send {
+			continue
+		}
+		for _, seen := range list {
+			for s, n := range seen {
+				since[s] = max(since[s], n)
+			}
+		}
+	}
 	for s, sent := range from.sent {
 		if from.failed {
 			j.complain("a send of rank %d of cluster %d has failed", o.Rank, o.Cluster)
 		}
-		since := 0
-		for rank, list := range j.seen {
-			if !slices.Contains(clusters, rank.Cluster) || j.m.plan.Clusters[rank.Cluster].Role == Send {
-				continue
-			}
-			for _, seen := range list {
-				since = max(since, seen[s])
-			}
-		}
-		have := j.have(s, sent, to)
+		have := j.have(s, sent, ranks)
 		missing, twice, first := 0, 0, -1
 		for n := range have {
-			if n >= since && have[n] == 0 && !slices.Contains(from.maybe, n) {
+			if n >= since[s] && have[n] == 0 && !slices.Contains(from.maybe, n) {
 				missing++
 				if first < 0 {
 					first = n
@@ -244,18 +283,33 @@ func (j *judge) complete(o Rank, c int) {
 			}
 		}
 		if missing > 0 {
-			j.complain("of the %d messages of rank %d of cluster %d (%d), from %d on, %d have not come to cluster %d; the first is %d", sent, o.Rank, o.Cluster, s.generation, since, missing, c, first)
+			j.complain("of the %d messages of rank %d of cluster %d (%d), from %d on, %d have not come to cluster %v; the first is %d", sent, o.Rank, o.Cluster, s.generation, since[s], missing, numbers(to), first)
 		}
-		if twice > 0 {
-			j.complain("%d messages of rank %d of cluster %d have come to two ranks of cluster %d", twice, o.Rank, o.Cluster, c)
+		if twice > 0 && !j.dealtAgain(o.Cluster) {
+			j.complain("%d messages of rank %d of cluster %d have come to two ranks of cluster %v", twice, o.Rank, o.Cluster, numbers(to))
 		}
 	}
 }
 
+// dealtAgain: what leaves a cluster goes to one of several, and an I/O process that dealt it out has died: another one may give the same message to another cluster.
+func (j *judge) dealtAgain(c int) bool {
+	for i, l := range j.m.plan.Links {
+		if l.One && slices.Contains(l.From, c) && j.m.Links[i].Died {
+			return true
+		}
+	}
+	return false
+}
+
+func numbers(list []int) string { return strings.Trim(fmt.Sprint(list), "[]") }
+
+// GoneFile has how far those that send were when a cluster had gone.
+func GoneFile(c int) string { return fmt.Sprintf("gone.%d", c) }
+
 // have is to how many of some ranks each message of a stream has come.
 func (j *judge) have(s stream, sent int, to []Rank) []int {
 	have := make([]int, sent)
-	for _, r := range slices.Compact(slices.SortedFunc(slices.Values(to), func(a, b Rank) int { return 100*(a.Cluster-b.Cluster) + a.Rank - b.Rank })) {
+	for _, r := range sorted(slices.Clone(to)) {
 		if j.ends[r] == nil {
 			continue
 		}

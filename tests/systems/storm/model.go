@@ -21,7 +21,11 @@ type Model struct {
 	Said         []bool       // that each of them is lost
 	Slow         bool         // an I/O process has hung: what follows may have overtaken what it had
 	touched      []int        // clusters that this group of faults concerns so that nothing more may happen to them
+	Leaving      bool         // a rank has died when it was about to leave: its status may be that of the system
+	MayEnd       bool         // a rank has died while it came: the system may have ended for that, and says so
 	hosts        int          // faults of hosts in this group
+	losses       int          // of these, hosts that are lost
+	began        int          // hosts that there were when it began
 	links        map[int]bool // that it concerns; true: with one I/O process that is stopped
 	busy, closed bool         // this group has faults; it may have no more
 }
@@ -36,6 +40,8 @@ type ClusterState struct {
 	other   int   // that of who may take them over
 	again   int   // so often has it been started again
 	mixed   bool  // ranks of it are on both of its hosts
+	Came    bool  // it has left, and has come again
+	early   bool  // a rank of it has died while all started: who came first then is not who was there first
 	unclear bool  // where it is, or what it has left, is not known from here on
 }
 
@@ -43,6 +49,7 @@ type ClusterState struct {
 type LinkState struct {
 	Gone  bool
 	Lossy bool // what an I/O process had was lost with it
+	Died  bool // an I/O process has died: what it had handed on, and its sender has not heard of, goes by another one as well
 	left  int  // I/O processes
 	moved bool // it is not known on which hosts
 }
@@ -83,7 +90,9 @@ func (m *Model) Alive() (out []int) {
 }
 
 // Begin is the beginning of a group of faults: messages come everywhere, and the hosts that are left know what was decided.
-func (m *Model) Begin() { m.touched, m.links, m.hosts, m.busy, m.closed = nil, nil, 0, false, false }
+func (m *Model) Begin() {
+	m.touched, m.links, m.hosts, m.losses, m.busy, m.closed, m.began = nil, nil, 0, 0, false, false, len(m.Alive())
+}
 
 // Apply is what a fault does; false: its outcome is not said, and the model is as before.
 func (m *Model) Apply(f Fault) bool {
@@ -99,6 +108,59 @@ func (m *Model) Apply(f Fault) bool {
 	}
 	*m = *before
 	return false
+}
+
+// ApplyEarly is what a fault does while the system starts.
+func (m *Model) ApplyEarly(f Fault) bool {
+	switch f.What {
+	case KillIOP:
+		return m.plan.iop(f.Link) != "stop" && m.Apply(f)
+	case KillRank:
+		p := &m.plan.Clusters[f.Cluster]
+		if p.Kind == Told || p.Kind == Plain && p.Whole != "restart" || p.Copies || !m.Apply(f) { // the others of such a cluster cannot be told yet
+			return false
+		}
+		m.Clusters[f.Cluster].early, m.MayEnd = true, p.Kind == Transparent
+		return true
+	}
+	return false
+}
+
+// ApplyLast is what a fault does when the system ends: ranks that are taken over transparently leave together, and what the others were told of they do without.
+func (m *Model) ApplyLast(f Fault) bool {
+	before := m.clone()
+	if m.Ended || !m.ends(f) {
+		*m = *before
+		return false
+	}
+	return true
+}
+
+func (m *Model) ends(f Fault) bool {
+	switch f.What {
+	case KillRank:
+		k, p := &m.Clusters[f.Cluster], &m.plan.Clusters[f.Cluster]
+		if !m.touch(f.Cluster, f.Rank) {
+			return false
+		}
+		m.Leaving = true
+		if p.Kind == Told {
+			k.Dead = append(k.Dead, f.Rank)
+			return p.Process == "degrade" && len(k.Dead) < p.Ranks
+		}
+		k.left--
+		return p.Kind == Transparent && k.left >= 0
+	case KillIOP:
+		return m.plan.iop(f.Link) == "restart" && !m.Links[f.Link].Gone && !m.idle(f.Link) && m.link(f.Link, false) && m.plan.Messages == "kept" && m.dies(f.Link)
+	case KillMaster:
+		return !m.lost[f.Host]
+	}
+	return false
+}
+
+func (m *Model) dies(link int) bool {
+	m.Links[link].Died = true
+	return true
 }
 
 // standing is which clusters there are, and which of them are others than before.
@@ -154,10 +216,14 @@ func (m *Model) apply(f Fault) bool {
 	case Blink, BlinkAll:
 		m.hosts++
 		return !m.lost[f.Host] && m.hosts == 1
+	case KillRun:
+		return m.plan.Apart && m.runDies(f.Cluster)
+	case Detach:
+		return m.plan.Apart && m.leaves(f.Cluster)
 	case KillAgent, KillHost:
-		return m.hostLost(f.Host, func(c *Cluster) string { return c.Host })
+		return !m.plan.Apart && m.hostLost(f.Host, func(c *Cluster) string { return c.Host })
 	case StopAgent, Unplug:
-		return m.plan.SilenceMS <= 5000 && m.hostLost(f.Host, func(c *Cluster) string { return c.Network })
+		return !m.plan.Apart && m.plan.SilenceMS <= 5000 && m.hostLost(f.Host, func(c *Cluster) string { return c.Network })
 	}
 	return false
 }
@@ -245,6 +311,76 @@ func (m *Model) stops(c int) bool {
 	return true
 }
 
+// brings are the links whose I/O processes a cluster brings that is started by itself; false: not all of these are there, or they are for another one as well.
+func (m *Model) brings(c int) (out []int, all bool) {
+	for i, l := range m.plan.Links {
+		if l.To[0] != c {
+			continue
+		}
+		if m.Links[i].Gone || m.Links[i].left < l.IOPs || len(l.To) > 1 || m.links[i] {
+			return nil, false
+		}
+		if _, any := m.links[i]; any {
+			return nil, false
+		}
+		out = append(out, i)
+	}
+	return out, true
+}
+
+// runDies: the spxrun of a cluster is lost, and with it all of it, which is started again from there where it is awaited. With the one that leads the system is lost.
+func (m *Model) runDies(c int) bool {
+	k, p := &m.Clusters[c], &m.plan.Clusters[c]
+	list, ok := m.brings(c)
+	if c == 0 || !ok || !m.works(c) || m.hosts > 0 || !m.alone(c) {
+		return false
+	}
+	m.hosts++ // as with a host
+	for _, l := range list {
+		m.link(l, true)
+		m.Links[l].Lossy, m.Links[l].Died = m.Links[l].Lossy || m.plan.Messages == "fast", true
+		switch m.plan.iop(l) {
+		case "degrade": // whether there are others when it comes again is not said
+			return false
+		case "stop":
+			m.Ended = true
+			return true
+		}
+	}
+	switch p.Whole {
+	case "restart":
+		k.Renewed, k.Dead, k.left = true, nil, p.Standbys
+		return true
+	case "degrade":
+		k.Gone = true
+		for _, l := range list {
+			m.Links[l].Gone = true
+		}
+		return true
+	}
+	m.Ended = true
+	return true
+}
+
+// leaves: a cluster is told to leave, and comes again. Nothing is lost, where it has itself brought all that leads to it: else its ranks do not learn that nothing more comes.
+func (m *Model) leaves(c int) bool {
+	k, p := &m.Clusters[c], &m.plan.Clusters[c]
+	own, ok := m.brings(c)
+	ok = ok && len(own) > 0 && !slices.ContainsFunc(m.plan.Links, func(l Link) bool { return slices.Contains(l.To[1:], c) })
+	if c == 0 || !ok || p.Role != Take || m.plan.Messages != "kept" || !m.works(c) || len(k.Dead) > 0 || m.hosts > 0 || !m.clearTo(c) || !m.alone(c) {
+		return false
+	}
+	m.hosts++
+	k.Came, k.left = true, p.Standbys
+	return true
+}
+
+// clearTo: none of those who send to a cluster is gone, or has dead ranks.
+func (m *Model) clearTo(c int) bool {
+	before, links := m.plan.Before(c)
+	return !slices.ContainsFunc(before, func(b int) bool { return m.Clusters[b].Gone || len(m.Clusters[b].Dead) > 0 }) && !slices.ContainsFunc(links, func(l int) bool { return m.Links[l].Gone })
+}
+
 func (m *Model) standbyDies(c int) bool {
 	k, p := &m.Clusters[c], &m.plan.Clusters[c]
 	if !m.works(c) || p.Standbys == 0 || p.Process != "replace" || k.left == 0 || p.Copies && k.left < 2 || !m.alone(c) {
@@ -260,7 +396,7 @@ func (m *Model) iopDies(link int, word string) bool {
 	if l.Gone || m.idle(link) {
 		return false
 	}
-	l.Lossy = l.Lossy || m.plan.Messages == "fast"
+	l.Lossy, l.Died = l.Lossy || m.plan.Messages == "fast", true
 	switch word {
 	case "restart":
 		return true
@@ -295,8 +431,12 @@ func (m *Model) iopHangs(link int) bool {
 func (m *Model) hostLost(h int, word func(*Cluster) string) bool {
 	alive := len(m.Alive())
 	m.hosts++
+	m.losses++
 	first := h == 1 || !m.decider // it may be the one that decides
-	if m.lost[h] || m.hosts > 1 || len(m.touched) > 0 || alive < 2 || first && (alive < 3 || m.plan.TwoNetworks) || h == 1 && m.plan.TwoNetworks {
+	if m.lost[h] || m.hosts > m.losses || m.losses == 1 && len(m.touched) > 0 || alive < 2 || first && (alive < 3 || m.plan.TwoNetworks) || h == 1 && m.plan.TwoNetworks {
+		return false
+	}
+	if m.losses > 1 && (m.plan.TwoNetworks || m.losses > 2 || 2*(m.began-2) <= m.began) { // those that are left have to be most of those that there were
 		return false
 	}
 	m.Said = append(m.Said, m.hasProcesses(h))
@@ -339,7 +479,7 @@ func (m *Model) iopsLost(link, h int) bool {
 	if l.moved || m.idle(link) || m.plan.TwoNetworks {
 		return false
 	}
-	l.Lossy, l.moved = l.Lossy || m.plan.Messages == "fast", true
+	l.Lossy, l.moved, l.Died = l.Lossy || m.plan.Messages == "fast", true, true
 	switch m.plan.iop(link) {
 	case "restart":
 		return m.room()
@@ -370,6 +510,8 @@ func (m *Model) clusterLost(c, h int, word string) bool {
 	case k.Gone:
 		return true
 	case k.unclear || k.mixed && (k.home == h || k.other == h):
+		return false
+	case (k.home == h || k.other == h) && slices.Contains(m.touched, c): // it is about to get over the loss of another one
 		return false
 	case k.home != h && k.other == h && k.other != k.home: // it has nobody left to take a rank over
 		k.left, k.other = 0, k.home

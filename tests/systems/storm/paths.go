@@ -69,15 +69,53 @@ func (m *Model) Origins() (out []Rank) {
 	return out
 }
 
-// Arriving are the ranks to which messages must come.
-func (m *Model) Arriving() (out []Rank) {
+// Arriving are the ranks to which messages must come: to each of these lists, to some rank of it.
+func (m *Model) Arriving() (out [][]Rank) {
 	for _, o := range m.Origins() {
-		if m.clear(o.Cluster) || m.spread(o.Cluster) {
-			out = append(out, m.reach(o)...)
+		if !m.Free(o.Cluster) {
+			continue
+		}
+		to := sorted(m.reach(o))
+		if len(to) > 0 && m.plan.deals(o.Cluster) {
+			out = append(out, to)
+			continue
+		}
+		for _, r := range to {
+			out = append(out, []Rank{r})
 		}
 	}
-	slices.SortFunc(out, func(a, b Rank) int { return 100*(a.Cluster-b.Cluster) + a.Rank - b.Rank })
-	return slices.Compact(out)
+	slices.SortFunc(out, func(a, b []Rank) int { return slices.CompareFunc(a, b, compare) })
+	return slices.CompactFunc(out, func(a, b []Rank) bool { return slices.Equal(a, b) })
+}
+
+func compare(a, b Rank) int { return 100*(a.Cluster-b.Cluster) + a.Rank - b.Rank }
+
+// sorted are these, each once.
+func sorted(list []Rank) []Rank {
+	slices.SortFunc(list, compare)
+	return slices.Compact(list)
+}
+
+// deals: what leaves a cluster goes to one of several, each message to another one.
+func (p *Plan) deals(c int) bool {
+	return slices.ContainsFunc(p.Links, func(l Link) bool { return l.One && slices.Contains(l.From, c) })
+}
+
+// Targets are the clusters to which, of what a cluster sends, all comes together.
+func (p *Plan) targets(o int) (out [][]int) {
+	var dealt []int
+	for _, l := range p.Links {
+		if l.One && slices.Contains(l.From, o) {
+			dealt = l.To
+			out = append(out, dealt)
+		}
+	}
+	for c := range p.Clusters {
+		if !slices.Contains(dealt, c) {
+			out = append(out, []int{c})
+		}
+	}
+	return out
 }
 
 // spread: what leaves a cluster goes to several, of which none has a dead rank: it goes on to those that are there when another one is gone.
@@ -86,15 +124,6 @@ func (m *Model) spread(c int) bool {
 		return slices.Contains(l.From, c) && len(l.To) > 1 && slices.ContainsFunc(l.To, func(to int) bool { return !m.Clusters[to].Gone }) &&
 			!slices.ContainsFunc(l.To, func(to int) bool { return len(m.Clusters[to].Dead) > 0 })
 	}) && !slices.ContainsFunc(m.Links, func(l LinkState) bool { return l.Gone })
-}
-
-// Reached are the clusters to which messages must come.
-func (m *Model) Reached() []bool {
-	out := make([]bool, len(m.Clusters))
-	for _, r := range m.Arriving() {
-		out[r.Cluster] = true
-	}
-	return out
 }
 
 // Before are the clusters whose messages a cluster hands on or takes, with the links on the way, and itself.

@@ -41,6 +41,7 @@ type Link struct {
 	Hosts    []int
 	Choice   string
 	Route    string
+	One      bool // each message goes to one of the clusters of To, in turn; else to all of them
 }
 
 // What a fault does.
@@ -60,6 +61,8 @@ const (
 	HangRank    = "hang"        // a rank is stopped until something is said of it
 	HangIOP     = "hang I/O"    // an I/O process is
 	PauseIOP    = "pause I/O"   // ... for a moment
+	KillRun     = "kill spxrun" // of a cluster that was started by itself, or the agent of its host
+	Detach      = "detach"      // a cluster leaves, and comes again
 	hangLimitMS = 1500          // what counts as hanging
 	momentMS    = 700           // the longest moment
 	Restarts    = 40            // of I/O processes and clusters
@@ -86,6 +89,11 @@ func (f Fault) String() string {
 	case KillIOP, HangIOP, PauseIOP:
 		text += fmt.Sprintf(" %d of link %d", f.Index, f.Link)
 	case BlinkAll:
+	case KillRun, Detach:
+		text += fmt.Sprintf(" of c%d", f.Cluster)
+		if f.Index > 0 {
+			text += ", the agent"
+		}
 	default:
 		text += fmt.Sprintf(" of host %d", f.Host)
 	}
@@ -108,14 +116,18 @@ type Group struct {
 type Plan struct {
 	Seed          uint64
 	Hosts         int
-	TwoNetworks   bool // the first host is in both, the third in the second alone, the others in the first alone
-	Room          int  // the host with room for all, from 1; 0: none
+	TwoNetworks   bool   // the first host is in both, the third in the second alone, the others in the first alone
+	Apart         bool   // each cluster is started by itself, from its host; the first one leads
+	Wait          string // then: for whom they wait
+	Room          int    // the host with room for all, from 1; 0: none
 	Messages      string
 	SilenceMS     int // SPX_HEARTBEAT_LIMIT
 	PaceUS, Bytes int
 	Clusters      []Cluster
 	Links         []Link
+	Early         []Fault // while it starts
 	Groups        []Group
+	Last          []Fault // when it ends: a rank when it is about to call MPI_Finalize, or has
 }
 
 // Name is what a cluster is called.
@@ -124,10 +136,17 @@ func Name(c int) string { return fmt.Sprintf("c%d", c) }
 // Queue is what the relays of a link are told to hold at most: by that they are found.
 func Queue(link int) int { return 64<<20 + link }
 
+// Port is where clusters meet that are started by themselves, on the first host.
+const Port = 7410
+
 // Text is the system file. host names a host, from 1; folder is where the programs say what they do.
 func (p *Plan) Text(host func(int) string, program, folder string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "[system]\nname = %q\nmessages = %q\n[failure]\nhang_limit = \"%dms\"\nrestarts = %d\n", SystemName, p.Messages, hangLimitMS, Restarts)
+	if p.Apart {
+		b.Reset()
+		fmt.Fprintf(&b, "[system]\nname = %q\nmessages = %q\naddress = \"10.77.0.1:%d\"\nkey = \"key\"\n[start]\nwait = %q\n[failure]\nhang_limit = \"%dms\"\nrestarts = %d\n", SystemName, p.Messages, Port, p.Wait, hangLimitMS, Restarts)
+	}
 	slots := func(at, n int) string {
 		if at == p.Room {
 			n = Spare
@@ -178,8 +197,12 @@ func (p *Plan) Text(host func(int) string, program, folder string) string {
 		for _, h := range l.Hosts {
 			hosts = append(hosts, slots(h, (l.IOPs+len(l.Hosts)-1)/len(l.Hosts)))
 		}
-		fmt.Fprintf(&b, "[[link]]\nname = \"l%d\"\nfrom = %s\nto = %s\niops = %d\nchoice = %q\nhosts = [%s]\nargs = [\"--queue\", \"%d\", \"--route\", %q, \"--to\", \"all\"]\n",
-			i, names(l.From), names(l.To), l.IOPs, l.Choice, strings.Join(hosts, ", "), Queue(i), l.Route)
+		to := "all"
+		if l.One {
+			to = "one"
+		}
+		fmt.Fprintf(&b, "[[link]]\nname = \"l%d\"\nfrom = %s\nto = %s\niops = %d\nchoice = %q\nhosts = [%s]\nargs = [\"--queue\", \"%d\", \"--route\", %q, \"--to\", %q]\n",
+			i, names(l.From), names(l.To), l.IOPs, l.Choice, strings.Join(hosts, ", "), Queue(i), l.Route, to)
 	}
 	return b.String()
 }
@@ -222,13 +245,27 @@ func weaker(a, b string) string {
 // String is all of it, for who has to see what happened.
 func (p *Plan) String() string {
 	var b strings.Builder
+	if p.Apart {
+		fmt.Fprintf(&b, "clusters are started one by one, wait = %q; ", p.Wait)
+	}
 	fmt.Fprintf(&b, "seed %d: %d hosts, two networks: %v, messages %s, silence %d ms, a message of %d bytes in %d us\n", p.Seed, p.Hosts, p.TwoNetworks, p.Messages, p.SilenceMS, p.Bytes, p.PaceUS)
-	for i, g := range p.Groups {
-		fmt.Fprintf(&b, "%d. after %d messages:", i+1, g.Messages)
-		for _, f := range g.Faults {
+	list := func(faults []Fault) {
+		for _, f := range faults {
 			fmt.Fprintf(&b, " %v;", f)
 		}
 		b.WriteString("\n")
+	}
+	if len(p.Early) > 0 {
+		b.WriteString("while it starts:")
+		list(p.Early)
+	}
+	for i, g := range p.Groups {
+		fmt.Fprintf(&b, "%d. after %d messages:", i+1, g.Messages)
+		list(g.Faults)
+	}
+	if len(p.Last) > 0 {
+		b.WriteString("at the end:")
+		list(p.Last)
 	}
 	return b.String()
 }

@@ -16,6 +16,13 @@ func TestDraw(t *testing.T) {
 			t.Fatalf("seed %d makes two plans", seed)
 		}
 		m := NewModel(p)
+		m.Begin()
+		for _, f := range p.Early {
+			seen["early "+f.What]++
+			if !m.ApplyEarly(f) {
+				t.Fatalf("seed %d: %v has no outcome while it starts\n%v", seed, f, p)
+			}
+		}
 		for _, g := range p.Groups {
 			m.Begin()
 			for _, f := range g.Faults {
@@ -24,6 +31,19 @@ func TestDraw(t *testing.T) {
 					t.Fatalf("seed %d: %v has no outcome\n%v", seed, f, p)
 				}
 			}
+			if m.losses > 1 {
+				seen["two hosts"]++
+			}
+		}
+		m.Begin()
+		for _, f := range p.Last {
+			seen["last "+f.What]++
+			if !m.ApplyLast(f) {
+				t.Fatalf("seed %d: %v has no outcome at the end\n%v", seed, f, p)
+			}
+		}
+		for _, l := range p.Links {
+			seen[fmt.Sprintf("one %v", l.One)]++
 		}
 		seen[fmt.Sprintf("ended %v", m.Ended)]++
 		for i, c := range p.Clusters {
@@ -36,6 +56,7 @@ func TestDraw(t *testing.T) {
 			}
 		}
 		seen["messages "+p.Messages]++
+		seen[fmt.Sprintf("apart %v", p.Apart)]++
 		seen[fmt.Sprintf("two networks %v", p.TwoNetworks)]++
 		if len(m.Lost) > 0 {
 			seen["lost"]++
@@ -45,7 +66,8 @@ func TestDraw(t *testing.T) {
 		}
 	}
 	for _, what := range []string{KillRank, KillStandby, KillIOP, KillMaster, KillAgent, KillHost, StopAgent, Unplug, Blink, BlinkAll, Pause, Stand, HangRank, HangIOP, PauseIOP,
-		Transparent, Notified, Told, Plain, "copies", "messages kept", "messages fast", "two networks true", "lost", "gone true", "again 1", "again 2", "ended true", "whole stop", "whole degrade", "whole restart"} {
+		Transparent, Notified, Told, Plain, "copies", "messages kept", "messages fast", "two networks true", "lost", "gone true", "again 1", "again 2", "ended true", "whole stop", "whole degrade", "whole restart",
+		"one true", "two hosts", KillRun, Detach, "apart true", "early " + KillRank, "early " + KillIOP, "last " + KillRank, "last " + KillIOP, "last " + KillMaster} {
 		if seen[what] < 10 {
 			t.Errorf("%s: %d times", what, seen[what])
 		}
@@ -116,6 +138,169 @@ func TestJudge(t *testing.T) {
 			wrong := Judge(m, r)
 			if c.wants == "" && len(wrong) > 0 || c.wants != "" && !strings.Contains(strings.Join(wrong, "\n"), c.wants) {
 				t.Errorf("%q; wanted: %q", wrong, c.wants)
+			}
+		})
+	}
+}
+
+// A link gives each message to one of two clusters: together they have all of it, and nothing twice. What one that is gone had taken went with it; the other one has all that was sent since.
+func TestJudgeDealt(t *testing.T) {
+	gone := Fault{What: KillRank, Cluster: 2}
+	for name, c := range map[string]struct {
+		gone  bool
+		relay bool // one dies
+		files map[string]string
+		wants string
+	}{
+		"all":                   {},
+		"missing":               {files: map[string]string{"end.2.0.0": "from 0 0 0 5-8\n"}, wants: "1 have not come to cluster 1 2; the first is 9"},
+		"twice":                 {files: map[string]string{"end.2.0.0": "from 0 0 0 4-9\n"}, wants: "1 messages of rank 0 of cluster 0 have come to two ranks of cluster 1 2"},
+		"one is gone":           {gone: true, files: map[string]string{"end.1.0.0": "from 0 0 0 0-4 7-9\n", "end.2.0.0": "", "gone.2": "0 0 0 7\n"}},
+		"what came since":       {gone: true, files: map[string]string{"end.1.0.0": "from 0 0 0 0-4 8-9\n", "end.2.0.0": "", "gone.2": "0 0 0 7\n"}, wants: "from 7 on, 1 have not come"},
+		"twice, by two relays":  {relay: true, files: map[string]string{"end.2.0.0": "from 0 0 0 4-9\n"}},
+		"one dies, one missing": {relay: true, files: map[string]string{"end.2.0.0": "from 0 0 0 5-8\n"}, wants: "1 have not come"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m, r := quiet(func(p *Plan) {
+				p.Clusters[1].Ranks = 1
+				p.Clusters = append(p.Clusters, Cluster{Role: Take, Kind: Plain, Ranks: 1, Home: 1, Other: 1, Process: "stop", Whole: "degrade"})
+				p.Links[0].To, p.Links[0].One = []int{1, 2}, true
+			})
+			delete(r.Files, "end.1.1.0")
+			r.Files["end.1.0.0"], r.Files["end.2.0.0"] = "from 0 0 0 0-4\n", "from 0 0 0 5-9\n"
+			if got := m.Arriving(); len(got) != 1 || len(got[0]) != 2 {
+				t.Errorf("messages have to come to %v", got)
+			}
+			m.Begin()
+			if c.gone {
+				r.Said = "rank 0 of cluster c2 (pid 7 on h1) was killed by signal 9 (SIGKILL); cluster c2 stops.\ncluster c2 is gone; the others go on.\n"
+				if !m.Apply(gone) {
+					t.Fatal("it has no outcome")
+				}
+			}
+			if c.relay {
+				r.Said = "rank 0 of I/O process l0.iop0 (pid 7 on h1) was killed by signal 9 (SIGKILL)"
+				if !m.Apply(Fault{What: KillIOP}) {
+					t.Fatal("it has no outcome")
+				}
+			}
+			for name, text := range c.files {
+				if r.Files[name] = text; text == "" {
+					delete(r.Files, name)
+				}
+			}
+			wrong := Judge(m, r)
+			if c.wants == "" && len(wrong) > 0 || c.wants != "" && !strings.Contains(strings.Join(wrong, "\n"), c.wants) {
+				t.Errorf("%q; wanted: %q", wrong, c.wants)
+			}
+		})
+	}
+}
+
+// What happens while a system starts or ends has outcomes of its own: it may end for a rank that has come too early to be taken over, and the status of who was leaving may be that of all; nothing else is let pass.
+func TestJudgeEnds(t *testing.T) {
+	killed := "rank 0 of cluster c0 (pid 7 on h1) was killed by signal 9 (SIGKILL); a standby takes its place.\n"
+	dies := Fault{What: KillRank}
+	for name, c := range map[string]struct {
+		early, last bool
+		status      int
+		ended       bool
+		said, wants string
+	}{
+		"taken over in time":           {early: true, said: killed},
+		"it ends, and says why":        {early: true, ended: true, status: 137, said: killed},
+		"it ends, and does not":        {early: true, ended: true, status: 1, wants: "does not say why"},
+		"it ends well, without a rank": {early: true, ended: true, said: killed, wants: "with status 0"},
+		"who leaves is taken over":     {last: true, said: killed},
+		"who has left was killed":      {last: true, status: 137},
+		"another status":               {last: true, status: 1, wants: "exit status 1"},
+		"nobody was leaving":           {status: 137, wants: "exit status 137"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m, r := quiet(nil)
+			m.Begin()
+			if c.early && !m.ApplyEarly(dies) || c.last && !m.ApplyLast(dies) {
+				t.Fatal("it has no outcome")
+			}
+			r.Said, r.Status, r.Early = c.said, c.status, c.ended
+			wrong := Judge(m, r)
+			if c.wants == "" && len(wrong) > 0 || c.wants != "" && !strings.Contains(strings.Join(wrong, "\n"), c.wants) {
+				t.Errorf("%q; wanted: %q", wrong, c.wants)
+			}
+		})
+	}
+}
+
+// Clusters that were started one by one: one that has left and come again has, with what it had said when it left, all of it; one whose spxrun was lost has what came since; the loss of the first one has no outcome here.
+func TestJudgeApart(t *testing.T) {
+	for name, c := range map[string]struct {
+		fault Fault
+		files map[string]string
+		wants string
+		never bool
+	}{
+		"it comes again":              {fault: Fault{What: Detach, Cluster: 1}, files: map[string]string{"end.1.0.1": "from 0 0 0 9-9\n", "end.1.1.1": "", "seen.1.0.1": "0 0 0 9\n"}},
+		"something is lost":           {fault: Fault{What: Detach, Cluster: 1}, files: map[string]string{"end.1.0.1": "", "end.1.1.1": "", "seen.1.0.1": "0 0 0 10\n"}, wants: "1 have not come to cluster 1; the first is 9"},
+		"what came since it was lost": {fault: Fault{What: KillRun, Cluster: 1}, files: map[string]string{"end.1.0.1": "", "end.1.1.1": "from 0 0 0 9-9\n", "seen.1.0.1": "0 0 0 9\n"}},
+		"and something is missing":    {fault: Fault{What: KillRun, Cluster: 1}, files: map[string]string{"end.1.0.1": "", "end.1.1.1": "", "seen.1.0.1": "0 0 0 9\n"}, wants: "from 9 on, 1 have not come"},
+		"the one that leads":          {fault: Fault{What: KillRun}, never: true},
+		"who sends does not leave":    {fault: Fault{What: Detach}, never: true},
+		"who has brought no way":      {fault: Fault{What: Detach, Cluster: 2}, never: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m, r := quiet(func(p *Plan) {
+				p.Apart, p.Clusters[1].Whole = true, "restart"
+				if c.fault.Cluster == 2 {
+					p.Clusters, p.Links[0].To = append(p.Clusters, Cluster{Role: Take, Kind: Plain, Ranks: 1, Home: 1, Other: 1, Process: "stop", Whole: "degrade"}), []int{1, 2}
+				}
+			})
+			m.Begin()
+			if m.Apply(c.fault) == c.never {
+				t.Fatalf("it has an outcome: %v", !c.never)
+			}
+			if c.never {
+				return
+			}
+			r.Files["end.1.0.0"], r.Files["end.1.1.0"] = "from 0 0 0 0-3 8-8\n", "from 0 0 0 4-7\n"
+			for name, text := range c.files {
+				r.Files[name] = text
+			}
+			wrong := Judge(m, r)
+			if c.wants == "" && len(wrong) > 0 || c.wants != "" && !strings.Contains(strings.Join(wrong, "\n"), c.wants) {
+				t.Errorf("%q; wanted: %q", wrong, c.wants)
+			}
+		})
+	}
+}
+
+// Two hosts may be lost at a time where most of those that there were are left, and no cluster is hit by both.
+func TestTwoHostsLost(t *testing.T) {
+	for name, c := range map[string]struct {
+		hosts int
+		lost  [2]int
+		other int // of the cluster on the fourth host
+		ok    bool
+	}{
+		"three of five are left":     {5, [2]int{5, 4}, 1, true},
+		"two of four are":            {4, [2]int{3, 4}, 1, false},
+		"the same one":               {5, [2]int{5, 5}, 1, false},
+		"ranks and then standbys":    {5, [2]int{4, 5}, 5, false},
+		"with the one that decides":  {5, [2]int{1, 5}, 2, true},
+		"the one that decides later": {5, [2]int{5, 1}, 2, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := &Plan{Hosts: c.hosts, Messages: "kept", Links: []Link{{From: []int{0}, To: []int{1}, IOPs: 1, Hosts: []int{2}}}}
+			for i, role := range []string{Send, Take, Take, Take, Take}[:c.hosts] {
+				p.Clusters = append(p.Clusters, Cluster{Role: role, Kind: Notified, Ranks: 1, Standbys: 2, Home: i + 1, Other: 3, Process: "replace", Host: "replace", Whole: "stop"})
+			}
+			p.Clusters[3].Other = c.other
+			m := NewModel(p)
+			m.Begin()
+			if !m.Apply(Fault{What: KillAgent, Host: c.lost[0]}) {
+				t.Fatal("the first one has no outcome")
+			}
+			if got := m.Apply(Fault{What: KillHost, Host: c.lost[1]}); got != c.ok || got && (len(m.Lost) != 2 || m.Ended) {
+				t.Errorf("the second one has an outcome: %v; lost: %v", got, m.Lost)
 			}
 		})
 	}
