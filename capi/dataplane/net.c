@@ -614,8 +614,6 @@ void spx_net_push(spx_conn *c)
   if (SPX_UNLIKELY(spx_net_lend(c))) take_arrivals();
 }
 
-uint64_t spx_net_eager_max(void) { return spx_net.relays ? spx_set.eager_max : spx_set.net_eager_max; }
-
 spx_rec *spx_net_room(spx_tx *tx, uint32_t bytes)
 {
   spx_conn *c = tx->conn;

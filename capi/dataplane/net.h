@@ -23,8 +23,6 @@ SPX_HIDDEN int spx_net_tx_init(uint32_t peer);
 SPX_HIDDEN void spx_net_rx_init(uint32_t peer);
 /* Room for a record of bytes behind what waits to be written, or NULL. */
 SPX_HIDDEN struct spx_rec *spx_net_room(struct spx_tx *tx, uint32_t bytes);
-/* The most bytes of a message that goes over a connection without an announcement. */
-SPX_HIDDEN uint64_t spx_net_eager_max(void);
 /* Writes what waits. False: the peer is not reached over the network. */
 SPX_HIDDEN bool spx_net_flush(uint32_t peer);
 /* 1: records are written to come, several to a process perhaps; -1: they go now, by one system call for each. Of jobs whose messages are relayed alone. */

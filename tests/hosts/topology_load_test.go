@@ -1,6 +1,7 @@
 package hosts
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -9,6 +10,7 @@ import (
 	"strconv"
 	"syscall"
 	"testing"
+	"time"
 
 	"libspx/net/topo"
 	"libspx/tests/harness"
@@ -53,39 +55,71 @@ func fromEnv(t *testing.T, name string, preset int) int {
 	return n
 }
 
+// perNetwork is how often a network is measured before another one is made.
+const perNetwork = 10
+
 // On hosts whose processors are busy with other work the answer is right, or that it is not sure; in most cases it is right. SPX_TOPOLOGY_RUNS says how often it is measured, SPX_TOPOLOGY_HOSTS between how
-// many hosts.
+// many hosts, SPX_TOPOLOGY_SEED which network is the first.
 func TestTopologyUnderLoad(t *testing.T) {
 	preset := 0
 	if harness.Full() {
 		preset = 1
 	}
-	runs, hosts := fromEnv(t, "SPX_TOPOLOGY_RUNS", preset), fromEnv(t, "SPX_TOPOLOGY_HOSTS", 32)
+	runs, hosts, seed := fromEnv(t, "SPX_TOPOLOGY_RUNS", preset), fromEnv(t, "SPX_TOPOLOGY_HOSTS", 32), fromEnv(t, "SPX_TOPOLOGY_SEED", 1)
 	if runs == 0 {
 		t.Skip("in the full tests, and by make topology")
 	}
-	b, truth := newCluster(t, hosts, 1)
 	busy(t)
 	groups, links := 0, 0
-	for range runs {
-		cache := t.TempDir()
-		n := b.measured(cache, "--host", b.names(hosts))
-		b.compare(truth, n)
-		g, l := n.sure()
-		_, err := os.Stat(filepath.Join(cache, "libspx/networks.json"))
-		if g != (err == nil) {
-			t.Errorf("groups are %s, and kept: %v", n.GroupsAre, err)
-		}
-		t.Logf("groups are %s, links %s: %+v", n.GroupsAre, n.LinksAre, n.Cost)
-		if g {
-			groups++
-		}
-		if l {
-			links++
-		}
+	for done := 0; done < runs; done += perNetwork {
+		t.Run(fmt.Sprintf("seed%d", seed), func(t *testing.T) {
+			b, truth := newCluster(t, hosts, uint64(seed))
+			for range min(perNetwork, runs-done) {
+				g, l := b.looks(truth)
+				if g {
+					groups++
+				}
+				if l {
+					links++
+				}
+			}
+		})
+		seed++
 	}
 	t.Logf("%d hosts, %d runs: groups sure and right in %d, links in %d", hosts, runs, groups, links)
 	if runs >= 4 && groups < runs/2 {
 		t.Errorf("groups are sure in %d of %d runs", groups, runs)
+	}
+}
+
+// looks measures once, and says of what it is sure: that has to be right, and groups are kept if they are sure.
+func (b *bed) looks(truth *topo.Tree) (groups, links bool) {
+	b.t.Helper()
+	cache, began := b.t.TempDir(), time.Now()
+	n := b.measured(cache, "--host", b.names(b.N))
+	b.compare(truth, n)
+	groups, links = n.sure()
+	if _, err := os.Stat(filepath.Join(cache, "libspx/networks.json")); groups != (err == nil) {
+		b.t.Errorf("groups are %s, and kept: %v", n.GroupsAre, err)
+	}
+	b.t.Logf("groups are %s, links %s, in %.0f s: %+v", n.GroupsAre, n.LinksAre, time.Since(began).Seconds(), n.Cost)
+	return groups, links
+}
+
+// 112 hosts on 8 switches, as in the paper, are found from measured times alone: another network each time, SPX_TOPOLOGY_RUNS of them.
+func TestTopologyOfManyHosts(t *testing.T) {
+	runs, seed := fromEnv(t, "SPX_TOPOLOGY_RUNS", 0), fromEnv(t, "SPX_TOPOLOGY_SEED", 1)
+	if runs == 0 {
+		t.Skip("make topology makes 112 hosts")
+	}
+	for range runs {
+		t.Run(fmt.Sprintf("seed%d", seed), func(t *testing.T) {
+			b, truth := newCluster(t, 112, uint64(seed))
+			began := time.Now()
+			got := b.found(b.Dir(), "--host", b.names(b.N))
+			b.compare(truth, got)
+			t.Logf("right, in %.0f s: %d round-trip times, %d throughputs", time.Since(began).Seconds(), got.Cost.Pings, got.Cost.Streams)
+		})
+		seed++
 	}
 }
