@@ -96,7 +96,8 @@ const (
 	segOffWayGets      = 316
 	segOffWayTried     = 320
 	segOffWayTrials    = 328
-	segBytes           = 344
+	segOffWayAlone     = 344
+	segBytes           = 472
 )
 
 // Offsets in spx_proc.

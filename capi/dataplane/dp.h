@@ -39,6 +39,8 @@ typedef struct spx_seg_map {
 } spx_seg_map;
 SPX_HIDDEN extern spx_seg_map spx_map;
 
+#define SPX_STREAM_ALONE (1u << 30) /* SPX_STREAM_MAX where each rank has a processor, unless it is set */
+
 /* Settings that are read often, filled in at attach; MPI_T may change them later. A member is a row of api/settings.tsv. */
 typedef struct {
   uint32_t eager_max;       /* bytes: larger messages go by the get protocol */
@@ -67,6 +69,7 @@ typedef struct {
   uint64_t mcast_shelf; /* bytes of copies of long multicasts on this host */
   uint64_t mcast_chain; /* bytes: multicasts from this size on go from host to host */
   uint64_t mcast_parts; /* bytes: those that are as long for each host go in parts */
+  uint32_t mcast_each;  /* members of a host that a master hands a message to itself */
   uint64_t mcast_fork;  /* bytes: those shorter than this for each host go from each host to two */
   uint32_t die_after;   /* steps of creations until this process kills itself; 0: never */
   uint32_t wrap;        /* 1: counters begin just before their end (spx_count_from) */

@@ -184,27 +184,41 @@ static get_result read_all(spx_request *r, uint32_t peer, const spx_rec_rts *rts
   return GET_REFUSED; /* memory that the kernel can not read for us; the sender itself can */
 }
 
-/* How long messages go where ranks share processors. */
+/* How long messages of an exchange go where ranks share processors. */
 static spx_ways *ways(void) { return (spx_ways *)spx_segment->way_cost; }
 _Static_assert(offsetof(spx_seg, way_gets) - offsetof(spx_seg, way_cost) == offsetof(spx_ways, gets) &&
                    offsetof(spx_seg, way_tried) - offsetof(spx_seg, way_cost) == offsetof(spx_ways, tried),
                "spx_ways");
 
-/* Does what a copy of a message of so many bytes takes say something for later messages? */
-static bool tells(const spx_request *r, uint64_t bytes)
+/* How messages in one direction go where each rank has a processor, by their length: where short ones are in the caches, long ones are not, and the kernel's copy has a cost of its own, however short it is. NULL: by length
+ * alone, or they are sent at once. */
+static spx_ways *ways_alone(uint64_t bytes)
 {
-  return spx_crowded && bytes >= spx_set.apart_get && r->type->flags & SPX_T_CONTIG;
+  enum { KINDS = 4, SHORT = 64 << 10, TIMES = 8 };
+  _Static_assert(sizeof((spx_seg *)0)->way_alone == KINDS * sizeof(spx_ways), "spx_ways");
+  uint32_t kind = 0;
+  if (spx_crowded || spx_set.stream_max != SPX_STREAM_ALONE || bytes <= spx_set.eager_max) return NULL;
+  for (uint64_t most = SHORT; kind < KINDS - 1 && bytes > most; most *= TIMES) kind++;
+  return (spx_ways *)spx_segment->way_alone + kind;
+}
+
+/* For which later messages does it say something what a copy of a message of so many bytes takes? */
+static spx_ways *tells(const spx_request *r, uint64_t bytes)
+{
+  if (!(r->type->flags & SPX_T_CONTIG)) return NULL;
+  if (!spx_crowded) return ways_alone(bytes);
+  return bytes >= spx_set.apart_get ? ways() : NULL;
 }
 
 static get_result get(spx_request *r, uint32_t peer, const spx_rec_rts *rts)
 {
   if (!can_get(peer, rts)) return GET_REFUSED;
-  bool timed = !rts->type && tells(r, (uint64_t)r->bytes);
+  spx_ways *timed = rts->type ? NULL : tells(r, (uint64_t)r->bytes);
   uint64_t start = timed ? spx_now_ns() : 0;
   spx_far far;
   get_result result = read_all(r, peer, rts, &far);
   spx_far_close(&far);
-  if (timed && result == GET_DONE) spx_ways_took(ways(), SPX_WAY_GET, (uint64_t)r->bytes, spx_now_ns() - start);
+  if (timed && result == GET_DONE) spx_ways_took(timed, SPX_WAY_GET, (uint64_t)r->bytes, spx_now_ns() - start);
   return result;
 }
 
@@ -318,20 +332,31 @@ int spx_get_impatient(bool at_once)
   return 0;
 }
 
+/* The same of a message in one direction. Trials are seldom, since where the kernel copies slowly one of them takes as long as several messages; and one of a few messages looks at the clock. */
+static bool is_better_alone(const spx_request *r, uint64_t longest)
+{
+  enum { LOOKS = 16, SELDOM = 8 };
+  static uint32_t messages;
+  spx_ways *w = spx_crowded ? NULL : tells(r, (uint64_t)r->bytes);
+  if (!w) return false;
+  if (++messages % LOOKS) return __atomic_load_n(&w->gets, __ATOMIC_RELAXED);
+  return spx_ways_next(w, spx_now_ns(), SELDOM * longest, SPX_WAYS_AT_ONCE);
+}
+
 /* Is a long message got although it might be streamed, because both processes send? One of them may be done with its part before the other
  * begins: so what counts is whether a few of the last messages met. Where ranks share processors, the copies are compared (ways.h). Where they
  * do not, messages are got if the processors share no cache, as copies tell (into.h); every so often a stream is asked for all the same, and
  * both sides see whether it is still so. */
-static bool is_better_got(uint32_t peer, bool both)
+static bool is_better_got(const spx_request *r, uint32_t peer, bool both)
 {
   spx_tx *tx = &spx_txs[peer];
   if (both)
     tx->met = REMEMBERED;
   else if (tx->met > 0)
     tx->met--;
-  if (!tx->met) return false;
   uint64_t longest = 1000 * spx_set.apart_trial;
-  if (spx_crowded) return spx_ways_next(ways(), spx_now_ns(), longest);
+  if (!tx->met) return is_better_alone(r, longest);
+  if (spx_crowded) return spx_ways_next(ways(), spx_now_ns(), longest, SPX_WAYS_IN_TURN);
   if (!spx_into_apart(&tx->into) && !tx->apart_there)
     return false; /* what one of them sees counts for both: a mixture takes longer than either way */
   uint64_t now = spx_now_ns();
@@ -346,7 +371,7 @@ void spx_fetch(spx_request *r, uint32_t peer, const spx_rec_rts *rts)
    * its turns anyway. */
   bool both = sending || spx_next_send > (int64_t)spx_set.eager_max;
   bool stream = (uint64_t)r->bytes <= (both ? spx_set.stream_both : spx_set.stream_max) || rts->type;
-  if (stream && !rts->type && (uint64_t)r->bytes >= spx_set.apart_get && is_better_got(peer, both)) stream = false;
+  if (stream && !rts->type && (uint64_t)r->bytes >= spx_set.apart_get && is_better_got(r, peer, both)) stream = false;
   if ((uint64_t)r->bytes > spx_set.eager_max && stream && can_get(peer, rts)) {
     if (ask_for_data(r, peer, rts)) wait_for_data(r, rts);
     return;
@@ -430,7 +455,8 @@ void spx_tx_data(spx_tx *tx, spx_rec *rec, const spx_request *r, uint64_t at, ui
     spx_pass_load(r, at, n, rec->data);
   else if (n >= spx_set.apart_min && r->type->flags & SPX_T_CONTIG && !tx->conn) {
     uint64_t ns = spx_copy_into(&tx->into, rec->data, (const char *)r->buf + at, n, r->aux[3]);
-    if (ns && tells(r, r->aux[3])) spx_ways_took(ways(), SPX_WAY_IN, n, ns);
+    spx_ways *of = ns ? tells(r, r->aux[3]) : NULL;
+    if (of) spx_ways_took(of, SPX_WAY_IN, n, ns);
   } else
     spx_pack(r->buf, r->count, r->type, (int64_t)at, (int64_t)(at + n), rec->data);
   spx_tx_commit(tx, rec, SPX_REC_BYTES(n), SPX_REC_DATA);
@@ -509,7 +535,7 @@ void spx_stream_data(uint32_t peer, const spx_rec *rec)
     return;
   }
   static uint32_t pieces;
-  bool timed = tells(r, (uint64_t)r->bytes) && ++pieces % TIME_EVERY == 0;
+  spx_ways *timed = ++pieces % TIME_EVERY ? NULL : tells(r, (uint64_t)r->bytes);
   uint64_t start = timed ? spx_now_ns() : 0;
   if (SPX_UNLIKELY(r->flags & SPX_RF_PASS))
     spx_pass_store(r, at, rec->len, rec->data);
@@ -517,6 +543,6 @@ void spx_stream_data(uint32_t peer, const spx_rec *rec)
     spx_copy_past_cache((char *)r->buf + at, rec->data, rec->len);
   else
     spx_unpack(r->buf, r->count, r->type, (int64_t)at, (int64_t)(at + rec->len), rec->data);
-  if (timed) spx_ways_took(ways(), SPX_WAY_OUT, rec->len, spx_now_ns() - start);
+  if (timed) spx_ways_took(timed, SPX_WAY_OUT, rec->len, spx_now_ns() - start);
   spx_stream_came(r, rec->len);
 }

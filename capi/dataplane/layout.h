@@ -72,6 +72,8 @@ typedef struct spx_seg {
   uint64_t way_tried;
   uint32_t way_trials;
   uint8_t pad2[12];
+  /* four spx_ways: the same of messages in one direction, by length, where each rank has a processor (get.c) */
+  uint32_t way_alone[32];
 } spx_seg;
 
 enum {

@@ -15,7 +15,6 @@
 #include "far.h"
 #include "mcast_op.h"
 
-#define WIDE       16u         /* branches on a host whose processes outnumber its processors */
 #define RETAIN_MAX (16u << 20) /* bytes of data that are kept for members who have not acknowledged them */
 
 /* What this process has sent to another one as a master. */
@@ -48,7 +47,6 @@ static outgoing *out;
 static entry *kept, **kept_end = &kept;
 static uint64_t kept_bytes;
 static spx_member *members; /* of the message that is being looked at */
-static uint8_t *wire;       /* a head and a set */
 
 static uint64_t cost(uint64_t n) { return spx_mcast_cost(n); }
 static uint32_t life_of(uint32_t i) { return __atomic_load_n(&spx_proc_of(i)->incarnation, __ATOMIC_ACQUIRE); }
@@ -61,8 +59,7 @@ bool spx_mcast_prepare(void)
   uint32_t n = spx_map.nprocs;
   if (!out) out = calloc(n, sizeof *out);
   if (!members) members = malloc(n * sizeof *members);
-  if (!wire) wire = malloc(sizeof(spx_mcast_head) + n * sizeof(spx_mcast_item));
-  return out && members && wire;
+  return out && members && spx_mcast_hand_prepare(n);
 }
 
 void spx_mcast_detach(void)
@@ -78,101 +75,11 @@ void spx_mcast_detach(void)
   }
   kept_end = &kept;
   kept_bytes = 0;
+  spx_mcast_hand_detach();
   free(out);
   free(members);
-  free(wire);
   out = NULL;
   members = NULL;
-  wire = NULL;
-}
-
-/* ---- handing on ------------------------------------------------------------------------------------------------------- */
-
-static void put(uint32_t to, spx_mcast_head h, const spx_member *set, uint32_t n, const void *data, uint32_t len)
-{
-  h.set = spx_mcast_encode(wire + sizeof h, set, n);
-  memcpy(wire, &h, sizeof h);
-  spx_tx_put_two(to, SPX_REC_MCAST, h.ctx, 0, 0, wire, (uint32_t)sizeof h + h.set, data, len);
-}
-
-/* Those who will take nothing any more would hand nothing on. */
-static uint32_t living(spx_member *m, uint32_t n)
-{
-  uint32_t k = 0;
-  for (uint32_t i = 0; i < n; i++)
-    if (!spx_proc_left(m[i].proc)) m[k++] = m[i];
-  return k;
-}
-
-static uint32_t *switches, switched; /* of the first hosts */
-static uint32_t switch_of(uint32_t host) { return host < switched ? switches[host] : (1u << 21) + host; }
-
-void spx_mcast_switches(const uint32_t *of, uint32_t n)
-{
-  free(switches);
-  switches = n ? malloc(n * sizeof *switches) : NULL;
-  switched = switches ? n : 0;
-  if (switches) memcpy(switches, of, n * sizeof *switches);
-}
-
-void spx_mcast_hand_on(spx_mcast_head h, spx_member *m, uint32_t n, const void *data, uint32_t len, spx_gathering *g)
-{
-  spx_mcast_place *known = switches ? switch_of : NULL;
-  spx_mcast_tree t = spx_mcast_tree_of(m, living(m, n), host_of(spx_me), host_of, known, spx_crowded ? WIDE : 0);
-  if (spx_crowded && h.flags & SPX_MCAST_ANNOUNCED) spx_load_deal(t.mine < WIDE ? t.mine : WIDE); /* each will copy */
-  for (spx_member *b; (b = spx_mcast_branch(&t, &n));) {
-    h.number = b[0].number;
-    spx_acks_behind(g, b[0].proc);
-    put(b[0].proc, h, b + 1, n - 1, data, len);
-  }
-  spx_ring_to = SPX_RING_ANYWHERE;
-}
-
-void spx_mcast_hand_each(spx_mcast_head h, const spx_member *m, uint32_t n, const void *data, uint32_t len)
-{
-  for (uint32_t i = 0; i < n; i++) {
-    h.number = m[i].number;
-    if (!spx_proc_left(m[i].proc)) put(m[i].proc, h, NULL, 0, data, len);
-  }
-}
-
-/* The first member on this host, or else on its switch. */
-static uint32_t lead_of(const spx_member *m, uint32_t n)
-{
-  uint32_t first = 0, home = switch_of(host_of(spx_me));
-  while (first < n && host_of(m[first].proc) != host_of(spx_me)) first++;
-  for (first = first == n ? 0 : first; switches && first < n && switch_of(host_of(m[first].proc)) != home;) first++;
-  return first == n ? 0 : first;
-}
-
-/* The master is free after one record: one member looks after all others. Where processes outnumber processors it runs on another one than the
- * master's: as a process that was asleep it would run first. */
-static void hand_over(op *o, spx_mcast_head h, spx_member *m, uint32_t n, const void *data, uint32_t len)
-{
-  o->lead = SPX_NO_PEER;
-  n = living(m, n);
-  if (n == 0) return;
-  uint32_t first = lead_of(m, n);
-  spx_member lead = m[first];
-  memmove(m + first, m + first + 1, (n - first - 1) * sizeof *m);
-  h.number = lead.number;
-  o->lead = lead.proc;
-  if (spx_crowded) spx_ring_to = SPX_RING_AWAY;
-  put(lead.proc, h, m, n - 1, data, len);
-  spx_ring_to = SPX_RING_ANYWHERE;
-}
-
-void spx_mcast_hand_along(spx_mcast_head h, spx_member *m, uint32_t n, const void *data, uint32_t len, uint32_t to[2])
-{
-  spx_mcast_place *known = switches ? switch_of : NULL;
-  spx_mcast_tree t = spx_mcast_tree_of(m, living(m, n), host_of(spx_me), host_of, known, 0);
-  spx_member *first = spx_mcast_next_host(&t, host_of(spx_me), &n);
-  to[0] = to[1] = SPX_NO_PEER;
-  uint32_t cut = first && h.flags & SPX_MCAST_FORK ? spx_mcast_halve(first, n, host_of(spx_me), host_of, known) : n;
-  for (uint32_t k = 0; first && k < 2 && n > 0; k++, first += cut, n -= cut, cut = n) {
-    h.number = first->number;
-    put(to[k] = first->proc, h, first + 1, cut - 1, data, len);
-  }
 }
 
 /* ---- what is kept -------------------------------------------------------------------------------------------------- */
@@ -252,7 +159,7 @@ static void put_again(const entry *e, spx_mcast_head h, spx_member m, bool twice
   op *o = e->r ? e->r->priv : NULL;
   uint32_t at = o && o->fetched ? place_of(o->set, m.proc) : UINT32_MAX;
   if (at != UINT32_MAX && o->fetched[at] == NOT_YET) o->fetched[at] = ITSELF;
-  put(m.proc, h, NULL, 0, e->data + skip, e->len - skip);
+  spx_mcast_put(m.proc, h, NULL, 0, e->data + skip, e->len - skip);
 }
 
 /* What follows in the member's channel comes after a message that is there. */
@@ -260,7 +167,7 @@ static void put_order(spx_mcast_head h, spx_member m)
 {
   h.number = m.number;
   h.flags = SPX_MCAST_THERE;
-  put(m.proc, h, NULL, 0, NULL, 0);
+  spx_mcast_put(m.proc, h, NULL, 0, NULL, 0);
 }
 
 static bool is_acked(const spx_request *r) { return r->mode == SPX_M_SYNC; }
@@ -388,9 +295,9 @@ static int poll_self(spx_poller *p)
 static bool waits_for_room(const op *o)
 {
   if (o->head != SPX_NO_PEER && spx_txs[o->head].pend) return true;
-  if (!o->direct) return o->lead != SPX_NO_PEER && spx_txs[o->lead].pend;
-  for (uint32_t i = 0; i < o->set->n; i++)
-    if (spx_txs[o->set->procs[i]].pend) return true;
+  if (o->lead != SPX_NO_PEER && spx_txs[o->lead].pend) return true;
+  for (uint32_t i = 0; (o->direct || o->whole) && i < o->set->n; i++)
+    if (spx_txs[o->set->procs[i]].pend && (o->direct || spx_shelf_reaches(o->set->procs[i]))) return true;
   return false;
 }
 
@@ -486,7 +393,7 @@ static uint32_t number(op *o, uint64_t charge)
   return n;
 }
 
-/* Room on the shelf for a long message to the members of this host, the first n of `members`, with its first part: while it is put there, who hands it on wakes up. A single one copies a very
+/* Room on the shelf for a long message to the members of this host, the first n of `members`, with its first part: while the rest is put there, who hands it on wakes up. A single one copies a very
  * long one faster by itself. */
 static void shelve(spx_request *r, uint32_t n, spx_mcast_rts *where)
 {
@@ -496,8 +403,10 @@ static void shelve(spx_request *r, uint32_t n, spx_mcast_rts *where)
   if (r->bytes <= spx_set.eager_max) return;
   for (uint32_t i = 0; i < n; i++) readers += spx_shelf_reaches(members[i].proc);
   if (readers == 0 || (readers == 1 && r->bytes > ALONE_MOST)) return;
-  if ((o->block = spx_shelf_take((uint64_t)r->bytes, members, n, false, where)))
-    o->there = spx_shelf_begin(o->block, r, !(o->set->flags & MPIX_MCAST_ORDERED));
+  if (!(o->block = spx_shelf_take((uint64_t)r->bytes, members, n, false, where))) return;
+  bool tree = !(o->set->flags & MPIX_MCAST_ORDERED);
+  o->whole = tree && !is_acked(r) && spx_mcast_whole(r, readers);
+  o->there = o->whole ? spx_shelf_fill(o->block, r, 0, true) : spx_shelf_begin(o->block, r, tree);
 }
 
 /* The message is not complete before the first n of `members` have fetched it, or told that they have received it. It gets a name. */
@@ -536,19 +445,19 @@ static uint32_t begin_chain(spx_request *r, spx_mcast_head h, uint32_t n, const 
   op *o = r->priv, *inner = o->inner->priv;
   uint32_t k;
   h.flags |= SPX_MCAST_CHAIN;
-  n = living(members, n);
-  spx_mcast_tree t = spx_mcast_tree_of(members, n, host_of(spx_me), host_of, switches ? switch_of : NULL, 0);
+  n = spx_mcast_living(members, n);
+  spx_mcast_tree t = spx_mcast_tree_of(members, n, host_of(spx_me), host_of, spx_mcast_known_switches(), 0);
   spx_member *first = spx_mcast_next_host(&t, host_of(spx_me), &k);
   if (!first) return t.n;
   uint8_t *more = malloc(len + k * sizeof(spx_mcast_item));
   if (more) {
     memcpy(more, data, len);
-    len = spx_chain_way(o->inner, &h, first, k, switches != NULL, more, len);
+    len = spx_chain_way(o->inner, &h, first, k, spx_mcast_known_switches() != NULL, more, len);
     data = more;
   }
   h.number = first->number;
   o->head = inner->head = first->proc;
-  put(first->proc, h, first + 1, k - 1, data, len);
+  spx_mcast_put(first->proc, h, first + 1, k - 1, data, len);
   free(more);
   return t.n;
 }
@@ -564,7 +473,7 @@ static uint32_t send_far(spx_mcast_head h, uint32_t n, const void *data, uint32_
       continue;
     }
     h.number = members[i].number;
-    put(members[i].proc, h, NULL, 0, data, len);
+    spx_mcast_put(members[i].proc, h, NULL, 0, data, len);
   }
   return k;
 }
@@ -625,7 +534,7 @@ static int send_out(spx_request *r)
   else {
     n = send_far(h, n, data, len);
     if (o->inner) n = begin_chain(r, h, n, data, len);
-    hand_over(o, h, members, n, data, len);
+    spx_mcast_hand_over(o, h, members, n, data, len);
   }
   if (o->inner && !(r->flags & SPX_RF_BLOCKING)) {
     op *inner = o->inner->priv;
@@ -650,6 +559,7 @@ static void start(spx_request *r)
   o->block = NULL;
   o->inner = NULL;
   o->lead = o->head = SPX_NO_PEER;
+  o->whole = false;
   o->waits = o->direct = false;
   o->over = o->failed = o->lossy = false;
   r->bytes = (int64_t)spx_capacity(r);

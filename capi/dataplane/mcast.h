@@ -241,6 +241,7 @@ SPX_HIDDEN void spx_mcast_relay_bury(uint32_t peer);
 SPX_HIDDEN void spx_mcast_relay_detach(void);
 
 /* ---- mcast_shelf.c -------------------------------------------------------------------------------------------------- */
+#define SPX_SHELF_STEP (128u << 10) /* bytes that are put down at a time */
 typedef struct spx_block spx_block;
 /* Can the process read this one's shelf, and the other way round? */
 SPX_HIDDEN bool spx_shelf_reaches(uint32_t proc);

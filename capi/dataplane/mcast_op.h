@@ -8,6 +8,7 @@ typedef struct {
   spx_rankset *set;
   spx_block *block; /* the data are on the shelf, for members of this host: so many bytes so far */
   uint64_t there;
+  bool whole;        /* all of them, before anybody is told */
   spx_request *self; /* the message to ourselves, not complete yet */
   spx_poller poller; /* waits for that */
   bool waits,
@@ -31,6 +32,22 @@ typedef struct {
 
 /* Completes the multicast if nothing is left to be done for it. */
 SPX_HIDDEN void spx_mcast_settle(spx_request *r);
+
+/* ---- mcast_hand.c --------------------------------------------------------------------------------------------------- */
+SPX_HIDDEN bool spx_mcast_hand_prepare(uint32_t n); /* for n processes; false: no memory */
+SPX_HIDDEN void spx_mcast_hand_detach(void);
+/* A record for `to`, who hands it on to the n members of the set. */
+SPX_HIDDEN void spx_mcast_put(uint32_t to, spx_mcast_head h, const spx_member *set, uint32_t n, const void *data,
+                              uint32_t len);
+/* Those who will take nothing any more would hand nothing on. Returns how many of the n are left, and are the first ones now. */
+SPX_HIDDEN uint32_t spx_mcast_living(spx_member *m, uint32_t n);
+/* NULL: nothing is known of them. */
+SPX_HIDDEN spx_mcast_place *spx_mcast_known_switches(void);
+/* Is r, which so many members of this host read from the shelf, put there before they are told, by this process and each by itself? */
+SPX_HIDDEN bool spx_mcast_whole(const spx_request *r, uint32_t readers);
+/* Hands it to one member, who looks after the others; before, if it is put down already, to those who read it. */
+SPX_HIDDEN void spx_mcast_hand_over(spx_mcast_op *o, spx_mcast_head h, spx_member *m, uint32_t n, const void *data,
+                                    uint32_t len);
 
 /* ---- mcast_chain.c -------------------------------------------------------------------------------------------------- */
 /* This is an inner one. */

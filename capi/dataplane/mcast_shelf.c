@@ -15,7 +15,6 @@
 #include "dp.h"
 #include "rma.h"
 
-#define STEP         (128u << 10) /* bytes that are put down at a time */
 #define PIPELINED    4u           /* readers for each processor who begin before all is there */
 #define GROW         (256u << 10) /* bytes of memory that a shelf gets at a time */
 #define ROUND(n, to) (((uint64_t)(n) + (to)-1) / (to) * (to))
@@ -167,7 +166,7 @@ static uint64_t put_down(spx_block *b, const spx_request *r, uint64_t from, uint
 {
   head *h = head_of(b);
   while (from < to) {
-    uint64_t next = to - from < STEP ? to : from + STEP;
+    uint64_t next = to - from < SPX_SHELF_STEP ? to : from + SPX_SHELF_STEP;
     spx_pack(r->buf, r->count, r->type, (int64_t)from, (int64_t)next, (char *)h + head_bytes() + from);
     __atomic_store_n(&h->filled, next, __ATOMIC_RELEASE);
     from = next;
@@ -179,7 +178,7 @@ uint64_t spx_shelf_fill(spx_block *b, const spx_request *r, uint64_t from, bool 
 {
   uint64_t n = (uint64_t)r->bytes;
   if (from == n) return n;
-  from = put_down(b, r, from, all || is_alone(b) || n - from < STEP ? n : from + STEP);
+  from = put_down(b, r, from, all || is_alone(b) || n - from < SPX_SHELF_STEP ? n : from + SPX_SHELF_STEP);
   if (from < n) return from;
   __atomic_thread_fence(__ATOMIC_SEQ_CST);
   for (uint32_t i = 0; i < b->n; i++) { /* who waits may sleep; whom the message has not reached sleeps on */
@@ -194,7 +193,7 @@ uint64_t spx_shelf_begin(spx_block *b, const spx_request *r, bool one)
 {
   uint64_t n = (uint64_t)r->bytes;
   if (!one) return spx_shelf_fill(b, r, 0, false);
-  return put_down(b, r, 0, is_alone(b) && n > STEP ? n - STEP : 0);
+  return put_down(b, r, 0, is_alone(b) && n > SPX_SHELF_STEP ? n - SPX_SHELF_STEP : 0);
 }
 
 /* ---- the members' side ---------------------------------------------------------------------------------------------- */

@@ -51,7 +51,7 @@ static void read_settings(void)
   uint32_t largest =
       spx_segment->ring_bytes / 4; /* a record of this size always fits into an empty ring, padding included */
   uint64_t credit = (64ull << 20) / (n ? n : 1);
-  static const uint64_t streamed[] = {[ALONE] = 1u << 30, [FEW] = 512u << 10, [MANY] = 128u << 10};
+  static const uint64_t streamed[] = {[ALONE] = SPX_STREAM_ALONE, [FEW] = 512u << 10, [MANY] = 128u << 10};
   static const uint32_t yields[] = {[ALONE] = 20000, [FEW] = 100, [MANY] = 16};
   crowded_by = how_crowded();
   bool crowded = crowded_by != ALONE;
@@ -89,6 +89,7 @@ static void read_settings(void)
       .credit = spx_setting_begin(SPX_SET_CREDIT, credit < 65536 ? 65536 : credit, UINT64_MAX),
       .mcast_shelf = spx_setting_begin(SPX_SET_MCAST_SHELF, 256u << 20, UINT64_MAX),
       .kept_max = spx_setting_begin(SPX_SET_KEPT_MAX, 4u << 20, UINT64_MAX),
+      .mcast_each = (uint32_t)spx_setting_begin(SPX_SET_MCAST_EACH, 64, UINT32_MAX),
       .mcast_fork = spx_setting_begin(SPX_SET_MCAST_FORK, 64u << 10, UINT64_MAX),
       .mcast_parts = spx_setting_begin(SPX_SET_MCAST_PARTS, 512u << 10, UINT64_MAX),
       .mcast_chain = spx_setting_begin(SPX_SET_MCAST_CHAIN, 32u << 10, UINT64_MAX),

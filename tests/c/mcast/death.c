@@ -2,6 +2,7 @@
  * told by the multicasts that are synchronous, and by those that it begins afterwards. */
 // run: n=8 spxrun="--with-ft" args="1" timeout=40
 // run: n=8 spxrun="--with-ft" args="1 4" timeout=40
+// run: n=8 spxrun="--with-ft" args="1 4" env=SPX_MCAST_EACH=0 timeout=40
 // run: n=6 spxrun="--with-ft" args="3" env=SPX_TRANSPORTS=tcp timeout=40
 #include <mpi-ext.h>
 #include <signal.h>

@@ -3,6 +3,7 @@
  * has left MPI still gives. */
 // run: n=5 timeout=40
 // run: n=5 env=SPX_MCAST_SHELF=0 timeout=40
+// run: n=5 env=SPX_MCAST_EACH=0 timeout=40
 // run: n=5 env=SPX_MCAST_SHELF=1M timeout=40
 // run: n=3 env=SPX_CMA=0 timeout=40
 // run: n=4 env=SPX_TRANSPORTS=tcp timeout=40

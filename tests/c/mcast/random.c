@@ -4,6 +4,7 @@
  * their own sets. Arguments: messages of each master, and a seed, 0: another one each time, which is told. */
 // run: n=2,4,7 timeout=40
 // run: n=16 args="60" timeout=40
+// run: n=7 env=SPX_MCAST_EACH=0 timeout=40
 // run: n=6 env=SPX_TRANSPORTS=tcp timeout=40
 // run: n=5 env=SPX_MCAST_SHELF=800K timeout=40
 // run: n=6 env=SPX_CREDIT=4K env=SPX_EAGER_MAX=512 timeout=40
