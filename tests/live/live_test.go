@@ -12,6 +12,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -62,8 +63,10 @@ func start(t *testing.T, program string, command []string) *job {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		j.cmd.Process.Kill() //nolint:errcheck // it may have ended; its agent ends the ranks
-		j.cmd.Wait()         //nolint:errcheck // it was killed
+		j.cmd.Process.Signal(syscall.SIGTERM)                                      //nolint:errcheck // it may have ended; a system would go on if it were killed
+		late := harness.AfterFunc(20*time.Second, func() { j.cmd.Process.Kill() }) //nolint:errcheck // it has ended then
+		defer late.Stop()
+		j.cmd.Wait() //nolint:errcheck // it was killed
 	})
 	go func() {
 		defer close(j.lines)
