@@ -98,7 +98,6 @@ func TestCopiesRefused(t *testing.T) {
 	for text, want := range map[string]string{
 		cluster + "standbys = 2\ntakeover = \"transparent\"\n": "all of them are on one; name another one in hosts",
 		cluster + "standbys = 2\n":                             "cluster \"work\" needs takeover = \"transparent\"",
-		cluster + "takeover = \"transparent\"\nfailure = { process = \"restart\" }\nhosts = [\"nowhere1:2\", \"nowhere2:9\"]\n": "use standbys = N on another one",
 	} {
 		if o := file(t, text); o.Status == 0 || !strings.Contains(o.Stderr, want) {
 			t.Errorf("exit status %d, no %q\n%s", o.Status, want, o.Text())
