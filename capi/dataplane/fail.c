@@ -22,12 +22,13 @@ static ctrl_msg *ctrl_first, *ctrl_last;
 
 int spx_proc_dead(uint32_t i) { return spx_rxs && i < spx_map.nprocs && spx_rxs[i].dead; }
 
+/* Also one that was killed in the last moments of MPI_Finalize, before it could say that it has left. */
 int spx_proc_left(uint32_t i)
 {
   const spx_proc *p = spx_proc_of(i);
   uint32_t owner = __atomic_load_n(&p->owner_state, __ATOMIC_ACQUIRE);
   return spx_proc_dead(i) || owner == SPX_OWNER_FINALIZED || owner == SPX_OWNER_ABORTED ||
-         (p->host != spx_segment->host && __atomic_load_n(&p->agent_state, __ATOMIC_ACQUIRE) == SPX_AGENT_EXITED);
+         __atomic_load_n(&p->agent_state, __ATOMIC_ACQUIRE) == SPX_AGENT_EXITED;
 }
 
 int spx_comm_failures(const spx_comm *c)

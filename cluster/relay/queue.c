@@ -52,11 +52,12 @@ static void tell_held(const queue *q) { MPISP_Held(q->messages, q->bytes); }
 
 /* ---- sending on ---------------------------------------------------------------------------------------------- */
 
+/* Of a cluster that is started again, what was on its way to the ranks before is revoked. */
 static bool has_died(int code)
 {
   int class = MPI_SUCCESS;
   MPI_Error_class(code, &class);
-  return class == MPIX_ERR_PROC_FAILED;
+  return class == MPIX_ERR_PROC_FAILED || class == MPIX_ERR_REVOKED;
 }
 
 /* The message is to go to a cluster in turn, of those that have ranks; false: there is none. */

@@ -153,6 +153,7 @@ type part struct {
 	away     bool          // it is nowhere, and may be attached
 	leaving  bool          // it stops because somebody wants that
 	lost     []int         // processes that have died while the others of the part went on
+	done     bool          // a process of it has come to its proper end
 	standbys []int         // processes that have no rank
 	replaced int           // ranks that were taken over
 	started  []int         // of Cold, those that are used up, in the order in which they were started, from 0
@@ -184,7 +185,7 @@ func (m *Machine) join(proc, rank int) {
 	if p := m.partOf(proc); p != nil {
 		p.alive++
 		p.waking = max(p.waking-1, 0)
-		p.again, p.begun, p.lost = false, true, nil
+		p.again, p.begun, p.lost, p.done = false, true, nil, false
 		if p.Ranks > 0 && rank >= p.Ranks {
 			p.standbys = append(p.standbys, proc)
 			m.procs[proc].name = RankName(rank, p.Ranks)
@@ -209,6 +210,7 @@ func (m *Machine) endedInPart(p *part, e Ended, now time.Duration) (out []Action
 	case failed:
 		out = m.diedInPart(p, e, standby, now)
 	default:
+		p.done = p.done || !standby
 		out = slices.Concat(m.wentOnAndEnded(e.Proc), m.exitedInPart(e), m.dismiss(p, now))
 	}
 	if p.departs {
@@ -281,11 +283,14 @@ func (m *Machine) diedInPart(p *part, e Ended, standby bool, now time.Duration) 
 	if m.procs[e.Proc].ended {
 		treatment = p.Hang
 	}
-	if treatment == Degrade && p.alive > 0 {
+	if treatment == Degrade && (p.alive > 0 || p.done) {
 		if m.death == 0 {
 			m.death = status
 		}
 		p.lost = append(p.lost, e.Proc)
+		if p.alive == 0 {
+			return []Action{published, Say{fmt.Sprintf("%s; the others of %s have ended before.", text, p.Name)}}
+		}
 		return []Action{published, Say{fmt.Sprintf("%s; %d others of %s are told and go on.", text, p.alive, p.Name)}}
 	}
 	if out := m.startCold(p, e, standby, treatment, now); out != nil {
@@ -664,9 +669,9 @@ func (m *Machine) isGone(p *part) bool {
 	return !p.stopping && !p.again && (p.gone || p.away && p.With > 0 && m.parts[p.With-1].gone)
 }
 
-// isOver: nothing of a part comes again, in whatever way: it is gone, or has ended, perhaps with ranks that had died before. What another spxrun has started may be attached again.
+// isOver: nothing of a part comes again, in whatever way: it is gone, or has ended, perhaps with ranks that had died before. One that is attached once more, all the same, is awaited from then on.
 func (m *Machine) isOver(p *part) bool {
-	return m.isGone(p) || !m.cfg.Leads && !p.Serves && p.begun && p.alive == 0 && p.waking == 0 && !p.stopping && !p.again && !p.away
+	return m.isGone(p) || !p.Serves && p.begun && p.alive == 0 && p.waking == 0 && !p.stopping && !p.again && !p.away
 }
 
 // Over is how much there is that does not come again: parts, and processes that have died while the others of their part went on.

@@ -530,19 +530,42 @@ func TestStartColdAttached(t *testing.T) {
 	}
 }
 
+// The last rank of a cluster dies when the others have ended as they should: it is as if it had died before they ended, and nothing is started again. When none has ended so, the cluster has stopped.
+func TestLastOfPartDies(t *testing.T) {
+	for _, ended := range []bool{true, false} {
+		m := New(Config{Host: "h", Procs: 3, Parts: []Part{{Name: "cluster a", Ranks: 2, Process: Degrade, Whole: Restart, Restarts: 1}, {Name: "cluster b"}}})
+		for i, part := range []int{1, 1, 2} {
+			m.Step(Started{Proc: i, Pid: 100 + i, Part: part, Rank: i % 2}, 0)
+		}
+		m.Step(AllStarted{}, 0)
+		first := dies(0)
+		if ended {
+			first = Ended{Proc: 0, Owner: OwnerFinalized}
+		}
+		m.Step(first, time.Second)
+		out := m.Step(dies(1), 2*time.Second)
+		again := slices.ContainsFunc(out, func(a Action) bool { _, is := a.(RestartPart); return is })
+		if again == ended || m.Parts()[0].Over != ended {
+			t.Errorf("ended: %v; started again: %v, %+v", ended, again, m.Parts()[0])
+		}
+	}
+}
+
 // A rank has died, and the others go on: it is not replaced. When the cluster has ended nothing of it comes again, though it would have been started again, had it stopped.
 func TestPartOver(t *testing.T) {
-	m := New(Config{Host: "h", Procs: 3, Parts: []Part{{Name: "cluster a", Process: Degrade, Whole: Restart, Restarts: 1}, {Name: "cluster b"}}})
-	for proc, part := range []int{1, 1, 2} {
-		m.Step(Started{Proc: proc, Pid: 100 + proc, Part: part}, 0)
-	}
-	m.Step(AllStarted{}, 0)
-	m.Step(dies(0), time.Second)
-	if parts := m.Parts(); m.Over() != 1 || parts[0].Over || !slices.Equal(parts[0].Lost, []int{0}) {
-		t.Errorf("%+v", parts)
-	}
-	m.Step(ends(1), 2*time.Second)
-	if parts := m.Parts(); m.Over() != 2 || !parts[0].Over || parts[1].Over {
-		t.Errorf("%+v", parts)
+	for _, leads := range []bool{false, true} { // clusters may have been started by others, and attached again
+		m := New(Config{Host: "h", Procs: 3, Leads: leads, Parts: []Part{{Name: "cluster a", Process: Degrade, Whole: Restart, Restarts: 1}, {Name: "cluster b"}}})
+		for proc, part := range []int{1, 1, 2} {
+			m.Step(Started{Proc: proc, Pid: 100 + proc, Part: part}, 0)
+		}
+		m.Step(AllStarted{}, 0)
+		m.Step(dies(0), time.Second)
+		if parts := m.Parts(); m.Over() != 1 || parts[0].Over || !slices.Equal(parts[0].Lost, []int{0}) {
+			t.Errorf("%+v", parts)
+		}
+		m.Step(ends(1), 2*time.Second)
+		if parts := m.Parts(); m.Over() != 2 || !parts[0].Over || parts[1].Over {
+			t.Errorf("%+v", parts)
+		}
 	}
 }
