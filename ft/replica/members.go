@@ -59,6 +59,17 @@ func (m *Machine) nextChange() *pb.ConfChange {
 	}
 	if len(voters) < target {
 		ready := m.upToDate()
+		if len(voters) == 1 { // of two voters none may be lost: the third one follows at once
+			n := 0
+			for _, a := range m.wanted {
+				if slices.Contains(followers, a) && ready[a] {
+					n++
+				}
+			}
+			if n < 2 {
+				return nil
+			}
+		}
 		for _, a := range m.wanted {
 			if slices.Contains(followers, a) && ready[a] {
 				return changeTo(pb.ConfChangeAddNode, a)

@@ -673,7 +673,7 @@ func (a *agent) follows(d decision) {
 	switch e := d.event.(type) {
 	case job.Ended:
 		a.seeOff(e, d.ending)
-	case job.NotRestarted, job.Judged, job.Tick:
+	case job.NotRestarted, job.Judged, job.Manned, job.Tick:
 		a.seeOffIdle()
 	}
 	a.tellDeparted()

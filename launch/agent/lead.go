@@ -336,7 +336,7 @@ func (a *agent) seeOffIdle() {
 			continue
 		}
 		busy := slices.ContainsFunc(h.attached.parts, func(p int) bool {
-			return states[p-1].Alive > 0 || states[p-1].State == "restarting" || states[p-1].State == "stopping"
+			return states[p-1].Alive > 0 || states[p-1].State == "restarting" || states[p-1].State == "stopping" || m.Making(p)
 		})
 		if busy || a.leadsOn(h) {
 			continue

@@ -42,7 +42,17 @@ func (m *Machine) manned(e Manned) []Action {
 			m.procs = append(m.procs, process{})
 		}
 	}
-	return []Action{Relist{e.Part}}
+	out := []Action{Relist{e.Part}}
+	if p.done { // its ranks may have ended before the standbys were made
+		out = append(out, m.dismiss(p, m.now)...)
+	}
+	return out
+}
+
+// Making reports whether processes of a part are being made.
+func (m *Machine) Making(part int) bool {
+	p := &m.parts[part-1]
+	return p.making || p.fresh && !p.gone && !p.away
 }
 
 // Made: all processes of a part have been made since it was attached.

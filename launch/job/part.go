@@ -153,7 +153,7 @@ type part struct {
 	away     bool          // it is nowhere, and may be attached
 	leaving  bool          // it stops because somebody wants that
 	lost     []int         // processes that have died while the others of the part went on
-	done     bool          // a process of it has come to its proper end
+	done     bool          // a rank of it has come to its proper end, since it was started
 	standbys []int         // processes that have no rank
 	replaced int           // ranks that were taken over
 	started  []int         // of Cold, those that are used up, in the order in which they were started, from 0
@@ -185,7 +185,7 @@ func (m *Machine) join(proc, rank int) {
 	if p := m.partOf(proc); p != nil {
 		p.alive++
 		p.waking = max(p.waking-1, 0)
-		p.again, p.begun, p.lost, p.done = false, true, nil, false
+		p.again, p.begun, p.lost = false, true, nil
 		if p.Ranks > 0 && rank >= p.Ranks {
 			p.standbys = append(p.standbys, proc)
 			m.procs[proc].name = RankName(rank, p.Ranks)
@@ -437,7 +437,7 @@ func (m *Machine) stopped(p *part, now time.Duration) []Action {
 		return nil
 	}
 	if p.what == Restart && !p.leaving {
-		p.again, p.making, p.standbys, p.waking = true, false, nil, 0
+		p.again, p.making, p.standbys, p.waking, p.done = true, false, nil, 0, false
 		p.started = all(p.Cold) // those that are not yet started are, with the others, and wait
 		return []Action{RestartPart{m.number(p), p.Serves && !m.carried(p) || p.crowds}}
 	}
@@ -474,7 +474,7 @@ func (m *Machine) attached(e Attached) {
 	p := &m.parts[e.Part-1]
 	p.away, p.gone, p.leaving, p.again, p.making, p.standbys = false, false, false, true, false, nil
 	p.departs, p.departBy, p.renewed = false, 0, false
-	p.started, p.waking = nil, 0 // it has all its places again
+	p.started, p.waking, p.done = nil, 0, false // it has all its places again
 	p.fresh, p.crowds = true, false
 	if !p.Serves {
 		m.serveUntil = 0

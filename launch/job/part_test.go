@@ -530,6 +530,36 @@ func TestStartColdAttached(t *testing.T) {
 	}
 }
 
+// The ranks of a cluster that is started again end before its standbys have been made: these are dismissed when all is. Ranks that have died are taken over.
+func TestStandbysMadeLate(t *testing.T) {
+	for _, ended := range []bool{true, false} {
+		m := New(Config{Host: "h", Procs: 1, Parts: []Part{{Name: "cluster a"}, {Name: "cluster b", Ranks: 1, Waiting: 1, Process: Replace, Whole: Restart, Restarts: 3, Away: true}}})
+		m.Step(Started{Proc: 0, Pid: 9, Part: 1}, 0)
+		m.Step(AllStarted{}, 0)
+		m.Step(Attached{Part: 2}, 0)
+		m.Step(Placed{Part: 2, Hosts: []int{1, 1}}, 0)
+		m.Step(Spawned{Proc: 1, Pid: 10, Part: 2}, 0)
+		if ended {
+			m.Step(Ended{Proc: 1, Owner: OwnerFinalized}, 0)
+		}
+		if !m.Making(2) {
+			t.Error("not all of it has been made")
+		}
+		m.Step(Spawned{Proc: 2, Pid: 11, Part: 2, Rank: 1}, 0)
+		if !ended {
+			m.Step(dies(1), 0)
+		}
+		out := m.Step(Manned{Part: 2, Crew: Crew{World: 7, Lead: 8, Procs: []int{1}, Standbys: []int{2}}}, 0)
+		told := slices.ContainsFunc(out, func(a Action) bool {
+			s, is := a.(SendTo)
+			return is && s.Signal == SIGTERM && slices.Equal(s.Procs, []int{2})
+		})
+		if told != ended || m.Making(2) {
+			t.Errorf("ended: %v; %v", ended, out)
+		}
+	}
+}
+
 // The last rank of a cluster dies when the others have ended as they should: it is as if it had died before they ended, and nothing is started again. When none has ended so, the cluster has stopped.
 func TestLastOfPartDies(t *testing.T) {
 	for _, ended := range []bool{true, false} {
