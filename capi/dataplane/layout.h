@@ -142,7 +142,7 @@ typedef struct spx_proc {
   uint32_t promises;                /* how often it has said how long it may be silent (MPISP_Alive), */
   uint64_t promise_ms, promised_at; /* for how long, and spx_stat_moves as it did; 0 ms: it takes that back */
   uint32_t
-      order; /* the agent writes: the process is the order-th of its cluster that is started in the place of a rank, from 1; 0: none of these, or not yet */
+      order; /* the agent writes: its position among those of its cluster that are started in the place of ranks, from 1; 0: none of these, or not yet */
   uint8_t pad1[12];
   /* line 2: the owner writes */
   uint32_t owner_state;

@@ -140,7 +140,7 @@ static void take_over(repair *p, MPI_Comm active, int *next, int nnext)
   p->nplaces = nnext;
 }
 
-/* The how-manieth of those that are started late a member of base is; 0: none, or not yet. */
+/* The position of a member of base among those that are started late, in the order in which they are, from 1; 0: it is none of them, or not yet. */
 static int order_of(const repair *p, int rank)
 {
   return (int)__atomic_load_n(&spx_proc_of(p->base->peer[rank])->order, __ATOMIC_ACQUIRE);

@@ -197,6 +197,29 @@ func TestAgentsComeAndGo(t *testing.T) {
 	}
 }
 
+// One agent alone decides until two others have all entries: with only one of these it could not go on when that one is lost.
+func TestNeverTwoVoters(t *testing.T) {
+	g := newGroup(t, 1)
+	g.ticks(1)
+	for i := range 2 {
+		g.add(i+1, nil)
+	}
+	g.off[2] = true // it is known to be there, and has not answered yet
+	g.there(0, 1, 2)
+	g.ticks(3 * electionTicks)
+	if v := g.agents[0].Voters(); !slices.Equal(v, []int{0}) {
+		t.Errorf("%v vote", v)
+	}
+	g.off[1] = true
+	g.do(0, Propose{[]byte("alone")})
+	g.same(1, 0)
+	g.off[1], g.off[2] = false, false
+	g.ticks(3 * electionTicks)
+	if v := g.agents[g.leader()].Voters(); !slices.Equal(v, []int{0, 1, 2}) {
+		t.Errorf("%v vote", v)
+	}
+}
+
 // Who lags far behind gets many small entries at once, and all of them.
 func TestManyEntries(t *testing.T) {
 	g := newGroup(t, 3)

@@ -470,7 +470,7 @@ type Entry struct {
 	World, Rank, Serial uint32
 	Life                uint32
 	State, Status       uint32         // AgentStarted, AgentDead or AgentExited of package shm, and the wait status
-	Order               int            // of a place for one that is started in the place of a rank: it is the so-manieth, from 1; 0: it is not used yet
+	Order               int            // of a place for one that is started in the place of a rank: its position in the order in which they are started, from 1; 0: it is not used yet
 	Part                int            // of a system, from 1: the part that it is of,
 	Start               uint32         // and which start of that
 	Away                bool           // and: it is only a place, for one that another spxrun starts

@@ -81,7 +81,7 @@ type Placed struct {
 // StartCold: a process of a part is to be started, to be a standby: Started, or NotStarted. All do it before they hear of the death that is the reason.
 type StartCold struct {
 	Part, Rank int // from 1; in the part
-	Order      int // it is the so-manieth of the part, from 1
+	Order      int // its position among those of the part, in the order in which they are started, from 1
 }
 
 // TookOver: these processes have the ranks of a part now.

@@ -372,7 +372,7 @@ to = "b"
 	balance(t, all, []*running{b})
 }
 
-// A cluster ends, and its I/O process comes to run only then: it hands on all that the cluster has sent. Another cluster is awaited, so nobody waits for what was sent to be accepted.
+// A cluster ends, and its I/O process comes to run only then: it hands on all that the cluster has sent. Another cluster is awaited, so its ranks end before what they have sent was accepted.
 func TestAllOfOneThatHasEnded(t *testing.T) {
 	s := newNamed(t, strings.Replace(runningPair, `args = ["share", "b", "each"]`, `args = ["receive", "b", "each"]`, 1))
 	b := s.start("b", "-l", "--verbose")
