@@ -18,7 +18,6 @@ import "C"
 import (
 	"slices"
 	"sync"
-	"time"
 	"unsafe"
 
 	"libspx/core/mpierr"
@@ -50,9 +49,6 @@ func dyprcDecide(c *call) error {
 	})
 }
 
-// agentPatience is how long rank 0 waits for the agent to take note of something.
-const agentPatience = 5 * time.Second
-
 // hasAgent: there is an agent without starting one.
 func hasAgent() bool {
 	ownAgent.mu.Lock()
@@ -60,20 +56,20 @@ func hasAgent() bool {
 	return aloneSegment == nil || ownAgent.there
 }
 
-// dyprcMembers tells the agent which processes are those of a communicator. When it returns, the agent knows.
+// dyprcMembers tells the agent which processes are those of a communicator. When it returns, the agent knows: it is waited for as long as it lives, however busy the hosts are that it asks.
 func dyprcMembers(c *call) error {
 	if !hasAgent() {
 		return nil
 	}
 	o := c.comm(0)
 	procs := slices.Clone(unsafe.Slice((*uint32)(unsafe.Pointer(o.c.local)), int(o.c.size)))
-	_, err := ask(world.me.Job, &service.Message{Kind: service.Members, Number: c.word(1), Slots: procs, FD: -1}, mpierr.Other, agentPatience)
+	_, err := ask(world.me.Job, &service.Message{Kind: service.Members, Number: c.word(1), Slots: procs, FD: -1}, mpierr.Other, 0)
 	return err
 }
 
 // dyprcDone tells the agent what has come of a command.
 func dyprcDone(c *call) error {
-	_, err := ask(world.me.Job, &service.Message{Kind: service.OrderDone, Number: c.word(0), Text: c.str(1), FD: -1}, mpierr.Other, agentPatience)
+	_, err := ask(world.me.Job, &service.Message{Kind: service.OrderDone, Number: c.word(0), Text: c.str(1), FD: -1}, mpierr.Other, 0)
 	return err
 }
 

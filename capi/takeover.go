@@ -576,12 +576,12 @@ func (o *commObject) renew(m *comm.Made, local, peer *C.uint32_t) {
 	C.spx_ctrl_expected()
 }
 
-// tellTakeover tells the agent who has which rank: one of those that had theirs before does.
+// tellTakeover tells the agent who has which rank: one of those that had theirs before does, and waits for as long as the agent lives.
 func tellTakeover(replaced []bool, x *taking) error {
 	if system.layout == nil || max(slices.Index(replaced, false), 0) != x.rank {
 		return nil
 	}
 	m := &service.Message{Kind: service.TookOver, Number: uint64(world.proc), Slots: x.now, FD: -1}
-	_, err := ask(world.me.Job, m, mpierr.Other, agentPatience)
+	_, err := ask(world.me.Job, m, mpierr.Other, 0)
 	return err
 }

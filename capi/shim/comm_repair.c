@@ -206,7 +206,22 @@ static int invite(repair *p, MPI_Comm pool, int now, MPI_Comm *made)
   return err;
 }
 
-/* Those in *pool, who live, agree on who has been started since; it becomes the pool with these. */
+/* Waits until the launcher has told this host, too, of those up to number now: it has told another one, whose processes have said so. False: a process of pool has died meanwhile. It may have been the only one that was told, by a launcher that was lost
+ * with it, and the one that decides now knows nothing of it: those who live are to ask each other again. Nothing else ends the wait: without the agent of its host no process lives, and agents find each other dead in their own time. */
+static bool hears_of(const repair *p, MPI_Comm pool, int now)
+{
+  const spx_comm *c = (const spx_comm *)spx_get(SPX_K_COMM, pool);
+  while (woken(p) < now) {
+    uint32_t ticket = spx_ticket();
+    spx_progress();
+    if (woken(p) >= now) break;
+    if (atomic_load(&c->revoked) || spx_comm_failures(c) > 0) return false;
+    spx_wait_event(ticket, spx_now_ns() + 2000000);
+  }
+  return true;
+}
+
+/* Those in *pool, who live, agree on who has been started since, when all of them have heard of these; it becomes the pool with these. */
 static int grow(repair *p, MPI_Comm *pool)
 {
   enum { PATIENCE_NS = 3000000 };
@@ -222,18 +237,13 @@ static int grow(repair *p, MPI_Comm *pool)
     int heard = PMPI_Allreduce(&mine, &now, 1, MPI_INT, MPI_MAX, *pool);
     if (heard != MPI_SUCCESS) PMPIX_Comm_revoke(*pool);
     MPI_Comm left = MPI_COMM_NULL, made = MPI_COMM_NULL;
-    uint32_t flags = heard == MPI_SUCCESS ? SPX_DECIDE_GO : 0;
+    uint32_t flags = heard == MPI_SUCCESS && hears_of(p, *pool, now) ? SPX_DECIDE_GO : 0;
     err = spx_dyprc_decide(*pool, &flags, &left);
     if (err != MPI_SUCCESS) return err;
     PMPI_Comm_free(pool);
     *pool = left;
     if (!(flags & SPX_DECIDE_GO)) continue;
     if (now <= p->joined) return MPI_SUCCESS;
-    while (woken(p) < now) { /* other hosts have heard of it before */
-      uint32_t ticket = spx_ticket();
-      spx_progress();
-      if (woken(p) < now) spx_wait_event(ticket, spx_now_ns() + 2000000);
-    }
     if ((err = invite(p, left, now, &made)) != MPI_SUCCESS) return err;
     PMPI_Comm_free(pool);
     *pool = made;

@@ -111,12 +111,11 @@ static bool carry(int fd, bool out, char *bytes, size_t n, int64_t until)
 }
 
 /* The question's answer: Number; 0 when there is none. */
-static uint64_t ask(int fd, message *m)
+static uint64_t ask(int fd, message *m, int64_t until)
 {
   char answer[256];
   uint32_t rest;
   uint64_t number = 0;
-  int64_t until = now_ms() + PATIENCE_MS;
   if (!carry(fd, true, m->bytes, m->n, until) || !carry(fd, false, answer, sizeof rest, until)) return 0;
   memcpy(&rest, answer, sizeof rest);
   if (rest < ANSWER_BYTES - sizeof rest || rest > sizeof answer - sizeof rest) return 0; /* it refuses, in many words */
@@ -125,14 +124,27 @@ static uint64_t ask(int fd, message *m)
   return number;
 }
 
+/* Connects, and waits while others stand before the agent's door: a socket that does not block would be refused then, and no event says when there is room. */
+static bool calls(int fd, const struct sockaddr_un *to, socklen_t size, int64_t until)
+{
+  int64_t left;
+  while ((left = until - now_ms()) > 0) {
+    struct timeval t = {.tv_sec = left / 1000, .tv_usec = left % 1000 * 1000};
+    if (setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &t, sizeof t) != 0) return false;
+    if (connect(fd, (const struct sockaddr *)to, size) == 0) return true;
+    if (errno != EINTR) return false;
+  }
+  return false;
+}
+
 /* Connects with a socket of this user: one of another user may have the name by now. */
-static bool connects(int fd, const struct sockaddr_un *to, size_t n)
+static bool connects(int fd, const struct sockaddr_un *to, size_t n, int64_t until)
 {
   socklen_t size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + n);
   struct ucred listens;
   socklen_t length = sizeof listens;
-  return connect(fd, (const struct sockaddr *)to, size) == 0 &&
-         getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &listens, &length) == 0 && listens.uid == getuid();
+  return calls(fd, to, size, until) && getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &listens, &length) == 0 &&
+         listens.uid == getuid() && fcntl(fd, F_SETFL, O_NONBLOCK) == 0;
 }
 
 /* Is that process the agent? Where this one has a pid namespace of its own, its number may be that of another process, which may be the agent of
@@ -152,7 +164,7 @@ static bool is_agent(const char *pid, uint64_t job)
 }
 
 /* Connects with this process's agent: by the descriptor that leads to it or, if that was closed, by its abstract name (launch/service/door.go). */
-static bool reach_agent(int fd, uint64_t job)
+static bool reach_agent(int fd, uint64_t job, int64_t until)
 {
   struct sockaddr_un to = {.sun_family = AF_UNIX};
   const char *door = secure_getenv("SPX_DOOR"), *who[] = {"self", secure_getenv("SPX_AGENT")};
@@ -160,11 +172,11 @@ static bool reach_agent(int fd, uint64_t job)
   for (int i = 0; i < 2 && door; i++) {
     if (i > 0 ? !is_agent(who[i], job) : flags < 0 || !(flags & O_PATH)) continue;
     n = who[i] ? snprintf(to.sun_path, sizeof to.sun_path, "/proc/%s/fd/%s", who[i], door) : 0;
-    if (n > 0 && n < (int)sizeof to.sun_path && connects(fd, &to, (size_t)n + 1)) return true;
+    if (n > 0 && n < (int)sizeof to.sun_path && connects(fd, &to, (size_t)n + 1, until)) return true;
   }
   memset(to.sun_path, 0, sizeof to.sun_path);
   n = snprintf(to.sun_path + 1, sizeof to.sun_path - 1, "spx-job-%016llx", (unsigned long long)job);
-  return connects(fd, &to, 1 + (size_t)n);
+  return connects(fd, &to, 1 + (size_t)n, until);
 }
 
 bool spx_may_say(const char *cause, const char *shortly, int *turn)
@@ -173,11 +185,12 @@ bool spx_may_say(const char *cause, const char *shortly, int *turn)
   uint64_t job = job_number(), number = 0;
   *turn = -1;
   if (!job) return true;
-  int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
   if (fd < 0) return true;
-  if (reach_agent(fd, job)) {
+  int64_t until = now_ms() + PATIENCE_MS;
+  if (reach_agent(fd, job, until)) {
     question(&m, SAY, cause, shortly);
-    number = ask(fd, &m);
+    number = ask(fd, &m, until);
   }
   if (number == SAID_FIRST)
     *turn = fd;

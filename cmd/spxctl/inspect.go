@@ -13,7 +13,7 @@ import (
 
 // Commands that say what the processes of a running job do: docs/diagnosis.md.
 
-const jobHelp = `JOB is the beginning of a number that spxctl jobs shows, or . for the only one there is. The job goes on meanwhile.`
+const jobHelp = `JOB is the beginning of a number that spxctl jobs shows, the name of a program or of a cluster, if one job alone has it, or . for the only job there is. The job goes on meanwhile.`
 
 // inspectCommand is a command that shows what the processes of a job do, as text or as JSON.
 func inspectCommand(name, short, long string, stacks bool, text func([]diagnose.Proc) []string) *cobra.Command {

@@ -56,8 +56,8 @@ func resizeCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "resize JOB M",
 		Short: "makes a running program M processes",
-		Long: `JOB is the beginning of a number that spxctl jobs shows, or . for the only one there is. The program has to use ulfm_dyprc. It is
-done when the command returns.`,
+		Long: `JOB is the beginning of a number that spxctl jobs shows, the name of a program or of a cluster, if one job alone has it, or . for the only
+job there is. The program has to use ulfm_dyprc. It is done when the command returns.`,
 		Args: cobra.ExactArgs(2),
 	}
 	limit := limitFlag(c)

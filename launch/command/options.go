@@ -269,7 +269,7 @@ var endOptions = []*option{
 		help: "take spxrun's place in a job that goes on without it, on the host that has its output: print that, hand signals on, end with the job's exit status; SIGINT, SIGTERM and SIGHUP end this spxrun alone",
 		apply: func(p *parser, v []string) error {
 			if v[0] == "" {
-				return fmt.Errorf("needs the name of a job, or its beginning, or . for the only one")
+				return fmt.Errorf("needs the name of a job (the beginning of its number, or its program), or . for the only one")
 			}
 			p.job.Attach = v[0]
 			return nil

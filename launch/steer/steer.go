@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -75,7 +76,7 @@ func decode(text string, to any) error {
 	return err
 }
 
-// Find is the job that a user means: the beginning of its number, the id that its processes have (SPX_JOB), or "." for the only one there is.
+// Find is the job that a user means: the beginning of its number, the id that its processes have (SPX_JOB), the name of its program or of a cluster of it, or "." for the only one there is.
 func Find(name string) (uint64, error) {
 	job, full := service.JobOf(name) // as the job's own processes know it
 	if number, err := strconv.ParseUint(name, 16, 64); err == nil && len(name) == 16 {
@@ -89,7 +90,7 @@ func Find(name string) (uint64, error) {
 	var found []service.About
 	list := List()
 	for _, about := range list {
-		if name == "." || name != "" && strings.HasPrefix(about.Job, strings.ToLower(name)) {
+		if name == "." || name != "" && strings.HasPrefix(about.Job, strings.ToLower(name)) || isCalled(about, name) {
 			found = append(found, about)
 		}
 	}
@@ -100,6 +101,15 @@ func Find(name string) (uint64, error) {
 		return 0, fmt.Errorf("%q may be any of %d jobs; spxctl jobs lists them", name, len(found))
 	}
 	return 0, fmt.Errorf("job %q is none of the %d jobs of this user on this host; spxctl jobs lists them", name, len(list))
+}
+
+// isCalled: the name is that of the job's program, without its folder, or of a part of its system.
+func isCalled(about service.About, name string) bool {
+	program, _, _ := strings.Cut(about.Program, " ")
+	if program != "" && name == filepath.Base(program) {
+		return true
+	}
+	return about.System != nil && slices.ContainsFunc(about.System.Parts, func(p service.Part) bool { return p.Name == name })
 }
 
 // Detach has a cluster leave a system in good order, within a time, and waits for that; gone: it is not awaited then. The text says what has come of it.

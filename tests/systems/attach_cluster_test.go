@@ -372,40 +372,6 @@ to = "b"
 	balance(t, all, []*running{b})
 }
 
-// A cluster ends, and its I/O process comes to run only then: it hands on all that the cluster has sent. Another cluster is awaited, so its ranks end before what they have sent was accepted.
-func TestAllOfOneThatHasEnded(t *testing.T) {
-	s := newNamed(t, strings.Replace(runningPair, `args = ["share", "b", "each"]`, `args = ["receive", "b", "each"]`, 1))
-	b := s.start("b", "-l", "--verbose")
-	b.says("rank b.0 is pid")
-	file := s.writeOther("m.toml", "others = [\"b\"]\n[start]\nwait = \"none\"\n"+`
-[[cluster]]
-name = "m"
-program = "%P"
-args = ["send", "90000", "1", "pause"]
-ranks = 1
-[[link]]
-from = "m"
-to = "b"
-`)
-	m := s.startFile(file, "m", "--join", s.addressOf(), "-l", "--verbose")
-	s.again("b", 3)
-	iop, rank := m.pid("0 of I/O process m-b.iop0"), m.pid("0 of cluster m")
-	if err := syscall.Kill(iop, syscall.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
-	s.write("pause", "", "")
-	for began := time.Now(); syscall.Kill(rank, 0) == nil; time.Sleep(time.Millisecond) {
-		if time.Since(began) > harness.Patience(20*time.Second) {
-			t.Fatalf("the rank does not end\n%s", m.text())
-		}
-	}
-	syscall.Kill(iop, syscall.SIGCONT) //nolint:errcheck // it is there
-	m.ends(0, "[m.0] rank 0 sent ")
-	s.detach("a", "--gone")
-	b.ends(0, "[b.0] b: 2 ranks\n")
-	balance(t, []*running{m}, []*running{b})
-}
-
 // What cannot leave is told so.
 func TestDetachMistakes(t *testing.T) {
 	s := newNamed(t, strings.Replace(runningPair, `"send", "90000", "2", "stop"`, `"told", "90000", "2"`, 1))

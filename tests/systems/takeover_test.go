@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"libspx/tests/harness"
 )
@@ -12,8 +13,14 @@ import (
 // cluster is a system file of one cluster with standbys, whose ranks die as the program is told.
 func cluster(t *testing.T, ranks, standbys, steps int, victims string, env ...string) harness.Outcome {
 	t.Helper()
-	text := fmt.Sprintf("[[cluster]]\nname = \"work\"\nprogram = %q\nargs = [\"%d\", \"%d\", %q]\nranks = %[2]d\nstandbys = %[5]d\n",
-		program(t, "takeover"), ranks, steps, victims, standbys)
+	return clusterWith(t, ranks, standbys, steps, victims, "", env...)
+}
+
+// clusterWith is cluster, and says what happens beside the death.
+func clusterWith(t *testing.T, ranks, standbys, steps int, victims, with string, env ...string) harness.Outcome {
+	t.Helper()
+	text := fmt.Sprintf("[[cluster]]\nname = \"work\"\nprogram = %q\nargs = [\"%d\", \"%d\", %q, %q]\nranks = %[2]d\nstandbys = %[6]d\n",
+		program(t, "takeover"), ranks, steps, victims, with, standbys)
 	for _, kv := range env {
 		name, value, _ := strings.Cut(kv, "=")
 		text += fmt.Sprintf("environment = { %s = %q }\n", name, value)
@@ -61,6 +68,15 @@ func TestTakeover(t *testing.T) {
 				t.Errorf("%d takeovers, there should be %d", len(times), c.takeovers)
 			}
 		})
+	}
+}
+
+// The agent to which MPISP_Repair says who has which rank gets no processor for longer than a few seconds: it lives, and is waited for.
+func TestTakeoverWaitsForAgent(t *testing.T) {
+	began := time.Now()
+	worked(t, clusterWith(t, 3, 1, 6, ",2@3,", "busy"), 6)
+	if took := time.Since(began); took < 6*time.Second {
+		t.Errorf("%v: the agent did not stand still", took)
 	}
 }
 

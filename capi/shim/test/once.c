@@ -2,12 +2,15 @@
 // sources: once.c
 // sanitize: address,undefined thread
 #define _GNU_SOURCE
+#include <errno.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <time.h>
@@ -28,17 +31,23 @@ enum { SAY = 28 };
 
 typedef struct {
   int listener, how;
+  int over;       /* an eventfd: the question has been asked, or could not be */
+  bool slow;      /* it looks at its door when the question has been waiting for a moment */
   char got[4096]; /* the question */
   size_t bytes;
   int said;
+  bool asked;
   bool late; /* nobody waited for the answer any more */
 } agent;
 
-/* Takes a question of this program. Who lists jobs (spxctl) calls each socket that has such a name, and is hung up on. */
+/* Takes a question of this program; -1: there was none. Who lists jobs (spxctl) calls each socket that has such a name, and is hung up on. */
 static int question(agent *a)
 {
   for (;;) {
     uint32_t n = 0;
+    struct pollfd p[] = {{.fd = a->listener, .events = POLLIN}, {.fd = a->over, .events = POLLIN}};
+    CHECK(poll(p, 2, -1) > 0);
+    if (!p[0].revents) return -1;
     int fd = accept(a->listener, NULL, NULL);
     CHECK(fd >= 0);
     bool whole = recv(fd, &n, 4, MSG_WAITALL) == 4 && n < sizeof a->got;
@@ -54,15 +63,19 @@ static int question(agent *a)
 static void *serve(void *arg)
 {
   agent *a = arg;
+  struct pollfd over = {.fd = a->over, .events = POLLIN};
+  if (a->slow) poll(&over, 1, 200);
   int fd = question(a);
   char answer[64] = {0}, byte;
+  a->said = -1;
+  if (fd < 0) return NULL;
+  a->asked = true;
   uint64_t number = a->how == AGAIN ? 2 : 1;
   uint32_t rest = 36;
   memcpy(answer, &rest, sizeof rest);
   memcpy(answer + 13, &number, 8);
   if (a->how == FIRST || a->how == AGAIN) a->late = send(fd, answer, 40, MSG_NOSIGNAL) != 40;
   if (a->how == HALF) a->late = send(fd, answer, 17, MSG_NOSIGNAL) != 17;
-  a->said = -1;
   if (a->how != HANG_UP)
     for (int i = 0; read(fd, &byte, 1) > 0; i++)
       if (i == 4) a->said = byte; /* the kind of what follows */
@@ -77,11 +90,30 @@ static double now(void)
   return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
+/* Others call, until no more may wait at the door. */
+static int crowd(const struct sockaddr_un *at, socklen_t size, int *fds, int most)
+{
+  for (int n = 0;; n++) {
+    CHECK(n < most);
+    fds[n] = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    CHECK(fds[n] >= 0);
+    if (connect(fds[n], (const struct sockaddr *)at, size) == 0) {
+      shutdown(fds[n], SHUT_WR); /* it asks nothing */
+      continue;
+    }
+    CHECK(errno == EAGAIN);
+    close(fds[n]);
+    return n;
+  }
+}
+
 /* What comes of a question that the agent answers so; how long it took. */
 static bool asked_once(int listener, int how, const char *cause, double *seconds, agent *a)
 {
   pthread_t t;
-  *a = (agent){.listener = listener, .how = how};
+  uint64_t one = 1;
+  *a = (agent){.listener = listener, .how = how, .slow = a->slow, .over = eventfd(0, EFD_CLOEXEC)};
+  CHECK(a->over >= 0);
   CHECK(pthread_create(&t, NULL, serve, a) == 0);
   double began = now();
   int turn;
@@ -90,7 +122,10 @@ static bool asked_once(int listener, int how, const char *cause, double *seconds
   bool in_time = *seconds < 1.9 || how == NOTHING || how == HALF;
   CHECK((turn >= 0) == (how == FIRST) || !in_time); /* it was allowed, not just not forbidden */
   spx_said(turn);
+  CHECK(write(a->over, &one, sizeof one) == sizeof one);
   CHECK(pthread_join(t, NULL) == 0);
+  close(a->over);
+  CHECK(a->asked || !in_time);
   if (!in_time) a->late = true;
   return may;
 }
@@ -121,8 +156,8 @@ int main(void)
   /* the bytes of the job's id, the last of the first eight in front */
   int n = snprintf(at.sun_path + 1, sizeof at.sun_path - 1, "spx-job-d4c3b2a107%02x%02x%02x",
                    (unsigned)getpid() >> 16 & 255, (unsigned)getpid() >> 8 & 255, (unsigned)getpid() & 255);
-  CHECK(bind(listener, (struct sockaddr *)&at, (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n)) ==
-        0);
+  socklen_t size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
+  CHECK(bind(listener, (struct sockaddr *)&at, size) == 0);
   CHECK(listen(listener, 4) == 0);
 
   CHECK(asked(listener, FIRST, "cause", &seconds, &a));
@@ -134,6 +169,13 @@ int main(void)
   CHECK(asked(listener, HANG_UP, "cause", &seconds, &a));
   CHECK(asked(listener, NOTHING, "cause", &seconds, &a) && seconds > 1.9 && seconds < 60);
   CHECK(asked(listener, HALF, "cause", &seconds, &a) && seconds > 1.9 && seconds < 60);
+
+  /* The door is full of others, who have come while the agent was busy: the question waits for its turn. */
+  int others[16], n_others = crowd(&at, size, others, 16);
+  a.slow = true;
+  CHECK(!asked(listener, AGAIN, "cause", &seconds, &a) && seconds < 1.9);
+  a.slow = false;
+  while (n_others > 0) close(others[--n_others]);
 
   memset(longest, 'z', sizeof longest - 1);
   longest[sizeof longest - 1] = 0;

@@ -1,7 +1,7 @@
 /* All ranks exchange a number with each other, and say whether they have got what was sent. Then, by the argument:
  *   (none)     that is all
  *   stay       they wait for their end
- *   survive N  they wait until hosts are lost, and go on as N ranks */
+ *   survive N  they wait until hosts are lost, and go on as N ranks: whoever has said that it is right has all that it needs for that */
 #include <mpi-ext.h>
 #include <mpi.h>
 #include <stdio.h>
@@ -26,9 +26,13 @@ static int exchange(MPI_Comm comm)
 int main(int argc, char **argv)
 {
   int rank, size;
-  MPI_Comm comm, next;
+  MPI_Comm comm = MPI_COMM_NULL, next;
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  if (argc > 2) {
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+  }
   printf("rank %d: %s\n", rank, exchange(MPI_COMM_WORLD) ? "right" : "wrong");
   fflush(stdout);
   if (argc > 1 && !strcmp(argv[1], "stay")) {
@@ -36,8 +40,6 @@ int main(int argc, char **argv)
   }
   if (argc > 2) {
     int want = atoi(argv[2]);
-    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
-    MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
     for (MPI_Comm_size(comm, &size); size > want; MPI_Comm_size(comm, &size)) {
       if (MPI_Barrier(comm) == MPI_SUCCESS) {
         usleep(1000);

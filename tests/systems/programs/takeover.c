@@ -1,6 +1,6 @@
 /* takeover M STEPS RANK@STEP,... [WITH]: a cluster of M ranks with standbys (notified mode). Every step moves a number round by every communicator that the program has, and ends with a
  * checkpoint; the ranks named end themselves in the middle of the steps named, once each. Whoever is left, and the standbys, go on, and come to the numbers that
- * come of it when nobody dies. WITH: "agent" takes the agent of the host along, "cut" the host off the network, and "blink" off it for 0.2 s alone. Tells how long a takeover took: from the death to the first barrier. */
+ * come of it when nobody dies. WITH: "agent" takes the agent of the host along, "cut" the host off the network, and "blink" off it for 0.2 s alone; "busy": the victim goes alone, and the agent of rank 0 gets no processor for some seconds while that rank repairs. Tells how long a takeover took: from the death to the first barrier. */
 #define _GNU_SOURCE
 #include <mpi-ext.h>
 #include <mpi.h>
@@ -108,6 +108,15 @@ static void maybe_die(void)
     raise(getenv("FAULT") ? atoi(getenv("FAULT")) : SIGKILL); /* SIGSTOP: it hangs instead */
 }
 
+/* The agent of this host stands still for longer than anything is waited for that has a limit of seconds. */
+static void keep_agent_busy(void)
+{
+  char line[128];
+  snprintf(line, sizeof line, "kill -STOP %d; (sleep 6; kill -CONT %d) &", (int)getppid(), (int)getppid());
+  CHECK(system(line) == 0);
+  with = "";
+}
+
 #define TRY(call)                                                                                                      \
   do {                                                                                                                 \
     int code_ = (call);                                                                                                \
@@ -194,6 +203,7 @@ int main(int argc, char **argv)
       MPI_Abort(MPI_COMM_WORLD, 3);
     }
     for (int i = 0; i < 2; i++) MPI_Wait(&ring[i], MPI_STATUS_IGNORE); /* has ended, in whatever way */
+    if (rank == 0 && strcmp(with, "busy") == 0) keep_agent_busy();
     if (MPISP_Repair(&n) != MPI_SUCCESS) MPI_Abort(MPI_COMM_WORLD, 4);
     left += n;
     err = restore();
