@@ -75,7 +75,8 @@ func (a *agent) isBehind() bool {
 
 // mayBeToldOf: this agent keeps no copy, and may hear of another one that decides.
 func (a *agent) mayBeToldOf() bool {
-	return a.isBehind() || a.succession.waits || a.sequence != nil && len(a.sequence.told.Members) >= sequenceLeast
+	s := &a.succession
+	return s.waits || s.keepers >= sequenceLeast && (a.isBehind() || a.sequence != nil)
 }
 
 // uncalled: an agent that keeps no copy was to be called by now.

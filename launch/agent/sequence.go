@@ -179,6 +179,7 @@ func (a *agent) tellMesh() {
 
 // heedMesh takes what the agent that decides says of who keeps copies.
 func (a *agent) heedMesh(m *control.Mesh) {
+	a.succession.keepers = len(m.Members)
 	s := a.sequence
 	if s == nil || len(m.At) > mostHosts || !numbersOf(m.First, len(m.At)) || !numbersOf(m.Members, len(m.At)) {
 		return

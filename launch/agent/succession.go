@@ -34,6 +34,7 @@ type succession struct {
 	layout    uint64           // the latest version of the table of the system that one of them has seen
 	held      []*question      // that wait for that
 	dropped   []control.Member // of a world that was being made when the one before was lost
+	keepers   int              // how many agents keep copies, as this one was told last
 	through   int              // host through whose agent this one speaks with the one that decides (control.Job.Above)
 	meets     string           // of a system whose clusters are started one by one, and that this agent leads: where they call
 	met       []string         // of a system whose clusters are started one by one: where they have called so far, as this agent knows
@@ -192,7 +193,7 @@ func (departed) Hurried() bool { return true }
 // follow has another agent decide, which has called.
 func (a *agent) follow(e calledBy) {
 	s := &a.succession
-	if a.up == nil || a.fenced || e.from < 0 || e.from >= len(a.spec.Hosts) || !a.mayBeCalled() || !a.heedsEra(e.era) {
+	if a.up == nil || a.fenced || e.from < 0 || e.from >= len(a.spec.Hosts) || !a.heeds(e) || !a.heedsEra(e.era) {
 		if e.conn != nil {
 			e.conn.Close()
 		}
@@ -229,6 +230,14 @@ func (a *agent) follow(e calledBy) {
 	a.tellStates()
 	a.askAgain()
 	a.attendHeld()
+}
+
+// heeds: this agent takes orders of one that says that it decides, or that another one has said so of.
+func (a *agent) heeds(e calledBy) bool {
+	if e.conn == nil {
+		return a.spec.Beside && a.spec.Succeeds && !a.done
+	}
+	return a.mayBeCalled()
 }
 
 // heedsEra takes note of the era of the agent that decides now; false: that is over.
