@@ -256,7 +256,7 @@ func (a *agent) tell(m *control.Message) {
 func newAgent(spec *control.Job, conn *control.Conn) *agent {
 	a := &agent{spec: spec, conn: conn, began: time.Now(), kills: process.ReadOOMKills("/"), guests: map[ident.ProcID]int{}, lives: map[int]uint32{}, kept: &keptOutput{}}
 	a.ports.open()
-	a.succession.era, a.succession.decider = spec.Era, spec.Decider
+	a.succession.era, a.succession.decider, a.succession.through = spec.Era, spec.Decider, spec.Above
 	a.host, _ = os.Hostname()
 	process.Ignore(process.Signals(spec.Ignored))
 	return a
@@ -541,6 +541,8 @@ func (a *agent) messages() {
 			a.follow(e)
 		case hasCalled:
 			a.begins(e)
+		case uncalled:
+			a.uncalled(e)
 		case gathered:
 			a.goesOn()
 		case moreOutput:

@@ -53,7 +53,7 @@ func (a *agent) askPlace() {
 // hearEarly takes up what came before the choice.
 func (a *agent) hearEarly() {
 	for _, m := range a.places.early {
-		a.inbox.put(decided{m: m})
+		a.inbox.put(decided{m, a.spec.Era})
 	}
 	a.places.early = nil
 }

@@ -258,7 +258,7 @@ func (a *agent) followLead(f found) int {
 	a.attached, a.local, a.cameAs = &attached{raw: f.raw}, a.spec, f.said
 	spec := f.job
 	spec.Key = jobKey(a.local.Join.Key, spec.ID)
-	a.succession.era, a.succession.decider, a.succession.met = spec.Era, spec.Decider, []string{a.local.Join.Address}
+	a.succession.era, a.succession.decider, a.succession.through, a.succession.met = spec.Era, spec.Decider, spec.Above, []string{a.local.Join.Address}
 	a.keepOwn(spec)
 	a.spec = spec
 	if spec.Iface == "" {

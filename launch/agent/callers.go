@@ -129,10 +129,12 @@ func (c *company) take(raw net.Conn) {
 	close(h.ended)
 }
 
-// leave hangs up on all: they end their processes, as the agent that decides now does not know them.
+// leave hangs up on clusters that have called: they end their processes, as the agent that decides now does not know them.
 func (c *company) leave() {
 	for _, h := range c.list() {
-		h.conn.Close()
+		if h.link == nil {
+			h.conn.Close()
+		}
 	}
 }
 

@@ -47,6 +47,8 @@ type elsewhere struct {
 
 	attached *guestCluster // it runs a cluster that was started by itself
 	of       *elsewhere    // it is one of the other hosts of such a cluster: the agent of this one reaches it
+	kin      *guestCluster // it is one of the other hosts of a cluster whose spxrun was lost with the host that led: this agent reaches it
+	home     int           // the number of the first host of its cluster, in a system whose clusters are started one by one
 	behind   passages      // to those, and others
 	via      *elsewhere    // it has come through the agent of this one
 
@@ -509,7 +511,7 @@ func (a *agent) answered(h *elsewhere, f *control.Facts) {
 			continue
 		}
 		delete(j.open, h)
-		j.end.Returns, j.end.OtherMPI = j.end.Returns || f.Returns, j.end.OtherMPI || f.MPI
+		j.end.Returns, j.end.OtherMPI = j.end.Returns || f.Returns, j.end.OtherMPI || slices.Contains(f.MPI, a.ranks[j.end.Proc].part)
 		if len(j.open) == 0 {
 			a.judging = slices.Delete(a.judging, i, i+1)
 			a.step(j.end)

@@ -324,7 +324,7 @@ func (a *agent) present(to int) (list []control.Entry) {
 			at, _ = a.segment.Address(i)
 		}
 		list = append(list, control.Entry{Proc: i, Host: r.host, World: m.World, Rank: m.Rank, Serial: m.Serial, Life: a.segment.Incarnation(i),
-			State: state, Status: a.segment.ExitStatus(i), Order: a.segment.Order(i), At: a.seen(to, r.host, at), Part: r.part, Start: r.life, Away: r.away})
+			State: state, Status: a.segment.ExitStatus(i), Order: a.segment.Order(i), At: a.seen(to, r.host, at), Part: r.part, Start: r.life, Away: r.away, Spare: r.spare})
 	}
 	return list
 }
@@ -341,7 +341,7 @@ func (a *agent) enterPresent(list []control.Entry) {
 			return
 		}
 		r := a.rank(e.Proc)
-		*r = rank{pidfd: -1, host: e.Host, world: e.World, in: int(e.Rank), spawned: e.World > 0 && e.Part == 0, life: e.Start, away: e.Away, called: e.Order > 0}
+		*r = rank{pidfd: -1, host: e.Host, world: e.World, in: int(e.Rank), spawned: e.World > 0 && e.Part == 0, life: e.Start, away: e.Away, spare: e.Spare, called: e.Order > 0}
 		if k := slices.IndexFunc(a.spec.Programs, func(p control.Program) bool { return p.World == e.World }); k > 0 && e.Proc < a.firstWorld() {
 			r.program = k
 		}

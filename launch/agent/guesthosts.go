@@ -16,7 +16,7 @@ import (
 // its own host that is lost, and the cluster goes on as the file says. With the host of the cluster's spxrun all of them are lost.
 
 // isGuest: what runs there was started by a spxrun of its own.
-func (h *elsewhere) isGuest() bool { return h.attached != nil || h.of != nil }
+func (h *elsewhere) isGuest() bool { return h.attached != nil || h.of != nil || h.kin != nil }
 
 // by is the host through whose agent this one's is reached; nil: it is reached from here.
 func (h *elsewhere) by() *elsewhere {
@@ -40,7 +40,7 @@ func (h *elsewhere) members() (out []*elsewhere) {
 		return nil
 	}
 	for _, m := range h.attached.hosts[1:] {
-		if m != nil && !m.gone {
+		if m != nil && m.of == h && !m.gone {
 			out = append(out, m)
 		}
 	}
@@ -108,7 +108,7 @@ func (a *agent) admitMember(d *addition, host hosts.Host) error {
 	way := d.lead.behind.to(&d.lead.box, d.index)
 	d.slots = host.Slots
 	h := newElsewhere(len(a.spec.Hosts), host.Name)
-	h.joining, h.of, h.conn, h.wait = d, d.lead, way, way.how
+	h.joining, h.of, h.home, h.conn, h.wait = d, d.lead, d.lead.number, way, way.how
 	a.growth.now, a.growth.callers = h, append(a.growth.callers, h)
 	a.introduceTo(h, [32]byte{}) // it is given the key by the agent that reaches it
 	a.limitJoin(h)
@@ -253,15 +253,22 @@ func (a *agent) isOf(host int, lead *elsewhere) bool {
 // rehostGuest says where the processes of a part of an attached cluster run that is started, or started again: on hosts of the cluster. As rehost else.
 func (a *agent) rehostGuest(h *elsewhere, part int, crowd bool) (where []int, moved, why string) {
 	was := a.placesOfGuest(h, part)
+	p := &a.spec.Programs[a.programOf(part)]
+	first := h.attached.firstPlaces(a.spec.Join.Declared[part-1].Name)
+	together := !slices.ContainsFunc(first, func(n int) bool { return n != first[0] })
+	where, ok := rehost(was, a.berthsOfGuest(h), p.Vaults || together && (p.Cold > 0 || a.replays(a.layoutNow(), part)), crowd)
+	moved, why = a.movedTo(was, where, ok, "the other hosts of the cluster have")
+	return where, moved, why
+}
+
+// berthsOfGuest are the hosts of the job as those for the processes of an attached cluster: its own.
+func (a *agent) berthsOfGuest(h *elsewhere) []berth {
 	room := make([]berth, len(a.spec.Hosts))
 	load := a.load()
 	for n := range room {
 		room[n] = berth{slots: a.spec.Slots[n], load: load[n], lost: !a.isOf(n, h) || a.isLost(n)}
 	}
-	p := &a.spec.Programs[a.programOf(part)]
-	where, ok := rehost(was, room, p.Vaults || p.Cold > 0 || a.replays(a.layoutNow(), part), crowd)
-	moved, why = a.movedTo(was, where, ok, "the other hosts of the cluster have")
-	return where, moved, why
+	return room
 }
 
 // movedTo says in words that processes which were on lost hosts are on others now; why: they cannot be.

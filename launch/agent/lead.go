@@ -175,7 +175,7 @@ func (a *agent) admitCluster(d *addition, host hosts.Host) error {
 	h := newElsewhere(len(a.spec.Hosts), host.Name)
 	from := d.come.attach
 	h.joining, h.conn, h.attached = d, d.come.conn, &guestCluster{cluster: from.Cluster, parts: parts, come: from, hosts: make([]*elsewhere, 1+len(from.Hosts)), at: d.at}
-	h.attached.hosts[0], h.reach, h.via = h, &from.Reach, d.come.via
+	h.attached.hosts[0], h.reach, h.via, h.home = h, &from.Reach, d.come.via, h.number
 	if err := a.placeGuest(h, from.At); err != nil {
 		go func() {
 			h.conn.Send(&control.Message{Off: err.Error()}) //nolint:errcheck // if it is gone, it need not know
@@ -331,20 +331,25 @@ func (a *agent) seeOffIdle() {
 		return
 	}
 	states := m.Parts()
+	busy := func(parts []int) bool {
+		return slices.ContainsFunc(parts, func(p int) bool {
+			return states[p-1].Alive > 0 || states[p-1].State == "restarting" || states[p-1].State == "stopping" || m.Making(p)
+		})
+	}
 	for _, h := range a.others {
 		if h.attached == nil || !h.attached.begun || h.gone || m.Ending() {
 			continue
 		}
-		busy := slices.ContainsFunc(h.attached.parts, func(p int) bool {
-			return states[p-1].Alive > 0 || states[p-1].State == "restarting" || states[p-1].State == "stopping" || m.Making(p)
-		})
-		if busy || a.leadsOn(h) {
+		if busy(h.attached.parts) || a.leadsOn(h) {
 			continue
 		}
 		if states[h.attached.parts[0]-1].State == job.StateGone {
 			h.attached.status = cmp.Or(h.attached.status, h.attached.death, boolInt(!m.Made(h.attached.parts[0]))*job.StatusFailed)
 		}
 		a.dismissHost(h)
+	}
+	if !m.Ending() {
+		a.dismissLeft(busy)
 	}
 }
 

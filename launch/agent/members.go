@@ -29,9 +29,12 @@ type company struct {
 	called  bool  // the one that decides is called again
 
 	mu  sync.Mutex
-	up  *outbox  // guarded by mu: to the one that decides; nil: none is known yet
+	up  upper    // guarded by mu: to the one that decides; nil: none is known yet
 	key [32]byte // guarded by mu: of the job
 	job []int    // guarded by mu: numbers of the hosts in the job; 0: not known yet
+
+	over   map[int]bool // guarded by mu: those whose agents have ended
+	behind passages     // when this agent has come to decide: to those hosts
 
 	beating  *heartbeat    // guarded by mu: of this host
 	callers  []net.Conn    // guarded by mu: with clusters that have called
@@ -202,6 +205,7 @@ func (c *company) hearFrom(a *agent, h *elsewhere) {
 	}
 	h.link.up.Close() // who brings what comes does not wait for this reader
 	h.how = h.wait()
+	c.ends(h.number)
 	c.handUp(&control.Relayed{Index: h.number, End: &control.Ending{How: h.how, Changed: errors.Is(h.failure, errChanged), Quiet: c.wasQuiet(h.number)}})
 	close(h.ended)
 	a.inbox.put(memberSaid{h, false})
@@ -218,7 +222,7 @@ func (a *agent) heardMember(e memberSaid) {
 }
 
 // join says how the one that decides is reached.
-func (c *company) join(up *outbox, key [32]byte) {
+func (c *company) join(up upper, key [32]byte) {
 	if c == nil {
 		return
 	}
@@ -321,6 +325,19 @@ func (c *company) numbered(host int) *elsewhere {
 	return nil
 }
 
+// numberOf is the number in the job of a host of the cluster; 0: it is none of the job's.
+func (c *company) numberOf(index int) int {
+	if c == nil {
+		return 0
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if index >= len(c.job) {
+		return 0
+	}
+	return c.job[index]
+}
+
 // list are the hosts whose agents have been started, or have called.
 func (c *company) list() (out []*elsewhere) {
 	if c == nil {
@@ -401,7 +418,7 @@ func follower(conn *control.Conn, own *control.Job) int {
 	}
 	a.keepOwn(spec)
 	a.spec = spec
-	a.succession.era, a.succession.decider = spec.Era, spec.Decider
+	a.succession.era, a.succession.decider, a.succession.through = spec.Era, spec.Decider, spec.Above
 	settle := func() error {
 		_, err := a.settle()
 		a.heedTerm()

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -286,6 +287,16 @@ func (a *agent) anyMPI(other int) bool {
 		}
 	}
 	return false
+}
+
+// partsWithMPI are the parts of which a process of this host has called MPI_Init.
+func (a *agent) partsWithMPI() (out []int) {
+	for i := range a.ranks {
+		if r := &a.ranks[i]; r.host == a.self && !r.guest && a.segment.OwnerState(i) != shm.OwnerNone && !slices.Contains(out, r.part) {
+			out = append(out, r.part)
+		}
+	}
+	return out
 }
 
 // allMPI: all ranks of this host have called MPI_Init.

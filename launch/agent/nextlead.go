@@ -32,9 +32,10 @@ func (a *agent) partsOfFirst() []job.Part {
 
 // forGuest is what a host is told of a job whose clusters come by themselves: whether it keeps a copy of what decides, and then what it has to know to lead the system.
 func (a *agent) forGuest(spec *control.Job, h *elsewhere) {
-	if !h.mayLead() || a.places.pairs != nil {
+	if a.places.pairs != nil || h.via != nil || h.of != nil && h.of.via != nil {
 		spec.Sequence, spec.Succeeds = false, false
 	}
+	a.besideFor(spec, h)
 	j, first := a.spec.Join, &control.Join{Cluster: a.spec.Join.Cluster, Hosts: 1}
 	if a.spec.System != nil {
 		first = a.spec.System
@@ -48,10 +49,8 @@ func (a *agent) forGuest(spec *control.Job, h *elsewhere) {
 	}
 }
 
-// mayLead: the agent of a host may come to lead. All others reach it, and it has no hosts that are reached through it alone.
-func (h *elsewhere) mayLead() bool {
-	return h.attached != nil && h.via == nil && len(h.attached.come.Hosts) == 0
-}
+// mayLead: the agent of a host may come to lead: that of a cluster's spxrun, which all others reach.
+func (h *elsewhere) mayLead() bool { return h.attached != nil && h.via == nil }
 
 // leadSystem has this agent lead the system. meets is where clusters call from now on; empty: nowhere.
 func (a *agent) leadSystem() (meets string) {
@@ -59,6 +58,7 @@ func (a *agent) leadSystem() (meets string) {
 	j.Whole, j.Declared = a.spec.System.Whole, a.spec.System.Declared
 	a.attached = nil
 	a.company.leave()
+	a.decidesHere()
 	l, err := a.listenInPlace(j.Address)
 	if err != nil {
 		a.spec.Join, a.meeting = &j, &meeting{}
@@ -136,7 +136,7 @@ func (a *agent) ofCluster(h *elsewhere, l *legacy) {
 		cluster, _, _ = strings.Cut(h.name, "@")
 	}
 	if cluster == a.local.Join.Cluster {
-		return // as it was before it came again
+		return // this agent's own, or as it was before it came again
 	}
 	g := &guestCluster{cluster: cluster, come: &control.Arrival{Cluster: cluster}, hosts: []*elsewhere{h}}
 	for i, d := range a.spec.Join.Declared {
@@ -179,7 +179,11 @@ func (a *agent) standsAs(h *elsewhere, e *control.Arrival) {
 // seatRest starts the clusters whose hosts had become those of the job when the agent before was lost, and nothing else.
 func (a *agent) seatRest() {
 	for _, h := range a.others {
-		if h.attached != nil && !h.gone && !h.attached.begun {
+		switch g := h.attached; {
+		case g == nil || h.gone || g.begun:
+		case g.incomplete():
+			a.notAttached(g.cluster, fmt.Sprintf("cluster %s was not attached: host %s was lost, which led the system, before all its hosts were taken in", g.cluster, a.hostName(a.succession.before)))
+		default:
 			a.inbox.put(seated{h})
 		}
 	}
@@ -194,8 +198,13 @@ func (a *agent) ownPlaces(part int) []int {
 	if err != nil {
 		return nil
 	}
-	for i := range on {
-		on[i] = a.self // one that leads is alone in its cluster (mayLead)
+	for i, index := range on {
+		if on[i] = a.self; index > 0 {
+			on[i] = a.company.numberOf(index)
+		}
+	}
+	if slices.Contains(on, 0) { // one of them was never the job's
+		return nil
 	}
 	return on
 }

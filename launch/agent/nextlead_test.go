@@ -101,13 +101,15 @@ func TestClusterOfHost(t *testing.T) {
 	for n, name := range a.spec.Hosts[:4] {
 		h := newElsewhere(n, name)
 		a.others = append(a.others, h)
+		if n == 1 {
+			a.enterHost(h, route{way: calls, home: 0})
+			continue
+		}
 		a.ofCluster(h, l)
 	}
 	first, also, other, before := a.others[0], a.others[1], a.others[2], a.others[3]
-	for _, h := range []*elsewhere{first, also} {
-		if h.attached == nil || h.attached.cluster != "first" || !h.attached.begun {
-			t.Errorf("host %s: %+v", h.name, h.attached)
-		}
+	if g := first.attached; g == nil || g.cluster != "first" || !g.begun || !slices.Equal(g.hosts, []*elsewhere{first, also}) || also.kin != g || also.attached != nil || len(first.members()) > 0 {
+		t.Errorf("hosts %s, %s: %+v, %+v", first.name, also.name, first, also)
 	}
 	if g := other.attached; g == nil || g.cluster != "other" || !slices.Equal(g.parts, []int{2, 4}) || !g.begun || g.status != 3 || g.death != 137 {
 		t.Errorf("%+v", g)
@@ -134,7 +136,7 @@ func TestClusterOfHost(t *testing.T) {
 	}
 }
 
-// Who may lead: the agent of a cluster that is alone on its host, and has come by itself. Of others a host is told that there are no copies for it, and of a system what is needed to lead it.
+// Who may lead: the agent of a cluster's spxrun that has come by itself. Others in the network of all are told that they keep no copy, and by whom they hear of it when another one leads; and all, of a system, what is needed to lead it.
 func TestMayLead(t *testing.T) {
 	alone := func() *elsewhere {
 		h := newElsewhere(3, "other@o")
@@ -143,20 +145,21 @@ func TestMayLead(t *testing.T) {
 	}
 	a, _ := leadsOn()
 	for what, c := range map[string]struct {
-		change func(*elsewhere)
-		may    bool
+		change   func(*elsewhere)
+		may, has bool
+		above    int
 	}{
-		"alone":                         {func(*elsewhere) {}, true},
-		"of several hosts":              {func(h *elsewhere) { h.attached.come.Hosts = make([]control.Host, 1) }, false},
-		"another host of that":          {func(h *elsewhere) { h.of, h.attached = alone(), nil }, false},
-		"it has come through another":   {func(h *elsewhere) { h.via = alone() }, false},
-		"of the cluster that has begun": {func(h *elsewhere) { h.attached = nil }, false},
+		"alone":                         {func(*elsewhere) {}, true, true, 4},
+		"of several hosts":              {func(h *elsewhere) { h.attached.come.Hosts = make([]control.Host, 1) }, true, true, 4},
+		"another host of that":          {func(h *elsewhere) { h.of, h.attached = alone(), nil }, false, true, 3},
+		"it has come through another":   {func(h *elsewhere) { h.via = alone() }, false, false, 3},
+		"of the cluster that has begun": {func(h *elsewhere) { h.attached = nil }, false, true, 4},
 	} {
 		h := alone()
 		c.change(h)
 		spec := &control.Job{Sequence: true, Succeeds: true}
 		a.forGuest(spec, h)
-		if spec.Sequence != c.may || spec.Succeeds != c.may || (spec.System != nil) != h.isGuest() {
+		if h.mayLead() != c.may || spec.Beside == c.may || spec.Above != c.above || spec.Sequence != c.has || spec.Succeeds != c.has || (spec.System != nil) != h.isGuest() {
 			t.Errorf("%s: %+v", what, spec)
 		}
 		if s := spec.System; s != nil && (s.Cluster != "first" || s.Hosts != 2 || len(s.Declared) != 4 || s.Key != [32]byte{}) {

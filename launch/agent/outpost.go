@@ -275,11 +275,11 @@ func adapt(environ, here []string) []string {
 
 // hearUp reads what is decided.
 func (a *agent) hearUp(conn *control.Conn, era uint64) {
-	up := a.above
+	up, first := a.above, era == a.spec.Era // by which this agent was started
 	for {
 		m, err := conn.Receive()
 		if err != nil {
-			if era == a.spec.Era { // by which this agent was started
+			if first {
 				close(a.branches.lost)
 			}
 			if a.spec.Succeeds {
@@ -306,6 +306,11 @@ func (a *agent) hearUp(conn *control.Conn, era uint64) {
 			a.hearBranch(m.Branch)
 		case m.Relayed != nil:
 			a.company.handDown(a, m.Relayed)
+		case m.Lead != nil:
+			if a.spec.Beside && m.Lead.Era > era {
+				era = m.Lead.Era
+				a.hearLead(m.Lead)
+			}
 		case m.Clock != nil:
 			up.box.put(&control.Message{Clock: &control.Clock{Before: m.Clock.Before, There: trace.Now()}})
 		default:
@@ -339,7 +344,7 @@ func (a *agent) obey(m *control.Message) {
 		c.Number = m.Copies
 		a.up.box.put(&control.Message{Copy: c})
 	case m.Survey != 0:
-		a.up.box.put(&control.Message{Facts: &control.Facts{Survey: m.Survey, Returns: a.anyReturns(), MPI: a.anyMPI(-1)}})
+		a.up.box.put(&control.Message{Facts: &control.Facts{Survey: m.Survey, Returns: a.anyReturns(), MPI: a.partsWithMPI()}})
 	case m.Answer != nil:
 		a.answeredFromAbove(m.Answer)
 	case m.World != nil:

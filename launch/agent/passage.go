@@ -17,10 +17,13 @@ type connection interface {
 	Close() error
 }
 
+// upper takes messages on their way to an agent in between, or to the one that decides. It does not wait.
+type upper interface{ put(m *control.Message) }
+
 // passage is the way to an agent behind another one.
 type passage struct {
-	by    *outbox // of the agent in between
-	index int     // that it is known there by
+	by    upper // the agent in between
+	index int   // that it is known there by
 
 	mu   sync.Mutex
 	more sync.Cond
@@ -37,7 +40,7 @@ type passages struct {
 }
 
 // to is the passage to an agent, which is made when it is asked for first.
-func (p *passages) to(by *outbox, index int) *passage {
+func (p *passages) to(by upper, index int) *passage {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	w := p.list[index]

@@ -109,15 +109,20 @@ func (a *agent) placed(e job.Event) job.Event {
 	}
 	part := a.ranks[end.Proc].part
 	p := &a.spec.Programs[a.programOf(part)]
-	unused := m.Unused(part)
-	if p.Cold == 0 || a.homeOf(part) != nil { // one that was attached has all on one host
+	if p.Cold == 0 {
 		return e
 	}
-	first := a.firstHosts(part)
-	hosts := a.berths(part, a.layoutNow())
+	var hosts []berth
+	if h := a.homeOf(part); h != nil {
+		hosts = a.berthsOfGuest(h)
+	} else {
+		hosts = a.berths(part, a.layoutNow())
+	}
 	places := make([]int, len(hosts)) // on each host, 1 + the first that is left
-	for _, k := range slices.Backward(unused) {
-		places[first[p.Procs-p.Cold+k]] = k + 1
+	for _, k := range slices.Backward(m.Unused(part)) {
+		if h := a.hostOfPlace(part, p.Procs-p.Cold+k); h >= 0 && h < len(places) {
+			places[h] = k + 1
+		}
 	}
 	for h := range hosts {
 		hosts[h].lost = hosts[h].lost || places[h] == 0
@@ -131,6 +136,20 @@ func (a *agent) placed(e job.Event) job.Event {
 		end.Place = places[h]
 	}
 	return end
+}
+
+// hostOfPlace is the host with a place for a process that is started in the place of a rank, by its number in the world of its part; -1: there is none.
+func (a *agent) hostOfPlace(part, in int) int {
+	world := a.machine.(*job.Machine).Crew(part).World
+	if world == 0 { // it has been made once, with the job
+		world = a.spec.Programs[a.programOf(part)].World
+	}
+	for i := range a.ranks {
+		if r := &a.ranks[i]; r.part == part && r.world == world && r.in == in && a.isSpare(i) {
+			return r.host
+		}
+	}
+	return -1
 }
 
 // hostsBefore are those of the processes of a part as it was made last.

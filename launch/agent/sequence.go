@@ -137,7 +137,7 @@ func (a *agent) membersOf() (out []int) {
 		return nil
 	}
 	for _, h := range a.others {
-		if !h.gone && h.mesh.IsValid() {
+		if !h.gone && h.mesh.IsValid() && (a.meeting == nil || h.mayLead()) {
 			out = append(out, h.number)
 		}
 	}
@@ -162,7 +162,10 @@ func (a *agent) tellMesh() {
 			m.At[h.number] = h.mesh
 		}
 	}
-	if slices.Equal(members, s.told.Members) && slices.Equal(m.At, s.told.At) {
+	if a.meeting != nil {
+		a.tellSeats(&m)
+	}
+	if slices.Equal(members, s.told.Members) && slices.Equal(m.At, s.told.At) && slices.Equal(m.By, s.told.By) && slices.Equal(m.Home, s.told.Home) {
 		return
 	}
 	s.told = m
@@ -176,11 +179,16 @@ func (a *agent) tellMesh() {
 
 // heedMesh takes what the agent that decides says of who keeps copies.
 func (a *agent) heedMesh(m *control.Mesh) {
+	a.succession.keepers = len(m.Members)
 	s := a.sequence
 	if s == nil || len(m.At) > mostHosts || !numbersOf(m.First, len(m.At)) || !numbersOf(m.Members, len(m.At)) {
 		return
 	}
 	s.told = *m
+	if a.spec.Beside {
+		s.mesh.meet(m.At) // it may be called from there
+		return
+	}
 	if s.begun() {
 		s.meet(m)
 		return

@@ -34,6 +34,9 @@ type succession struct {
 	layout    uint64           // the latest version of the table of the system that one of them has seen
 	held      []*question      // that wait for that
 	dropped   []control.Member // of a world that was being made when the one before was lost
+	keepers   int              // how many agents keep copies, as this one was told last
+	through   int              // host through whose agent this one speaks with the one that decides (control.Job.Above)
+	meets     string           // of a system whose clusters are started one by one, and that this agent leads: where they call
 	met       []string         // of a system whose clusters are started one by one: where they have called so far, as this agent knows
 }
 
@@ -53,11 +56,11 @@ type (
 		from  int
 		era   uint64
 		meets string
-		conn  *control.Conn
+		conn  *control.Conn // nil: another agent has handed it on, which stays in between
 	}
 	hasCalled struct { // that agent has called a host, or cannot
 		h    *elsewhere
-		conn *control.Conn
+		conn connection
 		err  error
 	}
 )
@@ -80,6 +83,9 @@ func (a *agent) waitsForOthers() bool {
 
 // mayBeCalled: another agent may come to decide.
 func (a *agent) mayBeCalled() bool {
+	if a.spec.Beside {
+		return a.spec.Succeeds && !a.done && a.mayBeToldOf()
+	}
 	return a.spec.Succeeds && a.sequence != nil && a.sequence.begun() && !a.done && (a.attached == nil || a.succession.waits || a.sequence.outlives(a.succession.decider))
 }
 
@@ -88,7 +94,7 @@ func (a *agent) lostUp(e upLost) {
 	if a.done || a.up == nil || a.fenced || e.era != a.succession.era {
 		return
 	}
-	if !a.mayBeCalled() {
+	if !a.mayBeCalled() || a.isBehind() && e.err != nil { // the one in between is lost
 		a.up.window.close()
 		if a.attached != nil {
 			a.lostLead(e.err)
@@ -103,9 +109,17 @@ func (a *agent) lostUp(e upLost) {
 	if !a.succession.waits {
 		a.succession.silent = e.err == nil
 	}
+	again := a.succession.waits
 	a.succession.waits = true
-	a.up.box.pause()
-	a.sequence.lose(e.era)
+	if !a.isBehind() {
+		a.up.box.pause()
+	}
+	switch {
+	case !a.spec.Beside:
+		a.sequence.lose(e.era)
+	case !again:
+		a.awaitCall(e.era)
+	}
 }
 
 // heedsTerm takes SIGTERM: as a rule the remote shell has handed it on that has started this agent, and whose own agent is lost.
@@ -137,7 +151,7 @@ func (a *agent) leave(why string) {
 		return
 	}
 	s.left = true
-	text := cmp.Or(why, a.sequence.whyLeft(), "no majority knows any more of what is decided here")
+	text := cmp.Or(why, a.whyLeft(), "no majority knows any more of what is decided here")
 	if a.up != nil {
 		a.fenced = true
 		atMost(fencedLimit, func() {
@@ -179,23 +193,32 @@ func (departed) Hurried() bool { return true }
 // follow has another agent decide, which has called.
 func (a *agent) follow(e calledBy) {
 	s := &a.succession
-	if a.up == nil || a.fenced || !a.mayBeCalled() || !a.sequence.called(e.era) {
-		e.conn.Close()
+	if a.up == nil || a.fenced || e.from < 0 || e.from >= len(a.spec.Hosts) || !a.heeds(e) || !a.heedsEra(e.era) {
+		if e.conn != nil {
+			e.conn.Close()
+		}
 		return
 	}
 	s.era, s.before, s.decider, s.waits = e.era, s.decider, e.from, false
-	up := a.up
-	up.box.pause()
+	up, called := a.up, e.conn != nil
+	if called {
+		up.box.pause()
+		s.through = e.from
+	}
 	a.dropBatch()
 	kept := saidAgain(up.box.empty())
 	a.company.leave()
-	up.box.start(e.conn)
+	if called {
+		up.box.start(e.conn)
+	}
 	up.box.put(&control.Message{Stand: a.stand()})
 	for _, m := range kept {
 		up.box.put(m)
 	}
-	up.window.allow(control.Window)
-	go a.hearUp(e.conn, e.era)
+	if called {
+		up.window.allow(control.Window)
+		go a.hearUp(e.conn, e.era)
+	}
 	a.turnBeats(nil)
 	if a.attached != nil {
 		a.say(a.tookPlace(a.hostName(e.from), e.meets))
@@ -207,6 +230,30 @@ func (a *agent) follow(e calledBy) {
 	a.tellStates()
 	a.askAgain()
 	a.attendHeld()
+}
+
+// heeds: this agent takes orders of one that says that it decides, or that another one has said so of.
+func (a *agent) heeds(e calledBy) bool {
+	if e.conn == nil {
+		return a.spec.Beside && a.spec.Succeeds && !a.done
+	}
+	return a.mayBeCalled()
+}
+
+// heedsEra takes note of the era of the agent that decides now; false: that is over.
+func (a *agent) heedsEra(era uint64) bool {
+	if a.spec.Beside {
+		return era > a.succession.era
+	}
+	return a.sequence.called(era)
+}
+
+// whyLeft is why this host is out, as far as that is known.
+func (a *agent) whyLeft() string {
+	if a.sequence == nil {
+		return ""
+	}
+	return a.sequence.whyLeft()
 }
 
 // outputOnly is what waits of the output of processes: all else is said anew.
@@ -255,7 +302,10 @@ func (a *agent) stand() *control.Stand {
 	}
 	a.addNumbers(out)
 	if a.attached != nil {
-		out.Arrival = a.cameAs
+		out.Arrival, out.Behind = a.cameAs, a.company.behindHere()
+	}
+	if a.spec.Beside {
+		out.Here = &control.Here{Reach: a.describeOwn(), At: a.address}
 	}
 	return out
 }
@@ -326,8 +376,8 @@ func (a *agent) succeed() {
 	up.window.close()
 	up.flush()
 	a.dropBatch()
-	s.gathers = true
-	gone := a.callAll(legacy, meets)
+	s.gathers, s.meets = true, meets
+	gone := a.callAll(legacy)
 	a.takeStock(legacy)
 	a.turnBeats(gone)
 	a.say(a.tookPlace(a.hostName(a.self), meets))
@@ -370,8 +420,11 @@ func (a *agent) succeed() {
 }
 
 // callAll makes the other hosts those of this agent, and calls those that are there.
-func (a *agent) callAll(l *legacy, meets string) (gone []int) {
+func (a *agent) callAll(l *legacy) (gone []int) {
+	s := &a.succession
 	a.others = nil
+	ways := waysTo(&l.told, len(a.spec.Hosts), a.self, s.before)
+	here := a.company.behindHere()
 	for n, name := range a.spec.Hosts {
 		if n == a.self {
 			continue
@@ -380,17 +433,34 @@ func (a *agent) callAll(l *legacy, meets string) (gone []int) {
 		h.led, h.made = true, true
 		h.wait = func() string { return connectionEnd(h.failure) }
 		a.others = append(a.others, h)
-		a.ofCluster(h, l)
-		if n == a.succession.before || !slices.Contains(l.told.Members, n) || n >= len(l.told.At) {
+		r := ways[n]
+		if h.home = r.home; r.home == n {
+			a.ofCluster(h, l)
+		} else {
+			a.enterHost(h, r)
+		}
+		at := slices.IndexFunc(here, func(b control.Behind) bool { return b.Host == n })
+		if r.way == noWay || r.way == behind && r.by == a.self && at < 0 {
 			h.gone = true
 			gone = append(gone, n)
 			continue
 		}
-		h.mesh = l.told.At[n]
-		go func() {
-			conn, err := a.sequence.mesh.lead(n, control.Lead{Era: l.era, Meets: meets})
-			a.inbox.put(hasCalled{h, conn, err})
-		}()
+		if n < len(l.told.At) {
+			h.mesh = l.told.At[n]
+		}
+		switch {
+		case r.way == calls:
+			go func() {
+				e := hasCalled{h: h}
+				var conn *control.Conn
+				if conn, e.err = a.sequence.mesh.lead(n, control.Lead{Era: l.era, Host: a.self, Meets: s.meets}); conn != nil {
+					e.conn = conn
+				}
+				a.inbox.put(e)
+			}()
+		case r.by == a.self:
+			a.beginBehind(h, a.company.behind.to(toBehind{a}, here[at].Index))
+		}
 		time.AfterFunc(2*leadLimit, func() { a.inbox.put(hasCalled{h: h, err: errNotReached}) })
 	}
 	return gone
@@ -451,12 +521,7 @@ func (a *agent) begins(e hasCalled) {
 		}
 		a.bury(h, e.err.Error(), job.FaultHost)
 	default:
-		h.conn = e.conn
-		h.box.start(h.conn)
-		if a.dismissed {
-			h.box.put(&control.Message{Action: job.Finish{}})
-		}
-		go a.hearFrom(h)
+		a.speakWith(h, e.conn)
 	}
 }
 
@@ -468,6 +533,10 @@ func (a *agent) standing(h *elsewhere, s *control.Stand) {
 	h.ready = true
 	a.heedNumbers(h, s)
 	a.standsAs(h, s.Arrival)
+	if s.Here != nil {
+		h.reach, h.at = &s.Here.Reach, s.Here.At
+	}
+	a.reachBehind(h, s.Behind)
 	if a.sequence != nil {
 		told := a.sequence.told
 		h.box.put(&control.Message{Mesh: &told})

@@ -150,7 +150,7 @@ func (a *agent) planTree() manage.Config {
 
 // hostsOfPart are those that are there on which a part runs, or is to run.
 func (a *agent) hostsOfPart(part int) (out []int) {
-	if h := a.homeOf(part); h != nil {
+	if h := a.homeOf(part); h != nil && !h.gone {
 		return a.guestsOf(h, part)
 	}
 	for i := range a.ranks {

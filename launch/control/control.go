@@ -42,7 +42,7 @@ func init() {
 }
 
 // Version of the messages; both ends are the same binary on one host, and will not always be between hosts.
-const Version = 16
+const Version = 17
 
 // HostWord is the first argument of an agent for a host that is not spxrun's.
 const HostWord = "spx-host-agent"
@@ -119,6 +119,8 @@ type Job struct {
 	Lost       []int         // and those that have gone
 	Sequence   bool          // agents keep copies of what decides about the job (Mesh)
 	Succeeds   bool          // and one of them goes on when the one that decides is lost (Lead)
+	Beside     bool          // then: the reader keeps no copy, and is told who decides next
+	Above      int           // and: the host through whose agent it speaks with the one that decides, which that may be
 
 	Hold bool // a debugger is to see the processes in MPI_Init: they wait there until a Release
 }
@@ -406,11 +408,17 @@ type Mesh struct {
 	First   []int            // hosts that have begun it, in the order in which they should vote; of a host that was added (Job.Late) this is left aside
 	Members []int            // hosts that are there now, in that order
 	Name    string           // of the host that decides, as its machine calls it
+
+	// Of a system whose clusters are started one by one.
+	From int   // host that says this, which decides
+	By   []int // by host: the one through whose agent its agent is reached, which that one is that decides where it reaches it itself; -1: it is not there
+	Home []int // by host: the first one of its cluster, as that has come
 }
 
 // A Lead says that its sender decides, after so many others (package launch/follow).
 type Lead struct {
 	Era   uint64
+	Host  int    // the sender: known by the connection, where that is between these two
 	Meets string // of a system whose clusters are started one by one: where they call from now on
 }
 
@@ -420,13 +428,27 @@ type Stand struct {
 	Serial, Worlds uint32         // of the next process, and the largest of a world
 	Groups         uint32         // the largest of a group of processes of another job
 	Lives          map[int]uint32 // of processes that were added, by number: the latest incarnation
+	Here           *Here          // of one that keeps no copy (Job.Beside): how it is reached
 	Layout         uint64         // version of the table of the system; 0: there is none
 	Epoch          uint32         // of the tree of its masters
 	Master         int            // process of this host's master; 0: none is there now
 	Arrival        *Arrival       // of the host of a cluster that has come by itself: as which it has
+	Behind         []Behind       // likewise: who is reached through its agent
 
 	Ports []string          // those that processes of this host have opened
 	Names map[string]string // those that they have published, with their ports
+}
+
+// Here is how a host is reached.
+type Here struct {
+	Reach reach.Host
+	At    netip.Addr // where its processes listen
+}
+
+// A Behind is a host that is there, whose agent is reached through the one that says this.
+type Behind struct {
+	Host  int
+	Index int // as in Relayed
 }
 
 // A Standing is how a process is: it lives, or End is how it has ended.
@@ -473,7 +495,8 @@ type Entry struct {
 	Order               int            // of a place for one that is started in the place of a rank: its position in the order in which they are started, from 1; 0: it is not used yet
 	Part                int            // of a system, from 1: the part that it is of,
 	Start               uint32         // and which start of that
-	Away                bool           // and: it is only a place, for one that another spxrun starts
+	Away                bool           // and: it is only a place, for one that another spxrun starts,
+	Spare               bool           // or for one that is started in the place of a rank
 	At                  netip.AddrPort // where it listens
 }
 
@@ -486,8 +509,8 @@ type Address struct {
 // Facts answers a Survey.
 type Facts struct {
 	Survey  int
-	Returns bool // a process that lives has an error handler that returns
-	MPI     bool // a process has called MPI_Init
+	Returns bool  // a process that lives has an error handler that returns
+	MPI     []int // parts of which a process has called MPI_Init; 0: one of a job that has no parts
 }
 
 // Output is text of a host's processes: whole lines, as a rule. Stream is 1 or 2.

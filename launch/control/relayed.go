@@ -55,8 +55,15 @@ func (m *Message) checkRelayed() error {
 	if a := m.Attach; a != nil {
 		return a.check()
 	}
-	if s := m.Stand; s != nil && s.Arrival != nil {
-		return s.Arrival.check()
+	if s := m.Stand; s != nil {
+		for _, b := range s.Behind {
+			if b.Host < 1 || b.Index < 1 {
+				return fmt.Errorf("control: host %d behind another one, as number %d", b.Host, b.Index)
+			}
+		}
+		if s.Arrival != nil {
+			return s.Arrival.check()
+		}
 	}
 	return nil
 }

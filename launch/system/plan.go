@@ -136,12 +136,7 @@ func heals(c *config.Cluster) bool {
 
 // replayable refuses transparent takeover where a standby is on another host than a rank whose message log it would need.
 func (p *planner) replayable() error {
-	for i, c := range p.plan.Layout.Clusters {
-		if c.Cold > 0 {
-			if err := p.restartable(i); err != nil {
-				return err
-			}
-		}
+	for _, c := range p.plan.Layout.Clusters {
 		if !c.Replays {
 			continue
 		}
@@ -153,15 +148,6 @@ func (p *planner) replayable() error {
 		case !c.Copies && several:
 			return fmt.Errorf(`cluster %s: takeover = "transparent" is for ranks and standbys on one host, in whose memory they keep what was received; use one host for the cluster, or copies = "other host", or takeover = "notified"`, c.Name)
 		}
-	}
-	return nil
-}
-
-// restartable refuses to start ranks again where nobody knows on which host a place for that is needed.
-func (p *planner) restartable(i int) error {
-	c := &p.plan.Layout.Clusters[i]
-	if procs := slices.Concat(c.Procs, c.Standbys); p.cluster != "" && slices.ContainsFunc(procs, func(proc int) bool { return p.job.Where[proc] != p.job.Where[procs[0]] }) {
-		return fmt.Errorf(`cluster %s: process = "restart" is for clusters on one host where each has an spxrun of its own; use one host for it, or process = "replace" with standbys, or one spxrun for all`, c.Name)
 	}
 	return nil
 }

@@ -83,6 +83,7 @@ program = "/bin/sh"
 args = ["-c", "echo here; while [ ! -e stop ]; do sleep 0.05; done"]
 ranks = 2
 hosts = ["%1:1", "%4:1"]
+failure = { network = "stop" }
 [[cluster]]
 name = "a"
 program = "%P"

@@ -201,6 +201,7 @@ func TestApartTransparentHosts(t *testing.T) {
 		lost                 int
 	}{
 		"a process, on one host":    {"9", ",1@3.1,2@7.2,", one, 0},
+		"started on another host":   {"agent", ",2@3.1,", "copies = \"other host\"\nhosts = [\"%3:2\", \"%4:2\", \"%5:4\"]\nfailure = { process = \"restart\", restarts = 6 }\n", 1},
 		"started on that host":      {"9", ",1@3.1,2@7.2,", "hosts = [\"%4:12\"]\nfailure = { process = \"restart\", restarts = 2 }\n", 0},
 		"a process, with copies":    {"9", ",1@3.1,", two, 0},
 		"no death":                  {"agent", ",", two, 0},
@@ -233,6 +234,55 @@ func TestApartTransparentHosts(t *testing.T) {
 			a.ends(0)
 			s.hosts.empty(t)
 		})
+	}
+}
+
+// Processes are started in the place of ranks of a cluster on several hosts: where the rank was and, when its host is lost, on another one of the cluster, whichever of the clusters leads.
+func TestApartRestartHosts(t *testing.T) {
+	for name, c := range map[string]struct {
+		victims, with string
+		on            string // where they are started
+		lost          int
+	}{
+		"where they were": {",1@4,0@8,", "", `[13]`, 0},
+		"on others":       {",1@4,", "agent", `[14]`, 1},
+	} {
+		for _, first := range []string{"a", "b"} {
+			t.Run(name+", "+first+" leads", func(t *testing.T) {
+				s := newApartOn(t, 4, func(*testHosts) {}, strings.Replace(beside, "ranks = 1\n", "ranks = 1\nhosts = [\"%2:1\"]\n", 1)+fmt.Sprintf(`
+[[cluster]]
+name = "b"
+program = %q
+args = ["2", "12", %q, %q]
+ranks = 2
+hosts = ["%%1:1", "%%3:1", "%%4:1"]
+failure = { process = "restart", restarts = 3 }
+`, program(t, "takeover"), c.victims, c.with))
+				var a, b *running
+				if first == "a" {
+					a = s.startOn(1, "a")
+					a.says("rank a.0 is pid")
+					b = s.startOn(1, "b")
+				} else {
+					b = s.startOn(1, "b")
+					a = s.startOn(2, "a")
+				}
+				b.endsOrLeads(0, first == "b", s.apart)
+				s.write("stop", "", "")
+				a.ends(0)
+				<-b.ended
+				if !strings.Contains(b.text(), "done 12 ") {
+					t.Error("the cluster has not done all")
+				}
+				if n := strings.Count(a.text()+b.text(), "is lost, with its processes"); n < c.lost || n > 2*c.lost {
+					t.Errorf("%d times was said that a host is lost, of which there should be %d", n, c.lost)
+				}
+				if !regexp.MustCompile(`standby ?\d+( of cluster b)? is pid \d+ on (b@)?` + s.hosts.prefix + c.on + `: `).MatchString(b.text()) {
+					t.Error("no process was started in the place of a rank where it should have been")
+				}
+				s.hosts.empty(t)
+			})
+		}
 	}
 }
 

@@ -151,18 +151,3 @@ func TestRestartOfRanksAndCluster(t *testing.T) {
 		}
 	}
 }
-
-// Where nobody knows on which host a place for it is needed, no process is started in the place of a rank, and spxrun says so before anything runs.
-func TestRestartRefused(t *testing.T) {
-	text := "[[cluster]]\nname = \"work\"\nprogram = \"true\"\nranks = 2\nfailure = { process = \"restart\" }\n"
-	for want, c := range map[string]struct {
-		text    string
-		options []string
-	}{
-		`process = "restart" is for clusters on one host`: {text + "hosts = [\"localhost:1\", \"n2.invalid:9\"]\n", []string{"--cluster", "work"}},
-	} {
-		if o := file(t, c.text, c.options...); o.Status == 0 || !strings.Contains(o.Stderr, want) {
-			t.Errorf("exit status %d, or no %q in\n%s", o.Status, want, o.Text())
-		}
-	}
-}
