@@ -28,7 +28,10 @@ func jobsCommand() *cobra.Command {
 	asJSON := c.Flags().Bool("json", false, "for programs")
 	long := c.Flags().BoolP("long", "l", false, "also on how many hosts, and since when")
 	c.RunE = func(*cobra.Command, []string) error {
-		list := steer.List()
+		list, late := steer.List()
+		if late != nil {
+			fmt.Fprintln(os.Stderr, "spxctl:", late)
+		}
 		if *asJSON {
 			return json.NewEncoder(os.Stdout).Encode(append([]service.About{}, list...))
 		}

@@ -14,6 +14,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"libspx/launch/steer"
 )
 
 func main() {
@@ -22,6 +24,7 @@ func main() {
 	root.AddCommand(jobsCommand(), psCommand(), waitsCommand(), stacksCommand(), queuesCommand(), reportCommand(), topCommand(), serveCommand(), exportCommand(), resizeCommand(), hostsCommand(), killCommand(), waitCommand(), endCommand(), drillCommand(), hookCommand(), topologyCommand(), tuneCommand(), systemCommand(), namesCommand())
 	root.AddCommand(manualCommand(root))
 	root.SetArgs(twoDashes(root, os.Args[1:]))
+	steer.Waiting = func(text string) { fmt.Fprintln(os.Stderr, "spxctl:", text) }
 	if err := root.Execute(); err != nil {
 		if errors.Is(err, errUnsure) {
 			os.Exit(statusUnsure)

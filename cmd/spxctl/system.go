@@ -144,11 +144,12 @@ clusters with their states, the links with the I/O processes that live, and the 
 				return nil
 			}
 			time.Sleep(*every)
-			next, err := steer.Describe(number)
-			if err != nil { // it has ended
+			switch next, err := steer.Describe(number); {
+			case err == nil:
+				about = &next
+			case !errors.Is(err, steer.ErrLate): // it has ended
 				return nil
 			}
-			about = &next
 		}
 	}
 	return c
@@ -192,7 +193,8 @@ attached again, on any host, by the spxrun command that has started it; what is 
 // findSystem is the system that the user means.
 func findSystem(args []string) (*service.About, error) {
 	var found []*service.About
-	for _, about := range steer.List() {
+	list, late := steer.List()
+	for _, about := range list {
 		s, err := system.StatusOf(&about)
 		if err == nil && (len(args) == 0 || args[0] == s.Name || len(args[0]) > 3 && len(args[0]) <= len(about.Job) && about.Job[:len(args[0])] == args[0]) {
 			found = append(found, &about)
@@ -201,6 +203,8 @@ func findSystem(args []string) (*service.About, error) {
 	switch {
 	case len(found) == 1:
 		return found[0], nil
+	case len(found) == 0 && late != nil: // it may be meant
+		return nil, late
 	case len(found) == 0:
 		return nil, errors.New("no such system of this user runs with its spxrun on this host; spxctl jobs lists the jobs")
 	}

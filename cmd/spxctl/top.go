@@ -50,6 +50,7 @@ prints one table of plain text.
 		if *once || *asJSON || !term.IsTerminal(os.Stdout.Fd()) || !term.IsTerminal(os.Stdin.Fd()) {
 			return printOnce(os.Stdout, job, *every, *sort, *filter, *asJSON)
 		}
+		steer.Waiting = nil // the screen is the table's
 		s := screen.New(func() (*live.Look, error) { return live.Take(job) }, *every)
 		s.Choose(*sort, *filter)
 		_, err = tea.NewProgram(s).Run()

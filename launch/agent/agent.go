@@ -466,6 +466,9 @@ func (a *agent) poll(timeout int) {
 
 func (a *agent) messages() {
 	for _, e := range a.inbox.take() {
+		for l := a.inbox.overdue(time.Now); l != nil; l = a.inbox.overdue(time.Now) {
+			a.serve(l.question)
+		}
 		switch e := e.(type) {
 		case job.Signalled:
 			if a.takesQuit(e) || a.ownSignal(e) {
@@ -477,6 +480,10 @@ func (a *agent) messages() {
 			}
 		case *question:
 			a.serve(e)
+		case *looking:
+			if a.inbox.answers(e) {
+				a.serve(e.question)
+			}
 		case mayBegin:
 			a.letBegin(e)
 		case hungUp:
@@ -841,6 +848,7 @@ type inbox struct {
 	fd   int // eventfd, readable when there is something
 	mu   sync.Mutex
 	list []job.Event // guarded by mu
+	looks
 }
 
 func (b *inbox) open() (err error) {

@@ -67,6 +67,9 @@ func (a *agent) askUp(q *question) {
 		}
 		a.asking.open[n] = q
 	}
+	if _, here := q.conn.(*service.Conn); here && q.waits() {
+		q.reply(&service.Message{World: service.PassedOn, Name: a.hostName(a.succession.decider), FD: -1})
+	}
 	a.up.box.put(&control.Message{Question: &control.Question{Number: n, Text: packed(q.Message)}})
 }
 

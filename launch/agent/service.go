@@ -127,7 +127,7 @@ func (a *agent) hear(conn *service.Conn) {
 			unix.Close(m.FD)
 			m.FD = -1
 		}
-		a.inbox.put(&question{m, conn})
+		a.inbox.ask(&question{m, conn})
 		heard()
 	}
 	a.inbox.put(hungUp{conn})

@@ -60,6 +60,7 @@ func attachTo(j *command.Job) int {
 
 func newFollower(j *command.Job) (f *follower, from int64, err error) {
 	f = &follower{messages: make(chan *service.Message, 1), upTo: make(chan extent, 2), printed: make(chan error, 1), writes: make(chan struct{}, 1)}
+	steer.Waiting = func(text string) { fmt.Fprintln(os.Stderr, "spxrun:", text) }
 	if f.job, err = steer.Find(j.Attach); err != nil {
 		return nil, 0, fmt.Errorf("--attach: %w", err)
 	}

@@ -95,6 +95,13 @@ const (
 // Leaves is World in the last word of a Client.
 const Leaves = 2
 
+// World of a Describe, Hosts or Inspect of a tool (Waits): it is answered ahead of other work, and the tool is told when the agent has asked that of another host, which decides
+// about the job, by a word with World (PassedOn) and Name (that host); the answer follows.
+const (
+	Waits    = 1
+	PassedOn = 2
+)
+
 // What an answer to Say means (Number). A refusal of Settle has SaidAgain for those of a host that need not say why: one of them does.
 const (
 	SaidFirst = 1

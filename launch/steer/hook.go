@@ -137,7 +137,8 @@ func Serve(rw io.ReadWriter) error {
 func Do(r Request) Answer {
 	a := Answer{ID: r.ID}
 	if r.Op == "jobs" {
-		a.OK, a.Jobs = true, List()
+		a.Jobs, _ = List() // those that answer
+		a.OK = true
 		return a
 	}
 	job, err := Find(r.Job)

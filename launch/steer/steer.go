@@ -24,30 +24,34 @@ import (
 // ErrLate says that a job has not answered in time. What was asked for may still happen.
 var ErrLate = errors.New("no answer in time (what was asked for may still be done)")
 
-// List describes this user's jobs on this host. All are asked at once: one that is stopped does not hold up the others, and is left out.
-func List() (list []service.About) {
-	jobs := service.Jobs()
-	found := make([]*service.About, len(jobs))
+// List describes this user's jobs on this host. All are asked at once: one that is stopped does not hold up the others. The error tells which have not answered in time
+// (ErrLate).
+func List() ([]service.About, error) { return describe(func(uint64) bool { return true }) }
+
+// describe asks those that are wanted.
+func describe(wanted func(job uint64) bool) (list []service.About, err error) {
+	jobs := slices.DeleteFunc(service.Jobs(), func(job uint64) bool { return !wanted(job) })
+	found, errs := make([]service.About, len(jobs)), make([]error, len(jobs))
 	var all sync.WaitGroup
 	for i, job := range jobs {
-		all.Go(func() {
-			if about, err := Describe(job); err == nil {
-				found[i] = &about
-			}
-		})
+		all.Go(func() { found[i], errs[i] = Describe(job) })
 	}
 	all.Wait()
-	for _, about := range found {
-		if about != nil {
-			list = append(list, *about)
+	var late []error
+	for i := range jobs {
+		switch {
+		case errs[i] == nil:
+			list = append(list, found[i])
+		case errors.Is(errs[i], ErrLate): // else it has ended, or is another user's
+			late = append(late, errs[i])
 		}
 	}
-	return list
+	return list, errors.Join(late...)
 }
 
 // Describe asks a job's agent about it.
 func Describe(job uint64) (about service.About, err error) {
-	answer, err := ask(job, &service.Message{Kind: service.Describe, FD: -1}, 2*time.Second)
+	answer, err := look(job, &service.Message{Kind: service.Describe, FD: -1}, stillLimit)
 	if err == nil {
 		err = decode(answer.Text, &about)
 	}
@@ -60,7 +64,7 @@ func Inspect(job uint64, stacks bool) (procs []diagnose.Proc, err error) {
 	if stacks {
 		m.Number = 1
 	}
-	answer, err := ask(job, m, 30*time.Second)
+	answer, err := look(job, m, fetchLimit)
 	if err == nil {
 		err = decode(answer.Text, &procs)
 	}
@@ -83,24 +87,32 @@ func Find(name string) (uint64, error) {
 		job, full = number, true
 	}
 	if full {
-		if _, err := Describe(job); err == nil {
-			return job, nil
+		if _, err := Describe(job); err == nil || errors.Is(err, ErrLate) {
+			return job, err
 		}
 	}
-	var found []service.About
-	list := List()
-	for _, about := range list {
-		if name == "." || name != "" && strings.HasPrefix(about.Job, strings.ToLower(name)) || isCalled(about, name) {
-			found = append(found, about)
+	byNumber := func(job uint64) bool {
+		return name == "." || name != "" && strings.HasPrefix(fmt.Sprintf("%016x", job), strings.ToLower(name))
+	}
+	found, late := describe(byNumber)
+	all := len(found)
+	if name != "." && late == nil {
+		others, silent := describe(func(job uint64) bool { return !byNumber(job) })
+		all += len(others)
+		found = append(found, slices.DeleteFunc(others, func(a service.About) bool { return !isCalled(a, name) })...)
+		if len(found) == 0 {
+			late = silent
 		}
 	}
 	switch {
-	case len(found) == 1:
-		return strconv.ParseUint(found[0].Job, 16, 64)
 	case len(found) > 1:
 		return 0, fmt.Errorf("%q may be any of %d jobs; spxctl jobs lists them", name, len(found))
+	case late != nil: // it may be meant
+		return 0, late
+	case len(found) == 1:
+		return strconv.ParseUint(found[0].Job, 16, 64)
 	}
-	return 0, fmt.Errorf("job %q is none of the %d jobs of this user on this host; spxctl jobs lists them", name, len(list))
+	return 0, fmt.Errorf("job %q is none of the %d jobs of this user on this host; spxctl jobs lists them", name, all)
 }
 
 // isCalled: the name is that of the job's program, without its folder, or of a part of its system.
@@ -191,7 +203,8 @@ func Kill(job uint64, ranks []uint32, limit time.Duration) (service.Change, erro
 
 // Hosts lists the hosts of a job.
 func Hosts(job uint64) ([]service.Host, error) {
-	return changeHosts(job, &service.Message{Kind: service.Hosts, FD: -1}, 30*time.Second)
+	answer, err := look(job, &service.Message{Kind: service.Hosts, FD: -1}, fetchLimit)
+	return hostsIn(answer, err)
 }
 
 // AddHosts adds hosts (NAME or NAME:SLOTS) to a running job. The error tells which of them could not be added; the others are.
@@ -204,8 +217,11 @@ func RemoveHosts(job uint64, list []string, limit time.Duration) ([]service.Host
 	return changeHosts(job, &service.Message{Kind: service.RemoveHosts, Text: strings.Join(list, ","), FD: -1}, limit)
 }
 
-func changeHosts(job uint64, m *service.Message, limit time.Duration) (list []service.Host, err error) {
-	answer, err := ask(job, m, limit)
+func changeHosts(job uint64, m *service.Message, limit time.Duration) ([]service.Host, error) {
+	return hostsIn(ask(job, m, limit))
+}
+
+func hostsIn(answer *service.Message, err error) (list []service.Host, _ error) {
 	if err == nil {
 		err = decode(answer.Text, &list)
 	}
@@ -223,8 +239,26 @@ func change(job uint64, m *service.Message, limit time.Duration) (c service.Chan
 	return c, err
 }
 
-// ask puts a question to the agent of a job.
+// ask has the agent of a job do something, for which it has so long.
 func ask(job uint64, m *service.Message, limit time.Duration) (*service.Message, error) {
+	return put(job, m, func(conn *service.Conn) (*service.Message, error) {
+		late := time.AfterFunc(limit, conn.Hang)
+		answer, err := conn.Receive()
+		if !late.Stop() {
+			return nil, ErrLate
+		}
+		return answer, err
+	})
+}
+
+// look asks the agent of a job how something is. It is waited for as long as it shows life, and for so long without (patience).
+func look(job uint64, m *service.Message, still time.Duration) (*service.Message, error) {
+	m.World = service.Waits
+	return put(job, m, func(conn *service.Conn) (*service.Message, error) { return await(conn, job, still) })
+}
+
+// put puts a question to the agent of a job.
+func put(job uint64, m *service.Message, receive func(*service.Conn) (*service.Message, error)) (*service.Message, error) {
 	conn, err := service.Dial(job)
 	if err != nil {
 		return nil, err
@@ -233,11 +267,10 @@ func ask(job uint64, m *service.Message, limit time.Duration) (*service.Message,
 	if err := conn.Send(m); err != nil {
 		return nil, err
 	}
-	late := time.AfterFunc(limit, conn.Hang)
-	answer, err := conn.Receive()
+	answer, err := receive(conn)
 	switch {
-	case !late.Stop():
-		return nil, ErrLate
+	case errors.Is(err, ErrLate):
+		return nil, err
 	case err != nil:
 		return nil, fmt.Errorf("the job has ended, or its agent does not know this question: %w", err)
 	case answer.Class != 0:

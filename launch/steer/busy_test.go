@@ -1,0 +1,96 @@
+package steer
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"libspx/launch/service"
+)
+
+// TestAgent is no test: it is an agent, when TestAwait starts it, that answers one question later than a tool waited for once.
+func TestAgent(t *testing.T) {
+	job, does, _ := strings.Cut(os.Getenv("SPX_TEST_AGENT"), " ")
+	number, err := strconv.ParseUint(job, 16, 64)
+	if err != nil {
+		t.Skip("it is one that TestAwait starts")
+	}
+	listener, err := service.Listen(number)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fmt.Println("ready")
+	if err := service.Await(listener); err != nil {
+		t.Fatal(err)
+	}
+	conn, err := service.Take(listener)
+	if err != nil || conn == nil {
+		t.Fatal(conn, err)
+	}
+	m, err := conn.Receive()
+	if err != nil {
+		t.Fatal(err)
+	}
+	const late = stillLimit + time.Second
+	switch does {
+	case "works":
+		for began := time.Now(); time.Since(began) < late; { //nolint:revive // it uses a processor
+		}
+	case "asks":
+		conn.Send(&service.Message{Kind: m.Kind, World: service.PassedOn, Name: "far", FD: -1}) //nolint:errcheck // seen by the other
+		time.Sleep(late)                                                                        // so long the other host takes
+	case "stops":
+		unix.Kill(os.Getpid(), unix.SIGSTOP) //nolint:errcheck // seen by the other
+	case "ends":
+		return
+	default:
+		time.Sleep(time.Hour)
+	}
+	conn.Send(&service.Message{Kind: m.Kind, Text: `{"job": "` + job + `"}`, FD: -1}) //nolint:errcheck // seen by the other
+	conn.Receive()                                                                    //nolint:errcheck // until it has the answer
+}
+
+// An agent that is busy, or has to ask another host, is waited for; one that is stopped, or does nothing, is told of in those words; the end of one shows at once.
+func TestAwait(t *testing.T) {
+	for does, want := range map[string]string{"works": "", "asks": "", "stops": "SIGCONT", "sleeps": "it does nothing", "ends": "has ended"} {
+		t.Run(does, func(t *testing.T) {
+			t.Parallel()
+			job := rand.Uint64()
+			agent := exec.Command(os.Args[0], "-test.run=^TestAgent$")
+			agent.Env = append(os.Environ(), fmt.Sprintf("SPX_TEST_AGENT=%016x %s", job, does))
+			out, err := agent.StdoutPipe()
+			if err == nil {
+				err = agent.Start()
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() {
+				agent.Process.Kill() //nolint:errcheck // it may have ended
+				agent.Wait()         //nolint:errcheck // it was killed
+			}()
+			if n, err := out.Read(make([]byte, 16)); n == 0 || err != nil {
+				t.Fatal(n, err)
+			}
+			began := time.Now()
+			about, err := Describe(job)
+			took := time.Since(began)
+			switch {
+			case want == "" && (err != nil || about.Job != fmt.Sprintf("%016x", job)):
+				t.Errorf("after %v: %+v, %v", took, about, err)
+			case want != "" && (err == nil || !strings.Contains(err.Error(), want) || errors.Is(err, ErrLate) != (does != "ends")):
+				t.Errorf("after %v: %v", took, err)
+			case does == "ends" && took > stillLimit:
+				t.Errorf("its end is seen after %v", took)
+			}
+		})
+	}
+}
