@@ -425,8 +425,9 @@ type Stand struct {
 	Master         int            // process of this host's master; 0: none is there now
 	Arrival        *Arrival       // of the host of a cluster that has come by itself: as which it has
 
-	Ports []string          // those that processes of this host have opened
-	Names map[string]string // those that they have published, with their ports
+	Ports   []string          // those that processes of this host have opened
+	Names   map[string]string // those that they have published, with their ports
+	Servers map[string]string // of these names: the name services (names.Place.Encode) that info keys have named
 }
 
 // A Standing is how a process is: it lives, or End is how it has ended.
