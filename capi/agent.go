@@ -49,6 +49,17 @@ func ask(job uint64, m *service.Message, class mpierr.Class, limit time.Duration
 
 // askFor is ask for all processes of a communicator, unless it is nil: there is no answer when one of them has failed, or it is revoked.
 func askFor(who *commObject, job uint64, m *service.Message, class mpierr.Class, limit time.Duration) (*service.Message, error) {
+	return askUntil(waiting{who: who, limit: limit}, job, m, class)
+}
+
+// waiting is what ends the wait for an answer, beside that.
+type waiting struct {
+	who   *commObject     // one of its processes has failed, or it is revoked; nil: nothing
+	lost  <-chan struct{} // it is closed, since who else is needed has gone; nil: nothing
+	limit time.Duration   // 0: none
+}
+
+func askUntil(w waiting, job uint64, m *service.Message, class mpierr.Class) (*service.Message, error) {
 	if job == world.me.Job {
 		if err := needAgent(class); err != nil {
 			return nil, err
@@ -62,15 +73,20 @@ func askFor(who *commObject, job uint64, m *service.Message, class mpierr.Class,
 	if err := conn.Send(m); err != nil {
 		return nil, mpierr.New(class, "%v", err)
 	}
-	answer, err := await(conn, who, limit, m.Kind == service.Accept || m.Kind == service.Connect)
+	answer, err := await(conn, w, m.Kind == service.Accept || m.Kind == service.Connect)
 	switch {
 	case err != nil:
 		return nil, mpierr.New(class, "%v", err)
 	case answer == nil:
-		if err := who.broken(); err != nil {
+		if err := w.who.broken(); err != nil {
 			return nil, err
 		}
-		return nil, mpierr.New(class, "no answer within %v", limit)
+		select {
+		case <-w.lost:
+			return nil, mpierr.New(class, "the other side has gone")
+		default:
+			return nil, mpierr.New(class, "no answer within %v", w.limit)
+		}
 	case answer.Class != 0:
 		return answer, mpierr.New(mpierr.Class(answer.Class), "%s", answer.Text)
 	}
@@ -93,36 +109,69 @@ func (o *commObject) broken() error {
 	return nil
 }
 
-// await receives the answer; nil when the time is over, or who is broken. If others count on who was told of them, withdraw says so: then the agent
+// await receives the answer; nil when it is waited for no longer. If others count on who was told of them, withdraw says so: then the agent
 // decides whether the answer or the end of the patience came first, so that both sides know the same.
-func await(conn *service.Conn, who *commObject, limit time.Duration, withdraw bool) (*service.Message, error) {
+func await(conn *service.Conn, w waiting, withdraw bool) (*service.Message, error) {
+	const is, vain = 1, 2 // the answer is there; it is waited for in vain
 	var answer *service.Message
 	var err error
-	flag := (*C.uint32_t)(C.calloc(1, 4))
-	defer C.free(unsafe.Pointer(flag))
-	heard := make(chan struct{})
+	flag, free := newFlag()
+	defer free()
+	heard, watched := make(chan struct{}), make(chan struct{})
 	go func() {
 		answer, err = conn.Receive()
-		atomic.StoreUint32((*uint32)(unsafe.Pointer(flag)), 1)
+		atomic.StoreUint32(flag, is)
 		C.spx_ring_self()
 		close(heard)
 	}()
-	inTime := heardWithin(flag, who, limit)
+	go func() {
+		defer close(watched)
+		select {
+		case <-w.lost:
+			if atomic.CompareAndSwapUint32(flag, 0, vain) {
+				C.spx_ring_self()
+			}
+		case <-heard:
+		}
+	}()
+	inTime := heardWithin(flag, w.who, w.limit) && !atomic.CompareAndSwapUint32(flag, vain, 0)
 	if !inTime && withdraw && conn.Send(&service.Message{Kind: service.Withdraw, FD: -1}) == nil {
-		inTime = heardWithin(flag, nil, hangUpAfter)
+		inTime = heardWithin(flag, nil, hangUpAfter) && atomic.LoadUint32(flag) == is
 	}
 	if !inTime {
 		conn.Hang()
 	}
 	<-heard
+	<-watched
 	if !inTime && err != nil || err == nil && answer.Kind == service.Withdraw {
 		return nil, nil
 	}
 	return answer, err
 }
 
+// meanwhile does work that waits for something outside of MPI, while communication goes on.
+func meanwhile(work func()) {
+	flag, free := newFlag()
+	defer free()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		work()
+		atomic.StoreUint32(flag, 1)
+		C.spx_ring_self()
+	}()
+	heardWithin(flag, nil, 0)
+	<-done
+}
+
+// newFlag is a number, 0 at first, that the data plane can wait for.
+func newFlag() (flag *uint32, free func()) {
+	at := C.calloc(1, 4)
+	return (*uint32)(at), func() { C.free(at) }
+}
+
 // heardWithin waits until flag is set, while communication goes on; false when the time is over, or who is broken. A limit of 0 is none.
-func heardWithin(flag *C.uint32_t, who *commObject, limit time.Duration) bool {
+func heardWithin(flag *uint32, who *commObject, limit time.Duration) bool {
 	var deadline uint64
 	if limit > 0 {
 		var now unix.Timespec
@@ -133,7 +182,7 @@ func heardWithin(flag *C.uint32_t, who *commObject, limit time.Duration) bool {
 	if who != nil {
 		c = who.c
 	}
-	return C.spx_await(flag, c, C.uint64_t(deadline)) != 0
+	return C.spx_await((*C.uint32_t)(unsafe.Pointer(flag)), c, C.uint64_t(deadline)) != 0
 }
 
 // needAgent starts an agent for a process that no launcher started, once.
@@ -168,7 +217,7 @@ func startAgent() error {
 	if err := conn.Send(&service.Message{Kind: service.Adopt, Peer: self(), Programs: []service.Program{ownProgram()}, FD: int(aloneSegment.File().Fd())}); err != nil {
 		return err
 	}
-	answer, err := await(conn, nil, 0, false)
+	answer, err := await(conn, waiting{}, false)
 	if err == nil && answer.Class != 0 {
 		err = mpierr.New(mpierr.Other, "%s", answer.Text)
 	}

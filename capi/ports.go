@@ -7,24 +7,15 @@ package main
 import "C"
 
 import (
-	"crypto/aes"
-	"crypto/cipher"
-	"crypto/ecdh"
-	"crypto/rand"
-	"crypto/sha256"
-	"encoding/binary"
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"libspx/core/comm"
-	"libspx/core/ident"
 	"libspx/core/info"
 	"libspx/core/mpierr"
+	"libspx/launch/names"
 	"libspx/launch/service"
 )
 
@@ -176,203 +167,51 @@ func bridgeTo(local *commObject, root int, met *service.Message, failure error) 
 	return made, err
 }
 
-// What the two processes of MPI_Comm_join send each other: a word that tells the protocol, who they are, a number, whether they are reached over the network, and a public key.
-const joinWord = "spxjoin2"
-const joinWire = len(joinWord) + ident.WireSize + 8 + 1 + joinKey
-const joinKey = 32
+// nameServerKey is the info key that names a name service, by its file.
+const nameServerKey = "name_server"
 
-//spx:body MPI_Comm_join
-func commJoin(c *call) error {
-	fd := c.int(0)
-	self := commOf(C.SPX_HANDLE_COMM_SELF)
-	met, err := introduce(fd)
+// nameServer is the name service that the hints name, as agents are told it; empty: that of the job.
+func nameServer(hints *info.Info) (string, error) {
+	if hints == nil {
+		return "", nil
+	}
+	file, ok := hints.Get(nameServerKey)
+	if !ok || file == "" {
+		return "", nil
+	}
+	place, err := names.Read(file)
 	if err != nil {
-		return err
+		return "", mpierr.New(mpierr.InfoValue, "%s: %v (spxctl names serve %s)", nameServerKey, err, file)
 	}
-	made, err := bridgeTo(self, 0, met, nil)
-	if err != nil {
-		return err
-	}
-	c.setComm(1, made)
-	return nil
-}
-
-// introduce exchanges identities over a connected stream socket, which is as quiet after as before.
-func introduce(fd int) (*service.Message, error) {
-	if kind, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_TYPE); err != nil || kind != unix.SOCK_STREAM {
-		return nil, mpierr.New(mpierr.Arg, "fd %d is not a connected stream socket", fd)
-	}
-	if err := needAgent(mpierr.Other); err != nil {
-		return nil, err
-	}
-	var nonce [8]byte
-	if _, err := unix.Getrandom(nonce[:], 0); err != nil {
-		return nil, mpierr.New(mpierr.Other, "no random number for the connection (getrandom): %v", err)
-	}
-	private, err := ecdh.X25519().GenerateKey(rand.Reader)
-	if err != nil {
-		return nil, mpierr.New(mpierr.Other, "no key for the connection: %v", err)
-	}
-	out := append(ident.Append([]byte(joinWord), world.me), nonce[:]...)
-	out = append(append(out, overWhat()), private.PublicKey().Bytes()...)
-	in := make([]byte, joinWire)
-	if err := exchange(fd, out, in); err != nil {
-		return nil, mpierr.New(mpierr.Other, "fd %d: %v", fd, err)
-	}
-	if string(in[:len(joinWord)]) != joinWord {
-		return nil, mpierr.New(mpierr.Other, "fd %d: the other side has not called MPI_Comm_join of this library", fd)
-	}
-	id, _ := ident.Decode(in[len(joinWord):])
-	if id == world.me {
-		return nil, mpierr.New(mpierr.Arg, "fd %d leads to this process itself", fd)
-	}
-	rest := in[len(joinWord)+ident.WireSize:]
-	theirs := binary.LittleEndian.Uint64(rest)
-	if id.Job != world.me.Job && (rest[8] != 0 || overNetwork()) {
-		return joinAbroad(fd, id, private, rest[8] != 0, rest[9:])
-	}
-	return &service.Message{Text: "join", Number: theirs ^ binary.LittleEndian.Uint64(nonce[:]), Peer: service.Peer{ID: id}}, nil
-}
-
-// overWhat says how this process's job is connected with others: 1 over the network, 0 in memory.
-func overWhat() byte {
-	if overNetwork() {
-		return 1
-	}
-	return 0
-}
-
-// joinLimit is for how long the process that keeps the port waits for the other one, which may have died.
-const joinLimit = time.Minute
-
-// joinAbroad has two processes of different jobs meet at a port, which one of them opens for this and whose name it sends the other one: sealed by a key that
-// only the two ends of the socket know, since who has the name can connect.
-func joinAbroad(fd int, id ident.ProcID, private *ecdh.PrivateKey, theyToo bool, public []byte) (*service.Message, error) {
-	if !theyToo || !overNetwork() {
-		return nil, mpierr.New(mpierr.UnsupportedOperation, "one of the two jobs is reached over the network, and the other one in memory alone; start that with --more-hosts")
-	}
-	if err := mayGoAbroad(portPrefix + "@"); err != nil {
-		return nil, err
-	}
-	box, err := joinSeal(private, public)
-	if err != nil {
-		return nil, mpierr.New(mpierr.Other, "fd %d: %v", fd, err)
-	}
-	if ident.Compare(world.me, id) < 0 {
-		return keepJoin(fd, box)
-	}
-	sealed := make([]byte, C.MPI_MAX_PORT_NAME+box.Overhead())
-	if err := exchange(fd, nil, sealed); err != nil {
-		return nil, mpierr.New(mpierr.Other, "fd %d: %v", fd, err)
-	}
-	text, err := box.Open(nil, make([]byte, box.NonceSize()), sealed, nil)
-	name := strings.TrimRight(string(text), "\x00")
-	if err != nil || name == "" {
-		return nil, mpierr.New(mpierr.Other, "fd %d: the other side has no port at which the two could meet", fd)
-	}
-	return meetToJoin(service.Connect, name)
-}
-
-// joinSeal is the seal of one message, by the key that the two ends have agreed on.
-func joinSeal(private *ecdh.PrivateKey, public []byte) (cipher.AEAD, error) {
-	theirs, err := ecdh.X25519().NewPublicKey(public)
-	if err != nil {
-		return nil, err
-	}
-	secret, err := private.ECDH(theirs)
-	if err != nil {
-		return nil, err
-	}
-	key := sha256.Sum256(append([]byte(joinWord), secret...))
-	block, err := aes.NewCipher(key[:])
-	if err != nil {
-		return nil, err
-	}
-	return cipher.NewGCM(block)
-}
-
-// keepJoin opens the port, and waits there for the other one.
-func keepJoin(fd int, box cipher.AEAD) (*service.Message, error) {
-	var name string
-	answer, failure := ask(world.me.Job, &service.Message{Kind: service.OpenPort, Peer: self(), FD: -1}, mpierr.Other, 0)
-	if failure == nil {
-		name = answer.Text
-		defer ask(world.me.Job, &service.Message{Kind: service.ClosePort, Text: name, FD: -1}, mpierr.Other, 0) //nolint:errcheck // it ends with the job
-	}
-	text := make([]byte, C.MPI_MAX_PORT_NAME)
-	copy(text, name)
-	sealed := box.Seal(nil, make([]byte, box.NonceSize()), text, nil) // the key is for this message alone
-	if err := exchange(fd, sealed, nil); err != nil && failure == nil {
-		failure = mpierr.New(mpierr.Other, "fd %d: %v", fd, err)
-	}
-	if failure != nil {
-		return nil, failure
-	}
-	return meetToJoin(service.Accept, name)
-}
-
-func meetToJoin(kind service.Kind, name string) (*service.Message, error) {
-	met, err := ask(world.me.Job, &service.Message{Kind: kind, Text: name, Name: sealing(), Peer: self(), FD: -1}, mpierr.Other, joinLimit)
-	if err == nil {
-		met.Text = name
-	}
-	return met, err
-}
-
-// exchange writes out and reads in, whether fd blocks or not.
-func exchange(fd int, out, in []byte) error {
-	for len(out) > 0 || len(in) > 0 {
-		want := int16(0)
-		if len(out) > 0 {
-			want |= unix.POLLOUT
-		}
-		if len(in) > 0 {
-			want |= unix.POLLIN
-		}
-		poll := []unix.PollFd{{Fd: int32(fd), Events: want}}
-		if _, err := unix.Poll(poll, -1); err != nil && err != unix.EINTR {
-			return err
-		}
-		if poll[0].Revents&unix.POLLOUT != 0 && len(out) > 0 {
-			n, err := unix.SendmsgN(fd, out, nil, nil, unix.MSG_NOSIGNAL|unix.MSG_DONTWAIT)
-			if err != nil && err != unix.EAGAIN && err != unix.EINTR {
-				return err
-			}
-			out = out[max(n, 0):]
-		}
-		if poll[0].Revents&(unix.POLLIN|unix.POLLHUP|unix.POLLERR) != 0 && len(in) > 0 {
-			n, _, err := unix.Recvfrom(fd, in, unix.MSG_DONTWAIT)
-			switch {
-			case err == unix.EAGAIN || err == unix.EINTR:
-			case err != nil:
-				return err
-			case n == 0:
-				return errors.New("the other side has closed it")
-			}
-			in = in[max(n, 0):]
-		}
-	}
-	return nil
+	return place.Encode(), nil
 }
 
 //spx:body MPI_Publish_name
 func publishName(c *call) error {
-	m := &service.Message{Kind: service.Publish, Name: c.str(0), Text: c.str(2), FD: -1}
-	_, err := ask(world.me.Job, m, mpierr.Service, 0)
+	server, err := nameServer(c.info(1))
+	if err != nil {
+		return err
+	}
+	m := &service.Message{Kind: service.Publish, Name: c.str(0), Text: c.str(2), Server: server, FD: -1}
+	_, err = ask(world.me.Job, m, mpierr.Service, 0)
 	return err
 }
 
 //spx:body MPI_Unpublish_name
-func unpublishName(c *call) error {
+func unpublishName(c *call) error { // from where it was published
 	m := &service.Message{Kind: service.Unpublish, Name: c.str(0), Text: c.str(2), FD: -1}
 	_, err := ask(world.me.Job, m, mpierr.Service, 0)
 	return err
 }
 
-// lookupName asks this job's agent first, then those of the user's other jobs on the host, and then, by this job's agent, the name service that both may have been started with.
+// lookupName asks this job's agent first, then those of the user's other jobs on the host, and then, by this job's agent, the name service that the info key names or that both may have been started with.
 //
 //spx:body MPI_Lookup_name
 func lookupName(c *call) error {
+	server, err := nameServer(c.info(1))
+	if err != nil {
+		return err
+	}
 	m := &service.Message{Kind: service.Lookup, Name: c.str(0), FD: -1}
 	answer, err := ask(world.me.Job, m, mpierr.Name, 0)
 	if mpierr.ClassOf(err) == mpierr.Name {
@@ -387,7 +226,7 @@ func lookupName(c *call) error {
 		}
 	}
 	if mpierr.ClassOf(err) == mpierr.Name {
-		m.Number = service.LookEverywhere
+		m.Number, m.Server = service.LookEverywhere, server
 		answer, err = ask(world.me.Job, m, mpierr.Name, 0)
 	}
 	if err != nil {

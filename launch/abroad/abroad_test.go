@@ -258,3 +258,79 @@ func TestNonsense(t *testing.T) {
 		t.Errorf("a process is known that is none")
 	}
 }
+
+// FuzzHear: whatever the agent of another job says, and in whatever order all happens, this one goes on, and answers each question once.
+func FuzzHear(f *testing.F) {
+	f.Add([]byte{0, 0, 1, 2, 1, 1, 0, 4, 1, 5, 0})
+	f.Add([]byte{1, 2, 0, 1, 1, 0, 4, 0, 3, 2, 0, 0, 6, 1, 2, 1, 2, 0, 1})
+	f.Add([]byte{0, 1, 2, 2, 0, 2, 1, 2, 1, 0, 0, 2, 0, 1, 4, 1, 4, 1, 6, 7})
+	f.Fuzz(func(t *testing.T, b []byte) {
+		x := newSide(t, 1, 3)
+		x.do(x.m.Up(2))
+		next := func() int {
+			if len(b) == 0 {
+				return 0
+			}
+			n := b[0]
+			b = b[1:]
+			return int(n)
+		}
+		id := func() ident.ProcID {
+			return ident.ProcID{Job: uint64(next() % 4), Rank: uint32(next() % 4), Incarnation: 1}
+		}
+		person := func() Person { return Person{ID: id(), Number: uint32(next()), Life: uint32(next())} }
+		for len(b) > 0 {
+			switch next() % 8 {
+			case 0:
+				i := next() % 3
+				if _, lives := x.lives[x.id(i)]; !lives {
+					continue
+				}
+				wanted := make([]ident.ProcID, 1+next()%3)
+				for k := range wanted {
+					wanted[k] = ident.ProcID{Job: 2, Rank: uint32(next() % 4), Incarnation: 1}
+				}
+				x.ask(i, wanted...)
+			case 1:
+				q := &Meet{Number: uint64(next() % 4), Asker: person()}
+				for range next() % 4 {
+					q.Wanted = append(q.Wanted, id())
+				}
+				x.do(x.m.Hear(uint64(2+next()%2), Message{Meet: q}))
+			case 2:
+				a := &Met{Number: uint64(next() % 8), Asker: Place{Number: uint32(next())}}
+				if next()%4 == 0 {
+					a.Text = "no"
+				}
+				for range next() % 4 {
+					a.People = append(a.People, person())
+				}
+				x.do(x.m.Hear(2, Message{Met: a}))
+			case 3:
+				x.do(x.m.Hear(2, Message{Ended: &Ended{id(), How(next() % 4)}}))
+			case 4:
+				if len(x.entries) > 0 {
+					x.enter(next()%3 == 0)
+				}
+			case 5:
+				x.kill(next()%3, How(next()%3))
+			case 6:
+				x.do(x.m.Lost(2))
+				x.do(x.m.Up(2))
+			case 7:
+				x.do(x.m.Hear(2, Message{}))
+			}
+			x.out = nil
+		}
+		for len(x.entries) > 0 {
+			x.enter(false)
+		}
+		x.do(x.m.Lost(2))
+		if len(x.told) != int(x.asked) {
+			t.Errorf("%d of %d questions are answered", len(x.told), x.asked)
+		}
+		if len(x.here) > 0 || x.m.Size() > 0 {
+			t.Errorf("%d processes of a job that is lost are there, and %d entries", len(x.here), x.m.Size())
+		}
+	})
+}

@@ -401,6 +401,9 @@ func (a *agent) askedAbroad(l *jobLink, q *control.Question) {
 	if err != nil || m.Kind != service.Connect && m.Kind != service.Withdraw || m.Kind == service.Connect && m.Peer.ID.Job != l.job {
 		return
 	}
+	if s != nil && m.Kind == service.Connect {
+		return // it waits already
+	}
 	if s == nil {
 		s = &stranger{from: l, number: q.Number}
 		l.callers[q.Number] = s

@@ -27,9 +27,14 @@ func adopt() int {
 		fmt.Fprintf(os.Stderr, "%s: this program is started by libspx (%v)\n", Name, err)
 		return job.StatusFailed
 	}
-	a := newAgent(adoptedJob(&m.Programs[0]), nil)
+	var a *agent
 	answer := &service.Message{Kind: service.Adopt, FD: -1}
-	if err = a.takeOver(m); err != nil {
+	spec, err := adoptedJob(&m.Programs[0])
+	if err == nil {
+		a = newAgent(spec, nil)
+		err = a.takeOver(m)
+	}
+	if err != nil {
 		answer = refuse(1, "%v", err)
 	}
 	conn.Send(answer) //nolint:errcheck // if it is gone, its pidfd says so
@@ -42,9 +47,10 @@ func adopt() int {
 }
 
 // adoptedJob is the job that a process without a launcher is: as if spxrun had been given its command line.
-func adoptedJob(p *service.Program) *control.Job {
-	return &control.Job{Version: control.Version, OnDeath: "auto", StdinRank: -1,
-		Programs: []control.Program{{Procs: 1, Argv: p.Argv, Dir: p.Dir, Env: p.Env}}}
+func adoptedJob(p *service.Program) (*control.Job, error) {
+	server, err := nameServerOf(p.Env)
+	return &control.Job{Version: control.Version, OnDeath: "auto", StdinRank: -1, NameServer: server,
+		Programs: []control.Program{{Procs: 1, Argv: p.Argv, Dir: p.Dir, Env: p.Env}}}, err
 }
 
 // takeOver makes the one process that there is the job's rank 0.

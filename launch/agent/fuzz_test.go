@@ -3,11 +3,18 @@ package agent
 import (
 	"bytes"
 	"encoding/binary"
+	"fmt"
+	"net"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"testing"
 
+	"libspx/core/ident"
 	"libspx/ft/detect"
+	"libspx/launch/abroad"
+	"libspx/launch/control"
+	"libspx/launch/service"
 )
 
 // Datagrams from any sender: one that was not sealed with the job's key for this host is dropped; any other is a message to a
@@ -61,3 +68,92 @@ func FuzzCore(f *testing.F) {
 		programOfCore(file)
 	})
 }
+
+// The name of a port comes from anywhere: a program has it from a file, or from a name service.
+func FuzzWay(f *testing.F) {
+	w := way{job: 7, port: 3, at: netip.MustParseAddrPort("10.0.0.1:80"), key: [32]byte{1, 2}}
+	f.Add(fmt.Sprintf("%s%016x:%d%v", PortPrefix, w.job, w.port, w))
+	f.Add("spx:0000000000000001:1@[fe80::1%eth0]:1#AAAA")
+	f.Add("spx:0000000000000001:1")
+	f.Fuzz(func(t *testing.T, name string) {
+		portName(shorten(name))
+		w, ok := parseWay(name)
+		if !ok {
+			return
+		}
+		if again, ok := parseWay(fmt.Sprintf("%s%016x:%d%v", PortPrefix, w.job, w.port, w)); !ok || again != w {
+			t.Errorf("%q is %+v, and comes back as %+v", name, w, again)
+		}
+		if !sameKey(name, name) {
+			t.Errorf("%q has not its own key", name)
+		}
+	})
+}
+
+// What the agent of another job says over its link, and what its processes ask at a port: whatever bytes come.
+func FuzzLink(f *testing.F) {
+	const theirs = 77
+	open := "spx:0000000000000000:1" + way{at: netip.MustParseAddrPort("10.0.0.1:80"), key: [32]byte{1}}.String()
+	peer := ident.ProcID{Job: theirs, Rank: 1, Incarnation: 1}
+	ours := ident.ProcID{}
+	asks := func(kind service.Kind, text string) []byte {
+		return packed(&service.Message{Kind: kind, Text: text, Name: "0", Peer: service.Peer{ID: peer}, FD: -1})
+	}
+	said := func(messages ...*control.Message) {
+		s := stream{&bytes.Buffer{}}
+		c := control.NewConn(s)
+		for _, m := range messages {
+			if err := c.Send(m); err != nil {
+				f.Fatal(err)
+			}
+		}
+		f.Add(s.Bytes())
+	}
+	connects := &control.Message{Question: &control.Question{Number: 1, Text: asks(service.Connect, open)}}
+	said(connects, connects, &control.Message{Question: &control.Question{Number: 1}})
+	said(connects, &control.Message{Question: &control.Question{Number: 1, Text: asks(service.Withdraw, "")}}, connects)
+	said(&control.Message{Question: &control.Question{Number: 2, Text: asks(service.Spawn, open)}}, &control.Message{Question: &control.Question{Number: 1 << 63, Text: []byte{1}}})
+	said(&control.Message{Answer: &control.Answer{Number: 1, Text: asks(service.Connect, "")}}, &control.Message{Answer: &control.Answer{Number: 9}})
+	at := netip.MustParseAddrPort("10.0.0.1:80")
+	said(&control.Message{Abroad: &abroad.Message{Meet: &abroad.Meet{Number: 1, Asker: abroad.Person{ID: peer, Number: 1, Life: 1, At: at}, Wanted: []ident.ProcID{ours}}}},
+		&control.Message{Abroad: &abroad.Message{Ended: &abroad.Ended{Who: peer, How: abroad.Aborted}}})
+	said(&control.Message{Abroad: &abroad.Message{Met: &abroad.Met{Number: 1, People: []abroad.Person{{ID: peer, At: at}}}}}, &control.Message{Link: &control.Link{}})
+	f.Fuzz(func(t *testing.T, b []byte) {
+		a, _ := twoHosts(t, 0)
+		a.ports.open()
+		a.ports.waiting[portID(open)] = &port{name: open}
+		l := a.linkTo(theirs)
+		raw, other := net.Pipe()
+		defer other.Close()
+		l.up, l.raw, l.hosts = true, raw, hostsAbroad
+		a.carryAbroad(a.abroad.machine.Up(theirs))
+		waits := &counter{}
+		a.serve(&question{&service.Message{Kind: service.Accept, Text: open, Name: "0", FD: -1}, waits})
+		c := control.NewConn(stream{bytes.NewBuffer(b)})
+		for {
+			m, err := c.Receive()
+			if err != nil {
+				break
+			}
+			linkSaid{l, m}.happen(a)
+		}
+		a.endLink(l)
+		at := a.ports.waiting[portID(open)]
+		if waits.answers > 1 || waits.answers == 0 && (len(at.accepting) != 1 || len(at.connecting) != 0) {
+			t.Errorf("%d answers to the process that accepts; %d wait still, and %d of a job that is lost", waits.answers, len(at.accepting), len(at.connecting))
+		}
+		if a.abroad.links[theirs] != nil || a.abroad.machine.Size() > 0 {
+			t.Errorf("something of the link is left")
+		}
+	})
+}
+
+// counter is a process that counts what it is answered.
+type counter struct{ answers int }
+
+func (c *counter) Send(*service.Message) error {
+	c.answers++
+	return nil
+}
+func (c *counter) Gone() bool { return false }
+func (c *counter) Close()     {}

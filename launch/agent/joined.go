@@ -37,7 +37,11 @@ func (g *gathering) lead() int {
 	}
 	zero := g.members[0]
 	dir, _ := os.Getwd()
-	spec := &control.Job{Version: control.Version, Joined: true, StdinRank: -1, Dir: dir, Iface: variableOf(zero.program.Env, service.EnvIface),
+	server, err := nameServerOf(zero.program.Env)
+	if err != nil {
+		return g.giveUp(err.Error(), oneRank, list)
+	}
+	spec := &control.Job{Version: control.Version, Joined: true, StdinRank: -1, Dir: dir, NameServer: server, Iface: variableOf(zero.program.Env, service.EnvIface),
 		Programs: []control.Program{{Procs: g.size, Argv: zero.program.Argv, Env: zero.program.Env}},
 		OnDeath:  cmp.Or(variableOf(zero.program.Env, service.EnvOnDeath), "auto")}
 	spec.WithFT = spec.OnDeath == "continue"
@@ -49,6 +53,9 @@ func (g *gathering) lead() int {
 				spec.Where[r] = n + 1
 			}
 		}
+	}
+	if len(list) == 0 && variableOf(zero.program.Env, service.EnvMoreHosts) == "1" {
+		spec.MoreHosts, spec.Hosts, spec.Slots, spec.Where = true, []string{g.host}, []int{g.size}, make([]int, g.size)
 	}
 	a := newAgent(spec, nil)
 	if err := a.settleJoined(g); err != nil {

@@ -68,20 +68,21 @@ func (a *agent) addNumbers(s *control.Stand) {
 		s.Master = k.cmd.Process.Pid
 	}
 	g := &a.asking.granted
-	s.Ports, s.Names = slices.Collect(maps.Keys(g.ports)), maps.Clone(g.names)
+	s.Ports, s.Names, s.Servers = slices.Collect(maps.Keys(g.ports)), maps.Clone(g.names), maps.Clone(g.servers)
 	if l, err := layout.Decode(a.layoutText()); err == nil {
 		s.Layout = l.Version
 	}
 }
 
 // keepGranted takes over ports and published names of processes that are left.
-func (a *agent) keepGranted(ports []string, names map[string]string) {
+func (a *agent) keepGranted(ports []string, names, servers map[string]string) {
 	for _, p := range ports {
 		a.keepPort(p)
 	}
 	for name, port := range names {
 		if _, taken := a.ports.names[name]; !taken {
 			a.ports.names[name] = port
+			a.naming.keep(name, servers[name])
 		}
 	}
 }
@@ -91,7 +92,7 @@ func (a *agent) beginsNumbers() {
 	era := a.succession.era
 	a.ports.opened, a.ports.met, a.steering.last = uint32(era)<<portsOfEra, era<<32, era<<32
 	g := &a.asking.granted
-	a.keepGranted(slices.Collect(maps.Keys(g.ports)), g.names)
+	a.keepGranted(slices.Collect(maps.Keys(g.ports)), g.names, g.servers)
 }
 
 // portsOfEra: one agent opens fewer than 2 to the power of this many ports.
@@ -108,7 +109,7 @@ func (a *agent) heedNumbers(h *elsewhere, s *control.Stand) {
 	for proc, life := range s.Lives {
 		a.seesNumber(proc, 0, life)
 	}
-	a.keepGranted(s.Ports, s.Names)
+	a.keepGranted(s.Ports, s.Names, s.Servers)
 	if len(a.spec.Parts) == 0 {
 		return
 	}
@@ -242,7 +243,7 @@ func (a *agent) goesOn() {
 		a.finishOpen(m)
 		a.seatRest()
 	}
-	a.holdNames(true)
+	a.holdAllNames()
 	held := s.held
 	s.held = nil
 	for _, q := range held {

@@ -24,7 +24,8 @@ type asking struct {
 type granted struct {
 	ports   map[string]bool
 	names   map[string]string
-	members *service.Message // the latest Members
+	servers map[string]string // of names: those that an info key has named
+	members *service.Message  // the latest Members
 }
 
 // heed takes note of an answer.
@@ -45,8 +46,15 @@ func (g *granted) heed(q, answer *service.Message) {
 			g.names = map[string]string{}
 		}
 		g.names[q.Name] = q.Text
+		if q.Server != "" {
+			if g.servers == nil {
+				g.servers = map[string]string{}
+			}
+			g.servers[q.Name] = q.Server
+		}
 	case q.Kind == service.Unpublish:
 		delete(g.names, q.Name)
+		delete(g.servers, q.Name)
 	}
 }
 

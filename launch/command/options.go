@@ -198,7 +198,7 @@ var whereOptions = []*option{
 		help:  "the interface that hosts talk over, by its name or as a network (10.0.0.0/8); default: the one that leads to the others",
 		apply: func(p *parser, v []string) error { p.job.Iface = v[0]; return nil }},
 	{names: []string{"more-hosts"}, group: groupWhere,
-		help:  "let hosts be added while the job runs (spxctl hosts) although it begins on one",
+		help:  "let hosts be added while the job runs (spxctl hosts) although it begins on one, and jobs of other hosts meet this one (also by SPX_MORE_HOSTS=1)",
 		apply: flag(func(j *Job) { j.MoreHosts = true })},
 	{names: []string{"name-server", "ompi-server"}, meta: "FILE", nargs: 1, group: groupWhere,
 		help: "published names (MPI_Publish_name) are found by all jobs that are started with this file, also on other hosts (spxctl names serve FILE; also by SPX_NAME_SERVER)",

@@ -435,8 +435,9 @@ type Stand struct {
 	Arrival        *Arrival       // of the host of a cluster that has come by itself: as which it has
 	Behind         []Behind       // likewise: who is reached through its agent
 
-	Ports []string          // those that processes of this host have opened
-	Names map[string]string // those that they have published, with their ports
+	Ports   []string          // those that processes of this host have opened
+	Names   map[string]string // those that they have published, with their ports
+	Servers map[string]string // of these names: the name services (names.Place.Encode) that info keys have named
 }
 
 // Here is how a host is reached.

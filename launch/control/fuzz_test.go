@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"libspx/cluster/manage"
+	"libspx/core/ident"
+	"libspx/launch/abroad"
 	"libspx/launch/job"
 )
 
@@ -44,6 +46,8 @@ func FuzzReceive(f *testing.F) {
 	f.Add(said(tree(1, 0), &Message{Managed: &Managed{Epoch: 1, Text: []byte{1, 2}}}, &Message{Left: []int{-1}}, &Message{Failed: &Failed{Part: -1}}))
 	f.Add(said(tree(2, 0)))
 	f.Add(said(tree(0, 7)))
+	f.Add(said(&Message{Link: &Link{Version: Version, Job: [16]byte{1}, Off: "x"}}, &Message{Question: &Question{Number: 1, Text: []byte{1}}}, &Message{Answer: &Answer{Number: 1 << 63}}))
+	f.Add(said(&Message{Abroad: &abroad.Message{Meet: &abroad.Meet{Number: 1, Wanted: make([]ident.ProcID, 2)}, Met: &abroad.Met{People: make([]abroad.Person, 1)}, Ended: &abroad.Ended{How: 7}}}))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		c := NewConn(stream{bytes.NewBuffer(b)})
 		for range len(b) + 1 {

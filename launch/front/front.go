@@ -182,7 +182,7 @@ func specOf(j *command.Job) (*control.Job, error) {
 	if len(list) > 0 {
 		place = hosts.Place(list, self, total, j.PerHost)
 	}
-	if spec.MoreHosts = j.MoreHosts; place == nil && j.MoreHosts {
+	if spec.MoreHosts = j.MoreHosts || j.Layout == "" && os.Getenv(service.EnvMoreHosts) == "1"; place == nil && spec.MoreHosts {
 		place = &hosts.Layout{Hosts: []string{self.Host}, Slots: []int{cmp.Or(slots, cpus.Usable())}, Where: make([]int, total)}
 	}
 	err = spread(spec, place, j)

@@ -248,3 +248,50 @@ func FuzzFile(f *testing.F) {
 		}
 	})
 }
+
+// Whatever a server answers is an answer or an error, and an answer is as long as what comes.
+func FuzzAnswer(f *testing.F) {
+	for _, a := range []*Answer{{Version: Version}, {Port: "p", Job: 7}, {Taken: []string{"x", ""}, Unknown: true}, {Text: "no"}, {List: []Entry{{"x", "p", 1}}}} {
+		var out bytes.Buffer
+		if err := Write(&out, a); err != nil {
+			f.Fatal(err)
+		}
+		f.Add(out.Bytes())
+	}
+	f.Add([]byte("\x04\x00\x00\x00null"))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		a, err := ReadAnswer(bytes.NewReader(text))
+		if err != nil {
+			return
+		}
+		if a == nil || len(a.Port) > MostPort {
+			t.Fatalf("%+v", a)
+		}
+		room := 0
+		for _, name := range a.Taken {
+			room += len(name)
+		}
+		for _, e := range a.List {
+			room += len(e.Name) + len(e.Port)
+		}
+		if room > 3*len(text) { // what is no UTF-8 becomes a character of three bytes
+			t.Fatalf("%d bytes of %d", room, len(text))
+		}
+	})
+}
+
+// FuzzPlace: what a process tells its agent of a server is as it was, or refused.
+func FuzzPlace(f *testing.F) {
+	f.Add((&Place{At: "10.0.0.1:80", Key: NewKey(), File: "/home/me/names"}).Encode())
+	f.Add((&Place{At: "[::1]:80", Key: NewKey(), File: "a\nb"}).Encode())
+	f.Add("spx-names")
+	f.Fuzz(func(t *testing.T, text string) {
+		p, err := Decode(text)
+		if err != nil {
+			return
+		}
+		if again, err := Decode(p.Encode()); err != nil || *again != *p {
+			t.Fatalf("%+v, %+v, %v", p, again, err)
+		}
+	})
+}

@@ -51,6 +51,20 @@ func (p *Place) String() string {
 	return fmt.Sprintf("%s %s %s\n", fileWord, p.At, base64.RawURLEncoding.EncodeToString(p.Key[:]))
 }
 
+// Encode is the place in the form in which processes tell it to their agents.
+func (p *Place) Encode() string { return p.String() + p.File }
+
+// Decode reads what Encode has made.
+func Decode(text string) (*Place, error) {
+	line, file, _ := strings.Cut(text, "\n")
+	p, err := Parse(line)
+	if err != nil {
+		return nil, err
+	}
+	p.File = file
+	return &p, nil
+}
+
 // Read reads a file. Other users must not be able to read it: who has the key publishes and finds names, and the names of ports admit to jobs.
 func Read(file string) (*Place, error) {
 	f, err := os.OpenFile(file, os.O_RDONLY|unix.O_NONBLOCK, 0)

@@ -49,6 +49,7 @@ const (
 	EnvPartition      = "SPX_PARTITION"       // majority, launcher: who goes on when a network is cut in two
 	EnvSystemKey      = "SPX_SYSTEM_KEY"      // file of the key of a system whose clusters are started one by one
 	EnvNameServer     = "SPX_NAME_SERVER"     // --name-server
+	EnvMoreHosts      = "SPX_MORE_HOSTS"      // 1: --more-hosts
 	EnvFanout         = "SPX_FANOUT"          // --fanout
 	EnvStartLimit     = "SPX_START_LIMIT"     // seconds for the agent of another host to answer spxrun's
 	EnvJoinTimeout    = "SPX_JOIN_TIMEOUT"    // seconds that processes wait in MPI_Init for the others of the job

@@ -137,6 +137,7 @@ type Message struct {
 	Codes    []uint32
 	Peers    []Peer
 	Programs []Program
+	Server   string // the name service that a question about a name is for (names.Place.Encode); empty: the job's
 
 	FD int // a descriptor that travels along; -1: none
 }
@@ -189,6 +190,9 @@ func (m *Message) Encode() []byte {
 	list(w, m.Codes, w.u32)
 	list(w, m.Peers, w.peer)
 	list(w, m.Programs, w.program)
+	if m.Server != "" { // few have one
+		w.text(m.Server)
+	}
 	binary.LittleEndian.PutUint32(w.b, uint32(len(w.b)-4))
 	return w.b
 }
@@ -261,6 +265,10 @@ func Decode(b []byte) (*Message, error) {
 	m.Name, m.Text, m.Peer = r.text(), r.text(), r.peer()
 	m.Slots, m.Codes = lists(r, r.u32), lists(r, r.u32)
 	m.Peers, m.Programs = lists(r, r.peer), lists(r, r.program)
+	if len(r.b) > 0 {
+		m.Server = r.text()
+		r.bad = r.bad || m.Server == ""
+	}
 	if r.bad || len(r.b) > 0 {
 		return nil, errShort
 	}

@@ -1,10 +1,7 @@
 package hosts
 
 import (
-	"bufio"
-	"bytes"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -15,31 +12,12 @@ import (
 	"libspx/tests/harness"
 )
 
-// nameServer is a name service that runs on a host (spxctl names serve).
-type nameServer struct {
-	cmd *exec.Cmd
-	err bytes.Buffer
-}
-
-// servesNames runs one until it is ended, or the test.
-func (b *bed) servesNames(t *testing.T, host int, file string) *nameServer {
+// servesNames runs a name service on a host until it is ended, or the test.
+func (b *bed) servesNames(t *testing.T, host int, file string) {
 	t.Helper()
-	words := b.On(host, filepath.Join(harness.Build(t), "bin/spxctl"), "names", "serve", file)
-	s := &nameServer{cmd: exec.Command(words[0], words[1:]...)}
-	s.cmd.Stderr = &s.err
-	out, err := s.cmd.StdoutPipe()
-	if err == nil {
-		err = s.cmd.Start()
+	if line := harness.ServeNames(t, b.On(host), file); !strings.Contains(line, " 10.77.0.") {
+		t.Fatalf("%q", line)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { s.cmd.Process.Kill(); s.cmd.Wait() }) //nolint:errcheck // it may have ended
-	line, err := bufio.NewReader(out).ReadString('\n')
-	if !strings.Contains(line, "names are served at 10.77.0.") {
-		t.Fatalf("%q, %v\n%s", line, err, &s.err)
-	}
-	return s
 }
 
 // dies kills what serves names on a host.

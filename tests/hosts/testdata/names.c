@@ -2,12 +2,14 @@
  *   keep SERVICE FILE TIMES   the last rank opens a port, publishes it, makes FILE, is met so often, waits for FILE.end, and takes the name back
  *   find SERVICE WORD         rank 0 looks the name up, and sends the number to who is there
  *   claim SERVICE             rank 0 publishes the name, and says what came of it
- * Errors are printed, with their class. */
+ * The file of a name service may follow, which an info key names then. Errors are printed, with their class. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+static MPI_Info where = MPI_INFO_NULL; /* the name service */
 
 static void tell(const char *what, int err)
 {
@@ -36,7 +38,7 @@ static void keep(const char *service, const char *file, int times)
 {
   char port[MPI_MAX_PORT_NAME];
   int err = MPI_Open_port(MPI_INFO_NULL, port);
-  if (err == MPI_SUCCESS) err = MPI_Publish_name(service, MPI_INFO_NULL, port);
+  if (err == MPI_SUCCESS) err = MPI_Publish_name(service, where, port);
   tell("published", err);
   if (err != MPI_SUCCESS) return;
   fclose(fopen(file, "w"));
@@ -56,7 +58,7 @@ static void keep(const char *service, const char *file, int times)
     MPI_Comm_disconnect(&other);
   }
   await(file);
-  tell("taken back", MPI_Unpublish_name(service, MPI_INFO_NULL, port));
+  tell("taken back", MPI_Unpublish_name(service, where, port));
   MPI_Close_port(port);
 }
 
@@ -64,7 +66,7 @@ static void find(const char *service, int word)
 {
   char port[MPI_MAX_PORT_NAME];
   MPI_Comm other;
-  int err = MPI_Lookup_name(service, MPI_INFO_NULL, port);
+  int err = MPI_Lookup_name(service, where, port);
   tell("found", err);
   if (err != MPI_SUCCESS) return;
   err = MPI_Comm_connect(port, MPI_INFO_NULL, 0, MPI_COMM_SELF, &other);
@@ -78,7 +80,7 @@ static void claim(const char *service)
 {
   char port[MPI_MAX_PORT_NAME];
   int err = MPI_Open_port(MPI_INFO_NULL, port);
-  if (err == MPI_SUCCESS) err = MPI_Publish_name(service, MPI_INFO_NULL, port);
+  if (err == MPI_SUCCESS) err = MPI_Publish_name(service, where, port);
   tell("published", err);
 }
 
@@ -90,6 +92,11 @@ int main(int argc, char **argv)
   MPI_Comm_size(MPI_COMM_WORLD, &size);
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
   MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+  int words = argc < 2 ? argc : strcmp(argv[1], "keep") == 0 ? 5 : strcmp(argv[1], "find") == 0 ? 4 : 3;
+  if (argc > words) {
+    MPI_Info_create(&where);
+    MPI_Info_set(where, "name_server", argv[words]);
+  }
   if (argc > 4 && strcmp(argv[1], "keep") == 0) {
     if (rank == size - 1)
       keep(argv[2], argv[3], atoi(argv[4]));
@@ -99,6 +106,7 @@ int main(int argc, char **argv)
     find(argv[2], atoi(argv[3]));
   else if (rank == 0 && argc > 2)
     claim(argv[2]);
+  if (where != MPI_INFO_NULL) MPI_Info_free(&where);
   MPI_Finalize();
   return 0;
 }

@@ -211,7 +211,8 @@ int main(int argc, char **argv)
     write_port(argv[2]);
   } else if (rank == 0)
     read_port(argv[2]);
-  MPI_Barrier(MPI_COMM_WORLD); /* who ends itself before the other job can know the port leaves nothing to be waited for */
+  MPI_Barrier(
+      MPI_COMM_WORLD); /* who ends itself before the other job can know the port leaves nothing to be waited for */
   step(1);
   for (int i = 0; i < cycles && err == MPI_SUCCESS; i++) {
     if (i == (cycles < 100 ? cycles / 2 : 100)) measure(before);
