@@ -2,17 +2,19 @@ package agent
 
 import (
 	"fmt"
+	"net/netip"
 	"slices"
 	"time"
 
 	"libspx/ft/detect"
 	"libspx/launch/control"
 	"libspx/launch/job"
+	"libspx/launch/reach"
 )
 
 // Hosts that keep no copy of what decides, in a system whose clusters were started one by one and that another agent leads when the one that does is lost (nextlead.go). There are two kinds:
 //
-//   - Other hosts of a cluster that has come. Their agents are reached through that of their cluster's spxrun, and stay so: the change of who leads is one above that, of which they hear by it (control.Lead, Relayed). When it is
+//   - Other hosts of a cluster that has come, and clusters that have come through another one, with all their hosts. Their agents are reached through that of an spxrun, and stay so: the change of who leads is one above that, of which they hear by it (control.Lead, Relayed). When it is
 //     that agent which leads from now on, what they say ends there.
 //   - Other hosts of the cluster whose agent led. They have lost the one above them, and are called, as agents that keep copies are. Their spxrun is gone with its host, so what they write goes to who leads.
 //
@@ -102,14 +104,15 @@ func (a *agent) uncalled(e uncalled) {
 	}
 }
 
-// hearLead takes the word, which another agent has handed on, that somebody else decides. The connection is the same.
+// hearLead takes the word, which another agent has handed on, that another one decides. The connection is the same.
 func (a *agent) hearLead(m *control.Lead) {
 	a.inbox.put(calledBy{from: m.Host, era: m.Era, meets: m.Meets})
 }
 
 // besideFor says what a host is told that keeps no copy.
 func (a *agent) besideFor(spec *control.Job, h *elsewhere) {
-	spec.Beside, spec.Above = !h.mayLead(), a.self
+	h.copies = h.mayLead() && !slices.ContainsFunc(a.membersOf(), func(n int) bool { return !a.meets(h.number, n) || !a.meets(n, h.number) })
+	spec.Beside, spec.Above = !h.copies, a.self
 	if by := h.by(); by != nil {
 		spec.Above = by.number
 	}
@@ -146,10 +149,109 @@ func (a *agent) enterHost(h *elsewhere, r route) {
 	h.kin = first.attached
 }
 
+// meshFor are the addresses by which a host reaches the agents of the others.
+func (a *agent) meshFor(host int, m *control.Mesh) *control.Mesh {
+	if a.places.pairs == nil {
+		return m
+	}
+	out := *m
+	out.At = make([]netip.AddrPort, len(m.At))
+	for n, at := range m.At {
+		out.At[n] = a.seen(host, n, at)
+	}
+	return &out
+}
+
+// here is how this host and its processes are reached.
+func (a *agent) here() *control.Here {
+	out := &control.Here{Reach: a.describeOwn(), At: a.address}
+	if a.beating != nil {
+		out.Beat = a.beating.at
+	}
+	if a.sequence != nil {
+		out.Mesh = a.sequence.mesh.at
+	}
+	for i := range a.ranks {
+		if at, ok := a.segmentAddress(i); ok {
+			out.Addresses = append(out.Addresses, control.Address{Proc: i, At: at})
+		}
+	}
+	return out
+}
+
+// isHere takes how a host and its processes are reached.
+func (a *agent) isHere(h *elsewhere, s *control.Stand) {
+	e := s.Here
+	if e == nil || a.meeting == nil {
+		return
+	}
+	if s.Arrival == nil {
+		h.reach, h.at = &e.Reach, e.At
+	}
+	a.noteListens(slices.DeleteFunc(slices.Clone(e.Addresses), func(x control.Address) bool { return !a.isAt(x.Proc, h) }))
+	a.beatsAt(h.number, e.Beat)
+	h.mesh = e.Mesh
+}
+
+// beatsAt takes where the heartbeats of a host are taken, as it says itself: another one may find it elsewhere.
+func (a *agent) beatsAt(host int, at netip.AddrPort) {
+	if a.beats != nil && host < len(a.beats.At) && at.IsValid() {
+		b := *a.beats
+		b.At = slices.Clone(b.At)
+		b.At[host] = at
+		a.beats = &b
+	}
+}
+
+// inheritPlaces finds the addresses by which the hosts that are there reach each other, as they were chosen one after another (placeGuest).
+func (a *agent) inheritPlaces() {
+	if a.meeting == nil {
+		return
+	}
+	hosts, self := len(a.spec.Hosts), a.describeOwn()
+	known, numbers := []reach.Known{{Host: &self, At: a.address}}, []int{a.self}
+	all, one := make([][]netip.Addr, hosts), true
+	all[a.self] = slices.Repeat([]netip.Addr{a.address}, hosts)
+	for _, h := range a.others {
+		if h.gone || h.reach == nil || !h.at.IsValid() {
+			continue
+		}
+		mine, theirs, err := reach.Late(known, *h.reach, h.at, func(int) bool { return false })
+		if err != nil {
+			continue
+		}
+		all[h.number] = slices.Repeat([]netip.Addr{h.at}, hosts)
+		for i, n := range numbers {
+			all[h.number][n], all[n][h.number] = mine[i], theirs[i]
+			one = one && mine[i] == h.at && theirs[i] == known[i].At
+		}
+		known, numbers = append(known, reach.Known{Host: h.reach, At: h.at}), append(numbers, h.number)
+	}
+	if a.places.pairs = nil; !one {
+		a.places.pairs = all
+	}
+	a.noteListens(a.here().Addresses)
+	if a.beating != nil {
+		a.beatsAt(a.self, a.beating.at)
+	}
+	a.sequence.told.At = nil // others may find them elsewhere
+	a.tellMesh()
+}
+
+// losesBehind are the clusters that have come through a host which is lost, and that this agent, which has come to decide, has not spoken with yet.
+func (a *agent) losesBehind(h *elsewhere) (out []*elsewhere) {
+	for _, o := range a.others {
+		if o.via == h && o.led && !o.gone && o.conn == nil {
+			out = append(out, o)
+		}
+	}
+	return out
+}
+
 // reachBehind begins to speak with the hosts that are reached through one which has said how it stands. Those that it does not name have gone meanwhile.
 func (a *agent) reachBehind(h *elsewhere, list []control.Behind) {
 	for _, m := range a.others {
-		if m.of != h || !m.led || m.gone || m.conn != nil {
+		if m.by() != h || !m.led || m.gone || m.conn != nil {
 			continue
 		}
 		if i := slices.IndexFunc(list, func(b control.Behind) bool { return b.Host == m.number }); i >= 0 {
@@ -191,10 +293,14 @@ func (g *guestCluster) incomplete() bool {
 func (h *elsewhere) isLeft() bool { return h.kin != nil && h.of == nil }
 
 // dismissLeft sends the hosts away of a cluster whose spxrun was lost, when nothing runs there any more: it may be attached again, or has ended.
-func (a *agent) dismissLeft(busy func(parts []int) bool) {
+func (a *agent) dismissLeft(states []job.PartState, busy func(parts []int) bool) {
 	changed := false
 	for _, h := range a.others {
-		if !h.isLeft() || h.gone || !h.ready || busy(h.kin.parts) {
+		if !h.isLeft() || h.gone || !h.ready || a.succession.gathers {
+			continue
+		}
+		if busy(h.kin.parts) {
+			a.endServers(h.kin, states)
 			continue
 		}
 		a.sendAway(h)
@@ -212,6 +318,22 @@ func (a *agent) dismissLeft(busy func(parts []int) bool) {
 	if changed {
 		a.tellMesh()
 	}
+}
+
+// endServers ends what is left of the I/O processes of a cluster that is not there any more, and whose spxrun was lost: they come again with it.
+func (a *agent) endServers(g *guestCluster, states []job.PartState) {
+	if s := states[g.parts[0]-1].State; g.swept || s != job.StateAway && s != job.StateGone {
+		return
+	}
+	g.swept = true
+	var procs []int
+	for i := range a.ranks {
+		if r := &a.ranks[i]; r.alive && slices.Contains(g.parts[1:], r.part) {
+			procs = append(procs, i)
+		}
+	}
+	a.sayToAll(fmt.Sprintf("the I/O processes of cluster %s that are left are ended, since its spxrun is gone", g.cluster))
+	a.toAll(job.SendTo{Procs: procs, Signal: job.SIGKILL})
 }
 
 // The ways between this agent, which has come to decide, and those behind it.
@@ -245,7 +367,7 @@ func (c *company) behindHere() (out []control.Behind) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for i, n := range c.job {
-		if n > 0 && !c.over[i] && c.hosts[i] != nil && c.hosts[i].link != nil {
+		if n > 0 && !c.over[i] && c.hosts[i] != nil {
 			out = append(out, control.Behind{Host: n, Index: i})
 		}
 	}

@@ -120,6 +120,7 @@ func (c *company) take(raw net.Conn) {
 		m, err = conn.Receive()
 	}
 	h.failure = err
+	c.ends(h.number)
 	c.handUp(&control.Relayed{Index: h.number, End: &control.Ending{How: connectionEnd(err), Changed: err == errChanged}})
 	h.box.close()
 	conn.Close()
@@ -129,10 +130,10 @@ func (c *company) take(raw net.Conn) {
 	close(h.ended)
 }
 
-// leave hangs up on clusters that have called: they end their processes, as the agent that decides now does not know them.
+// leave hangs up on clusters that have called, and have not been told of the job: the agent that decides now does not know them.
 func (c *company) leave() {
 	for _, h := range c.list() {
-		if h.link == nil {
+		if h.link == nil && c.numberOf(h.number) == 0 {
 			h.conn.Close()
 		}
 	}

@@ -49,12 +49,14 @@ type elsewhere struct {
 	of       *elsewhere    // it is one of the other hosts of such a cluster: the agent of this one reaches it
 	kin      *guestCluster // it is one of the other hosts of a cluster whose spxrun was lost with the host that led: this agent reaches it
 	home     int           // the number of the first host of its cluster, in a system whose clusters are started one by one
+	copies   bool          // in such a system: its agent keeps a copy of what decides, or is to
 	behind   passages      // to those, and others
 	via      *elsewhere    // it has come through the agent of this one
 
 	votes bool // it was sent away, and is heard until it is no member of those any more that keep copies of what decides
 
 	led    bool        // it had another one that decides before
+	unsaid []job.Say   // for its user, since this agent has come to decide
 	stands atomic.Bool // and has said since how its processes are
 
 	joining *addition // it is to be added to the running job, and is not yet

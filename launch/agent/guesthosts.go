@@ -143,7 +143,7 @@ func (a *agent) notAttached(cluster, text string) {
 // losesMembers: with the host of a cluster's spxrun the others of the cluster are lost, whose agents were reached through it. The consequences are drawn when it is called back: none of them is asked
 // about the ends of the others' processes.
 func (a *agent) losesMembers(h *elsewhere, fault job.Fault) (then func()) {
-	list := h.members()
+	list := append(h.members(), a.losesBehind(h)...)
 	for _, m := range list {
 		m.gone = true
 		if a.beating != nil && a.beating.machine != nil {

@@ -45,8 +45,9 @@ type guestCluster struct {
 	hosts   []*elsewhere     // of the cluster, that of its spxrun first; nil: it is not there yet
 	at      map[string][]int // by the name of a part: the host of each process, in that count
 	begun   bool
-	status  int // the first of its processes that is not zero, deaths left aside
-	death   int // that of the first that has died: it counts when the cluster does not go on
+	swept   bool // its spxrun was lost with the host that led, and its I/O processes were told to end
+	status  int  // the first of its processes that is not zero, deaths left aside
+	death   int  // that of the first that has died: it counts when the cluster does not go on
 }
 
 // awayWord is how long is waited before the user hears for whom.
@@ -272,7 +273,11 @@ func (a *agent) notStartedThere(h *elsewhere, part int, text string) {
 // sayAttached tells what is said to the users of the other clusters, too.
 func (a *agent) sayAttached(s job.Say) {
 	for _, h := range a.others {
-		if h.attached != nil && !h.gone {
+		switch {
+		case h.attached == nil || h.gone:
+		case h.led && !h.ready: // nothing is said to it before it has said how it stands
+			h.unsaid = append(h.unsaid, s)
+		default:
 			h.box.put(&control.Message{Action: s})
 		}
 	}
@@ -349,7 +354,7 @@ func (a *agent) seeOffIdle() {
 		a.dismissHost(h)
 	}
 	if !m.Ending() {
-		a.dismissLeft(busy)
+		a.dismissLeft(states, busy)
 	}
 }
 

@@ -232,6 +232,7 @@ func (a *agent) goesOn() {
 		return
 	}
 	s.gathers = false
+	a.inheritPlaces()
 	m, ok := a.machine.(*job.Machine)
 	if ok {
 		a.endHalfMade(m)

@@ -32,8 +32,8 @@ func (a *agent) partsOfFirst() []job.Part {
 
 // forGuest is what a host is told of a job whose clusters come by themselves: whether it keeps a copy of what decides, and then what it has to know to lead the system.
 func (a *agent) forGuest(spec *control.Job, h *elsewhere) {
-	if a.places.pairs != nil || h.via != nil || h.of != nil && h.of.via != nil {
-		spec.Sequence, spec.Succeeds = false, false
+	if h.via != nil || h.of != nil && h.of.via != nil {
+		spec.Sequence = false // it is never called
 	}
 	a.besideFor(spec, h)
 	j, first := a.spec.Join, &control.Join{Cluster: a.spec.Join.Cluster, Hosts: 1}

@@ -145,9 +145,9 @@ func TestMayLead(t *testing.T) {
 	}
 	a, _ := leadsOn()
 	for what, c := range map[string]struct {
-		change   func(*elsewhere)
-		may, has bool
-		above    int
+		change      func(*elsewhere)
+		may, called bool
+		above       int
 	}{
 		"alone":                         {func(*elsewhere) {}, true, true, 4},
 		"of several hosts":              {func(h *elsewhere) { h.attached.come.Hosts = make([]control.Host, 1) }, true, true, 4},
@@ -159,13 +159,30 @@ func TestMayLead(t *testing.T) {
 		c.change(h)
 		spec := &control.Job{Sequence: true, Succeeds: true}
 		a.forGuest(spec, h)
-		if h.mayLead() != c.may || spec.Beside == c.may || spec.Above != c.above || spec.Sequence != c.has || spec.Succeeds != c.has || (spec.System != nil) != h.isGuest() {
+		if h.mayLead() != c.may || spec.Beside == c.may || spec.Above != c.above || spec.Sequence != c.called || !spec.Succeeds || (spec.System != nil) != h.isGuest() {
 			t.Errorf("%s: %+v", what, spec)
 		}
 		if s := spec.System; s != nil && (s.Cluster != "first" || s.Hosts != 2 || len(s.Declared) != 4 || s.Key != [32]byte{}) {
 			t.Errorf("%s: %+v", what, s)
 		}
 	}
+	apart := alone()
+	apart.number = 2
+	a.sequence, a.others = &sequence{}, []*elsewhere{apart}
+	a.places.pairs = make([][]netip.Addr, 5)
+	for _, n := range []int{3, 4} {
+		a.places.pairs[n] = slices.Repeat([]netip.Addr{netip.MustParseAddr("10.0.0.1")}, 5)
+	}
+	apart.copies, apart.mesh = true, netip.MustParseAddrPort("10.1.0.1:7")
+	h := alone()
+	if a.besideFor(&control.Job{}, h); !h.copies {
+		t.Error("one that all voters reach keeps no copy")
+	}
+	a.places.pairs[2] = make([]netip.Addr, 5)
+	if a.besideFor(&control.Job{}, h); h.copies {
+		t.Error("one that a voter does not reach keeps a copy")
+	}
+	a.sequence = nil
 	a.spec.System, a.others = nil, []*elsewhere{newElsewhere(1, "n"), alone()} // as the first one
 	spec := &control.Job{}
 	if a.forGuest(spec, alone()); spec.System.Cluster != "own" || spec.System.Hosts != 2 {

@@ -105,7 +105,7 @@ func (a *agent) openSequence() error {
 func (a *agent) beginSequence() {
 	notes := a.notes
 	a.notes = nil
-	if a.spec.Sequence = a.spec.Sequence && !a.machine.Ending() && a.places.pairs == nil; !a.spec.Sequence { // hosts that are in no network all together do not all reach each other
+	if a.spec.Sequence = a.spec.Sequence && !a.machine.Ending() && (a.places.pairs == nil || a.meeting != nil); !a.spec.Sequence { // hosts that are in no network all together do not all reach each other
 		a.spec.Succeeds = false
 		return
 	}
@@ -125,7 +125,7 @@ func (a *agent) beginSequence() {
 	}
 	s := a.sequence
 	a.tellMesh()
-	s.begin(replica.Config{Self: a.self, First: s.told.First, Seed: rand.Uint64()}, a.jobConfig(a.host), &s.told)
+	s.begin(replica.Config{Self: a.self, First: s.told.First, Seed: rand.Uint64()}, a.jobConfig(a.host), a.meshFor(a.self, &s.told))
 	for _, text := range notes {
 		s.note(text)
 	}
@@ -137,7 +137,7 @@ func (a *agent) membersOf() (out []int) {
 		return nil
 	}
 	for _, h := range a.others {
-		if !h.gone && h.mesh.IsValid() && (a.meeting == nil || h.mayLead()) {
+		if !h.gone && h.mesh.IsValid() && (a.meeting == nil || h.copies) {
 			out = append(out, h.number)
 		}
 	}
@@ -171,10 +171,10 @@ func (a *agent) tellMesh() {
 	s.told = m
 	for _, h := range a.others {
 		if !h.gone || h.votes {
-			h.box.put(&control.Message{Mesh: &m})
+			h.box.put(&control.Message{Mesh: a.meshFor(h.number, &m)})
 		}
 	}
-	s.meet(&m)
+	s.meet(a.meshFor(a.self, &m))
 }
 
 // heedMesh takes what the agent that decides says of who keeps copies.

@@ -304,8 +304,8 @@ func (a *agent) stand() *control.Stand {
 	if a.attached != nil {
 		out.Arrival, out.Behind = a.cameAs, a.company.behindHere()
 	}
-	if a.spec.Beside {
-		out.Here = &control.Here{Reach: a.describeOwn(), At: a.address}
+	if a.attached != nil || a.spec.Beside {
+		out.Here = a.here()
 	}
 	return out
 }
@@ -434,8 +434,12 @@ func (a *agent) callAll(l *legacy) (gone []int) {
 		h.wait = func() string { return connectionEnd(h.failure) }
 		a.others = append(a.others, h)
 		r := ways[n]
+		h.copies = slices.Contains(l.told.Members, n)
 		if h.home = r.home; r.home == n {
 			a.ofCluster(h, l)
+			if r.way == behind {
+				h.via = a.hostNumbered(r.by)
+			}
 		} else {
 			a.enterHost(h, r)
 		}
@@ -533,14 +537,16 @@ func (a *agent) standing(h *elsewhere, s *control.Stand) {
 	h.ready = true
 	a.heedNumbers(h, s)
 	a.standsAs(h, s.Arrival)
-	if s.Here != nil {
-		h.reach, h.at = &s.Here.Reach, s.Here.At
-	}
+	a.isHere(h, s)
 	a.reachBehind(h, s.Behind)
 	if a.sequence != nil {
 		told := a.sequence.told
-		h.box.put(&control.Message{Mesh: &told})
+		h.box.put(&control.Message{Mesh: a.meshFor(h.number, &told)})
 	}
+	for _, say := range h.unsaid {
+		h.box.put(&control.Message{Action: say})
+	}
+	h.unsaid = nil
 	for _, e := range a.succession.ends {
 		if !slices.ContainsFunc(s.Procs, func(p control.Standing) bool { return p.Proc == e.Proc && p.End == nil }) {
 			h.box.put(&control.Message{Action: e})

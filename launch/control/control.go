@@ -428,7 +428,7 @@ type Stand struct {
 	Serial, Worlds uint32         // of the next process, and the largest of a world
 	Groups         uint32         // the largest of a group of processes of another job
 	Lives          map[int]uint32 // of processes that were added, by number: the latest incarnation
-	Here           *Here          // of one that keeps no copy (Job.Beside): how it is reached
+	Here           *Here          // of a system whose clusters are started one by one: how this host and its processes are reached
 	Layout         uint64         // version of the table of the system; 0: there is none
 	Epoch          uint32         // of the tree of its masters
 	Master         int            // process of this host's master; 0: none is there now
@@ -442,8 +442,11 @@ type Stand struct {
 
 // Here is how a host is reached.
 type Here struct {
-	Reach reach.Host
-	At    netip.Addr // where its processes listen
+	Reach     reach.Host
+	At        netip.Addr     // where its processes listen,
+	Addresses []Address      // each of them,
+	Beat      netip.AddrPort // and as in Ready
+	Mesh      netip.AddrPort
 }
 
 // A Behind is a host that is there, whose agent is reached through the one that says this.

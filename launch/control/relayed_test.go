@@ -19,15 +19,17 @@ func TestRelayedCheck(t *testing.T) {
 		m     *Message
 		wrong string
 	}{
-		"a few times":             {deep(&Message{Ping: 1}, 5), ""},
-		"an end":                  {&Message{Relayed: &Relayed{Index: 2, End: &Ending{How: "x"}}}, ""},
-		"too often":               {deep(&Message{Ping: 1}, mostRelays+1), "was relayed"},
-		"from number 0":           {&Message{Relayed: &Relayed{Index: 0, Kill: true}}, "from number 0"},
-		"from number -1":          {&Message{Relayed: &Relayed{Index: -1, Message: &Message{Ping: 1}}}, "from number -1"},
-		"another version":         {deep(&Message{Attach: &Arrival{Version: Version - 1, Host: "h"}}, 2), "has version"},
-		"no such host":            {&Message{Attach: &Arrival{Version: Version, Cluster: "b", Hosts: []Host{{"n1", 2}}, Placed: []Placed{{"cluster b", []int{0, 1, 2}}}}}, "is to run on hosts [0 1 2] of 2"},
-		"a host before the first": {&Message{Attach: &Arrival{Version: Version, Placed: []Placed{{"cluster b", []int{-1}}}}}, "is to run on hosts [-1] of 1"},
-		"good":                    {&Message{Attach: &Arrival{Version: Version, Hosts: []Host{{"n1", 2}}, Placed: []Placed{{"cluster b", []int{0, 1, 1}}}}}, ""},
+		"a few times":              {deep(&Message{Ping: 1}, 5), ""},
+		"an end":                   {&Message{Relayed: &Relayed{Index: 2, End: &Ending{How: "x"}}}, ""},
+		"too often":                {deep(&Message{Ping: 1}, mostRelays+1), "was relayed"},
+		"from number 0":            {&Message{Relayed: &Relayed{Index: 0, Kill: true}}, "from number 0"},
+		"from number -1":           {&Message{Relayed: &Relayed{Index: -1, Message: &Message{Ping: 1}}}, "from number -1"},
+		"another version":          {deep(&Message{Attach: &Arrival{Version: Version - 1, Host: "h"}}, 2), "has version"},
+		"no such host":             {&Message{Attach: &Arrival{Version: Version, Cluster: "b", Hosts: []Host{{"n1", 2}}, Placed: []Placed{{"cluster b", []int{0, 1, 2}}}}}, "is to run on hosts [0 1 2] of 2"},
+		"a host before the first":  {&Message{Attach: &Arrival{Version: Version, Placed: []Placed{{"cluster b", []int{-1}}}}}, "is to run on hosts [-1] of 1"},
+		"behind it is the first":   {&Message{Stand: &Stand{Behind: []Behind{{Host: 3, Index: 1}, {Host: 0, Index: 2}}}}, "host 0 behind another one"},
+		"one that is not numbered": {deep(&Message{Stand: &Stand{Behind: []Behind{{Host: 3}}}}, 1), "as number 0"},
+		"good":                     {&Message{Attach: &Arrival{Version: Version, Hosts: []Host{{"n1", 2}}, Placed: []Placed{{"cluster b", []int{0, 1, 1}}}}}, ""},
 	} {
 		s := stream{&bytes.Buffer{}}
 		conn := NewConn(s)

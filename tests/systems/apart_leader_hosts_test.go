@@ -127,7 +127,7 @@ from = "a"
 to = "c"
 `
 
-// Clusters of two hosts each lead one after another: each is lost with the host of its spxrun, the others go on, it is attached again. Signals, ends and the loss of a host that is reached through another one are what they were.
+// Clusters of two hosts each lead one after another: each is lost with the host of its spxrun, the others go on, it is attached again. The loss of a host that is reached through another one is what it was.
 func TestApartHostsLeadersLost(t *testing.T) {
 	s := newApartOn(t, 6, func(*testHosts) {}, shareByTwo)
 	at := map[string]int{"c": 1, "a": 3, "b": 5}
@@ -164,9 +164,10 @@ func TestApartHostsLeadersLost(t *testing.T) {
 	other := map[string]string{"a": "b", "b": "c", "c": "b"}[leads]
 	s.hosts.killAgent(t, s.hosts.name(at[other])) // its second host: the one that leads reaches it through the first one
 	runs[leads].says("host " + other + "@" + s.hosts.name(at[other]) + " is lost, with its processes: ")
-	runs[other].says("the others wait for it.")
-	s.emptied(at[other])
+	runs[leads].says("cluster " + other + " cannot be started again: host ")
+	s.emptied(at[other] + 1)
 	s.write("stop", "", "")
+	<-runs[other].ended
 	for name, r := range runs {
 		if name != other {
 			r.ends(0)
@@ -211,8 +212,8 @@ ranks = 1
 			b := s.startOn(1, "b")
 			b.says("rank b.standby1 is pid")
 			runs := []*running{s.startOn(2, "a"), s.startOn(3, "c")}
-			runs[0].says("a.1 is pid")
-			runs[1].says("c.0 is pid")
+			runs[0].says("rank 1 of cluster a is pid")
+			runs[1].says("rank 0 of cluster c is pid")
 			s.copied(2, 3)
 			s.write("there", "", "")
 			host, _ := leadsNext(s.hosts.name(0), runs...)
@@ -226,6 +227,107 @@ ranks = 1
 			}
 			s.write("stop", "", "")
 			for _, r := range runs {
+				r.ends(0)
+			}
+			s.hosts.empty(t)
+		})
+	}
+}
+
+// The last of four clusters reaches the one that leads only through the third one, which is in two networks: when the host of the first one is lost, it goes on with the others, whoever of these leads, and what is attached again reaches
+// all that it has to. Without the one in between it is lost, as ever.
+func TestApartHostsLeaderLostInARow(t *testing.T) {
+	for _, how := range []string{"killed", "stopped"} {
+		t.Run(how, func(t *testing.T) {
+			s := newApartOn(t, 6, threeNetworks, fmt.Sprintf(`
+through = ["10.78.0.2:7411"]
+[start]
+wait = "none"
+[failure]
+cluster = "restart"
+[[cluster]]
+name = "a"
+program = "%%P"
+args = ["share", "a", "each"]
+ranks = 1
+hosts = ["%%1"]
+[[cluster]]
+name = "d"
+program = "%%P"
+args = ["send", "90000", "2", "stop"]
+ranks = 2
+hosts = ["%%6:2"]
+[[cluster]]
+name = "b"
+program = %q
+ranks = 2
+hosts = ["%%2:1", "%%3:1"]
+[[cluster]]
+name = "c"
+program = "%%P"
+args = ["share", "c", "each"]
+ranks = 1
+hosts = ["%%5:1", "%%4:2"]
+[[link]]
+from = "d"
+to = "a"
+hosts = ["%%1"]
+[[link]]
+from = "d"
+to = "b"
+hosts = ["%%2"]
+[[link]]
+from = "b"
+to = "c"
+hosts = ["%%4"]
+`, program(t, "handing")))
+			a := s.startOn(1, "a", "-x", "SPX_HEARTBEAT_LIMIT=1000", "-x", "SPX_AGENT_LIMIT=0")
+			a.says("rank a.0 is pid")
+			b, d := s.startOn(2, "b"), s.startOn(6, "d")
+			b.says("of cluster b is pid")
+			c := s.startOn(4, "c")
+			s.flows("a")
+			s.flows("c")
+			s.copied(2, 3)
+			began := time.Now()
+			back := s.loses(1, how)
+			host, join := leadsNext(s.hosts.name(0), b, c, d)
+			took := time.Since(began)
+			t.Logf("%s: host %s leads after %v", how, host, took)
+			if took > harness.Patience(2*time.Second) {
+				t.Errorf("no other host has led for %v", took)
+			}
+			for _, r := range []*running{b, c, d} {
+				r.says("cluster a is away; it may be attached again, and the others wait for it.")
+			}
+			s.flows("c")
+			back()
+			s.emptied(1)
+			a = s.startOn(1, "a", "--join", join, "-x", "APART_FROM=10")
+			a.made()
+			s.flows("a")
+			s.hosts.killAgent(t, s.names.Replace("%5")) // it is reached through two others, or one
+			d.says(s.names.Replace("host c@%5 is lost, with its processes: "))
+			c.says(s.names.Replace("cluster c is started again (1 of at most 3 times) on host c@%4, since host c@%5 is lost."))
+			s.flows("c")
+			if strings.HasPrefix(host, "d@") {
+				s.copied(6, 3)
+				s.hosts.killAgent(t, s.names.Replace("%2"))
+				d.says("cluster b is away; it may be attached again, and the others wait for it.")
+				d.says("cluster c is away; it may be attached again, and the others wait for it.")
+				<-b.ended
+				c.ends(1, "is lost: its agent has ended, or the connection with it is broken; the processes of cluster c are ended")
+				for host := 2; host <= 5; host++ {
+					s.emptied(host)
+				}
+				s.flows("a")
+				b = s.startOn(2, "b", "--join", join)
+				b.says("of cluster b is pid")
+				c = s.startOn(4, "c", "--join", join)
+				s.flows("c")
+			}
+			s.write("stop", "", "")
+			for _, r := range []*running{a, d, b, c} {
 				r.ends(0)
 			}
 			s.hosts.empty(t)
