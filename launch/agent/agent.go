@@ -466,9 +466,7 @@ func (a *agent) poll(timeout int) {
 
 func (a *agent) messages() {
 	for _, e := range a.inbox.take() {
-		for l := a.inbox.overdue(time.Now); l != nil; l = a.inbox.overdue(time.Now) {
-			a.serve(l.question)
-		}
+		a.answerAhead()
 		switch e := e.(type) {
 		case job.Signalled:
 			if a.takesQuit(e) || a.ownSignal(e) {
@@ -861,6 +859,9 @@ func (b *inbox) open() (err error) {
 func (b *inbox) put(e job.Event) {
 	b.mu.Lock()
 	b.list = append(b.list, e)
+	if p, ok := e.(pinged); ok {
+		b.ping.Store(int64(p))
+	}
 	b.mu.Unlock()
 	one := [8]byte{1}
 	unix.Write(b.fd, one[:]) //nolint:errcheck // a full counter wakes as well

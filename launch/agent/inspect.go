@@ -22,13 +22,17 @@ import (
 // What the processes of the job do, on all hosts, for those who ask (docs/diagnosis.md). Each host looks at its own, beside its main thread;
 // the host that decides puts it together.
 
-// inspectLimit is how long hosts that do not answer are waited for.
-const inspectLimit = 5 * time.Second
+// inspectLimit is how long hosts that do not answer are waited for; so many times as long, for a tool, those that are still heard: they are busy. Tools wait a little longer (launch/steer).
+const (
+	inspectLimit = 5 * time.Second
+	inspectTimes = 5
+)
 
 // inspection is a look at all processes that is under way.
 type inspection struct {
 	open  map[*elsewhere]bool // who has not answered; nil: this host
 	procs []diagnose.Proc
+	again int // so many more times they are waited for
 	done  func([]diagnose.Proc)
 }
 
@@ -40,11 +44,11 @@ type inspected struct {
 	late   bool
 }
 
-// inspect looks at the processes of all hosts, and calls done with them, on the main thread.
-func (a *agent) inspect(stacks bool, done func([]diagnose.Proc)) {
+// inspect looks at the processes of all hosts, and calls done with them, on the main thread. Hosts that have not answered in time, and are heard, are waited for so many times more.
+func (a *agent) inspect(stacks bool, again int, done func([]diagnose.Proc)) {
 	a.looks++
 	n := a.looks
-	look := &inspection{open: map[*elsewhere]bool{nil: true}, done: done}
+	look := &inspection{open: map[*elsewhere]bool{nil: true}, again: again, done: done}
 	if a.inspections == nil {
 		a.inspections = map[int]*inspection{}
 	}
@@ -83,9 +87,23 @@ func (a *agent) hasInspected(in inspected) {
 		if len(look.open) > 0 {
 			return
 		}
+	} else if look.again > 0 && a.hears(look.open) {
+		look.again--
+		time.AfterFunc(inspectLimit, func() { a.inbox.put(inspected{number: in.number, late: true}) })
+		return
 	}
 	delete(a.inspections, in.number)
 	look.done(a.complete(look.procs))
+}
+
+// hears: of all these hosts something is heard.
+func (a *agent) hears(hosts map[*elsewhere]bool) bool {
+	for h := range hosts {
+		if h != nil && (h.gone || a.beating == nil || a.beating.wasQuiet(h.number) || h.wasQuiet()) {
+			return false
+		}
+	}
+	return true
 }
 
 // complete adds the processes of hosts that have not answered, and orders all.
@@ -184,7 +202,7 @@ func (a *agent) hostName(number int) string {
 
 // report prints what the processes do, and why they stand still. Then it steps the machine.
 func (a *agent) report(why string, then job.Event) {
-	a.inspect(true, func(procs []diagnose.Proc) {
+	a.inspect(true, 0, func(procs []diagnose.Proc) {
 		a.say(fmt.Sprintf("%s (job %016x):", why, a.jobNumber()))
 		for _, line := range diagnose.Waits(procs) {
 			a.say(line)
@@ -212,14 +230,14 @@ func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Se
 
 // lookForHang looks how long processes have waited.
 func (a *agent) lookForHang() {
-	a.inspect(false, func(procs []diagnose.Proc) {
+	a.inspect(false, 0, func(procs []diagnose.Proc) {
 		a.step(job.Looked{Waited: seconds(diagnose.Longest(procs)), Hangs: diagnose.Hangs(procs, a.spec.HangAfter.Seconds())})
 	})
 }
 
 // inspectFor answers who asks what the processes do.
 func (a *agent) inspectFor(q *question) {
-	a.inspect(q.Number != 0, func(procs []diagnose.Proc) {
+	a.inspect(q.Number != 0, inspectTimes-1, func(procs []diagnose.Proc) {
 		text, err := json.Marshal(procs)
 		if err != nil {
 			q.reply(refuse(mpierr.Intern, "%v", err))

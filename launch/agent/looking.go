@@ -8,7 +8,8 @@ import (
 	"libspx/launch/service"
 )
 
-// Questions of tools, how something is, are answered in their turn; but when that does not come soon, because much has happened, then between two events.
+// Questions of tools, how something is, are answered in their turn; but when that does not come soon, because much has happened, then between two events. So is spxrun, at once, when it asks for a sign of
+// life: an agent that has much to do is alive.
 
 // attention is after what time that is.
 const attention = 50 * time.Millisecond
@@ -20,10 +21,21 @@ type looking struct {
 	served bool
 }
 
-// looks are those that wait.
+// looks are those that wait, and what spxrun asks.
 type looks struct {
-	many  atomic.Int32 // of them
+	ping  atomic.Int64 // the number of the last question of spxrun, until it is answered between two events
+	many  atomic.Int32 // of those of tools
 	asked []*looking   // guarded by the inbox's mu
+}
+
+// answerAhead answers between two events what is not to wait for those to come.
+func (a *agent) answerAhead() {
+	if n := a.inbox.ping.Swap(0); n != 0 {
+		a.answerPing(pinged(n)) // and once more in its turn, which says nothing new
+	}
+	for l := a.inbox.overdue(time.Now); l != nil; l = a.inbox.overdue(time.Now) {
+		a.serve(l.question)
+	}
 }
 
 // waits: a tool asks, and how something is.

@@ -9,6 +9,7 @@ import (
 	"libspx/cluster/manage"
 	"libspx/launch/control"
 	"libspx/launch/job"
+	"libspx/launch/service"
 )
 
 // The management tree of a system (package cluster/manage): every agent of the system's hosts has a machine of it, in a process of its own (master.go), for which this is the shell. Agents other
@@ -105,7 +106,8 @@ func (a *agent) plant() {
 func (a *agent) planTree() manage.Config {
 	n := max(1, len(a.spec.Hosts))
 	root := a.self
-	cfg := manage.Config{Self: root, BeatMS: treeBeat.Milliseconds(), LimitMS: treeLimit.Milliseconds(), SilentMS: never, Agents: make([]manage.Agent, n)}
+	pace := a.pace()
+	cfg := manage.Config{Self: root, BeatMS: pace * treeBeat.Milliseconds(), LimitMS: pace * treeLimit.Milliseconds(), SilentMS: never, Agents: make([]manage.Agent, n)}
 	if n == 1 {
 		cfg.BeatMS, cfg.LimitMS = aloneBeat.Milliseconds(), 4*aloneBeat.Milliseconds()
 	}
@@ -147,6 +149,22 @@ func (a *agent) planTree() manage.Config {
 	}
 	return cfg
 }
+
+// pace is by what factor masters beat slower than they usually do. Where the user has said that hosts may be silent for longer (SPX_HEARTBEAT_LIMIT), because many share
+// processors say, masters may be, too: else they would be elected again and again, and have no time for anything else.
+func (a *agent) pace() int64 {
+	if len(a.spec.Programs) == 0 || variableOf(a.spec.Programs[0].Env, service.EnvHeartbeatLimit) == "" {
+		return 1
+	}
+	b, err := beatsOf(a.spec)
+	if err != nil {
+		return 1
+	}
+	return min(max(1, int64(b.Limit/beatLimit)), slowestPace)
+}
+
+// slowestPace keeps the limit of masters below the time that there is for their decisions (job.AskLimit).
+const slowestPace = int64(job.AskLimit * 2 / 3 / treeLimit)
 
 // hostsOfPart are those that are there on which a part runs, or is to run.
 func (a *agent) hostsOfPart(part int) (out []int) {

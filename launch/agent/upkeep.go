@@ -39,13 +39,13 @@ type keptMaster struct {
 	box    outbox
 	began  time.Time
 
-	asked  bool // whether it answers
-	spoke  bool // it has begun
-	missed int  // how often it was seen that it has not
-	queue  inspect.Queue
-	kept   int       // of these looks, those before which it waited for a processor: they do not count
-	look   time.Time // when that is to be seen to
-	why    string    // it was killed, because; empty: it was not
+	asked  bool             // whether it answers
+	spoke  bool             // it has begun
+	missed int              // how often it was seen that it has not
+	queues [2]inspect.Queue // its own, and that of this process, which takes its answer
+	kept   int              // of these looks, those before which one of the two waited for a processor: they do not count
+	look   time.Time        // when that is to be seen to
+	why    string           // it was killed, because; empty: it was not
 }
 
 // What goroutines tell of a master's process.
@@ -143,7 +143,7 @@ func (a *agent) tendMaster() {
 	case k == nil || now.Before(k.look):
 	case !k.asked:
 		k.asked, k.missed, k.kept, k.look = true, 0, 0, now.Add(masterLook)
-		k.queue.Look(k.cmd.Process.Pid, 0)
+		k.waited(0)
 		k.box.put(&control.Message{Ping: 1})
 	default:
 		k.look = now.Add(masterLook)
@@ -151,13 +151,18 @@ func (a *agent) tendMaster() {
 		if !k.spoke { // it takes long to begin where much else runs
 			most *= masterFirst
 		}
-		if k.queue.Look(k.cmd.Process.Pid, masterLook) > masterLook/2 && k.kept < masterMost*most {
+		if k.waited(masterLook) > masterLook/2 && k.kept < masterMost*most {
 			k.kept++
 		} else if k.missed++; k.missed == most {
 			k.why = fmt.Sprintf("has not answered for %v", time.Duration(most)*masterLook)
 			k.cmd.Process.Kill() //nolint:errcheck // it has ended then
 		}
 	}
+}
+
+// waited is for how much of the time since the last look it, or this process, waited for a processor.
+func (k *keptMaster) waited(passed time.Duration) time.Duration {
+	return k.queues[0].Look(k.cmd.Process.Pid, passed) + k.queues[1].Look(os.Getpid(), passed)
 }
 
 // masterDue is when tendMaster is to be called next.
