@@ -100,6 +100,9 @@ func TestNamesBetweenJobs(t *testing.T) {
 	if o := others(true, "find", "ocean", "1"); o.Status == 0 || !strings.Contains(o.Stderr, "spxctl names serve "+file) {
 		t.Errorf("there is no file\n%s", o.Text())
 	}
+	if o := others(false, "find", "ocean", "1", file); o.Status != 0 || !strings.Contains(o.Stdout, "found: MPI_ERR_INFO_VALUE name_server: ") || !strings.Contains(o.Stdout, "spxctl names serve "+file) {
+		t.Errorf("the info key names no file\n%s", o.Text())
+	}
 	b.servesNames(t, 5, file)
 	finds("before", true, "found: MPI_ERR_NAME", `service "ocean" is not published: not by this job, nor by another one on this host, nor by one that uses the name service at 10.77.0.5:`)
 
@@ -149,7 +152,7 @@ func TestNamesOutliveAndEnd(t *testing.T) {
 	}
 
 	ready := filepath.Join(dir, "ready")
-	r := b.startsLeft(t, b.spxrunOver(b.remotely(3), "--with-ft", "-host", b.list(1, 1, 1), "-n", "3", "--name-server", file, names, "keep", "ocean", ready, "2"))
+	r := b.startsLeft(t, b.spxrunOver(b.remotely(3), "--with-ft", "-host", b.list(1, 1, 1), "-n", "3", names, "keep", "ocean", ready, "2", file)) // by the info key: the next agent is to know it, too
 	r.reads("published: MPI_SUCCESS")
 	if o := find(); !strings.Contains(o.Stdout, "connected: MPI_SUCCESS") {
 		t.Fatalf("%s\n%s", o.Text(), r.text())

@@ -30,6 +30,10 @@ func TestMeets(t *testing.T) {
 	t.Run("both", func(t *testing.T) {
 		(&harness.Meeting{Accepts: byHydra, Connects: byHydra, Dir: dir}).Run(t)
 	})
+	t.Run("no file", func(t *testing.T) {
+		o := harness.Run(t, byHydra([]string{"SPX_NAME_SERVER=" + dir + "/none"}, program(t, "tests/hosts/testdata/where.c")))
+		check(t, o, max(o.Status, 1), nil, "SPX_NAME_SERVER: ", "(spxctl names serve "+dir+"/none)")
+	})
 }
 
 // The same on hosts that the jobs do not share: over the network. A job on one host is to be told so (SPX_MORE_HOSTS).

@@ -18,11 +18,12 @@ static void tell(const char *what, int err)
   MPI_Error_class(err, &class);
   if (err != MPI_SUCCESS) MPI_Error_string(err, text, &n);
   printf("%s: %s %s\n", what,
-         class == MPI_SUCCESS       ? "MPI_SUCCESS"
-         : class == MPI_ERR_NAME    ? "MPI_ERR_NAME"
-         : class == MPI_ERR_SERVICE ? "MPI_ERR_SERVICE"
-         : class == MPI_ERR_PORT    ? "MPI_ERR_PORT"
-                                    : "another class",
+         class == MPI_SUCCESS          ? "MPI_SUCCESS"
+         : class == MPI_ERR_NAME       ? "MPI_ERR_NAME"
+         : class == MPI_ERR_SERVICE    ? "MPI_ERR_SERVICE"
+         : class == MPI_ERR_PORT       ? "MPI_ERR_PORT"
+         : class == MPI_ERR_INFO_VALUE ? "MPI_ERR_INFO_VALUE"
+                                       : "another class",
          text);
   fflush(stdout);
 }
