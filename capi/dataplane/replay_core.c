@@ -4,6 +4,9 @@
 #include <string.h>
 
 enum { DONE_EVERY = 16 };
+/* In the place of a stream, in a vault: it is no message, but a note (spx_core_note), or says to whom one of this party's is given. */
+#define NOTE  UINT32_MAX
+#define GIVEN (UINT32_MAX - 1)
 typedef struct {  /* of a vault: in which call a message came; its bytes follow */
   uint64_t bytes; /* with this, a multiple of 8 */
   uint64_t call;
@@ -130,7 +133,7 @@ static void note(spx_core *c, const spx_frame_head *head, const uint8_t *data)
 
 void spx_core_note(spx_core *c, const void *data, uint64_t bytes)
 {
-  spx_frame_head h = {.stream = UINT32_MAX, .bytes = bytes};
+  spx_frame_head h = {.stream = NOTE, .bytes = bytes};
   if (c->vault && !c->vault->commits) note(c, &h, data);
 }
 
@@ -149,6 +152,9 @@ static spx_came *new_came(const spx_frame_head *head, const uint8_t *data, bool 
   return m;
 }
 
+static bool note_given(spx_core *c, uint64_t n, uint32_t given);
+static uint32_t take_noted(spx_core *c, uint64_t n);
+
 /* Reads what came since an image: it will be delivered again. seen: it counts as accepted. */
 static bool read_area(spx_core *c, uint32_t area, bool seen)
 {
@@ -157,14 +163,18 @@ static bool read_area(spx_core *c, uint32_t area, bool seen)
   while (at < v->area[area].end) {
     record r;
     memcpy(&r, bytes_at(v, area, at), sizeof r);
-    spx_came *m = new_came(&r.head, bytes_at(v, area, at) + sizeof r, false);
+    at += r.bytes;
+    if (r.head.stream == GIVEN) {
+      if (!note_given(c, r.head.n, r.head.given)) return false;
+      continue;
+    }
+    spx_came *m = new_came(&r.head, bytes_at(v, area, at - r.bytes) + sizeof r, false);
     if (!m) return false;
     m->call = (uint32_t)r.call;
-    spx_came ***last = r.head.stream == UINT32_MAX ? &c->notes_last : &c->logged_last;
+    spx_came ***last = r.head.stream == NOTE ? &c->notes_last : &c->logged_last;
     **last = m;
     *last = &m->next;
-    if (seen && r.head.stream != UINT32_MAX && !note_seen(c, &r.head)) return false;
-    at += r.bytes;
+    if (seen && r.head.stream != NOTE && !note_seen(c, &r.head)) return false;
   }
   return true;
 }
@@ -206,6 +216,7 @@ static void *grown(void *from, uint32_t n, uint32_t more, size_t each)
   return to;
 }
 
+static void claim_unknown(spx_core *c, uint32_t party);
 void spx_core_unsettle(spx_core *c) { c->unsettled = c->leaving; }
 
 bool spx_core_grow(spx_core *c, uint32_t parties)
@@ -233,6 +244,7 @@ bool spx_core_grow(spx_core *c, uint32_t parties)
   c->acks = acks;
   c->parties = parties;
   spx_core_unsettle(c);
+  for (uint32_t p = 0; p < n && c->claiming; p++) claim_unknown(c, p);
   return true;
 }
 
@@ -244,11 +256,28 @@ static void free_list(spx_came *m)
   }
 }
 
+static void free_one(spx_passed *p)
+{
+  for (spx_went *w = p->went.next, *next; w; w = next) {
+    next = w->next;
+    free(w);
+  }
+  free(p);
+}
+
 static void free_passed(spx_passed *p)
 {
   for (spx_passed *next; p; p = next) {
     next = p->next;
-    free(p);
+    free_one(p);
+  }
+}
+
+static void free_noted(spx_core *c)
+{
+  for (spx_noted *n; (n = c->noted);) {
+    c->noted = n->next;
+    free(n);
   }
 }
 
@@ -260,6 +289,7 @@ void spx_core_end(spx_core *c)
       if (!m->busy) free(m);
     }
     free(c->acks[p].list);
+    free(c->acks[p].claims);
   }
   for (uint32_t s = 0; s < 2 * c->parties; s++)
     if (c->seen[s & 1]) free_seen(&c->seen[s & 1][s >> 1]);
@@ -268,6 +298,11 @@ void spx_core_end(spx_core *c)
   free_list(c->notes);
   free_passed(c->passed);
   free_passed(c->over);
+  free_noted(c);
+  for (spx_asked_early *e; (e = c->early);) {
+    c->early = e->next;
+    free(e);
+  }
   free(c->seen[0]);
   free(c->seen[1]);
   free(c->next);
@@ -279,6 +314,8 @@ void spx_core_end(spx_core *c)
 
 /* ---- accepting ------------------------------------------------------------------------------------------------------ */
 
+static bool owes(const spx_core *c, uint32_t party) { return c->acks[party].count || c->acks[party].nclaims; }
+
 static void acknowledge(spx_core *c, uint32_t party, spx_frame_ack id)
 {
   if (c->acks[party].count == c->acks[party].room) {
@@ -288,7 +325,7 @@ static void acknowledge(spx_core *c, uint32_t party, spx_frame_ack id)
     c->acks[party].list = list;
     c->acks[party].room = room;
   }
-  c->owed += c->acks[party].count == 0;
+  c->owed += !owes(c, party);
   c->acks[party].list[c->acks[party].count++] = id;
 }
 
@@ -302,12 +339,28 @@ static bool is_of(const spx_frame_head *h, const spx_frame_ack *a)
 void spx_core_tell(spx_core *c)
 {
   for (uint32_t p = 0; p < c->parties && c->owed; p++)
-    if (c->acks[p].count) {
+    if (owes(c, p)) {
       c->owed--;
-      uint32_t n = c->acks[p].count;
-      c->acks[p].count = 0;
-      c->io.acknowledge(c->io.arg, p, c->acks[p].list, n);
+      uint32_t n = c->acks[p].count, claims = c->acks[p].nclaims;
+      c->acks[p].count = c->acks[p].nclaims = 0;
+      if (n) c->io.acknowledge(c->io.arg, p, c->acks[p].list, n);
+      if (claims) c->io.claim(c->io.arg, p, c->acks[p].claims, claims);
     }
+}
+
+/* A claim, or an answer, is to be told. false: no memory. */
+static bool owe_claim(spx_core *c, uint32_t party, const spx_frame_claim *claim)
+{
+  if (c->acks[party].nclaims == c->acks[party].claims_room) {
+    uint32_t room = c->acks[party].claims_room ? 2 * c->acks[party].claims_room : 16;
+    spx_frame_claim *list = realloc(c->acks[party].claims, room * sizeof *list);
+    if (!list) return false;
+    c->acks[party].claims = list;
+    c->acks[party].claims_room = room;
+  }
+  c->owed += !owes(c, party);
+  c->acks[party].claims[c->acks[party].nclaims++] = *claim;
+  return true;
 }
 
 void spx_core_enter(spx_core *c, bool sends)
@@ -357,6 +410,8 @@ static spx_passed *pass(spx_core *c, const spx_frame_head *h)
   p->id = id_of(h);
   p->from = h->from;
   p->turn = h->turn;
+  p->given = h->given;
+  p->went.to = UINT32_MAX;
   if (++c->tokens == 0) c->tokens = 1;
   p->token = c->tokens;
   p->chain = c->by_token[p->token % SPX_TOKENS];
@@ -376,13 +431,27 @@ static spx_passed *find_passed(const spx_core *c, uint32_t token)
 /* Its sender need not keep it any more, if that is so. */
 static void let_go(spx_core *c, spx_passed *p)
 {
-  if (!p->over || !p->sends || p->left) return;
+  if (!p->over || !p->sends || p->left || p->due) return;
+  c->claiming -= p->claims != 0;
   acknowledge(c, p->from, p->id);
   spx_passed **at = &c->by_token[p->token % SPX_TOKENS];
   while (*at != p) at = &(*at)->chain;
   *at = p->chain;
   take_out(c, p);
-  free(p);
+  free_one(p);
+}
+
+/* How many of what was made of it have gone to a party; NULL: no memory. */
+static uint32_t *went_to(spx_passed *p, uint32_t to)
+{
+  spx_went *w = &p->went;
+  while (w->to != to && w->next) w = w->next;
+  if (w->to != to && w->to != UINT32_MAX) {
+    if (!(w->next = calloc(1, sizeof *w))) return NULL;
+    w = w->next;
+  }
+  w->to = to;
+  return &w->count;
 }
 
 static spx_passed *find_open(const spx_core *c, const spx_frame_head *h)
@@ -398,6 +467,7 @@ void spx_core_received(spx_core *c, uint32_t token, bool sent)
   spx_passed *p = find_passed(c, token);
   if (!p || (c->relay && sent)) return; /* an IOP accepts when those have it that it goes to */
   p->over = true;
+  p->due = false;
   if (!p->sends) p->sends = 1;
   let_go(c, p);
 }
@@ -429,6 +499,7 @@ bool spx_core_accept(spx_core *c)
     c->io.again(c->io.arg, &m->head, open->token, m->data);
     open = find_open(c, &m->head); /* it may be received by now */
   }
+  if (open && c->relay && !open->sends && !open->claims) open->given = m->head.given;
   /* One that comes again and was done with: its sender does not know. */
   if (again_here ? !open : !c->relay && !m->head.announced) acknowledge(c, m->head.from, id_of(&m->head));
   c->ready = m->next;
@@ -479,6 +550,19 @@ static void append(spx_core *c, spx_kept *m)
   c->kept_bytes += cost(m);
 }
 
+/* What was made of it was not accepted, and the program does not know yet: it may send it to another one, and of that one it may be the first, too. */
+static void fails(spx_core *c, spx_passed *p, uint32_t to)
+{
+  uint32_t *went = went_to(p, to);
+  if (went && *went) --*went;
+  p->failed = c->call + 1;
+  if (!p->over) return;
+  p->over = false;
+  take_out(c, p);
+  join(c->passed_last, p);
+  c->passed_last = &p->next;
+}
+
 /* m is kept no more. */
 static void release(spx_core *c, spx_kept *m, bool accepted)
 {
@@ -489,7 +573,10 @@ static void release(spx_core *c, spx_kept *m, bool accepted)
   }
   if (m->of) {
     m->of->left--;
-    let_go(c, m->of);
+    if (accepted)
+      let_go(c, m->of);
+    else
+      fails(c, m->of, m->to);
     m->of = NULL;
   }
   if (m->waits) c->io.settled(c->io.arg, m->waits, accepted);
@@ -498,6 +585,29 @@ static void release(spx_core *c, spx_kept *m, bool accepted)
     m->gone = true;
   else
     free(m);
+}
+
+static void transmit(spx_core *c, spx_kept *m)
+{
+  if (m->head.announced && !m->of) m->head.turn++;
+  m->out = true;
+  c->io.transmit(c->io.arg, m);
+}
+
+/* What it is made of is claimed; or something of its stream that is before it in the list has not left. */
+static bool has_to_wait(const spx_core *c, const spx_kept *m)
+{
+  if (m->of && m->of->claims) return true;
+  for (const spx_kept *e = c->first[m->to]; e != m; e = e->next)
+    if (!e->out && e->head.stream == m->head.stream && e->head.life == m->head.life) return true;
+  return false;
+}
+
+/* What is for a party leaves, if it need not wait any more. */
+static void go(spx_core *c, uint32_t to)
+{
+  for (spx_kept *m = c->first[to]; m; m = m->next)
+    if (!m->out && !has_to_wait(c, m)) transmit(c, m);
 }
 
 /* What points to the one that is waited for by this; NULL: there is none. before: the one before it in its list. */
@@ -521,7 +631,10 @@ void spx_core_withdraw(spx_core *c, const void *waits)
   *at = m->next;
   if (c->last[m->to] == m) c->last[m->to] = before;
   m->waits = NULL;
+  uint32_t to = m->to;
+  bool waiting = c->claiming > 0; /* others for it, behind this one */
   release(c, m, true);
+  if (waiting) go(c, to);
 }
 
 spx_kept *spx_core_copied(spx_core *c, const void *waits, uint64_t bytes)
@@ -579,11 +692,16 @@ spx_kept *spx_core_message(spx_core *c, uint32_t to, bool leaving, uint32_t lane
   *m = (spx_kept){.to = to, .lane = lane, .head = {.ctx = ctx, .bytes = bytes, .tag = tag, .src = src, .from = c->me}};
   m->head.life = c->life;
   if (c->relay && (m->of = find_passed(c, of))) {
+    const uint32_t *went = went_to(m->of, to);
+    if (!went) {
+      free(m);
+      return NULL;
+    }
     const spx_frame_ack *id = &m->of->id;
     m->head.stream = id->stream;
     m->head.life = id->life;
     m->head.n = id->n;
-    m->head.sub = m->of->sends;
+    m->head.sub = *went;
     m->head.turn = m->of->turn;
     const spx_seen *s = seen_of(c, id->stream, id->life);
     if (s) m->head.done = s->low;
@@ -592,17 +710,12 @@ spx_kept *spx_core_message(spx_core *c, uint32_t to, bool leaving, uint32_t lane
     if (c->leaving % DONE_EVERY == 0) c->done = done_with(c);
     m->head.done = c->done;
     m->head.n = ++c->leaving;
+    m->head.given = take_noted(c, m->head.n);
   } else {
     m->head.stream = c->me;
     m->head.n = ++c->next[to];
   }
   return m;
-}
-
-static void transmit(spx_core *c, spx_kept *m)
-{
-  if (m->head.announced && !m->of) m->head.turn++;
-  c->io.transmit(c->io.arg, m);
 }
 
 /* Something is sent in this call. What comes in calls after that one, and was not seen before, may come at other moments next time: so all calls that look at what has come have to be noted, and
@@ -616,6 +729,7 @@ static void note_reached(spx_core *c)
   c->version++;
 }
 
+static void drop(spx_core *c, const spx_passed *p);
 void spx_core_send(spx_core *c, spx_kept *m)
 {
   if (c->mode == SPX_CORE_PRELUDE) { /* it has been accepted, or is in the image */
@@ -625,20 +739,253 @@ void spx_core_send(spx_core *c, spx_kept *m)
   if (m->of) {
     m->of->sends++;
     m->of->left++;
+    m->of->due = false;
+    uint32_t *went = went_to(m->of, m->to);
+    if (went) ++*went;
   }
   if (c->vault) note_reached(c);
   append(c, m);
-  transmit(c, m);
+  if (m->of && m->of->done)
+    drop(c, m->of);
+  else if (!c->claiming || !has_to_wait(c, m))
+    transmit(c, m);
+}
+
+/* ---- to whom a message is given ---------------------------------------------------------------------------------------- */
+
+static void claim(spx_core *c, const spx_passed *p)
+{
+  spx_frame_claim a = {.id = p->id, .token = p->token, .before = p->before, .to = p->given};
+  if (!owe_claim(c, p->from, &a)) c->io.failed(c->io.arg, "no memory for a claim");
+}
+
+void spx_core_give(spx_core *c, uint32_t token, uint32_t party)
+{
+  spx_passed *p = find_passed(c, token);
+  if (!p) return;
+  p->due = true;
+  if (p->given == party + 1) return;
+  p->before = p->given;
+  p->given = party + 1;
+  c->claiming += p->claims++ == 0;
+  claim(c, p);
+}
+
+uint64_t spx_core_number(const spx_core *c, uint32_t token, uint32_t *given)
+{
+  const spx_passed *p = find_passed(c, token);
+  *given = p ? p->given : 0;
+  return p ? p->id.n : 0;
+}
+
+/* What is made of p, and has not left, counts as accepted. */
+static void drop(spx_core *c, const spx_passed *p)
+{
+  for (uint32_t to = 0; to < c->parties; to++) {
+    spx_kept *before = NULL;
+    for (spx_kept *m = c->first[to], *next; m; m = next) {
+      next = m->next;
+      if (m->of != p || m->out) {
+        before = m;
+        continue;
+      }
+      *(before ? &before->next : &c->first[to]) = next;
+      if (c->last[to] == m) c->last[to] = before;
+      bool last = p->left == 1; /* p may be gone then */
+      release(c, m, true);
+      if (last) {
+        go(c, to);
+        return;
+      }
+    }
+    go(c, to);
+  }
+}
+
+/* Before what follows it in its stream and waits as well, if that is so; else behind all. */
+static void insert(spx_core *c, spx_kept *m)
+{
+  spx_kept *before = NULL, *e = c->first[m->to];
+  while (e && (e->out || e->head.stream != m->head.stream || e->head.life != m->head.life || e->head.n < m->head.n)) {
+    before = e;
+    e = e->next;
+  }
+  if (!e) {
+    append(c, m);
+    return;
+  }
+  m->next = e;
+  *(before ? &before->next : &c->first[m->to]) = m;
+  c->kept_bytes += cost(m);
+}
+
+/* What is made of p, and has not left, is for another party. */
+static void redirect(spx_core *c, const spx_passed *p, uint32_t to)
+{
+  for (uint32_t was = 0; was < c->parties; was++) {
+    spx_kept *before = NULL;
+    for (spx_kept *m = c->first[was], *next; m; m = next) {
+      next = m->next;
+      if (m->of != p || m->out || was == to) {
+        before = m;
+        continue;
+      }
+      *(before ? &before->next : &c->first[was]) = next;
+      if (c->last[was] == m) c->last[was] = before;
+      c->kept_bytes -= cost(m);
+      uint32_t *from = went_to(m->of, was), *went = went_to(m->of, to);
+      if (!from || !went) c->io.failed(c->io.arg, "no memory for a message that is given to another one");
+      --*from;
+      m->head.sub = (*went)++;
+      m->to = to;
+      insert(c, m);
+    }
+    go(c, was);
+  }
+}
+
+static void answered(spx_core *c, uint32_t from, const spx_frame_claim *a)
+{
+  spx_passed *p = find_passed(c, a->token);
+  spx_frame_head h = {.n = a->id.n, .stream = a->id.stream, .sub = a->id.sub, .life = a->id.life};
+  if (!p || !p->claims || p->from != from || !is_of(&h, &p->id)) return;
+  if (p->claims > 1) { /* a later one counts */
+    p->claims--;
+    return;
+  }
+  p->unknown = a->to > c->parties && a->to != SPX_DONE;
+  if (p->unknown) return; /* it is claimed anew when that one is known */
+  p->claims = 0;
+  c->claiming--;
+  uint32_t was = p->given;
+  if (a->to == SPX_DONE) {
+    p->done = true;
+    drop(c, p);
+    return;
+  }
+  p->given = a->to;
+  if (a->to != was) redirect(c, p, a->to - 1);
+  go(c, a->to - 1);
+}
+
+enum { REPLACED, SILENT, GROWN };
+/* Those of a party are claimed anew: another process is that party; or there are more, and the answer was one of those. Or that need not be, since it does not send them again. */
+static void claim_again(spx_core *c, uint32_t party, int why)
+{
+  for (int list = 0; list < 2 && c->claiming; list++)
+    for (spx_passed *p = list ? c->over : c->passed; p; p = p->next) {
+      if (p->from != party || !p->claims || (why == GROWN && !p->unknown)) continue;
+      p->unknown = false;
+      p->claims = why != SILENT;
+      if (p->claims) {
+        claim(c, p);
+        continue;
+      }
+      c->claiming--;
+      go(c, p->given - 1);
+    }
+}
+
+static void claim_unknown(spx_core *c, uint32_t party) { claim_again(c, party, GROWN); }
+
+void spx_core_silent(spx_core *c, uint32_t party) { claim_again(c, party, SILENT); }
+
+static spx_kept *find_kept(const spx_core *c, uint32_t first, const spx_frame_ack *id)
+{
+  for (uint32_t i = 0; i <= c->parties; i++) {
+    uint32_t p = i ? i - 1 : first; /* where it is mostly */
+    for (spx_kept *m = c->first[p]; m; m = m->next)
+      if (leaves(m->head.stream) && is_of(&m->head, id)) return m;
+  }
+  return NULL;
+}
+
+/* Message n is given so, and about to be sent again, or kept. false: no memory. */
+static bool note_given(spx_core *c, uint64_t n, uint32_t given)
+{
+  spx_frame_ack id = {.n = n, .stream = c->me | SPX_LEAVES, .life = c->life};
+  spx_kept *m = find_kept(c, c->me, &id);
+  if (m) m->head.given = given;
+  if (m || n <= c->leaving) return true; /* it was accepted */
+  spx_noted *o = c->noted;
+  while (o && o->n != n) o = o->next;
+  if (!o) {
+    if (!(o = malloc(sizeof *o))) return false;
+    *o = (spx_noted){.next = c->noted, .n = n};
+    c->noted = o;
+  }
+  o->given = given;
+  return true;
+}
+
+static uint32_t noted(const spx_core *c, uint64_t n)
+{
+  const spx_noted *o = c->noted;
+  while (o && o->n != n) o = o->next;
+  return o ? o->given : 0;
+}
+
+static uint32_t take_noted(spx_core *c, uint64_t n)
+{
+  for (spx_noted **at = &c->noted, *o; (o = *at); at = &o->next) {
+    if (o->n != n) continue;
+    uint32_t given = o->given;
+    *at = o->next;
+    free(o);
+    return given;
+  }
+  return 0;
+}
+
+/* The first that claims it has it; who knows of that may give it to another one. */
+static void answer(spx_core *c, uint32_t from, spx_frame_claim a)
+{
+  bool own = a.id.stream == (c->me | SPX_LEAVES) && a.id.life == c->life;
+  const spx_kept *m = own ? find_kept(c, from, &a.id) : NULL;
+  /* What the process before this one has sent is not sent again: then the claim counts. */
+  if (own && !m && a.id.n <= c->leaving) {
+    a.to = SPX_DONE;
+  } else if (own) {
+    uint32_t given = m ? m->head.given : noted(c, a.id.n);
+    if ((given && given != a.before) || given == a.to) {
+      a.to = given;
+    } else {
+      spx_frame_head h = {.stream = GIVEN, .n = a.id.n, .given = a.to};
+      note(c, &h, NULL);
+      if (!note_given(c, a.id.n, a.to)) c->io.failed(c->io.arg, "no memory for a claim");
+    }
+  }
+  if (!owe_claim(c, from, &a)) c->io.failed(c->io.arg, "no memory for the answer to a claim");
+}
+
+void spx_core_claimed(spx_core *c, uint32_t from, const spx_frame_claim *claims, uint32_t n)
+{
+  if (from >= c->parties) return;
+  for (uint32_t i = 0; i < n; i++) {
+    if (c->relay) {
+      answered(c, from, &claims[i]);
+    } else if (c->mode == SPX_CORE_PRELUDE) { /* it does not know yet */
+      spx_asked_early *e = malloc(sizeof *e);
+      if (!e) c->io.failed(c->io.arg, "no memory for a claim");
+      *e = (spx_asked_early){c->early, from, claims[i]};
+      c->early = e;
+    } else
+      answer(c, from, claims[i]);
+  }
 }
 
 /* ---- what was accepted ------------------------------------------------------------------------------------------------ */
+
+void spx_core_other(spx_core *c) { c->last_other = c->call; }
 
 void spx_core_asked(spx_core *c, bool all)
 {
   for (spx_passed *p = c->passed, *next; p; p = next) {
     next = p->next;
-    if (!p->sends && !all) continue;
+    if ((!p->sends || p->due || (p->failed && (int32_t)(c->last_other + 1 - p->failed) < 0)) && !all) continue;
     p->over = true;
+    p->due = false;
+    p->failed = 0;
     if (!p->sends) p->sends = 1;
     take_out(c, p);
     join(&c->over, p);
@@ -696,7 +1043,9 @@ int spx_core_excuse(spx_core *c, uint32_t party, bool (*may)(const void *waits))
 void spx_core_replaced(spx_core *c, uint32_t party)
 {
   c->unsettled = c->leaving;
-  for (spx_kept *m = c->first[party]; m; m = m->next) transmit(c, m);
+  for (spx_kept *m = c->first[party]; m; m = m->next)
+    if (m->out) transmit(c, m);
+  claim_again(c, party, REPLACED);
 }
 
 void spx_core_reroute(spx_core *c, uint32_t party, uint32_t (*choose)(void *arg, const spx_kept *m), void *arg)
@@ -730,7 +1079,7 @@ bool spx_core_idle(const spx_core *c)
 {
   if (c->vault && (c->ready || c->logged)) return false;
   for (uint32_t p = 0; p < c->parties; p++)
-    if (c->first[p] || c->acks[p].count) return false;
+    if (c->first[p] || owes(c, p)) return false;
   return true;
 }
 
@@ -840,7 +1189,7 @@ static bool take_kept(spx_core *c, spx_image_reader *r)
   const void *data = spx_image_take(r, head.bytes);
   spx_kept *m = data ? malloc(sizeof *m + head.bytes) : NULL;
   if (!m) return false;
-  *m = (spx_kept){.to = (uint32_t)to, .lane = (uint32_t)lane, .head = head};
+  *m = (spx_kept){.to = (uint32_t)to, .lane = (uint32_t)lane, .out = true, .head = head};
   memcpy(m->data, data, head.bytes);
   append(c, m);
   return true;
@@ -854,6 +1203,7 @@ bool spx_core_restore_begin(spx_core *c, spx_image_reader *r)
   r->p = bytes_at(v, area, 0);
   r->end = r->p + v->area[area].image;
   uint64_t kept = 0;
+  free_noted(c);
   for (uint32_t s = 0; s < 2 * c->parties; s++)
     if (!take_seen(r, &c->seen[s & 1][s >> 1])) return false;
   const void *next = spx_image_take(r, c->parties * sizeof *c->next);
@@ -869,4 +1219,9 @@ void spx_core_restore_end(spx_core *c)
 {
   c->mode = again(c) ? SPX_CORE_REPLAY : SPX_CORE_LIVE;
   for (uint32_t p = 0; p < c->parties; p++) spx_core_replaced(c, p);
+  for (spx_asked_early *e; (e = c->early);) {
+    c->early = e->next;
+    answer(c, e->from, e->claim);
+    free(e);
+  }
 }
