@@ -14,8 +14,8 @@ import (
 
 // Hosts that keep no copy of what decides, in a system whose clusters were started one by one and that another agent leads when the one that does is lost (nextlead.go). There are two kinds:
 //
-//   - Other hosts of a cluster that has come, and clusters that have come through another one, with all their hosts. Their agents are reached through that of an spxrun, and stay so: the change of who leads is one above that, of which they hear by it (control.Lead, Relayed). When it is
-//     that agent which leads from now on, what they say ends there.
+//   - Other hosts of a cluster that has come, and clusters that have come through another one, with all their hosts. Their agents are reached through that of an spxrun, and stay so: the change of who leads is one above that, of
+//     which they hear by it (control.Lead, Relayed). When it is that agent which leads from now on, what they say ends there.
 //   - Other hosts of the cluster whose agent led. They have lost the one above them, and are called, as agents that keep copies are. Their spxrun is gone with its host, so what they write goes to who leads.
 //
 // The same host is of one kind and then of the other, as agents come to lead and are lost in turn.
