@@ -41,13 +41,15 @@ type run struct {
 	KiB         int     `json:"kib"`
 }
 
-// results are the runs by setting.
+// results are the runs by setting: those of short blocks, which go by switch, and those of blocks of 4 KiB, which go from end to end.
 type results struct {
 	Ranks    int              `json:"ranks"`
 	Switches int              `json:"switches"`
 	Args     string           `json:"args"`
+	LongArgs string           `json:"long_args"`
 	Machines []string         `json:"machines,omitempty"`
 	Runs     map[string][]run `json:"runs"`
+	Long     map[string][]run `json:"long"`
 }
 
 type options struct {
@@ -70,7 +72,7 @@ func main() {
 
 func (o *options) measure() error {
 	kept := filepath.Join(o.out, "connections.json")
-	r := results{Ranks: 128, Switches: 8, Args: "20 14 5", Runs: map[string][]run{}}
+	r := results{Ranks: 128, Switches: 8, Args: "20 14 5", LongArgs: "24 14 5", Runs: map[string][]run{}, Long: map[string][]run{}}
 	if data, err := os.ReadFile(kept); err == nil {
 		if err := json.Unmarshal(data, &r); err != nil {
 			return fmt.Errorf("%s: %w", kept, err)
@@ -91,21 +93,24 @@ func (o *options) measure() error {
 	}
 	began := time.Now()
 	for round := range o.rounds {
-		for _, i := range rand.Perm(len(settings)) {
-			s := settings[i]
-			if len(r.Runs[s]) > round {
+		for _, i := range rand.Perm(2 * len(settings)) {
+			s, args, runs := settings[i/2], r.Args, r.Runs
+			if i%2 == 1 {
+				args, runs = r.LongArgs, r.Long
+			}
+			if len(runs[s]) > round {
 				continue
 			}
 			if o.budget > 0 && time.Since(began) > o.budget {
 				return r.write(o.out, kept)
 			}
-			one, err := r.start(build, program, s)
+			one, err := r.start(build, program, args, s)
 			if err != nil {
 				return errors.Join(err, r.write(o.out, kept))
 			}
-			r.Runs[s] = append(r.Runs[s], one)
+			runs[s] = append(runs[s], one)
 			r.Machines = machine.Add(r.Machines)
-			fmt.Printf("%s: %+v\n", s, one)
+			fmt.Printf("%s, %s: %+v\n", args, s, one)
 		}
 	}
 	return r.write(o.out, kept)
@@ -113,10 +118,10 @@ func (o *options) measure() error {
 
 var line = regexp.MustCompile(`sorted: .*: ([\d.]+) s; of a rank at most: (\d+) connections, (\d+) opened, (\d+) evicted, (\d+) relayed, \d+ forwarded, (\d+) descriptors, (\d+) KiB`)
 
-func (r *results) start(build, program, setting string) (one run, err error) {
+func (r *results) start(build, program, args, setting string) (one run, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, filepath.Join(build, "bin/spxrun"), append([]string{"-n", strconv.Itoa(r.Ranks), program}, strings.Fields(r.Args)...)...)
+	cmd := exec.CommandContext(ctx, filepath.Join(build, "bin/spxrun"), append([]string{"-n", strconv.Itoa(r.Ranks), program}, strings.Fields(args)...)...)
 	cmd.Env = append(os.Environ(), "SPX_TRANSPORTS=tcp", fmt.Sprintf("SPX_TOPOLOGY=groups:%d", r.Switches), "SPX_CONNECTIONS="+setting)
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
@@ -134,10 +139,10 @@ func (r *results) start(build, program, setting string) (one run, err error) {
 	return one, err
 }
 
-// median of one figure of a setting's runs.
-func (r *results) median(setting string, figure func(run) float64) float64 {
+// median of one figure of runs.
+func median(runs []run, figure func(run) float64) float64 {
 	var values []float64
-	for _, one := range r.Runs[setting] {
+	for _, one := range runs {
 		values = append(values, figure(one))
 	}
 	return stats.Median(values)
@@ -148,27 +153,36 @@ func (r *results) write(dir, kept string) error {
 	if err != nil {
 		return err
 	}
-	var table strings.Builder
 	curves := []svg.Curve{{Name: "ms", Colour: "#c2410c"}, {Name: "connections", Colour: "#1d4ed8"}, {Name: "descriptors", Colour: "#15803d"}, {Name: "MiB x 10", Colour: "#7c3aed"}}
 	for i, s := range settings {
-		if len(r.Runs[s]) == 0 {
-			continue
-		}
-		m := func(figure func(run) float64) float64 { return r.median(s, figure) }
-		seconds, open := m(func(x run) float64 { return x.Seconds }), m(func(x run) float64 { return float64(x.Connections) })
-		descriptors, kib := m(func(x run) float64 { return float64(x.Descriptors) }), m(func(x run) float64 { return float64(x.KiB) })
-		fmt.Fprintf(&table, "| `%s` | %d | %.2f | %.2f | %.0f | %.0f | %.0f | %.0f | %.0f | %.1f |\n", s, len(r.Runs[s]), seconds, seconds/r.median("all", func(x run) float64 { return x.Seconds }), open,
-			m(func(x run) float64 { return float64(x.Opened) }), m(func(x run) float64 { return float64(x.Evicted) }), m(func(x run) float64 { return float64(x.Relayed) }), descriptors, kib/1024)
-		for k, v := range []float64{1000 * seconds, open, descriptors, 10 * kib / 1024} {
+		for k, v := range []float64{1000 * median(r.Runs[s], seconds), median(r.Runs[s], open), median(r.Runs[s], descriptors), 10 * median(r.Runs[s], mib)} {
 			curves[k].Points = append(curves[k].Points, [2]float64{float64(i + 1), max(v, 1)})
 		}
 	}
 	picture := svg.Draw(fmt.Sprintf("integer sort, %d processes", r.Ranks), curves, func(x float64) string { return strings.Replace(settings[int(x+0.5)-1], "topology:", "t:", 1) })
-	text := strings.NewReplacer("TABLE", table.String(), "RANKS", strconv.Itoa(r.Ranks), "SWITCHES", strconv.Itoa(r.Switches), "ARGS", r.Args, "MACHINES", machine.Sentence(r.Machines)).Replace(page)
+	text := strings.NewReplacer("TABLE", table(r.Runs), "LONGTABLE", table(r.Long), "LONGARGS", r.LongArgs, "RANKS", strconv.Itoa(r.Ranks), "SWITCHES", strconv.Itoa(r.Switches), "ARGS", r.Args, "MACHINES", machine.Sentence(r.Machines)).Replace(page)
 	return errors.Join(
 		os.WriteFile(kept, append(data, '\n'), 0o644),
 		os.WriteFile(filepath.Join(dir, "connections.md"), []byte(text), 0o644),
 		os.WriteFile(filepath.Join(dir, "connections.svg"), []byte(picture), 0o644))
+}
+
+func seconds(x run) float64     { return x.Seconds }
+func open(x run) float64        { return float64(x.Connections) }
+func descriptors(x run) float64 { return float64(x.Descriptors) }
+func mib(x run) float64         { return float64(x.KiB) / 1024 }
+
+func table(runs map[string][]run) string {
+	var b strings.Builder
+	b.WriteString("| SPX_CONNECTIONS | runs | seconds | by those of all | connections | opened | evicted | frames relayed | descriptors | own memory, MiB |\n|---|" + strings.Repeat("---:|", 9) + "\n")
+	for _, s := range settings {
+		if list := runs[s]; len(list) > 0 {
+			fmt.Fprintf(&b, "| `%s` | %d | %.2f | %.2f | %.0f | %.0f | %.0f | %.0f | %.0f | %.1f |\n", s, len(list), median(list, seconds), median(list, seconds)/median(runs["all"], seconds), median(list, open),
+				median(list, func(x run) float64 { return float64(x.Opened) }), median(list, func(x run) float64 { return float64(x.Evicted) }), median(list, func(x run) float64 { return float64(x.Relayed) }),
+				median(list, descriptors), median(list, mib))
+		}
+	}
+	return b.String()
 }
 
 const page = `# Integer sort with few connections
@@ -176,10 +190,11 @@ const page = `# Integer sort with few connections
 ` + "`go run ./bench/connections`" + `: examples/intsort.c (` + "`intsort ARGS`" + `; each run checks its result) with RANKS processes on one machine, over TCP alone, as if they were on SWITCHES switches
 (SPX_TOPOLOGY=groups:SWITCHES). Medians of the runs; connections and what follows them: of a process, at most. MACHINES
 
-| SPX_CONNECTIONS | runs | seconds | by those of all | connections | opened | evicted | frames relayed | descriptors | own memory, MiB |
-|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|
 TABLE
 ![the same](connections.svg)
 
+With 16 times as many keys (` + "`intsort LONGARGS`" + `), blocks are of 4 KiB, and go from end to end:
+
+LONGTABLE
 [What the settings mean](../connections.md), and why relaying costs what it costs here.
 `

@@ -835,9 +835,10 @@ bool spx_net_sleep(uint32_t value, uint64_t ns)
   for (int i = 0; i < BELL_TURN && recv(bell_fd, word, sizeof word, MSG_DONTWAIT) >= 0; i++) {}
   if (spx_net.held || __atomic_load_n(&spx_proc_of(spx_me)->bell, __ATOMIC_SEQ_CST) != value) return false;
   struct epoll_event e;
-  uint64_t most = spx_net_relay_sleep(), time = ns < most ? ns : most;
+  uint64_t most = spx_net_relay_sleep(), time = ns < most ? ns : most, began = most == UINT64_MAX ? 0 : spx_now_ns();
   struct timespec t = {(time_t)(time / 1000000000u), (long)(time % 1000000000u)};
   int rc = epoll_pwait2(epoll, &e, 1, time == UINT64_MAX ? NULL : &t, NULL);
+  if (began) spx_net_relay_slept(began, time);
   return rc == 0 && ns <= most;
 }
 

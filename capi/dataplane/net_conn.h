@@ -97,6 +97,7 @@ struct spx_conn {
   uint64_t asked_ack; /* ns: when an acknowledgement was last asked for */
   bool asking;        /* that question is open */
   uint64_t patience;  /* ns: until the next question */
+  uint64_t rode;      /* ns: when one went with what was sent */
   uint64_t used_at[SPX_NET_SHORTCUT_AFTER]; /* spx_net.clock at the last ones of frames */
   uint64_t progress;                        /* ns: when the last one came, or the first byte went */
   uint64_t rewound;                         /* ns */
@@ -286,5 +287,6 @@ SPX_HIDDEN bool spx_net_stuck(const spx_conn *c, uint64_t now);
 SPX_HIDDEN int spx_net_relay_poll(void);
 /* For how long to sleep at most, ns. */
 SPX_HIDDEN uint64_t spx_net_relay_sleep(void);
+SPX_HIDDEN void spx_net_relay_slept(uint64_t began, uint64_t most);
 SPX_HIDDEN uint64_t spx_net_relay_unsent(void);
 #endif

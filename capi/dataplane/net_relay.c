@@ -300,8 +300,8 @@ static int choose(spx_conn *c, uint64_t now)
   return found;
 }
 
-/* For how long to wait for an acknowledgement before one is asked for. */
-static uint64_t patience(void) { return spx_net.trip > ASK_NS ? spx_net.trip : ASK_NS; }
+/* For how long to wait for an acknowledgement before one is asked for, or asked for again: most that were asked for have come by then. */
+static uint64_t patience(void) { return 2 * spx_net.trip > ASK_NS ? 2 * spx_net.trip : ASK_NS; }
 
 /* A receiver that has said nothing for so long is not reached: some process on the way computes. Where ranks share processors, all answers take long. */
 static uint64_t stuck_after(void)
@@ -356,9 +356,15 @@ void spx_net_pump(spx_conn *c)
       c->asking = false;
       c->patience = patience();
     }
-    if (!give(c->via, route(c->peer)->needs[k], place_of(spx_me, c->peer, c->done + c->sent - c->flushed), c->peer, 0,
-              (int32_t)spx_me, c->out + c->sent, n))
+    /* The last one asks for the acknowledgement by itself, now and then: else a frame would have to. */
+    bool asks = c->sent + n == tx->pos && !c->asking && now - c->rode >= c->patience;
+    if (!give(c->via, route(c->peer)->needs[k], place_of(spx_me, c->peer, c->done + c->sent - c->flushed), c->peer,
+              asks ? VIA_ASK : 0, (int32_t)spx_me, c->out + c->sent, n))
       break;
+    if (asks) {
+      c->rode = c->asked_ack = now;
+      c->asking = true;
+    }
     c->sent += n;
     spx_stat.net_relayed++;
     spx_net.clock++;
@@ -616,15 +622,17 @@ static void not_looked(uint64_t last, uint64_t now)
   }
 }
 
+/* When something was looked after, or would have woken this process. */
+static uint64_t looked_at;
+
 int spx_net_relay_poll(void)
 {
-  static uint64_t last; /* time that something was looked after */
   take_routes();
   int n = n_held ? send_held() : 0;
   if (spx_net.n_busy == 0 && !spx_net.many) return n;
   uint64_t now = spx_now_ns();
-  if (SPX_UNLIKELY(now - last >= ASK_NS)) not_looked(last, now);
-  last = now;
+  if (SPX_UNLIKELY(now - looked_at >= ASK_NS)) not_looked(looked_at, now);
+  looked_at = now;
   bool all = now >= next_look;
   if (all) next_look = now + ASK_NS / 10;
   if (all && spx_net.many) spx_net_trim(NULL);
@@ -641,9 +649,36 @@ int spx_net_relay_poll(void)
   return n;
 }
 
+/* When something is to be looked after that nothing wakes this process for: an acknowledgement that does not come is asked for, or a connection. What waits for room, here or at a neighbour, or
+ * for a connection, goes on with a record or a bell; a way that serves no longer is seen to now and then. */
+static uint64_t due(const spx_conn *c, uint64_t now)
+{
+  if (c->stalled || c->over) return now;
+  uint64_t at = c->sent < spx_txs[c->peer].pos ? now + ASK_NS : UINT64_MAX;
+  if (c->fd >= 0 || c->sent == c->flushed) return at;
+  uint64_t ask = c->asked_ack + c->patience, stuck = c->progress + stuck_after();
+  if (ask < at) at = ask;
+  return stuck > now && stuck < at ? stuck : at; /* once it is, that is seen to at each look */
+}
+
+/* For how long this process may sleep: hundreds that share processors, and each wake now and then for nothing, would leave no time for anything else. */
 uint64_t spx_net_relay_sleep(void)
 {
-  return spx_net.n_busy || n_held || spx_net.many || spx_net_sought() ? ASK_NS / 10 : UINT64_MAX;
+  if (spx_net.many || spx_net_sought()) return ASK_NS / 10;
+  if (spx_net.n_busy == 0 && n_held == 0) return UINT64_MAX;
+  uint64_t now = spx_now_ns(), at = n_held ? now + ASK_NS : UINT64_MAX;
+  for (uint32_t i = 0; i < spx_net.n_busy && at > now + ASK_NS / 10; i++) {
+    uint64_t next = due(spx_net.busy[i], now);
+    if (next < at) at = next;
+  }
+  return at == UINT64_MAX ? at : at < now + ASK_NS / 10 ? ASK_NS / 10 : at - now;
+}
+
+/* The process has slept from a time on, for so long at most: until then it would have been woken, which is as good as to look. */
+void spx_net_relay_slept(uint64_t began, uint64_t most)
+{
+  uint64_t now = spx_now_ns(), until = most < now - began ? began + most : now;
+  if (until > looked_at) looked_at = until;
 }
 
 /* A relay that leaves waits a moment for those it has frames of, and for their next relays: what they have sent they still have. */

@@ -31,6 +31,14 @@ func TestSwitchOfSystemIsLost(t *testing.T) {
 	network{switches: 4, each: 2, limit: 3000, ms: 20}.loses(t)
 }
 
+// The same with 112 hosts on 8 switches: make scale-hosts.
+func TestSwitchOfManyIsLost(t *testing.T) {
+	if os.Getenv("SPX_SCALE") == "" {
+		t.Skip("make scale-hosts runs a system on 112 hosts")
+	}
+	network{switches: 8, each: 14, limit: 20000, ms: 200}.loses(t)
+}
+
 func (n network) loses(t *testing.T) {
 	began := time.Now()
 	h := n.hosts(t)
@@ -154,22 +162,12 @@ func (o *onHosts) flowTo(files ...string) {
 func (o *onHosts) adds(n network, which int) {
 	t := o.apart.t
 	t.Helper()
-	args := []string{"hosts", "--limit", "60s", ".", "add"}
+	args := []string{"hosts", "--limit", fmt.Sprint(time.Duration(n.limit) * 20 * time.Millisecond), ".", "add"}
 	for i := range n.each {
 		args = append(args, o.hosts.name(which*n.each+i)+":1")
 	}
-	if text := o.answers(args...); !strings.Contains(text, "done in ") {
+	if text := o.ctl(o.hosts.name(0), args...); !strings.Contains(text, "done in ") {
 		t.Fatalf("spxctl %v: %s\n%s", args, text, o.all())
-	}
-}
-
-// answers is what spxctl says on the first host when the agent there has had a processor: it waits 2 s for its answer.
-func (o *onHosts) answers(args ...string) (text string) {
-	for late := time.Now().Add(harness.Patience(20 * time.Second)); ; {
-		text = o.ctl(o.hosts.name(0), args...)
-		if !strings.Contains(text, "is none of the 0 jobs") || time.Now().After(late) {
-			return text
-		}
 	}
 }
 
@@ -185,7 +183,7 @@ func (o *onHosts) at(n network, which, hosts int) {
 	t := o.apart.t
 	t.Helper()
 	var list []service.Host
-	if err := json.Unmarshal([]byte(o.answers("hosts", ".", "--json")), &list); err != nil {
+	if err := json.Unmarshal([]byte(o.ctl(o.hosts.name(0), "hosts", ".", "--json")), &list); err != nil {
 		t.Fatal(err)
 	}
 	used := 0
