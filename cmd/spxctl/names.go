@@ -30,7 +30,7 @@ func namesServeCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "serve FILE",
 		Short: "runs a name service until it is interrupted",
-		Long: `Jobs that are started with spxrun --name-server FILE find the names that others of them publish (MPI_Publish_name, MPI_Lookup_name), on whatever hosts they run. FILE has the address of the service
+		Long: `Jobs that are started with spxrun --name-server FILE find the names that others of them publish (MPI_Publish_name, MPI_Lookup_name), on whatever hosts they run; so do jobs of other launchers with SPX_NAME_SERVER=FILE, and programs that name FILE by the info key name_server. FILE has the address of the service
 and the key by which jobs and it know each other; it is made if it is not there, and has to be where spxrun is started: in a shared folder, or as a copy (scp -p). Only you can read it.
 With a FILE that is there, the service comes again at the same address, with the same key: jobs that run say their names again.`,
 		Args: cobra.ExactArgs(1),

@@ -48,7 +48,7 @@ func FuzzDecode(f *testing.F) {
 	f.Add(example().Encode()[4:])
 	f.Add([]byte{1, 255, 255, 255, 255})
 	named := example()
-	named.Server = "spx-names 10.0.0.1:80 AAAA\n/home/me/names"
+	named.Server = "spx-names 10.0.0.1:80 AAAA\nnames of mine"
 	f.Add(named.Encode()[4:])
 	f.Fuzz(func(t *testing.T, b []byte) {
 		m, err := Decode(b)

@@ -100,7 +100,7 @@ func TestNamesBetweenJobs(t *testing.T) {
 	if o := others(true, "find", "ocean", "1"); o.Status == 0 || !strings.Contains(o.Stderr, "spxctl names serve "+file) {
 		t.Errorf("there is no file\n%s", o.Text())
 	}
-	if o := others(false, "find", "ocean", "1", file); o.Status != 0 || !strings.Contains(o.Stdout, "found: MPI_ERR_INFO_VALUE name_server: ") || !strings.Contains(o.Stdout, "spxctl names serve "+file) {
+	if o := others(false, "find", "ocean", "1", file); o.Status != 0 || !strings.Contains(o.Stdout, "found: MPI_ERR_INFO_VALUE ") || !strings.Contains(o.Stdout, "name_server: open "+file) || !strings.Contains(o.Stdout, "(spxctl names serve "+file+")") {
 		t.Errorf("the info key names no file\n%s", o.Text())
 	}
 	b.servesNames(t, 5, file)
