@@ -1,188 +1,9 @@
-/* replay_core.c - see replay_core.h: what is kept, what is accepted, the vault. */
-#include "replay_core.h"
+/* replay_core.c - see replay_core.h: what is kept, what is accepted, what is sent again. */
+#include "replay_parts.h"
 #include <stdlib.h>
 #include <string.h>
 
 enum { DONE_EVERY = 16 };
-/* In the place of a stream, in a vault: it is no message, but a note (spx_core_note), or says to whom one of this party's is given. */
-#define NOTE  UINT32_MAX
-#define GIVEN (UINT32_MAX - 1)
-typedef struct {  /* of a vault: in which call a message came; its bytes follow */
-  uint64_t bytes; /* with this, a multiple of 8 */
-  uint64_t call;
-  spx_frame_head head;
-} record;
-
-static uint64_t round8(uint64_t n) { return (n + 7) & ~7ull; }
-
-/* ---- streams ---------------------------------------------------------------------------------------------------- */
-
-static bool leaves(uint32_t stream) { return (stream & SPX_LEAVES) != 0; }
-static spx_seen *seen_in(const spx_core *c, uint32_t stream) { return &c->seen[leaves(stream)][stream & ~SPX_LEAVES]; }
-
-static uint32_t place(const spx_seen *s, uint64_t n, uint32_t sub)
-{
-  uint32_t i = s->count;
-  while (i > 0 && (s->list[i - 1].n > n || (s->list[i - 1].n == n && s->list[i - 1].sub >= sub))) i--;
-  return i;
-}
-
-static bool is_seen(const spx_seen *s, uint64_t n, uint32_t sub)
-{
-  if (n <= s->low) return true;
-  uint32_t i = place(s, n, sub);
-  return i < s->count && s->list[i].n == n && s->list[i].sub == sub;
-}
-
-static void forget_to(spx_seen *s, uint64_t low)
-{
-  if (low <= s->low) return;
-  s->low = low;
-  uint32_t i = 0;
-  while (i < s->count && s->list[i].n <= low) i++;
-  memmove(s->list, s->list + i, (s->count - i) * sizeof *s->list);
-  s->count -= i;
-}
-
-/* What has come of a stream's life; NULL: no memory. */
-static spx_seen *seen_of(spx_core *c, uint32_t stream, uint32_t life)
-{
-  spx_seen *first = seen_in(c, stream), *s = first;
-  if (!first->life) first->life = life;
-  while (s && s->life != life) s = s->others;
-  if (s) return s;
-  s = malloc(sizeof *s);
-  if (!s) return NULL;
-  *s = *first; /* the newest is asked for most often */
-  *first = (spx_seen){.others = s, .life = life};
-  return first;
-}
-
-static void free_seen(spx_seen *s)
-{
-  for (spx_seen *o = s->others, *next; o; o = next) {
-    next = o->others;
-    free(o->list);
-    free(o);
-  }
-  free(s->list);
-}
-
-static bool note_seen(spx_core *c, const spx_frame_head *h)
-{
-  spx_seen *s = seen_of(c, h->stream, h->life);
-  if (!s) return false;
-  if (!leaves(h->stream)) {
-    if (h->n != s->low + 1) c->io.failed(c->io.arg, "a message is missing between two ranks");
-    s->low = h->n;
-    return true;
-  }
-  if (s->count == s->room) {
-    uint32_t room = s->room ? 2 * s->room : 16;
-    struct spx_number *list = realloc(s->list, room * sizeof *list);
-    if (!list) return false;
-    s->list = list;
-    s->room = room;
-  }
-  uint32_t i = place(s, h->n, h->sub);
-  memmove(s->list + i + 1, s->list + i, (s->count - i) * sizeof *s->list);
-  s->list[i] = (struct spx_number){h->n, h->sub};
-  s->count++;
-  if (h->done < h->n) forget_to(s, h->done);
-  return true;
-}
-
-/* ---- the vault -------------------------------------------------------------------------------------------------- */
-
-void spx_vault_format(spx_vault *v, uint64_t area_bytes, uint32_t life)
-{
-  memset(v, 0, sizeof *v);
-  v->area_bytes = area_bytes;
-  v->life = life;
-  __atomic_store_n(&v->magic, SPX_VAULT_MAGIC, __ATOMIC_RELEASE);
-}
-
-static uint32_t area_now(const spx_vault *v) { return v->commits ? 1 + (uint32_t)(v->commits % 2) : 0; }
-static uint64_t area_at(const spx_vault *v, uint32_t area) { return SPX_VAULT_HEAD + area * v->area_bytes; }
-static uint8_t *bytes_at(const spx_vault *v, uint32_t area, uint64_t at)
-{
-  return (uint8_t *)(uintptr_t)v + area_at(v, area) + at;
-}
-
-static bool has_room(spx_core *c, uint32_t area, uint64_t at, uint64_t n)
-{
-  return at + n <= c->vault->area_bytes && c->io.room(c->io.arg, area_at(c->vault, area) + at, n);
-}
-
-/* Appends to what came since the last commit. It counts from the last store on. */
-static void note(spx_core *c, const spx_frame_head *head, const uint8_t *data)
-{
-  if (!c->vault) return;
-  record r = {.bytes = sizeof r + round8(head->bytes), .call = c->call, .head = *head};
-  uint32_t area = area_now(c->vault);
-  uint64_t at = c->vault->area[area].end;
-  if (!has_room(c, area, at, r.bytes))
-    c->io.failed(c->io.arg, "what was received since the last MPISP_Commit is more than SPX_REPLAY_MAX allows, or than "
-                            "there is memory for");
-  uint8_t *to = bytes_at(c->vault, area, at);
-  memcpy(to, &r, sizeof r);
-  if (head->bytes) memcpy(to + sizeof r, data, head->bytes);
-  __atomic_store_n(&c->vault->area[area].end, at + r.bytes, __ATOMIC_RELEASE);
-  c->version++;
-}
-
-void spx_core_note(spx_core *c, const void *data, uint64_t bytes)
-{
-  spx_frame_head h = {.stream = NOTE, .bytes = bytes};
-  if (c->vault && !c->vault->commits) note(c, &h, data);
-}
-
-static spx_came *new_came(const spx_frame_head *head, const uint8_t *data, bool copy)
-{
-  spx_came *m = malloc(sizeof *m + (copy ? head->bytes : 0));
-  if (!m) return NULL;
-  m->next = NULL;
-  m->call = 0;
-  m->head = *head;
-  m->data = data;
-  if (copy) {
-    m->data = (uint8_t *)(m + 1);
-    if (head->bytes) memcpy(m + 1, data, head->bytes);
-  }
-  return m;
-}
-
-static bool note_given(spx_core *c, uint64_t n, uint32_t given);
-static uint32_t take_noted(spx_core *c, uint64_t n);
-
-/* Reads what came since an image: it will be delivered again. seen: it counts as accepted. */
-static bool read_area(spx_core *c, uint32_t area, bool seen)
-{
-  const spx_vault *v = c->vault;
-  uint64_t at = v->area[area].image;
-  while (at < v->area[area].end) {
-    record r;
-    memcpy(&r, bytes_at(v, area, at), sizeof r);
-    at += r.bytes;
-    if (r.head.stream == GIVEN) {
-      if (!note_given(c, r.head.n, r.head.given)) return false;
-      continue;
-    }
-    spx_came *m = new_came(&r.head, bytes_at(v, area, at - r.bytes) + sizeof r, false);
-    if (!m) return false;
-    m->call = (uint32_t)r.call;
-    spx_came ***last = r.head.stream == NOTE ? &c->notes_last : &c->logged_last;
-    **last = m;
-    *last = &m->next;
-    if (seen && r.head.stream != NOTE && !note_seen(c, &r.head)) return false;
-  }
-  return true;
-}
-
-static bool again(const spx_core *c)
-{
-  return c->logged || (c->vault && c->call < c->vault->area[area_now(c->vault)].reached);
-}
 
 /* ---- beginning and end -------------------------------------------------------------------------------------------- */
 
@@ -205,7 +26,7 @@ bool spx_core_begin(spx_core *c, const spx_core_io *io, uint32_t parties, uint32
   if (!vault) return true;
   bool begun = vault->commits || vault->area[0].end || vault->area[0].reached;
   if (begun) c->mode = vault->commits ? SPX_CORE_PRELUDE : SPX_CORE_REPLAY;
-  return read_area(c, 0, !vault->commits);
+  return spx_core_read_area(c, 0, !vault->commits);
 }
 
 /* An array of the size that it is to have, of n elements at present; NULL: no memory. */
@@ -273,14 +94,6 @@ static void free_passed(spx_passed *p)
   }
 }
 
-static void free_noted(spx_core *c)
-{
-  for (spx_noted *n; (n = c->noted);) {
-    c->noted = n->next;
-    free(n);
-  }
-}
-
 void spx_core_end(spx_core *c)
 {
   for (uint32_t p = 0; p < c->parties && c->first; p++) {
@@ -292,13 +105,13 @@ void spx_core_end(spx_core *c)
     free(c->acks[p].claims);
   }
   for (uint32_t s = 0; s < 2 * c->parties; s++)
-    if (c->seen[s & 1]) free_seen(&c->seen[s & 1][s >> 1]);
+    if (c->seen[s & 1]) spx_core_free_seen(&c->seen[s & 1][s >> 1]);
   free_list(c->ready);
   free_list(c->logged);
   free_list(c->notes);
   free_passed(c->passed);
   free_passed(c->over);
-  free_noted(c);
+  spx_core_free_noted(c);
   for (spx_asked_early *e; (e = c->early);) {
     c->early = e->next;
     free(e);
@@ -330,11 +143,6 @@ static void acknowledge(spx_core *c, uint32_t party, spx_frame_ack id)
 }
 
 static spx_frame_ack id_of(const spx_frame_head *h) { return (spx_frame_ack){h->n, h->stream, h->sub, h->life, 0}; }
-
-static bool is_of(const spx_frame_head *h, const spx_frame_ack *a)
-{
-  return h->n == a->n && h->stream == a->stream && h->sub == a->sub && h->life == a->life;
-}
 
 void spx_core_tell(spx_core *c)
 {
@@ -375,14 +183,14 @@ void spx_core_enter(spx_core *c, bool sends)
     if (!c->logged) c->logged_last = &c->logged;
     free(m);
   }
-  if (c->mode == SPX_CORE_REPLAY && !again(c)) c->mode = SPX_CORE_LIVE;
+  if (c->mode == SPX_CORE_REPLAY && !spx_core_again(c)) c->mode = SPX_CORE_LIVE;
 }
 
 /* In the last call that is made again nothing may come before what was sent in it; it was sent by now, if that call waits. */
 bool spx_core_may_accept(const spx_core *c, bool inside)
 {
   if (c->mode == SPX_CORE_PRELUDE) return false;
-  if (!c->vault || c->call > c->vault->area[area_now(c->vault)].reached) return c->mode == SPX_CORE_LIVE;
+  if (!c->vault || c->call > c->vault->area[spx_core_area_now(c->vault)].reached) return c->mode == SPX_CORE_LIVE;
   return inside && c->mode == SPX_CORE_LIVE;
 }
 
@@ -476,15 +284,15 @@ bool spx_core_accept(spx_core *c)
 {
   spx_came *m = c->ready;
   if (!m || (m->head.stream & ~SPX_LEAVES) >= c->parties) return false; /* of one that is about to be known */
-  const spx_seen *s = seen_of(c, m->head.stream, m->head.life);
+  const spx_seen *s = spx_core_seen_of(c, m->head.stream, m->head.life);
   if (!s) return false;
-  bool again_here = is_seen(s, m->head.n, m->head.sub);
+  bool again_here = spx_core_is_seen(s, m->head.n, m->head.sub);
   spx_passed *open = NULL;
   if (!again_here) {
     /* What cannot be delivered for want of memory was not accepted: but the vault must come first. */
-    note(c, &m->head, m->data);
+    spx_core_log(c, &m->head, m->data);
     uint32_t number = (uint32_t)m->head.n, token = 0;
-    bool ok = note_seen(c, &m->head);
+    bool ok = spx_core_note_seen(c, &m->head);
     if (ok && (c->relay || m->head.announced)) {
       const spx_passed *p = pass(c, &m->head);
       ok = p != NULL;
@@ -513,7 +321,7 @@ bool spx_core_accept(spx_core *c)
 bool spx_core_arrived(spx_core *c, const spx_frame_head *head, const uint8_t *data)
 {
   if (head->from >= c->parties) return true; /* of no party that is known here */
-  spx_came *m = new_came(head, data, true);
+  spx_came *m = spx_core_new_came(head, data, true);
   if (!m) return false;
   *c->ready_last = m;
   c->ready_last = &m->next;
@@ -539,7 +347,7 @@ static uint64_t done_with(const spx_core *c)
 
 static uint64_t cost(const spx_kept *m) { return m->head.bytes + sizeof *m; }
 
-static void append(spx_core *c, spx_kept *m)
+void spx_core_append(spx_core *c, spx_kept *m)
 {
   m->next = NULL;
   if (c->last[m->to])
@@ -703,14 +511,14 @@ spx_kept *spx_core_message(spx_core *c, uint32_t to, bool leaving, uint32_t lane
     m->head.n = id->n;
     m->head.sub = *went;
     m->head.turn = m->of->turn;
-    const spx_seen *s = seen_of(c, id->stream, id->life);
+    const spx_seen *s = spx_core_seen_of(c, id->stream, id->life);
     if (s) m->head.done = s->low;
   } else if (leaving || c->relay) {
     m->head.stream = c->me | SPX_LEAVES;
     if (c->leaving % DONE_EVERY == 0) c->done = done_with(c);
     m->head.done = c->done;
     m->head.n = ++c->leaving;
-    m->head.given = take_noted(c, m->head.n);
+    m->head.given = spx_core_take_noted(c, m->head.n);
   } else {
     m->head.stream = c->me;
     m->head.n = ++c->next[to];
@@ -722,7 +530,7 @@ spx_kept *spx_core_message(spx_core *c, uint32_t to, bool leaving, uint32_t lane
  * a log of which others keep copies is spared those that do not. */
 static void note_reached(spx_core *c)
 {
-  uint64_t *reached = &c->vault->area[area_now(c->vault)].reached;
+  uint64_t *reached = &c->vault->area[spx_core_area_now(c->vault)].reached;
   if (*reached >= c->call || (c->sparing && !c->looked)) return;
   __atomic_store_n(reached, c->call, __ATOMIC_RELEASE);
   c->looked = false;
@@ -744,7 +552,7 @@ void spx_core_send(spx_core *c, spx_kept *m)
     if (went) ++*went;
   }
   if (c->vault) note_reached(c);
-  append(c, m);
+  spx_core_append(c, m);
   if (m->of && m->of->done)
     drop(c, m->of);
   else if (!c->claiming || !has_to_wait(c, m))
@@ -811,7 +619,7 @@ static void insert(spx_core *c, spx_kept *m)
     e = e->next;
   }
   if (!e) {
-    append(c, m);
+    spx_core_append(c, m);
     return;
   }
   m->next = e;
@@ -890,69 +698,22 @@ static void claim_unknown(spx_core *c, uint32_t party) { claim_again(c, party, G
 
 void spx_core_silent(spx_core *c, uint32_t party) { claim_again(c, party, SILENT); }
 
-static spx_kept *find_kept(const spx_core *c, uint32_t first, const spx_frame_ack *id)
-{
-  for (uint32_t i = 0; i <= c->parties; i++) {
-    uint32_t p = i ? i - 1 : first; /* where it is mostly */
-    for (spx_kept *m = c->first[p]; m; m = m->next)
-      if (leaves(m->head.stream) && is_of(&m->head, id)) return m;
-  }
-  return NULL;
-}
-
-/* Message n is given so, and about to be sent again, or kept. false: no memory. */
-static bool note_given(spx_core *c, uint64_t n, uint32_t given)
-{
-  spx_frame_ack id = {.n = n, .stream = c->me | SPX_LEAVES, .life = c->life};
-  spx_kept *m = find_kept(c, c->me, &id);
-  if (m) m->head.given = given;
-  if (m || n <= c->leaving) return true; /* it was accepted */
-  spx_noted *o = c->noted;
-  while (o && o->n != n) o = o->next;
-  if (!o) {
-    if (!(o = malloc(sizeof *o))) return false;
-    *o = (spx_noted){.next = c->noted, .n = n};
-    c->noted = o;
-  }
-  o->given = given;
-  return true;
-}
-
-static uint32_t noted(const spx_core *c, uint64_t n)
-{
-  const spx_noted *o = c->noted;
-  while (o && o->n != n) o = o->next;
-  return o ? o->given : 0;
-}
-
-static uint32_t take_noted(spx_core *c, uint64_t n)
-{
-  for (spx_noted **at = &c->noted, *o; (o = *at); at = &o->next) {
-    if (o->n != n) continue;
-    uint32_t given = o->given;
-    *at = o->next;
-    free(o);
-    return given;
-  }
-  return 0;
-}
-
 /* The first that claims it has it; who knows of that may give it to another one. */
-static void answer(spx_core *c, uint32_t from, spx_frame_claim a)
+void spx_core_answer(spx_core *c, uint32_t from, spx_frame_claim a)
 {
   bool own = a.id.stream == (c->me | SPX_LEAVES) && a.id.life == c->life;
-  const spx_kept *m = own ? find_kept(c, from, &a.id) : NULL;
+  const spx_kept *m = own ? spx_core_find_kept(c, from, &a.id) : NULL;
   /* What the process before this one has sent is not sent again: then the claim counts. */
   if (own && !m && a.id.n <= c->leaving) {
     a.to = SPX_DONE;
   } else if (own) {
-    uint32_t given = m ? m->head.given : noted(c, a.id.n);
+    uint32_t given = m ? m->head.given : spx_core_noted(c, a.id.n);
     if ((given && given != a.before) || given == a.to) {
       a.to = given;
     } else {
       spx_frame_head h = {.stream = GIVEN, .n = a.id.n, .given = a.to};
-      note(c, &h, NULL);
-      if (!note_given(c, a.id.n, a.to)) c->io.failed(c->io.arg, "no memory for a claim");
+      spx_core_log(c, &h, NULL);
+      if (!spx_core_note_given(c, a.id.n, a.to)) c->io.failed(c->io.arg, "no memory for a claim");
     }
   }
   if (!owe_claim(c, from, &a)) c->io.failed(c->io.arg, "no memory for the answer to a claim");
@@ -970,7 +731,7 @@ void spx_core_claimed(spx_core *c, uint32_t from, const spx_frame_claim *claims,
       *e = (spx_asked_early){c->early, from, claims[i]};
       c->early = e;
     } else
-      answer(c, from, claims[i]);
+      spx_core_answer(c, from, claims[i]);
   }
 }
 
@@ -1063,7 +824,7 @@ void spx_core_reroute(spx_core *c, uint32_t party, uint32_t (*choose)(void *arg,
       continue;
     }
     m->to = to;
-    append(c, m);
+    spx_core_append(c, m);
     transmit(c, m);
   }
   for (spx_kept *rest = NULL; stays; stays = rest) { /* there is no other one: in the order that they had */
@@ -1081,147 +842,4 @@ bool spx_core_idle(const spx_core *c)
   for (uint32_t p = 0; p < c->parties; p++)
     if (c->first[p] || owes(c, p)) return false;
   return true;
-}
-
-/* ---- commits ---------------------------------------------------------------------------------------------------------- */
-
-void spx_image_put(spx_image *w, const void *data, uint64_t n)
-{
-  if (w->failed || !(w->failed = !has_room(w->c, w->area, w->at, round8(n)))) {
-    if (w->failed) return;
-    if (n) memcpy(bytes_at(w->c->vault, w->area, w->at), data, n);
-    w->at += round8(n);
-  }
-}
-
-static void put_word(spx_image *w, uint64_t v) { spx_image_put(w, &v, sizeof v); }
-
-bool spx_core_commit_begin(spx_core *c, spx_image *w)
-{
-  if (c->mode != SPX_CORE_LIVE) return false;
-  *w = (spx_image){.c = c, .area = 1 + (uint32_t)((c->vault->commits + 1) % 2)};
-  for (uint32_t i = 0; i < 2 * c->parties; i++)
-    for (const spx_seen *s = &c->seen[i & 1][i >> 1]; s; s = s->others) {
-      put_word(w, s->life);
-      put_word(w, s->low);
-      put_word(w, s->count);
-      spx_image_put(w, s->list, s->count * sizeof *s->list);
-      put_word(w, s->others != NULL);
-    }
-  spx_image_put(w, c->next, c->parties * sizeof *c->next);
-  put_word(w, c->leaving);
-  uint64_t kept = 0;
-  for (uint32_t p = 0; p < c->parties; p++)
-    for (const spx_kept *m = c->first[p]; m; m = m->next) kept++;
-  put_word(w, kept);
-  for (uint32_t p = 0; p < c->parties; p++)
-    for (const spx_kept *m = c->first[p]; m; m = m->next) {
-      put_word(w, p);
-      put_word(w, m->lane);
-      spx_image_put(w, &m->head, sizeof m->head);
-      spx_image_put(w, m->data, m->head.bytes);
-    }
-  return true;
-}
-
-bool spx_core_commit_end(spx_image *w)
-{
-  spx_core *c = w->c;
-  spx_vault *v = c->vault;
-  if (w->failed) return false;
-  v->area[w->area].image = v->area[w->area].end = w->at;
-  v->area[w->area].reached = 0;
-  __atomic_store_n(&v->commits, v->commits + 1, __ATOMIC_RELEASE);
-  c->version++;
-  c->call = 0;
-  return true;
-}
-
-const void *spx_image_take(spx_image_reader *r, uint64_t n)
-{
-  const void *p = r->p;
-  if (round8(n) > (uint64_t)(r->end - r->p)) return NULL;
-  r->p += round8(n);
-  return p;
-}
-
-static bool take_word(spx_image_reader *r, uint64_t *v)
-{
-  const void *p = spx_image_take(r, sizeof *v);
-  if (p) memcpy(v, p, sizeof *v);
-  return p != NULL;
-}
-
-static bool take_life(spx_image_reader *r, spx_seen *s)
-{
-  uint64_t life, count;
-  if (!take_word(r, &life) || !take_word(r, &s->low) || !take_word(r, &count)) return false;
-  s->life = (uint32_t)life;
-  const void *list = spx_image_take(r, count * sizeof *s->list);
-  free(s->list);
-  s->list = malloc((count + 16) * sizeof *s->list);
-  if (!list || !s->list) return false;
-  memcpy(s->list, list, count * sizeof *s->list);
-  s->count = (uint32_t)count;
-  s->room = (uint32_t)count + 16;
-  return true;
-}
-
-/* Of a process that has accepted nothing itself: s has no others. */
-static bool take_seen(spx_image_reader *r, spx_seen *s)
-{
-  uint64_t others;
-  for (; take_life(r, s) && take_word(r, &others); s = s->others) {
-    if (!others) return true;
-    if (!s->others && !(s->others = calloc(1, sizeof *s))) return false;
-  }
-  return false;
-}
-
-static bool take_kept(spx_core *c, spx_image_reader *r)
-{
-  uint64_t to, lane;
-  spx_frame_head head;
-  const void *h;
-  if (!take_word(r, &to) || to >= c->parties || !take_word(r, &lane) || !(h = spx_image_take(r, sizeof head)))
-    return false;
-  memcpy(&head, h, sizeof head);
-  const void *data = spx_image_take(r, head.bytes);
-  spx_kept *m = data ? malloc(sizeof *m + head.bytes) : NULL;
-  if (!m) return false;
-  *m = (spx_kept){.to = (uint32_t)to, .lane = (uint32_t)lane, .out = true, .head = head};
-  memcpy(m->data, data, head.bytes);
-  append(c, m);
-  return true;
-}
-
-bool spx_core_restore_begin(spx_core *c, spx_image_reader *r)
-{
-  const spx_vault *v = c->vault;
-  uint32_t area = area_now(v);
-  if (c->mode != SPX_CORE_PRELUDE || c->logged) return false;
-  r->p = bytes_at(v, area, 0);
-  r->end = r->p + v->area[area].image;
-  uint64_t kept = 0;
-  free_noted(c);
-  for (uint32_t s = 0; s < 2 * c->parties; s++)
-    if (!take_seen(r, &c->seen[s & 1][s >> 1])) return false;
-  const void *next = spx_image_take(r, c->parties * sizeof *c->next);
-  if (!next || !take_word(r, &c->leaving) || !take_word(r, &kept)) return false;
-  memcpy(c->next, next, c->parties * sizeof *c->next);
-  while (kept-- > 0)
-    if (!take_kept(c, r)) return false;
-  c->call = 0;
-  return read_area(c, area, true);
-}
-
-void spx_core_restore_end(spx_core *c)
-{
-  c->mode = again(c) ? SPX_CORE_REPLAY : SPX_CORE_LIVE;
-  for (uint32_t p = 0; p < c->parties; p++) spx_core_replaced(c, p);
-  for (spx_asked_early *e; (e = c->early);) {
-    c->early = e->next;
-    answer(c, e->from, e->claim);
-    free(e);
-  }
 }
