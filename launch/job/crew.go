@@ -71,7 +71,7 @@ func (m *Machine) Asks(part int) bool { return m.parts[part-1].askUntil > 0 && !
 func (m *Machine) Restarting(whole bool) (out []int) {
 	for i := range m.parts {
 		p := &m.parts[i]
-		if whole && p.again && p.alive == 0 || !whole && p.making && p.alive > 0 && !p.stopping {
+		if whole && p.again && p.alive == 0 || !whole && m.Making(i+1) && p.alive > 0 && !p.stopping {
 			out = append(out, i+1)
 		}
 	}

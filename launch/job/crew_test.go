@@ -57,6 +57,38 @@ func TestOpenRestart(t *testing.T) {
 	}
 }
 
+// So is the first start of a part that was attached: one that is not complete is repeated, counts as none, and is known to be complete when it is.
+func TestFirstStartIsRepeated(t *testing.T) {
+	begin := func() *Machine {
+		m := New(Config{Host: "h", Procs: 5, Parts: []Part{{Name: "cluster a", Whole: Restart, Restarts: 1}, {Name: "cluster b", Ranks: 2, Whole: Restart, Restarts: 1, Away: true}}})
+		m.Step(Started{Proc: 0, Pid: 100, Part: 1}, 0)
+		m.Step(AllStarted{}, 0)
+		m.Step(Attached{Part: 2}, time.Second)
+		m.Step(Spawned{Proc: 5, Pid: 200, Name: "rank 0", Part: 2}, time.Second)
+		return again(t, m)
+	}
+	m := begin()
+	if m.Open() != nil || !cmp.Equal(m.Restarting(false), []int{2}) {
+		t.Errorf("one of two has been made: %v, %v", m.Open(), m.Restarting(false))
+	}
+	m.Step(Inherited{}, 2*time.Second)
+	m.Step(NotRestarted{2, "host x is lost", true}, 2*time.Second)
+	out := m.Step(dies(5), 2*time.Second)
+	if n := len(out); n == 0 || !cmp.Equal(out[n-1], Action(RestartPart{Part: 2})) {
+		t.Errorf("it is not started again: %v", out)
+	}
+	m.Step(Placed{Part: 2, Hosts: []int{1, 1}}, 2*time.Second)
+	if s := m.Parts()[1]; s.Restarts != 0 || s.State == StateGone {
+		t.Errorf("%+v", s)
+	}
+	m = begin()
+	m.Step(Spawned{Proc: 6, Pid: 201, Name: "rank 1", Part: 2, Rank: 1}, time.Second)
+	m.Step(Manned{2, Crew{World: 9, Lead: 12, Procs: []int{5, 6}}}, time.Second)
+	if m = again(t, m); m.Open() != nil || m.Restarting(false) != nil {
+		t.Errorf("all have been made: %v, %v", m.Open(), m.Restarting(false))
+	}
+}
+
 // A start that is under way when whoever decides is lost is repeated, and counts once, however far it was, and whatever of it dies with that host; so it is when the next one that decides is lost, too. What dies by itself after that is the next start's matter.
 func TestStartCountsOnce(t *testing.T) {
 	lost := func(proc int) Ended {

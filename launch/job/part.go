@@ -533,7 +533,7 @@ func (p *part) mayStart(now time.Duration) bool { return p.renewed || p.whole.le
 func (m *Machine) inherited() {
 	for i := range m.parts {
 		p := &m.parts[i]
-		p.renewed = p.renewed || p.making && !p.stopping
+		p.renewed = p.renewed || m.Making(i+1) && !p.stopping
 	}
 }
 

@@ -61,6 +61,7 @@ func TestApartHostsLeaderLost(t *testing.T) {
 			lead := s.startOn(1, "lead", "-x", "SPX_HEARTBEAT_LIMIT=1000", "-x", "SPX_AGENT_LIMIT=0")
 			lead.says("[lead.1] here")
 			a, b := s.startOn(2, "a"), s.startOn(4, "b")
+			b.hasIOPs(2)
 			s.flows("b")
 			s.copied(2, 3)
 			began := time.Now()

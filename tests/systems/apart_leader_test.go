@@ -134,6 +134,13 @@ to = "c"
 // made waits until the spxrun of a cluster has said that it runs.
 func (r *running) made() { r.matches("rank (0 of cluster " + r.name + "|" + r.name + "[.]0) is pid") }
 
+// hasIOPs waits until the I/O processes from a to b have been started, with this one.
+func (r *running) hasIOPs(n int) {
+	for i := range n {
+		r.says(fmt.Sprintf("rank 0 of I/O process a-b.iop%d is pid", i))
+	}
+}
+
 // The cluster that leads is lost with I/O processes and ranks, which is treated as the loss of any other one's spxrun is: messages take their other way, and its own when it is attached again. Then the next one that
 // leads is lost, and attached again. A cluster that no file knew comes to the one that leads by then, and one leaves, as ever.
 func TestApartLeadersLost(t *testing.T) {
@@ -204,6 +211,7 @@ func TestApartLeaderLost(t *testing.T) {
 			lead := s.startOn(1, "lead", "-x", "SPX_HEARTBEAT_LIMIT=1000", "-x", "SPX_AGENT_LIMIT=0")
 			lead.says("[lead.1] here")
 			a, b := s.startOn(2, "a"), s.startOn(3, "b")
+			b.hasIOPs(2)
 			s.flows("b")
 			s.copied(2, 3)
 			began := time.Now()
