@@ -136,7 +136,7 @@ func ServeNames(t testing.TB, on []string, file string) (line string) {
 	var stderr bytes.Buffer
 	words := append(on[:len(on):len(on)], filepath.Join(Build(t), "bin/spxctl"), "names", "serve", file)
 	cmd := exec.Command(words[0], words[1:]...)
-	cmd.Stderr = &stderr
+	cmd.Stderr, cmd.WaitDelay = &stderr, time.Second // what runs it may leave it to the end of its host
 	out, err := cmd.StdoutPipe()
 	if err == nil {
 		err = cmd.Start()
