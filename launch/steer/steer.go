@@ -115,13 +115,13 @@ func Find(name string) (uint64, error) {
 	return 0, fmt.Errorf("job %q is none of the %d jobs of this user on this host; spxctl jobs lists them", name, all)
 }
 
-// isCalled: the name is that of the job's program, without its folder, or of a part of its system.
+// isCalled: the name is that of the job's program, without its folder, or of a cluster of its system (whose parts are called as spxctl system status shows them).
 func isCalled(about service.About, name string) bool {
 	program, _, _ := strings.Cut(about.Program, " ")
 	if program != "" && name == filepath.Base(program) {
 		return true
 	}
-	return about.System != nil && slices.ContainsFunc(about.System.Parts, func(p service.Part) bool { return p.Name == name })
+	return about.System != nil && slices.ContainsFunc(about.System.Parts, func(p service.Part) bool { return p.Name == "cluster "+name })
 }
 
 // Detach has a cluster leave a system in good order, within a time, and waits for that; gone: it is not awaited then. The text says what has come of it.

@@ -339,6 +339,50 @@ func TestMulticastPastTheSilent(t *testing.T) {
 	}
 }
 
+// A rank leaves a barrier while it cannot reach another one yet to which it has sent, and calls nothing of MPI until all others have left, too: what it has sent leaves without it when the other one can be reached. Of five
+// ranks, one on each host, the last sends to rank 1 and needs nothing of it, and rank 1 never calls it.
+func TestLeftWhileConnecting(t *testing.T) {
+	b, left := newBed(t, 5), program(t, "left")
+	dir := harness.SharedDir(t)
+	fifos := []string{filepath.Join(dir, "left"), filepath.Join(dir, "all")}
+	for _, fifo := range fifos {
+		if err := syscall.Mkfifo(fifo, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	route := func(how string) {
+		t.Helper()
+		if out, err := exec.Command("ip", "-n", b.host(5), "route", how, "unreachable", "10.77.0.2").CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+	}
+	route("add")
+	ended := make(chan harness.Outcome, 1)
+	go func() {
+		ended <- harness.Run(t, b.spxrun(append([]string{"-host", b.list(1, 1, 1, 1, 1), "-n", "5", left}, fifos...)...))
+	}()
+	gone := make(chan error, 1)
+	go func() {
+		_, err := os.ReadFile(fifos[0]) // waits for the rank
+		gone <- err
+	}()
+	select {
+	case err := <-gone:
+		if err != nil {
+			t.Fatal(err)
+		}
+	case o := <-ended:
+		t.Fatalf("the rank has not left the barrier\n%s", o.Text())
+	}
+	select {
+	case o := <-ended:
+		t.Fatalf("the others have not waited for the last one's message: this test shows nothing\n%s", o.Text())
+	case <-time.After(100 * time.Millisecond):
+	}
+	route("del")
+	check(t, <-ended, 0, nil)
+}
+
 // slots of each host for n ranks of a program.
 func (b *bed) slots(n int) (out []int) {
 	for range b.N {

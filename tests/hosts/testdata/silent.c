@@ -43,7 +43,6 @@ int main(int argc, char **argv)
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &me);
   MUST(MPI_Barrier(MPI_COMM_WORLD));
-  MUST(MPI_Barrier(MPI_COMM_WORLD)); /* over connections that there are by now: nothing of it waits in who is silent */
   if (me == 0) {
     MPIX_Rankset set;
     for (int k = 0; k < BYTES; k += STEP) b[k] = (char)(k / STEP);
