@@ -206,8 +206,10 @@ static int invite(repair *p, MPI_Comm pool, int now, MPI_Comm *made)
   return err;
 }
 
-/* Waits until the launcher has told this host, too, of those up to number now: it has told another one, whose processes have said so. False: a process of pool has died meanwhile. It may have been the only one that was told, by a launcher that was lost
- * with it, and the one that decides now knows nothing of it: those who live are to ask each other again. Nothing else ends the wait: without the agent of its host no process lives, and agents find each other dead in their own time. */
+/* Waits until the launcher has told this host, too, of those up to number now: it has told another one, whose processes have said so.
+ * False: a process of pool has died meanwhile. It may have been the only one that was told, by a launcher that was lost with it, and the one
+ * that decides now knows nothing of it: those who live are to ask each other again. Nothing else ends the wait: without the agent of its
+ * host no process lives, and agents find each other dead in their own time. */
 static bool hears_of(const repair *p, MPI_Comm pool, int now)
 {
   const spx_comm *c = (const spx_comm *)spx_get(SPX_K_COMM, pool);
