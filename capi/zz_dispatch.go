@@ -3,7 +3,7 @@
 package main
 
 // bodies has the Go body of every function that has one, by its number (zz_functions.h). Some have a C body before it.
-var bodies = [774]func(*call) error{
+var bodies = [777]func(*call) error{
 	2:   abiGetFortranInfo,         // MPI_Abi_get_fortran_info
 	3:   abiGetInfo,                // MPI_Abi_get_info
 	6:   abiSetFortranInfo,         // MPI_Abi_set_fortran_info

@@ -35,6 +35,12 @@ int MPISP_Status_get_cluster(const MPI_Status *status, int *cluster);
 int MPISP_Status_get_rank(const MPI_Status *status, int *rank);
 /* What this thread of an I/O process sends from now on is said to come from where the message of status has come (elsewhere the call does nothing); without a call, from where the message that it has received last has come. */
 int MPISP_Forward(const MPI_Status *status);
+/* number: of a message that this I/O process has received, among those that its sender has sent to I/O processes, from 1: each of them that gets the message, one after another, is told the same. 0 elsewhere, where messages are not kept, and when the message was done with. */
+int MPISP_Status_get_number(const MPI_Status *status, MPI_Count *number);
+/* The world, by its index, and the rank there that a message which this I/O process has received was assigned to (MPISP_Assign), be it by one that had it before; index: -1 if it was assigned to none. */
+int MPISP_Status_get_assigned(const MPI_Status *status, int *index, int *rank);
+/* What this I/O process makes of a message that it has received goes to rank dest of comm alone, and so does what any other makes of it, if this one dies: its sender notes that first, and until then nothing of it leaves. Before it is sent. If another one had the message and has assigned it, it goes where that one said. The message counts as one that something is sent for. Where messages are not kept it does nothing. */
+int MPISP_Assign(const MPI_Status *status, int dest, MPI_Comm comm);
 /* Hands a message that this I/O process has found by MPI_Mprobe or MPI_Improbe on to rank dest of comm, with its tag and its source, while it comes: in pieces, through at most room bytes of memory (64 KiB at least). A receiver that takes nothing stops the sender when they are full. request: complete when that rank has it all, or the sender has died, in which case it was never sent. */
 int MPISP_Pass(MPI_Message *message, int dest, MPI_Comm comm, MPI_Count room, MPI_Request *request);
 /* States how many messages, and bytes, this I/O process holds that it has received and not sent on: what the policies least-loaded and shortest-queue go by. */

@@ -9,6 +9,7 @@
 enum {
   TAG_MESSAGE = 1,
   TAG_ACK = 2,
+  TAG_CLAIM = 3,
   COMING_MOST = 64,  /* frames that are taken in at once; others wait where they are, and in the end at their senders */
   WAITING_MOST = 64, /* messages that nobody has asked for: with more, one is let in at a time */
   LOOK_EVERY =
@@ -31,8 +32,9 @@ typedef struct flight { /* a frame or acknowledgement of ours, until its memory 
 typedef struct held { /* one that waits until the copy of this process's message log has what came before it */
   struct held *next;
   uint64_t need; /* version of the log */
-  spx_kept *m;   /* a message; NULL: acknowledgements for party */
-  uint32_t party, acks;
+  spx_kept *m;   /* a message; NULL: so many bytes of acknowledgements, or claims, for party */
+  uint32_t party, bytes;
+  int tag;
   uint8_t data[];
 } held;
 typedef struct coming { /* one that comes */
@@ -115,13 +117,13 @@ static void hold_no_more(spx_kept *m)
     }
 }
 
-static void hold(spx_kept *m, uint32_t party, const spx_frame_ack *acks, uint32_t n)
+static void hold(spx_kept *m, uint32_t party, int tag, const void *data, size_t n)
 {
   if (m && m->busy) hold_no_more(m);
-  held *h = malloc(sizeof *h + n * sizeof *acks);
+  held *h = malloc(sizeof *h + n);
   if (!h) spx_fatal(MPI_ERR_NO_MEM, "no memory for a message on its way");
-  *h = (held){.need = spx_replay_core.version, .m = m, .party = party, .acks = n};
-  if (n) memcpy(h->data, acks, n * sizeof *acks);
+  *h = (held){.need = spx_replay_core.version, .m = m, .party = party, .bytes = (uint32_t)n, .tag = tag};
+  if (n) memcpy(h->data, data, n);
   if (m) m->busy++;
   *x.held_last = h;
   x.held_last = &h->next;
@@ -137,7 +139,7 @@ static void let_go_on(spx_kept *m)
 }
 
 static void send_now(spx_kept *m);
-static void tell_now(uint32_t party, const spx_frame_ack *acks, uint32_t n);
+static void tell_now(uint32_t party, int tag, const void *data, size_t n);
 
 int spx_replay_release(void)
 {
@@ -149,8 +151,8 @@ int spx_replay_release(void)
       let_go_on(h->m);
       if (!h->m->gone) send_now(h->m);
       spx_core_unbusy(&spx_replay_core, h->m);
-    } else if (h->acks)
-      tell_now(h->party, (const spx_frame_ack *)(void *)h->data, h->acks);
+    } else if (h->bytes)
+      tell_now(h->party, h->tag, h->data, h->bytes);
     free(h);
   }
   return n;
@@ -160,7 +162,7 @@ static void transmit(void *arg, spx_kept *m)
 {
   (void)arg;
   if (SPX_UNLIKELY(spx_copies_gate) && must_wait())
-    hold(m, 0, NULL, 0);
+    hold(m, 0, TAG_MESSAGE, NULL, 0);
   else
     send_now(m);
 }
@@ -175,22 +177,33 @@ static void send_now(spx_kept *m)
   fly(m->to, TAG_MESSAGE, &m->head, sizeof m->head + m->head.bytes, f);
 }
 
+static void tell(uint32_t party, int tag, const void *data, size_t n)
+{
+  if (SPX_UNLIKELY(spx_copies_gate) && must_wait())
+    hold(NULL, party, tag, data, n);
+  else
+    tell_now(party, tag, data, n);
+}
+
 static void acknowledge(void *arg, uint32_t party, const spx_frame_ack *acks, uint32_t n)
 {
   (void)arg;
-  if (SPX_UNLIKELY(spx_copies_gate) && must_wait())
-    hold(NULL, party, acks, n);
-  else
-    tell_now(party, acks, n);
+  tell(party, TAG_ACK, acks, n * sizeof *acks);
 }
 
-static void tell_now(uint32_t party, const spx_frame_ack *acks, uint32_t n)
+static void claim(void *arg, uint32_t party, const spx_frame_claim *claims, uint32_t n)
+{
+  (void)arg;
+  tell(party, TAG_CLAIM, claims, n * sizeof *claims);
+}
+
+static void tell_now(uint32_t party, int tag, const void *data, size_t n)
 {
   if (!is_reachable(party))
-    return; /* who takes that place sends again, and is known from then on: that is acknowledged again */
-  flight *f = new_flight(n * sizeof *acks);
-  memcpy(f->data, acks, n * sizeof *acks);
-  fly(party, TAG_ACK, f->data, n * sizeof *acks, f);
+    return; /* who takes that place sends again, and is known from then on: that is acknowledged, or claimed, again */
+  flight *f = new_flight(n);
+  memcpy(f->data, data, n);
+  fly(party, tag, f->data, n, f);
 }
 
 static int land(void)
@@ -305,7 +318,9 @@ static bool has_room(void)
 static bool take_one(void)
 {
   /* Acknowledgements always: without them no place comes free where a program waits until what it has sent is accepted, and asks for nothing meanwhile. */
-  spx_unex *e = spx_match_unexpected(x.wire->ctx, MPI_ANY_SOURCE, has_room() ? MPI_ANY_TAG : TAG_ACK);
+  bool room = has_room();
+  spx_unex *e = spx_match_unexpected(x.wire->ctx, MPI_ANY_SOURCE, room ? MPI_ANY_TAG : TAG_ACK);
+  if (!e && !room) e = spx_match_unexpected(x.wire->ctx, MPI_ANY_SOURCE, TAG_CLAIM); /* another one waits for that */
   if (!e || (uint32_t)e->src >= spx_replay_core.parties)
     return false; /* of one that has come since: it is about to be known (spx_replay_grow) */
   if (e->kind == SPX_REC_RTS && spx_proc_dead(e->proc)) { /* announced, and nobody is there any more to get it from */
@@ -338,11 +353,16 @@ static void handle(coming *a)
   spx_frame_head h;
   if (a->r->error != MPI_SUCCESS) /* its sender has died in the middle of it */
     x.broken[a->proc] = a->life;
-  else if (a->tag == TAG_ACK && is_before(a))
+  else if (a->tag != TAG_MESSAGE && is_before(a))
     ; /* who has its place was sent them again, and is to say that it has them */
   else if (a->tag == TAG_ACK)
     spx_core_acked(&spx_replay_core, a->from, (const spx_frame_ack *)(void *)a->data,
                    (uint32_t)(a->bytes / sizeof(spx_frame_ack)));
+  else if (a->tag == TAG_CLAIM && spx_proc_dead(a->proc))
+    ; /* it will send nothing of that any more */
+  else if (a->tag == TAG_CLAIM)
+    spx_core_claimed(&spx_replay_core, a->from, (const spx_frame_claim *)(void *)a->data,
+                     (uint32_t)(a->bytes / sizeof(spx_frame_claim)));
   else if (a->bytes >= sizeof h && x.broken[a->proc] != a->life) { /* else one before it is missing: all come again */
     memcpy(&h, a->data, sizeof h);
     if (h.bytes != a->bytes - sizeof h || !spx_replay_sound(&h, a->data + sizeof h) || (h.announced && x.whole))
@@ -411,7 +431,9 @@ static int look_for_left(void)
   int n = 0;
   for (uint32_t p = 0; p < spx_replay_core.parties; p++) {
     uint32_t proc = x.wire->peer[p];
-    if (!spx_replay_core.first[p] || p == spx_replay_core.me || !spx_proc_left(proc)) continue;
+    if (p == spx_replay_core.me || !spx_proc_left(proc)) continue;
+    if (spx_replay_core.claiming && !(spx_proc_dead(proc) && x.heals[p])) spx_core_silent(&spx_replay_core, p);
+    if (!spx_replay_core.first[p]) continue;
     bool gone = !x.iop[p] ? !x.heals[p] : !spx_io_process && x.choose(SPX_NO_TAG) < 0;
     bool dead = spx_proc_dead(proc);
     if (dead && !gone) continue;
@@ -536,7 +558,8 @@ void spx_replay_enter(uint32_t fn)
   if (kind & SPX_REPLAY_ASKS && spx_io_process) {
     spx_core_asked(&spx_replay_core, false);
     x.asks = true;
-  }
+  } else
+    spx_core_other(&spx_replay_core);
   spx_unlock();
 }
 
@@ -598,7 +621,7 @@ static bool make_tables(const spx_replay_setup *s)
 
 int spx_replay_begin(const spx_replay_setup *s)
 {
-  spx_core_io io = {transmit, acknowledge, deliver, again, settled, s->room ? s->room : no_room, failed, NULL};
+  spx_core_io io = {transmit, acknowledge, claim, deliver, again, settled, s->room ? s->room : no_room, failed, NULL};
   x.nprocs = spx_map.nprocs;
   x.party = calloc(x.nprocs, sizeof *x.party);
   x.past = calloc(x.nprocs, sizeof *x.past);
@@ -692,6 +715,24 @@ void spx_replay_reroute(void)
     x.changed = true;
     spx_core_reroute(&spx_replay_core, p, other_iop, x.detours);
   }
+  spx_unlock();
+}
+
+uint64_t spx_replay_number(uint32_t token, uint32_t *given)
+{
+  spx_lock();
+  uint32_t party;
+  uint64_t n = spx_core_number(&spx_replay_core, token, &party);
+  *given = party - 1;
+  spx_unlock();
+  return n;
+}
+
+void spx_replay_give(uint32_t token, uint32_t proc)
+{
+  spx_lock();
+  uint32_t party = spx_replay_party(proc);
+  if (party != UINT32_MAX) spx_core_give(&spx_replay_core, token, party);
   spx_unlock();
 }
 

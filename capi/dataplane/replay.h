@@ -73,6 +73,10 @@ SPX_HIDDEN extern uint64_t spx_replay_lost;
 SPX_HIDDEN int spx_replay_excuse(uint32_t proc);
 /* A process that is dead, and whose place another one takes. */
 SPX_HIDDEN bool spx_replay_awaited(uint32_t proc);
+/* On an I/O process, of a message by its token: its number among those of its sender (0: it is not kept, or done with), and the party that it is given to (UINT32_MAX: none). */
+SPX_HIDDEN uint64_t spx_replay_number(uint32_t token, uint32_t *given);
+/* What is made of it goes to that process. */
+SPX_HIDDEN void spx_replay_give(uint32_t token, uint32_t proc);
 /* All that this process has sent has been accepted. */
 SPX_HIDDEN bool spx_replay_idle(void);
 /* While it is more than 0 nothing is delivered: the library is at work for itself. */

@@ -1,5 +1,6 @@
 /* replay_core.c - see replay_core.h: what is kept, what is accepted, the vault. */
 #include "replay_core.h"
+#include "replay_inside.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,12 +11,15 @@ typedef struct {  /* of a vault: in which call a message came; its bytes follow 
   spx_frame_head head;
 } record;
 
-static uint64_t round8(uint64_t n) { return (n + 7) & ~7ull; }
+uint64_t spx_core_in_round8(uint64_t n) { return (n + 7) & ~7ull; }
 
 /* ---- streams ---------------------------------------------------------------------------------------------------- */
 
-static bool leaves(uint32_t stream) { return (stream & SPX_LEAVES) != 0; }
-static spx_seen *seen_in(const spx_core *c, uint32_t stream) { return &c->seen[leaves(stream)][stream & ~SPX_LEAVES]; }
+bool spx_core_in_leaves(uint32_t stream) { return (stream & SPX_LEAVES) != 0; }
+static spx_seen *seen_in(const spx_core *c, uint32_t stream)
+{
+  return &c->seen[spx_core_in_leaves(stream)][stream & ~SPX_LEAVES];
+}
 
 static uint32_t place(const spx_seen *s, uint64_t n, uint32_t sub)
 {
@@ -69,7 +73,7 @@ static bool note_seen(spx_core *c, const spx_frame_head *h)
 {
   spx_seen *s = seen_of(c, h->stream, h->life);
   if (!s) return false;
-  if (!leaves(h->stream)) {
+  if (!spx_core_in_leaves(h->stream)) {
     if (h->n != s->low + 1) c->io.failed(c->io.arg, "a message is missing between two ranks");
     s->low = h->n;
     return true;
@@ -99,29 +103,29 @@ void spx_vault_format(spx_vault *v, uint64_t area_bytes, uint32_t life)
   __atomic_store_n(&v->magic, SPX_VAULT_MAGIC, __ATOMIC_RELEASE);
 }
 
-static uint32_t area_now(const spx_vault *v) { return v->commits ? 1 + (uint32_t)(v->commits % 2) : 0; }
+uint32_t spx_core_in_area_now(const spx_vault *v) { return v->commits ? 1 + (uint32_t)(v->commits % 2) : 0; }
 static uint64_t area_at(const spx_vault *v, uint32_t area) { return SPX_VAULT_HEAD + area * v->area_bytes; }
-static uint8_t *bytes_at(const spx_vault *v, uint32_t area, uint64_t at)
+uint8_t *spx_core_in_bytes_at(const spx_vault *v, uint32_t area, uint64_t at)
 {
   return (uint8_t *)(uintptr_t)v + area_at(v, area) + at;
 }
 
-static bool has_room(spx_core *c, uint32_t area, uint64_t at, uint64_t n)
+bool spx_core_in_has_room(spx_core *c, uint32_t area, uint64_t at, uint64_t n)
 {
   return at + n <= c->vault->area_bytes && c->io.room(c->io.arg, area_at(c->vault, area) + at, n);
 }
 
 /* Appends to what came since the last commit. It counts from the last store on. */
-static void note(spx_core *c, const spx_frame_head *head, const uint8_t *data)
+void spx_core_in_note(spx_core *c, const spx_frame_head *head, const uint8_t *data)
 {
   if (!c->vault) return;
-  record r = {.bytes = sizeof r + round8(head->bytes), .call = c->call, .head = *head};
-  uint32_t area = area_now(c->vault);
+  record r = {.bytes = sizeof r + spx_core_in_round8(head->bytes), .call = c->call, .head = *head};
+  uint32_t area = spx_core_in_area_now(c->vault);
   uint64_t at = c->vault->area[area].end;
-  if (!has_room(c, area, at, r.bytes))
+  if (!spx_core_in_has_room(c, area, at, r.bytes))
     c->io.failed(c->io.arg, "what was received since the last MPISP_Commit is more than SPX_REPLAY_MAX allows, or than "
                             "there is memory for");
-  uint8_t *to = bytes_at(c->vault, area, at);
+  uint8_t *to = spx_core_in_bytes_at(c->vault, area, at);
   memcpy(to, &r, sizeof r);
   if (head->bytes) memcpy(to + sizeof r, data, head->bytes);
   __atomic_store_n(&c->vault->area[area].end, at + r.bytes, __ATOMIC_RELEASE);
@@ -130,8 +134,8 @@ static void note(spx_core *c, const spx_frame_head *head, const uint8_t *data)
 
 void spx_core_note(spx_core *c, const void *data, uint64_t bytes)
 {
-  spx_frame_head h = {.stream = UINT32_MAX, .bytes = bytes};
-  if (c->vault && !c->vault->commits) note(c, &h, data);
+  spx_frame_head h = {.stream = NOTE, .bytes = bytes};
+  if (c->vault && !c->vault->commits) spx_core_in_note(c, &h, data);
 }
 
 static spx_came *new_came(const spx_frame_head *head, const uint8_t *data, bool copy)
@@ -150,28 +154,32 @@ static spx_came *new_came(const spx_frame_head *head, const uint8_t *data, bool 
 }
 
 /* Reads what came since an image: it will be delivered again. seen: it counts as accepted. */
-static bool read_area(spx_core *c, uint32_t area, bool seen)
+bool spx_core_in_read_area(spx_core *c, uint32_t area, bool seen)
 {
   const spx_vault *v = c->vault;
   uint64_t at = v->area[area].image;
   while (at < v->area[area].end) {
     record r;
-    memcpy(&r, bytes_at(v, area, at), sizeof r);
-    spx_came *m = new_came(&r.head, bytes_at(v, area, at) + sizeof r, false);
+    memcpy(&r, spx_core_in_bytes_at(v, area, at), sizeof r);
+    at += r.bytes;
+    if (r.head.stream == GIVEN) {
+      if (!spx_core_in_note_given(c, r.head.n, r.head.given)) return false;
+      continue;
+    }
+    spx_came *m = new_came(&r.head, spx_core_in_bytes_at(v, area, at - r.bytes) + sizeof r, false);
     if (!m) return false;
     m->call = (uint32_t)r.call;
-    spx_came ***last = r.head.stream == UINT32_MAX ? &c->notes_last : &c->logged_last;
+    spx_came ***last = r.head.stream == NOTE ? &c->notes_last : &c->logged_last;
     **last = m;
     *last = &m->next;
-    if (seen && r.head.stream != UINT32_MAX && !note_seen(c, &r.head)) return false;
-    at += r.bytes;
+    if (seen && r.head.stream != NOTE && !note_seen(c, &r.head)) return false;
   }
   return true;
 }
 
-static bool again(const spx_core *c)
+bool spx_core_in_again(const spx_core *c)
 {
-  return c->logged || (c->vault && c->call < c->vault->area[area_now(c->vault)].reached);
+  return c->logged || (c->vault && c->call < c->vault->area[spx_core_in_area_now(c->vault)].reached);
 }
 
 /* ---- beginning and end -------------------------------------------------------------------------------------------- */
@@ -195,7 +203,7 @@ bool spx_core_begin(spx_core *c, const spx_core_io *io, uint32_t parties, uint32
   if (!vault) return true;
   bool begun = vault->commits || vault->area[0].end || vault->area[0].reached;
   if (begun) c->mode = vault->commits ? SPX_CORE_PRELUDE : SPX_CORE_REPLAY;
-  return read_area(c, 0, !vault->commits);
+  return spx_core_in_read_area(c, 0, !vault->commits);
 }
 
 /* An array of the size that it is to have, of n elements at present; NULL: no memory. */
@@ -233,6 +241,7 @@ bool spx_core_grow(spx_core *c, uint32_t parties)
   c->acks = acks;
   c->parties = parties;
   spx_core_unsettle(c);
+  for (uint32_t p = 0; p < n && c->claiming; p++) spx_core_in_claim_unknown(c, p);
   return true;
 }
 
@@ -244,11 +253,28 @@ static void free_list(spx_came *m)
   }
 }
 
+static void free_one(spx_passed *p)
+{
+  for (spx_went *w = p->went.next, *next; w; w = next) {
+    next = w->next;
+    free(w);
+  }
+  free(p);
+}
+
 static void free_passed(spx_passed *p)
 {
   for (spx_passed *next; p; p = next) {
     next = p->next;
-    free(p);
+    free_one(p);
+  }
+}
+
+void spx_core_in_free_noted(spx_core *c)
+{
+  for (spx_noted *n; (n = c->noted);) {
+    c->noted = n->next;
+    free(n);
   }
 }
 
@@ -260,6 +286,7 @@ void spx_core_end(spx_core *c)
       if (!m->busy) free(m);
     }
     free(c->acks[p].list);
+    free(c->acks[p].claims);
   }
   for (uint32_t s = 0; s < 2 * c->parties; s++)
     if (c->seen[s & 1]) free_seen(&c->seen[s & 1][s >> 1]);
@@ -268,6 +295,11 @@ void spx_core_end(spx_core *c)
   free_list(c->notes);
   free_passed(c->passed);
   free_passed(c->over);
+  spx_core_in_free_noted(c);
+  for (spx_asked_early *e; (e = c->early);) {
+    c->early = e->next;
+    free(e);
+  }
   free(c->seen[0]);
   free(c->seen[1]);
   free(c->next);
@@ -279,6 +311,8 @@ void spx_core_end(spx_core *c)
 
 /* ---- accepting ------------------------------------------------------------------------------------------------------ */
 
+static bool owes(const spx_core *c, uint32_t party) { return c->acks[party].count || c->acks[party].nclaims; }
+
 static void acknowledge(spx_core *c, uint32_t party, spx_frame_ack id)
 {
   if (c->acks[party].count == c->acks[party].room) {
@@ -288,13 +322,13 @@ static void acknowledge(spx_core *c, uint32_t party, spx_frame_ack id)
     c->acks[party].list = list;
     c->acks[party].room = room;
   }
-  c->owed += c->acks[party].count == 0;
+  c->owed += !owes(c, party);
   c->acks[party].list[c->acks[party].count++] = id;
 }
 
 static spx_frame_ack id_of(const spx_frame_head *h) { return (spx_frame_ack){h->n, h->stream, h->sub, h->life, 0}; }
 
-static bool is_of(const spx_frame_head *h, const spx_frame_ack *a)
+bool spx_core_in_is_of(const spx_frame_head *h, const spx_frame_ack *a)
 {
   return h->n == a->n && h->stream == a->stream && h->sub == a->sub && h->life == a->life;
 }
@@ -302,12 +336,28 @@ static bool is_of(const spx_frame_head *h, const spx_frame_ack *a)
 void spx_core_tell(spx_core *c)
 {
   for (uint32_t p = 0; p < c->parties && c->owed; p++)
-    if (c->acks[p].count) {
+    if (owes(c, p)) {
       c->owed--;
-      uint32_t n = c->acks[p].count;
-      c->acks[p].count = 0;
-      c->io.acknowledge(c->io.arg, p, c->acks[p].list, n);
+      uint32_t n = c->acks[p].count, claims = c->acks[p].nclaims;
+      c->acks[p].count = c->acks[p].nclaims = 0;
+      if (n) c->io.acknowledge(c->io.arg, p, c->acks[p].list, n);
+      if (claims) c->io.claim(c->io.arg, p, c->acks[p].claims, claims);
     }
+}
+
+/* A claim, or an answer, is to be told. false: no memory. */
+bool spx_core_in_owe_claim(spx_core *c, uint32_t party, const spx_frame_claim *claim)
+{
+  if (c->acks[party].nclaims == c->acks[party].claims_room) {
+    uint32_t room = c->acks[party].claims_room ? 2 * c->acks[party].claims_room : 16;
+    spx_frame_claim *list = realloc(c->acks[party].claims, room * sizeof *list);
+    if (!list) return false;
+    c->acks[party].claims = list;
+    c->acks[party].claims_room = room;
+  }
+  c->owed += !owes(c, party);
+  c->acks[party].claims[c->acks[party].nclaims++] = *claim;
+  return true;
 }
 
 void spx_core_enter(spx_core *c, bool sends)
@@ -322,14 +372,14 @@ void spx_core_enter(spx_core *c, bool sends)
     if (!c->logged) c->logged_last = &c->logged;
     free(m);
   }
-  if (c->mode == SPX_CORE_REPLAY && !again(c)) c->mode = SPX_CORE_LIVE;
+  if (c->mode == SPX_CORE_REPLAY && !spx_core_in_again(c)) c->mode = SPX_CORE_LIVE;
 }
 
 /* In the last call that is made again nothing may come before what was sent in it; it was sent by now, if that call waits. */
 bool spx_core_may_accept(const spx_core *c, bool inside)
 {
   if (c->mode == SPX_CORE_PRELUDE) return false;
-  if (!c->vault || c->call > c->vault->area[area_now(c->vault)].reached) return c->mode == SPX_CORE_LIVE;
+  if (!c->vault || c->call > c->vault->area[spx_core_in_area_now(c->vault)].reached) return c->mode == SPX_CORE_LIVE;
   return inside && c->mode == SPX_CORE_LIVE;
 }
 
@@ -357,6 +407,8 @@ static spx_passed *pass(spx_core *c, const spx_frame_head *h)
   p->id = id_of(h);
   p->from = h->from;
   p->turn = h->turn;
+  p->given = h->given;
+  p->went.to = UINT32_MAX;
   if (++c->tokens == 0) c->tokens = 1;
   p->token = c->tokens;
   p->chain = c->by_token[p->token % SPX_TOKENS];
@@ -366,7 +418,7 @@ static spx_passed *pass(spx_core *c, const spx_frame_head *h)
   return p;
 }
 
-static spx_passed *find_passed(const spx_core *c, uint32_t token)
+spx_passed *spx_core_in_find_passed(const spx_core *c, uint32_t token)
 {
   spx_passed *p = token ? c->by_token[token % SPX_TOKENS] : NULL;
   while (p && p->token != token) p = p->chain;
@@ -376,28 +428,43 @@ static spx_passed *find_passed(const spx_core *c, uint32_t token)
 /* Its sender need not keep it any more, if that is so. */
 static void let_go(spx_core *c, spx_passed *p)
 {
-  if (!p->over || !p->sends || p->left) return;
+  if (!p->over || !p->sends || p->left || p->due) return;
+  c->claiming -= p->claims != 0;
   acknowledge(c, p->from, p->id);
   spx_passed **at = &c->by_token[p->token % SPX_TOKENS];
   while (*at != p) at = &(*at)->chain;
   *at = p->chain;
   take_out(c, p);
-  free(p);
+  free_one(p);
+}
+
+/* How many of what was made of it have gone to a party; NULL: no memory. */
+uint32_t *spx_core_in_went_to(spx_passed *p, uint32_t to)
+{
+  spx_went *w = &p->went;
+  while (w->to != to && w->next) w = w->next;
+  if (w->to != to && w->to != UINT32_MAX) {
+    if (!(w->next = calloc(1, sizeof *w))) return NULL;
+    w = w->next;
+  }
+  w->to = to;
+  return &w->count;
 }
 
 static spx_passed *find_open(const spx_core *c, const spx_frame_head *h)
 {
   for (int list = 0; list < 2; list++)
     for (spx_passed *p = list ? c->over : c->passed; p; p = p->next)
-      if (is_of(h, &p->id)) return p;
+      if (spx_core_in_is_of(h, &p->id)) return p;
   return NULL;
 }
 
 void spx_core_received(spx_core *c, uint32_t token, bool sent)
 {
-  spx_passed *p = find_passed(c, token);
+  spx_passed *p = spx_core_in_find_passed(c, token);
   if (!p || (c->relay && sent)) return; /* an IOP accepts when those have it that it goes to */
   p->over = true;
+  p->due = false;
   if (!p->sends) p->sends = 1;
   let_go(c, p);
 }
@@ -412,7 +479,7 @@ bool spx_core_accept(spx_core *c)
   spx_passed *open = NULL;
   if (!again_here) {
     /* What cannot be delivered for want of memory was not accepted: but the vault must come first. */
-    note(c, &m->head, m->data);
+    spx_core_in_note(c, &m->head, m->data);
     uint32_t number = (uint32_t)m->head.n, token = 0;
     bool ok = note_seen(c, &m->head);
     if (ok && (c->relay || m->head.announced)) {
@@ -429,6 +496,7 @@ bool spx_core_accept(spx_core *c)
     c->io.again(c->io.arg, &m->head, open->token, m->data);
     open = find_open(c, &m->head); /* it may be received by now */
   }
+  if (open && c->relay && !open->sends && !open->claims) open->given = m->head.given;
   /* One that comes again and was done with: its sender does not know. */
   if (again_here ? !open : !c->relay && !m->head.announced) acknowledge(c, m->head.from, id_of(&m->head));
   c->ready = m->next;
@@ -466,9 +534,9 @@ static uint64_t done_with(const spx_core *c)
   return least;
 }
 
-static uint64_t cost(const spx_kept *m) { return m->head.bytes + sizeof *m; }
+uint64_t spx_core_in_cost(const spx_kept *m) { return m->head.bytes + sizeof *m; }
 
-static void append(spx_core *c, spx_kept *m)
+void spx_core_in_append(spx_core *c, spx_kept *m)
 {
   m->next = NULL;
   if (c->last[m->to])
@@ -476,20 +544,36 @@ static void append(spx_core *c, spx_kept *m)
   else
     c->first[m->to] = m;
   c->last[m->to] = m;
-  c->kept_bytes += cost(m);
+  c->kept_bytes += spx_core_in_cost(m);
+}
+
+/* What was made of it was not accepted, and the program does not know yet: it may send it to another one, and of that one it may be the first, too. */
+static void fails(spx_core *c, spx_passed *p, uint32_t to)
+{
+  uint32_t *went = spx_core_in_went_to(p, to);
+  if (went && *went) --*went;
+  p->failed = c->call + 1;
+  if (!p->over) return;
+  p->over = false;
+  take_out(c, p);
+  join(c->passed_last, p);
+  c->passed_last = &p->next;
 }
 
 /* m is kept no more. */
-static void release(spx_core *c, spx_kept *m, bool accepted)
+void spx_core_in_release(spx_core *c, spx_kept *m, bool accepted)
 {
-  c->kept_bytes -= cost(m);
+  c->kept_bytes -= spx_core_in_cost(m);
   if (!accepted) {
     c->lost++;
     c->lost_bytes += m->head.bytes;
   }
   if (m->of) {
     m->of->left--;
-    let_go(c, m->of);
+    if (accepted)
+      let_go(c, m->of);
+    else
+      fails(c, m->of, m->to);
     m->of = NULL;
   }
   if (m->waits) c->io.settled(c->io.arg, m->waits, accepted);
@@ -498,6 +582,29 @@ static void release(spx_core *c, spx_kept *m, bool accepted)
     m->gone = true;
   else
     free(m);
+}
+
+static void transmit(spx_core *c, spx_kept *m)
+{
+  if (m->head.announced && !m->of) m->head.turn++;
+  m->out = true;
+  c->io.transmit(c->io.arg, m);
+}
+
+/* What it is made of is claimed; or something of its stream that is before it in the list has not left. */
+static bool has_to_wait(const spx_core *c, const spx_kept *m)
+{
+  if (m->of && m->of->claims) return true;
+  for (const spx_kept *e = c->first[m->to]; e != m; e = e->next)
+    if (!e->out && e->head.stream == m->head.stream && e->head.life == m->head.life) return true;
+  return false;
+}
+
+/* What is for a party leaves, if it need not wait any more. */
+void spx_core_in_go(spx_core *c, uint32_t to)
+{
+  for (spx_kept *m = c->first[to]; m; m = m->next)
+    if (!m->out && !has_to_wait(c, m)) transmit(c, m);
 }
 
 /* What points to the one that is waited for by this; NULL: there is none. before: the one before it in its list. */
@@ -521,7 +628,10 @@ void spx_core_withdraw(spx_core *c, const void *waits)
   *at = m->next;
   if (c->last[m->to] == m) c->last[m->to] = before;
   m->waits = NULL;
-  release(c, m, true);
+  uint32_t to = m->to;
+  bool waiting = c->claiming > 0; /* others for it, behind this one */
+  spx_core_in_release(c, m, true);
+  if (waiting) spx_core_in_go(c, to);
 }
 
 spx_kept *spx_core_copied(spx_core *c, const void *waits, uint64_t bytes)
@@ -537,7 +647,7 @@ spx_kept *spx_core_copied(spx_core *c, const void *waits, uint64_t bytes)
   n->head.bytes = bytes;
   *at = n;
   if (c->last[m->to] == m) c->last[m->to] = n;
-  c->kept_bytes += cost(n) - cost(m);
+  c->kept_bytes += spx_core_in_cost(n) - spx_core_in_cost(m);
   if (m->busy)
     m->gone = true;
   else
@@ -559,7 +669,7 @@ static uint32_t follow(spx_core *c, uint32_t lane, uint32_t chosen)
   bool settled = true;
   for (uint32_t p = 0; p < c->parties && c->unsettled; p++)
     for (const spx_kept *m = c->first[p]; m; m = m->next) {
-      if (!leaves(m->head.stream)) continue;
+      if (!spx_core_in_leaves(m->head.stream)) continue;
       settled &= m->head.n > c->unsettled;
       if (m->lane != lane || m->head.n < last) continue;
       last = m->head.n;
@@ -578,12 +688,17 @@ spx_kept *spx_core_message(spx_core *c, uint32_t to, bool leaving, uint32_t lane
   if (leaving && !c->relay) to = follow(c, lane, to);
   *m = (spx_kept){.to = to, .lane = lane, .head = {.ctx = ctx, .bytes = bytes, .tag = tag, .src = src, .from = c->me}};
   m->head.life = c->life;
-  if (c->relay && (m->of = find_passed(c, of))) {
+  if (c->relay && (m->of = spx_core_in_find_passed(c, of))) {
+    const uint32_t *went = spx_core_in_went_to(m->of, to);
+    if (!went) {
+      free(m);
+      return NULL;
+    }
     const spx_frame_ack *id = &m->of->id;
     m->head.stream = id->stream;
     m->head.life = id->life;
     m->head.n = id->n;
-    m->head.sub = m->of->sends;
+    m->head.sub = *went;
     m->head.turn = m->of->turn;
     const spx_seen *s = seen_of(c, id->stream, id->life);
     if (s) m->head.done = s->low;
@@ -592,6 +707,7 @@ spx_kept *spx_core_message(spx_core *c, uint32_t to, bool leaving, uint32_t lane
     if (c->leaving % DONE_EVERY == 0) c->done = done_with(c);
     m->head.done = c->done;
     m->head.n = ++c->leaving;
+    m->head.given = spx_core_in_take_noted(c, m->head.n);
   } else {
     m->head.stream = c->me;
     m->head.n = ++c->next[to];
@@ -599,17 +715,11 @@ spx_kept *spx_core_message(spx_core *c, uint32_t to, bool leaving, uint32_t lane
   return m;
 }
 
-static void transmit(spx_core *c, spx_kept *m)
-{
-  if (m->head.announced && !m->of) m->head.turn++;
-  c->io.transmit(c->io.arg, m);
-}
-
 /* Something is sent in this call. What comes in calls after that one, and was not seen before, may come at other moments next time: so all calls that look at what has come have to be noted, and
  * a log of which others keep copies is spared those that do not. */
 static void note_reached(spx_core *c)
 {
-  uint64_t *reached = &c->vault->area[area_now(c->vault)].reached;
+  uint64_t *reached = &c->vault->area[spx_core_in_area_now(c->vault)].reached;
   if (*reached >= c->call || (c->sparing && !c->looked)) return;
   __atomic_store_n(reached, c->call, __ATOMIC_RELEASE);
   c->looked = false;
@@ -625,20 +735,30 @@ void spx_core_send(spx_core *c, spx_kept *m)
   if (m->of) {
     m->of->sends++;
     m->of->left++;
+    m->of->due = false;
+    uint32_t *went = spx_core_in_went_to(m->of, m->to);
+    if (went) ++*went;
   }
   if (c->vault) note_reached(c);
-  append(c, m);
-  transmit(c, m);
+  spx_core_in_append(c, m);
+  if (m->of && m->of->done)
+    spx_core_in_drop(c, m->of);
+  else if (!c->claiming || !has_to_wait(c, m))
+    transmit(c, m);
 }
 
 /* ---- what was accepted ------------------------------------------------------------------------------------------------ */
+
+void spx_core_other(spx_core *c) { c->last_other = c->call; }
 
 void spx_core_asked(spx_core *c, bool all)
 {
   for (spx_passed *p = c->passed, *next; p; p = next) {
     next = p->next;
-    if (!p->sends && !all) continue;
+    if ((!p->sends || p->due || (p->failed && (int32_t)(c->last_other + 1 - p->failed) < 0)) && !all) continue;
     p->over = true;
+    p->due = false;
+    p->failed = 0;
     if (!p->sends) p->sends = 1;
     take_out(c, p);
     join(&c->over, p);
@@ -649,13 +769,13 @@ void spx_core_asked(spx_core *c, bool all)
 static void accepted(spx_core *c, uint32_t party, const spx_frame_ack *a)
 {
   for (spx_kept *m = c->first[party], *before = NULL; m; before = m, m = m->next) {
-    if (!is_of(&m->head, a)) continue;
+    if (!spx_core_in_is_of(&m->head, a)) continue;
     if (before)
       before->next = m->next;
     else
       c->first[party] = m->next;
     if (c->last[party] == m) c->last[party] = before;
-    release(c, m, true);
+    spx_core_in_release(c, m, true);
     return;
   }
 }
@@ -672,7 +792,7 @@ void spx_core_left(spx_core *c, uint32_t party)
   c->first[party] = c->last[party] = NULL;
   for (spx_kept *next; m; m = next) {
     next = m->next;
-    release(c, m, false);
+    spx_core_in_release(c, m, false);
   }
 }
 
@@ -696,7 +816,9 @@ int spx_core_excuse(spx_core *c, uint32_t party, bool (*may)(const void *waits))
 void spx_core_replaced(spx_core *c, uint32_t party)
 {
   c->unsettled = c->leaving;
-  for (spx_kept *m = c->first[party]; m; m = m->next) transmit(c, m);
+  for (spx_kept *m = c->first[party]; m; m = m->next)
+    if (m->out) transmit(c, m);
+  spx_core_in_claim_replaced(c, party);
 }
 
 void spx_core_reroute(spx_core *c, uint32_t party, uint32_t (*choose)(void *arg, const spx_kept *m), void *arg)
@@ -706,7 +828,7 @@ void spx_core_reroute(spx_core *c, uint32_t party, uint32_t (*choose)(void *arg,
   c->first[party] = c->last[party] = NULL;
   for (spx_kept *next; m; m = next) {
     next = m->next;
-    c->kept_bytes -= cost(m);
+    c->kept_bytes -= spx_core_in_cost(m);
     uint32_t to = choose(arg, m);
     if (to == UINT32_MAX) {
       m->next = stays;
@@ -714,7 +836,7 @@ void spx_core_reroute(spx_core *c, uint32_t party, uint32_t (*choose)(void *arg,
       continue;
     }
     m->to = to;
-    append(c, m);
+    spx_core_in_append(c, m);
     transmit(c, m);
   }
   for (spx_kept *rest = NULL; stays; stays = rest) { /* there is no other one: in the order that they had */
@@ -722,7 +844,7 @@ void spx_core_reroute(spx_core *c, uint32_t party, uint32_t (*choose)(void *arg,
     stays->next = c->first[party];
     if (!c->first[party]) c->last[party] = stays;
     c->first[party] = stays;
-    c->kept_bytes += cost(stays);
+    c->kept_bytes += spx_core_in_cost(stays);
   }
 }
 
@@ -730,143 +852,6 @@ bool spx_core_idle(const spx_core *c)
 {
   if (c->vault && (c->ready || c->logged)) return false;
   for (uint32_t p = 0; p < c->parties; p++)
-    if (c->first[p] || c->acks[p].count) return false;
+    if (c->first[p] || owes(c, p)) return false;
   return true;
-}
-
-/* ---- commits ---------------------------------------------------------------------------------------------------------- */
-
-void spx_image_put(spx_image *w, const void *data, uint64_t n)
-{
-  if (w->failed || !(w->failed = !has_room(w->c, w->area, w->at, round8(n)))) {
-    if (w->failed) return;
-    if (n) memcpy(bytes_at(w->c->vault, w->area, w->at), data, n);
-    w->at += round8(n);
-  }
-}
-
-static void put_word(spx_image *w, uint64_t v) { spx_image_put(w, &v, sizeof v); }
-
-bool spx_core_commit_begin(spx_core *c, spx_image *w)
-{
-  if (c->mode != SPX_CORE_LIVE) return false;
-  *w = (spx_image){.c = c, .area = 1 + (uint32_t)((c->vault->commits + 1) % 2)};
-  for (uint32_t i = 0; i < 2 * c->parties; i++)
-    for (const spx_seen *s = &c->seen[i & 1][i >> 1]; s; s = s->others) {
-      put_word(w, s->life);
-      put_word(w, s->low);
-      put_word(w, s->count);
-      spx_image_put(w, s->list, s->count * sizeof *s->list);
-      put_word(w, s->others != NULL);
-    }
-  spx_image_put(w, c->next, c->parties * sizeof *c->next);
-  put_word(w, c->leaving);
-  uint64_t kept = 0;
-  for (uint32_t p = 0; p < c->parties; p++)
-    for (const spx_kept *m = c->first[p]; m; m = m->next) kept++;
-  put_word(w, kept);
-  for (uint32_t p = 0; p < c->parties; p++)
-    for (const spx_kept *m = c->first[p]; m; m = m->next) {
-      put_word(w, p);
-      put_word(w, m->lane);
-      spx_image_put(w, &m->head, sizeof m->head);
-      spx_image_put(w, m->data, m->head.bytes);
-    }
-  return true;
-}
-
-bool spx_core_commit_end(spx_image *w)
-{
-  spx_core *c = w->c;
-  spx_vault *v = c->vault;
-  if (w->failed) return false;
-  v->area[w->area].image = v->area[w->area].end = w->at;
-  v->area[w->area].reached = 0;
-  __atomic_store_n(&v->commits, v->commits + 1, __ATOMIC_RELEASE);
-  c->version++;
-  c->call = 0;
-  return true;
-}
-
-const void *spx_image_take(spx_image_reader *r, uint64_t n)
-{
-  const void *p = r->p;
-  if (round8(n) > (uint64_t)(r->end - r->p)) return NULL;
-  r->p += round8(n);
-  return p;
-}
-
-static bool take_word(spx_image_reader *r, uint64_t *v)
-{
-  const void *p = spx_image_take(r, sizeof *v);
-  if (p) memcpy(v, p, sizeof *v);
-  return p != NULL;
-}
-
-static bool take_life(spx_image_reader *r, spx_seen *s)
-{
-  uint64_t life, count;
-  if (!take_word(r, &life) || !take_word(r, &s->low) || !take_word(r, &count)) return false;
-  s->life = (uint32_t)life;
-  const void *list = spx_image_take(r, count * sizeof *s->list);
-  free(s->list);
-  s->list = malloc((count + 16) * sizeof *s->list);
-  if (!list || !s->list) return false;
-  memcpy(s->list, list, count * sizeof *s->list);
-  s->count = (uint32_t)count;
-  s->room = (uint32_t)count + 16;
-  return true;
-}
-
-/* Of a process that has accepted nothing itself: s has no others. */
-static bool take_seen(spx_image_reader *r, spx_seen *s)
-{
-  uint64_t others;
-  for (; take_life(r, s) && take_word(r, &others); s = s->others) {
-    if (!others) return true;
-    if (!s->others && !(s->others = calloc(1, sizeof *s))) return false;
-  }
-  return false;
-}
-
-static bool take_kept(spx_core *c, spx_image_reader *r)
-{
-  uint64_t to, lane;
-  spx_frame_head head;
-  const void *h;
-  if (!take_word(r, &to) || to >= c->parties || !take_word(r, &lane) || !(h = spx_image_take(r, sizeof head)))
-    return false;
-  memcpy(&head, h, sizeof head);
-  const void *data = spx_image_take(r, head.bytes);
-  spx_kept *m = data ? malloc(sizeof *m + head.bytes) : NULL;
-  if (!m) return false;
-  *m = (spx_kept){.to = (uint32_t)to, .lane = (uint32_t)lane, .head = head};
-  memcpy(m->data, data, head.bytes);
-  append(c, m);
-  return true;
-}
-
-bool spx_core_restore_begin(spx_core *c, spx_image_reader *r)
-{
-  const spx_vault *v = c->vault;
-  uint32_t area = area_now(v);
-  if (c->mode != SPX_CORE_PRELUDE || c->logged) return false;
-  r->p = bytes_at(v, area, 0);
-  r->end = r->p + v->area[area].image;
-  uint64_t kept = 0;
-  for (uint32_t s = 0; s < 2 * c->parties; s++)
-    if (!take_seen(r, &c->seen[s & 1][s >> 1])) return false;
-  const void *next = spx_image_take(r, c->parties * sizeof *c->next);
-  if (!next || !take_word(r, &c->leaving) || !take_word(r, &kept)) return false;
-  memcpy(c->next, next, c->parties * sizeof *c->next);
-  while (kept-- > 0)
-    if (!take_kept(c, r)) return false;
-  c->call = 0;
-  return read_area(c, area, true);
-}
-
-void spx_core_restore_end(spx_core *c)
-{
-  c->mode = again(c) ? SPX_CORE_REPLAY : SPX_CORE_LIVE;
-  for (uint32_t p = 0; p < c->parties; p++) spx_core_replaced(c, p);
 }

@@ -12,6 +12,8 @@
  *   5. What a party sends to an IOP is kept until those have accepted it that the IOP handed it to. When the IOP dies it goes by another one.
  *   6. What a party sends to IOPs in one lane is accepted in order by each that it goes to, also when IOPs die and come back: as long as something of a lane is kept for one
  *      IOP, what follows goes there, too; and when that one dies all of it goes by the same other one.
+ *   7. Whom an IOP gives a message to may be its own choice. Then it claims the message for that party first: the sender, who keeps it, notes to whom it is given, answers, and has that go with
+ *      it from then on; of two IOPs that have it one after another, or at once since the sender was taken over, the first claim counts, also for the other. Nothing of it leaves an IOP before.
  *
  * Streams number messages: those from one party to another (stream = the sender), and those that a party sends to IOPs, or an IOP to others of its own accord
  * (stream = the sender | SPX_LEAVES), which keep their numbers on their way, whichever IOP they go by. The first come in order; of the second a receiver sees a part, in any order.
@@ -49,6 +51,7 @@ typedef struct spx_frame_head {
   uint32_t announced; /* 1: the message stays with who sends this, and is fetched there: what follows says how */
   uint32_t
       turn; /* of one that is announced: how often it was sent. The last one says where it is: words of I/O processes that have died since come late */
+  uint32_t given, unused; /* given: 1 + the party that the sender has noted it is given to; 0: none */
 } spx_frame_head;
 
 /* Says that a message was accepted. */
@@ -56,6 +59,22 @@ typedef struct spx_frame_ack {
   uint64_t n;
   uint32_t stream, sub, life, pad;
 } spx_frame_ack;
+
+/* From an IOP: it gives a message to a party; and back: to whom that message is given. */
+typedef struct spx_frame_claim {
+  spx_frame_ack id;
+  uint32_t token; /* the IOP's */
+  uint32_t before,
+      to; /* 1 + the party; before: to whom it was given as far as the IOP knows, 0: to none. In an answer SPX_DONE: it was accepted, by way of another IOP */
+  uint32_t unused;
+} spx_frame_claim;
+
+#define SPX_DONE UINT32_MAX
+
+typedef struct spx_went { /* to a party went so many messages that were made of one */
+  struct spx_went *next;
+  uint32_t to, count;
+} spx_went;
 
 /* On an IOP: a message that it has received, until its sender need not keep it. Elsewhere: one that was announced, until it is received. */
 typedef struct spx_passed {
@@ -65,13 +84,21 @@ typedef struct spx_passed {
   uint32_t token;             /* the program knows it by this, and what it sends is made of it */
   uint32_t from, sends, left; /* messages that were made of it, and those of them that are not accepted yet */
   uint32_t turn;
-  bool over; /* the program has asked for another one since */
+  spx_went went;          /* the first of a list */
+  uint32_t given, before; /* as in the last claim; given: as its sender has noted, if there is none */
+  uint32_t claims;        /* that are not answered */
+  uint32_t failed;        /* in this call, or before, it was found that something made of it was not accepted */
+  bool over;              /* the program has asked for another one since */
+  bool unknown;           /* the last claim was answered by a party that is not known yet */
+  bool due;               /* it was given to a party, and not sent there yet */
+  bool done;              /* it was accepted by way of another IOP: nothing of it leaves */
 } spx_passed;
 
 typedef struct spx_kept { /* a message that was sent, and is not accepted yet */
   struct spx_kept *next;
   uint32_t to, busy; /* busy: uses of its memory by the caller, who gives each back by spx_core_unbusy */
   bool gone;         /* accepted: freed when nobody uses it */
+  bool out;          /* it was sent; else what it is made of is claimed, or something of the same stream before it */
   uint32_t lane;     /* of one to an IOP: those of a lane keep their order */
   spx_passed *of;    /* on an IOP: what it was made of */
   void *waits;       /* the caller's: who is told when it is kept no more (settled); NULL: none */
@@ -103,6 +130,8 @@ typedef struct spx_vault {
 typedef struct spx_core_io {
   void (*transmit)(void *arg, spx_kept *m);
   void (*acknowledge)(void *arg, uint32_t party, const spx_frame_ack *acks, uint32_t n);
+  /* Claims, of an IOP; else answers to them. */
+  void (*claim)(void *arg, uint32_t party, const spx_frame_claim *claims, uint32_t n);
   /* number: of what the program may send on, on an IOP; else the message's. token: of one that is announced, for spx_core_received. */
   bool (*deliver)(void *arg, const spx_frame_head *head, uint32_t number, uint32_t token, const uint8_t *data);
   /* One that was announced, and is not received yet, has come again. NULL: nothing is announced here. */
@@ -130,6 +159,18 @@ typedef struct spx_seen {  /* numbers of a stream that were accepted: all up to 
     uint32_t sub;
   } * list;
 } spx_seen;
+
+typedef struct spx_noted { /* message n of this party's stream to IOPs is given to a party: 1 + its number */
+  struct spx_noted *next;
+  uint64_t n;
+  uint32_t given;
+} spx_noted;
+
+typedef struct spx_asked_early {
+  struct spx_asked_early *next;
+  uint32_t from;
+  spx_frame_claim claim;
+} spx_asked_early;
 
 enum { SPX_TOKENS = 1024 };
 
@@ -160,11 +201,17 @@ typedef struct spx_core {
   spx_passed *passed, **passed_last; /* the program may make more of these */
   spx_passed *over;                  /* it will not */
   spx_passed *by_token[SPX_TOKENS];
+  uint32_t claiming;   /* of those: with claims that are not answered */
+  uint32_t last_other; /* the last call that did not ask for a message */
   struct {
     spx_frame_ack *list;
     uint32_t count, room;
-  } * acks;      /* by party: not told yet */
-  uint32_t owed; /* parties with such */
+    spx_frame_claim *claims; /* and of an IOP's sender, or of an IOP: claims, or answers */
+    uint32_t nclaims, claims_room;
+  } * acks;               /* by party: not told yet */
+  uint32_t owed;          /* parties with such */
+  spx_noted *noted;       /* what was claimed, of messages that are about to be sent again */
+  spx_asked_early *early; /* claims that came before this party knew what it keeps */
 } spx_core;
 
 /* No memory: false. vault: NULL or with a filled-in head (spx_vault_format), or that of the party that this process takes the place of: then it begins with that one's calls. */
@@ -190,7 +237,15 @@ bool spx_core_accept(spx_core *c);
 /* A message has come; all of a process come in the order in which it has sent them. false: no memory. */
 bool spx_core_arrived(spx_core *c, const spx_frame_head *head, const uint8_t *data);
 void spx_core_acked(spx_core *c, uint32_t from, const spx_frame_ack *acks, uint32_t n);
-void spx_core_tell(spx_core *c); /* says what was accepted */
+void spx_core_tell(spx_core *c); /* says what was accepted, and what is claimed */
+/* On an IOP: its claims were answered; elsewhere: IOPs claim messages of this party. */
+void spx_core_claimed(spx_core *c, uint32_t from, const spx_frame_claim *claims, uint32_t n);
+/* On an IOP: what is made of a message goes to that party, and to no other. Elsewhere, and of what was done with, it does nothing. */
+void spx_core_give(spx_core *c, uint32_t token, uint32_t party);
+/* On an IOP: the number of a message in the stream of its sender (0: it is none, or done with), and 1 + the party that it is given to (0: none). */
+uint64_t spx_core_number(const spx_core *c, uint32_t token, uint32_t *given);
+/* On an IOP: that party answers no claims any more, nor sends again what it has sent. */
+void spx_core_silent(spx_core *c, uint32_t party);
 /* The bytes of one that was announced are here; or (not sent) it was never sent after all, or is wanted no more. */
 void spx_core_received(spx_core *c, uint32_t token, bool sent);
 
@@ -212,6 +267,8 @@ int spx_core_excuse(spx_core *c, uint32_t party, bool (*may)(const void *waits))
 void spx_core_left(spx_core *c, uint32_t party);
 /* An IOP has died: what is kept for it goes by another one (UINT32_MAX: there is none now), what is of one lane by the same. */
 void spx_core_reroute(spx_core *c, uint32_t party, uint32_t (*choose)(void *arg, const spx_kept *m), void *arg);
+/* On an IOP: the program makes a call that does not ask for a message: it may see what has failed. */
+void spx_core_other(spx_core *c);
 /* On an IOP: the program has asked for another message. all: it needs none of those any more that it has received. */
 void spx_core_asked(spx_core *c, bool all);
 /* Nothing is kept or to be told; with a vault, nothing waits to be delivered: without one, who has sent it keeps it. */

@@ -780,6 +780,48 @@ int spx_c_SP_Status_get_rank(const MPI_Status *status, int *rank)
   return MPI_SUCCESS;
 }
 
+int spx_c_SP_Status_get_number(const MPI_Status *status, MPI_Count *number)
+{
+  int32_t o;
+  uint32_t given;
+  *number = spx_io_process && spx_replay_on && origin_in(status, &o)
+                ? (MPI_Count)spx_replay_number((uint32_t)status->MPI_internal[4], &given)
+                : 0;
+  return MPI_SUCCESS;
+}
+
+int spx_c_SP_Status_get_assigned(const MPI_Status *status, int *index, int *rank)
+{
+  int32_t o;
+  uint32_t given = UINT32_MAX;
+  *index = *rank = -1;
+  if (!spx_io_process || !spx_replay_on || !origin_in(status, &o)) return MPI_SUCCESS;
+  spx_replay_number((uint32_t)status->MPI_internal[4], &given);
+  for (uint32_t i = 0; i < spx_sys->worlds && given != UINT32_MAX; i++) {
+    const spx_comm *c = spx_sys->world[i].comm;
+    for (int r = 0; spx_sys->world[i].out && r < c->size; r++)
+      if (spx_replay_party(c->peer[r]) == given) {
+        *index = (int)i;
+        *rank = r;
+        return MPI_SUCCESS;
+      }
+  }
+  return MPI_SUCCESS;
+}
+
+int spx_c_SP_Assign(const MPI_Status *status, int dest, spx_comm *comm)
+{
+  int32_t o;
+  if (!spx_io_process)
+    return spx_raise(SPX_K_COMM, spx_comm_handle(comm), MPI_ERR_COMM, FN,
+                     "this is no I/O process: it has no messages to assign");
+  if (!origin_in(status, &o))
+    return spx_raise(0, NULL, MPI_ERR_ARG, FN, "status is not that of a message which this I/O process has received");
+  SPX_TRY(iop_dest(&comm, &dest, "dest"));
+  if (spx_replay_on) spx_replay_give((uint32_t)status->MPI_internal[4], comm->peer[dest]);
+  return MPI_SUCCESS;
+}
+
 int spx_c_SP_Forward(const MPI_Status *status)
 {
   int32_t o;

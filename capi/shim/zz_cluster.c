@@ -85,6 +85,32 @@ int MPISP_Forward(const MPI_Status *status)
   return spx_c_SP_Forward(status);
 }
 
+int MPISP_Status_get_number(const MPI_Status *status, MPI_Count *number)
+{
+  SPX_ENTER(SPX_FN_SP_Status_get_number, spx_t_SP_Status_get_number(status, number));
+  SPX_CHECK(status, spx_bad_null(0, NULL, MPI_ERR_ARG, "status"));
+  SPX_CHECK(number, spx_bad_null(0, NULL, MPI_ERR_ARG, "number"));
+  return spx_c_SP_Status_get_number(status, number);
+}
+
+int MPISP_Status_get_assigned(const MPI_Status *status, int *index, int *rank)
+{
+  SPX_ENTER(SPX_FN_SP_Status_get_assigned, spx_t_SP_Status_get_assigned(status, index, rank));
+  SPX_CHECK(status, spx_bad_null(0, NULL, MPI_ERR_ARG, "status"));
+  SPX_CHECK(index, spx_bad_null(0, NULL, MPI_ERR_ARG, "index"));
+  SPX_CHECK(rank, spx_bad_null(0, NULL, MPI_ERR_ARG, "rank"));
+  return spx_c_SP_Status_get_assigned(status, index, rank);
+}
+
+int MPISP_Assign(const MPI_Status *status, int dest, MPI_Comm comm)
+{
+  SPX_ENTER(SPX_FN_SP_Assign, spx_t_SP_Assign(status, dest, comm));
+  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
+  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(status, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "status"));
+  return spx_c_SP_Assign(status, dest, c_comm);
+}
+
 int MPISP_Pass(MPI_Message *message, int dest, MPI_Comm comm, MPI_Count room, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_SP_Pass, spx_t_SP_Pass(message, dest, comm, room, request));

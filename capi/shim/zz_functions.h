@@ -770,13 +770,16 @@ enum {
   SPX_FN_SP_Status_get_cluster = 764,
   SPX_FN_SP_Status_get_rank = 765,
   SPX_FN_SP_Forward = 766,
-  SPX_FN_SP_Pass = 767,
-  SPX_FN_SP_Held = 768,
-  SPX_FN_SP_Alive = 769,
-  SPX_FN_dyprc_merge_child = 770,
-  SPX_FN_dyprc_poll = 771,
-  SPX_FN_dyprc_point = 772,
-  SPX_FN_dyprc_resume = 773,
-  SPX_FN_COUNT = 774
+  SPX_FN_SP_Status_get_number = 767,
+  SPX_FN_SP_Status_get_assigned = 768,
+  SPX_FN_SP_Assign = 769,
+  SPX_FN_SP_Pass = 770,
+  SPX_FN_SP_Held = 771,
+  SPX_FN_SP_Alive = 772,
+  SPX_FN_dyprc_merge_child = 773,
+  SPX_FN_dyprc_poll = 774,
+  SPX_FN_dyprc_point = 775,
+  SPX_FN_dyprc_resume = 776,
+  SPX_FN_COUNT = 777
 };
 #endif

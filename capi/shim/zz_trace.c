@@ -4889,6 +4889,28 @@ int spx_t_SP_Forward(const MPI_Status *status)
   return spx_call_end(&call, MPISP_Forward(status));
 }
 
+int spx_t_SP_Status_get_number(const MPI_Status *status, MPI_Count *number)
+{
+  spx_call call = {.fn = SPX_FN_SP_Status_get_number};
+  spx_call_begin(&call);
+  return spx_call_end(&call, MPISP_Status_get_number(status, number));
+}
+
+int spx_t_SP_Status_get_assigned(const MPI_Status *status, int *index, int *rank)
+{
+  spx_call call = {.fn = SPX_FN_SP_Status_get_assigned};
+  spx_call_begin(&call);
+  return spx_call_end(&call, MPISP_Status_get_assigned(status, index, rank));
+}
+
+int spx_t_SP_Assign(const MPI_Status *status, int dest, MPI_Comm comm)
+{
+  int64_t arg[] = {dest};
+  spx_call call = {.fn = SPX_FN_SP_Assign, .args = 1, .arg = arg, .comm = comm};
+  spx_call_begin(&call);
+  return spx_call_end(&call, MPISP_Assign(status, dest, comm));
+}
+
 int spx_t_SP_Pass(MPI_Message *message, int dest, MPI_Comm comm, MPI_Count room, MPI_Request *request)
 {
   int64_t arg[] = {dest, room};

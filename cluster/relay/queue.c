@@ -60,14 +60,19 @@ static bool has_died(int code)
   return class == MPIX_ERR_PROC_FAILED || class == MPIX_ERR_REVOKED;
 }
 
-/* The message is to go to a cluster in turn, of those that have ranks; false: there is none. */
+static void goes(message *m, int i, choice c)
+{
+  m->send[i].to = c.to;
+  m->send[i].rank = c.rank;
+  if (c.assign) MPISP_Assign(&m->from, c.rank, c.to->comm);
+}
+
+/* The message is to go to one of its clusters, of those that have ranks; false: there is none. */
 static bool choose(relay *r, message *m, int i)
 {
-  world *to = relay_to(r, relay_from(r, m->cluster));
-  if (!to) return false;
-  m->send[i].to = to;
-  m->send[i].rank = relay_rank(r, to, m->source, m->from.MPI_TAG);
-  return true;
+  choice c = relay_choose(r, relay_from(r, m->cluster), &m->from);
+  if (c.to) goes(m, i, c);
+  return c.to != NULL;
 }
 
 /* A send has failed. Where ranks are replaced it is due again; another cluster may take it; else it is dropped. */
@@ -83,6 +88,8 @@ static void fails(relay *r, message *m, int i, int code)
   to->waiting[m->send[i].rank]--;
   if (m->data) /* what was handed on while it came is here no more */
     m->send[i].due = relay_may_take(to, m->send[i].rank) || (!r->copy && relay_is_gone(to) && choose(r, m, i));
+  if (m->send[i].due && !r->copy)
+    MPISP_Assign(&m->from, m->send[i].rank, m->send[i].to->comm); /* it is not done with */
   if (m->send[i].due) return;
   m->done++;
   if (!to->told)
@@ -113,19 +120,15 @@ static void start_sends(relay *r, message *m)
 {
   if (!r->copy) {
     world *from = relay_from(r, m->cluster);
-    if (!choose(r, m, 0)) { /* all are gone: the send to one of them fails, and says so */
-      m->send[0].to = &r->world[from->to[0]];
-      m->send[0].rank = relay_rank(r, m->send[0].to, m->source, m->from.MPI_TAG);
-    }
+    if (!choose(r, m, 0)) /* all are gone: the send to one of them fails, and says so */
+      goes(m, 0, relay_choose_rank(r, &r->world[from->to[0]], &m->from));
     m->sends = 1;
     start_send(r, m, 0);
     return;
   }
   const world *from = relay_from(r, m->cluster);
   for (int i = 0; i < from->tos; i++) {
-    world *to = &r->world[from->to[i]];
-    m->send[m->sends].to = to;
-    m->send[m->sends].rank = relay_rank(r, to, m->source, m->from.MPI_TAG);
+    goes(m, m->sends, relay_choose_rank(r, &r->world[from->to[i]], &m->from));
     start_send(r, m, m->sends++);
   }
 }

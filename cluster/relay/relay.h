@@ -48,14 +48,21 @@ typedef struct {
 /* ---- route.c ---- */
 /* The world that messages of a cluster have come from; ends the program when there is none. */
 world *relay_from(relay *r, int cluster);
-/* The cluster in turn of those that messages of from are for, and that have ranks alive; NULL: there is none. */
-world *relay_to(relay *r, world *from);
+/* Where a message goes. Of one that is kept another relay may have been before, or may come after this one, and both are to come to the same: so its number decides, or if that is not so, it is to be
+ * assigned. */
+typedef struct {
+  world *to; /* NULL: all are gone */
+  int rank;
+  bool assign;
+} choice;
+/* One of the clusters that messages of from are for, and that have ranks alive. */
+choice relay_choose(relay *r, world *from, const MPI_Status *message);
 /* A message for a rank of w that has failed may be sent again: another process takes its place, or has done so meanwhile. One that has left is not replaced. */
 bool relay_may_take(const world *w, int rank);
 /* All ranks of w have left MPI, or are dead and will not be replaced. */
 bool relay_is_gone(world *w);
-/* The rank of w for a message of rank source with that tag. */
-int relay_rank(const relay *r, world *w, int source, int tag);
+/* The rank of w for a message that goes to all clusters. */
+choice relay_choose_rank(const relay *r, world *w, const MPI_Status *message);
 
 /* ---- main.c ---- */
 /* Asks whether ranks of w that die are replaced now: a cluster may be given up, and come again. */

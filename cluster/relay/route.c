@@ -1,4 +1,5 @@
 /* route.c - whom a message goes to: the sender named no rank, only that it leaves its cluster. */
+#include <stdint.h>
 #include <stdlib.h>
 #include "relay.h"
 
@@ -62,34 +63,81 @@ bool relay_may_take(const world *w, int rank)
   return state == ALIVE || (state == DEAD && w->heals && !w->lost[rank]);
 }
 
-world *relay_to(relay *r, world *from)
+/* Numbers from a number, as if by chance. */
+static uint64_t mixed(uint64_t n)
 {
-  if (from->turn < 0) from->turn = 0;
-  for (int i = 0; i < from->tos; i++) {
-    world *to = &r->world[from->to[from->turn++ % from->tos]];
-    if (!relay_is_gone(to)) return to;
-  }
-  return NULL;
+  n += 0x9e3779b97f4a7c15u;
+  n = (n ^ n >> 30) * 0xbf58476d1ce4e5b9u;
+  n = (n ^ n >> 27) * 0x94d049bb133111ebu;
+  return n ^ n >> 31;
 }
 
-/* The rank that the fewest messages wait for; turns decide between equal ones. */
+/* The one in turn of so many, of the turn-th message of a sender. Each round begins with another one: a part of the messages, as every second one, which is what one relay of several gets, is shared out as well. */
+static int in_turn(uint64_t turn, int of, uint64_t sender)
+{
+  uint64_t n = (uint64_t)of;
+  return (int)((turn % n + mixed(turn / n ^ mixed(sender)) % n) % n);
+}
+
+/* A number for who has sent a message: for its cluster and its rank. */
+static uint64_t sender_of(const MPI_Status *message)
+{
+  int cluster, rank;
+  MPISP_Status_get_cluster(message, &cluster);
+  MPISP_Status_get_rank(message, &rank);
+  return (uint64_t)cluster << 32 | (uint32_t)rank;
+}
+
+/* The rank that the fewest messages wait for, of those that may take some; turns decide between equal ones. */
 static int least_waiting(world *w)
 {
   int best = w->next++ % w->size;
   for (int i = 1; i < w->size; i++) {
     int rank = (best + i) % w->size;
-    if (w->waiting[rank] < w->waiting[best]) best = rank;
+    if (w->lost[best] != w->lost[rank] ? w->lost[best] : w->waiting[rank] < w->waiting[best]) best = rank;
   }
   return best;
 }
 
-int relay_rank(const relay *r, world *w, int source, int tag)
+/* turn: of the messages that go to w, the number of this one, from 0; -1: it is not known. */
+static choice choose_rank(const relay *r, world *w, const MPI_Status *message, MPI_Count turn)
 {
+  int source;
+  MPISP_Status_get_rank(message, &source);
   if (w->next < 0) w->next = 0;
   switch (r->route) {
-  case ROUTE_SPREAD: return w->next++ % w->size;
-  case ROUTE_TAG: return tag % w->size;
-  case ROUTE_DEMAND: return least_waiting(w);
-  default: return source % w->size;
+  case ROUTE_SPREAD:
+    return (choice){w, turn < 0 ? w->next++ % w->size : in_turn((uint64_t)turn, w->size, sender_of(message)), false};
+  case ROUTE_TAG: return (choice){w, message->MPI_TAG % w->size, false};
+  case ROUTE_DEMAND: return (choice){w, least_waiting(w), w->size > 1};
+  default: return (choice){w, source % w->size, false};
   }
+}
+
+choice relay_choose_rank(const relay *r, world *w, const MPI_Status *message)
+{
+  MPI_Count number;
+  MPISP_Status_get_number(message, &number);
+  choice c = choose_rank(r, w, message, number - 1);
+  c.assign = false; /* it goes to several, each of which may be chosen anew */
+  return c;
+}
+
+choice relay_choose(relay *r, world *from, const MPI_Status *message)
+{
+  MPI_Count number;
+  int index, rank;
+  MPISP_Status_get_assigned(message, &index, &rank); /* be it by a relay that is gone */
+  if (index >= 0 && !relay_is_gone(&r->world[index])) return (choice){&r->world[index], rank, true};
+  MPISP_Status_get_number(message, &number);
+  if (from->turn < 0) from->turn = 0;
+  int first = number ? in_turn((uint64_t)number - 1, from->tos, sender_of(message)) : from->turn++ % from->tos;
+  for (int i = 0; i < from->tos; i++) {
+    world *to = &r->world[from->to[(first + i) % from->tos]];
+    if (relay_is_gone(to)) continue;
+    choice c = choose_rank(r, to, message, number ? (number - 1) / from->tos : -1);
+    c.assign |= i > 0 || index >= 0;
+    return c;
+  }
+  return (choice){NULL, 0, false};
 }

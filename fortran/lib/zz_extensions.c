@@ -480,6 +480,30 @@ SAME_IN_F08(mpisp_forward)
 #endif
 
 #ifndef SPX_PROFILE
+void F77(mpisp_status_get_number)(MPI_Fint *status, MPI_Count *number, MPI_Fint *ierror) {
+  int err = CALL(MPISP_Status_get_number)(spxf_status(status), number);
+  if (ierror) *ierror = err;
+}
+SAME_IN_F08(mpisp_status_get_number)
+#endif
+
+#ifndef SPX_PROFILE
+void F77(mpisp_status_get_assigned)(MPI_Fint *status, MPI_Fint *index, MPI_Fint *rank, MPI_Fint *ierror) {
+  int err = CALL(MPISP_Status_get_assigned)(spxf_status(status), index, rank);
+  if (ierror) *ierror = err;
+}
+SAME_IN_F08(mpisp_status_get_assigned)
+#endif
+
+#ifndef SPX_PROFILE
+void F77(mpisp_assign)(MPI_Fint *status, MPI_Fint *dest, MPI_Fint *comm, MPI_Fint *ierror) {
+  int err = CALL(MPISP_Assign)(spxf_status(status), *dest, MPI_Comm_fromint(*comm));
+  if (ierror) *ierror = err;
+}
+SAME_IN_F08(mpisp_assign)
+#endif
+
+#ifndef SPX_PROFILE
 void F77(mpisp_pass)(MPI_Fint *message, MPI_Fint *dest, MPI_Fint *comm, MPI_Count *room, MPI_Fint *request, MPI_Fint *ierror) {
   MPI_Message c_message = MPI_Message_fromint(*message);
   MPI_Request c_request = MPI_Request_fromint(0);

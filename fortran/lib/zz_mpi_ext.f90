@@ -151,6 +151,9 @@ module mpi_ext
   public :: MPISP_Status_get_cluster
   public :: MPISP_Status_get_rank
   public :: MPISP_Forward
+  public :: MPISP_Status_get_number
+  public :: MPISP_Status_get_assigned
+  public :: MPISP_Assign
   public :: MPISP_Pass
   public :: MPISP_Held
   public :: MPISP_Alive
@@ -906,6 +909,35 @@ module mpi_ext
       integer :: status(MPI_STATUS_SIZE)
       integer, intent(out) :: ierror
     end subroutine MPISP_Forward
+  end interface
+  interface
+    subroutine MPISP_Status_get_number(status, number, ierror)
+      import :: MPI_COUNT_KIND, MPI_STATUS_SIZE
+      implicit none
+      integer :: status(MPI_STATUS_SIZE)
+      integer(kind=MPI_COUNT_KIND), intent(out) :: number
+      integer, intent(out) :: ierror
+    end subroutine MPISP_Status_get_number
+  end interface
+  interface
+    subroutine MPISP_Status_get_assigned(status, index, rank, ierror)
+      import :: MPI_STATUS_SIZE
+      implicit none
+      integer :: status(MPI_STATUS_SIZE)
+      integer, intent(out) :: index
+      integer, intent(out) :: rank
+      integer, intent(out) :: ierror
+    end subroutine MPISP_Status_get_assigned
+  end interface
+  interface
+    subroutine MPISP_Assign(status, dest, comm, ierror)
+      import :: MPI_STATUS_SIZE
+      implicit none
+      integer :: status(MPI_STATUS_SIZE)
+      integer, intent(in) :: dest
+      integer, intent(in) :: comm
+      integer, intent(out) :: ierror
+    end subroutine MPISP_Assign
   end interface
   interface
     subroutine MPISP_Pass(message, dest, comm, room, request, ierror)
@@ -2181,6 +2213,35 @@ module mpi_f08_ext
       import :: MPI_Status
       implicit none
       type(MPI_Status), intent(in) :: status
+      integer, optional, intent(out) :: ierror
+    end subroutine
+  end interface
+  interface MPISP_Status_get_number
+    subroutine MPISP_Status_get_number_f08(status, number, ierror)
+      import :: MPI_Status, MPI_COUNT_KIND
+      implicit none
+      integer(MPI_COUNT_KIND), intent(out) :: number
+      type(MPI_Status), intent(in) :: status
+      integer, optional, intent(out) :: ierror
+    end subroutine
+  end interface
+  interface MPISP_Status_get_assigned
+    subroutine MPISP_Status_get_assigned_f08(status, index, rank, ierror)
+      import :: MPI_Status
+      implicit none
+      integer, intent(out) :: index
+      integer, intent(out) :: rank
+      type(MPI_Status), intent(in) :: status
+      integer, optional, intent(out) :: ierror
+    end subroutine
+  end interface
+  interface MPISP_Assign
+    subroutine MPISP_Assign_f08(status, dest, comm, ierror)
+      import :: MPI_Status, MPI_Comm
+      implicit none
+      integer, intent(in) :: dest
+      type(MPI_Status), intent(in) :: status
+      type(MPI_Comm), intent(in) :: comm
       integer, optional, intent(out) :: ierror
     end subroutine
   end interface

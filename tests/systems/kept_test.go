@@ -38,9 +38,109 @@ func TestNothingIsLost(t *testing.T) {
 			dir := t.TempDir()
 			text := "[system]\nmessages = \"kept\"\n[failure]\n" + c.failure + link(fmt.Sprintf("program = %q\nargs = [\"send\", \"%d\", \"%d\"]\nranks = 2", kept, c.count, c.bytes),
 				fmt.Sprintf("program = %q\nargs = [\"receive\", \"%d\", %q, \"%d\"]\nranks = 2", kept, c.count, dir, c.kills),
-				fmt.Sprintf("iops = %d\nchoice = \"key\"\nprogram = %q\nargs = [\"relay\", %q, %q]", c.iops, kept, dir, relay))
+				fmt.Sprintf("iops = %d\nchoice = \"key\"\nprogram = %q\nargs = [\"relay\", %q, %q, \"--route\", \"tag\"]", c.iops, kept, dir, relay))
 			checkKept(t, file(t, text, c.env...), 2*c.count, c.kills)
 		})
+	}
+}
+
+// I/O processes die that had dealt out messages to several receivers, be it to clusters or to ranks, in turn or as they take them: those that deal out the rest give none that one has to another one. And
+// what goes in turn is shared out evenly, be it all that somebody sends or the part that goes by one link.
+func TestNothingComesTwice(t *testing.T) {
+	kept := program(t, "kept")
+	relay := filepath.Join(harness.Build(t), "bin/spx-iop")
+	const count, senders = 1500, 2
+	for name, c := range map[string]struct {
+		options []string
+		to      []int // ranks of the clusters that messages go to
+		iops    int
+		kills   int
+		even    float64 // by how much of what each should get it may differ
+		other   bool    // another link takes every second message, or so
+	}{
+		"to one":         {[]string{"--to", "one"}, []int{1, 1, 1}, 2, 6, 0.01, false},
+		"spread":         {[]string{"--route", "spread"}, []int{3}, 2, 6, 0.01, false},
+		"spread, to one": {[]string{"--route", "spread", "--to", "one"}, []int{2, 3}, 1, 6, 0.01, false},
+		"demand":         {[]string{"--route", "demand"}, []int{3}, 2, 6, 0, false},
+		"demand, to one": {[]string{"--route", "demand", "--to", "one"}, []int{2, 2}, 2, 6, 0, false},
+		"a part":         {[]string{"--to", "one"}, []int{1, 1}, 1, 0, 0.12, true},
+		"a part, spread": {[]string{"--route", "spread"}, []int{2}, 1, 0, 0.12, true},
+		"one rank":       {[]string{"--route", "spread"}, []int{1}, 3, 6, 0.01, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			text := fmt.Sprintf("[system]\nmessages = \"kept\"\n[failure]\nrestarts = 20\n[[cluster]]\nname = \"a\"\nprogram = %q\nargs = [\"send\", \"%d\", \"100\"]\nranks = %d\n", kept, count, senders)
+			var names []string
+			for i, ranks := range c.to {
+				kills := 0
+				if i == 0 {
+					kills = c.kills
+				}
+				names = append(names, fmt.Sprintf("to%d", i))
+				text += fmt.Sprintf("[[cluster]]\nname = %q\nprogram = %q\nargs = [\"share\", \"%d\", %q, \"%d\", \"%d\"]\nranks = %d\n", names[i], kept, count, dir, kills, senders, ranks)
+			}
+			if c.other {
+				text += fmt.Sprintf("[[cluster]]\nname = \"other\"\nprogram = %q\nargs = [\"share\", \"%d\", %q, \"0\", \"%d\"]\nranks = 1\n[[link]]\nfrom = \"a\"\nto = \"other\"\nprogram = %q\nargs = [\"relay\", %q, %q]\n",
+					kept, count, dir, senders, kept, dir, relay)
+			}
+			args := strings.Join(append([]string{"relay", dir, relay}, c.options...), `", "`)
+			text += fmt.Sprintf("[[link]]\nfrom = \"a\"\nto = [\"%s\"]\niops = %d\nprogram = %q\nargs = [\"%s\"]\n", strings.Join(names, `", "`), c.iops, kept, args)
+			o := file(t, text)
+			checkShares(t, o, filepath.Join(dir, "taken"), count*senders, c.kills)
+			if c.even > 0 {
+				checkEven(t, o, c.to, count*senders, c.other, c.even)
+			}
+		})
+	}
+}
+
+// checkShares: each message was taken once, and the I/O processes were killed.
+func checkShares(t *testing.T, o harness.Outcome, file string, count, kills int) {
+	t.Helper()
+	taken, err := os.ReadFile(file)
+	lost, twice, killed := count-len(taken), 0, 0
+	for _, n := range taken {
+		if n == 0 {
+			lost++
+		}
+		if n > 1 {
+			twice++
+		}
+	}
+	for _, m := range shareLine.FindAllStringSubmatch(o.Stdout, -1) {
+		n, _ := strconv.Atoi(m[4])
+		killed += n
+	}
+	if killed < min(kills, 2) || killed > kills {
+		t.Errorf("%d of %d I/O processes were killed", killed, kills)
+	}
+	if err != nil || o.Status != 0 || lost != 0 || twice != 0 {
+		t.Errorf("exit status %d; of %d messages %d were lost, %d came twice (%v)\n%s--- again: go test ./tests/systems -count=1 -run '%s'",
+			o.Status, count, lost, twice, err, o.Text(), strings.ReplaceAll(t.Name(), " ", "_"))
+	}
+}
+
+var shareLine = regexp.MustCompile(`cluster to(\d+) rank (\d+) took (\d+), \d+ wrong, (\d+) killed`)
+
+// checkEven: each cluster has the same share, or of one cluster each rank.
+func checkEven(t *testing.T, o harness.Outcome, to []int, count int, part bool, even float64) {
+	t.Helper()
+	took, all := map[[2]int]int{}, 0
+	for _, m := range shareLine.FindAllStringSubmatch(o.Stdout, -1) {
+		cluster, _ := strconv.Atoi(m[1])
+		rank, _ := strconv.Atoi(m[2])
+		n, _ := strconv.Atoi(m[3])
+		took[[2]int{cluster, rank}] = n
+		all += n
+	}
+	if !part && all != count || part && (all < count/4 || all > count*3/4) {
+		t.Errorf("%d of %d messages came by that link", all, count)
+	}
+	for who, n := range took {
+		want := float64(all) / float64(len(to)*to[who[0]])
+		if float64(n) < want*(1-even)-2 || float64(n) > want*(1+even)+2 {
+			t.Errorf("rank %d of cluster %d took %d messages, and has a share of %.0f", who[1], who[0], n, want)
+		}
 	}
 }
 

@@ -13,8 +13,8 @@ typedef struct waiting {
   struct waiting *next;
   uint64_t need;
   spx_kept *m;
-  uint32_t to, n;
-  spx_frame_ack acks[];
+  uint32_t to, n, claims; /* numbers of acknowledgements, or of claims */
+  uint64_t data[];
 } waiting;
 
 static struct {
@@ -133,23 +133,37 @@ static void keep_at(uint32_t i, uint32_t host)
 }
 
 /* What goes from here waits for the copy, and stays in order. */
-static bool holds(uint32_t i, spx_kept *m, uint32_t to, const spx_frame_ack *acks, uint32_t n)
+static waiting *holds_bytes(uint32_t i, spx_kept *m, uint32_t to, const void *data, size_t n)
 {
-  if (i >= RANKS) return false;
+  if (i >= RANKS) return NULL;
   uint64_t version = parties[i].core.version;
-  if (!on[i].first && on[i].out.there >= version) return false;
+  if (!on[i].first && on[i].out.there >= version) return NULL;
   for (waiting *w = on[i].first; w && m; w = w->next)
     if (w->m == m) {
       w->m = NULL;
       spx_core_unbusy(&parties[i].core, m);
     }
-  waiting *w = malloc(sizeof *w + n * sizeof *acks);
-  *w = (waiting){.need = version, .m = m, .to = to, .n = n};
-  if (n) memcpy(w->acks, acks, n * sizeof *acks);
+  waiting *w = malloc(sizeof *w + n);
+  *w = (waiting){.need = version, .m = m, .to = to};
+  if (n) memcpy(w->data, data, n);
   if (m) m->busy++;
   *on[i].last = w;
   on[i].last = &w->next;
-  return true;
+  return w;
+}
+
+static bool holds(uint32_t i, spx_kept *m, uint32_t to, const spx_frame_ack *acks, uint32_t n)
+{
+  waiting *w = holds_bytes(i, m, to, acks, n * sizeof *acks);
+  if (w) w->n = n;
+  return w != NULL;
+}
+
+static bool holds_claims(uint32_t i, uint32_t to, const spx_frame_claim *claims, uint32_t n)
+{
+  waiting *w = holds_bytes(i, NULL, to, claims, n * sizeof *claims);
+  if (w) w->claims = n;
+  return w != NULL;
 }
 
 static void release_to(uint32_t i, bool sends)
@@ -162,7 +176,9 @@ static void release_to(uint32_t i, bool sends)
       if (sends && !w->m->gone) post(i, w->m->to, 0, &w->m->head, sizeof w->m->head + w->m->head.bytes);
       spx_core_unbusy(&p->core, w->m);
     } else if (sends && w->n)
-      post(i, w->to, w->n, w->acks, w->n * sizeof *w->acks);
+      post(i, w->to, w->n, w->data, w->n * sizeof(spx_frame_ack));
+    else if (sends && w->claims)
+      post(i, w->to, 0, w->data, w->claims * sizeof(spx_frame_claim))->claims = w->claims;
     free(w);
   }
 }
@@ -204,7 +220,7 @@ static void copies_begin(uint32_t i)
     if (on[i].host == best) spx_copies_forget(&hosts[best].kept, i, UINT64_MAX);
     /* what spx_core_begin has read is what was there before */
     spx_core_end(&parties[i].core);
-    spx_core_io io = {transmit, acknowledge, deliver, NULL, NULL, room, failed, &parties[i]};
+    spx_core_io io = {transmit, acknowledge, claim, deliver, NULL, NULL, room, failed, &parties[i]};
     if (!spx_core_begin(&parties[i].core, &io, PARTIES, i, parties[i].life, false, (spx_vault *)(void *)vaults[i]))
       abort();
   } else

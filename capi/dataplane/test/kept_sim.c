@@ -1,8 +1,8 @@
 /* replay_core.c where processes are replaced by new ones, which know nothing of what was before: ranks that send by I/O processes to others, and I/O processes
  * that send on, and now and then of their own accord. Each of them dies at any moment. What a process has sent that lives in the end came to its receiver,
  * or one that had that one's place; none has received a message twice, and of one lane all came in order, but for what the process before it had accepted: that may come again. A message takes any time, but stays behind
- * those of its process. In most runs a rank and an I/O process come to the system while it runs, and the others hear of that one after another. Seeds are in the output. */
-// sources: replay_core.c
+ * those of its process. Of some messages the I/O process chooses whom they go to: all who have the message, one after another, give it to the same one. In most runs a rank and an I/O process come to the system while it runs, and the others hear of that one after another. Seeds are in the output. */
+// sources: replay_core.c replay_claims.c replay_image.c
 // sanitize: address,undefined
 #include <setjmp.h>
 #include <stdio.h>
@@ -11,6 +11,7 @@
 #include "../replay_core.h"
 
 /* Parties: four ranks, three I/O processes; and a rank and an I/O process that come later. */
+enum { ANY = 1000 }; /* a message for which an I/O process chooses the receiver */
 enum { RANKS = 5, RELAYS = 4, PARTIES = RANKS + RELAYS, FIRST = PARTIES - 2, STEPS = 80, RUNS = 1000, MOST = 4000 };
 static uint32_t rank_at(uint32_t i) { return i < RANKS - 1 ? i : FIRST; }
 static uint32_t relay_at(uint32_t i) { return i < RELAYS - 1 ? RANKS - 1 + i : FIRST + 1; }
@@ -27,6 +28,7 @@ static uint64_t chance(uint64_t below)
 
 typedef struct { /* a message, and by which life of its receiver it was received last */
   uint32_t from, life, to, lane, number, received;
+  bool any;       /* to: who has got it first, or ANY */
   uint32_t there; /* by which life of its receiver it was accepted first; that may have died before it looked at it */
 } body;
 static body sent[MOST];
@@ -44,8 +46,9 @@ typedef struct {
   bool up;
   uint32_t knows; /* so many parties */
   uint32_t life, steps, known[PARTIES];
-  uint32_t out[PARTIES][RELAYS];             /* by receiver and lane: messages of this life */
-  uint32_t in[PARTIES][RELAYS], of[PARTIES]; /* by sender and lane: the number of the last one of its life `of` */
+  uint32_t out[RELAYS]; /* by lane: messages of this life */
+  uint32_t in[PARTIES][2 * RELAYS],
+      of[PARTIES]; /* by sender and lane, those for whom a receiver is chosen apart: the number of the last one of its life `of` */
   inbox *first, **last;
   jmp_buf gone;
 } party;
@@ -63,13 +66,13 @@ static void may_die(void)
 typedef struct packet {
   struct packet *next;
   uint32_t from, from_life, to, to_life;
-  uint64_t acks;
+  uint64_t acks, claims;
   uint8_t data[];
 } packet;
 static packet *net[PARTIES][PARTIES];
 static void learn(uint32_t who, uint32_t of);
 
-static void post(const party *p, uint32_t to, uint32_t acks, const void *data, size_t n)
+static packet *post(const party *p, uint32_t to, uint32_t acks, const void *data, size_t n)
 {
   uint32_t from = (uint32_t)(p - parties);
   packet *q = malloc(sizeof *q + n), **at = &net[from][to];
@@ -77,6 +80,7 @@ static void post(const party *p, uint32_t to, uint32_t acks, const void *data, s
   memcpy(q->data, data, n);
   while (*at) at = &(*at)->next;
   *at = q;
+  return q;
 }
 
 static void transmit(void *arg, spx_kept *m)
@@ -92,6 +96,12 @@ static void acknowledge(void *arg, uint32_t to, const spx_frame_ack *acks, uint3
   post(arg, to, n, acks, n * sizeof *acks);
 }
 
+static void claim(void *arg, uint32_t to, const spx_frame_claim *claims, uint32_t n)
+{
+  may_die();
+  post(arg, to, 0, claims, n * sizeof *claims)->claims = n;
+}
+
 static bool deliver(void *arg, const spx_frame_head *head, uint32_t number, uint32_t token, const uint8_t *data)
 {
   party *p = arg;
@@ -99,6 +109,7 @@ static bool deliver(void *arg, const spx_frame_head *head, uint32_t number, uint
   *m = (inbox){.head = *head, .number = number, .token = token, .from_life = p->known[head->from]};
   memcpy(&m->which, data, sizeof m->which);
   body *b = &sent[m->which];
+  if (b->to == ANY && !head->announced && !is_relay((uint32_t)(p - parties))) b->to = (uint32_t)(p - parties);
   if (p - parties == b->to && !b->there && !head->announced) b->there = p->life;
   *p->last = m;
   p->last = &m->next;
@@ -133,8 +144,12 @@ static void arrive(packet *q)
   party *p = &parties[q->to];
   if (p->up && p->life == q->to_life) {
     if (q->from_life > p->known[q->from]) learn(q->to, q->from);
-    if (q->acks && q->from_life != p->known[q->from])
+    if ((q->acks || q->claims) && q->from_life != p->known[q->from])
       ; /* who has its place was sent them again, and is to say that it has them */
+    else if (q->claims && (!parties[q->from].up || parties[q->from].life != q->from_life))
+      ; /* it is known to be dead, mostly, and sends nothing of that any more */
+    else if (q->claims)
+      spx_core_claimed(&p->core, q->from, (const spx_frame_claim *)(void *)q->data, (uint32_t)q->claims);
     else if (q->acks)
       spx_core_acked(&p->core, q->from, (const spx_frame_ack *)(void *)q->data, (uint32_t)q->acks);
     else {
@@ -190,7 +205,7 @@ static void grow(party *p)
 static void start(uint32_t i)
 {
   party *p = &parties[i];
-  spx_core_io io = {transmit, acknowledge, deliver, again, settled, NULL, failed, p};
+  spx_core_io io = {transmit, acknowledge, claim, deliver, again, settled, NULL, failed, p};
   p->known[i] = ++p->life;
   p->up = true;
   memset(p->out, 0, sizeof p->out);
@@ -220,9 +235,9 @@ static void learn(uint32_t who, uint32_t of)
 {
   party *p = &parties[who], *was = running;
   running = NULL;
-  p->known[of] = parties[of].life;
   for (uint32_t k = 0; k < nsent && is_relay(who); k++) /* an I/O process cannot get what the dead one had announced */
-    if (sent[k].from == of && sent[k].life != p->known[of]) spx_core_withdraw(&p->core, &sent[k]);
+    if (sent[k].from == of && sent[k].life != parties[of].life) spx_core_withdraw(&p->core, &sent[k]);
+  p->known[of] = parties[of].life;
   if (is_relay(of) && !is_relay(who)) spx_core_reroute(&p->core, of, other_relay, p);
   spx_core_replaced(&p->core, of);
   running = was;
@@ -248,6 +263,7 @@ static void receive(party *p)
     bool never = !origin->up || origin->life != b->life;
     if (!never && (!from->up || from->life != m->from_life)) return; /* it comes again */
     if (!never && chance(2)) return;
+    if (!never && b->to == ANY) b->to = (uint32_t)(p - parties);
     if (!never && !b->there) b->there = p->life;
     if (never) drop_first(p);
     spx_core_received(&p->core, m->token, !never);
@@ -257,7 +273,7 @@ static void receive(party *p)
     }
     came_announced++;
   }
-  uint32_t me = (uint32_t)(p - parties), *last = &p->in[b->from][b->lane];
+  uint32_t me = (uint32_t)(p - parties), *last = &p->in[b->from][b->lane + (b->any ? RELAYS : 0)];
   if (p->of[b->from] > b->life) last = NULL; /* of one that has died: its lanes are over */
   if (last && p->of[b->from] < b->life) {
     memset(p->in[b->from], 0, sizeof p->in[b->from]);
@@ -280,10 +296,12 @@ static void receive(party *p)
 static void put(party *p, uint32_t by, uint32_t to, uint32_t lane, bool leaving)
 {
   uint32_t which = nsent++;
+  bool any = leaving && chance(3) == 0;
+  if (any) to = ANY;
   spx_kept *m = spx_core_message(&p->core, by, leaving, lane, 1, (int32_t)to, 0, sizeof which, 0);
   memcpy(m->data, &which, sizeof which);
   if ((m->head.announced = chance(3) == 0)) m->waits = &sent[which];
-  sent[which] = (body){(uint32_t)(p - parties), p->life, to, lane, ++p->out[to][lane], 0, 0};
+  sent[which] = (body){(uint32_t)(p - parties), p->life, to, lane, ++p->out[lane], 0, any, 0};
   spx_core_send(&p->core, m);
 }
 
@@ -311,6 +329,8 @@ static void rank_turn(party *p)
   put(p, by, rank_at((uint32_t)chance(p->knows > FIRST ? RANKS : RANKS - 1)), lane, true);
 }
 
+static uint64_t chosen, followed;
+
 static void relay_turn(party *p)
 {
   spx_core_asked(&p->core, false);
@@ -321,9 +341,19 @@ static void relay_turn(party *p)
     put(p, to, to, 0, false);
   }
   inbox *m = p->first;
-  if (!m || chance(3) == 0 || (uint32_t)m->head.tag >= p->knows) return;
-  spx_kept *k = spx_core_message(&p->core, (uint32_t)m->head.tag, true, 0, 2, m->head.tag, m->head.src, sizeof m->which,
-                                 m->number);
+  if (!m || chance(3) == 0) return;
+  uint32_t to = (uint32_t)m->head.tag, given = 0;
+  if (to == ANY) {
+    spx_core_number(&p->core, m->number, &given);
+    to = given ? given - 1 : rank_at((uint32_t)chance(p->knows > FIRST ? RANKS : RANKS - 1));
+    if (chance(8) == 0 && !given)
+      spx_core_give(&p->core, m->number, rank_at((uint32_t)chance(RANKS - 1))); /* it thinks again */
+    chosen += !given;
+    followed += given != 0;
+  }
+  if (to >= p->knows) return;
+  if (m->head.tag == ANY) spx_core_give(&p->core, m->number, to);
+  spx_kept *k = spx_core_message(&p->core, to, true, 0, 2, m->head.tag, m->head.src, sizeof m->which, m->number);
   memcpy(k->data, &m->which, sizeof m->which);
   if ((k->head.announced = m->head.announced)) k->waits = &sent[m->which];
   if (k->waits && sent[m->which].life != parties[sent[m->which].from].life)
@@ -427,8 +457,9 @@ int main(int argc, char **argv)
   uint64_t first = argc > 1 ? strtoull(argv[1], NULL, 10) : 0, last = argc > 1 ? first + 1 : RUNS, dead = 0,
            messages = 0;
   for (uint64_t i = first; i < last && bad == 0; i++) run(i, &dead, &messages);
-  printf("%llu runs, %llu messages (%llu announced ones were received), %llu deaths, %d wrong\n",
+  printf("%llu runs, %llu messages (%llu announced ones were received; %llu times a receiver was chosen, %llu times "
+         "one that another had chosen), %llu deaths, %d wrong\n",
          (unsigned long long)(last - first), (unsigned long long)messages, (unsigned long long)came_announced,
-         (unsigned long long)dead, bad);
-  return bad != 0 || (argc == 1 && (dead < RUNS || came_announced < RUNS));
+         (unsigned long long)chosen, (unsigned long long)followed, (unsigned long long)dead, bad);
+  return bad != 0 || (argc == 1 && (dead < RUNS || came_announced < RUNS || followed < RUNS));
 }

@@ -1,8 +1,9 @@
 /* replay_core.c with parties that die at any moment: ranks that send to each other and by I/O processes, receive whatever is there, look without waiting,
  * and commit now and then; what they do next follows from what they have received. A message takes any time, but stays behind those of its process. Who has a
  * dead one's place is learnt at any time, by each by itself, or from the first message that it sends. At the end
- * each rank has received what was sent to it, all of it, once, and in order: from other ranks, and by I/O processes what is of one lane. Seeds are in the output. */
-// sources: replay_core.c
+ * each rank has received what was sent to it, all of it, once, and in order: from other ranks, and by I/O processes what is of one lane; and of what I/O processes
+ * chose the receivers for one has each, once. Seeds are in the output. */
+// sources: replay_core.c replay_claims.c replay_image.c
 // sanitize: address,undefined
 #include <setjmp.h>
 #include <stdio.h>
@@ -22,7 +23,8 @@ enum {
 #else
   RUNS = 2000,
 #endif
-  PRELUDE = 7
+  PRELUDE = 7,
+  ANY = 1000 /* an I/O process chooses the receiver */
 };
 
 static uint64_t seed;
@@ -42,6 +44,7 @@ static uint64_t mix(uint64_t a, uint64_t b)
 #ifdef COPIES
 #include "../copies_core.h"
 static bool holds(uint32_t i, spx_kept *m, uint32_t to, const spx_frame_ack *acks, uint32_t n);
+static bool holds_claims(uint32_t i, uint32_t to, const spx_frame_claim *claims, uint32_t n);
 static void pump(uint32_t i);
 static void copies_end(uint32_t i);
 static void copies_begin(uint32_t i);
@@ -52,16 +55,17 @@ static void hosts_begin(void);
 static void hosts_end(void);
 static bool copies_told(uint64_t runs);
 #else /* logs outlive their processes */
-#define holds(i, m, to, acks, n) false
-#define pump(i)                  (void)0
-#define copies_end(i)            (void)0
-#define copies_begin(i)          (void)0
-#define spares(i)                true
-#define copies_quiet()           true
-#define host_turn()              (void)0
-#define hosts_begin()            (void)0
-#define hosts_end()              (void)0
-#define copies_told(runs)        true
+#define holds(i, m, to, acks, n)       false
+#define holds_claims(i, to, claims, n) false
+#define pump(i)                        (void)0
+#define copies_end(i)                  (void)0
+#define copies_begin(i)                (void)0
+#define spares(i)                      true
+#define copies_quiet()                 true
+#define host_turn()                    (void)0
+#define hosts_begin()                  (void)0
+#define hosts_end()                    (void)0
+#define copies_told(runs)              true
 #endif
 
 /* ---- a party ------------------------------------------------------------------------------------------------------ */
@@ -75,7 +79,8 @@ typedef struct inbox { /* delivered, and not received by the program */
 
 typedef struct { /* the program's: what a commit saves */
   uint64_t step, hash, sent_to[RANKS], got_from[RANKS], left_for[RANKS], came_from[RANKS], sent[RANKS], left[RANKS],
-      came[RANKS], waits, lane_out[RANKS][RELAYS], lane_in[RANKS][RELAYS];
+      came[RANKS], left_any, any, came_any[RANKS], came_anys[RANKS], waits, lane_out[RANKS][RELAYS],
+      lane_in[RANKS][RELAYS];
 } state;
 
 typedef struct {
@@ -103,14 +108,14 @@ static void may_die(void)
 
 typedef struct packet {
   struct packet *next;
-  uint32_t from, from_life, to, to_life, acks;
+  uint32_t from, from_life, to, to_life, acks, claims;
   size_t bytes;
   uint8_t data[];
 } packet;
 static packet *net[PARTIES][PARTIES];
 static void learn(uint32_t who, uint32_t of);
 
-static void post(uint32_t from, uint32_t to, uint32_t acks, const void *data, size_t n)
+static packet *post(uint32_t from, uint32_t to, uint32_t acks, const void *data, size_t n)
 {
   packet *p = malloc(sizeof *p + n), **at = &net[from][to];
   *p = (packet){.from = from,
@@ -122,6 +127,7 @@ static void post(uint32_t from, uint32_t to, uint32_t acks, const void *data, si
   memcpy(p->data, data, n);
   while (*at) at = &(*at)->next;
   *at = p;
+  return p;
 }
 
 static void transmit(void *arg, spx_kept *m)
@@ -140,6 +146,14 @@ static void acknowledge(void *arg, uint32_t to, const spx_frame_ack *acks, uint3
   may_die();
   if (holds((uint32_t)(p - parties), NULL, to, acks, n)) return;
   post((uint32_t)(p - parties), to, n, acks, n * sizeof *acks);
+}
+
+static void claim(void *arg, uint32_t to, const spx_frame_claim *claims, uint32_t n)
+{
+  party *p = arg;
+  may_die();
+  if (holds_claims((uint32_t)(p - parties), to, claims, n)) return;
+  post((uint32_t)(p - parties), to, 0, claims, n * sizeof *claims)->claims = n;
 }
 
 static bool deliver(void *arg, const spx_frame_head *head, uint32_t number, uint32_t token, const uint8_t *data)
@@ -175,6 +189,10 @@ static void arrive(packet *q)
     if (q->from_life > p->known[q->from]) learn(q->to, q->from);
     if (q->acks)
       spx_core_acked(&p->core, q->from, (const spx_frame_ack *)(void *)q->data, q->acks);
+    else if (q->claims && q->from_life != p->known[q->from])
+      ;
+    else if (q->claims)
+      spx_core_claimed(&p->core, q->from, (const spx_frame_claim *)(void *)q->data, q->claims);
     else {
       spx_frame_head h;
       memcpy(&h, q->data, sizeof h);
@@ -211,7 +229,7 @@ static uint32_t other_relay(void *arg, const spx_kept *m) { return relay_for(arg
 static void start(uint32_t i)
 {
   party *p = &parties[i];
-  spx_core_io io = {transmit, acknowledge, deliver, NULL, NULL, room, failed, p};
+  spx_core_io io = {transmit, acknowledge, claim, deliver, NULL, NULL, room, failed, p};
   p->life++;
   p->known[i] = p->life;
   p->up = true;
@@ -305,17 +323,21 @@ static void put(party *p, uint32_t to)
 {
   bool leaving = (p->s.hash >> 20 & 3) != 0;
   uint32_t lane = (uint32_t)(p->s.hash >> 24) % RELAYS, by = to;
-  uint64_t body[BODY / 8] = {mix(p->s.hash, p->s.step), to, (uint64_t)(p - parties)};
+  bool any = leaving && (p->s.hash >> 28 & 3) == 0;
+  uint64_t body[BODY / 8] = {mix(p->s.hash, p->s.step), any ? ANY : to, (uint64_t)(p - parties)};
   enter(p, true);
   if (leaving) {
     notice(p);
     by = relay_for(p, lane);
     if (by == UINT32_MAX) by = RANKS + lane;
-    body[3] = (uint64_t)lane << 32 | ++p->s.lane_out[to][lane];
+    if (!any) body[3] = (uint64_t)lane << 32 | ++p->s.lane_out[to][lane];
   }
-  spx_kept *m = spx_core_message(&p->core, by, leaving, lane, 1, (int32_t)to, (int32_t)(p - parties), BODY, 0);
+  spx_kept *m = spx_core_message(&p->core, by, leaving, lane, 1, (int32_t)body[1], (int32_t)(p - parties), BODY, 0);
   memcpy(m->data, body, BODY);
-  if (leaving) {
+  if (any) {
+    p->s.left_any += mix(body[0], 5);
+    p->s.any++;
+  } else if (leaving) {
     p->s.left_for[to] += mix(body[0], 5);
     p->s.left[to]++;
   } else {
@@ -332,8 +354,11 @@ static bool take(party *p)
   uint64_t body[BODY / 8];
   if (!m) return false;
   memcpy(body, m->data, BODY);
-  if (body[1] != (uint64_t)(p - parties)) abort();
-  if (m->head.stream >= PARTIES) {
+  if (body[1] != ANY && body[1] != (uint64_t)(p - parties)) abort();
+  if (body[1] == ANY) {
+    p->s.came_any[body[2]] += mix(body[0], 5);
+    p->s.came_anys[body[2]]++;
+  } else if (m->head.stream >= PARTIES) {
     p->s.came_from[body[2]] += mix(body[0], 5);
     p->s.came[body[2]]++;
     uint32_t lane = (uint32_t)(body[3] >> 32);
@@ -415,6 +440,8 @@ static void rank_turn(party *p)
   }
 }
 
+static uint64_t followed; /* the choice of another one */
+
 static void relay_turn(party *p)
 {
   spx_core_asked(&p->core, false);
@@ -422,8 +449,14 @@ static void relay_turn(party *p)
   spx_core_tell(&p->core);
   inbox *m = p->first;
   if (!m) return;
-  spx_kept *k =
-      spx_core_message(&p->core, (uint32_t)m->head.tag, true, 0, 2, m->head.tag, m->head.src, BODY, m->number);
+  uint32_t to = (uint32_t)m->head.tag, given;
+  if (to == ANY) {
+    spx_core_number(&p->core, m->number, &given);
+    to = given ? given - 1 : (uint32_t)chance(RANKS);
+    spx_core_give(&p->core, m->number, to);
+    followed += given != 0;
+  }
+  spx_kept *k = spx_core_message(&p->core, to, true, 0, 2, m->head.tag, m->head.src, BODY, m->number);
   memcpy(k->data, m->data, BODY);
   spx_core_send(&p->core, k);
   p->first = m->next;
@@ -462,6 +495,18 @@ static bool quiet(void)
 static int check(uint64_t which, uint64_t *messages)
 {
   int bad = 0;
+  for (int a = 0; a < RANKS; a++) {
+    uint64_t sum = 0, n = 0;
+    for (int b = 0; b < RANKS; b++) {
+      sum += parties[b].s.came_any[a];
+      n += parties[b].s.came_anys[a];
+    }
+    *messages += parties[a].s.any;
+    if (sum == parties[a].s.left_any && n == parties[a].s.any) continue;
+    fprintf(stderr, "run %llu: from %d to whom an I/O process chose: %llu left, %llu came\n", (unsigned long long)which,
+            a, (unsigned long long)parties[a].s.any, (unsigned long long)n);
+    bad++;
+  }
   for (int a = 0; a < RANKS; a++)
     for (int b = 0; b < RANKS; b++) {
       const state *s = &parties[a].s, *r = &parties[b].s;
@@ -541,8 +586,10 @@ int main(int argc, char **argv)
   int bad = 0;
   for (int i = 0; i < RANKS; i++) vaults[i] = malloc(SPX_VAULT_HEAD + 3ul * AREA);
   for (uint64_t i = first; i < last && bad < 5; i++) bad += run(i, &dead, &messages);
-  printf("%llu runs, %llu messages, %llu deaths, %d wrong\n", (unsigned long long)(last - first),
-         (unsigned long long)messages, (unsigned long long)dead, bad);
+  printf(
+      "%llu runs, %llu messages, %llu deaths, %llu times an I/O process followed the choice of another one, %d wrong\n",
+      (unsigned long long)(last - first), (unsigned long long)messages, (unsigned long long)dead,
+      (unsigned long long)followed, bad);
   for (int i = 0; i < RANKS; i++) free(vaults[i]);
-  return bad != 0 || dead < (last - first) || !copies_told(last - first);
+  return bad != 0 || dead < (last - first) || (argc == 1 && followed < RUNS) || !copies_told(last - first);
 }

@@ -3,7 +3,8 @@
  *   send COUNT BYTES            ranks that send COUNT messages each, as fast as they are taken
  *   receive COUNT FOLDER KILLS  ranks that receive until none comes any more; rank 0 kills I/O processes now and then, KILLS in all
  *   heir COUNT FOLDER           a rank that dies after a third of the messages; who takes its place receives the others
- *   relay FOLDER SPX-IOP        an I/O process: the relay, which can be found by its pid
+ *   share COUNT FOLDER KILLS N  ranks of several clusters that share what N ranks send: each message is counted in FOLDER/taken. Rank 0 kills as above; each waits for a moment with each message
+ *   relay FOLDER SPX-IOP ARG... an I/O process: the relay, which can be found by its pid
  *   once FOLDER                 an I/O process of a user's, of which the first one dies at its first send
  */
 #include <dirent.h>
@@ -15,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 static int rank, size;
@@ -123,6 +125,37 @@ static int receive_all(int count, const char *folder, int kills)
   return twice + wrong;
 }
 
+static int share(int count, const char *folder, int kills, int senders)
+{
+  char name[4096];
+  size_t all = (size_t)count * (size_t)senders;
+  snprintf(name, sizeof name, "%s/taken", folder);
+  int fd = open(name, O_CREAT | O_RDWR, 0600);
+  if (fd < 0 || ftruncate(fd, (off_t)all) != 0) return 3;
+  unsigned char *taken = mmap(NULL, all, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  if (taken == MAP_FAILED) return 3;
+  int got = 0, killed = 0, wrong = 0;
+  for (;;) {
+    MPI_Status st;
+    struct {
+      head h;
+      char rest[200];
+    } b;
+    MPI_Recv(&b, sizeof b, MPI_BYTE, MPISP_CLUSTER_IN, MPI_ANY_TAG, MPI_COMM_WORLD, &st);
+    if (st.MPI_SOURCE == MPI_PROC_NULL) break;
+    if (b.h.from < 0 || b.h.from >= senders || b.h.number < 0 || b.h.number >= count) {
+      wrong++;
+      continue;
+    }
+    __atomic_fetch_add(&taken[(size_t)b.h.from * (size_t)count + (size_t)b.h.number], 1, __ATOMIC_RELAXED);
+    got++;
+    usleep(100);
+    if (rank == 0 && killed < kills && got % 20 == 0) killed += kill_one(folder);
+  }
+  printf("cluster %s rank %d took %d, %d wrong, %d killed\n", getenv("SPX_CLUSTER"), rank, got, wrong, killed);
+  return wrong;
+}
+
 static int once(const char *folder)
 {
   for (int sent = 0;; sent++) {
@@ -137,19 +170,19 @@ static int once(const char *folder)
   }
 }
 
-static void relay(const char *folder, char *program)
+static void relay(const char *folder, char **program)
 {
   char path[4096];
   snprintf(path, sizeof path, "%s/%d", folder, (int)getpid());
   int fd = open(path, O_CREAT | O_WRONLY, 0600);
   if (fd >= 0) close(fd);
-  execl(program, program, "--route", "tag", (char *)NULL);
+  execv(program[0], program);
   _exit(99);
 }
 
 int main(int argc, char **argv)
 {
-  if (argc > 3 && strcmp(argv[1], "relay") == 0) relay(argv[2], argv[3]);
+  if (argc > 3 && strcmp(argv[1], "relay") == 0) relay(argv[2], argv + 3);
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &size);
@@ -158,6 +191,7 @@ int main(int argc, char **argv)
   if (strcmp(argv[1], "send") == 0) rc = send_all(atoi(argv[2]), (size_t)atol(argv[3]));
   if (strcmp(argv[1], "receive") == 0) rc = receive_all(atoi(argv[2]), argv[3], atoi(argv[4]));
   if (strcmp(argv[1], "heir") == 0) rc = inherit(atoi(argv[2]), argv[3]);
+  if (strcmp(argv[1], "share") == 0) rc = share(atoi(argv[2]), argv[3], atoi(argv[4]), atoi(argv[5]));
   if (strcmp(argv[1], "once") == 0) rc = once(argv[2]);
   fflush(stdout);
   MPI_Finalize();

@@ -285,20 +285,10 @@ func (j *judge) complete(o Rank, to []int) {
 		if missing > 0 {
 			j.complain("of the %d messages of rank %d of cluster %d (%d), from %d on, %d have not come to cluster %v; the first is %d", sent, o.Rank, o.Cluster, s.generation, since[s], missing, numbers(to), first)
 		}
-		if twice > 0 && !j.dealtAgain(o.Cluster) {
+		if twice > 0 {
 			j.complain("%d messages of rank %d of cluster %d have come to two ranks of cluster %v", twice, o.Rank, o.Cluster, numbers(to))
 		}
 	}
-}
-
-// dealtAgain: what leaves a cluster goes to one of several, and an I/O process that dealt it out has died: another one may give the same message to another cluster.
-func (j *judge) dealtAgain(c int) bool {
-	for i, l := range j.m.plan.Links {
-		if l.One && slices.Contains(l.From, c) && j.m.Links[i].Died {
-			return true
-		}
-	}
-	return false
 }
 
 func numbers(list []int) string { return strings.Trim(fmt.Sprint(list), "[]") }

@@ -49,7 +49,6 @@ type ClusterState struct {
 type LinkState struct {
 	Gone  bool
 	Lossy bool // what an I/O process had was lost with it
-	Died  bool // an I/O process has died: what it had handed on, and its sender has not heard of, goes by another one as well
 	left  int  // I/O processes
 	moved bool // it is not known on which hosts
 }
@@ -151,16 +150,11 @@ func (m *Model) ends(f Fault) bool {
 		k.left--
 		return p.Kind == Transparent && k.left >= 0
 	case KillIOP:
-		return m.plan.iop(f.Link) == "restart" && !m.Links[f.Link].Gone && !m.idle(f.Link) && m.link(f.Link, false) && m.plan.Messages == "kept" && m.dies(f.Link)
+		return m.plan.iop(f.Link) == "restart" && !m.Links[f.Link].Gone && !m.idle(f.Link) && m.link(f.Link, false) && m.plan.Messages == "kept"
 	case KillMaster:
 		return !m.lost[f.Host]
 	}
 	return false
-}
-
-func (m *Model) dies(link int) bool {
-	m.Links[link].Died = true
-	return true
 }
 
 // standing is which clusters there are, and which of them are others than before.
@@ -338,7 +332,7 @@ func (m *Model) runDies(c int) bool {
 	m.hosts++ // as with a host
 	for _, l := range list {
 		m.link(l, true)
-		m.Links[l].Lossy, m.Links[l].Died = m.Links[l].Lossy || m.plan.Messages == "fast", true
+		m.Links[l].Lossy = m.Links[l].Lossy || m.plan.Messages == "fast"
 		switch m.plan.iop(l) {
 		case "degrade": // whether there are others when it comes again is not said
 			return false
@@ -396,7 +390,7 @@ func (m *Model) iopDies(link int, word string) bool {
 	if l.Gone || m.idle(link) {
 		return false
 	}
-	l.Lossy, l.Died = l.Lossy || m.plan.Messages == "fast", true
+	l.Lossy = l.Lossy || m.plan.Messages == "fast"
 	switch word {
 	case "restart":
 		return true
@@ -479,7 +473,7 @@ func (m *Model) iopsLost(link, h int) bool {
 	if l.moved || m.idle(link) || m.plan.TwoNetworks {
 		return false
 	}
-	l.Lossy, l.moved, l.Died = l.Lossy || m.plan.Messages == "fast", true, true
+	l.Lossy, l.moved = l.Lossy || m.plan.Messages == "fast", true
 	switch m.plan.iop(link) {
 	case "restart":
 		return m.room()

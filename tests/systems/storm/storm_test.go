@@ -157,7 +157,7 @@ func TestJudgeDealt(t *testing.T) {
 		"twice":                 {files: map[string]string{"end.2.0.0": "from 0 0 0 4-9\n"}, wants: "1 messages of rank 0 of cluster 0 have come to two ranks of cluster 1 2"},
 		"one is gone":           {gone: true, files: map[string]string{"end.1.0.0": "from 0 0 0 0-4 7-9\n", "end.2.0.0": "", "gone.2": "0 0 0 7\n"}},
 		"what came since":       {gone: true, files: map[string]string{"end.1.0.0": "from 0 0 0 0-4 8-9\n", "end.2.0.0": "", "gone.2": "0 0 0 7\n"}, wants: "from 7 on, 1 have not come"},
-		"twice, by two relays":  {relay: true, files: map[string]string{"end.2.0.0": "from 0 0 0 4-9\n"}},
+		"twice, by two relays":  {relay: true, files: map[string]string{"end.2.0.0": "from 0 0 0 4-9\n"}, wants: "1 messages of rank 0 of cluster 0 have come to two ranks of cluster 1 2"},
 		"one dies, one missing": {relay: true, files: map[string]string{"end.2.0.0": "from 0 0 0 5-8\n"}, wants: "1 have not come"},
 	} {
 		t.Run(name, func(t *testing.T) {
