@@ -1,9 +1,186 @@
-/* replay_core.c - see replay_core.h: what is kept, what is accepted, what is sent again. */
-#include "replay_parts.h"
+/* replay_core.c - see replay_core.h: what is kept, what is accepted, the vault. */
+#include "replay_core.h"
+#include "replay_inside.h"
 #include <stdlib.h>
 #include <string.h>
 
 enum { DONE_EVERY = 16 };
+typedef struct {  /* of a vault: in which call a message came; its bytes follow */
+  uint64_t bytes; /* with this, a multiple of 8 */
+  uint64_t call;
+  spx_frame_head head;
+} record;
+
+uint64_t spx_core_in_round8(uint64_t n) { return (n + 7) & ~7ull; }
+
+/* ---- streams ---------------------------------------------------------------------------------------------------- */
+
+bool spx_core_in_leaves(uint32_t stream) { return (stream & SPX_LEAVES) != 0; }
+static spx_seen *seen_in(const spx_core *c, uint32_t stream)
+{
+  return &c->seen[spx_core_in_leaves(stream)][stream & ~SPX_LEAVES];
+}
+
+static uint32_t place(const spx_seen *s, uint64_t n, uint32_t sub)
+{
+  uint32_t i = s->count;
+  while (i > 0 && (s->list[i - 1].n > n || (s->list[i - 1].n == n && s->list[i - 1].sub >= sub))) i--;
+  return i;
+}
+
+static bool is_seen(const spx_seen *s, uint64_t n, uint32_t sub)
+{
+  if (n <= s->low) return true;
+  uint32_t i = place(s, n, sub);
+  return i < s->count && s->list[i].n == n && s->list[i].sub == sub;
+}
+
+static void forget_to(spx_seen *s, uint64_t low)
+{
+  if (low <= s->low) return;
+  s->low = low;
+  uint32_t i = 0;
+  while (i < s->count && s->list[i].n <= low) i++;
+  memmove(s->list, s->list + i, (s->count - i) * sizeof *s->list);
+  s->count -= i;
+}
+
+/* What has come of a stream's life; NULL: no memory. */
+static spx_seen *seen_of(spx_core *c, uint32_t stream, uint32_t life)
+{
+  spx_seen *first = seen_in(c, stream), *s = first;
+  if (!first->life) first->life = life;
+  while (s && s->life != life) s = s->others;
+  if (s) return s;
+  s = malloc(sizeof *s);
+  if (!s) return NULL;
+  *s = *first; /* the newest is asked for most often */
+  *first = (spx_seen){.others = s, .life = life};
+  return first;
+}
+
+static void free_seen(spx_seen *s)
+{
+  for (spx_seen *o = s->others, *next; o; o = next) {
+    next = o->others;
+    free(o->list);
+    free(o);
+  }
+  free(s->list);
+}
+
+static bool note_seen(spx_core *c, const spx_frame_head *h)
+{
+  spx_seen *s = seen_of(c, h->stream, h->life);
+  if (!s) return false;
+  if (!spx_core_in_leaves(h->stream)) {
+    if (h->n != s->low + 1) c->io.failed(c->io.arg, "a message is missing between two ranks");
+    s->low = h->n;
+    return true;
+  }
+  if (s->count == s->room) {
+    uint32_t room = s->room ? 2 * s->room : 16;
+    struct spx_number *list = realloc(s->list, room * sizeof *list);
+    if (!list) return false;
+    s->list = list;
+    s->room = room;
+  }
+  uint32_t i = place(s, h->n, h->sub);
+  memmove(s->list + i + 1, s->list + i, (s->count - i) * sizeof *s->list);
+  s->list[i] = (struct spx_number){h->n, h->sub};
+  s->count++;
+  if (h->done < h->n) forget_to(s, h->done);
+  return true;
+}
+
+/* ---- the vault -------------------------------------------------------------------------------------------------- */
+
+void spx_vault_format(spx_vault *v, uint64_t area_bytes, uint32_t life)
+{
+  memset(v, 0, sizeof *v);
+  v->area_bytes = area_bytes;
+  v->life = life;
+  __atomic_store_n(&v->magic, SPX_VAULT_MAGIC, __ATOMIC_RELEASE);
+}
+
+uint32_t spx_core_in_area_now(const spx_vault *v) { return v->commits ? 1 + (uint32_t)(v->commits % 2) : 0; }
+static uint64_t area_at(const spx_vault *v, uint32_t area) { return SPX_VAULT_HEAD + area * v->area_bytes; }
+uint8_t *spx_core_in_bytes_at(const spx_vault *v, uint32_t area, uint64_t at)
+{
+  return (uint8_t *)(uintptr_t)v + area_at(v, area) + at;
+}
+
+bool spx_core_in_has_room(spx_core *c, uint32_t area, uint64_t at, uint64_t n)
+{
+  return at + n <= c->vault->area_bytes && c->io.room(c->io.arg, area_at(c->vault, area) + at, n);
+}
+
+/* Appends to what came since the last commit. It counts from the last store on. */
+void spx_core_in_note(spx_core *c, const spx_frame_head *head, const uint8_t *data)
+{
+  if (!c->vault) return;
+  record r = {.bytes = sizeof r + spx_core_in_round8(head->bytes), .call = c->call, .head = *head};
+  uint32_t area = spx_core_in_area_now(c->vault);
+  uint64_t at = c->vault->area[area].end;
+  if (!spx_core_in_has_room(c, area, at, r.bytes))
+    c->io.failed(c->io.arg, "what was received since the last MPISP_Commit is more than SPX_REPLAY_MAX allows, or than "
+                            "there is memory for");
+  uint8_t *to = spx_core_in_bytes_at(c->vault, area, at);
+  memcpy(to, &r, sizeof r);
+  if (head->bytes) memcpy(to + sizeof r, data, head->bytes);
+  __atomic_store_n(&c->vault->area[area].end, at + r.bytes, __ATOMIC_RELEASE);
+  c->version++;
+}
+
+void spx_core_note(spx_core *c, const void *data, uint64_t bytes)
+{
+  spx_frame_head h = {.stream = NOTE, .bytes = bytes};
+  if (c->vault && !c->vault->commits) spx_core_in_note(c, &h, data);
+}
+
+static spx_came *new_came(const spx_frame_head *head, const uint8_t *data, bool copy)
+{
+  spx_came *m = malloc(sizeof *m + (copy ? head->bytes : 0));
+  if (!m) return NULL;
+  m->next = NULL;
+  m->call = 0;
+  m->head = *head;
+  m->data = data;
+  if (copy) {
+    m->data = (uint8_t *)(m + 1);
+    if (head->bytes) memcpy(m + 1, data, head->bytes);
+  }
+  return m;
+}
+
+/* Reads what came since an image: it will be delivered again. seen: it counts as accepted. */
+bool spx_core_in_read_area(spx_core *c, uint32_t area, bool seen)
+{
+  const spx_vault *v = c->vault;
+  uint64_t at = v->area[area].image;
+  while (at < v->area[area].end) {
+    record r;
+    memcpy(&r, spx_core_in_bytes_at(v, area, at), sizeof r);
+    at += r.bytes;
+    if (r.head.stream == GIVEN) {
+      if (!spx_core_in_note_given(c, r.head.n, r.head.given)) return false;
+      continue;
+    }
+    spx_came *m = new_came(&r.head, spx_core_in_bytes_at(v, area, at - r.bytes) + sizeof r, false);
+    if (!m) return false;
+    m->call = (uint32_t)r.call;
+    spx_came ***last = r.head.stream == NOTE ? &c->notes_last : &c->logged_last;
+    **last = m;
+    *last = &m->next;
+    if (seen && r.head.stream != NOTE && !note_seen(c, &r.head)) return false;
+  }
+  return true;
+}
+
+bool spx_core_in_again(const spx_core *c)
+{
+  return c->logged || (c->vault && c->call < c->vault->area[spx_core_in_area_now(c->vault)].reached);
+}
 
 /* ---- beginning and end -------------------------------------------------------------------------------------------- */
 
@@ -26,7 +203,7 @@ bool spx_core_begin(spx_core *c, const spx_core_io *io, uint32_t parties, uint32
   if (!vault) return true;
   bool begun = vault->commits || vault->area[0].end || vault->area[0].reached;
   if (begun) c->mode = vault->commits ? SPX_CORE_PRELUDE : SPX_CORE_REPLAY;
-  return spx_core_read_area(c, 0, !vault->commits);
+  return spx_core_in_read_area(c, 0, !vault->commits);
 }
 
 /* An array of the size that it is to have, of n elements at present; NULL: no memory. */
@@ -37,7 +214,6 @@ static void *grown(void *from, uint32_t n, uint32_t more, size_t each)
   return to;
 }
 
-static void claim_unknown(spx_core *c, uint32_t party);
 void spx_core_unsettle(spx_core *c) { c->unsettled = c->leaving; }
 
 bool spx_core_grow(spx_core *c, uint32_t parties)
@@ -65,7 +241,7 @@ bool spx_core_grow(spx_core *c, uint32_t parties)
   c->acks = acks;
   c->parties = parties;
   spx_core_unsettle(c);
-  for (uint32_t p = 0; p < n && c->claiming; p++) claim_unknown(c, p);
+  for (uint32_t p = 0; p < n && c->claiming; p++) spx_core_in_claim_unknown(c, p);
   return true;
 }
 
@@ -94,6 +270,14 @@ static void free_passed(spx_passed *p)
   }
 }
 
+void spx_core_in_free_noted(spx_core *c)
+{
+  for (spx_noted *n; (n = c->noted);) {
+    c->noted = n->next;
+    free(n);
+  }
+}
+
 void spx_core_end(spx_core *c)
 {
   for (uint32_t p = 0; p < c->parties && c->first; p++) {
@@ -105,13 +289,13 @@ void spx_core_end(spx_core *c)
     free(c->acks[p].claims);
   }
   for (uint32_t s = 0; s < 2 * c->parties; s++)
-    if (c->seen[s & 1]) spx_core_free_seen(&c->seen[s & 1][s >> 1]);
+    if (c->seen[s & 1]) free_seen(&c->seen[s & 1][s >> 1]);
   free_list(c->ready);
   free_list(c->logged);
   free_list(c->notes);
   free_passed(c->passed);
   free_passed(c->over);
-  spx_core_free_noted(c);
+  spx_core_in_free_noted(c);
   for (spx_asked_early *e; (e = c->early);) {
     c->early = e->next;
     free(e);
@@ -144,6 +328,11 @@ static void acknowledge(spx_core *c, uint32_t party, spx_frame_ack id)
 
 static spx_frame_ack id_of(const spx_frame_head *h) { return (spx_frame_ack){h->n, h->stream, h->sub, h->life, 0}; }
 
+bool spx_core_in_is_of(const spx_frame_head *h, const spx_frame_ack *a)
+{
+  return h->n == a->n && h->stream == a->stream && h->sub == a->sub && h->life == a->life;
+}
+
 void spx_core_tell(spx_core *c)
 {
   for (uint32_t p = 0; p < c->parties && c->owed; p++)
@@ -157,7 +346,7 @@ void spx_core_tell(spx_core *c)
 }
 
 /* A claim, or an answer, is to be told. false: no memory. */
-static bool owe_claim(spx_core *c, uint32_t party, const spx_frame_claim *claim)
+bool spx_core_in_owe_claim(spx_core *c, uint32_t party, const spx_frame_claim *claim)
 {
   if (c->acks[party].nclaims == c->acks[party].claims_room) {
     uint32_t room = c->acks[party].claims_room ? 2 * c->acks[party].claims_room : 16;
@@ -183,14 +372,14 @@ void spx_core_enter(spx_core *c, bool sends)
     if (!c->logged) c->logged_last = &c->logged;
     free(m);
   }
-  if (c->mode == SPX_CORE_REPLAY && !spx_core_again(c)) c->mode = SPX_CORE_LIVE;
+  if (c->mode == SPX_CORE_REPLAY && !spx_core_in_again(c)) c->mode = SPX_CORE_LIVE;
 }
 
 /* In the last call that is made again nothing may come before what was sent in it; it was sent by now, if that call waits. */
 bool spx_core_may_accept(const spx_core *c, bool inside)
 {
   if (c->mode == SPX_CORE_PRELUDE) return false;
-  if (!c->vault || c->call > c->vault->area[spx_core_area_now(c->vault)].reached) return c->mode == SPX_CORE_LIVE;
+  if (!c->vault || c->call > c->vault->area[spx_core_in_area_now(c->vault)].reached) return c->mode == SPX_CORE_LIVE;
   return inside && c->mode == SPX_CORE_LIVE;
 }
 
@@ -229,7 +418,7 @@ static spx_passed *pass(spx_core *c, const spx_frame_head *h)
   return p;
 }
 
-static spx_passed *find_passed(const spx_core *c, uint32_t token)
+spx_passed *spx_core_in_find_passed(const spx_core *c, uint32_t token)
 {
   spx_passed *p = token ? c->by_token[token % SPX_TOKENS] : NULL;
   while (p && p->token != token) p = p->chain;
@@ -250,7 +439,7 @@ static void let_go(spx_core *c, spx_passed *p)
 }
 
 /* How many of what was made of it have gone to a party; NULL: no memory. */
-static uint32_t *went_to(spx_passed *p, uint32_t to)
+uint32_t *spx_core_in_went_to(spx_passed *p, uint32_t to)
 {
   spx_went *w = &p->went;
   while (w->to != to && w->next) w = w->next;
@@ -266,13 +455,13 @@ static spx_passed *find_open(const spx_core *c, const spx_frame_head *h)
 {
   for (int list = 0; list < 2; list++)
     for (spx_passed *p = list ? c->over : c->passed; p; p = p->next)
-      if (is_of(h, &p->id)) return p;
+      if (spx_core_in_is_of(h, &p->id)) return p;
   return NULL;
 }
 
 void spx_core_received(spx_core *c, uint32_t token, bool sent)
 {
-  spx_passed *p = find_passed(c, token);
+  spx_passed *p = spx_core_in_find_passed(c, token);
   if (!p || (c->relay && sent)) return; /* an IOP accepts when those have it that it goes to */
   p->over = true;
   p->due = false;
@@ -284,15 +473,15 @@ bool spx_core_accept(spx_core *c)
 {
   spx_came *m = c->ready;
   if (!m || (m->head.stream & ~SPX_LEAVES) >= c->parties) return false; /* of one that is about to be known */
-  const spx_seen *s = spx_core_seen_of(c, m->head.stream, m->head.life);
+  const spx_seen *s = seen_of(c, m->head.stream, m->head.life);
   if (!s) return false;
-  bool again_here = spx_core_is_seen(s, m->head.n, m->head.sub);
+  bool again_here = is_seen(s, m->head.n, m->head.sub);
   spx_passed *open = NULL;
   if (!again_here) {
     /* What cannot be delivered for want of memory was not accepted: but the vault must come first. */
-    spx_core_log(c, &m->head, m->data);
+    spx_core_in_note(c, &m->head, m->data);
     uint32_t number = (uint32_t)m->head.n, token = 0;
-    bool ok = spx_core_note_seen(c, &m->head);
+    bool ok = note_seen(c, &m->head);
     if (ok && (c->relay || m->head.announced)) {
       const spx_passed *p = pass(c, &m->head);
       ok = p != NULL;
@@ -321,7 +510,7 @@ bool spx_core_accept(spx_core *c)
 bool spx_core_arrived(spx_core *c, const spx_frame_head *head, const uint8_t *data)
 {
   if (head->from >= c->parties) return true; /* of no party that is known here */
-  spx_came *m = spx_core_new_came(head, data, true);
+  spx_came *m = new_came(head, data, true);
   if (!m) return false;
   *c->ready_last = m;
   c->ready_last = &m->next;
@@ -345,9 +534,9 @@ static uint64_t done_with(const spx_core *c)
   return least;
 }
 
-static uint64_t cost(const spx_kept *m) { return m->head.bytes + sizeof *m; }
+uint64_t spx_core_in_cost(const spx_kept *m) { return m->head.bytes + sizeof *m; }
 
-void spx_core_append(spx_core *c, spx_kept *m)
+void spx_core_in_append(spx_core *c, spx_kept *m)
 {
   m->next = NULL;
   if (c->last[m->to])
@@ -355,13 +544,13 @@ void spx_core_append(spx_core *c, spx_kept *m)
   else
     c->first[m->to] = m;
   c->last[m->to] = m;
-  c->kept_bytes += cost(m);
+  c->kept_bytes += spx_core_in_cost(m);
 }
 
 /* What was made of it was not accepted, and the program does not know yet: it may send it to another one, and of that one it may be the first, too. */
 static void fails(spx_core *c, spx_passed *p, uint32_t to)
 {
-  uint32_t *went = went_to(p, to);
+  uint32_t *went = spx_core_in_went_to(p, to);
   if (went && *went) --*went;
   p->failed = c->call + 1;
   if (!p->over) return;
@@ -372,9 +561,9 @@ static void fails(spx_core *c, spx_passed *p, uint32_t to)
 }
 
 /* m is kept no more. */
-static void release(spx_core *c, spx_kept *m, bool accepted)
+void spx_core_in_release(spx_core *c, spx_kept *m, bool accepted)
 {
-  c->kept_bytes -= cost(m);
+  c->kept_bytes -= spx_core_in_cost(m);
   if (!accepted) {
     c->lost++;
     c->lost_bytes += m->head.bytes;
@@ -412,7 +601,7 @@ static bool has_to_wait(const spx_core *c, const spx_kept *m)
 }
 
 /* What is for a party leaves, if it need not wait any more. */
-static void go(spx_core *c, uint32_t to)
+void spx_core_in_go(spx_core *c, uint32_t to)
 {
   for (spx_kept *m = c->first[to]; m; m = m->next)
     if (!m->out && !has_to_wait(c, m)) transmit(c, m);
@@ -441,8 +630,8 @@ void spx_core_withdraw(spx_core *c, const void *waits)
   m->waits = NULL;
   uint32_t to = m->to;
   bool waiting = c->claiming > 0; /* others for it, behind this one */
-  release(c, m, true);
-  if (waiting) go(c, to);
+  spx_core_in_release(c, m, true);
+  if (waiting) spx_core_in_go(c, to);
 }
 
 spx_kept *spx_core_copied(spx_core *c, const void *waits, uint64_t bytes)
@@ -458,7 +647,7 @@ spx_kept *spx_core_copied(spx_core *c, const void *waits, uint64_t bytes)
   n->head.bytes = bytes;
   *at = n;
   if (c->last[m->to] == m) c->last[m->to] = n;
-  c->kept_bytes += cost(n) - cost(m);
+  c->kept_bytes += spx_core_in_cost(n) - spx_core_in_cost(m);
   if (m->busy)
     m->gone = true;
   else
@@ -480,7 +669,7 @@ static uint32_t follow(spx_core *c, uint32_t lane, uint32_t chosen)
   bool settled = true;
   for (uint32_t p = 0; p < c->parties && c->unsettled; p++)
     for (const spx_kept *m = c->first[p]; m; m = m->next) {
-      if (!leaves(m->head.stream)) continue;
+      if (!spx_core_in_leaves(m->head.stream)) continue;
       settled &= m->head.n > c->unsettled;
       if (m->lane != lane || m->head.n < last) continue;
       last = m->head.n;
@@ -499,8 +688,8 @@ spx_kept *spx_core_message(spx_core *c, uint32_t to, bool leaving, uint32_t lane
   if (leaving && !c->relay) to = follow(c, lane, to);
   *m = (spx_kept){.to = to, .lane = lane, .head = {.ctx = ctx, .bytes = bytes, .tag = tag, .src = src, .from = c->me}};
   m->head.life = c->life;
-  if (c->relay && (m->of = find_passed(c, of))) {
-    const uint32_t *went = went_to(m->of, to);
+  if (c->relay && (m->of = spx_core_in_find_passed(c, of))) {
+    const uint32_t *went = spx_core_in_went_to(m->of, to);
     if (!went) {
       free(m);
       return NULL;
@@ -511,14 +700,14 @@ spx_kept *spx_core_message(spx_core *c, uint32_t to, bool leaving, uint32_t lane
     m->head.n = id->n;
     m->head.sub = *went;
     m->head.turn = m->of->turn;
-    const spx_seen *s = spx_core_seen_of(c, id->stream, id->life);
+    const spx_seen *s = seen_of(c, id->stream, id->life);
     if (s) m->head.done = s->low;
   } else if (leaving || c->relay) {
     m->head.stream = c->me | SPX_LEAVES;
     if (c->leaving % DONE_EVERY == 0) c->done = done_with(c);
     m->head.done = c->done;
     m->head.n = ++c->leaving;
-    m->head.given = spx_core_take_noted(c, m->head.n);
+    m->head.given = spx_core_in_take_noted(c, m->head.n);
   } else {
     m->head.stream = c->me;
     m->head.n = ++c->next[to];
@@ -530,14 +719,13 @@ spx_kept *spx_core_message(spx_core *c, uint32_t to, bool leaving, uint32_t lane
  * a log of which others keep copies is spared those that do not. */
 static void note_reached(spx_core *c)
 {
-  uint64_t *reached = &c->vault->area[spx_core_area_now(c->vault)].reached;
+  uint64_t *reached = &c->vault->area[spx_core_in_area_now(c->vault)].reached;
   if (*reached >= c->call || (c->sparing && !c->looked)) return;
   __atomic_store_n(reached, c->call, __ATOMIC_RELEASE);
   c->looked = false;
   c->version++;
 }
 
-static void drop(spx_core *c, const spx_passed *p);
 void spx_core_send(spx_core *c, spx_kept *m)
 {
   if (c->mode == SPX_CORE_PRELUDE) { /* it has been accepted, or is in the image */
@@ -548,191 +736,15 @@ void spx_core_send(spx_core *c, spx_kept *m)
     m->of->sends++;
     m->of->left++;
     m->of->due = false;
-    uint32_t *went = went_to(m->of, m->to);
+    uint32_t *went = spx_core_in_went_to(m->of, m->to);
     if (went) ++*went;
   }
   if (c->vault) note_reached(c);
-  spx_core_append(c, m);
+  spx_core_in_append(c, m);
   if (m->of && m->of->done)
-    drop(c, m->of);
+    spx_core_in_drop(c, m->of);
   else if (!c->claiming || !has_to_wait(c, m))
     transmit(c, m);
-}
-
-/* ---- to whom a message is given ---------------------------------------------------------------------------------------- */
-
-static void claim(spx_core *c, const spx_passed *p)
-{
-  spx_frame_claim a = {.id = p->id, .token = p->token, .before = p->before, .to = p->given};
-  if (!owe_claim(c, p->from, &a)) c->io.failed(c->io.arg, "no memory for a claim");
-}
-
-void spx_core_give(spx_core *c, uint32_t token, uint32_t party)
-{
-  spx_passed *p = find_passed(c, token);
-  if (!p) return;
-  p->due = true;
-  if (p->given == party + 1) return;
-  p->before = p->given;
-  p->given = party + 1;
-  c->claiming += p->claims++ == 0;
-  claim(c, p);
-}
-
-uint64_t spx_core_number(const spx_core *c, uint32_t token, uint32_t *given)
-{
-  const spx_passed *p = find_passed(c, token);
-  *given = p ? p->given : 0;
-  return p ? p->id.n : 0;
-}
-
-/* What is made of p, and has not left, counts as accepted. */
-static void drop(spx_core *c, const spx_passed *p)
-{
-  for (uint32_t to = 0; to < c->parties; to++) {
-    spx_kept *before = NULL;
-    for (spx_kept *m = c->first[to], *next; m; m = next) {
-      next = m->next;
-      if (m->of != p || m->out) {
-        before = m;
-        continue;
-      }
-      *(before ? &before->next : &c->first[to]) = next;
-      if (c->last[to] == m) c->last[to] = before;
-      bool last = p->left == 1; /* p may be gone then */
-      release(c, m, true);
-      if (last) {
-        go(c, to);
-        return;
-      }
-    }
-    go(c, to);
-  }
-}
-
-/* Before what follows it in its stream and waits as well, if that is so; else behind all. */
-static void insert(spx_core *c, spx_kept *m)
-{
-  spx_kept *before = NULL, *e = c->first[m->to];
-  while (e && (e->out || e->head.stream != m->head.stream || e->head.life != m->head.life || e->head.n < m->head.n)) {
-    before = e;
-    e = e->next;
-  }
-  if (!e) {
-    spx_core_append(c, m);
-    return;
-  }
-  m->next = e;
-  *(before ? &before->next : &c->first[m->to]) = m;
-  c->kept_bytes += cost(m);
-}
-
-/* What is made of p, and has not left, is for another party. */
-static void redirect(spx_core *c, const spx_passed *p, uint32_t to)
-{
-  for (uint32_t was = 0; was < c->parties; was++) {
-    spx_kept *before = NULL;
-    for (spx_kept *m = c->first[was], *next; m; m = next) {
-      next = m->next;
-      if (m->of != p || m->out || was == to) {
-        before = m;
-        continue;
-      }
-      *(before ? &before->next : &c->first[was]) = next;
-      if (c->last[was] == m) c->last[was] = before;
-      c->kept_bytes -= cost(m);
-      uint32_t *from = went_to(m->of, was), *went = went_to(m->of, to);
-      if (!from || !went) c->io.failed(c->io.arg, "no memory for a message that is given to another one");
-      --*from;
-      m->head.sub = (*went)++;
-      m->to = to;
-      insert(c, m);
-    }
-    go(c, was);
-  }
-}
-
-static void answered(spx_core *c, uint32_t from, const spx_frame_claim *a)
-{
-  spx_passed *p = find_passed(c, a->token);
-  spx_frame_head h = {.n = a->id.n, .stream = a->id.stream, .sub = a->id.sub, .life = a->id.life};
-  if (!p || !p->claims || p->from != from || !is_of(&h, &p->id)) return;
-  if (p->claims > 1) { /* a later one counts */
-    p->claims--;
-    return;
-  }
-  p->unknown = a->to > c->parties && a->to != SPX_DONE;
-  if (p->unknown) return; /* it is claimed anew when that one is known */
-  p->claims = 0;
-  c->claiming--;
-  uint32_t was = p->given;
-  if (a->to == SPX_DONE) {
-    p->done = true;
-    drop(c, p);
-    return;
-  }
-  p->given = a->to;
-  if (a->to != was) redirect(c, p, a->to - 1);
-  go(c, a->to - 1);
-}
-
-enum { REPLACED, SILENT, GROWN };
-/* Those of a party are claimed anew: another process is that party; or there are more, and the answer was one of those. Or that need not be, since it does not send them again. */
-static void claim_again(spx_core *c, uint32_t party, int why)
-{
-  for (int list = 0; list < 2 && c->claiming; list++)
-    for (spx_passed *p = list ? c->over : c->passed; p; p = p->next) {
-      if (p->from != party || !p->claims || (why == GROWN && !p->unknown)) continue;
-      p->unknown = false;
-      p->claims = why != SILENT;
-      if (p->claims) {
-        claim(c, p);
-        continue;
-      }
-      c->claiming--;
-      go(c, p->given - 1);
-    }
-}
-
-static void claim_unknown(spx_core *c, uint32_t party) { claim_again(c, party, GROWN); }
-
-void spx_core_silent(spx_core *c, uint32_t party) { claim_again(c, party, SILENT); }
-
-/* The first that claims it has it; who knows of that may give it to another one. */
-void spx_core_answer(spx_core *c, uint32_t from, spx_frame_claim a)
-{
-  bool own = a.id.stream == (c->me | SPX_LEAVES) && a.id.life == c->life;
-  const spx_kept *m = own ? spx_core_find_kept(c, from, &a.id) : NULL;
-  /* What the process before this one has sent is not sent again: then the claim counts. */
-  if (own && !m && a.id.n <= c->leaving) {
-    a.to = SPX_DONE;
-  } else if (own) {
-    uint32_t given = m ? m->head.given : spx_core_noted(c, a.id.n);
-    if ((given && given != a.before) || given == a.to) {
-      a.to = given;
-    } else {
-      spx_frame_head h = {.stream = GIVEN, .n = a.id.n, .given = a.to};
-      spx_core_log(c, &h, NULL);
-      if (!spx_core_note_given(c, a.id.n, a.to)) c->io.failed(c->io.arg, "no memory for a claim");
-    }
-  }
-  if (!owe_claim(c, from, &a)) c->io.failed(c->io.arg, "no memory for the answer to a claim");
-}
-
-void spx_core_claimed(spx_core *c, uint32_t from, const spx_frame_claim *claims, uint32_t n)
-{
-  if (from >= c->parties) return;
-  for (uint32_t i = 0; i < n; i++) {
-    if (c->relay) {
-      answered(c, from, &claims[i]);
-    } else if (c->mode == SPX_CORE_PRELUDE) { /* it does not know yet */
-      spx_asked_early *e = malloc(sizeof *e);
-      if (!e) c->io.failed(c->io.arg, "no memory for a claim");
-      *e = (spx_asked_early){c->early, from, claims[i]};
-      c->early = e;
-    } else
-      spx_core_answer(c, from, claims[i]);
-  }
 }
 
 /* ---- what was accepted ------------------------------------------------------------------------------------------------ */
@@ -757,13 +769,13 @@ void spx_core_asked(spx_core *c, bool all)
 static void accepted(spx_core *c, uint32_t party, const spx_frame_ack *a)
 {
   for (spx_kept *m = c->first[party], *before = NULL; m; before = m, m = m->next) {
-    if (!is_of(&m->head, a)) continue;
+    if (!spx_core_in_is_of(&m->head, a)) continue;
     if (before)
       before->next = m->next;
     else
       c->first[party] = m->next;
     if (c->last[party] == m) c->last[party] = before;
-    release(c, m, true);
+    spx_core_in_release(c, m, true);
     return;
   }
 }
@@ -780,7 +792,7 @@ void spx_core_left(spx_core *c, uint32_t party)
   c->first[party] = c->last[party] = NULL;
   for (spx_kept *next; m; m = next) {
     next = m->next;
-    release(c, m, false);
+    spx_core_in_release(c, m, false);
   }
 }
 
@@ -806,7 +818,7 @@ void spx_core_replaced(spx_core *c, uint32_t party)
   c->unsettled = c->leaving;
   for (spx_kept *m = c->first[party]; m; m = m->next)
     if (m->out) transmit(c, m);
-  claim_again(c, party, REPLACED);
+  spx_core_in_claim_replaced(c, party);
 }
 
 void spx_core_reroute(spx_core *c, uint32_t party, uint32_t (*choose)(void *arg, const spx_kept *m), void *arg)
@@ -816,7 +828,7 @@ void spx_core_reroute(spx_core *c, uint32_t party, uint32_t (*choose)(void *arg,
   c->first[party] = c->last[party] = NULL;
   for (spx_kept *next; m; m = next) {
     next = m->next;
-    c->kept_bytes -= cost(m);
+    c->kept_bytes -= spx_core_in_cost(m);
     uint32_t to = choose(arg, m);
     if (to == UINT32_MAX) {
       m->next = stays;
@@ -824,7 +836,7 @@ void spx_core_reroute(spx_core *c, uint32_t party, uint32_t (*choose)(void *arg,
       continue;
     }
     m->to = to;
-    spx_core_append(c, m);
+    spx_core_in_append(c, m);
     transmit(c, m);
   }
   for (spx_kept *rest = NULL; stays; stays = rest) { /* there is no other one: in the order that they had */
@@ -832,7 +844,7 @@ void spx_core_reroute(spx_core *c, uint32_t party, uint32_t (*choose)(void *arg,
     stays->next = c->first[party];
     if (!c->first[party]) c->last[party] = stays;
     c->first[party] = stays;
-    c->kept_bytes += cost(stays);
+    c->kept_bytes += spx_core_in_cost(stays);
   }
 }
 

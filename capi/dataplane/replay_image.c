@@ -1,14 +1,14 @@
-/* replay_image.c - see replay_parts.h: a commit's image of the state, written and read. */
-#include "replay_parts.h"
+/* replay_image.c - see replay_core.h: commits. */
 #include <stdlib.h>
 #include <string.h>
+#include "replay_inside.h"
 
 void spx_image_put(spx_image *w, const void *data, uint64_t n)
 {
-  if (w->failed || !(w->failed = !spx_core_has_room(w->c, w->area, w->at, round8(n)))) {
+  if (w->failed || !(w->failed = !spx_core_in_has_room(w->c, w->area, w->at, spx_core_in_round8(n)))) {
     if (w->failed) return;
-    if (n) memcpy(spx_core_bytes_at(w->c->vault, w->area, w->at), data, n);
-    w->at += round8(n);
+    if (n) memcpy(spx_core_in_bytes_at(w->c->vault, w->area, w->at), data, n);
+    w->at += spx_core_in_round8(n);
   }
 }
 
@@ -58,8 +58,8 @@ bool spx_core_commit_end(spx_image *w)
 const void *spx_image_take(spx_image_reader *r, uint64_t n)
 {
   const void *p = r->p;
-  if (round8(n) > (uint64_t)(r->end - r->p)) return NULL;
-  r->p += round8(n);
+  if (spx_core_in_round8(n) > (uint64_t)(r->end - r->p)) return NULL;
+  r->p += spx_core_in_round8(n);
   return p;
 }
 
@@ -109,19 +109,19 @@ static bool take_kept(spx_core *c, spx_image_reader *r)
   if (!m) return false;
   *m = (spx_kept){.to = (uint32_t)to, .lane = (uint32_t)lane, .out = true, .head = head};
   memcpy(m->data, data, head.bytes);
-  spx_core_append(c, m);
+  spx_core_in_append(c, m);
   return true;
 }
 
 bool spx_core_restore_begin(spx_core *c, spx_image_reader *r)
 {
   const spx_vault *v = c->vault;
-  uint32_t area = spx_core_area_now(v);
+  uint32_t area = spx_core_in_area_now(v);
   if (c->mode != SPX_CORE_PRELUDE || c->logged) return false;
-  r->p = spx_core_bytes_at(v, area, 0);
+  r->p = spx_core_in_bytes_at(v, area, 0);
   r->end = r->p + v->area[area].image;
   uint64_t kept = 0;
-  spx_core_free_noted(c);
+  spx_core_in_free_noted(c);
   for (uint32_t s = 0; s < 2 * c->parties; s++)
     if (!take_seen(r, &c->seen[s & 1][s >> 1])) return false;
   const void *next = spx_image_take(r, c->parties * sizeof *c->next);
@@ -130,16 +130,16 @@ bool spx_core_restore_begin(spx_core *c, spx_image_reader *r)
   while (kept-- > 0)
     if (!take_kept(c, r)) return false;
   c->call = 0;
-  return spx_core_read_area(c, area, true);
+  return spx_core_in_read_area(c, area, true);
 }
 
 void spx_core_restore_end(spx_core *c)
 {
-  c->mode = spx_core_again(c) ? SPX_CORE_REPLAY : SPX_CORE_LIVE;
+  c->mode = spx_core_in_again(c) ? SPX_CORE_REPLAY : SPX_CORE_LIVE;
   for (uint32_t p = 0; p < c->parties; p++) spx_core_replaced(c, p);
   for (spx_asked_early *e; (e = c->early);) {
     c->early = e->next;
-    spx_core_answer(c, e->from, e->claim);
+    spx_core_in_answer(c, e->from, e->claim);
     free(e);
   }
 }

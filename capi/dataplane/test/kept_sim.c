@@ -2,7 +2,7 @@
  * that send on, and now and then of their own accord. Each of them dies at any moment. What a process has sent that lives in the end came to its receiver,
  * or one that had that one's place; none has received a message twice, and of one lane all came in order, but for what the process before it had accepted: that may come again. A message takes any time, but stays behind
  * those of its process. Of some messages the I/O process chooses whom they go to: all who have the message, one after another, give it to the same one. In most runs a rank and an I/O process come to the system while it runs, and the others hear of that one after another. Seeds are in the output. */
-// sources: replay_core.c replay_log.c replay_image.c
+// sources: replay_core.c replay_claims.c replay_image.c
 // sanitize: address,undefined
 #include <setjmp.h>
 #include <stdio.h>

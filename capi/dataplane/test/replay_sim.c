@@ -3,7 +3,7 @@
  * dead one's place is learnt at any time, by each by itself, or from the first message that it sends. At the end
  * each rank has received what was sent to it, all of it, once, and in order: from other ranks, and by I/O processes what is of one lane; and of what I/O processes
  * chose the receivers for one has each, once. Seeds are in the output. */
-// sources: replay_core.c replay_log.c replay_image.c
+// sources: replay_core.c replay_claims.c replay_image.c
 // sanitize: address,undefined
 #include <setjmp.h>
 #include <stdio.h>
