@@ -18,6 +18,7 @@ int main(int argc, char **argv)
     if (ms > 0) usleep((useconds_t)ms * 1000);
   }
   if (rank == 0) printf("%d ranks have sent %ld numbers\n", size, n);
+  fflush(stdout); /* MPI_Finalize waits for what is on its way */
   MPI_Finalize();
   return 0;
 }
