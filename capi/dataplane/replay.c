@@ -10,8 +10,9 @@ enum {
   TAG_MESSAGE = 1,
   TAG_ACK = 2,
   TAG_CLAIM = 3,
-  COMING_MOST = 64,  /* frames that are taken in at once; others wait where they are, and in the end at their senders */
-  WAITING_MOST = 64, /* messages that nobody has asked for: with more, one is let in at a time */
+  COMING_MOST = 64, /* frames that are taken in at once; others wait where they are, and in the end at their senders */
+  ANSWER_NS = 100000, /* for so long at most a claim, or what was accepted, waits where sends follow each other */
+  WAITING_MOST = 64,  /* messages that nobody has asked for: with more, one is let in at a time */
   LOOK_EVERY =
       64, /* polls, between looks for parties that have left: where nothing has told of one, as an end on another host may */
   KEPT_MOST = 64 << 20 /* bytes: with more kept, calls of ranks that are taken over transparently wait */
@@ -73,6 +74,7 @@ static struct {
   held *held, **held_last; /* in their order */
   coming *first, **last;
   uint32_t ncoming, polls;
+  uint64_t looked;         /* when spx_replay_sent looked last */
   uint32_t bell;           /* of this process, at the last look for parties that have left: deaths ring it */
   bool changed;            /* who is there, and what stands for whom, has changed since */
   uint32_t nprocs, *party; /* by process: its party + 1 */
@@ -487,6 +489,16 @@ int spx_replay_poll(void)
   spx_core_tell(&spx_replay_core);
   x.busy = false;
   return n;
+}
+
+/* With takeover the next call looks (spx_replay_enter), and so it is in an I/O process, which receives. */
+void spx_replay_sent(void)
+{
+  if (x.own || spx_io_process || !spx_replay_core.kept_bytes) return;
+  uint64_t now = spx_now_ns();
+  if (now - x.looked < ANSWER_NS) return;
+  x.looked = now;
+  spx_poll(true);
 }
 
 /* ---- the program's calls -------------------------------------------------------------------------------------------- */

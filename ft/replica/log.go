@@ -76,6 +76,8 @@ func (m *Machine) apply(e *pb.Entry) {
 	switch {
 	case e.GetType() == pb.EntryConfChange:
 		m.applyChange(e.GetData())
+	case e.GetType() == pb.EntryConfChangeV2:
+		m.applyJoint(e.GetData())
 	case len(e.GetData()) > 0:
 		m.applyProposal(e)
 	}
@@ -87,6 +89,14 @@ func (m *Machine) apply(e *pb.Entry) {
 func (m *Machine) applyChange(data []byte) {
 	var cc pb.ConfChange
 	if proto.Unmarshal(data, &cc) != nil || !m.changes(&cc) {
+		return
+	}
+	m.conf = m.node.ApplyConfChange(&cc)
+}
+
+func (m *Machine) applyJoint(data []byte) {
+	var cc pb.ConfChangeV2
+	if proto.Unmarshal(data, &cc) != nil || !m.changesJointly(&cc) {
 		return
 	}
 	m.conf = m.node.ApplyConfChange(&cc)

@@ -220,6 +220,38 @@ func TestNeverTwoVoters(t *testing.T) {
 	}
 }
 
+// One of the two that are about to vote is lost in that moment, before the agent that leads knows of it: the others go on. So they do when it is the leader that is lost then, and the snapshot for one
+// that has nothing yet is of that moment.
+func TestOneOfThreeIsLostAtOnce(t *testing.T) {
+	for lost := range 2 {
+		g := newGroup(t, 1)
+		g.ticks(1)
+		g.add(1, nil)
+		g.add(2, nil)
+		g.off[2] = true // it is known to be there, and has not answered yet
+		g.there(0, 1, 2)
+		g.ticks(2)
+		if lost == 1 {
+			g.off[1] = true
+		}
+		g.off[2] = false
+		for range 2 * electionTicks { // that one is up to date, and the other one as far as anybody knows
+			if g.ticks(1); len(g.agents[0].Voters()) == 3 {
+				break
+			}
+		}
+		if v := g.agents[0].Voters(); !slices.Equal(v, []int{0, 1, 2}) {
+			t.Errorf("%v vote", v)
+		}
+		g.off[lost] = true
+		left := slices.DeleteFunc([]int{0, 1, 2}, func(a int) bool { return a == lost })
+		g.there(left...)
+		g.ticks(10 * electionTicks)
+		g.do(2, Propose{[]byte("goes on")})
+		g.same(1, left...)
+	}
+}
+
 // Who lags far behind gets many small entries at once, and all of them.
 func TestManyEntries(t *testing.T) {
 	g := newGroup(t, 3)

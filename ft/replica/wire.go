@@ -18,13 +18,13 @@ import (
 //	offer     origin, number of the first, passed, proposals
 //	taken     number
 //	entry     type, term, bytes
-//	snapshot  index, term, voters, learners, bytes
+//	snapshot  index, term, voters, learners, voters before (of which a majority is needed, too, while three become of one), bytes
 //	proposal  origin, number, time, bytes to the end (the bytes of an entry)
 //
 // What Decode takes is a message that some agent of this package could have sent; possible looks, before raft hears of it, whether it can have been sent to this one.
 
 // wireVersion is the first byte.
-const wireVersion = 1
+const wireVersion = 2
 
 const (
 	kindRaft = iota + 1
@@ -74,7 +74,7 @@ type offer struct {
 var types = []pb.MessageType{pb.MsgApp, pb.MsgAppResp, pb.MsgVote, pb.MsgVoteResp, pb.MsgSnap, pb.MsgHeartbeat, pb.MsgHeartbeatResp, pb.MsgPreVote, pb.MsgPreVoteResp, pb.MsgTimeoutNow}
 
 // entryTypes likewise.
-var entryTypes = []pb.EntryType{pb.EntryNormal, pb.EntryConfChange}
+var entryTypes = []pb.EntryType{pb.EntryNormal, pb.EntryConfChange, pb.EntryConfChangeV2}
 
 // Encode is the form of a message.
 func (msg *Message) Encode() []byte {
@@ -110,7 +110,7 @@ func appendRaft(b []byte, m *pb.Message) []byte {
 	}
 	meta := snap.GetMetadata()
 	b = appendNumbers(b, meta.GetIndex(), meta.GetTerm())
-	for _, list := range [][]uint64{meta.GetConfState().GetVoters(), meta.GetConfState().GetLearners()} {
+	for _, list := range [][]uint64{meta.GetConfState().GetVoters(), meta.GetConfState().GetLearners(), meta.GetConfState().GetVotersOutgoing()} {
 		b = appendNumbers(b, uint64(len(list)))
 		b = appendNumbers(b, list...)
 	}
@@ -269,14 +269,16 @@ func sound(e *pb.Entry) bool {
 		_, ok := readProposal(e.GetData())
 		return ok || len(e.GetData()) == 0
 	}
-	var cc pb.ConfChange
-	return proto.Unmarshal(e.GetData(), &cc) == nil
+	if e.GetType() == pb.EntryConfChangeV2 {
+		var cc pb.ConfChangeV2
+		return proto.Unmarshal(e.GetData(), &cc) == nil && cc.GetTransition() == pb.ConfChangeTransitionAuto // raft ends the process over others that it does not know
+	}
+	return proto.Unmarshal(e.GetData(), &pb.ConfChange{}) == nil
 }
 
 func (r *reader) snapshot() *pb.Snapshot {
 	meta := &pb.SnapshotMetadata{Index: new(r.number(mostIndex)), Term: new(r.number(mostIndex)), ConfState: &pb.ConfState{}}
-	seen := map[uint64]bool{}
-	ids := func() (list []uint64) {
+	ids := func(seen map[uint64]bool) (list []uint64) {
 		for range r.number(MostAgents) {
 			id := r.number(MostAgents)
 			if r.bad || id == 0 || seen[id] {
@@ -288,7 +290,13 @@ func (r *reader) snapshot() *pb.Snapshot {
 		}
 		return list
 	}
-	meta.ConfState.Voters, meta.ConfState.Learners = ids(), ids()
+	seen, followers := map[uint64]bool{}, map[uint64]bool{}
+	meta.ConfState.Voters, meta.ConfState.Learners = ids(seen), ids(seen)
+	for _, id := range meta.ConfState.Learners { // none of those voted before
+		followers[id] = true
+	}
+	meta.ConfState.VotersOutgoing = ids(followers)
+	meta.ConfState.AutoLeave = new(len(meta.ConfState.VotersOutgoing) > 0)
 	data := r.bytes(MostSaved + 16*MostAgents)
 	if _, _, _, ok := readSnapshot(data); !ok || meta.GetIndex() == 0 || meta.GetTerm() == 0 || len(meta.ConfState.Voters) == 0 {
 		r.fail()

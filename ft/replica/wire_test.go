@@ -9,7 +9,7 @@ import (
 )
 
 func messages() []Message {
-	change, _ := proto.Marshal(changeTo(pb.ConfChangeAddNode, 3))
+	change, _ := proto.Marshal(changeTo(pb.ConfChangeAddNode, 3).(*pb.ConfChange))
 	to := func(m *pb.Message) Message {
 		m.From, m.To = new(raftID(0)), new(raftID(1))
 		return Message{From: 0, To: 1, raft: m}
@@ -17,11 +17,12 @@ func messages() []Message {
 	entry := func(term, index uint64, kind pb.EntryType, data []byte) *pb.Entry {
 		return &pb.Entry{Term: new(term), Index: new(index), Type: kind.Enum(), Data: data}
 	}
+	_, several, _ := pb.MarshalConfChange(&pb.ConfChangeV2{Changes: []*pb.ConfChangeSingle{{Type: pb.ConfChangeAddNode.Enum(), NodeId: new(uint64(2))}, {Type: pb.ConfChangeAddNode.Enum(), NodeId: new(uint64(3))}}})
 	snapshot := &pb.Snapshot{Data: append(appendNumbers(nil, 77, 2, 0, 4, 9, 1), "made"...),
-		Metadata: &pb.SnapshotMetadata{Index: new(uint64(40)), Term: new(uint64(3)), ConfState: &pb.ConfState{Voters: []uint64{1}, Learners: []uint64{2, 4}}}}
+		Metadata: &pb.SnapshotMetadata{Index: new(uint64(40)), Term: new(uint64(3)), ConfState: &pb.ConfState{Voters: []uint64{1, 3, 5}, Learners: []uint64{2, 4}, VotersOutgoing: []uint64{1}}}}
 	return []Message{
 		to(&pb.Message{Type: pb.MsgApp.Enum(), Term: new(uint64(3)), LogTerm: new(uint64(1)), Index: new(uint64(1)), Commit: new(uint64(2)), Entries: []*pb.Entry{
-			entry(1, 2, pb.EntryNormal, appendProposal(nil, &Entry{Origin: 2, Seq: 1, At: 55, Data: []byte("x")})), entry(2, 3, pb.EntryNormal, nil), entry(3, 4, pb.EntryConfChange, change)}}),
+			entry(1, 2, pb.EntryNormal, appendProposal(nil, &Entry{Origin: 2, Seq: 1, At: 55, Data: []byte("x")})), entry(2, 3, pb.EntryNormal, nil), entry(3, 4, pb.EntryConfChange, change), entry(3, 5, pb.EntryConfChangeV2, several), entry(3, 6, pb.EntryConfChangeV2, nil)}}),
 		to(&pb.Message{Type: pb.MsgAppResp.Enum(), Term: new(uint64(3)), Index: new(uint64(7)), Reject: new(true), RejectHint: new(uint64(5)), LogTerm: new(uint64(2))}),
 		to(&pb.Message{Type: pb.MsgVote.Enum(), Term: new(uint64(4)), Index: new(uint64(7)), LogTerm: new(uint64(3)), Context: []byte(force)}),
 		to(&pb.Message{Type: pb.MsgSnap.Enum(), Term: new(uint64(4)), Snapshot: snapshot}),

@@ -150,8 +150,9 @@ func (a *agent) planTree() manage.Config {
 	return cfg
 }
 
-// pace is by what factor masters beat slower than they usually do. Where the user has said that hosts may be silent for longer (SPX_HEARTBEAT_LIMIT), because many share
-// processors say, masters may be, too: else they would be elected again and again, and have no time for anything else.
+// pace is by what factor masters beat slower than they usually do: where the user has said that hosts may be silent for longer (SPX_HEARTBEAT_LIMIT), because many share
+// processors say, and there are many of them, whose words all go through the agent that decides. Else masters would be elected again and again, and have no time for
+// anything else. Few hosts keep the usual pace: the next decision of theirs waits for what the master before was promised.
 func (a *agent) pace() int64 {
 	if len(a.spec.Programs) == 0 || variableOf(a.spec.Programs[0].Env, service.EnvHeartbeatLimit) == "" {
 		return 1
@@ -160,8 +161,16 @@ func (a *agent) pace() int64 {
 	if err != nil {
 		return 1
 	}
-	return min(max(1, int64(b.Limit/beatLimit)), slowestPace)
+	return paceOf(len(a.spec.Hosts), b.Limit)
 }
+
+// paceOf is that of so many hosts, of which each may be silent for so long.
+func paceOf(hosts int, silence time.Duration) int64 {
+	return max(1, min(int64(silence/beatLimit), int64(hosts/usualHosts), slowestPace))
+}
+
+// usualHosts have masters that beat as usual.
+const usualHosts = 16
 
 // slowestPace keeps the limit of masters below the time that there is for their decisions (job.AskLimit).
 const slowestPace = int64(job.AskLimit * 2 / 3 / treeLimit)
