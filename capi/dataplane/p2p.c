@@ -317,7 +317,6 @@ int spx_send(const void *buf, int64_t count, spx_type *t, int dest, int tag, spx
     r.mode = (uint16_t)m;
     spx_send_start(&r);
     rc = spx_wait(&r);
-    if (SPX_UNLIKELY(spx_replay_on)) spx_replay_sent();
   }
   spx_unlock();
   return rc;

@@ -74,7 +74,7 @@ static struct {
   held *held, **held_last; /* in their order */
   coming *first, **last;
   uint32_t ncoming, polls;
-  uint64_t looked;         /* when spx_replay_sent looked last */
+  uint64_t looked;         /* when answer_others did last */
   uint32_t bell;           /* of this process, at the last look for parties that have left: deaths ring it */
   bool changed;            /* who is there, and what stands for whom, has changed since */
   uint32_t nprocs, *party; /* by process: its party + 1 */
@@ -240,6 +240,16 @@ static void settled(void *arg, void *waits, bool accepted)
   spx_replay_settled(waits, accepted);
 }
 
+/* A blocking send has gone: what waits here for an answer gets it, as a program that only sends looks for nothing else. With takeover the next call looks (spx_replay_enter), and an I/O process receives. */
+static void answer_others(void)
+{
+  if (spx_io_process) return;
+  uint64_t now = spx_now_ns();
+  if (now - x.looked < ANSWER_NS) return;
+  x.looked = now;
+  spx_poll(true);
+}
+
 bool spx_replay_send(spx_request *r)
 {
   uint32_t to = spx_replay_party(r->peer);
@@ -286,6 +296,7 @@ bool spx_replay_send(spx_request *r)
   }
   r->state = SPX_S_EAGER;
   spx_complete(r, MPI_SUCCESS);
+  if (r->flags & SPX_RF_BLOCKING && !x.own) answer_others();
   return true;
 }
 
@@ -489,16 +500,6 @@ int spx_replay_poll(void)
   spx_core_tell(&spx_replay_core);
   x.busy = false;
   return n;
-}
-
-/* With takeover the next call looks (spx_replay_enter), and so it is in an I/O process, which receives. */
-void spx_replay_sent(void)
-{
-  if (x.own || spx_io_process || !spx_replay_core.kept_bytes) return;
-  uint64_t now = spx_now_ns();
-  if (now - x.looked < ANSWER_NS) return;
-  x.looked = now;
-  spx_poll(true);
 }
 
 /* ---- the program's calls -------------------------------------------------------------------------------------------- */

@@ -56,8 +56,6 @@ SPX_HIDDEN void spx_replay_reroute(void);
 SPX_HIDDEN bool spx_replay_send(spx_request *r);
 /* A round of progress: the number of things that moved. */
 SPX_HIDDEN int spx_replay_poll(void);
-/* A blocking send of this process has ended: what waits here for an answer gets it. A program that only sends looks for nothing else. */
-SPX_HIDDEN void spx_replay_sent(void);
 /* The program has called a function of MPI. */
 SPX_HIDDEN void spx_replay_enter(uint32_t fn);
 /* Copies of the message log (copies.h): what waited for them goes on its way, the number of those; a commit is to follow, when the copy was sent this version. */

@@ -19,7 +19,7 @@ import (
 
 // TestAgent is no test: it is an agent, when TestAwait starts it, that answers one question later than a tool waited for once.
 func TestAgent(t *testing.T) {
-	job, does, _ := strings.Cut(os.Getenv("SPX_TEST_AGENT"), " ")
+	job, does, _ := strings.Cut(os.Getenv("TEST_AGENT_JOB"), " ")
 	number, err := strconv.ParseUint(job, 16, 64)
 	if err != nil {
 		t.Skip("it is one that TestAwait starts")
@@ -67,7 +67,7 @@ func TestAwait(t *testing.T) {
 			t.Parallel()
 			job := rand.Uint64()
 			agent := exec.Command(os.Args[0], "-test.run=^TestAgent$")
-			agent.Env = append(os.Environ(), fmt.Sprintf("SPX_TEST_AGENT=%016x %s", job, does))
+			agent.Env = append(os.Environ(), fmt.Sprintf("TEST_AGENT_JOB=%016x %s", job, does))
 			out, err := agent.StdoutPipe()
 			if err == nil {
 				err = agent.Start()
