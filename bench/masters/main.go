@@ -218,7 +218,7 @@ agents of other hosts as masters (the preset) keep I/O processes' hosts free of 
 ## Real processes
 
 ` + "`go run ./bench/masters -hosts HOSTS`" + ` (as root; ` + "`-for 100s`" + `: in pieces): such chains on hosts out of namespaces, all on one machine (WHERE); on all hosts with more and more clusters, and then with as many hosts for each cluster. One rank on each host, whose
-messages go from cluster to cluster ten times a second; nobody dies. In a second, over WINDOW s: calls of the system by which the process (` + "`spx-master`" + `, or the agent of a host) has read and written, KiB that it has, milliseconds of a processor; and MiB of memory that it has, with its
+messages go from cluster to cluster ten times a second; no process dies. In a second, over WINDOW s: calls of the system by which the process (` + "`spx-master`" + `, or the agent of a host) has read and written, KiB that it has, milliseconds of a processor; and MiB of memory that it has, with its
 share of what it has with others. A master speaks with the agent of its host alone, which hands on what it says; the agent of spxrun's host hands on what agents of different hosts say to each other.
 
 REAL

@@ -11,7 +11,7 @@ enum {
   TAG_ACK = 2,
   TAG_CLAIM = 3,
   COMING_MOST = 64, /* frames that are taken in at once; others wait where they are, and in the end at their senders */
-  ANSWER_NS = 100000, /* for so long at most a claim, or what was accepted, waits where sends follow each other */
+  ANSWER_NS = 100000, /* interval of polls between blocking sends (answer_others) */
   WAITING_MOST = 64,  /* messages that nobody has asked for: with more, one is let in at a time */
   LOOK_EVERY =
       64, /* polls, between looks for parties that have left: where nothing has told of one, as an end on another host may */
@@ -240,7 +240,7 @@ static void settled(void *arg, void *waits, bool accepted)
   spx_replay_settled(waits, accepted);
 }
 
-/* A blocking send has gone: what waits here for an answer gets it, as a program that only sends looks for nothing else. With takeover the next call looks (spx_replay_enter), and an I/O process receives. */
+/* After a blocking send, polls once in ANSWER_NS: relays wait for answers to claims, and a program that only sends makes no other progress. With takeover the next call does (spx_replay_enter). */
 static void answer_others(void)
 {
   if (spx_io_process) return;

@@ -1,9 +1,9 @@
-/* replay_inside.h - what the files of replay_core.h share: replay_core.c (what is kept, what is accepted, the vault), replay_claims.c (to whom a message is given), replay_image.c (commits). */
+/* replay_inside.h - what the files of replay_core.h share: replay_core.c (what is kept, what is accepted, the message log), replay_claims.c (to whom a message is given), replay_image.c (commits). */
 #ifndef SPX_REPLAY_INSIDE_H
 #define SPX_REPLAY_INSIDE_H
 #include "replay_core.h"
 
-/* In the place of a stream, in a vault: it is no message, but a note (spx_core_note), or says to whom one of this party's is given. */
+/* In the place of a stream, in a message log: it is no message, but a note (spx_core_note), or says to whom one of this party's is given. */
 #define NOTE  UINT32_MAX
 #define GIVEN (UINT32_MAX - 1)
 

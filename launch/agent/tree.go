@@ -150,9 +150,9 @@ func (a *agent) planTree() manage.Config {
 	return cfg
 }
 
-// pace is by what factor masters beat slower than they usually do: where the user has said that hosts may be silent for longer (SPX_HEARTBEAT_LIMIT), because many share
-// processors say, and there are many of them, whose words all go through the agent that decides. Else masters would be elected again and again, and have no time for
-// anything else. Few hosts keep the usual pace: the next decision of theirs waits for what the master before was promised.
+// pace is the factor by which masters beat more slowly than usual. They do where the user allows hosts a longer silence (SPX_HEARTBEAT_LIMIT) and there are many hosts:
+// all heartbeats of masters pass through the agent that decides, and where many hosts share processors masters would be elected again and again. A few hosts keep the usual
+// pace, because a new master must wait until the promises made to the last one have run out.
 func (a *agent) pace() int64 {
 	if len(a.spec.Programs) == 0 || variableOf(a.spec.Programs[0].Env, service.EnvHeartbeatLimit) == "" {
 		return 1
@@ -164,12 +164,12 @@ func (a *agent) pace() int64 {
 	return paceOf(len(a.spec.Hosts), b.Limit)
 }
 
-// paceOf is that of so many hosts, of which each may be silent for so long.
+// paceOf is the pace for a number of hosts and the silence that each is allowed.
 func paceOf(hosts int, silence time.Duration) int64 {
 	return max(1, min(int64(silence/beatLimit), int64(hosts/usualHosts), slowestPace))
 }
 
-// usualHosts have masters that beat as usual.
+// usualHosts is how many hosts add 1 to the pace: chosen, not measured.
 const usualHosts = 16
 
 // slowestPace keeps the limit of masters below the time that there is for their decisions (job.AskLimit).

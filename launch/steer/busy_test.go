@@ -17,28 +17,42 @@ import (
 	"libspx/launch/service"
 )
 
-// TestAgent is no test: it is an agent, when TestAwait starts it, that answers one question later than a tool waited for once.
-func TestAgent(t *testing.T) {
-	job, does, _ := strings.Cut(os.Getenv("TEST_AGENT_JOB"), " ")
+// agentVariable has the job, and what its agent does, where TestAwait has started this program as one.
+const agentVariable = "TEST_AGENT_JOB"
+
+func TestMain(m *testing.M) {
+	if text := os.Getenv(agentVariable); text != "" {
+		if err := actAsAgent(text); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// actAsAgent is an agent that answers one question, later than the limit for agents that do nothing.
+func actAsAgent(text string) error {
+	job, does, _ := strings.Cut(text, " ")
 	number, err := strconv.ParseUint(job, 16, 64)
 	if err != nil {
-		t.Skip("it is one that TestAwait starts")
+		return err
 	}
 	listener, err := service.Listen(number)
 	if err != nil {
-		t.Fatal(err)
+		return err
 	}
 	fmt.Println("ready")
 	if err := service.Await(listener); err != nil {
-		t.Fatal(err)
+		return err
 	}
 	conn, err := service.Take(listener)
 	if err != nil || conn == nil {
-		t.Fatal(conn, err)
+		return fmt.Errorf("no connection: %v, %v", conn, err)
 	}
 	m, err := conn.Receive()
 	if err != nil {
-		t.Fatal(err)
+		return err
 	}
 	const late = stillLimit + time.Second
 	switch does {
@@ -51,12 +65,13 @@ func TestAgent(t *testing.T) {
 	case "stops":
 		unix.Kill(os.Getpid(), unix.SIGSTOP) //nolint:errcheck // seen by the other
 	case "ends":
-		return
+		return nil
 	default:
 		time.Sleep(time.Hour)
 	}
 	conn.Send(&service.Message{Kind: m.Kind, Text: `{"job": "` + job + `"}`, FD: -1}) //nolint:errcheck // seen by the other
 	conn.Receive()                                                                    //nolint:errcheck // until it has the answer
+	return nil
 }
 
 // An agent that is busy, or has to ask another host, is waited for; one that is stopped, or does nothing, is told of in those words; the end of one shows at once.
@@ -66,8 +81,8 @@ func TestAwait(t *testing.T) {
 		t.Run(does, func(t *testing.T) {
 			t.Parallel()
 			job := rand.Uint64()
-			agent := exec.Command(os.Args[0], "-test.run=^TestAgent$")
-			agent.Env = append(os.Environ(), fmt.Sprintf("TEST_AGENT_JOB=%016x %s", job, does))
+			agent := exec.Command(os.Args[0])
+			agent.Env = append(os.Environ(), fmt.Sprintf("%s=%016x %s", agentVariable, job, does))
 			out, err := agent.StdoutPipe()
 			if err == nil {
 				err = agent.Start()

@@ -45,7 +45,7 @@ func TestNothingIsLost(t *testing.T) {
 }
 
 // I/O processes die that had dealt out messages to several receivers, be it to clusters or to ranks, in turn or as they take them: those that deal out the rest give none that one has to another one. And
-// what goes in turn is shared out evenly, be it all that somebody sends or the part that goes by one link.
+// what goes in turn is shared out evenly, be it all that a rank sends or the part that goes by one link.
 func TestNothingComesTwice(t *testing.T) {
 	kept := program(t, "kept")
 	relay := filepath.Join(harness.Build(t), "bin/spx-iop")
