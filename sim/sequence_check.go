@@ -97,19 +97,31 @@ const mostAlone = 2*10 + 1 + 11
 
 // checkAlone: who cannot talk with a majority of its voters stops leading.
 func (r *sequenceRun) checkAlone(a *peer) {
-	n := 0
-	voters := a.m.Voters()
-	for _, v := range voters {
-		if b := r.agents[v]; b != nil && b.alive && (b == a || b.paused <= r.Now && r.side[b.id] == r.side[a.id]) {
-			n++
-		}
-	}
-	if a.alone++; 2*n > len(voters) {
+	if a.alone++; majorities(a.m.Councils(), func(v int) bool {
+		b := r.agents[v]
+		return b != nil && b.alive && (b == a || b.paused <= r.Now && r.side[b.id] == r.side[a.id])
+	}) {
 		a.alone = 0
 	}
 	if a.alone > mostAlone && a.m.Leads() && !r.s.Defect.Forget {
 		r.violated("agent %d still leads after %d periods without a majority", a.id, a.alone)
 	}
+}
+
+// majorities: of each list a majority is of that kind.
+func majorities(lists [][]int, is func(agent int) bool) bool {
+	for _, list := range lists {
+		n := 0
+		for _, v := range list {
+			if is(v) {
+				n++
+			}
+		}
+		if 2*n <= len(list) {
+			return false
+		}
+	}
+	return true
 }
 
 // meetAgain lets the time begin anew in which agents cannot talk with each other.
@@ -124,18 +136,11 @@ func (r *sequenceRun) hopeful() bool {
 	some := false
 	for _, o := range r.order {
 		a := r.agents[o]
-		voters := a.m.Voters()
-		if !a.alive || a.out || len(voters) == 0 {
+		if !a.alive || a.out || len(a.m.Voters()) == 0 {
 			continue
 		}
 		some = true
-		n := 0
-		for _, v := range voters {
-			if b := r.agents[v]; b != nil && b.alive {
-				n++
-			}
-		}
-		if 2*n <= len(voters) {
+		if !majorities(a.m.Councils(), func(v int) bool { b := r.agents[v]; return b != nil && b.alive }) {
 			return false
 		}
 	}

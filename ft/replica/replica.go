@@ -231,6 +231,15 @@ func (m *Machine) Open() int { return len(m.proposals.list) }
 func (m *Machine) Voters() []int    { return agents(m.conf.GetVoters()) }
 func (m *Machine) Followers() []int { return agents(m.conf.GetLearners()) }
 
+// Councils are the lists of agents of which each needs a majority for whatever is to be taken over, as of Applied: the voters, and those before as long as three become of one.
+func (m *Machine) Councils() [][]int {
+	out := [][]int{m.Voters()}
+	if m.isJoint() {
+		out = append(out, agents(m.conf.GetVotersOutgoing()))
+	}
+	return out
+}
+
 // isMember: an agent votes or follows.
 func (m *Machine) isMember(agent int) bool {
 	return slices.Contains(m.conf.GetVoters(), raftID(agent)) || slices.Contains(m.conf.GetLearners(), raftID(agent))

@@ -364,7 +364,9 @@ func (s *sequence) obey(v follow.Verdict) {
 func (s *sequence) outlives(host int) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.machine != nil && slices.ContainsFunc(s.machine.Voters(), func(v int) bool { return v != host })
+	return s.machine != nil && !slices.ContainsFunc(s.machine.Councils(), func(voters []int) bool {
+		return !slices.ContainsFunc(voters, func(v int) bool { return v != host })
+	})
 }
 
 // without waits until a host is none of those any more that keep copies. One that ended before would count as one that may come back: two of three that end at once would take the majority along.
