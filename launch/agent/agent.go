@@ -461,6 +461,7 @@ func (a *agent) poll(timeout int) {
 		}
 	}
 	a.periodic()
+	a.noteComing()
 	a.step(job.Tick{})
 }
 
@@ -626,7 +627,6 @@ func (a *agent) isRank(pid int) bool {
 // A decision is what the machine says to an event.
 type decision struct {
 	event   job.Event
-	ending  bool // the job, before it
 	actions []job.Action
 }
 
@@ -636,9 +636,9 @@ func (a *agent) decide(e job.Event) decision {
 	a.noteFate(e)
 	a.noteAbort(e)
 	e = a.placed(e)
-	ending, now := a.machine.Ending(), time.Since(a.began)
+	now := time.Since(a.began)
 	a.note(e, now)
-	return decision{e, ending, a.machine.Step(e, now)}
+	return decision{e, a.machine.Step(e, now)}
 }
 
 // step hands an event to the machine and carries out what it decides, here and on the other hosts.
@@ -677,11 +677,9 @@ func (a *agent) perform(d decision) {
 func (a *agent) follows(d decision) {
 	a.startGoesOn(d.event)
 	a.missing()
-	switch e := d.event.(type) {
-	case job.Ended:
-		a.seeOff(e, d.ending)
-	case job.NotRestarted, job.Judged, job.Manned, job.Tick:
-		a.seeOffIdle()
+	switch d.event.(type) {
+	case job.Ended, job.NotRestarted, job.Judged, job.Manned, job.Tick:
+		a.seeOff()
 	}
 	a.tellDeparted()
 }

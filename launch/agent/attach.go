@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/netip"
 	"os"
@@ -45,6 +46,8 @@ type found struct {
 	at       netip.Addr // this host's address on the way there
 	answers  bool       // it is there; nothing was said yet
 	err      error
+
+	unanswered bool // err: its connection has ended without a word
 }
 
 // leadLost: the agent that decides is gone, or the connection with it has ended so.
@@ -176,15 +179,20 @@ func endsJob(signal int) bool {
 func seek(j *control.Join, hello *control.Arrival) found {
 	id := identityOf(j, comeNumber)
 	began, told := time.Now(), false
-	var strange time.Time // since when something answers that is not the system
+	var strange time.Time // since when something answers that is not the system, or does not answer to the end
 	for {
 		c, verdict, err := callOne(j, &id)
+		unanswered := false
 		switch {
 		case err == nil && verdict == tcp.Taken && hello == nil:
 			c.Close()
 			return found{answers: true}
 		case err == nil && verdict == tcp.Taken:
-			return introduce(j, c, hello)
+			f := introduce(j, c, hello)
+			if !f.unanswered {
+				return f
+			}
+			err, unanswered = f.err, true // of a system that ends: in a moment none is there
 		}
 		var op *net.OpError
 		switch noConnection := errors.As(err, &op) && op.Op == "dial"; {
@@ -192,6 +200,8 @@ func seek(j *control.Join, hello *control.Arrival) found {
 			return found{err: fmt.Errorf("cluster %s: what leads the system at %s has another key than this file's: the file of the key must be the same for all clusters, and so must be the name of the system, which is %s here ([system] name; without it that of the file)", j.Cluster, j.Address, j.System)}
 		case !noConnection && strange.IsZero():
 			strange = time.Now()
+		case unanswered && time.Since(strange) > strangeTime:
+			return found{err: err}
 		case !noConnection && time.Since(strange) > strangeTime:
 			return found{err: fmt.Errorf("cluster %s: what answers at %s is not the system %s (%v); the system that runs and the file need the same name ([system] name; without it that of the file)", j.Cluster, j.Address, j.System, err)}
 		case noConnection:
@@ -248,9 +258,14 @@ func introduce(j *control.Join, c net.Conn, hello *control.Arrival) found {
 	}
 	if err != nil {
 		c.Close()
-		return found{err: err}
+		return found{err: err, unanswered: hasEnded(err)}
 	}
 	return found{conn: conn, raw: c, said: hello, job: m.Job, at: at}
+}
+
+// hasEnded: the other end of a connection has gone without a word.
+func hasEnded(err error) bool {
+	return slices.ContainsFunc([]error{io.EOF, io.ErrUnexpectedEOF, unix.ECONNRESET, unix.EPIPE}, func(e error) bool { return errors.Is(err, e) })
 }
 
 // followLead is the life of the agent of an attached cluster.

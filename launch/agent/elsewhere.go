@@ -609,7 +609,7 @@ func (a *agent) dismiss() {
 	}
 	for _, h := range a.others {
 		if !h.gone {
-			h.box.put(&control.Message{Action: job.Finish{Status: h.statusAt(a.status)}})
+			h.box.put(&control.Message{Action: job.Finish{Status: a.statusAt(h)}})
 		}
 	}
 	limit, hurry := time.Now().Add(dismissLimit), a.machine.Hurried()

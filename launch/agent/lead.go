@@ -46,8 +46,7 @@ type guestCluster struct {
 	at      map[string][]int // by the name of a part: the host of each process, in that count
 	begun   bool
 	swept   bool // its spxrun was lost with the host that led, and its I/O processes were told to end
-	status  int  // the first of its processes that is not zero, deaths left aside
-	death   int  // that of the first that has died: it counts when the cluster does not go on
+	status  int  // that of its spxrun, if that is not what its processes have ended with (statusOf)
 }
 
 // awayWord is how long is waited before the user hears for whom.
@@ -134,6 +133,25 @@ func (a *agent) welcome(e arrival) {
 	a.growth.additions = append(a.growth.additions, &addition{ask: &question{&service.Message{FD: -1}, &gatekeeper{a, e.attach.Cluster}}, list: list, at: at, come: &e})
 	if len(a.growth.additions) == 1 {
 		a.nextHost()
+	}
+	a.noteComing()
+}
+
+// noteComing has the machine know how many clusters are about to be attached: who leads stays for them, though its own cluster may have ended.
+func (a *agent) noteComing() {
+	m, decides := a.machine.(*job.Machine)
+	if !decides || a.meeting == nil || a.succession.gathers {
+		return
+	}
+	n := 0
+	for _, d := range a.growth.additions {
+		n += boolInt(d.come != nil)
+	}
+	for _, h := range a.others {
+		n += boolInt(h.attached != nil && !h.gone && !h.attached.begun && h.attached.status == 0)
+	}
+	if n != m.Coming() {
+		a.step(job.Coming{Clusters: n})
 	}
 }
 
@@ -289,48 +307,27 @@ func (a *agent) sayToAll(text string) {
 	a.sayAttached(job.Say{Text: text})
 }
 
+// statusOf is the exit status of a cluster that has attached, and that of its first death, which counts when it does not go on.
+func (a *agent) statusOf(g *guestCluster) (status, death int) {
+	m, decides := a.machine.(*job.Machine)
+	if !decides || !g.begun {
+		return g.status, 0
+	}
+	p := m.Parts()[g.parts[0]-1]
+	return cmp.Or(g.status, p.Exit), p.Death
+}
+
 // statusAt is the exit status for a host: that of its cluster, if it has attached with one, and else that of all.
-func (h *elsewhere) statusAt(all int) int {
-	switch {
-	case h.attached == nil:
+func (a *agent) statusAt(h *elsewhere) int {
+	if h.attached == nil {
 		return 0
-	case h.attached.status != 0 || h.attached.death != 0:
-		return cmp.Or(h.attached.status, h.attached.death)
 	}
-	return all
+	status, death := a.statusOf(h.attached)
+	return cmp.Or(status, death, a.status)
 }
 
-// count takes the status of a process of the cluster.
-func (g *guestCluster) count(e job.Ended) {
-	status := e.Wait.Status()
-	if e.Owner == job.OwnerInit {
-		status = cmp.Or(status, job.StatusFailed)
-	}
-	if e.Failed() {
-		g.death = cmp.Or(g.death, status)
-	} else {
-		g.status = cmp.Or(g.status, status)
-	}
-}
-
-// seeOff sends the hosts away whose clusters have ended, with their I/O processes. ending: the system was being ended before, so that the process has
-// ended for that, and its status says nothing of its cluster.
-func (a *agent) seeOff(e job.Ended, ending bool) {
-	if _, decides := a.machine.(*job.Machine); !decides || a.meeting == nil {
-		return
-	}
-	if r := &a.ranks[e.Proc]; r.part > 0 && !a.spec.Parts[r.part-1].Serves && !ending {
-		for _, h := range a.others {
-			if h.attached != nil && slices.Contains(h.attached.parts, r.part) && a.isOf(r.host, h) {
-				h.attached.count(e)
-			}
-		}
-	}
-	a.seeOffIdle()
-}
-
-// seeOffIdle sends those away of whose clusters nothing runs, or is about to.
-func (a *agent) seeOffIdle() {
+// seeOff sends the hosts away whose clusters have ended, with their I/O processes: those of whose clusters nothing runs, or is about to.
+func (a *agent) seeOff() {
 	m, decides := a.machine.(*job.Machine)
 	if !decides || a.meeting == nil {
 		return
@@ -349,7 +346,8 @@ func (a *agent) seeOffIdle() {
 			continue
 		}
 		if states[h.attached.parts[0]-1].State == job.StateGone {
-			h.attached.status = cmp.Or(h.attached.status, h.attached.death, boolInt(!m.Made(h.attached.parts[0]))*job.StatusFailed)
+			status, death := a.statusOf(h.attached)
+			h.attached.status = cmp.Or(status, death, boolInt(!m.Made(h.attached.parts[0]))*job.StatusFailed)
 		}
 		a.dismissHost(h)
 	}
@@ -367,7 +365,8 @@ func (a *agent) dismissHost(h *elsewhere) {
 		m.box.close()
 	}
 	a.sendAway(h)
-	votes, status := a.sequence != nil && h.mesh.IsValid(), h.attached.status
+	votes := a.sequence != nil && h.mesh.IsValid()
+	status, _ := a.statusOf(h.attached)
 	h.votes = votes
 	a.tellMesh()
 	go func() {

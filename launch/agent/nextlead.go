@@ -1,7 +1,6 @@
 package agent
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"net"
@@ -148,16 +147,6 @@ func (a *agent) ofCluster(h *elsewhere, l *legacy) {
 		return
 	}
 	g.begun = l.machine.Parts()[g.parts[0]-1].State != job.StateAway
-	for _, e := range l.ends {
-		if e.Proc < 0 || e.Proc >= len(a.ranks) {
-			continue
-		}
-		if part := a.ranks[e.Proc].part; part == g.parts[0] && e.Dead {
-			g.death = cmp.Or(g.death, e.Wait.Status(), job.StatusFailed)
-		} else if part == g.parts[0] {
-			g.status = cmp.Or(g.status, e.Wait.Status())
-		}
-	}
 	h.attached = g
 }
 

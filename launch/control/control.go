@@ -42,7 +42,7 @@ func init() {
 }
 
 // Version of the messages; both ends are the same binary on one host, and will not always be between hosts.
-const Version = 17
+const Version = 18
 
 // HostWord is the first argument of an agent for a host that is not spxrun's.
 const HostWord = "spx-host-agent"

@@ -22,7 +22,7 @@ var events = map[string]reflect.Type{}
 
 func init() {
 	for _, e := range []Event{Started{}, Spawned{}, NotStarted{}, Split{}, AllStarted{}, Ended{}, GuestAborted{}, TookOver{}, Manned{}, Placed{}, NotRestarted{}, Inherited{}, Hung{}, Slowed{}, WentOn{},
-		Grown{}, Depart{}, Attached{}, Detached{}, Judged{}, PartSignalled{}, Joined{}, Signalled{}, FrontLost{}, Reported{}, Looked{}, Tick{}} {
+		Grown{}, Depart{}, Coming{}, Attached{}, Detached{}, Judged{}, PartSignalled{}, Joined{}, Signalled{}, FrontLost{}, Reported{}, Looked{}, Tick{}} {
 		t := reflect.TypeOf(e)
 		events[t.Name()] = t
 	}
@@ -83,6 +83,8 @@ func (m *Machine) Accepts(e Event) bool {
 		return len(m.parts) > 0 && n <= MostProcs && !slices.ContainsFunc(e.Parts, func(p Part) bool { return p.With < 0 || p.With > n || p.Restarts < 0 || p.Cold < 0 })
 	case Depart:
 		return m.isPart(e.Part) && e.Limit >= 0
+	case Coming:
+		return e.Clusters >= 0
 	case Attached:
 		return m.isPart(e.Part)
 	case Detached:

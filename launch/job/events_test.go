@@ -40,7 +40,7 @@ func anyEvent(r *rand.Rand) Event {
 	case 17:
 		return []Event{Slowed{proc, 100}, WentOn{proc, 100 + r.Intn(9), time.Second}}[r.Intn(2)]
 	case 18:
-		return Attached{part}
+		return []Event{Attached{part}, Coming{r.Intn(2)}}[r.Intn(2)]
 	case 19:
 		return Detached{part}
 	case 20:

@@ -251,6 +251,7 @@ type Machine struct {
 	now        time.Duration // of the last event
 	parts      []part
 	added      []Part        // of these, those that Config does not have: the last
+	coming     int           // clusters that are about to be attached
 	serveUntil time.Duration // all that I/O processes serve have ended: when these are; -1: they were
 }
 
@@ -351,6 +352,8 @@ func (m *Machine) Step(event Event, now time.Duration) []Action {
 		m.grown(e)
 	case Depart:
 		out = m.depart(e, now)
+	case Coming:
+		m.comes(e)
 	case Attached:
 		m.attached(e)
 	case Detached:
@@ -473,7 +476,7 @@ func (m *Machine) looked(e Looked, now time.Duration) []Action {
 // over finishes the job when nothing of it lives.
 func (m *Machine) over() []Action {
 	gaveUp := m.ending && m.stage == 2 && m.alive > 0
-	if m.alive > 0 && !gaveUp || !(m.started || m.ending) || m.again() && !m.ending {
+	if m.alive > 0 && !gaveUp || !(m.started || m.ending) || (m.again() || m.coming > 0) && !m.ending {
 		return nil
 	}
 	m.finished = true

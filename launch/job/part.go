@@ -93,6 +93,9 @@ type TookOver struct {
 // Grown: the system has more parts, which the file that it was started with does not have. They are away.
 type Grown struct{ Parts []Part }
 
+// Coming: so many clusters have called that are to be attached, and of which it is not known yet whether they will be. The job does not end before that is known.
+type Coming struct{ Clusters int }
+
 // Attached: a part that was away is about to be started: Spawned for each of its processes, or Detached.
 type Attached struct{ Part int } // from 1
 
@@ -166,6 +169,8 @@ type part struct {
 	departBy time.Duration // then: when it is told to end; 0: that is not so far, or was
 	patience time.Duration // then: how long it has for that
 	forGood  bool          // then: it is not awaited after that
+	exit     int           // of its processes since it was attached: the first status that is not zero, deaths left aside, and those that the job itself has ended
+	death    int           // ... of the first that has died
 
 	asked    string        // the system's master was asked what is done, about what happened so; empty: it was not
 	askUntil time.Duration // then: how long its answer is waited for
@@ -197,6 +202,7 @@ func (m *Machine) join(proc, rank int) {
 // endedInPart decides what the end of a process means for its part.
 func (m *Machine) endedInPart(p *part, e Ended, now time.Duration) (out []Action) {
 	p.alive--
+	p.count(&e, m.procs[e.Proc].doomed)
 	standby := slices.Contains(p.standbys, e.Proc)
 	p.standbys = slices.DeleteFunc(p.standbys, func(i int) bool { return i == e.Proc })
 	failed := e.Failed()
@@ -220,6 +226,22 @@ func (m *Machine) endedInPart(p *part, e Ended, now time.Duration) (out []Action
 		out = append(out, m.stopped(p, now)...)
 	}
 	return out
+}
+
+// count takes the status of a process of the part. One that the job itself ends has it from that, and wherever it is then: it says nothing about the part. What the part's user ends, or who lets it leave, is the user's matter.
+func (p *part) count(e *Ended, dismissed bool) {
+	if dismissed || p.stopping && !p.leaving && !p.departs {
+		return
+	}
+	status := e.Wait.Status()
+	if e.Owner == OwnerInit {
+		status = cmp.Or(status, StatusFailed)
+	}
+	if e.Failed() {
+		p.death = cmp.Or(p.death, status)
+	} else {
+		p.exit = cmp.Or(p.exit, status)
+	}
 }
 
 // Failed: of a system's process, it has died: its cluster may depend on it.
@@ -475,11 +497,21 @@ func (m *Machine) attached(e Attached) {
 	p.away, p.gone, p.leaving, p.again, p.making, p.standbys = false, false, false, true, false, nil
 	p.departs, p.departBy, p.renewed = false, 0, false
 	p.started, p.waking, p.done = nil, 0, false // it has all its places again
-	p.fresh, p.crowds = true, false
+	p.fresh, p.crowds, p.exit, p.death = true, false, 0, 0
 	if !p.Serves {
 		m.serveUntil = 0
 	}
 }
+
+// comes: clusters are about to be attached, or no more. I/O processes that had nothing to serve are there for these.
+func (m *Machine) comes(e Coming) {
+	if m.coming = e.Clusters; m.coming > 0 && m.serveUntil > 0 {
+		m.serveUntil = 0
+	}
+}
+
+// Coming is how many clusters are about to be attached, as it was said last.
+func (m *Machine) Coming() int { return m.coming }
 
 // detached: nothing is left of a part, and nobody here starts it again.
 func (m *Machine) detached(e Detached) []Action {
@@ -575,8 +607,11 @@ func (m *Machine) othersWork(p *part) bool {
 	})
 }
 
-// served: all parts but those that serve have ended, for good.
+// served: all parts but those that serve have ended, for good, and no other one comes.
 func (m *Machine) served() bool {
+	if m.coming > 0 {
+		return false
+	}
 	for i := range m.parts {
 		if p := &m.parts[i]; !p.Serves && (p.alive > 0 || p.waking > 0 || p.again || p.stopping) {
 			return false
@@ -661,6 +696,8 @@ type PartState struct {
 	Cold     int    `json:"cold,omitempty"`     // places for processes that are started in the place of ranks, which are left
 	Left     int    `json:"left,omitempty"`     // so many of these may be started now
 	Over     bool   `json:"-"`                  // nothing of it comes again
+	Exit     int    `json:"-"`                  // of its processes since it was attached: the first status that is not zero, deaths left aside
+	Death    int    `json:"-"`                  // ... of the first that has died: it counts when the part does not go on
 	Lost     []int  `json:"-"`                  // processes that have died while the others went on: they are not replaced as long as these live
 }
 
@@ -708,7 +745,7 @@ func (m *Machine) Parts() (out []PartState) {
 		case len(p.lost) > 0:
 			state = "degraded"
 		}
-		out = append(out, PartState{p.Name, state, p.alive, p.restarts, len(p.standbys), p.replaced, p.Cold - len(p.started), min(p.Cold-len(p.started), p.ranks.left(m.now)), m.isOver(p), slices.Clone(p.lost)})
+		out = append(out, PartState{p.Name, state, p.alive, p.restarts, len(p.standbys), p.replaced, p.Cold - len(p.started), min(p.Cold-len(p.started), p.ranks.left(m.now)), m.isOver(p), p.exit, p.death, slices.Clone(p.lost)})
 	}
 	return out
 }

@@ -37,6 +37,7 @@ type savedMachine struct {
 	Now        time.Duration
 	Parts      []savedPart
 	Added      []Part
+	Coming     int
 	ServeUntil time.Duration
 }
 
@@ -80,6 +81,8 @@ type savedPart struct {
 	DepartBy time.Duration
 	Patience time.Duration
 	ForGood  bool
+	Exit     int
+	Death    int
 
 	Asked    string
 	AskUntil time.Duration
@@ -94,13 +97,13 @@ func (m *Machine) Digest() [sha256.Size]byte { return sha256.Sum256(m.saved(0)) 
 
 func (m *Machine) saved(now time.Duration) []byte {
 	s := savedMachine{nil, m.started, m.alive, m.status, m.death, m.succeeded, m.early, m.endText, m.reportBy, m.looking, m.lookAt, m.told,
-		m.ending, m.signalAt, m.hurried, m.deadline, m.stage, m.finished, now, nil, m.added, m.serveUntil}
+		m.ending, m.signalAt, m.hurried, m.deadline, m.stage, m.finished, now, nil, m.added, m.coming, m.serveUntil}
 	for _, p := range m.procs {
 		s.Procs = append(s.Procs, savedProcess{p.pid, p.host, p.alive, p.name, p.doomed, p.hangs, p.ended, p.part})
 	}
 	for _, p := range m.parts {
 		s.Parts = append(s.Parts, savedPart{p.alive, p.status, p.stopping, p.deadline, p.restarts, p.whole.spent, p.ranks.spent, p.again, p.begun, p.fresh, p.crowds, p.gone, p.away, p.leaving, p.lost, p.done,
-			p.standbys, p.replaced, p.started, p.waking, p.making, p.renewed, p.hosts, p.crew, p.departs, p.departBy, p.patience, p.forGood, p.asked, p.askUntil, p.what})
+			p.standbys, p.replaced, p.started, p.waking, p.making, p.renewed, p.hosts, p.crew, p.departs, p.departBy, p.patience, p.forGood, p.exit, p.death, p.asked, p.askUntil, p.what})
 	}
 	b, err := json.Marshal(s)
 	if err != nil {
@@ -128,7 +131,7 @@ func Resume(cfg Config, saved []byte) (*Machine, error) {
 	m.started, m.alive, m.status, m.death, m.succeeded, m.early = s.Started, 0, s.Status, s.Death, s.Succeeded, s.Early
 	m.endText, m.reportBy, m.looking, m.lookAt, m.told = s.EndText, s.ReportBy, s.Looking, s.LookAt, s.Told
 	m.ending, m.signalAt, m.hurried, m.deadline, m.stage, m.finished = s.Ending, s.SignalAt, s.Hurried, s.Deadline, s.Stage, s.Finished
-	m.now, m.serveUntil = s.Now, s.ServeUntil
+	m.now, m.coming, m.serveUntil = s.Now, s.Coming, s.ServeUntil
 	m.procs = nil
 	for _, p := range s.Procs {
 		if p.Part < 0 || p.Part > len(m.parts) {
@@ -147,6 +150,7 @@ func Resume(cfg Config, saved []byte) (*Machine, error) {
 		p.standbys, p.replaced, p.started, p.waking = o.Standbys, o.Replaced, o.Started, o.Waking
 		p.making, p.renewed, p.hosts, p.crew = o.Making, o.Renewed, o.Hosts, o.Crew
 		p.departs, p.departBy, p.patience, p.forGood = o.Departs, o.DepartBy, o.Patience, o.ForGood
+		p.exit, p.death = o.Exit, o.Death
 		p.asked, p.askUntil, p.what = o.Asked, o.AskUntil, o.What
 	}
 	if m.alive != s.Alive || slices.ContainsFunc(m.parts, func(p part) bool {

@@ -148,7 +148,7 @@ func TestApartRestart(t *testing.T) {
 		for _, first := range []string{"a", "b"} {
 			t.Run(name+", "+first+" leads", func(t *testing.T) {
 				s := newApart(t, strings.Replace(beside, "degrade", map[string]string{"a": "degrade", "b": "stop"}[first], 1)+
-					fmt.Sprintf("[[cluster]]\nname = \"b\"\nprogram = %q\nargs = [\"4\", \"12\", %q]\nranks = 4\nfailure = { process = \"restart\", %s }\n", program(t, "takeover"), c.victims, c.restarts))
+					fmt.Sprintf("[[cluster]]\nname = \"b\"\nprogram = %q\nargs = [\"4\", \"12\", %q]\nranks = 4\nfailure = { process = \"restart\", %s }\n%s", program(t, "takeover"), c.victims, c.restarts, untilCome(first)))
 				var a, b *running
 				if first == "a" {
 					a = s.start("a", "--verbose")
@@ -156,10 +156,10 @@ func TestApartRestart(t *testing.T) {
 					b = s.start("b")
 				} else {
 					b = s.start("b")
-					a = s.start("a")
+					a = s.start("a", "--verbose")
 				}
 				said := func(r *running) int { return strings.Count(r.text(), "a process is started that takes its place (") }
-				b.endsOrLeads(c.status, first == "b", s)
+				b.endsOrLeads(c.status, first == "b", a, s)
 				if n := said(b); n != c.started {
 					t.Errorf("%d processes were started in the place of ranks, there should be %d", n, c.started)
 				}
@@ -182,10 +182,27 @@ func TestApartRestart(t *testing.T) {
 	}
 }
 
-// endsOrLeads waits for the end of what a cluster does: one that leads stays until the others have ended.
-func (r *running) endsOrLeads(status int, leads bool, s *apart) {
+// untilCome has cluster b, which runs "takeover", do its last step when cluster a has been attached, if b leads: else it might have ended, and with it the system, before a calls.
+func untilCome(first string) string {
+	return map[string]string{"b": "environment = { AWAIT = \"come\" }\n"}[first]
+}
+
+// A standby is about to end, as its cluster has, when it is ended: what it has ended with is nothing of the cluster's.
+func TestApartStandbyEnds(t *testing.T) {
+	s := newApart(t, beside+fmt.Sprintf("[[cluster]]\nname = \"b\"\nprogram = %q\nranks = 2\nstandbys = 1\n", program(t, "rests")))
+	a := s.start("a", "--verbose")
+	a.says("rank a.0 is pid")
+	s.start("b").ends(0, "a standby was told to end")
+	s.write("stop", "", "")
+	a.ends(0)
+}
+
+// endsOrLeads waits for the end of what a cluster does: one that leads waits for the other one (untilCome), and stays until that has ended.
+func (r *running) endsOrLeads(status int, leads bool, other *running, s *apart) {
 	r.t.Helper()
 	if leads && status == 0 {
+		other.says("rank 0 of cluster a is pid")
+		s.write("come", "", "")
 		r.says("done 12 ")
 		s.write("stop", "", "")
 	}
@@ -257,7 +274,7 @@ args = ["2", "12", %q, %q]
 ranks = 2
 hosts = ["%%1:1", "%%3:1", "%%4:1"]
 failure = { process = "restart", restarts = 3 }
-`, program(t, "takeover"), c.victims, c.with))
+%s`, program(t, "takeover"), c.victims, c.with, untilCome(first)))
 				var a, b *running
 				if first == "a" {
 					a = s.startOn(1, "a")
@@ -267,7 +284,7 @@ failure = { process = "restart", restarts = 3 }
 					b = s.startOn(1, "b")
 					a = s.startOn(2, "a")
 				}
-				b.endsOrLeads(0, first == "b", s.apart)
+				b.endsOrLeads(0, first == "b", a, s.apart)
 				s.write("stop", "", "")
 				a.ends(0)
 				<-b.ended

@@ -1,6 +1,6 @@
 /* takeover M STEPS RANK@STEP,... [WITH]: a cluster of M ranks with standbys (notified mode). Every step moves a number round by every communicator that the program has, and ends with a
  * checkpoint; the ranks named end themselves in the middle of the steps named, once each. Whoever is left, and the standbys, go on, and come to the numbers that
- * come of it when no process dies. WITH: "agent" takes the agent of the host along, "cut" the host off the network, and "blink" off it for 0.2 s alone; "busy": the victim goes alone, and the agent of rank 0 gets no processor for some seconds while that rank repairs. Tells how long a takeover took: from the death to the first barrier. */
+ * come of it when no process dies. WITH: "agent" takes the agent of the host along, "cut" the host off the network, and "blink" off it for 0.2 s alone; "busy": the victim goes alone, and the agent of rank 0 gets no processor for some seconds while that rank repairs. Tells how long a takeover took: from the death to the first barrier. AWAIT=FILE: rank 0 does not end before that is there. */
 #define _GNU_SOURCE
 #include <mpi-ext.h>
 #include <mpi.h>
@@ -209,6 +209,8 @@ int main(int argc, char **argv)
     err = restore();
   }
   CHECK(value == expected(rank, size, steps));
+  const char *await = getenv("AWAIT");
+  while (rank == 0 && await && access(await, F_OK) != 0) usleep(5000);
   if (rank == 0) printf("done %d %d\n", step, left);
   MPI_Finalize();
   return check_failures != 0;
