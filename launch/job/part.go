@@ -216,8 +216,11 @@ func (m *Machine) endedInPart(p *part, e Ended, now time.Duration) (out []Action
 	case failed:
 		out = m.diedInPart(p, e, standby, now)
 	default:
-		p.done = p.done || !standby
-		out = slices.Concat(m.wentOnAndEnded(e.Proc), m.exitedInPart(e), m.dismiss(p, now))
+		out = slices.Concat(m.wentOnAndEnded(e.Proc), m.exitedInPart(e))
+		if !standby { // else it has had a rank, of which was not heard yet, and so may others
+			p.done = true
+			out = append(out, m.dismiss(p, now)...)
+		}
 	}
 	if p.departs {
 		return append(out, m.departed(now)...)

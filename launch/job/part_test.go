@@ -316,6 +316,35 @@ func TestStandbys(t *testing.T) {
 	}
 }
 
+// Both ranks of a cluster die, and standbys take them. One of these has done all before it is heard that they have: the other one goes on, and only who is left without a rank is ended then.
+func TestEndsBeforeItsTakeover(t *testing.T) {
+	m := New(Config{Host: "h", Procs: 6, Parts: []Part{{Name: "cluster a", Ranks: 2, Process: Replace}}})
+	for i := range 6 {
+		m.Step(Started{Proc: i, Pid: 100 + i, Part: 1, Rank: i}, 0)
+	}
+	m.Step(AllStarted{}, 0)
+	told := func(e Event) (procs []int) {
+		for _, a := range m.Step(e, 0) {
+			if s, is := a.(SendTo); is {
+				procs = append(procs, s.Procs...)
+			}
+		}
+		return procs
+	}
+	for _, e := range []Event{dies(0), dies(1), ends(3), TookOver{1, []int{2, 3}}} {
+		if procs := told(e); procs != nil {
+			t.Errorf("%#v: %v are told to end", e, procs)
+		}
+	}
+	if procs := told(ends(2)); !slices.Equal(procs, []int{4, 5}) {
+		t.Errorf("at the end %v are told to end", procs)
+	}
+	m.Step(ends(4), 0)
+	if status, ok := finished(m.Step(Ended{Proc: 5, Owner: OwnerInit, Wait: Wait{Signal: SIGTERM}}, 0)); !ok || status != 0 {
+		t.Errorf("status %d, %v", status, ok)
+	}
+}
+
 // Deaths with a host, or behind a broken network, have treatments of their own.
 func TestFaults(t *testing.T) {
 	for fault, want := range map[Fault]string{FaultProcess: "cluster a is ended and with it the system", FaultHost: "2 others of cluster a are told and go on", FaultNetwork: "a standby takes its place"} {

@@ -189,7 +189,7 @@ func untilCome(first string) string {
 
 // A standby is about to end, as its cluster has, when it is ended: what it has ended with is nothing of the cluster's.
 func TestApartStandbyEnds(t *testing.T) {
-	s := newApart(t, beside+fmt.Sprintf("[[cluster]]\nname = \"b\"\nprogram = %q\nranks = 2\nstandbys = 1\n", program(t, "rests")))
+	s := newApart(t, beside+fmt.Sprintf("[[cluster]]\nname = \"b\"\nprogram = %q\nranks = 2\nstandbys = 1\ntakeover = \"transparent\"\n", program(t, "rests")))
 	a := s.start("a", "--verbose")
 	a.says("rank a.0 is pid")
 	s.start("b").ends(0, "a standby was told to end")
