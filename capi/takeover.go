@@ -10,6 +10,15 @@ package main
 static void born(spx_comm *old, spx_comm *c) { spx_takeover_born(old, c); }
 static int inherits(const spx_comm *c) { return spx_takeover_inherits(c); }
 static int muted(void) { return spx_mute != 0; }
+// Not all members have c, which may have come to be after MPI_COMM_WORLD was revoked, and so was not.
+static void give_up(spx_comm *c)
+{
+	c->parent = 0;
+	for (; c; c = c->inner) {
+		atomic_store(&c->revoked, 1);
+		spx_comm_revoked(c);
+	}
+}
 // A communicator begins with the error handler of the one that it is made of.
 static void take_handler(spx_comm *c, const spx_comm *of)
 {
@@ -303,8 +312,8 @@ func (x *taking) takeAll(list []takeover.Comm) error {
 			}
 		}
 	}
-	for _, o := range x.mine { // not all have it: it stays revoked
-		o.c.parent = 0
+	for _, o := range x.mine {
+		C.give_up(o.c)
 	}
 	if x.isNew {
 		return x.meetNewcomers(list)

@@ -264,8 +264,7 @@ func (a *agent) healsAgain(part int, now bool) bool {
 	if a.homeOf(part) == nil {
 		return now
 	}
-	p := &a.spec.Parts[part-1]
-	return p.Whole == job.Restart || p.Process == job.Replace
+	return a.spec.Parts[part-1].Heals()
 }
 
 // notStartedThere: a part of an attached cluster cannot be started on its host, which is sent away.

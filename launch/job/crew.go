@@ -37,6 +37,7 @@ func (c *Crew) takes(procs []int) {
 func (m *Machine) manned(e Manned) []Action {
 	p := &m.parts[e.Part-1]
 	p.making, p.renewed, p.fresh, p.crowds, p.crew = p.making && p.again, p.renewed && p.again, false, false, e.Crew.clone()
+	p.coming = 0
 	for _, i := range e.Crew.Standbys { // places of which no process was made yet
 		for i >= len(m.procs) {
 			m.procs = append(m.procs, process{})

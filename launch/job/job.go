@@ -327,7 +327,7 @@ func (m *Machine) Step(event Event, now time.Duration) []Action {
 		m.fail(StatusFailed)
 		out = m.end(now, SIGTERM, m.cfg.Grace, Say{e.Text})
 	case AllStarted:
-		m.started = true
+		m.allStarted()
 	case Ended:
 		out = m.ended(e, now)
 	case GuestAborted:

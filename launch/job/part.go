@@ -43,6 +43,11 @@ func (p *Part) treatment(f Fault) Treatment {
 	return p.Process
 }
 
+// Heals: a process of the part that dies, or some of them, is replaced, or the part is started again: what is for it waits.
+func (p *Part) Heals() bool {
+	return p.Whole == Restart || p.Hang == Restart || slices.Contains([]Treatment{p.Process, p.Host, p.Network, p.Hang}, Replace)
+}
+
 // A Part is a cluster, or an I/O process.
 type Part struct {
 	Name                   string        // for messages: "cluster input"
@@ -150,6 +155,7 @@ type part struct {
 	ranks    budget        // of processes that are started in the place of ranks
 	again    bool          // it is being started again
 	begun    bool          // it has had a process
+	coming   int           // so many of its processes are to be made, and are not known to have been: they may take the place of those that have died
 	fresh    bool          // it was attached, and its processes have not all been made since
 	crowds   bool          // then: a host of it was lost, and standbys are there to make up for that: it is started on those that are left, be there slots or not
 	gone     bool          // it has stopped for good, and the others go on
@@ -188,14 +194,31 @@ func (m *Machine) partOf(proc int) *part {
 // join enters a process that was started into its part.
 func (m *Machine) join(proc, rank int) {
 	if p := m.partOf(proc); p != nil {
+		if p.again {
+			p.lost = nil
+		}
 		p.alive++
-		p.waking = max(p.waking-1, 0)
-		p.again, p.begun, p.lost = false, true, nil
+		if p.waking > 0 && (p.coming == 0 || rank >= p.Ranks+p.Waiting) {
+			p.waking--
+		} else {
+			p.coming = max(p.coming-1, 0)
+		}
+		p.again, p.begun = false, true
 		if p.Ranks > 0 && rank >= p.Ranks {
 			p.standbys = append(p.standbys, proc)
 			m.procs[proc].name = RankName(rank, p.Ranks)
 		}
 		m.procs[proc].name = fmt.Sprintf("%s of %s", m.procs[proc].name, p.Name)
+	}
+}
+
+// allStarted: of those that the job begins with none is to be made any more.
+func (m *Machine) allStarted() {
+	m.started = true
+	for i := range m.parts {
+		if p := &m.parts[i]; !m.Making(i + 1) {
+			p.coming = 0
+		}
 	}
 }
 
@@ -308,20 +331,21 @@ func (m *Machine) diedInPart(p *part, e Ended, standby bool, now time.Duration) 
 	if m.procs[e.Proc].ended {
 		treatment = p.Hang
 	}
-	if treatment == Degrade && (p.alive > 0 || p.done) {
+	others := p.alive + p.coming
+	if treatment == Degrade && (others > 0 || p.done) {
 		if m.death == 0 {
 			m.death = status
 		}
 		p.lost = append(p.lost, e.Proc)
-		if p.alive == 0 {
+		if others == 0 {
 			return []Action{published, Say{fmt.Sprintf("%s; the others of %s have ended before.", text, p.Name)}}
 		}
-		return []Action{published, Say{fmt.Sprintf("%s; %d others of %s are told and go on.", text, p.alive, p.Name)}}
+		return []Action{published, Say{fmt.Sprintf("%s; %d others of %s are told and go on.", text, others, p.Name)}}
 	}
 	if out := m.startCold(p, e, standby, treatment, now); out != nil {
 		return append(out, published)
 	}
-	if treatment == Replace && e.Owner != OwnerAborted && p.alive+p.waking >= p.Ranks {
+	if treatment == Replace && e.Owner != OwnerAborted && others+p.waking >= p.Ranks {
 		what := "a standby takes its place"
 		if standby {
 			what = fmt.Sprintf("%s has %d standbys left", p.Name, len(p.standbys))
@@ -350,7 +374,7 @@ func (m *Machine) startCold(p *part, e Ended, standby bool, treatment Treatment,
 	if e.Place == 0 {
 		place = p.unused()
 	}
-	if treatment != Replace || e.Owner == OwnerAborted || p.alive+p.waking != p.Ranks-1 || place < 0 || place >= p.Cold || slices.Contains(p.started, place) || p.ranks.left(now) == 0 {
+	if treatment != Replace || e.Owner == OwnerAborted || p.alive+p.coming+p.waking != p.Ranks-1 || place < 0 || place >= p.Cold || slices.Contains(p.started, place) || p.ranks.left(now) == 0 {
 		return nil
 	}
 	p.started = append(p.started, place)
@@ -483,7 +507,15 @@ func (m *Machine) number(p *part) int {
 }
 
 func newPart(p Part) part {
-	return part{Part: p, away: p.Away, whole: budget{most: p.Restarts, within: p.Within}, ranks: budget{most: cmp.Or(p.Restarts, p.Cold), within: p.Within}}
+	return part{Part: p, away: p.Away, coming: p.warm(), whole: budget{most: p.Restarts, within: p.Within}, ranks: budget{most: cmp.Or(p.Restarts, p.Cold), within: p.Within}}
+}
+
+// warm is how many processes a part begins with; 0 where that is of no interest, since none takes the place of another one.
+func (p *Part) warm() int {
+	if p.Ranks == 0 {
+		return 0
+	}
+	return p.Ranks + p.Waiting
 }
 
 // grown takes parts in. An I/O process serves a cluster that there is by then.
@@ -500,7 +532,7 @@ func (m *Machine) attached(e Attached) {
 	p.away, p.gone, p.leaving, p.again, p.making, p.standbys = false, false, false, true, false, nil
 	p.departs, p.departBy, p.renewed = false, 0, false
 	p.started, p.waking, p.done = nil, 0, false // it has all its places again
-	p.fresh, p.crowds, p.exit, p.death = true, false, 0, 0
+	p.fresh, p.crowds, p.coming, p.exit, p.death = true, false, p.warm(), 0, 0
 	if !p.Serves {
 		m.serveUntil = 0
 	}
@@ -520,7 +552,7 @@ func (m *Machine) Coming() int { return m.coming }
 func (m *Machine) detached(e Detached) []Action {
 	p := &m.parts[e.Part-1]
 	again := p.again
-	p.away, p.again, p.making, p.fresh = true, false, false, false
+	p.away, p.again, p.making, p.fresh, p.coming = true, false, false, false, 0
 	if !again || p.Serves {
 		return nil
 	}
@@ -558,6 +590,7 @@ func (m *Machine) placed(e Placed, now time.Duration) []Action {
 		p.whole.spend(now)
 	}
 	p.making, p.renewed, p.hosts = true, false, slices.Clone(e.Hosts)
+	p.coming = p.warm() + min(p.Cold, p.Restarts)
 	return []Action{Say{fmt.Sprintf("%s is started again (%d of at most %d times)%s.", p.Name, p.whole.used(now), p.whole.most, e.Text)}}
 }
 
@@ -568,7 +601,7 @@ func (p *part) mayStart(now time.Duration) bool { return p.renewed || p.whole.le
 func (m *Machine) inherited() {
 	for i := range m.parts {
 		p := &m.parts[i]
-		p.renewed = p.renewed || m.Making(i+1) && !p.stopping
+		p.renewed, p.coming = p.renewed || m.Making(i+1) && !p.stopping, 0
 	}
 }
 
@@ -576,7 +609,7 @@ func (m *Machine) inherited() {
 // lost nothing: it is begun anew on the others and, when these have no room, it counts as one that has stopped.
 func (m *Machine) notRestarted(e NotRestarted, now time.Duration) []Action {
 	p := &m.parts[e.Part-1]
-	p.again, p.making, p.what = false, false, Degrade
+	p.again, p.making, p.coming, p.what = false, false, 0, Degrade
 	text := fmt.Sprintf("%s cannot be started%s: %s", p.Name, map[bool]string{false: " again"}[p.fresh], e.Text)
 	crowds := p.fresh && !p.crowds && p.Waiting > 0 && (p.Host == Replace || p.Network == Replace)
 	switch {

@@ -525,6 +525,91 @@ func TestStartCold(t *testing.T) {
 	}
 }
 
+// A rank that dies while others of its cluster are being made, perhaps on other hosts, is replaced by those: by standbys that are to come, or by a process that is started, when not even these are enough.
+func TestDiesWhileOthersAreMade(t *testing.T) {
+	for name, c := range map[string]struct {
+		part  Part
+		there int // processes that were made before; rank 0 dies
+		then  []Event
+		wants string
+	}{
+		"standbys are to come":            {Part{Ranks: 3, Waiting: 2, Process: Replace}, 2, nil, "a standby takes its place"},
+		"with the first of them":          {Part{Ranks: 3, Waiting: 1, Process: Replace}, 1, nil, "a standby takes its place"},
+		"one is started":                  {Part{Ranks: 3, Cold: 1, Process: Replace}, 1, nil, "a process is started that takes its place (1 of at most 1)"},
+		"one is started before the rest":  {Part{Ranks: 3, Cold: 1, Process: Replace}, 2, []Event{Started{Proc: 3, Pid: 13, Part: 1, Rank: 3}, dies(3)}, "cluster a is ended and with it the system"},
+		"all ranks but it are to come":    {Part{Ranks: 3, Process: Degrade}, 1, nil, "2 others of cluster a are told and go on"},
+		"none can take its place":         {Part{Ranks: 3, Process: Replace}, 2, nil, "cluster a is ended and with it the system"},
+		"no more are made":                {Part{Ranks: 2, Waiting: 1, Process: Replace}, 2, []Event{AllStarted{}, dies(1)}, "cluster a is ended and with it the system"},
+		"two ranks, one standby to come":  {Part{Ranks: 2, Waiting: 1, Process: Replace}, 2, []Event{dies(1)}, "cluster a is ended and with it the system"},
+		"two ranks, two standbys to come": {Part{Ranks: 2, Waiting: 2, Process: Replace}, 2, []Event{dies(1)}, "rank 1 of cluster a (pid 11 on h) was killed by signal 9 (SIGKILL); a standby takes its place"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, life := range []string{"first", "again", "attached"} {
+				part := c.part
+				part.Name, part.Away = "cluster a", life == "attached"
+				if life == "again" {
+					if part.Cold > 0 { // these have been started with the others then
+						continue
+					}
+					part.Whole, part.Restarts = Restart, 1
+				}
+				m := New(Config{Host: "h", Procs: 9, Parts: []Part{part, {Name: "cluster b"}}})
+				m.Step(Started{Proc: 8, Pid: 18, Part: 2}, 0)
+				switch life {
+				case "again":
+					m.Step(Started{Proc: 0, Pid: 9, Part: 1}, 0)
+					m.Step(AllStarted{}, 0)
+					m.Step(Ended{Proc: 0, Owner: OwnerAborted, Code: 1}, 0)
+					m.Step(Placed{Part: 1}, 0)
+				case "attached":
+					m.Step(AllStarted{}, 0)
+					m.Step(Attached{Part: 1}, 0)
+				}
+				for i := range c.there {
+					m.Step(Started{Proc: i, Pid: 10 + i, Part: 1, Rank: i}, 0)
+				}
+				m = again(t, m)
+				text := said(m.Step(dies(0), time.Second))
+				for _, e := range c.then {
+					if e == (AllStarted{}) && life != "first" {
+						e = Manned{Part: 1}
+					}
+					text += said(m.Step(e, time.Second))
+				}
+				if !strings.Contains(text, c.wants) {
+					t.Errorf("%s: %q", life, text)
+				}
+			}
+		})
+	}
+}
+
+// A rank that has died stays so while others of its cluster are being made: it is not replaced.
+func TestLostStayLost(t *testing.T) {
+	m := New(Config{Host: "h", Procs: 3, Parts: []Part{{Name: "cluster a", Ranks: 3, Process: Degrade}}})
+	m.Step(Started{Proc: 0, Pid: 10, Part: 1}, 0)
+	m.Step(dies(0), 0)
+	m.Step(Started{Proc: 1, Pid: 11, Part: 1, Rank: 1}, 0)
+	m.Step(Started{Proc: 2, Pid: 12, Part: 1, Rank: 2}, 0)
+	if p := m.Parts()[0]; !slices.Equal(p.Lost, []int{0}) {
+		t.Errorf("%+v", p)
+	}
+}
+
+// Whether what is for a part waits when a process of it has died: that depends on all that may be done about it, also when it is ended because it hangs.
+func TestHeals(t *testing.T) {
+	for _, p := range []Part{{Whole: Restart}, {Process: Replace}, {Host: Replace}, {Network: Replace}, {Hang: Replace}, {Whole: Degrade, Hang: Restart, Serves: true}} {
+		if !p.Heals() {
+			t.Errorf("%+v", p)
+		}
+	}
+	for _, p := range []Part{{}, {Whole: Degrade, Process: Degrade, Host: Degrade, Network: Degrade, Hang: Degrade}, {Hang: LeaveBe}} {
+		if p.Heals() {
+			t.Errorf("%+v heals", p)
+		}
+	}
+}
+
 // The same in a cluster that is attached: its places for processes that are started are known when it has been made, whoever has had numbers before. Attached again, it has all of them again.
 func TestStartColdAttached(t *testing.T) {
 	m := New(Config{Host: "h", Procs: 1, Parts: []Part{{Name: "cluster a"}, {Name: "cluster b", Ranks: 1, Cold: 2, Restarts: 10, Process: Replace, Whole: Restart, Away: true}}})

@@ -62,6 +62,7 @@ type savedPart struct {
 	Ranks    []time.Duration
 	Again    bool
 	Begun    bool
+	Coming   int
 	Fresh    bool
 	Crowds   bool
 	Gone     bool
@@ -102,7 +103,7 @@ func (m *Machine) saved(now time.Duration) []byte {
 		s.Procs = append(s.Procs, savedProcess{p.pid, p.host, p.alive, p.name, p.doomed, p.hangs, p.ended, p.part})
 	}
 	for _, p := range m.parts {
-		s.Parts = append(s.Parts, savedPart{p.alive, p.status, p.stopping, p.deadline, p.restarts, p.whole.spent, p.ranks.spent, p.again, p.begun, p.fresh, p.crowds, p.gone, p.away, p.leaving, p.lost, p.done,
+		s.Parts = append(s.Parts, savedPart{p.alive, p.status, p.stopping, p.deadline, p.restarts, p.whole.spent, p.ranks.spent, p.again, p.begun, p.coming, p.fresh, p.crowds, p.gone, p.away, p.leaving, p.lost, p.done,
 			p.standbys, p.replaced, p.started, p.waking, p.making, p.renewed, p.hosts, p.crew, p.departs, p.departBy, p.patience, p.forGood, p.exit, p.death, p.asked, p.askUntil, p.what})
 	}
 	b, err := json.Marshal(s)
@@ -146,7 +147,7 @@ func Resume(cfg Config, saved []byte) (*Machine, error) {
 		p := &m.parts[k]
 		p.alive, p.status, p.stopping, p.deadline, p.restarts = o.Alive, o.Status, o.Stopping, o.Deadline, o.Restarts
 		p.whole.spent, p.ranks.spent = o.Whole, o.Ranks
-		p.again, p.begun, p.fresh, p.crowds, p.gone, p.away, p.leaving, p.lost, p.done = o.Again, o.Begun, o.Fresh, o.Crowds, o.Gone, o.Away, o.Leaving, o.Lost, o.Done
+		p.again, p.begun, p.coming, p.fresh, p.crowds, p.gone, p.away, p.leaving, p.lost, p.done = o.Again, o.Begun, o.Coming, o.Fresh, o.Crowds, o.Gone, o.Away, o.Leaving, o.Lost, o.Done
 		p.standbys, p.replaced, p.started, p.waking = o.Standbys, o.Replaced, o.Started, o.Waking
 		p.making, p.renewed, p.hosts, p.crew = o.Making, o.Renewed, o.Hosts, o.Crew
 		p.departs, p.departBy, p.patience, p.forGood = o.Departs, o.DepartBy, o.Patience, o.ForGood

@@ -115,23 +115,17 @@ func (p *planner) clusters() error {
 				where[i] = where[0]
 			}
 		}
-		p.job.Parts = append(p.job.Parts, p.partOf(c))
+		part := p.partOf(c)
+		p.job.Parts = append(p.job.Parts, part)
 		procs := p.numbers(all)
 		p.job.Where = append(p.job.Where, where...)
 		env := append(append([]string(nil), c.Environment...), "SPX_CLUSTER="+c.Name)
 		p.job.Programs = append(p.job.Programs, control.Program{Procs: all, Standbys: c.Standbys + c.Cold(), Cold: c.Cold(), Vaults: c.Takeover == config.Transparent && c.Cold() > 0 && c.Copies != config.OtherHost, Argv: append([]string{c.Program}, c.Args...),
 			Dir: p.directory(c.Directory), Env: with(p.env, env), Part: len(p.job.Parts)})
 		p.plan.Layout.Clusters = append(p.plan.Layout.Clusters, layout.Cluster{Name: c.Name, World: uint32(i), Procs: procs[:c.Ranks], Standbys: procs[c.Ranks:], Cold: c.Cold(),
-			Heals: p.isAway(c.Name) || heals(c), Replays: c.Takeover == config.Transparent, Copies: c.Copies == config.OtherHost})
+			Heals: part.Away || part.Heals(), Replays: c.Takeover == config.Transparent, Copies: c.Copies == config.OtherHost})
 	}
 	return nil
-}
-
-// heals: who dies there is replaced, or started again.
-func heals(c *config.Cluster) bool {
-	f := &c.Failure
-	return f.Process == config.Replace || f.Process == config.Restart || f.Host == config.Replace || f.Network == config.Replace || f.Cluster == config.Restart ||
-		f.Hang == config.Replace || f.Hang == config.Restart
 }
 
 // replayable refuses transparent takeover where a standby is on another host than a rank whose message log it would need.
@@ -235,12 +229,13 @@ func (p *planner) iop(k *config.Link, n, host, number int, links, from, to []int
 	}
 	by := p.with(k)
 	first := p.first(k.From[0])
-	iop.Heals = p.isAway(by) || first.Failure.IOP == config.Restart || first.Failure.IOPHang == config.Restart
+	name := fmt.Sprintf("%s.iop%d", k.Name, n)
+	part := job.Part{Name: "I/O process " + name, Tag: name + ".", Whole: treatment(first.Failure.IOP), Restarts: first.Failure.Restarts, Within: ms(first.Failure.WithinMS), Serves: true, Hang: hanging(first.Failure.IOPHang, treatment), HangLimit: ms(first.Failure.HangMS),
+		SilentLimit: ms(first.Failure.SilentMS), Away: p.isAway(by), With: 1 + l.Cluster(by), Link: number}
+	iop.Heals = part.Away || part.Heals()
 	p.next++
 	l.IOPs = append(l.IOPs, iop)
-	name := fmt.Sprintf("%s.iop%d", k.Name, n)
-	p.job.Parts = append(p.job.Parts, job.Part{Name: "I/O process " + name, Tag: name + ".", Whole: treatment(first.Failure.IOP), Restarts: first.Failure.Restarts, Within: ms(first.Failure.WithinMS), Serves: true, Hang: hanging(first.Failure.IOPHang, treatment), HangLimit: ms(first.Failure.HangMS),
-		SilentLimit: ms(first.Failure.SilentMS), Away: p.isAway(by), With: 1 + l.Cluster(by), Link: number})
+	p.job.Parts = append(p.job.Parts, part)
 	program := k.Program
 	if program == config.Relay {
 		program = p.relay

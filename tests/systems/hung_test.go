@@ -297,6 +297,25 @@ func TestHangsInClusterOfItsOwn(t *testing.T) {
 	sameCount(t, a.text(), b.text())
 }
 
+// Its only I/O process is ended because it hangs, and started again, also where one that dies of itself would not be: what is on the way waits for that, and the receivers do, too.
+func TestOnlyIOPHangsInClusterOfItsOwn(t *testing.T) {
+	s := newApart(t, strings.Replace(sends(90000, "iop = \"degrade\"\niop_hang = \"restart\"", "", "receive"), "iops = 2", "iops = 1", 1))
+	a := s.start("a", "-l")
+	a.says("waiting for cluster b") // it leads
+	b := s.start("b", "-l", "--verbose")
+	pid := b.pid("0 of I/O process a-b.iop0")
+	s.await("begun")
+	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	b.says("because it hung")
+	b.says("I/O process a-b.iop0 is started again (1 of at most 3 times).")
+	s.write("stop", "", "")
+	b.ends(0, "rank 0 received ")
+	a.ends(0, "rank 0 sent ")
+	sameCount(t, a.text(), b.text())
+}
+
 // sameCount: as many messages were received as were sent.
 func sameCount(t *testing.T, sender, receiver string) {
 	t.Helper()

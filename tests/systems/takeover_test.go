@@ -87,3 +87,11 @@ func TestNoStandbyLeft(t *testing.T) {
 		t.Errorf("exit status %d\n%s", o.Status, o.Text())
 	}
 }
+
+// A communicator that not all of its members have made, at one of which it has come to be only when the revocation of MPI_COMM_WORLD had come as well, is revoked at all that have it when they have met: they would wait in it for one that makes another one.
+func TestHalfMadeIsRevoked(t *testing.T) {
+	o := file(t, fmt.Sprintf("[[cluster]]\nname = \"work\"\nprogram = %q\nranks = 3\nstandbys = 1\n", program(t, "halfmade")))
+	if o.Status != 0 || !strings.Contains(o.Stdout, "made again\n") {
+		t.Errorf("exit status %d\n%s", o.Status, o.Text())
+	}
+}

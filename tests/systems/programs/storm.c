@@ -47,7 +47,7 @@ static struct {
 static const char *kind, *folder, *order;
 static int rank, size, cluster, pace, bytes, here, at;
 static bool sends, passes;
-static MPI_Comm side; /* for what its ranks say to each other */
+static MPI_Comm side = MPI_COMM_NULL; /* for what its ranks say to each other */
 
 static void fail(const char *what, int code)
 {
@@ -127,30 +127,51 @@ static bool stopped(void)
   return access(name, F_OK) == 0;
 }
 
-/* All that live meet: in notified mode others have taken the ranks of the dead, or else they are done without. */
-static void mend(void)
-{
-  int n, code;
-  if (is("notified")) {
-    code = MPISP_Repair(&n);
-  } else {
-    MPI_Comm left;
-    MPIX_Comm_revoke(side);
-    code = MPIX_Comm_shrink(side, &left);
-    if (code == MPI_SUCCESS) {
-      MPI_Comm_free(&side);
-      side = left;
-      MPI_Comm_set_errhandler(side, MPI_ERRORS_RETURN);
-    }
-  }
-  if (code != MPI_SUCCESS) fail("mending:", code);
-}
-
 /* Is it because one has died? */
 static bool is_death(int code)
 {
   int class = class_of(code);
   return class == MPIX_ERR_PROC_FAILED || class == MPIX_ERR_PROC_FAILED_PENDING || class == MPIX_ERR_REVOKED;
+}
+
+static void repair(void)
+{
+  int n, code = MPISP_Repair(&n);
+  if (code != MPI_SUCCESS) fail("mending:", code);
+}
+
+/* All make it together. If a process dies meanwhile some may have it and others not: then it stays revoked for those that have it, and all make it again (docs/systems.md). */
+static void make_side(void)
+{
+  int revoked = 1;
+  if (side != MPI_COMM_NULL) MPIX_Comm_is_revoked(side, &revoked);
+  while (revoked) {
+    if (side != MPI_COMM_NULL) MPI_Comm_free(&side);
+    int code = MPI_Comm_dup(MPI_COMM_WORLD, &side);
+    revoked = code != MPI_SUCCESS;
+    if (!revoked) break;
+    if (!is_death(code) || !is("notified")) fail("MPI_Comm_dup:", code);
+    side = MPI_COMM_NULL;
+    repair();
+  }
+  MPI_Comm_set_errhandler(side, MPI_ERRORS_RETURN);
+}
+
+/* All that live meet: in notified mode others have taken the ranks of the dead, or else they are done without. */
+static void mend(void)
+{
+  if (is("notified")) {
+    repair();
+    make_side();
+    return;
+  }
+  MPI_Comm left;
+  MPIX_Comm_revoke(side);
+  int code = MPIX_Comm_shrink(side, &left);
+  if (code != MPI_SUCCESS) fail("mending:", code);
+  MPI_Comm_free(&side);
+  side = left;
+  MPI_Comm_set_errhandler(side, MPI_ERRORS_RETURN);
 }
 
 static int mark(int n, int i) { return n * 7 + i; }
@@ -395,12 +416,7 @@ int main(int argc, char **argv)
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &size);
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-  int code;
-  while ((code = MPI_Comm_dup(MPI_COMM_WORLD, &side)) != MPI_SUCCESS) {
-    if (!is_death(code) || !is("notified")) fail("MPI_Comm_dup:", code);
-    mend();
-  }
-  MPI_Comm_set_errhandler(side, MPI_ERRORS_RETURN);
+  make_side();
   count_lost();
   come(argv[8]);
   s.generation = here;
