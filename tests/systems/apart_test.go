@@ -277,6 +277,57 @@ choice = "round-robin"
 	c.ends(0, "[c.0] c: 1 ranks\n")
 }
 
+// A program that only sends, and whose sends never wait, learns of a cluster that comes, whenever it does: also in the middle of a send, which looks at what has happened and goes on. Then that cluster gets its part
+// of the messages.
+func TestComesInTheMiddleOfASend(t *testing.T) {
+	s := newApart(t, "[start]\nwait = \"none\"\n[failure]\ncluster = \"degrade\"\n"+fmt.Sprintf(`
+[[cluster]]
+name = "a"
+program = %q
+args = ["90000", "stop"]
+ranks = 1
+[[cluster]]
+name = "b"
+program = "%%P"
+args = ["share", "b", "each"]
+ranks = 1
+[[cluster]]
+name = "c"
+program = "%%P"
+args = ["share", "c", "each"]
+ranks = 1
+[[link]]
+from = "a"
+to = "b"
+[[link]]
+from = "a"
+to = "c"
+`, program(t, "midway")))
+	a := s.start("a", "-l", "--verbose")
+	a.says("rank a.0 is pid")
+	c := s.start("c", "-l")
+	s.await("c")
+	b := s.start("b", "-l")
+	s.await("b")
+	for lost := range 3 { // and attached again
+		b.cmd.Process.Kill() //nolint:errcheck // it is there
+		c.saysTimes("cluster b is gone; the others go on.", lost+1)
+		os.Remove(filepath.Join(s.dir, "b")) //nolint:errcheck // it is there
+		b = s.start("b", "-l")
+		s.await("b")
+	}
+	s.write("stop", "", "")
+	a.ends(0)
+	b.ends(0, "[b.0] b: 1 ranks\n")
+	c.ends(0, "[c.0] c: 1 ranks\n")
+	var sent, looks int
+	if _, rest, ok := strings.Cut(a.text(), "[a.0] rank 0 sent "); !ok {
+		t.Error("a has not said how much it has sent")
+	} else if _, err := fmt.Sscanf(rest, "%d, and looked at the clock %d times", &sent, &looks); err != nil || looks == 0 {
+		t.Errorf("%d messages, and no send that was in the middle for long (%v): this test shows nothing", sent, err)
+	}
+}
+
 // What can be wrong with a cluster that wants to be taken.
 func TestApartMistakes(t *testing.T) {
 	const keep = "\n[start]\nlimit = \"30s\"\n"
