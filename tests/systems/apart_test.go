@@ -8,12 +8,14 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
 	"time"
 
+	"libspx/launch/service"
 	"libspx/tests/harness"
 )
 
@@ -134,6 +136,23 @@ func (s *apart) launch(name string, cmd *exec.Cmd) *running {
 		}
 	})
 	return r
+}
+
+// agent is the process that is its agent, whichever of its threads has started it.
+func (r *running) agent() int {
+	r.t.Helper()
+	threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", r.cmd.Process.Pid))
+	for _, thread := range threads {
+		text, _ := os.ReadFile(thread)
+		for _, word := range strings.Fields(string(text)) {
+			pid, _ := strconv.Atoi(word)
+			if comm, _ := os.ReadFile("/proc/" + word + "/comm"); strings.TrimSpace(string(comm)) == service.AgentName {
+				return pid
+			}
+		}
+	}
+	r.t.Fatalf("the spxrun of cluster %s has no agent", r.name)
+	return 0
 }
 
 // says waits until it has said something.
@@ -482,12 +501,7 @@ to = "b"
 		a.says("rank a.0 is pid")
 		b := s.start("b", "--verbose")
 		b.says("rank 0 of I/O process a-b.iop1 is pid")
-		agent, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%[1]d/children", a.cmd.Process.Pid))
-		var pid int
-		if _, e := fmt.Sscan(string(agent), &pid); err != nil || e != nil {
-			t.Fatal(err, e)
-		}
-		syscall.Kill(pid, syscall.SIGKILL) //nolint:errcheck // it is there
+		syscall.Kill(a.agent(), syscall.SIGKILL) //nolint:errcheck // it is there
 		a.ends(137)
 		b.ends(1, "the spxrun that led the system, at ", " is lost: its agent has ended, or the connection with it is broken; the processes of cluster b are ended")
 	})
