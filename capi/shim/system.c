@@ -385,12 +385,12 @@ static int excuse_hanging(const spx_system *s)
   return n;
 }
 
-/* A process that sends and never waits would not see that the system has changed, or an I/O process has died. */
+/* A process that sends and never waits would not see that the system has changed, which is announced as deaths are, or an I/O process has died. If a poll within a send has seen it, what follows is still due: no other call does it. */
 static void follow(void)
 {
   if (spx_aside & SPX_ASIDE_REPLAY) return; /* it has looked */
-  if (SPX_UNLIKELY(__atomic_load_n(&spx_segment->death_seq, __ATOMIC_RELAXED) != spx_map.seen_deaths)) spx_glance();
-  if (SPX_UNLIKELY(__atomic_load_n(&spx_segment->layout_seq, __ATOMIC_RELAXED) != spx_map.seen_layout)) spx_glance();
+  if (SPX_UNLIKELY(spx_due || __atomic_load_n(&spx_segment->death_seq, __ATOMIC_RELAXED) != spx_map.seen_deaths))
+    spx_glance();
 }
 
 static int send_out(spx_comm **c, int *dest, const char *arg, int tag)

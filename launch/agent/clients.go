@@ -124,7 +124,7 @@ func (a *agent) beginKept() {
 		}
 	case a.outlivesFront():
 		for _, m := range a.muxes() {
-			m.Rescue(func() bool { return frontGone() && a.keepOutput() })
+			m.Rescue(func() bool { return frontGone(frontPatience) && a.keepOutput() })
 		}
 	}
 }
@@ -142,10 +142,10 @@ func (a *agent) staysWithoutFront() bool {
 // frontPatience is how long a reader may be gone before spxrun is, where both are killed at once: before that, it is no reader's end that the processes are to hear of.
 const frontPatience = 250 * time.Millisecond
 
-// frontGone: spxrun has ended, or does so now, whether the main thread has heard of it or not.
-func frontGone() bool {
+// frontGone: spxrun has ended, or does so within a time, whether the main thread has heard of it or not.
+func frontGone(within time.Duration) bool {
 	poll := []unix.PollFd{{Fd: ControlFD, Events: unix.POLLRDHUP}}
-	n, err := unix.Poll(poll, int(frontPatience/time.Millisecond))
+	n, err := unix.Poll(poll, int(within/time.Millisecond))
 	return err == nil && n > 0 && poll[0].Revents&(unix.POLLRDHUP|unix.POLLHUP|unix.POLLERR) != 0
 }
 
@@ -209,7 +209,7 @@ func (a *agent) noClient() *service.Message {
 	case a.up != nil:
 		host := a.hostName(a.succession.decider)
 		return refuse(mpierr.Other, "host %s decides about job %016x, and has its output: spxrun --attach there (ssh %s spxrun --attach %016x)", host, number, host, number)
-	case a.kept.on.Load():
+	case a.kept.on.Load(), a.outlivesFront() && !a.machine.Ending() && frontGone(0) && a.keepOutput(): // the news of its end may not have been read yet
 		return nil
 	case a.conn == nil:
 		return refuse(mpierr.Other, "job %016x has another launcher, which has its output", number)

@@ -266,15 +266,18 @@ func TestApartFrontLost(t *testing.T) {
 				runs["lead"] = lead
 			}
 			s.flows("b")
+			dead := map[int]string{1: "lead", 2: "a", 3: "b"}[host]
 			s.hosts.signal(t, host, "spxrun", syscall.SIGKILL)
+			runs[dead].says("goes on without it") // until then it has its spxrun, and none takes its place
 			cmd := exec.Command(s.hosts.script, "on", s.hosts.name(host-1), filepath.Join(harness.Build(t), "bin/spxrun"), "--attach", ".")
 			s.flows("b")
 			front := s.launch("front", cmd)
+			front.says("goes on without it") // it has the place: else the job may end before it comes
 			s.flows("b")
 			s.write("stop", "", "")
 			front.ends(0)
 			for cluster, r := range runs {
-				if cluster != map[int]string{1: "lead", 2: "a", 3: "b"}[host] {
+				if cluster != dead {
 					r.ends(0)
 				}
 			}

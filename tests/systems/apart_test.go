@@ -8,12 +8,14 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
 	"time"
 
+	"libspx/launch/service"
 	"libspx/tests/harness"
 )
 
@@ -134,6 +136,23 @@ func (s *apart) launch(name string, cmd *exec.Cmd) *running {
 		}
 	})
 	return r
+}
+
+// agent is the process that is its agent, whichever of its threads has started it.
+func (r *running) agent() int {
+	r.t.Helper()
+	threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", r.cmd.Process.Pid))
+	for _, thread := range threads {
+		text, _ := os.ReadFile(thread)
+		for _, word := range strings.Fields(string(text)) {
+			pid, _ := strconv.Atoi(word)
+			if comm, _ := os.ReadFile("/proc/" + word + "/comm"); strings.TrimSpace(string(comm)) == service.AgentName {
+				return pid
+			}
+		}
+	}
+	r.t.Fatalf("the spxrun of cluster %s has no agent", r.name)
+	return 0
 }
 
 // says waits until it has said something.
@@ -275,6 +294,57 @@ choice = "round-robin"
 	a.ends(0, "[a.0] rank 0 sent ", "[a.1] rank 1 sent ")
 	b.ends(0, "[b.0] b: 2 ranks\n")
 	c.ends(0, "[c.0] c: 1 ranks\n")
+}
+
+// A program that only sends, and whose sends never wait, learns of a cluster that comes, whenever it does: also in the middle of a send, which looks at what has happened and goes on. Then that cluster gets its part
+// of the messages.
+func TestComesInTheMiddleOfASend(t *testing.T) {
+	s := newApart(t, "[start]\nwait = \"none\"\n[failure]\ncluster = \"degrade\"\n"+fmt.Sprintf(`
+[[cluster]]
+name = "a"
+program = %q
+args = ["90000", "stop"]
+ranks = 1
+[[cluster]]
+name = "b"
+program = "%%P"
+args = ["share", "b", "each"]
+ranks = 1
+[[cluster]]
+name = "c"
+program = "%%P"
+args = ["share", "c", "each"]
+ranks = 1
+[[link]]
+from = "a"
+to = "b"
+[[link]]
+from = "a"
+to = "c"
+`, program(t, "midway")))
+	a := s.start("a", "-l", "--verbose")
+	a.says("rank a.0 is pid")
+	c := s.start("c", "-l")
+	s.await("c")
+	b := s.start("b", "-l")
+	s.await("b")
+	for lost := range 3 { // and attached again
+		b.cmd.Process.Kill() //nolint:errcheck // it is there
+		c.saysTimes("cluster b is gone; the others go on.", lost+1)
+		os.Remove(filepath.Join(s.dir, "b")) //nolint:errcheck // it is there
+		b = s.start("b", "-l")
+		s.await("b")
+	}
+	s.write("stop", "", "")
+	a.ends(0)
+	b.ends(0, "[b.0] b: 1 ranks\n")
+	c.ends(0, "[c.0] c: 1 ranks\n")
+	var sent, looks int
+	if _, rest, ok := strings.Cut(a.text(), "[a.0] rank 0 sent "); !ok {
+		t.Error("a has not said how much it has sent")
+	} else if _, err := fmt.Sscanf(rest, "%d, and looked at the clock %d times", &sent, &looks); err != nil || looks == 0 {
+		t.Errorf("%d messages, and no send that was in the middle for long (%v): this test shows nothing", sent, err)
+	}
 }
 
 // What can be wrong with a cluster that wants to be taken.
@@ -431,12 +501,7 @@ to = "b"
 		a.says("rank a.0 is pid")
 		b := s.start("b", "--verbose")
 		b.says("rank 0 of I/O process a-b.iop1 is pid")
-		agent, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%[1]d/children", a.cmd.Process.Pid))
-		var pid int
-		if _, e := fmt.Sscan(string(agent), &pid); err != nil || e != nil {
-			t.Fatal(err, e)
-		}
-		syscall.Kill(pid, syscall.SIGKILL) //nolint:errcheck // it is there
+		syscall.Kill(a.agent(), syscall.SIGKILL) //nolint:errcheck // it is there
 		a.ends(137)
 		b.ends(1, "the spxrun that led the system, at ", " is lost: its agent has ended, or the connection with it is broken; the processes of cluster b are ended")
 	})
