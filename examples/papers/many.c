@@ -1,11 +1,11 @@
-/* many.c - every rank talks to every other one, in turn, and watches how many connections it has; the argument is how many it may have (docs/papers.md, S1.10). */
+/* many.c - every rank talks to every other one, in turn, and watches how many connections it has; the arguments are how many it may have, and how many messages each gets in a row (docs/papers.md, S1.10 and S5.4). */
 #include <stdio.h>
 #include "counters.h"
 
 int main(int argc, char **argv)
 {
-  int rank, size, x, wrong = 0;
-  long long own[3] = {0}, most[3], limit = argc > 1 ? atoi(argv[1]) : 1 << 20;
+  int rank, size, wrong = 0;
+  long long own[3] = {0}, most[3], limit = argc > 1 ? atoi(argv[1]) : 1 << 20, row = argc > 2 ? atoi(argv[2]) : 1;
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &size);
@@ -14,9 +14,13 @@ int main(int argc, char **argv)
   for (int round = 0; round < 2; round++)
     for (int by = 1; by < size; by++) {
       int to = (rank + by) % size, from = (rank - by + size) % size;
-      MPI_Sendrecv(&rank, 1, MPI_INT, to, round, &x, 1, MPI_INT, from, round, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-      wrong += x != from;
-      if (counted(open) > own[0]) own[0] = counted(open);
+      for (long long i = 0; i < row; i++) {
+        long long out = rank * row + i, in;
+        MPI_Sendrecv(&out, 1, MPI_LONG_LONG, to, round, &in, 1, MPI_LONG_LONG, from, round, MPI_COMM_WORLD,
+                     MPI_STATUS_IGNORE);
+        wrong += in != from * row + i;
+        if (counted(open) > own[0]) own[0] = counted(open);
+      }
     }
   own[1] = counted(evicted);
   own[2] = wrong;
