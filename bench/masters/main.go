@@ -210,8 +210,8 @@ QUIET
 BUSY
 ![messages by clusters](masters.svg)
 
-The master of a cluster has work by its hosts, that of the system by the clusters: as the same processes are spread over more clusters, the former falls and the latter grows, and neither has more than a few
-thousand messages in a second, and some percent of a processor. A change of how a cluster is goes down the tree at once; one of how many of its processes live goes with the next heartbeat, else the masters of 313 hosts each
+The master of a cluster has work by its hosts, that of the system by the clusters: as the same processes are spread over more clusters, the former falls and the latter grows. Most has the master of a single
+cluster, which is the system's as well: ten messages in a second come from each of the other hosts, for a tenth of a processor. A change of how a cluster is goes down the tree at once; one of how many of its processes live goes with the next heartbeat, else the masters of 313 hosts each
 would send 31,000 messages in a second where 100 processes come and go. What grows most is relaying in a chain: hosts between two networks carry the heartbeats of all clusters behind them. So
 agents of other hosts as masters (the preset) keep I/O processes' hosts free of all but that, and in a chain of 32 clusters the busiest of those do twice as much as the system's master.
 
