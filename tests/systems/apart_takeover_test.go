@@ -155,7 +155,8 @@ func TestApartRestart(t *testing.T) {
 					a.says("rank a.0 is pid")
 					b = s.start("b")
 				} else {
-					b = s.start("b")
+					b = s.start("b", "--verbose")
+					b.says("rank b.0 is pid")
 					a = s.start("a", "--verbose")
 				}
 				said := func(r *running) int { return strings.Count(r.text(), "a process is started that takes its place (") }
