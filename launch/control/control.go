@@ -42,7 +42,7 @@ func init() {
 }
 
 // Version of the messages; both ends are the same binary on one host, and will not always be between hosts.
-const Version = 17
+const Version = 18
 
 // HostWord is the first argument of an agent for a host that is not spxrun's.
 const HostWord = "spx-host-agent"
@@ -241,6 +241,7 @@ type Branch struct {
 
 	Began bool       // from it: the shell runs
 	Said  []byte     // from it: on its standard error
+	Taken int        // from it: so many bytes of Text, more than before, have gone into the shell
 	End   *BranchEnd // from it, last
 }
 
