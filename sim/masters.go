@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 
+	"libspx/cluster/backlog"
 	"libspx/cluster/manage"
 )
 
@@ -15,6 +16,7 @@ type Masters struct {
 	IOP                          bool    // the masters are the agents beside I/O processes; else any, those of other hosts first
 	Changes                      float64 // processes that die or are replaced in a second, in the whole system
 	Clock                        func() int64
+	Hub                          int // all messages pass through an agent that hands on so many in a millisecond; 0: they go from agent to agent
 }
 
 // Load is what was asked of agents in a second.
@@ -33,6 +35,7 @@ type Loads struct {
 	Host    Load // of an agent that is no master
 	IO      Load // the busiest agent beside I/O processes
 	Delay   float64
+	Waiting int `json:",omitempty"` // messages that waited to be handed on, at most
 }
 
 type management struct {
@@ -46,7 +49,20 @@ type management struct {
 	n     int
 	rand  *rand.Rand
 	state [][]manage.Count
+
+	hub   backlog.Queue[handed, manage.Send] // what the agent in the middle has to hand on
+	turn  bool                               // its next turn will come
+	still bool                               // it hands on nothing
 }
+
+// handed is what tells messages apart of which the newest alone is handed on: to whom, and what it is about.
+type handed struct {
+	to int
+	manage.Slot
+}
+
+// hubTurn is the receiver of the turns of the agent in the middle.
+const hubTurn = -1
 
 type arrival struct {
 	at, serial int64
@@ -80,6 +96,7 @@ func (m Masters) Run(ms int64, seed uint64) (Loads, error) {
 	g.until(begin + ms)
 	after := g.counters()
 	loads := g.sort(before, after, float64(ms)/1000)
+	loads.Waiting = g.hub.Most()
 	var err error
 	if loads.Delay, err = g.death(); err != nil {
 		return Loads{}, err
@@ -159,6 +176,16 @@ func (g *management) until(at int64) {
 
 func (g *management) step(a arrival) {
 	g.now = max(g.now, a.at)
+	if a.to == hubTurn {
+		g.turn = false
+		for range g.m.Hub {
+			if s, ok := g.hub.Take(); ok {
+				g.post(g.now+1, s.To, manage.Received{Message: s.Message})
+			}
+		}
+		g.turnHub()
+		return
+	}
 	var from int64
 	if g.m.Clock != nil {
 		from = g.m.Clock()
@@ -169,7 +196,10 @@ func (g *management) step(a arrival) {
 		g.work[a.to] += g.m.Clock() - from
 	}
 	for _, action := range actions {
-		if s, ok := action.(manage.Send); ok {
+		if s, ok := action.(manage.Send); ok && g.m.Hub > 0 {
+			g.hub.Renew(handed{s.To, s.Message.Slot()}, s, s.Message.Size())
+			g.turnHub()
+		} else if ok {
 			g.post(g.now+1, s.To, manage.Received{Message: s.Message})
 		}
 	}
@@ -179,6 +209,14 @@ func (g *management) step(a arrival) {
 	if at := m.Deadline(); g.next[a.to] < 0 || at < g.next[a.to] {
 		g.next[a.to] = at
 		g.post(at, a.to, manage.Tick{})
+	}
+}
+
+// turnHub gives the agent in the middle its next turn, when it has something to hand on.
+func (g *management) turnHub() {
+	if !g.turn && !g.still && g.hub.Len() > 0 {
+		g.turn = true
+		g.post(g.now+1, hubTurn, nil)
 	}
 }
 

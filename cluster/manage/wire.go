@@ -151,3 +151,44 @@ func (r *reader) view(cfg *Config, stopping bool) *View {
 	}
 	return v
 }
+
+// A Slot is what a message is about. A later message with the same slot says all that an earlier one does that is still of use, and messages may be lost: what carries them may drop one that waits when a later one has come.
+type Slot struct {
+	From, To, Seat, Voter int
+	Kind                  byte
+}
+
+// Kinds of messages in slots.
+const (
+	slotBeat byte = iota
+	slotAnswer
+	slotReport // it answers no beat
+)
+
+// Slot is that of a message.
+func (m *Message) Slot() Slot {
+	s := Slot{From: m.From, To: m.To, Seat: m.Seat, Voter: m.Voter, Kind: slotReport}
+	switch {
+	case m.Beat:
+		s.Kind = slotBeat
+	case m.Sent != 0:
+		s.Kind = slotAnswer
+	}
+	return s
+}
+
+// SlotOf is that of a message in the form in which it travels, which may be one of any system; false: it is none.
+func SlotOf(b []byte) (Slot, bool) {
+	r := &reader{b: b}
+	if version, flags := r.byte(), r.byte(); !r.bad && version == wireVersion {
+		number := func() int { return int(r.signed(Watch, math.MaxInt32)) }
+		m := Message{Beat: flags&flagBeat != 0, From: number(), To: number()}
+		number() // hops
+		number() // which way
+		m.Seat, m.Sent = number(), r.signed(0, mostTime)
+		r.signed(0, mostTime) // age
+		m.Voter = number()
+		return m.Slot(), !r.bad
+	}
+	return Slot{}, false
+}

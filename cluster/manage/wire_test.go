@@ -34,6 +34,14 @@ func TestWire(t *testing.T) {
 		if d := cmp.Diff(m, got); d != "" {
 			t.Error(d)
 		}
+		if s, ok := SlotOf(m.Encode()); !ok || s != m.Slot() {
+			t.Errorf("%+v is about %+v (%v), not %+v", m, s, ok, m.Slot())
+		}
+	}
+	for i, b := range [][]byte{nil, {wireVersion}, {wireVersion, 1, 0, 0}, {wireVersion + 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}} {
+		if s, ok := SlotOf(b); ok {
+			t.Errorf("%d: what is no message is about %+v", i, s)
+		}
 	}
 	wrong := messages()[0]
 	wrong.To = 4 // there are four
@@ -58,6 +66,9 @@ func FuzzDecode(f *testing.F) {
 			m, err := Decode(b, &cfg)
 			if err != nil {
 				continue
+			}
+			if s, ok := SlotOf(b); !ok || s != m.Slot() {
+				t.Errorf("%+v is about %+v (%v), not %+v", m, s, ok, m.Slot())
 			}
 			again, err := Decode(m.Encode(), &cfg)
 			if err != nil || !cmp.Equal(m, again) {

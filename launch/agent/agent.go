@@ -749,6 +749,7 @@ func (a *agent) signal(number int) {
 
 // finish ends what the processes have left behind, drains the output, and returns the exit status.
 func (a *agent) finish() int {
+	a.inbox.widen()
 	a.stopExporter()
 	a.leaveNames()
 	a.endLinks()
@@ -841,9 +842,9 @@ func (a *agent) waitDrained(drained <-chan struct{}) {
 
 // inbox carries events of other goroutines to the main thread.
 type inbox struct {
-	fd   int // eventfd, readable when there is something
-	mu   sync.Mutex
-	list []job.Event // guarded by mu
+	fd int // eventfd, readable when there is something
+	mu sync.Mutex
+	queued
 	looks
 }
 
@@ -856,11 +857,15 @@ func (b *inbox) open() (err error) {
 
 func (b *inbox) put(e job.Event) {
 	b.mu.Lock()
-	b.list = append(b.list, e)
+	b.queue.Put(heard{e: e}, 0)
 	if p, ok := e.(pinged); ok {
 		b.ping.Store(int64(p))
 	}
 	b.mu.Unlock()
+	b.ring()
+}
+
+func (b *inbox) ring() {
 	one := [8]byte{1}
 	unix.Write(b.fd, one[:]) //nolint:errcheck // a full counter wakes as well
 }
@@ -870,7 +875,5 @@ func (b *inbox) take() []job.Event {
 	unix.Read(b.fd, count[:]) //nolint:errcheck // nothing to read is fine
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	list := b.list
-	b.list = nil
-	return list
+	return b.all()
 }

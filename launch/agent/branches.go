@@ -24,6 +24,7 @@ type branch struct {
 	up    *uplink
 	host  int
 	shell *shell
+	taken int // bytes of which the link does not know yet; by the goroutine that feeds the shell alone
 	ended chan struct{}
 }
 
@@ -35,6 +36,15 @@ func (b *branch) send(m *control.Branch) {
 func (b *branch) began()         { b.send(&control.Branch{Began: true}) }
 func (b *branch) heard(t []byte) { b.send(&control.Branch{Text: t}) }
 func (b *branch) said(t []byte)  { b.send(&control.Branch{Said: t}) }
+
+// passed tells the link from time to time how much of what it has sent has been taken.
+func (b *branch) passed(n int) {
+	if b.taken += n; b.taken >= mostUnder/4 {
+		b.send(&control.Branch{Taken: b.taken})
+		b.taken = 0
+	}
+}
+
 func (b *branch) over(end shellEnd) {
 	b.send(&control.Branch{End: &control.BranchEnd{How: end.how, Passing: end.passing, Answered: end.answered}})
 	close(b.ended)
@@ -67,6 +77,7 @@ func (a *agent) hearBranch(m *control.Branch) {
 
 // endBranches waits until the agents below have said all, or have learned that there is nobody to whom they could.
 func (a *agent) endBranches() {
+	a.inbox.widen()
 	t := &a.branches
 	t.mu.Lock()
 	list := t.list

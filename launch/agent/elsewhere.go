@@ -64,6 +64,7 @@ type elsewhere struct {
 	leaving *removal  // it is going
 
 	window *window // of standard input
+	room   room
 	askers map[uint64]*remote
 
 	asked atomic.Int32 // comparisons of its clock that are still to come
@@ -158,7 +159,7 @@ func (a *agent) hearFrom(h *elsewhere) {
 		case m.Stand == nil && h.led && !h.stands.Load(): // said before it knew of this one
 		default:
 			h.stands.Store(true)
-			a.inbox.put(fromHost{h, m})
+			a.inbox.hear(&h.room, place{from: h}, m, fromHost{h, m})
 		}
 	}
 	for _, p := range printers {
@@ -415,8 +416,8 @@ func (a *agent) loseHosts(list []*elsewhere, how string, fault job.Fault) {
 	for _, h := range list {
 		h.fate = how
 		h.box.close()
-		a.treeLost(h.number)
 	}
+	a.treeLost(list...)
 	a.tellMesh()
 	for _, h := range list {
 		defer a.losesMembers(h, fault)()
@@ -674,9 +675,9 @@ func sendInput(h *elsewhere, from *os.File) {
 type outbox struct {
 	mu   sync.Mutex
 	more sync.Cond
-	list []*control.Message // guarded by mu
-	over bool               // guarded by mu
-	turn int                // guarded by mu: of the connections, one after another, over which it sends
+	list letters // guarded by mu
+	over bool    // guarded by mu
+	turn int     // guarded by mu: of the connections, one after another, over which it sends
 	done chan struct{}
 }
 
@@ -692,22 +693,19 @@ func (b *outbox) run(conn connection, turn int, done chan struct{}) {
 	defer close(done)
 	for {
 		b.mu.Lock()
-		for b.turn == turn && len(b.list) == 0 && !b.over {
+		for b.turn == turn && b.list.Len() == 0 && !b.over {
 			b.more.Wait()
 		}
 		if b.turn != turn {
 			b.mu.Unlock()
 			return
 		}
-		list := b.list
-		b.list = nil
+		m, more := b.list.Take()
 		b.mu.Unlock()
-		if len(list) == 0 {
+		if !more {
 			return
 		}
-		for _, m := range list {
-			conn.Send(m) //nolint:errcheck // if it is gone, its end says so
-		}
+		conn.Send(m) //nolint:errcheck // if it is gone, its end says so
 	}
 }
 
@@ -720,18 +718,17 @@ func (b *outbox) pause() {
 }
 
 // empty takes what was put in, and is not on its way.
-func (b *outbox) empty() (list []*control.Message) {
+func (b *outbox) empty() []*control.Message {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	list, b.list = b.list, nil
-	return list
+	return b.list.All()
 }
 
 func (b *outbox) put(m *control.Message) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if !b.over && b.more.L != nil {
-		b.list = append(b.list, m)
+		b.list.put(m)
 		b.more.Signal()
 	}
 }

@@ -32,6 +32,7 @@ type growth struct {
 	additions []*addition
 	now       *elsewhere   // the host that is being added, of the first of them
 	callers   []*elsewhere // those whose agents were started, and are none of the job's: they come, or have failed to
+	unplanted bool         // some have come that the tree of the system's masters does not know yet
 }
 
 // addition is a list of hosts that somebody wants to be added. They are, one after another.
@@ -158,7 +159,9 @@ func (a *agent) nextHost() {
 	for len(g.additions) > 0 && g.now == nil {
 		d := g.additions[0]
 		if len(d.list) == 0 {
-			g.additions = g.additions[1:]
+			if g.additions = g.additions[1:]; g.unplanted {
+				a.plant()
+			}
 			d.ask.reply(a.added(d))
 			continue
 		}
@@ -291,7 +294,7 @@ func (a *agent) joinNow() {
 	a.tellMesh()
 	if len(a.spec.Parts) > 0 && d.come == nil {
 		h.box.put(&control.Message{Layout: a.layoutText()})
-		a.plant()
+		a.growth.unplanted = true // until all of the list have come: masters are elected anew in each tree
 	}
 	if a.beats == nil {
 		a.beginBeats()
@@ -438,7 +441,7 @@ func (a *agent) idle(name string) (*elsewhere, error) {
 
 // hasLeft: the agent of a host that was removed has ended.
 func (a *agent) hasLeft(h *elsewhere) {
-	a.treeLost(h.number)
+	a.treeLost(h)
 	if h.votes {
 		h.votes = false
 		a.tellMesh()

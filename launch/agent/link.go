@@ -26,7 +26,9 @@ type link struct {
 	shell    *shell
 	again    *time.Timer // until it is tried once more
 	tries    int
-	sent     []byte // as long as nothing has come
+	sent     []byte    // as long as nothing has come
+	under    int       // bytes that were handed on, and have not been taken by the shell
+	room     sync.Cond // it may be so much less that there is room for more
 	answered bool
 	shut     bool // nothing more is to be sent
 	dead     bool // it was broken on purpose
@@ -52,14 +54,22 @@ func (a *agent) newLink(h *elsewhere) *link {
 // Read reads what the other agent says.
 func (l *link) Read(b []byte) (int, error) { return l.up.Read(b) }
 
-// Write sends, without waiting for the other end.
+// mostUnder is how many bytes wait on a link for its shell at most, beside those of one more Write.
+const mostUnder = 256 << 10
+
+// Write sends. It waits for room, but not for the other end.
 func (l *link) Write(b []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	for l.under >= mostUnder && !l.done && !l.shut && !l.dead {
+		l.room.L = &l.mu
+		l.room.Wait()
+	}
 	if l.done || l.shut {
 		return 0, io.ErrClosedPipe
 	}
 	text := bytes.Clone(b)
+	l.under += len(b)
 	if !l.answered {
 		l.sent = append(l.sent, text...)
 	}
@@ -77,6 +87,7 @@ func (l *link) Close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.shut = true
+	l.room.Broadcast()
 	l.up.Close()
 	switch {
 	case l.via != nil:
@@ -94,7 +105,7 @@ func (l *link) startHere() {
 	if l.dead || l.done {
 		return
 	}
-	l.again, l.via = nil, nil
+	l.again, l.via, l.under = nil, nil, len(l.sent)
 	l.shell = newShell(l.host, l.words, l)
 	l.shell.put(bytes.Clone(l.sent))
 	if l.shut {
@@ -118,7 +129,7 @@ func (l *link) startAt(h *elsewhere) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.via = h
+	l.via, l.under = h, len(l.sent)
 	h.box.put(&control.Message{Branch: &control.Branch{Host: l.number, Name: l.host, Words: l.words}})
 	if len(l.sent) > 0 {
 		h.box.put(&control.Message{Branch: &control.Branch{Host: l.number, Text: bytes.Clone(l.sent)}})
@@ -129,6 +140,7 @@ func (l *link) startAt(h *elsewhere) {
 func (l *link) hangUp() {
 	l.mu.Lock()
 	l.dead = true
+	l.room.Broadcast()
 	waits := l.again != nil && l.again.Stop()
 	switch {
 	case l.via != nil:
@@ -150,11 +162,20 @@ func (l *link) finish(how string) {
 		return
 	}
 	l.done, l.how = true, how
+	l.room.Broadcast()
 	if l.errs != nil {
 		l.errs.close()
 	}
 	l.in.Close()
 	close(l.ended)
+}
+
+// passed: the shell has taken so much.
+func (l *link) passed(n int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.under = max(0, l.under-max(n, 0)) // a shell before this one may have taken the same
+	l.room.Broadcast()
 }
 
 // awaits tells since when the other end is awaited, and what has come between; not ok: the link has ended, or nobody has begun to start it.
@@ -241,6 +262,8 @@ func (h *elsewhere) fromBelow(m *control.Branch) {
 		l.heard(m.Text)
 	case m.Said != nil:
 		l.said(m.Said)
+	case m.Taken != 0:
+		l.passed(m.Taken)
 	case m.End != nil:
 		l.over(shellEnd{how: m.End.How, passing: m.End.Passing, answered: m.End.Answered})
 	}

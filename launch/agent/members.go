@@ -193,7 +193,7 @@ func (c *company) hearFrom(a *agent, h *elsewhere) {
 			described = true
 			a.inbox.put(memberSaid{h, true})
 		case m.Managed != nil:
-			a.inbox.put(memberManages{h, m.Managed})
+			a.inbox.hear(&h.room, place{from: h}, m, memberManages{h, m.Managed})
 		default:
 			c.handUp(&control.Relayed{Index: h.number, Message: m})
 		}

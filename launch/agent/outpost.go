@@ -136,6 +136,7 @@ type uplink struct {
 	conn            *control.Conn
 	box             outbox
 	window          *window // of output
+	room            room    // of what is decided
 	ending, hurried bool
 	pumps           sync.WaitGroup
 	ends            map[int]job.Ended // of processes of this host, by number: told again to whoever decides next
@@ -314,7 +315,7 @@ func (a *agent) hearUp(conn *control.Conn, era uint64) {
 		case m.Clock != nil:
 			up.box.put(&control.Message{Clock: &control.Clock{Before: m.Clock.Before, There: trace.Now()}})
 		default:
-			a.inbox.put(decided{m, era})
+			a.inbox.hear(&up.room, place{from: up, era: era}, m, decided{m, era})
 		}
 	}
 }

@@ -27,9 +27,9 @@ type passage struct {
 
 	mu   sync.Mutex
 	more sync.Cond
-	list []*control.Message // guarded by mu, as all below
-	end  *control.Ending    // no more will come
-	shut bool               // it was closed here
+	list letters         // guarded by mu, as all below
+	end  *control.Ending // no more will come
+	shut bool            // it was closed here
 }
 
 // passages are those through the agent of one host, by the numbers that it gives.
@@ -83,7 +83,7 @@ func (w *passage) take(r *control.Relayed) {
 	case r.End != nil:
 		w.end = r.End
 	case r.Message != nil:
-		w.list = append(w.list, r.Message)
+		w.list.put(r.Message)
 	}
 	w.more.Signal()
 }
@@ -103,13 +103,12 @@ func (w *passage) Send(m *control.Message) error {
 func (w *passage) Receive() (*control.Message, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for len(w.list) == 0 && w.end == nil && !w.shut {
+	for w.list.Len() == 0 && w.end == nil && !w.shut {
 		w.more.Wait()
 	}
 	switch {
-	case len(w.list) > 0 && !w.shut:
-		m := w.list[0]
-		w.list = w.list[1:]
+	case w.list.Len() > 0 && !w.shut:
+		m, _ := w.list.Take()
 		return m, nil
 	case w.end != nil && w.end.Changed:
 		return nil, errChanged

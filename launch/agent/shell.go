@@ -37,11 +37,12 @@ type shells struct {
 	pids map[int]bool // guarded by mu; held while one is started, so that none is there that is not in it
 }
 
-// A shellUser hears of a shell. Its methods are called without a lock, one after another, but said also beside the others.
+// A shellUser hears of a shell. Its methods are called without a lock, one after another, but said and passed also beside the others.
 type shellUser interface {
 	began()            // it runs now
 	heard(b []byte)    // from the agent that it has brought
 	said(b []byte)     // on its standard error
+	passed(n int)      // so many bytes have been taken for the agent
 	over(end shellEnd) // the last
 }
 
@@ -247,6 +248,7 @@ func (s *shell) feed(in *os.File) {
 			if _, err := in.Write(b); err != nil {
 				return // its end says why
 			}
+			s.user.passed(len(b))
 		}
 	}
 }

@@ -30,6 +30,8 @@ func (e *echo) heard([]byte) {
 
 func (e *echo) said([]byte) {}
 
+func (e *echo) passed(int) {}
+
 func (e *echo) over(end shellEnd) { e.is <- fmt.Sprintf("over, answered: %v", end.answered) }
 
 // next waits for what happens to some shell.

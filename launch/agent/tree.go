@@ -65,6 +65,7 @@ func (a *agent) plant() {
 	if len(a.spec.Parts) == 0 {
 		return
 	}
+	a.growth.unplanted = false
 	t := &a.tree
 	if t.lives == nil {
 		t.lives, t.asked, t.failed = map[int]uint32{}, map[int]uint32{}, map[int]uint32{}
@@ -392,17 +393,23 @@ func (a *agent) heedView(v manage.View) {
 	}
 }
 
-// treeLost tells all agents that one has ended for certain.
-func (a *agent) treeLost(host int) {
-	if a.tree.epoch == 0 || a.up != nil {
+// treeLost tells all agents that some have ended for certain. When all of them end, it is of use to none.
+func (a *agent) treeLost(hosts ...*elsewhere) {
+	if a.tree.epoch == 0 || a.up != nil || a.dismissed {
 		return
+	}
+	var left []int
+	for _, h := range hosts {
+		left = append(left, h.number)
 	}
 	for _, h := range a.others {
 		if !h.gone {
-			h.box.put(&control.Message{Left: []int{host}})
+			h.box.put(&control.Message{Left: left})
 		}
 	}
-	a.hasLeftTree(host)
+	for _, n := range left {
+		a.hasLeftTree(n)
+	}
 }
 
 // hasLeftTree: an agent has ended for certain.

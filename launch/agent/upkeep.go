@@ -37,6 +37,7 @@ type keptMaster struct {
 	cmd    *exec.Cmd
 	socket *os.File
 	box    outbox
+	room   room
 	began  time.Time
 
 	asked  bool             // whether it answers
@@ -100,7 +101,7 @@ func (a *agent) newMaster() (*keptMaster, error) {
 				cmd.Process.Kill() //nolint:errcheck // it has ended
 				return
 			}
-			a.inbox.put(masterSaid{k, m})
+			a.inbox.hear(&k.room, place{from: k}, m, masterSaid{k, m})
 		}
 	}()
 	go func() { a.inbox.put(masterEnded{k, howEnded(cmd.Wait())}) }()

@@ -241,6 +241,7 @@ type Branch struct {
 
 	Began bool       // from it: the shell runs
 	Said  []byte     // from it: on its standard error
+	Taken int        // from it: so many bytes of Text, more than before, have gone into the shell
 	End   *BranchEnd // from it, last
 }
 
