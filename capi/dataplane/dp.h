@@ -1,11 +1,12 @@
 /* dp.h - what the files of the data plane share among themselves. Everything here is called with spx_lock held.
  *
  *   segment.c  maps the memory file, settings          handles.c  objects
+ *   place.c    memory files, where each peer lies
  *   ring.c     channels and rings: records             match.c    posted receives and unexpected messages
  *   p2p.c      starting sends and receives             deliver.c  what an arriving record does
  *   get.c      large messages: get, or two-copy stream far.c      reading another process's memory
  *   copy.c     copies past the caches             into.h      when those are faster
- *   wait.c     progress, waiting
+ *   wait.c     progress, waiting                       request.c  what all requests have in common
  *   bsend.c    buffered sends                          fail.c     deaths, revocation, control messages
  *   peers.c    processes that come and go; files of other jobs
  *   load.c     who else uses our processors            idle.h     how long to poll before sleeping
@@ -21,6 +22,7 @@
 #include "mcast.h"
 #include "net.h"
 #include "origin.h"
+#include "place.h"
 #include "record.h"
 #include <time.h>
 #include "spx.h"
@@ -28,16 +30,6 @@
 #if __has_include("mpi-ext.h")
 #include "mpi-ext.h"
 #endif
-
-typedef struct spx_seg_map {
-  char *base;
-  int fd;
-  uint32_t nprocs;      /* capacity */
-  uint64_t seen_deaths; /* death_seq that was handled */
-  uint32_t seen_layout; /* layout_seq that the engine was told of */
-  uint16_t epoch;       /* ours */
-} spx_seg_map;
-SPX_HIDDEN extern spx_seg_map spx_map;
 
 #define SPX_STREAM_ALONE (1u << 30) /* SPX_STREAM_MAX where each rank has a processor, unless it is set */
 
@@ -84,38 +76,7 @@ static inline uint64_t spx_count_from(unsigned bits, uint64_t before)
 /* The number of the first record of a pair. */
 static inline uint32_t spx_first_record(void) { return (uint32_t)spx_count_from(32, 12); }
 
-/* ---- memory files -------------------------------------------------------------------------------------------- */
-/* An outgoing ring. */
-typedef struct {
-  uint32_t state; /* RING_* (ring.c) */
-  uint32_t peer;
-  uint64_t seen;   /* head when the clock hand last passed */
-  uint64_t closed; /* CLOSING: free when the peer has consumed this much */
-  bool backed;     /* its pages are allocated */
-} spx_ring;
-
-/* A memory file that this process writes to: its own job's, and those of jobs that it is connected with, where it is a guest.
- * A record always lies in its receiver's file. */
-typedef struct spx_file {
-  struct spx_file *next;
-  char *base;
-  int fd;
-  uint32_t me;         /* this process's number there */
-  uint16_t epoch;      /* low bits of that number's incarnation */
-  uint64_t bytes, job; /* bytes: what is mapped at base, all before the rings */
-  char *row;           /* this process's rings there; NULL: not mapped yet */
-  spx_ring rings[SPX_RINGS_PER_PROC];
-  uint32_t hand, backoff;
-} spx_file;
-SPX_HIDDEN extern spx_file spx_own; /* head of the list of all */
-SPX_HIDDEN void spx_seg_unmap(spx_file *f);
-
-static inline spx_seg *spx_head(const spx_file *f) { return (spx_seg *)f->base; }
-static inline spx_proc *spx_file_proc(const spx_file *f, uint32_t i)
-{
-  return (spx_proc *)(f->base + spx_head(f)->proc_off + i * spx_head(f)->proc_stride);
-}
-
+/* ---- counting ------------------------------------------------------------------------------------------------- */
 /* Counts a message of n bytes that c has sent. */
 static inline void spx_count_sent(const spx_comm *c, uint64_t n)
 {
@@ -223,15 +184,7 @@ static inline bool spx_tx_warm(const spx_tx *tx) { return tx->seq - spx_first_re
 
 /* ---- peers.c ------------------------------------------------------------------------------------------------- */
 SPX_HIDDEN int spx_peers_attach(void);
-SPX_HIDDEN void spx_peers_detach(void);
-/* The file in which the channels of a peer lie, and its number there. */
-SPX_HIDDEN spx_file *spx_place(uint32_t peer, uint32_t *there);
-/* The entry of a peer in its own job's file: its bell, its descriptors, whom to read from. */
-SPX_HIDDEN spx_proc *spx_home(uint32_t peer);
-/* The pid of a peer for this process; 0: it is in another pid namespace, or has not said. It may stand for another process when the peer has
- * ended: its agent publishes that before it reaps it, and numbers are given again in turn, so a look at the peer's state just before (to
- * change something) or after (to believe what was read) is enough. */
-SPX_HIDDEN pid_t spx_pid_of(uint32_t peer);
+SPX_HIDDEN void spx_peers_detach(void); /* before spx_places_detach */
 /* What the peer's number stands for has changed since rx was set up: nothing that lies there is for us. */
 static inline bool spx_rx_stale(uint32_t peer, const spx_rx *rx)
 {
@@ -571,6 +524,12 @@ static inline void spx_happened(int n)
   __atomic_store_n(&spx_events, __atomic_load_n(&spx_events, __ATOMIC_RELAXED) + (uint64_t)n, __ATOMIC_RELAXED);
   if (SPX_UNLIKELY(spx_event_sleepers && n)) spx_ring_self();
 }
+
+/* ---- request.c ----------------------------------------------------------------------------------------------- */
+/* Takes the requests that were freed before they completed and whose finish has to be called (SPX_DUE_REAP). */
+SPX_HIDDEN spx_request *spx_take_freed(void);
+/* Finishes and releases these. No lock is held. */
+SPX_HIDDEN void spx_drop_freed(spx_request *list);
 
 /* ---- lock.c: spx_lock, with MPI_THREAD_MULTIPLE -------------------------------------------------------------- */
 SPX_HIDDEN bool spx_lock_is_mine(void);

@@ -102,13 +102,6 @@ static char *own_row(spx_file *f)
   return f->row;
 }
 
-void spx_seg_unmap(spx_file *f)
-{
-  if (f->row) munmap(f->row, spx_head(f)->ring_row);
-  munmap(f->base, f->bytes);
-  f->row = NULL;
-}
-
 static uint8_t *view_ring(uint32_t peer, uint64_t offset, uint64_t bytes)
 {
   view *v = &views[peer];

@@ -111,6 +111,8 @@ void spx_settings_refresh(void)
   spx_set.credit = before.credit;
 }
 
+static bool outnumber(void) { return spx_segment->nprocs > spx_segment->ncpus; }
+
 static bool is_sound(const spx_seg *s, uint64_t file_bytes)
 {
   return s->magic == SPX_SEG_MAGIC && s->version == SPX_SEG_VERSION && s->total_bytes <= file_bytes &&
@@ -147,6 +149,7 @@ int spx_dp_attach(int memfd, uint32_t me)
   int err = EINVAL;
   if (me >= ((spx_seg *)base)->maxprocs) goto fail;
   spx_segment = (spx_seg *)base;
+  spx_setting_crowded = outnumber;
   spx_me = me;
   spx_map = (spx_seg_map){.base = base, .fd = fcntl(memfd, F_DUPFD_CLOEXEC, 3), .nprocs = spx_segment->maxprocs};
   spx_map.epoch = (uint16_t)spx_proc_of(me)->incarnation;
@@ -157,12 +160,14 @@ int spx_dp_attach(int memfd, uint32_t me)
   spx_get_attach();
   spx_idle_attach();
   err = spx_diag_attach();
+  if (err == 0) err = spx_places_attach();
   if (err == 0) err = spx_peers_attach();
   if (err == 0) err = spx_ring_attach();
   if (err == 0) err = spx_net_attach();
   if (err == 0) return 0;
   spx_ring_detach();
   spx_peers_detach();
+  spx_places_detach();
   spx_diag_detach();
   spx_seg_unmap(&spx_own);
   base = NULL;
@@ -171,6 +176,7 @@ fail:
   if (spx_map.fd >= 0) close(spx_map.fd);
   spx_map.fd = -1;
   spx_segment = NULL;
+  spx_setting_crowded = NULL;
   return err;
 }
 
@@ -181,9 +187,11 @@ void spx_dp_detach(void)
   spx_net_detach();
   spx_ring_detach();
   spx_peers_detach();
+  spx_places_detach();
   spx_diag_detach();
   spx_seg_unmap(&spx_own);
   close(spx_map.fd);
   spx_map.fd = -1;
   spx_segment = NULL;
+  spx_setting_crowded = NULL;
 }

@@ -32,7 +32,7 @@
 
 uint64_t spx_events;
 spx_ring_where spx_ring_to;
-int spx_due, spx_event_sleepers;
+int spx_event_sleepers;
 static int
     looking; /* threads that wait and are awake: they look for messages. Counted with several threads only; under the lock */
 static int sleepers;       /* threads in the futex; written under the lock */
@@ -44,7 +44,6 @@ static spx_poller *pollers, *next_poller;
 static int in_pollers;
 static int in_due; /* what of spx_due some thread carries out, and no other may begin */
 static spx_pace pace;
-static spx_request *reap; /* freed before they were complete, and now complete */
 
 /* ---- bells --------------------------------------------------------------------------------------------------- */
 
@@ -132,15 +131,6 @@ int spx_poll(bool all)
   return n;
 }
 
-static void drop_freed(spx_request *r)
-{
-  if (r->finish) {
-    MPI_Status ignored = {0};
-    r->finish(r, &ignored);
-  }
-  spx_request_free(r);
-}
-
 /* ---- who looks for messages ---------------------------------------------------------------------------------- */
 
 static void tell_others(spx_proc *me)
@@ -199,11 +189,7 @@ static void carry_out(int due, spx_request *freed)
   if ((due & SPX_DUE_PLAN) && spx_plan_due) spx_plan_due();
   if ((due & SPX_DUE_EVENTS) && spx_events_due) spx_events_due();
   if ((due & SPX_DUE_TAKEOVER) && spx_replay_due) spx_replay_due();
-  while (freed) {
-    spx_request *r = freed;
-    freed = r->next;
-    drop_freed(r);
-  }
+  spx_drop_freed(freed);
 }
 
 /* Until nothing is left: meanwhile others may have gone to sleep because somebody was at it. */
@@ -214,8 +200,7 @@ void spx_run_due(void)
     int alone = due & (SPX_DUE_HOOK | SPX_DUE_EVENTS);
     spx_due &= ~due;
     in_due |= alone;
-    spx_request *freed = reap;
-    reap = NULL;
+    spx_request *freed = spx_take_freed();
     int looks = i_look;
     look_away(looks);
     int d = spx_lock_leave(false);
@@ -259,33 +244,6 @@ int spx_progress(void)
     sched_yield(); /* ranks outnumber processors: let those run who have what we look for */
   }
   return n;
-}
-
-void spx_complete(spx_request *r, int error)
-{
-  spx_lock();
-  if (SPX_UNLIKELY(r->flags & (SPX_RF_WORD | SPX_RF_LENT))) {
-    bool again = r->flags & SPX_RF_WORD && spx_replay_ends(r, error); /* it begins again */
-    if (again || (r->flags & SPX_RF_LENT && spx_zero_keeps(r, error))) {
-      spx_unlock();
-      return;
-    }
-  }
-  r->error = error;
-  spx_happened(1);
-  if (SPX_UNLIKELY(r->flags & SPX_RF_FREED)) {
-    if (r->finish) {
-      r->next = reap;
-      reap = r;
-      spx_due |= SPX_DUE_REAP;
-    } else
-      drop_freed(r);
-  } else {
-    uint32_t awaited = r->flags & SPX_RF_AWAITED;
-    atomic_store_explicit(&r->done, 1, memory_order_release);
-    if (SPX_UNLIKELY(awaited)) spx_ring_self();
-  }
-  spx_unlock();
 }
 
 /* ---- waiting ------------------------------------------------------------------------------------------------- */
@@ -590,18 +548,4 @@ void spx_turn_over(spx_turn kind)
   }
   turn.kind = kind;
   turn.left = spx_cycles();
-}
-
-/* ---- status -------------------------------------------------------------------------------------------------- */
-
-void spx_status_set(MPI_Status *st, int src, int tag, int error, int64_t bytes, int cancelled)
-{
-  if (SPX_UNLIKELY(spx_is_origin(src))) src = spx_origin_note(st, src);
-  if (st == MPI_STATUS_IGNORE) return;
-  st->MPI_SOURCE = src;
-  st->MPI_TAG = tag;
-  if (error != SPX_KEEP_ERROR) st->MPI_ERROR = error;
-  st->MPI_internal[0] = (int)(uint32_t)(uint64_t)bytes;
-  st->MPI_internal[1] = (int)(uint32_t)((uint64_t)bytes >> 32);
-  st->MPI_internal[2] = cancelled & 1;
 }
