@@ -1,5 +1,6 @@
 /* dp.h - what the files of the data plane share among themselves. Everything here is called with spx_lock held.
  *
+ *   dataplane.c  attaches and detaches all of these
  *   segment.c  maps the memory file, settings          handles.c  objects
  *   place.c    memory files, where each peer lies
  *   ring.c     channels and rings: records             match.c    posted receives and unexpected messages

@@ -49,6 +49,10 @@ static inline spx_proc *spx_file_proc(const spx_file *f, uint32_t i)
   return (spx_proc *)(f->base + spx_head(f)->proc_off + i * spx_head(f)->proc_stride);
 }
 
+/* segment.c: maps the job's memory file, in which this process is number me. An errno. */
+SPX_HIDDEN int spx_seg_attach(int memfd, uint32_t me);
+SPX_HIDDEN void spx_seg_detach(void);
+
 /* By process index. peers.c writes file when the peer comes and goes. */
 typedef struct {
   spx_file *file; /* NULL: our own, under the same number */

@@ -2,8 +2,8 @@
  *
  * A probe looks into the unexpected messages; a matching probe takes the message out, so that only its handle can receive it.
  */
-#include "diag.h"
 #include "dp.h"
+#include "sleeper.h"
 
 static spx_unex *find(int src, int tag, uint64_t ctx)
 {

@@ -12,10 +12,10 @@
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
-#include "diag.h"
 #include "dp.h"
 #include "idle.h"
 #include "replay.h"
+#include "sleeper.h"
 
 #define SETTLE_AFTER   16 /* empty rounds before held-back tails are published */
 #define FIRST_SLEEP_NS 1000000ull
@@ -31,6 +31,9 @@
 #define INLETS_NS   100000000ull /* who waits for messages of other clusters looks so often whether anybody is left */
 
 uint64_t spx_events;
+SPX_TLS spx_diag_waits spx_diag_now;
+const struct spx_coll *(*spx_diag_coll_of)(const spx_request *, int32_t *tag);
+const spx_sleep_hooks *spx_sleeper;
 spx_ring_where spx_ring_to;
 int spx_event_sleepers;
 static int
@@ -309,10 +312,10 @@ static void doze(spx_idle *w, uint32_t value, uint64_t ns, uint64_t now)
   if (now - w->since > FIRST_SLEEP_NS) {
     uint64_t registers[SPX_DIAG_REGISTERS];
     spx_diag_registers(registers);
-    slot = spx_diag_begin(w->request, w->since, registers, false);
+    slot = spx_sleeper->begin(w->request, w->since, registers, false);
   }
   sleep_on_bell(w, value, ns < DOZE_NS ? ns : DOZE_NS, doze_on_futex);
-  spx_diag_end(slot);
+  spx_sleeper->end(slot);
 }
 
 static void park(spx_idle *w, uint32_t value, uint64_t ns)
@@ -334,9 +337,9 @@ static void park(spx_idle *w, uint32_t value, uint64_t ns)
       told = false;
       uint64_t registers[SPX_DIAG_REGISTERS];
       spx_diag_registers(registers);
-      int slot = spx_diag_begin(w->request, w->since, registers, true);
+      int slot = spx_sleeper->begin(w->request, w->since, registers, true);
       sleep_on_bell(w, value, ns == FOREVER ? ns : ns - FIRST_SLEEP_NS, wait_on_futex);
-      spx_diag_end(slot);
+      spx_sleeper->end(slot);
       deep--;
     }
   }
