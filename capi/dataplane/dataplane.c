@@ -5,6 +5,12 @@
  */
 #include "diag.h"
 #include "dp.h"
+#include "fail.h"
+#include "other_way.h"
+
+static const spx_peer_observer *const peer_observers[] = {&spx_ring_peers, &spx_relay_peers, &spx_net_peers, NULL};
+
+static const spx_failure_observer *const failure_observers[] = {&spx_clusters_failures, &spx_mcast_failures, NULL};
 
 static void detach(void)
 {
@@ -19,13 +25,17 @@ int spx_dp_attach(int memfd, uint32_t me)
 {
   int err = spx_seg_attach(memfd, me);
   if (err != 0) return err;
+  spx_on_deaths = spx_notice_deaths;
+  spx_fail_attach(failure_observers);
+  spx_ends[SPX_R_MCAST] = spx_mcast_fail;
+  spx_other = &spx_clusters_way;
   spx_match_reset();
   spx_get_attach();
   spx_idle_attach();
   spx_sleeper = &spx_diag_sleep;
   err = spx_diag_attach();
   if (err == 0) err = spx_places_attach();
-  if (err == 0) err = spx_peers_attach();
+  if (err == 0) err = spx_peers_attach(peer_observers);
   if (err == 0) err = spx_ring_attach();
   if (err == 0) err = spx_net_attach();
   if (err != 0) detach();

@@ -23,6 +23,7 @@
 #include "mcast.h"
 #include "net.h"
 #include "origin.h"
+#include "peers.h"
 #include "place.h"
 #include "record.h"
 #include <time.h>
@@ -146,7 +147,6 @@ typedef struct spx_rx {
   spx_chan *chan;
   uint32_t seq;
   uint16_t epoch;
-  uint8_t dead;  /* the sender's death has been noticed */
   uint8_t cma;   /* 0 not probed, 1 works, 2 forbidden */
   uint32_t owed; /* in the list of pairs whose control line is behind */
   struct spx_rx *next_owed;
@@ -183,20 +183,12 @@ static inline uint64_t spx_tx_published(const spx_tx *tx, const uint64_t *word, 
 /* Has the pair had so many? Asked while it has no ring. */
 static inline bool spx_tx_warm(const spx_tx *tx) { return tx->seq - spx_first_record() >= SPX_RING_AFTER; }
 
-/* ---- peers.c ------------------------------------------------------------------------------------------------- */
-SPX_HIDDEN int spx_peers_attach(void);
-SPX_HIDDEN void spx_peers_detach(void); /* before spx_places_detach */
+/* ---- receiving from processes that come and go ---------------------------------------------------------------- */
 /* What the peer's number stands for has changed since rx was set up: nothing that lies there is for us. */
 static inline bool spx_rx_stale(uint32_t peer, const spx_rx *rx)
 {
   return rx->base && rx->epoch != (uint16_t)__atomic_load_n(&spx_proc_of(peer)->incarnation, __ATOMIC_ACQUIRE);
 }
-/* Sets up both directions for the process that has this number now. */
-SPX_HIDDEN void spx_peer_meet(uint32_t i);
-/* Does a communicator lead to it, or do its last answers wait? */
-SPX_HIDDEN bool spx_peer_is_held(uint32_t i);
-/* Nothing waits for the peer any more; it may be given up. */
-SPX_HIDDEN void spx_peer_idle(uint32_t peer);
 SPX_HIDDEN void spx_settings_refresh(void); /* segment.c: processes have come or gone */
 
 /* ---- ring.c -------------------------------------------------------------------------------------------------- */
@@ -221,11 +213,6 @@ static inline void spx_rx_publish_matched(spx_rx *rx)
   rx->matched_published = rx->matched;
   __atomic_store_n(&rx->chan->matched, spx_position_word(rx->epoch, rx->matched), __ATOMIC_RELAXED);
 }
-/* Forgets all about the process that had this number. */
-SPX_HIDDEN void spx_rx_forget(uint32_t peer);
-SPX_HIDDEN void spx_tx_forget(uint32_t peer);
-/* The sender is not polled before it has written again. */
-SPX_HIDDEN void spx_rx_cool(uint32_t peer);
 /* Writes a record now or queues it; payload is copied. */
 SPX_HIDDEN void spx_tx_put(uint32_t peer, spx_rec_kind kind, uint64_t ctx, int32_t tag, int32_t src,
                            const void *payload, uint32_t len);
@@ -489,6 +476,8 @@ static inline uint64_t spx_cycles(void)
 
 /* ---- wait.c -------------------------------------------------------------------------------------------------- */
 SPX_HIDDEN int spx_poll(bool all); /* one round of progress; all: look at every sender */
+/* Called when the agent has published a death; the number of things that happened. Set at attach. */
+SPX_HIDDEN extern int (*spx_on_deaths)(void);
 SPX_HIDDEN void spx_idle_attach(void);
 /* One step of waiting after an empty round: spin, yield or park. bell: read before the caller tested its condition. */
 typedef struct {
@@ -565,9 +554,6 @@ SPX_HIDDEN void spx_load_let_go(uint32_t peer, const spx_load_place *was);
 SPX_HIDDEN void spx_load_slice(bool is_short);
 
 /* ---- fail.c -------------------------------------------------------------------------------------------------- */
-SPX_HIDDEN int spx_notice_deaths(void);
-/* A wildcard receive on c may not go on: a member has failed, and the failure is not acknowledged. */
-SPX_HIDDEN bool spx_wild_blocked(const spx_comm *c);
 SPX_HIDDEN bool spx_ctrl_piece(uint32_t peer, spx_rx *rx, const spx_rec *rec);
 /* The error of an operation on c with process peer (SPX_NO_PEER: any source) that can not even start; 0: none. */
 #define SPX_NO_PEER UINT32_MAX

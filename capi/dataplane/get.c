@@ -225,7 +225,8 @@ static get_result get(spx_request *r, uint32_t peer, const spx_rec_rts *rts)
 /* Has the sender's end been told here already? Then nobody tells it again: what waits for it now would wait for ever. */
 static bool known_gone(uint32_t peer)
 {
-  return spx_rxs[peer].dead || __atomic_load_n(&spx_proc_of(peer)->agent_state, __ATOMIC_ACQUIRE) == SPX_AGENT_EXITED;
+  return spx_places[peer].dead ||
+         __atomic_load_n(&spx_proc_of(peer)->agent_state, __ATOMIC_ACQUIRE) == SPX_AGENT_EXITED;
 }
 
 /* The sender is gone, but nobody has said so yet: the receive fails when the agent publishes the death, so that an error never

@@ -136,8 +136,6 @@ SPX_HIDDEN void spx_mcast_fetched(spx_request *r, uint32_t peer);
 SPX_HIDDEN void spx_mcast_asked(spx_request *r, uint32_t peer, const spx_rec_cts *cts, bool relays);
 /* It can not complete: its communicator is revoked. */
 SPX_HIDDEN void spx_mcast_fail(spx_request *r, int error);
-/* Process peer is dead. */
-SPX_HIDDEN void spx_mcast_bury(uint32_t peer);
 /* Members that can still fetch it and have not yet, or whose record waits for room here. */
 SPX_HIDDEN void spx_mcast_each_missing(const spx_request *r, void (*fn)(uint32_t proc, void *), void *arg);
 /* Are there any? */

@@ -156,8 +156,8 @@ void spx_pass_again(spx_request *out)
   atomic_store_explicit(&in->done, 0, memory_order_relaxed);
   in->aux[1] = out->aux[1] = 0;
   p->asked = p->seen = 0;
-  if (spx_rxs[p->from].dead || !spx_id_new(in, &p->cts.rx_index, &p->cts.rx_gen))
-    spx_complete(in, spx_rxs[p->from].dead ? MPIX_ERR_PROC_FAILED : MPI_ERR_NO_MEM);
+  if (spx_places[p->from].dead || !spx_id_new(in, &p->cts.rx_index, &p->cts.rx_gen))
+    spx_complete(in, spx_places[p->from].dead ? MPIX_ERR_PROC_FAILED : MPI_ERR_NO_MEM);
   else
     in->state = SPX_S_DATA;
 }
@@ -327,8 +327,8 @@ static void begin(spx_pass *p, spx_unex *e, spx_comm *from, int dest)
   from->counts.received_bytes += e->bytes;
   p->from = e->proc;
   p->cts = (spx_rec_cts){.index = e->index, .gen = e->gen};
-  if (spx_rxs[e->proc].dead || !spx_id_new(in, &p->cts.rx_index, &p->cts.rx_gen))
-    spx_complete(in, spx_rxs[e->proc].dead ? MPIX_ERR_PROC_FAILED : MPI_ERR_NO_MEM);
+  if (spx_places[e->proc].dead || !spx_id_new(in, &p->cts.rx_index, &p->cts.rx_gen))
+    spx_complete(in, spx_places[e->proc].dead ? MPIX_ERR_PROC_FAILED : MPI_ERR_NO_MEM);
   else
     in->state = SPX_S_DATA;
   if (e->word) spx_replay_taken(e, in);

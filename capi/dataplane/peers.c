@@ -18,9 +18,11 @@ typedef struct {
   bool held, leaving;
 } peer_state;
 static peer_state *peers;
+static const spx_peer_observer *const *observers;
 
-int spx_peers_attach(void)
+int spx_peers_attach(const spx_peer_observer *const *list)
 {
+  observers = list;
   peers = calloc(spx_map.nprocs, sizeof *peers);
   return peers ? 0 : ENOMEM;
 }
@@ -29,13 +31,6 @@ void spx_peers_detach(void)
 {
   free(peers);
   peers = NULL;
-}
-
-bool spx_is_near(uint32_t i)
-{
-  uint32_t there;
-  if (i == spx_me) return true;
-  return !spx_net_peer(i) && !((spx_segment->flags | spx_head(spx_place(i, &there))->flags) & SPX_SEG_TCP);
 }
 
 /* ---- holding ------------------------------------------------------------------------------------------------- */
@@ -54,6 +49,11 @@ static void mark_all(uint32_t i, uint8_t value)
   if (spx_places[i].file) mark(spx_places[i].file, spx_places[i].there, value);
 }
 
+/* Calls the observers of an event. */
+#define EACH(event, peer)                                                                                              \
+  for (const spx_peer_observer *const *o = observers; *o; o++)                                                         \
+    if ((*o)->event) (*o)->event(peer)
+
 /* It may have written, and may be waiting for room, before we knew where its bell is. */
 static void rehome(uint32_t i)
 {
@@ -69,17 +69,16 @@ void spx_peer_meet(uint32_t i)
   spx_tx *tx = &spx_txs[i];
   spx_rx *rx = &spx_rxs[i];
   uint32_t life = spx_life_of(i);
-  if (spx_rx_stale(i, rx)) spx_rx_forget(i);
+  if (spx_rx_stale(i, rx)) EACH(stale, i);
   rehome(i);
-  if (!rx->dead && __atomic_load_n(&spx_proc_of(i)->agent_state, __ATOMIC_ACQUIRE) == SPX_AGENT_DEAD)
+  if (!spx_places[i].dead && __atomic_load_n(&spx_proc_of(i)->agent_state, __ATOMIC_ACQUIRE) == SPX_AGENT_DEAD)
     spx_map.seen_deaths = UINT64_MAX; /* it was nobody's concern when it died: spx_notice_deaths looks again */
   if (tx->life != life) {
-    spx_tx_forget(i);
-    if (spx_net_on) spx_net_relay_forget(i);
+    EACH(forget, i);
     tx->life = life;
-    if (rx->dead) tx->slow |= SPX_TX_DEAD;
+    if (spx_places[i].dead) tx->slow |= SPX_TX_DEAD;
   }
-  spx_net_forget(i);
+  EACH(met, i);
   tx->slow &= ~(uint32_t)SPX_TX_CLOSED;
 }
 
@@ -119,7 +118,7 @@ static void let_go(uint32_t i)
   }
   peers[i].held = peers[i].leaving = false;
   tx->slow |= SPX_TX_CLOSED;
-  spx_rx_cool(i);
+  EACH(released, i);
   mark_all(i, SPX_TIE_NONE);
 }
 
@@ -186,7 +185,7 @@ void spx_files_sweep(void)
     }
     for (uint32_t i = 0; i < spx_map.nprocs; i++) {
       if (spx_places[i].file != f) continue;
-      spx_tx_forget(i);
+      EACH(unmapped, i);
       spx_places[i].file = NULL;
       if (spx_rxs[i].base) spx_rxs[i].proc = spx_home(i); /* what it has received stays received: see meet */
     }
@@ -201,7 +200,11 @@ void spx_files_sweep(void)
 void spx_peer_place(uint32_t i, uint64_t job, uint32_t there)
 {
   spx_lock();
-  spx_places[i] = (spx_whereabouts){.file = spx_file_found(job), .there = there, .life = spx_life_of(i)};
+  spx_whereabouts *s = &spx_places[i];
+  s->file = spx_file_found(job);
+  s->there = there;
+  s->life = spx_life_of(i);
+  s->abroad = false;
   rehome(i);
   spx_unlock();
 }

@@ -1,4 +1,4 @@
-/* place.c - the memory files of other jobs, and where each process lies: place.h. MPI-5.0, 11.8 to 11.10.
+/* place.c - the memory files of other jobs, where each process lies, and whether it lives: place.h. MPI-5.0, 11.8 to 11.10.
  *
  * A process of another job is a guest in our file, as we are in its: a record lies in its receiver's
  * file. Receiving therefore knows one file only; sending finds its file here. Bells and descriptors
@@ -16,6 +16,8 @@
 
 spx_file spx_own = {.fd = -1};
 spx_whereabouts *spx_places;
+uint32_t spx_ndead, spx_harm;
+bool spx_net_on;
 
 int spx_places_attach(void)
 {
@@ -74,6 +76,51 @@ uint16_t spx_epoch_at(uint32_t i)
 {
   const spx_whereabouts *s = &spx_places[i];
   return s->abroad && s->life == spx_life_of(i) ? (uint16_t)s->there : spx_own.epoch;
+}
+
+bool spx_net_peer(uint32_t i)
+{
+  const spx_proc *p = spx_proc_of(i);
+  if (!spx_net_on || i == spx_me) return false;
+  if (p->home_job != 0) return p->port != 0; /* else it is met through a memory file */
+  return (spx_segment->flags & SPX_SEG_TCP) || p->host != spx_segment->host;
+}
+
+bool spx_is_near(uint32_t i)
+{
+  uint32_t there;
+  if (i == spx_me) return true;
+  return !spx_net_peer(i) && !((spx_segment->flags | spx_head(spx_place(i, &there))->flags) & SPX_SEG_TCP);
+}
+
+/* ---- what has become of them --------------------------------------------------------------------------------- */
+
+int spx_proc_dead(uint32_t i) { return spx_places && i < spx_map.nprocs && spx_places[i].dead; }
+
+/* Also one that was killed in the last moments of MPI_Finalize, before it could say that it has left. */
+int spx_proc_left(uint32_t i)
+{
+  const spx_proc *p = spx_proc_of(i);
+  uint32_t owner = __atomic_load_n(&p->owner_state, __ATOMIC_ACQUIRE);
+  return spx_proc_dead(i) || owner == SPX_OWNER_FINALIZED || owner == SPX_OWNER_ABORTED ||
+         __atomic_load_n(&p->agent_state, __ATOMIC_ACQUIRE) == SPX_AGENT_EXITED;
+}
+
+int spx_comm_failures(const spx_comm *c)
+{
+  int n = 0;
+  if (spx_ndead == 0) return 0;
+  for (int i = 0; i < c->remote_size; i++) n += spx_proc_dead(c->peer[i]);
+  if (c->flags & SPX_C_INTER)
+    for (int i = 0; i < c->size; i++) n += spx_proc_dead(c->local[i]);
+  return n;
+}
+
+bool spx_wild_blocked(const spx_comm *c)
+{
+  return spx_ndead && !(c->flags & SPX_C_REPLAY) &&
+         spx_comm_failures(c) >
+             (int)atomic_load_explicit(&((spx_comm *)(uintptr_t)c)->failed_seen, memory_order_relaxed);
 }
 
 /* ---- other jobs' files --------------------------------------------------------------------------------------- */

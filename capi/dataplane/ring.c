@@ -474,7 +474,7 @@ void spx_tx_kill(uint32_t peer)
   free_rings(tx);
 }
 
-void spx_tx_forget(uint32_t peer)
+static void forget_tx(uint32_t peer)
 {
   spx_tx *tx = &spx_txs[peer];
   free_rings(tx);
@@ -514,7 +514,7 @@ void spx_rx_init(uint32_t peer)
   rx->seq = spx_first_record();
 }
 
-void spx_rx_forget(uint32_t peer)
+static void forget_rx(uint32_t peer)
 {
   spx_rx *rx = &spx_rxs[peer];
   for (spx_rx **p = &owed; *p; p = &(*p)->next_owed)
@@ -522,7 +522,8 @@ void spx_rx_forget(uint32_t peer)
       *p = rx->next_owed;
       break;
     }
-  if (rx->dead) spx_ndead--;
+  if (spx_places[peer].dead) spx_ndead--;
+  spx_places[peer].dead = false;
   free(rx->ctrl);
   memset(rx, 0, sizeof *rx);
   /* What the next process of this number has written already was passed over. */
@@ -607,7 +608,7 @@ static void make_hot(uint32_t peer)
   mask[peer] = 0;
 }
 
-void spx_rx_cool(uint32_t peer)
+static void cool(uint32_t peer)
 {
   uint8_t *mask = (uint8_t *)hot_mask;
   if (mask[peer] != 0) return;
@@ -619,6 +620,9 @@ void spx_rx_cool(uint32_t peer)
     }
   __atomic_store_n((uint8_t *)dirty_row() + peer, 1, __ATOMIC_RELAXED);
 }
+
+const spx_peer_observer spx_ring_peers = {
+    .stale = forget_rx, .forget = forget_tx, .unmapped = forget_tx, .released = cool};
 
 int spx_rx_poll(uint32_t peer)
 {

@@ -491,7 +491,7 @@ SPX_HIDDEN void spx_complete(spx_request *r, int error);
 /* Drops the handle's reference of a collected request (not persistent), as MPI_Wait does; the handle is invalid then. */
 SPX_HIDDEN void spx_request_free(spx_request *r);
 
-/* ---- failures (dataplane/fail.c) ------------------------------------------------------------------------------
+/* ---- failures (dataplane/fail.c, place.c) ------------------------------------------------------------------------------
  * All of these are for the failure handling in ft/ and capi/. */
 /* 1 when the agent has published the death of process i and it has been noticed here. */
 SPX_HIDDEN int spx_proc_dead(uint32_t i);

@@ -34,6 +34,7 @@ uint64_t spx_events;
 SPX_TLS spx_diag_waits spx_diag_now;
 const struct spx_coll *(*spx_diag_coll_of)(const spx_request *, int32_t *tag);
 const spx_sleep_hooks *spx_sleeper;
+int (*spx_on_deaths)(void);
 spx_ring_where spx_ring_to;
 int spx_event_sleepers;
 static int
@@ -129,7 +130,7 @@ int spx_poll(bool all)
   if (pollers && !in_pollers) n += run_pollers();
   if (SPX_UNLIKELY(spx_replay_on)) n += spx_replay_poll();
   if (SPX_FAILED(__atomic_load_n(&spx_segment->death_seq, __ATOMIC_RELAXED) != spx_map.seen_deaths))
-    n += spx_notice_deaths();
+    n += spx_on_deaths();
   if (n) spx_happened(n);
   return n;
 }
@@ -181,7 +182,7 @@ static void let_in(bool pass)
 
 /* ---- what is done with no lock held --------------------------------------------------------------------------- */
 
-void (*spx_plan_due)(void);
+void (*spx_plan_due)(void), (*spx_ft_hook)(void);
 
 /* What this thread could do now: hooks and events are not told by two at once, nor from within themselves. */
 static int due_now(void) { return spx_due & ~in_due; }
