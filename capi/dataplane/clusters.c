@@ -19,7 +19,7 @@ static void lost(spx_request *r, int error)
     spx_complete(r, error);
 }
 
-const spx_other_way spx_clusters_way = {replaced, outlives, lost};
+const spx_other_way spx_clusters_way = {replaced, outlives, lost, spx_replay_fetched};
 
 static void look_for_takeover(void)
 {

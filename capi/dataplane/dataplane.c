@@ -36,7 +36,7 @@ int spx_dp_attach(int memfd, uint32_t me)
   err = spx_diag_attach();
   if (err == 0) err = spx_places_attach();
   if (err == 0) err = spx_peers_attach(peer_observers);
-  if (err == 0) err = spx_ring_attach();
+  if (err == 0) err = spx_ring_attach(&spx_sends);
   if (err == 0) err = spx_net_attach();
   if (err != 0) detach();
   return err;

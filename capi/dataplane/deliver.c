@@ -362,13 +362,7 @@ static void on_matched(uint32_t peer, const spx_rec *rec, uint32_t kind) /* ACK 
     return;
   }
   if (r->state == SPX_S_STREAM) spx_tx_unqueue(r->peer, r); /* the receiver did not wait for the stream */
-  if (SPX_UNLIKELY(r->flags & SPX_RF_KEPT)) {
-    spx_replay_fetched(r);
-    return;
-  }
-  spx_id_drop(r);
-  r->state = SPX_S_NONE;
-  spx_complete(r, MPI_SUCCESS);
+  spx_send_fetched(r);
 }
 
 static void on_cts(uint32_t peer, const spx_rec *rec)

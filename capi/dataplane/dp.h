@@ -192,7 +192,14 @@ static inline bool spx_rx_stale(uint32_t peer, const spx_rx *rx)
 SPX_HIDDEN void spx_settings_refresh(void); /* segment.c: processes have come or gone */
 
 /* ---- ring.c -------------------------------------------------------------------------------------------------- */
-SPX_HIDDEN int spx_ring_attach(void);
+/* What writes the sends that wait for room in a pair: rings know when there is some, and not what a send is (get.c). */
+typedef struct {
+  bool (*send)(spx_request *r); /* writes a send whose turn it is, or completes it; false: no room now */
+  bool (*more)(spx_tx *tx, spx_request *r, int *moved); /* of a stream, as much as there is room for; true: all */
+  void (*written)(spx_request *r);                      /* all of it has been, and the pair has forgotten it */
+} spx_writer;
+SPX_HIDDEN extern const spx_writer spx_sends;
+SPX_HIDDEN int spx_ring_attach(const spx_writer *sends);
 SPX_HIDDEN void spx_ring_detach(void);
 SPX_HIDDEN int spx_tx_init(uint32_t peer); /* MPI error code: channel memory */
 SPX_HIDDEN void spx_rx_init(uint32_t peer);
@@ -427,14 +434,12 @@ SPX_HIDDEN void spx_fetch_now(spx_request *r, uint32_t peer, const spx_rec_rts *
 SPX_HIDDEN void spx_stream_start(spx_request *r, const spx_rec_cts *cts, int32_t ask);
 /* The byte up to which a send that is asked for may flow now. */
 SPX_HIDDEN uint64_t spx_stream_end(const spx_request *r);
-/* A stream has flowed as far as it may. True: it is over; else it pauses. */
-SPX_HIDDEN bool spx_stream_over(spx_request *r);
 /* One that pauses flows on, if it may. */
 SPX_HIDDEN int spx_stream_resume(spx_request *r);
-/* Sends as much of r as there is room for; true when all has been sent. */
-SPX_HIDDEN bool spx_stream_more(spx_tx *tx, spx_request *r, int *moved);
 /* Fills and publishes a DATA record at rec: n bytes of r from at on. */
 SPX_HIDDEN void spx_tx_data(spx_tx *tx, spx_rec *rec, const spx_request *r, uint64_t at, uint32_t n);
+/* All of the announced send r is with its receiver. */
+SPX_HIDDEN void spx_send_fetched(spx_request *r);
 SPX_HIDDEN void spx_stream_data(uint32_t peer, const spx_rec *rec);
 /* The receive with this descriptor, if a stream comes for it; else NULL. */
 SPX_HIDDEN spx_request *spx_stream_to(uint32_t index, uint32_t gen);

@@ -20,6 +20,7 @@
 #include "far.h"
 #include "net_long.h"
 #include "net_streams.h"
+#include "other_way.h"
 #include "pass.h"
 #include "replay.h"
 #include "rma.h"
@@ -401,7 +402,8 @@ uint64_t spx_stream_end(const spx_request *r)
   return there < end ? there : end;
 }
 
-bool spx_stream_over(spx_request *r)
+/* A stream has flowed as far as it may. True: it is over; else it pauses. */
+static bool is_over(spx_request *r)
 {
   if (r->aux[1] >= (r->flags & SPX_RF_PARTS ? (uint64_t)r->bytes : r->aux[3])) return true;
   r->state = SPX_S_PAUSED;
@@ -469,7 +471,7 @@ static uint32_t piece_of(const spx_request *r)
   return r->type->flags & SPX_T_CONTIG ? spx_set.fragment : spx_set.fragment_packed;
 }
 
-bool spx_stream_more(spx_tx *tx, spx_request *r, int *moved)
+static bool stream_more(spx_tx *tx, spx_request *r, int *moved)
 {
   uint64_t end;
   while (r->aux[1] < (end = spx_stream_end(r))) { /* further streams take from the end */
@@ -497,6 +499,24 @@ bool spx_stream_more(spx_tx *tx, spx_request *r, int *moved)
   if (SPX_UNLIKELY(r->flags & SPX_RF_FURTHER)) return !spx_further_busy(tx->conn, r);
   return true;
 }
+
+void spx_send_fetched(spx_request *r)
+{
+  if (SPX_UNLIKELY(r->flags & SPX_RF_KEPT)) {
+    spx_other->fetched(r);
+    return;
+  }
+  spx_id_drop(r);
+  r->state = SPX_S_NONE;
+  spx_complete(r, MPI_SUCCESS);
+}
+
+static void stream_written(spx_request *r)
+{
+  if (is_over(r)) spx_send_fetched(r);
+}
+
+const spx_writer spx_sends = {spx_send_try, stream_more, stream_written};
 
 spx_request *spx_stream_to(uint32_t index, uint32_t gen)
 {

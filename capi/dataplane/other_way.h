@@ -15,6 +15,8 @@ typedef struct {
   bool (*outlives)(const spx_request *r);
   /* The peer of r has died, which has SPX_RF_KEPT or SPX_RF_WORD. */
   void (*lost)(spx_request *r, int error);
+  /* All of the send r, which has SPX_RF_KEPT, is with its receiver. */
+  void (*fetched)(spx_request *r);
 } spx_other_way;
 SPX_HIDDEN extern const spx_other_way *spx_other; /* set at attach */
 SPX_HIDDEN extern const spx_other_way spx_clusters_way;

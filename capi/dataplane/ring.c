@@ -11,7 +11,6 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 #include "dp.h"
-#include "replay.h"
 #include "net_long.h"
 
 #define CHAN_DATA  (SPX_CHAN_BYTES - SPX_LINE)
@@ -25,6 +24,7 @@ spx_rx *spx_rxs;
 
 enum { RING_FREE, RING_ACTIVE, RING_CLOSING };
 
+static const spx_writer *writer;
 static spx_tx *active;     /* pairs with something to send */
 static spx_rx *owed;       /* pairs whose control line is behind */
 static uint64_t *hot_mask; /* a byte per sender: 0 when it is hot */
@@ -37,8 +37,9 @@ typedef struct {
 } view;
 static view *views;
 
-int spx_ring_attach(void)
+int spx_ring_attach(const spx_writer *sends)
 {
+  writer = sends;
   size_t n = spx_map.nprocs;
   spx_txs = calloc(n, sizeof *spx_txs);
   spx_rxs = calloc(n, sizeof *spx_rxs);
@@ -371,7 +372,7 @@ static int drain_one(spx_tx *tx)
   int moved = 0;
   while (tx->pend) {
     spx_txitem *it = tx->pend;
-    if (it->r ? !spx_send_try(it->r)
+    if (it->r ? !writer->send(it->r)
         : in_pieces((spx_rec_kind)it->kind)
             ? !write_pieces(tx, it)
             : !write_record(tx, (spx_rec_kind)it->kind, it->ctx, it->tag, it->src, it->data, it->len))
@@ -383,16 +384,9 @@ static int drain_one(spx_tx *tx)
   tx->slow &= ~(uint32_t)SPX_TX_QUEUED;
   while (tx->stream) {
     spx_request *r = tx->stream;
-    if (!spx_stream_more(tx, r, &moved)) return moved;
+    if (!writer->more(tx, r, &moved)) return moved;
     tx->stream = r->next;
-    if (!spx_stream_over(r)) continue;
-    if (SPX_UNLIKELY(r->flags & SPX_RF_KEPT)) {
-      spx_replay_fetched(r);
-      continue;
-    }
-    spx_id_drop(r);
-    r->state = SPX_S_NONE;
-    spx_complete(r, MPI_SUCCESS);
+    writer->written(r);
   }
   spx_peer_idle((uint32_t)(tx - spx_txs));
   return moved;
