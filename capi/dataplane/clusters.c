@@ -4,6 +4,11 @@
 #include "other_way.h"
 #include "replay.h"
 
+static bool sends(spx_request *r)
+{
+  return spx_replay_on && r->peer != spx_me && spx_replayed(r->comm, r->ctx_kind) && spx_replay_send(r);
+}
+
 static bool replaced(const spx_comm *c, uint32_t ctx_kind) { return spx_replayed(c, ctx_kind); }
 
 static bool outlives(const spx_request *r)
@@ -19,7 +24,17 @@ static void lost(spx_request *r, int error)
     spx_complete(r, error);
 }
 
-const spx_other_way spx_clusters_way = {replaced, outlives, lost, spx_replay_fetched};
+static void numbered(uint32_t number) { spx_origin_number = number; }
+
+const spx_other_way spx_clusters_way = {.sends = sends,
+                                        .replaced = replaced,
+                                        .outlives = outlives,
+                                        .lost = lost,
+                                        .fetched = spx_replay_fetched,
+                                        .asked = spx_replay_asked,
+                                        .numbered = numbered,
+                                        .taken = spx_replay_taken,
+                                        .dropped = spx_replay_dropped};
 
 static void look_for_takeover(void)
 {

@@ -6,11 +6,18 @@
 #include "diag.h"
 #include "dp.h"
 #include "fail.h"
+#include "kinds.h"
 #include "other_way.h"
 
 static const spx_peer_observer *const peer_observers[] = {&spx_ring_peers, &spx_relay_peers, &spx_net_peers, NULL};
 
 static const spx_failure_observer *const failure_observers[] = {&spx_clusters_failures, &spx_mcast_failures, NULL};
+
+static spx_record_handler *const handlers[SPX_REC_LAST + 1] = {
+    [SPX_REC_MCAST] = spx_mcast_on_record,     [SPX_REC_MCAST_ACK] = spx_mcast_on_record,
+    [SPX_REC_MCAST_ASK] = spx_mcast_on_record, [SPX_REC_MCAST_HAVE] = spx_mcast_on_record,
+    [SPX_REC_SPOILT] = spx_pass_on_spoilt,
+};
 
 static void detach(void)
 {
@@ -27,7 +34,10 @@ int spx_dp_attach(int memfd, uint32_t me)
   if (err != 0) return err;
   spx_on_deaths = spx_notice_deaths;
   spx_fail_attach(failure_observers);
-  spx_ends[SPX_R_MCAST] = spx_mcast_fail;
+  spx_arrived = spx_deliver;
+  spx_handlers = handlers;
+  spx_kinds[SPX_R_MCAST] = &spx_mcast_kind;
+  spx_casts = &spx_mcast_unexpected;
   spx_other = &spx_clusters_way;
   spx_match_reset();
   spx_get_attach();

@@ -157,6 +157,8 @@ typedef struct spx_rx {
   spx_conn *conn; /* reached over the network: base is a line of zeros */
 } spx_rx;
 SPX_HIDDEN extern spx_rx *spx_rxs;
+/* All transports call it with each record that has arrived. False: no memory, the record stays where it is. Set at attach: spx_deliver. */
+SPX_HIDDEN extern bool (*spx_arrived)(uint32_t peer, spx_rx *rx, const spx_rec *rec, uint32_t kind);
 
 /* Positions in a pair count bytes over its whole life, in 64 bits. The receiver publishes their low 48 bits, below the low bits of the
  * sender's incarnation: what an earlier process of the same number has left behind is told apart. */
@@ -383,8 +385,11 @@ SPX_HIDDEN bool spx_deliver(uint32_t peer, spx_rx *rx, const spx_rec *rec, uint3
 SPX_HIDDEN void spx_take(spx_request *r, spx_unex *e);
 /* Puts payload bytes into the receive r: all of a message of n bytes. */
 SPX_HIDDEN void spx_receive_whole(spx_request *r, const void *data, uint64_t n);
-/* A multicast of n bytes of data, or announced, whose turn it is; false: no memory. */
-SPX_HIDDEN bool spx_deliver_mcast(uint32_t master, const spx_mcast_head *h, const void *data, uint32_t n);
+/* The receive r has matched a message of n bytes, or a multicast. */
+SPX_HIDDEN void spx_found(spx_request *r, int32_t src, int32_t tag, uint32_t peer, uint64_t n, uint32_t number,
+                          bool cast);
+/* Counts it, and sets the lengths of r; returns how many bytes its buffer takes. */
+SPX_HIDDEN uint64_t spx_accept(spx_request *r, uint64_t n);
 /* Drops an unexpected message that nobody will receive. */
 SPX_HIDDEN void spx_unex_drop(spx_unex *e);
 

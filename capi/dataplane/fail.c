@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include "fail.h"
 #include "dp.h"
+#include "kinds.h"
 #include "other_way.h"
 
 uint32_t spx_ft_parts;
-void (*spx_ends[SPX_R_GO + 1])(spx_request *r, int error);
 const spx_other_way *spx_other;
 static const spx_failure_observer *const *observers;
 bool (*spx_send_parks)(spx_request *r);
@@ -70,8 +70,8 @@ static void doom_id(spx_request *r, void *arg)
     return;
   }
   if (!is_doomed(r, d)) return;
-  if (spx_ends[r->kind]) {
-    spx_ends[r->kind](r, d->error);
+  if (spx_kinds[r->kind]) {
+    spx_kinds[r->kind]->ends(r, d->error);
     return;
   }
   bool was_complete = r->state == SPX_S_RECALL;

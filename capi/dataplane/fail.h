@@ -17,9 +17,6 @@ SPX_HIDDEN extern const spx_failure_observer spx_clusters_failures, spx_mcast_fa
 /* observers: NULL at the end. */
 SPX_HIDDEN void spx_fail_attach(const spx_failure_observer *const *observers);
 
-/* By kind of request: how those end with an error that are neither sends nor receives and yet have a descriptor. */
-SPX_HIDDEN extern void (*spx_ends[SPX_R_GO + 1])(spx_request *r, int error);
-
 /* Looks for deaths that the agent has published (wait.c: spx_on_deaths); the number of things that happened. */
 SPX_HIDDEN int spx_notice_deaths(void);
 #endif

@@ -22,7 +22,6 @@
 #include "net_streams.h"
 #include "other_way.h"
 #include "pass.h"
-#include "replay.h"
 #include "rma.h"
 #include "ways.h"
 
@@ -430,7 +429,7 @@ static void stream_part(spx_request *r, const spx_rec_cts *cts)
 void spx_stream_start(spx_request *r, const spx_rec_cts *cts, int32_t ask)
 {
   bool part = ask == SPX_CTS_PART, kept = r->flags & SPX_RF_KEPT;
-  if (SPX_UNLIKELY(kept)) spx_replay_asked(r, cts);
+  if (SPX_UNLIKELY(kept)) spx_other->asked(r, cts);
   if (part && (r->state == SPX_S_STREAM || r->state == SPX_S_PAUSED)) stream_part(r, cts);
   if (r->state != SPX_S_SENT || ((r->flags & SPX_RF_PASS) && spx_pass_asked(r, cts))) return;
   if (!first_to_end(spx_me, cts->index, cts->gen) && !kept)

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include "dp.h"
 #include "far.h"
-#include "replay.h"
+#include "other_way.h"
 
 static uint32_t self_seq; /* compared for equality alone */
 
@@ -219,9 +219,7 @@ void spx_send_start(spx_request *r)
 {
   r->as = r->comm->rank;
   int err = spx_comm_error(r->comm, r->ctx_kind, r->peer);
-  if (SPX_UNLIKELY(spx_replay_on) && err == MPI_SUCCESS && r->peer != spx_me && spx_replayed(r->comm, r->ctx_kind) &&
-      spx_replay_send(r))
-    return;
+  if (SPX_UNLIKELY(r->comm->flags & SPX_C_REPLAY) && err == MPI_SUCCESS && spx_other->sends(r)) return;
   if (err == MPI_SUCCESS && r->mode == SPX_M_BUFFERED) {
     spx_bsend_start(r);
     return;

@@ -213,6 +213,15 @@ void spx_receive_spoilt(spx_request *r)
   spx_recv_start(r);
 }
 
+bool spx_pass_on_spoilt(uint32_t peer, const spx_rec *rec)
+{
+  spx_rec_id id;
+  memcpy(&id, rec->data, sizeof id);
+  spx_request *r = spx_stream_to(id.index, id.gen);
+  if (r && r->kind == SPX_R_RECV && r->comm && r->peer == peer) spx_receive_spoilt(r);
+  return true;
+}
+
 /* ---- from the beginning to the end --------------------------------------------------------------------------- */
 
 static void end(spx_pass *p)

@@ -12,6 +12,8 @@
 #include <unistd.h>
 #include "dp.h"
 
+bool (*spx_arrived)(uint32_t peer, spx_rx *rx, const spx_rec *rec, uint32_t kind);
+
 typedef struct {
   uint32_t refs;    /* communicators, counted once for each rank of theirs */
   uint32_t parting; /* of these, in MPI_Comm_disconnect */

@@ -640,7 +640,7 @@ int spx_rx_poll(uint32_t peer)
         n++;
         follow_switch(peer, rx, rec);
         continue;
-      } else if (!spx_deliver(peer, rx, rec, kind)) {
+      } else if (!spx_arrived(peer, rx, rec, kind)) {
         make_hot(peer); /* no memory for it: it stays where it is, and the sender stops when the buffer is full */
         break;
       }
