@@ -22,6 +22,7 @@ import (
 // What checkpoints (shim/ckpt*.c) need of the engine: decisions, which are package ckpt's, and files.
 
 func init() {
+	revokedHere = append(revokedHere, func(c *C.spx_comm) { C.spx_ckpt_revoked(c) })
 	internals[C.SPX_IN_CKPT_HOST] = ckptHost
 	internals[C.SPX_IN_CKPT_BUDDIES] = ckptBuddies
 	internals[C.SPX_IN_CKPT_COMPLETE] = ckptComplete

@@ -28,6 +28,7 @@ import (
 // What ulfm_dyprc (shim/dyprc*.c) needs of the engine: an agreement of its own, and the way to the agent, which keeps commands for rank 0.
 
 func init() {
+	revokedHere = append(revokedHere, func(c *C.spx_comm) { C.spx_dyprc_revoked(c) })
 	internals[C.SPX_IN_DYPRC_DECIDE] = dyprcDecide
 	internals[C.SPX_IN_DYPRC_MEMBERS] = dyprcMembers
 	internals[C.SPX_IN_DYPRC_AWAIT] = dyprcAwait

@@ -1,12 +1,9 @@
 package main
 
 /*
-#include "ckpt.h"
-#include "dyprc.h"
 #include "ft.h"
 #include "share.h"
 #include "stat.h"
-#include "takeover.h"
 // Messages are about to be kept for communicators to come.
 static void ft_expects(void)
 {
@@ -91,6 +88,10 @@ var ft struct {
 	retired []uint64
 	buf     []byte
 }
+
+// revokedHere are called when a communicator has been revoked, and what was pending on it here has ended: features that keep
+// something for communicators register them in an init function. ft.mu is held: they do not wait.
+var revokedHere []func(*C.spx_comm)
 
 func init() {
 	internals[C.SPX_IN_FT] = func(*call) error { ftPoll(); return nil }
@@ -330,9 +331,9 @@ func (f *ftComm) act(out member.Output) {
 	}
 	if out.Revoked && f.obj != nil && uint64(f.obj.c.ctx) == f.ctx { // not freed in the meantime
 		C.ft_revoked(f.obj.c)
-		C.spx_dyprc_revoked(f.obj.c)
-		C.spx_ckpt_revoked(f.obj.c)
-		C.spx_takeover_revoked(f.obj.c)
+		for _, fn := range revokedHere {
+			fn(f.obj.c)
+		}
 	}
 	if out.Done != nil && len(f.waiting) > 0 {
 		ended := f.waiting[0]

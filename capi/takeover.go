@@ -61,6 +61,7 @@ var heirship struct {
 }
 
 func init() {
+	revokedHere = append(revokedHere, func(c *C.spx_comm) { C.spx_takeover_revoked(c) })
 	internals[C.SPX_IN_TAKEOVER_LIST] = takeoverList
 	internals[C.SPX_IN_TAKEOVER_APPLY] = takeoverApply
 	internals[C.SPX_IN_TAKEOVER_POOL] = takeoverPool

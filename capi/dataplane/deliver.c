@@ -1,8 +1,13 @@
 /* deliver.c - what an arriving record does: one handler a kind. Called while the record lies in the ring. */
 #include <stdlib.h>
 #include "dp.h"
-#include "pass.h"
+#include "kinds.h"
+#include "other_way.h"
 #include "replay.h"
+
+spx_record_handler *const *spx_handlers;
+const spx_kind_ops *spx_kinds[SPX_R_GO + 1];
+const spx_cast_ops *spx_casts;
 
 static void give_credit(uint32_t peer, uint32_t cost)
 {
@@ -17,21 +22,11 @@ static void give_credit(uint32_t peer, uint32_t cost)
     spx_rx_owe(peer);
 }
 
-/* An announced multicast that nobody here will fetch. */
-static void pass(const spx_unex *e)
-{
-  spx_mcast_rts where;
-  memcpy(&where, e->data, sizeof where);
-  if (spx_shelf_has(e->proc, &where)) spx_shelf_pass(e->proc, &where);
-}
-
 /* What e has taken of its sender's credit. */
 static void give_back(const spx_unex *e)
 {
-  if (e->kind == SPX_REC_MCAST)
-    spx_mcast_matched(e->proc, e->bytes);
-  else if (e->kind == SPX_REC_MCAST_RTS)
-    pass(e);
+  if (SPX_UNLIKELY(e->kind > SPX_REC_RTS))
+    spx_casts->drop(e);
   else
     give_credit(e->proc, e->cost);
 }
@@ -42,19 +37,17 @@ static void answer(uint32_t peer, spx_rec_kind kind, uint32_t index, uint32_t ge
   spx_tx_put(peer, kind, 0, 0, 0, &id, sizeof id);
 }
 
-/* What a receive has matched: a message of n bytes, or a multicast. */
-static void found(spx_request *r, int32_t src, int32_t tag, uint32_t peer, uint64_t n, uint32_t number, bool cast)
+void spx_found(spx_request *r, int32_t src, int32_t tag, uint32_t peer, uint64_t n, uint32_t number, bool cast)
 {
   r->src = src;
   r->tag = tag;
   r->peer = peer;
   r->state = SPX_S_NONE;
-  if (SPX_UNLIKELY(spx_is_origin(src))) spx_origin_number = number;
+  if (SPX_UNLIKELY(spx_is_origin(src))) spx_other->numbered(number);
   if (SPX_UNLIKELY(spx_tracer_now)) spx_tracer_now->got(r, n, number, cast);
 }
 
-/* The lengths of a receive whose message has n bytes. */
-static uint64_t accept(spx_request *r, uint64_t n)
+uint64_t spx_accept(spx_request *r, uint64_t n)
 {
   uint64_t cap = spx_capacity(r), take = n < cap ? n : cap;
   r->full = n;
@@ -69,7 +62,7 @@ static uint64_t accept(spx_request *r, uint64_t n)
 
 void spx_receive_whole(spx_request *r, const void *data, uint64_t n)
 {
-  uint64_t take = accept(r, n);
+  uint64_t take = spx_accept(r, n);
   if (SPX_LIKELY(r->type->flags & SPX_T_CONTIG))
     spx_copy_short(r->buf, data, take);
   else
@@ -78,7 +71,7 @@ void spx_receive_whole(spx_request *r, const void *data, uint64_t n)
 
 uint64_t spx_local_copy(const spx_request *from, spx_request *to)
 {
-  uint64_t n = accept(to, spx_capacity(from));
+  uint64_t n = spx_accept(to, spx_capacity(from));
   spx_copy_typed(to->buf, to->count, to->type, 0, from->buf, from->count, from->type, 0, (int64_t)n);
   return n;
 }
@@ -139,7 +132,7 @@ static bool on_eager(uint32_t peer, const spx_rec *rec)
 {
   spx_request *r = spx_match_posted(rec->ctx, rec->src, rec->tag);
   if (!r) return keep(peer, rec, SPX_REC_EAGER);
-  found(r, rec->src, rec->tag, peer, rec->len, rec->seq, false);
+  spx_found(r, rec->src, rec->tag, peer, rec->len, rec->seq, false);
   spx_receive_whole(r, rec->data, rec->len);
   give_credit(peer, SPX_REC_BYTES(rec->len));
   spx_complete(r, r->error);
@@ -151,7 +144,7 @@ static bool on_eager_sync(uint32_t peer, const spx_rec *rec)
   spx_request *r = spx_match_posted(rec->ctx, rec->src, rec->tag);
   if (!r) return keep(peer, rec, SPX_REC_EAGER_SYNC);
   spx_rec_id id = id_of(rec);
-  found(r, rec->src, rec->tag, peer, rec->len - 16, rec->seq, false);
+  spx_found(r, rec->src, rec->tag, peer, rec->len - 16, rec->seq, false);
   spx_receive_whole(r, rec->data + 16, rec->len - 16);
   give_credit(peer, SPX_REC_BYTES(rec->len));
   answer(peer, SPX_REC_ACK, id.index, id.gen, 0);
@@ -178,7 +171,7 @@ bool spx_deliver_frame(uint32_t peer, const spx_frame_head *h, uint32_t number, 
 {
   spx_request *r = spx_match_posted(h->ctx, h->src, h->tag);
   if (r) {
-    found(r, h->src, h->tag, peer, h->bytes, number, false);
+    spx_found(r, h->src, h->tag, peer, h->bytes, number, false);
     spx_receive_whole(r, data, h->bytes);
     spx_complete(r, r->error);
     return true;
@@ -193,8 +186,8 @@ bool spx_deliver_frame(uint32_t peer, const spx_frame_head *h, uint32_t number, 
 
 static void fetch(spx_request *r, int32_t src, int32_t tag, uint32_t peer, uint32_t number, const spx_rec_rts *rts)
 {
-  found(r, src, tag, peer, rts->bytes, number, false);
-  accept(r, rts->bytes);
+  spx_found(r, src, tag, peer, rts->bytes, number, false);
+  spx_accept(r, rts->bytes);
   spx_fetch(r, peer, rts);
 }
 
@@ -226,98 +219,26 @@ static bool on_rts(uint32_t peer, const spx_rec *rec)
   return true;
 }
 
-static bool keep_mcast(uint32_t master, const spx_mcast_head *h, spx_mcast_name name, const void *data, uint32_t n)
-{
-  bool announced = h->flags & SPX_MCAST_ANNOUNCED;
-  spx_unex *e = spx_unex_new(n);
-  if (!e) return false;
-  e->ctx = h->ctx;
-  e->src = h->src;
-  e->tag = h->tag;
-  e->proc = master;
-  e->seq = h->number;
-  e->kind = announced ? SPX_REC_MCAST_RTS : SPX_REC_MCAST;
-  e->bytes = n;
-  if ((e->addr = (h->flags & SPX_MCAST_ACKED) != 0)) { /* the master wants to know who takes it */
-    e->index = name.index;
-    e->gen = name.gen;
-  }
-  memcpy(e->data, data, n);
-  if (announced) {
-    spx_mcast_rts where;
-    memcpy(&where, data, sizeof where);
-    e->bytes = where.rts.bytes;
-  } else
-    spx_stat.unexpected_bytes += n;
-  spx_unex_add(e);
-  return true;
-}
-
-/* The receive r has matched an announced multicast; data: an spx_mcast_rts. */
-static void fetch_mcast(spx_request *r, uint32_t master, const void *data, bool acked)
-{
-  spx_mcast_rts where;
-  memcpy(&where, data, sizeof where);
-  accept(r, where.rts.bytes);
-  bool here = spx_shelf_has(master, &where);
-  if (here)
-    spx_shelf_read(r, master, &where);
-  else
-    spx_fetch_now(r, master, &where.rts);
-  if (acked) spx_mcast_took(master, (spx_mcast_name){where.rts.index, where.rts.gen}, !here);
-}
-
-bool spx_deliver_mcast(uint32_t master, const spx_mcast_head *h, const void *data, uint32_t n)
-{
-  bool announced = h->flags & SPX_MCAST_ANNOUNCED, acked = h->flags & SPX_MCAST_ACKED;
-  spx_mcast_name name = {0};
-  spx_mcast_rts where = {.rts.bytes = n};
-  if (announced) {
-    memcpy(&where, data, sizeof where);
-    name = (spx_mcast_name){where.rts.index, where.rts.gen};
-  } else if (acked) {
-    memcpy(&name, data, sizeof name);
-    data = (const uint8_t *)data + sizeof name;
-    where.rts.bytes = n -= (uint32_t)sizeof name;
-  }
-  spx_request *r = spx_match_posted(h->ctx, h->src, h->tag);
-  if (!r) return keep_mcast(master, h, name, data, n);
-  found(r, h->src, h->tag, master, where.rts.bytes, h->number, true);
-  if (announced) {
-    fetch_mcast(r, master, data, acked);
-    return true;
-  }
-  spx_receive_whole(r, data, n);
-  spx_mcast_matched(master, n);
-  if (acked) spx_mcast_took(master, name, false);
-  spx_complete(r, r->error);
-  return true;
-}
-
 static void take_announced(spx_request *r, const spx_unex *e)
 {
   spx_rec_rts rts = {.index = e->index, .gen = e->gen, .addr = e->addr, .bytes = e->bytes, .type = e->type};
-  if (e->kind == SPX_REC_RTS) {
-    fetch(r, e->src, e->tag, e->proc, e->seq, &rts);
-    return;
-  }
-  found(r, e->src, e->tag, e->proc, e->bytes, e->seq, true);
-  fetch_mcast(r, e->proc, e->data, e->addr != 0);
+  fetch(r, e->src, e->tag, e->proc, e->seq, &rts);
 }
 
 void spx_take(spx_request *r, spx_unex *e)
 {
-  if (SPX_UNLIKELY(e->word)) spx_replay_taken(e, r);
-  if (e->kind == SPX_REC_RTS || e->kind == SPX_REC_MCAST_RTS)
+  if (SPX_UNLIKELY(e->word)) spx_other->taken(e, r);
+  if (SPX_UNLIKELY(e->kind > SPX_REC_RTS))
+    spx_casts->take(r, e);
+  else if (e->kind == SPX_REC_RTS)
     take_announced(r, e);
   else {
-    found(r, e->src, e->tag, e->proc, e->bytes, e->seq, e->kind == SPX_REC_MCAST);
+    spx_found(r, e->src, e->tag, e->proc, e->bytes, e->seq, false);
     if (e->self)
       spx_local_copy(e->self, r);
     else
       spx_receive_whole(r, e->data, e->bytes);
     give_back(e);
-    if (e->kind == SPX_REC_MCAST && e->addr) spx_mcast_took(e->proc, (spx_mcast_name){e->index, e->gen}, false);
     if (e->self)
       spx_complete(e->self, MPI_SUCCESS);
     else if (e->kind == SPX_REC_EAGER_SYNC)
@@ -329,7 +250,7 @@ void spx_take(spx_request *r, spx_unex *e)
 
 void spx_unex_drop(spx_unex *e)
 {
-  if (SPX_UNLIKELY(e->word)) spx_replay_dropped(e);
+  if (SPX_UNLIKELY(e->word)) spx_other->dropped(e);
   spx_unex_remove(e);
   give_back(e);
   spx_unex_free(e);
@@ -341,7 +262,7 @@ void spx_unex_drop(spx_unex *e)
 static spx_request *sent_to(uint32_t peer, uint32_t index, uint32_t gen)
 {
   spx_request *r = spx_id_find(index, gen);
-  if (!r || r->kind == SPX_R_MCAST) return r;
+  if (!r || spx_kinds[r->kind]) return r;
   bool known = r->kind == SPX_R_SEND && r->peer == peer && r->state != SPX_S_QUEUED && r->state != SPX_S_NONE;
   if (SPX_LIKELY(known)) return r;
   spx_refuse(peer, "the name of a message that was not sent there");
@@ -357,18 +278,12 @@ static void on_matched(uint32_t peer, const spx_rec *rec, uint32_t kind) /* ACK 
     spx_refuse(peer, "word of a message that it cannot have received");
     return;
   }
-  if (r->kind == SPX_R_MCAST) {
-    spx_mcast_fetched(r, peer);
+  if (SPX_UNLIKELY(r->kind != SPX_R_SEND)) {
+    spx_kinds[r->kind]->fetched(r, peer);
     return;
   }
   if (r->state == SPX_S_STREAM) spx_tx_unqueue(r->peer, r); /* the receiver did not wait for the stream */
-  if (SPX_UNLIKELY(r->flags & SPX_RF_KEPT)) {
-    spx_replay_fetched(r);
-    return;
-  }
-  spx_id_drop(r);
-  r->state = SPX_S_NONE;
-  spx_complete(r, MPI_SUCCESS);
+  spx_send_fetched(r);
 }
 
 static void on_cts(uint32_t peer, const spx_rec *rec)
@@ -376,8 +291,8 @@ static void on_cts(uint32_t peer, const spx_rec *rec)
   spx_rec_cts cts;
   memcpy(&cts, rec->data, sizeof cts);
   spx_request *r = sent_to(peer, cts.index, cts.gen);
-  if (r && r->kind == SPX_R_MCAST)
-    spx_mcast_asked(r, peer, &cts, rec->tag == SPX_CTS_RELAY);
+  if (r && r->kind != SPX_R_SEND)
+    spx_kinds[r->kind]->asked(r, peer, &cts, rec->tag == SPX_CTS_RELAY);
   else if (r)
     spx_stream_start(r, &cts, rec->tag);
 }
@@ -404,14 +319,15 @@ static void on_cancelled(uint32_t peer, const spx_rec *rec)
     spx_refuse(peer, "word that it has forgotten a message that it is receiving");
 }
 
-static void on_spoilt(uint32_t peer, const spx_rec *rec)
-{
-  spx_rec_id id = id_of(rec);
-  spx_request *r = spx_stream_to(id.index, id.gen);
-  if (r && r->kind == SPX_R_RECV && r->comm && r->peer == peer) spx_receive_spoilt(r);
-}
-
 void (*spx_check_arrived)(uint32_t peer, const spx_rec *rec);
+
+/* By kind: what layers above do with records of their own. */
+static bool handle(uint32_t peer, const spx_rec *rec, uint32_t kind)
+{
+  spx_record_handler *h = kind <= SPX_REC_LAST ? spx_handlers[kind] : NULL;
+  if (!h) spx_fatal(MPI_ERR_INTERN, "process %u sent a record of unknown kind %u", peer, kind);
+  return h(peer, rec);
+}
 
 bool spx_deliver(uint32_t peer, spx_rx *rx, const spx_rec *rec, uint32_t kind)
 {
@@ -426,16 +342,11 @@ bool spx_deliver(uint32_t peer, spx_rx *rx, const spx_rec *rec, uint32_t kind)
   case SPX_REC_CANCEL: on_cancel(peer, rec); return true;
   case SPX_REC_CANCELLED: on_cancelled(peer, rec); return true;
   case SPX_REC_CTRL: return spx_ctrl_piece(peer, rx, rec);
-  case SPX_REC_MCAST: return spx_mcast_arrived(peer, rec);
-  case SPX_REC_MCAST_ACK: spx_mcast_acked(peer, rec); return true;
-  case SPX_REC_MCAST_ASK: spx_mcast_on_ask(peer, rec); return true;
-  case SPX_REC_MCAST_HAVE: spx_mcast_on_have(peer, rec); return true;
-  case SPX_REC_SPOILT: on_spoilt(peer, rec); return true;
   case SPX_REC_VIA: return spx_net_via(peer, rec);
   case SPX_REC_CLOSE: spx_net_on_close(peer, rec); return true;
   case SPX_REC_CHECK:
     if (spx_check_arrived) spx_check_arrived(peer, rec);
     return true;
-  default: spx_fatal(MPI_ERR_INTERN, "process %u sent a record of unknown kind %u", peer, kind);
+  default: return handle(peer, rec, kind);
   }
 }

@@ -11,8 +11,6 @@
 #include "basic.h"
 #include "origin.h"
 
-SPX_TLS spx_diag_waits spx_diag_now;
-const spx_coll *(*spx_diag_coll_of)(const spx_request *, int32_t *tag);
 void (*spx_diag_sources)(const spx_comm *, void (*each)(uint32_t proc, void *), void *arg);
 static char *row;     /* of this process; NULL: there is none */
 static uint32_t used; /* slots, a bit each; under the lock */
@@ -343,7 +341,7 @@ static void put_queues(void)
 
 /* ---- beginning and end --------------------------------------------------------------------------------------- */
 
-int spx_diag_begin(const spx_request *r, uint64_t since, const uint64_t *registers, bool parked)
+static int begin(const spx_request *r, uint64_t since, const uint64_t *registers, bool parked)
 {
   if (!row || used == (1u << SPX_DIAG_WAITS) - 1) return -1;
   int slot = __builtin_ctz(~used);
@@ -368,7 +366,7 @@ int spx_diag_begin(const spx_request *r, uint64_t since, const uint64_t *registe
   return slot;
 }
 
-void spx_diag_end(int slot)
+static void end(int slot)
 {
   if (slot < 0 || !row) return;
   spx_diag_wait *w = (spx_diag_wait *)(void *)(row + slot * SPX_DIAG_STRIDE);
@@ -377,3 +375,5 @@ void spx_diag_end(int slot)
   close_record(&w->version);
   used &= ~(1u << slot);
 }
+
+const spx_sleep_hooks spx_diag_sleep = {begin, end};

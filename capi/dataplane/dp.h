@@ -1,11 +1,13 @@
 /* dp.h - what the files of the data plane share among themselves. Everything here is called with spx_lock held.
  *
+ *   dataplane.c  attaches and detaches all of these
  *   segment.c  maps the memory file, settings          handles.c  objects
+ *   place.c    memory files, where each peer lies
  *   ring.c     channels and rings: records             match.c    posted receives and unexpected messages
  *   p2p.c      starting sends and receives             deliver.c  what an arriving record does
  *   get.c      large messages: get, or two-copy stream far.c      reading another process's memory
  *   copy.c     copies past the caches             into.h      when those are faster
- *   wait.c     progress, waiting
+ *   wait.c     progress, waiting                       request.c  what all requests have in common
  *   bsend.c    buffered sends                          fail.c     deaths, revocation, control messages
  *   peers.c    processes that come and go; files of other jobs
  *   load.c     who else uses our processors            idle.h     how long to poll before sleeping
@@ -21,6 +23,8 @@
 #include "mcast.h"
 #include "net.h"
 #include "origin.h"
+#include "peers.h"
+#include "place.h"
 #include "record.h"
 #include <time.h>
 #include "spx.h"
@@ -28,16 +32,6 @@
 #if __has_include("mpi-ext.h")
 #include "mpi-ext.h"
 #endif
-
-typedef struct spx_seg_map {
-  char *base;
-  int fd;
-  uint32_t nprocs;      /* capacity */
-  uint64_t seen_deaths; /* death_seq that was handled */
-  uint32_t seen_layout; /* layout_seq that the engine was told of */
-  uint16_t epoch;       /* ours */
-} spx_seg_map;
-SPX_HIDDEN extern spx_seg_map spx_map;
 
 #define SPX_STREAM_ALONE (1u << 30) /* SPX_STREAM_MAX where each rank has a processor, unless it is set */
 
@@ -84,38 +78,7 @@ static inline uint64_t spx_count_from(unsigned bits, uint64_t before)
 /* The number of the first record of a pair. */
 static inline uint32_t spx_first_record(void) { return (uint32_t)spx_count_from(32, 12); }
 
-/* ---- memory files -------------------------------------------------------------------------------------------- */
-/* An outgoing ring. */
-typedef struct {
-  uint32_t state; /* RING_* (ring.c) */
-  uint32_t peer;
-  uint64_t seen;   /* head when the clock hand last passed */
-  uint64_t closed; /* CLOSING: free when the peer has consumed this much */
-  bool backed;     /* its pages are allocated */
-} spx_ring;
-
-/* A memory file that this process writes to: its own job's, and those of jobs that it is connected with, where it is a guest.
- * A record always lies in its receiver's file. */
-typedef struct spx_file {
-  struct spx_file *next;
-  char *base;
-  int fd;
-  uint32_t me;         /* this process's number there */
-  uint16_t epoch;      /* low bits of that number's incarnation */
-  uint64_t bytes, job; /* bytes: what is mapped at base, all before the rings */
-  char *row;           /* this process's rings there; NULL: not mapped yet */
-  spx_ring rings[SPX_RINGS_PER_PROC];
-  uint32_t hand, backoff;
-} spx_file;
-SPX_HIDDEN extern spx_file spx_own; /* head of the list of all */
-SPX_HIDDEN void spx_seg_unmap(spx_file *f);
-
-static inline spx_seg *spx_head(const spx_file *f) { return (spx_seg *)f->base; }
-static inline spx_proc *spx_file_proc(const spx_file *f, uint32_t i)
-{
-  return (spx_proc *)(f->base + spx_head(f)->proc_off + i * spx_head(f)->proc_stride);
-}
-
+/* ---- counting ------------------------------------------------------------------------------------------------- */
 /* Counts a message of n bytes that c has sent. */
 static inline void spx_count_sent(const spx_comm *c, uint64_t n)
 {
@@ -184,7 +147,6 @@ typedef struct spx_rx {
   spx_chan *chan;
   uint32_t seq;
   uint16_t epoch;
-  uint8_t dead;  /* the sender's death has been noticed */
   uint8_t cma;   /* 0 not probed, 1 works, 2 forbidden */
   uint32_t owed; /* in the list of pairs whose control line is behind */
   struct spx_rx *next_owed;
@@ -195,6 +157,8 @@ typedef struct spx_rx {
   spx_conn *conn; /* reached over the network: base is a line of zeros */
 } spx_rx;
 SPX_HIDDEN extern spx_rx *spx_rxs;
+/* All transports call it with each record that has arrived. False: no memory, the record stays where it is. Set at attach: spx_deliver. */
+SPX_HIDDEN extern bool (*spx_arrived)(uint32_t peer, spx_rx *rx, const spx_rec *rec, uint32_t kind);
 
 /* Positions in a pair count bytes over its whole life, in 64 bits. The receiver publishes their low 48 bits, below the low bits of the
  * sender's incarnation: what an earlier process of the same number has left behind is told apart. */
@@ -221,32 +185,23 @@ static inline uint64_t spx_tx_published(const spx_tx *tx, const uint64_t *word, 
 /* Has the pair had so many? Asked while it has no ring. */
 static inline bool spx_tx_warm(const spx_tx *tx) { return tx->seq - spx_first_record() >= SPX_RING_AFTER; }
 
-/* ---- peers.c ------------------------------------------------------------------------------------------------- */
-SPX_HIDDEN int spx_peers_attach(void);
-SPX_HIDDEN void spx_peers_detach(void);
-/* The file in which the channels of a peer lie, and its number there. */
-SPX_HIDDEN spx_file *spx_place(uint32_t peer, uint32_t *there);
-/* The entry of a peer in its own job's file: its bell, its descriptors, whom to read from. */
-SPX_HIDDEN spx_proc *spx_home(uint32_t peer);
-/* The pid of a peer for this process; 0: it is in another pid namespace, or has not said. It may stand for another process when the peer has
- * ended: its agent publishes that before it reaps it, and numbers are given again in turn, so a look at the peer's state just before (to
- * change something) or after (to believe what was read) is enough. */
-SPX_HIDDEN pid_t spx_pid_of(uint32_t peer);
+/* ---- receiving from processes that come and go ---------------------------------------------------------------- */
 /* What the peer's number stands for has changed since rx was set up: nothing that lies there is for us. */
 static inline bool spx_rx_stale(uint32_t peer, const spx_rx *rx)
 {
   return rx->base && rx->epoch != (uint16_t)__atomic_load_n(&spx_proc_of(peer)->incarnation, __ATOMIC_ACQUIRE);
 }
-/* Sets up both directions for the process that has this number now. */
-SPX_HIDDEN void spx_peer_meet(uint32_t i);
-/* Does a communicator lead to it, or do its last answers wait? */
-SPX_HIDDEN bool spx_peer_is_held(uint32_t i);
-/* Nothing waits for the peer any more; it may be given up. */
-SPX_HIDDEN void spx_peer_idle(uint32_t peer);
 SPX_HIDDEN void spx_settings_refresh(void); /* segment.c: processes have come or gone */
 
 /* ---- ring.c -------------------------------------------------------------------------------------------------- */
-SPX_HIDDEN int spx_ring_attach(void);
+/* What writes the sends that wait for room in a pair: rings know when there is some, and not what a send is (get.c). */
+typedef struct {
+  bool (*send)(spx_request *r); /* writes a send whose turn it is, or completes it; false: no room now */
+  bool (*more)(spx_tx *tx, spx_request *r, int *moved); /* of a stream, as much as there is room for; true: all */
+  void (*written)(spx_request *r);                      /* all of it has been, and the pair has forgotten it */
+} spx_writer;
+SPX_HIDDEN extern const spx_writer spx_sends;
+SPX_HIDDEN int spx_ring_attach(const spx_writer *sends);
 SPX_HIDDEN void spx_ring_detach(void);
 SPX_HIDDEN int spx_tx_init(uint32_t peer); /* MPI error code: channel memory */
 SPX_HIDDEN void spx_rx_init(uint32_t peer);
@@ -267,11 +222,6 @@ static inline void spx_rx_publish_matched(spx_rx *rx)
   rx->matched_published = rx->matched;
   __atomic_store_n(&rx->chan->matched, spx_position_word(rx->epoch, rx->matched), __ATOMIC_RELAXED);
 }
-/* Forgets all about the process that had this number. */
-SPX_HIDDEN void spx_rx_forget(uint32_t peer);
-SPX_HIDDEN void spx_tx_forget(uint32_t peer);
-/* The sender is not polled before it has written again. */
-SPX_HIDDEN void spx_rx_cool(uint32_t peer);
 /* Writes a record now or queues it; payload is copied. */
 SPX_HIDDEN void spx_tx_put(uint32_t peer, spx_rec_kind kind, uint64_t ctx, int32_t tag, int32_t src,
                            const void *payload, uint32_t len);
@@ -435,8 +385,11 @@ SPX_HIDDEN bool spx_deliver(uint32_t peer, spx_rx *rx, const spx_rec *rec, uint3
 SPX_HIDDEN void spx_take(spx_request *r, spx_unex *e);
 /* Puts payload bytes into the receive r: all of a message of n bytes. */
 SPX_HIDDEN void spx_receive_whole(spx_request *r, const void *data, uint64_t n);
-/* A multicast of n bytes of data, or announced, whose turn it is; false: no memory. */
-SPX_HIDDEN bool spx_deliver_mcast(uint32_t master, const spx_mcast_head *h, const void *data, uint32_t n);
+/* The receive r has matched a message of n bytes, or a multicast. */
+SPX_HIDDEN void spx_found(spx_request *r, int32_t src, int32_t tag, uint32_t peer, uint64_t n, uint32_t number,
+                          bool cast);
+/* Counts it, and sets the lengths of r; returns how many bytes its buffer takes. */
+SPX_HIDDEN uint64_t spx_accept(spx_request *r, uint64_t n);
 /* Drops an unexpected message that nobody will receive. */
 SPX_HIDDEN void spx_unex_drop(spx_unex *e);
 
@@ -486,14 +439,12 @@ SPX_HIDDEN void spx_fetch_now(spx_request *r, uint32_t peer, const spx_rec_rts *
 SPX_HIDDEN void spx_stream_start(spx_request *r, const spx_rec_cts *cts, int32_t ask);
 /* The byte up to which a send that is asked for may flow now. */
 SPX_HIDDEN uint64_t spx_stream_end(const spx_request *r);
-/* A stream has flowed as far as it may. True: it is over; else it pauses. */
-SPX_HIDDEN bool spx_stream_over(spx_request *r);
 /* One that pauses flows on, if it may. */
 SPX_HIDDEN int spx_stream_resume(spx_request *r);
-/* Sends as much of r as there is room for; true when all has been sent. */
-SPX_HIDDEN bool spx_stream_more(spx_tx *tx, spx_request *r, int *moved);
 /* Fills and publishes a DATA record at rec: n bytes of r from at on. */
 SPX_HIDDEN void spx_tx_data(spx_tx *tx, spx_rec *rec, const spx_request *r, uint64_t at, uint32_t n);
+/* All of the announced send r is with its receiver. */
+SPX_HIDDEN void spx_send_fetched(spx_request *r);
 SPX_HIDDEN void spx_stream_data(uint32_t peer, const spx_rec *rec);
 /* The receive with this descriptor, if a stream comes for it; else NULL. */
 SPX_HIDDEN spx_request *spx_stream_to(uint32_t index, uint32_t gen);
@@ -535,6 +486,8 @@ static inline uint64_t spx_cycles(void)
 
 /* ---- wait.c -------------------------------------------------------------------------------------------------- */
 SPX_HIDDEN int spx_poll(bool all); /* one round of progress; all: look at every sender */
+/* Called when the agent has published a death; the number of things that happened. Set at attach. */
+SPX_HIDDEN extern int (*spx_on_deaths)(void);
 SPX_HIDDEN void spx_idle_attach(void);
 /* One step of waiting after an empty round: spin, yield or park. bell: read before the caller tested its condition. */
 typedef struct {
@@ -572,6 +525,12 @@ static inline void spx_happened(int n)
   if (SPX_UNLIKELY(spx_event_sleepers && n)) spx_ring_self();
 }
 
+/* ---- request.c ----------------------------------------------------------------------------------------------- */
+/* Takes the requests that were freed before they completed and whose finish has to be called (SPX_DUE_REAP). */
+SPX_HIDDEN spx_request *spx_take_freed(void);
+/* Finishes and releases these. No lock is held. */
+SPX_HIDDEN void spx_drop_freed(spx_request *list);
+
 /* ---- lock.c: spx_lock, with MPI_THREAD_MULTIPLE -------------------------------------------------------------- */
 SPX_HIDDEN bool spx_lock_is_mine(void);
 /* Others wait for it. */
@@ -605,9 +564,6 @@ SPX_HIDDEN void spx_load_let_go(uint32_t peer, const spx_load_place *was);
 SPX_HIDDEN void spx_load_slice(bool is_short);
 
 /* ---- fail.c -------------------------------------------------------------------------------------------------- */
-SPX_HIDDEN int spx_notice_deaths(void);
-/* A wildcard receive on c may not go on: a member has failed, and the failure is not acknowledged. */
-SPX_HIDDEN bool spx_wild_blocked(const spx_comm *c);
 SPX_HIDDEN bool spx_ctrl_piece(uint32_t peer, spx_rx *rx, const spx_rec *rec);
 /* The error of an operation on c with process peer (SPX_NO_PEER: any source) that can not even start; 0: none. */
 #define SPX_NO_PEER UINT32_MAX

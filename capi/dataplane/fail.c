@@ -4,12 +4,14 @@
  * has left behind are delivered first, then what can never complete completes with MPIX_ERR_PROC_FAILED, and the hook is due.
  */
 #include <stdlib.h>
+#include "fail.h"
 #include "dp.h"
-#include "replay.h"
+#include "kinds.h"
+#include "other_way.h"
 
-uint32_t spx_ndead, spx_harm;
-void (*spx_ft_hook)(void);
 uint32_t spx_ft_parts;
+const spx_other_way *spx_other;
+static const spx_failure_observer *const *observers;
 bool (*spx_send_parks)(spx_request *r);
 int spx_ctrl_early;
 
@@ -20,41 +22,15 @@ typedef struct ctrl_msg {
 } ctrl_msg;
 static ctrl_msg *ctrl_first, *ctrl_last;
 
-int spx_proc_dead(uint32_t i) { return spx_rxs && i < spx_map.nprocs && spx_rxs[i].dead; }
-
-/* Also one that was killed in the last moments of MPI_Finalize, before it could say that it has left. */
-int spx_proc_left(uint32_t i)
-{
-  const spx_proc *p = spx_proc_of(i);
-  uint32_t owner = __atomic_load_n(&p->owner_state, __ATOMIC_ACQUIRE);
-  return spx_proc_dead(i) || owner == SPX_OWNER_FINALIZED || owner == SPX_OWNER_ABORTED ||
-         __atomic_load_n(&p->agent_state, __ATOMIC_ACQUIRE) == SPX_AGENT_EXITED;
-}
-
-int spx_comm_failures(const spx_comm *c)
-{
-  int n = 0;
-  if (spx_ndead == 0) return 0;
-  for (int i = 0; i < c->remote_size; i++) n += spx_proc_dead(c->peer[i]);
-  if (c->flags & SPX_C_INTER)
-    for (int i = 0; i < c->size; i++) n += spx_proc_dead(c->local[i]);
-  return n;
-}
-
-bool spx_wild_blocked(const spx_comm *c)
-{
-  return spx_ndead && !(c->flags & SPX_C_REPLAY) &&
-         spx_comm_failures(c) >
-             (int)atomic_load_explicit(&((spx_comm *)(uintptr_t)c)->failed_seen, memory_order_relaxed);
-}
-
 int spx_comm_error(const spx_comm *c, uint32_t ctx_kind, uint32_t peer)
 {
   if (SPX_UNLIKELY(c->revoked) && ctx_kind != SPX_CTX_FT) return MPIX_ERR_REVOKED;
-  if (SPX_UNLIKELY(spx_ndead) && peer != SPX_NO_PEER && spx_proc_dead(peer) && !spx_replayed(c, ctx_kind))
+  if (SPX_UNLIKELY(spx_ndead) && peer != SPX_NO_PEER && spx_proc_dead(peer) && !spx_other->replaced(c, ctx_kind))
     return MPIX_ERR_PROC_FAILED;
   return MPI_SUCCESS;
 }
+
+void spx_fail_attach(const spx_failure_observer *const *list) { observers = list; }
 
 /* ---- completing what can not complete ------------------------------------------------------------------------ */
 
@@ -68,9 +44,7 @@ static bool is_doomed(const spx_request *r, const doom *d)
 {
   if (d->c) return r->comm == d->c && r->ctx_kind != SPX_CTX_FT;
   if (SPX_UNLIKELY(r->flags & SPX_RF_KEPT)) return false; /* it goes by another one */
-  if (SPX_UNLIKELY(spx_replay_on) && r->kind == SPX_R_RECV && spx_replayed(r->comm, r->ctx_kind))
-    return false; /* another process takes that place */
-  return r->peer == d->peer;
+  return r->peer == d->peer && !spx_other->outlives(r);
 }
 
 /* Ends an operation that nothing is left of here. */
@@ -92,15 +66,12 @@ static void doom_id(spx_request *r, void *arg)
 {
   const doom *d = arg;
   if (SPX_UNLIKELY(r->flags & (SPX_RF_KEPT | SPX_RF_WORD)) && !d->c && r->peer == d->peer) {
-    if (r->flags & SPX_RF_KEPT)
-      spx_replay_detach(r);
-    else if (!spx_replay_broken(r))
-      spx_complete(r, d->error);
+    spx_other->lost(r, d->error);
     return;
   }
   if (!is_doomed(r, d)) return;
-  if (r->kind == SPX_R_MCAST) {
-    spx_mcast_fail(r, d->error);
+  if (spx_kinds[r->kind]) {
+    spx_kinds[r->kind]->ends(r, d->error);
     return;
   }
   bool was_complete = r->state == SPX_S_RECALL;
@@ -153,7 +124,7 @@ static void bury(uint32_t i)
   spx_rx_drain(i); /* what it sent before it died is delivered */
   spx_net_bury(i);
   if (!rx->base) spx_rx_init(i); /* else the next process of this number would be taken for it: spx_rx_stale */
-  rx->dead = 1;
+  spx_places[i].dead = true;
   spx_ndead++;
   spx_stat.failures++;
   spx_harm = 1;
@@ -166,7 +137,8 @@ static void bury(uint32_t i)
   spx_each_id(doom_id, &d);
   doom_queues(i, &d);
   spx_tx_kill(i);
-  spx_mcast_bury(i);
+  for (const spx_failure_observer *const *o = observers; *o; o++)
+    if ((*o)->died) (*o)->died(i);
 }
 
 int spx_notice_deaths(void)
@@ -176,7 +148,7 @@ int spx_notice_deaths(void)
   spx_map.seen_deaths = seq;
   int n = 0;
   for (uint32_t i = 0; i < spx_segment->nprocs; i++) {
-    if (i == spx_me || spx_rxs[i].dead || spx_rx_stale(i, &spx_rxs[i]) ||
+    if (i == spx_me || spx_places[i].dead || spx_rx_stale(i, &spx_rxs[i]) ||
         __atomic_load_n(&spx_proc_of(i)->agent_state, __ATOMIC_ACQUIRE) != SPX_AGENT_DEAD)
       continue;
     bury(i);
@@ -184,7 +156,10 @@ int spx_notice_deaths(void)
   }
   uint32_t layout = __atomic_load_n(&spx_segment->layout_seq, __ATOMIC_ACQUIRE);
   bool parts = __atomic_load_n(&spx_ft_parts, __ATOMIC_RELAXED) != 0; /* they want to know who has left as well */
-  if (n || parts || layout != spx_map.seen_layout) spx_due |= SPX_DUE_HOOK | (spx_replay_on ? SPX_DUE_TAKEOVER : 0);
+  bool changed = n || parts || layout != spx_map.seen_layout;
+  if (changed) spx_due |= SPX_DUE_HOOK;
+  for (const spx_failure_observer *const *o = observers; changed && *o; o++)
+    if ((*o)->changed) (*o)->changed();
   spx_map.seen_layout = layout;
   spx_net_news();
   spx_settings_refresh();
@@ -207,12 +182,10 @@ void spx_comm_revoked(spx_comm *c)
   spx_each_posted(doom_posted, &d);
   spx_each_id(doom_id, &d);
   spx_each_unexpected(doom_self, &d);
-  spx_replay_revoked(c);
   for (uint32_t i = 0; i < spx_map.nprocs; i++) doom_queues(i, &d);
-  spx_mcast_relay_revoked(c->ctx);
-  spx_acks_revoked(c->ctx);
+  for (const spx_failure_observer *const *o = observers; *o; o++)
+    if ((*o)->revoked) (*o)->revoked(c);
   spx_happened(1);
-  if (SPX_UNLIKELY(spx_replay_on)) spx_due |= SPX_DUE_TAKEOVER; /* others have begun one */
   spx_unlock();
   spx_ring_self();
 }

@@ -20,8 +20,8 @@
 #include "far.h"
 #include "net_long.h"
 #include "net_streams.h"
+#include "other_way.h"
 #include "pass.h"
-#include "replay.h"
 #include "rma.h"
 #include "ways.h"
 
@@ -225,7 +225,8 @@ static get_result get(spx_request *r, uint32_t peer, const spx_rec_rts *rts)
 /* Has the sender's end been told here already? Then nobody tells it again: what waits for it now would wait for ever. */
 static bool known_gone(uint32_t peer)
 {
-  return spx_rxs[peer].dead || __atomic_load_n(&spx_proc_of(peer)->agent_state, __ATOMIC_ACQUIRE) == SPX_AGENT_EXITED;
+  return spx_places[peer].dead ||
+         __atomic_load_n(&spx_proc_of(peer)->agent_state, __ATOMIC_ACQUIRE) == SPX_AGENT_EXITED;
 }
 
 /* The sender is gone, but nobody has said so yet: the receive fails when the agent publishes the death, so that an error never
@@ -400,7 +401,8 @@ uint64_t spx_stream_end(const spx_request *r)
   return there < end ? there : end;
 }
 
-bool spx_stream_over(spx_request *r)
+/* A stream has flowed as far as it may. True: it is over; else it pauses. */
+static bool is_over(spx_request *r)
 {
   if (r->aux[1] >= (r->flags & SPX_RF_PARTS ? (uint64_t)r->bytes : r->aux[3])) return true;
   r->state = SPX_S_PAUSED;
@@ -427,7 +429,7 @@ static void stream_part(spx_request *r, const spx_rec_cts *cts)
 void spx_stream_start(spx_request *r, const spx_rec_cts *cts, int32_t ask)
 {
   bool part = ask == SPX_CTS_PART, kept = r->flags & SPX_RF_KEPT;
-  if (SPX_UNLIKELY(kept)) spx_replay_asked(r, cts);
+  if (SPX_UNLIKELY(kept)) spx_other->asked(r, cts);
   if (part && (r->state == SPX_S_STREAM || r->state == SPX_S_PAUSED)) stream_part(r, cts);
   if (r->state != SPX_S_SENT || ((r->flags & SPX_RF_PASS) && spx_pass_asked(r, cts))) return;
   if (!first_to_end(spx_me, cts->index, cts->gen) && !kept)
@@ -468,7 +470,7 @@ static uint32_t piece_of(const spx_request *r)
   return r->type->flags & SPX_T_CONTIG ? spx_set.fragment : spx_set.fragment_packed;
 }
 
-bool spx_stream_more(spx_tx *tx, spx_request *r, int *moved)
+static bool stream_more(spx_tx *tx, spx_request *r, int *moved)
 {
   uint64_t end;
   while (r->aux[1] < (end = spx_stream_end(r))) { /* further streams take from the end */
@@ -496,6 +498,24 @@ bool spx_stream_more(spx_tx *tx, spx_request *r, int *moved)
   if (SPX_UNLIKELY(r->flags & SPX_RF_FURTHER)) return !spx_further_busy(tx->conn, r);
   return true;
 }
+
+void spx_send_fetched(spx_request *r)
+{
+  if (SPX_UNLIKELY(r->flags & SPX_RF_KEPT)) {
+    spx_other->fetched(r);
+    return;
+  }
+  spx_id_drop(r);
+  r->state = SPX_S_NONE;
+  spx_complete(r, MPI_SUCCESS);
+}
+
+static void stream_written(spx_request *r)
+{
+  if (is_over(r)) spx_send_fetched(r);
+}
+
+const spx_writer spx_sends = {spx_send_try, stream_more, stream_written};
 
 spx_request *spx_stream_to(uint32_t index, uint32_t gen)
 {

@@ -23,6 +23,7 @@ typedef struct waiter {
 } waiter;
 enum { ASLEEP, TRY, OWNER };
 
+int spx_due; /* what is put off until no lock is held */
 static uint32_t held;
 static uint32_t contenders;  /* in the queue */
 static uint32_t first_awake; /* the first in the queue has been woken to try, and has not tried yet */

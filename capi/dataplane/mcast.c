@@ -12,6 +12,7 @@
 #include "mcast.h"
 #include <stdlib.h>
 #include "dp.h"
+#include "fail.h"
 #include "far.h"
 #include "mcast_op.h"
 
@@ -701,7 +702,7 @@ void spx_mcast_each_missing(const spx_request *r, void (*fn)(uint32_t proc, void
 
 /* ---- deaths ----------------------------------------------------------------------------------------------------------- */
 
-void spx_mcast_bury(uint32_t peer)
+static void died(uint32_t peer)
 {
   spx_shelf_bury(peer);
   spx_mcast_relay_bury(peer);
@@ -721,6 +722,14 @@ void spx_mcast_bury(uint32_t peer)
   }
   let_go();
 }
+
+static void revoked(const spx_comm *c)
+{
+  spx_mcast_relay_revoked(c->ctx);
+  spx_acks_revoked(c->ctx);
+}
+
+const spx_failure_observer spx_mcast_failures = {.died = died, .revoked = revoked};
 
 /* ---- what MPIX_Mcast and its kin call ------------------------------------------------------------------------------------ */
 

@@ -136,8 +136,6 @@ SPX_HIDDEN void spx_mcast_fetched(spx_request *r, uint32_t peer);
 SPX_HIDDEN void spx_mcast_asked(spx_request *r, uint32_t peer, const spx_rec_cts *cts, bool relays);
 /* It can not complete: its communicator is revoked. */
 SPX_HIDDEN void spx_mcast_fail(spx_request *r, int error);
-/* Process peer is dead. */
-SPX_HIDDEN void spx_mcast_bury(uint32_t peer);
 /* Members that can still fetch it and have not yet, or whose record waits for room here. */
 SPX_HIDDEN void spx_mcast_each_missing(const spx_request *r, void (*fn)(uint32_t proc, void *), void *arg);
 /* Are there any? */
@@ -147,6 +145,9 @@ SPX_HIDDEN void spx_mcast_hand_on(spx_mcast_head h, spx_member *m, uint32_t n, c
                                   spx_gathering *g);
 /* The same, each with a record of its own. */
 SPX_HIDDEN void spx_mcast_hand_each(spx_mcast_head h, const spx_member *m, uint32_t n, const void *data, uint32_t len);
+
+/* ---- mcast_match.c: a multicast of n bytes of data, or announced, whose turn it is, enters matching; false: no memory */
+SPX_HIDDEN bool spx_deliver_mcast(uint32_t master, const spx_mcast_head *h, const void *data, uint32_t n);
 
 /* ---- mcast_arrive.c ------------------------------------------------------------------------------------------------- */
 /* A record of kind SPX_REC_MCAST; false: no memory, leave it where it is. */

@@ -42,7 +42,7 @@ struct spx_arrival {
 };
 enum { FIRST, FURTHER_IN, FURTHER_OUT, DECLINED };
 
-bool spx_net_on, spx_net_sealed;
+bool spx_net_sealed;
 spx_net_state spx_net = {.want_fd = -1};
 static int epoll = -1, bell_fd = -1;
 /* Datagrams read before each sleep. More are left for the next: a process of any user may send as fast as it can. */
@@ -55,14 +55,6 @@ static spx_arrival *_Atomic used;
 static spx_arrival *early;             /* of processes that this one has not met yet */
 static uint32_t arrived;               /* futex: changes with every arrival */
 static uint64_t nothing[SPX_LINE / 8]; /* what the receiving side of such a pair finds in memory */
-
-bool spx_net_peer(uint32_t i)
-{
-  const spx_proc *p = spx_proc_of(i);
-  if (!spx_net_on || i == spx_me) return false;
-  if (p->home_job != 0) return p->port != 0; /* else it is met through a memory file */
-  return (spx_segment->flags & SPX_SEG_TCP) || p->host != spx_segment->host;
-}
 
 /* The address of the socket of that name (spx_proc.bell_name), which lives as long as its socket. */
 static socklen_t bell_address(struct sockaddr_un *a, uint64_t name)
@@ -196,7 +188,7 @@ static void drop(spx_conn *c)
   if (spx_net.held == c) spx_net.held = NULL;
   spx_further_end(c, false);
   spx_net_not_busy(c);
-  spx_net_relay_forget(c->peer);
+  spx_net.dropped(c->peer);
   for (uint32_t i = 0; i < spx_net.n_gathered; i++)
     if (spx_net.gathered[i] == c) spx_net.gathered[i--] = spx_net.gathered[--spx_net.n_gathered];
   spx_net.conns[c->peer] = NULL;
@@ -743,7 +735,7 @@ bool spx_net_is_new(uint32_t peer)
   return (c && c->life != spx_proc_of(peer)->incarnation) || spx_rx_stale(peer, &spx_rxs[peer]);
 }
 
-void spx_net_forget(uint32_t peer)
+static void met(uint32_t peer)
 {
   if (!spx_net_on) return;
   spx_conn *c = spx_net.conns[peer];
@@ -755,6 +747,8 @@ void spx_net_forget(uint32_t peer)
     return;
   take_arrivals();
 }
+
+const spx_peer_observer spx_net_peers = {.met = met};
 
 static void poll_few(int *n)
 {

@@ -1,6 +1,7 @@
 /* net.h - records over stream sockets: what net.c gives to the rest of the data plane and to the engine. */
 #ifndef SPX_NET_H
 #define SPX_NET_H
+#include "place.h"
 #include "spx.h"
 
 #define SPX_NET_FRAGMENT (32u * 1024 - 32) /* bytes of a DATA record */
@@ -9,14 +10,9 @@ typedef struct spx_conn spx_conn;
 struct spx_tx;
 struct spx_rec;
 
-/* Some process of the job is reached over the network. False: nothing of this file is ever called on a hot path. */
-SPX_HIDDEN extern bool spx_net_on;
-
 /* At attach. An errno. */
 SPX_HIDDEN int spx_net_attach(void);
 SPX_HIDDEN void spx_net_detach(void);
-/* Process i is reached over the network: it is on another host, or all are (SPX_TRANSPORTS=tcp). */
-SPX_HIDDEN bool spx_net_peer(uint32_t i);
 
 /* Sets up the sending side towards a process, and asks for a connection if there is none. An MPI error code. */
 SPX_HIDDEN int spx_net_tx_init(uint32_t peer);
@@ -35,8 +31,6 @@ SPX_HIDDEN void spx_net_credit(uint32_t peer, uint64_t matched);
 SPX_HIDDEN void spx_net_bury(uint32_t peer);
 /* What there is of this number is of an earlier process. */
 SPX_HIDDEN bool spx_net_is_new(uint32_t peer);
-/* Forgets all about the process that had this number. */
-SPX_HIDDEN void spx_net_forget(uint32_t peer);
 
 /* Reads and writes what can be read and written now; the number of things that moved. */
 SPX_HIDDEN int spx_net_poll(void);
@@ -105,8 +99,6 @@ SPX_HIDDEN void spx_net_news(void);
 SPX_HIDDEN void spx_net_heard(void);
 /* A VIA record of a neighbour. False: no memory. */
 SPX_HIDDEN bool spx_net_via(uint32_t from, const struct spx_rec *rec);
-/* What this process had, as a relay, with the one that had this number. */
-SPX_HIDDEN void spx_net_relay_forget(uint32_t peer);
 /* A CLOSE record. */
 SPX_HIDDEN void spx_net_on_close(uint32_t peer, const struct spx_rec *rec);
 /* What the record that is being delivered says is not what its sender, peer, can have to say: its connection ends when it is delivered. A

@@ -126,8 +126,9 @@ typedef struct {
   bool hurry; /* nothing is waited for */
   bool many;  /* more than allowed, and too young to be closed */
   uint64_t clock;
-  uint32_t n_answers;  /* connections with must_answer */
-  spx_conn **gathered; /* those for which something was written while gathering */
+  uint32_t n_answers;             /* connections with must_answer */
+  void (*dropped)(uint32_t peer); /* net_relay.c: what this process had with the peer, as a relay, goes */
+  spx_conn **gathered;            /* those for which something was written while gathering */
   uint32_t n_gathered;
   spx_conn *held;                /* in its buffer lies what nobody has asked for yet */
   spx_conn *served;              /* a receive has just got its message from there: in this poll no more is read */

@@ -49,7 +49,7 @@ static bool take(spx_conn *c, spx_rx *rx, const spx_rec *rec)
     if (c->burst.prompt && c->fd >= 0) spx_burst_acknowledge(c); /* it may have been read long ago */
     return true;
   }
-  if (rec->kind != SPX_REC_CREDIT) return spx_deliver(c->peer, rx, rec, rec->kind);
+  if (rec->kind != SPX_REC_CREDIT) return spx_arrived(c->peer, rx, rec, rec->kind);
   on_credit(c, rec);
   return true;
 }

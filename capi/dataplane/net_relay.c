@@ -110,9 +110,27 @@ static void new_hop(hop *h)
   h->held = 0;
 }
 
+static void forget(uint32_t peer)
+{
+  new_hop(&hops[peer]);
+  if (n_held == 0) return;
+  for (uint32_t i = 0; i < spx_segment->nprocs; i++) /* the buffers that its frames still have are not the next one's */
+    for (int k = 0; k < CLASSES; k++)
+      for (frame *f = hops[i].first[k]; f; f = f->next)
+        if (f->from == peer) f->from = SPX_NET_NOBODY;
+}
+
+static void forget_if_on(uint32_t peer)
+{
+  if (spx_net_on) forget(peer);
+}
+
+const spx_peer_observer spx_relay_peers = {.forget = forget_if_on};
+
 int spx_net_relay_attach(void)
 {
   hops = calloc(spx_map.nprocs, sizeof *hops);
+  spx_net.dropped = forget;
   spx_net.busy = calloc(spx_map.nprocs, sizeof(spx_conn *));
   spx_net.gathered = calloc(spx_map.nprocs, sizeof(spx_conn *));
   if (!hops || !spx_net.busy || !spx_net.gathered) return ENOMEM;
@@ -131,16 +149,6 @@ void spx_net_relay_detach(void)
   hops = NULL;
   routes = NULL;
   spx_net = (spx_net_state){.want_fd = -1};
-}
-
-void spx_net_relay_forget(uint32_t peer)
-{
-  new_hop(&hops[peer]);
-  if (n_held == 0) return;
-  for (uint32_t i = 0; i < spx_segment->nprocs; i++) /* the buffers that its frames still have are not the next one's */
-    for (int k = 0; k < CLASSES; k++)
-      for (frame *f = hops[i].first[k]; f; f = f->next)
-        if (f->from == peer) f->from = SPX_NET_NOBODY;
 }
 
 /* ---- processes for which something waits ------------------------------------------------------------------------- */

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include "dp.h"
 #include "far.h"
-#include "replay.h"
+#include "other_way.h"
 
 static uint32_t self_seq; /* compared for equality alone */
 
@@ -44,21 +44,6 @@ static void hold(spx_request *r)
   spx_ref(&r->type->o);
 }
 
-static void let_go(spx_request *r)
-{
-  if (!(r->flags & SPX_RF_HOLDS)) return;
-  r->flags &= ~(uint32_t)SPX_RF_HOLDS;
-  spx_unref(SPX_K_COMM, &r->comm->o);
-  spx_unref(SPX_K_TYPE, &r->type->o);
-}
-
-void spx_request_free(spx_request *r)
-{
-  let_go(r);
-  if (r->release) r->release(r);
-  spx_retire(SPX_K_REQ, &r->o);
-}
-
 static int new_request(spx_request **out)
 {
   spx_request *r = (spx_request *)spx_new(SPX_K_REQ);
@@ -74,40 +59,6 @@ static void complete_null(spx_request *r)
   r->src = MPI_PROC_NULL;
   r->tag = MPI_ANY_TAG;
   spx_complete(r, MPI_SUCCESS);
-}
-
-void spx_request_detail(const spx_request *r)
-{
-  const char *what = r->kind == SPX_R_RECV ? "receive from" : "send to";
-  int rank = spx_origin_shown(r->want_src);
-  switch (r->error) {
-  case MPI_ERR_TRUNCATE:
-    if (r->kind != SPX_R_RECV) break;
-    spx_detail("the message from rank %d (tag %d) has %llu bytes, the receive buffer %llu", spx_origin_shown(r->src),
-               r->tag, (unsigned long long)r->full, (unsigned long long)spx_capacity(r));
-    break;
-  case MPIX_ERR_PROC_FAILED:
-    if (r->kind == SPX_R_SEND || r->kind == SPX_R_RECV) {
-      if (rank == MPI_ANY_SOURCE)
-        spx_detail("a process that could have sent the message has failed; MPIX_Comm_get_failed tells which");
-      else
-        spx_detail("%s rank %d, which has failed", what, rank);
-    }
-    break;
-  case MPIX_ERR_REVOKED: spx_detail("the communicator has been revoked (MPIX_Comm_revoke): shrink or repair it"); break;
-  case MPI_ERR_BUFFER:
-    if (r->full)
-      spx_detail(
-          "no room for %llu bytes in the buffer of MPI_Buffer_attach (each message also needs MPI_BSEND_OVERHEAD)",
-          (unsigned long long)r->full);
-    else
-      spx_detail("no buffer is attached: call MPI_Buffer_attach first, or the message does not fit");
-    break;
-  case MPI_ERR_NO_MEM:
-    if (r->kind == SPX_R_SEND || r->kind == SPX_R_RECV) spx_detail("no memory for a %s rank %d", what, rank);
-    break;
-  default: break;
-  }
 }
 
 /* ---- sending ------------------------------------------------------------------------------------------------- */
@@ -268,9 +219,7 @@ void spx_send_start(spx_request *r)
 {
   r->as = r->comm->rank;
   int err = spx_comm_error(r->comm, r->ctx_kind, r->peer);
-  if (SPX_UNLIKELY(spx_replay_on) && err == MPI_SUCCESS && r->peer != spx_me && spx_replayed(r->comm, r->ctx_kind) &&
-      spx_replay_send(r))
-    return;
+  if (SPX_UNLIKELY(r->comm->flags & SPX_C_REPLAY) && err == MPI_SUCCESS && spx_other->sends(r)) return;
   if (err == MPI_SUCCESS && r->mode == SPX_M_BUFFERED) {
     spx_bsend_start(r);
     return;

@@ -156,8 +156,8 @@ void spx_pass_again(spx_request *out)
   atomic_store_explicit(&in->done, 0, memory_order_relaxed);
   in->aux[1] = out->aux[1] = 0;
   p->asked = p->seen = 0;
-  if (spx_rxs[p->from].dead || !spx_id_new(in, &p->cts.rx_index, &p->cts.rx_gen))
-    spx_complete(in, spx_rxs[p->from].dead ? MPIX_ERR_PROC_FAILED : MPI_ERR_NO_MEM);
+  if (spx_places[p->from].dead || !spx_id_new(in, &p->cts.rx_index, &p->cts.rx_gen))
+    spx_complete(in, spx_places[p->from].dead ? MPIX_ERR_PROC_FAILED : MPI_ERR_NO_MEM);
   else
     in->state = SPX_S_DATA;
 }
@@ -211,6 +211,15 @@ void spx_receive_spoilt(spx_request *r)
   r->error = MPI_SUCCESS;
   r->peer = r->want_src >= 0 ? r->comm->peer[r->want_src] : SPX_NO_PEER;
   spx_recv_start(r);
+}
+
+bool spx_pass_on_spoilt(uint32_t peer, const spx_rec *rec)
+{
+  spx_rec_id id;
+  memcpy(&id, rec->data, sizeof id);
+  spx_request *r = spx_stream_to(id.index, id.gen);
+  if (r && r->kind == SPX_R_RECV && r->comm && r->peer == peer) spx_receive_spoilt(r);
+  return true;
 }
 
 /* ---- from the beginning to the end --------------------------------------------------------------------------- */
@@ -327,8 +336,8 @@ static void begin(spx_pass *p, spx_unex *e, spx_comm *from, int dest)
   from->counts.received_bytes += e->bytes;
   p->from = e->proc;
   p->cts = (spx_rec_cts){.index = e->index, .gen = e->gen};
-  if (spx_rxs[e->proc].dead || !spx_id_new(in, &p->cts.rx_index, &p->cts.rx_gen))
-    spx_complete(in, spx_rxs[e->proc].dead ? MPIX_ERR_PROC_FAILED : MPI_ERR_NO_MEM);
+  if (spx_places[e->proc].dead || !spx_id_new(in, &p->cts.rx_index, &p->cts.rx_gen))
+    spx_complete(in, spx_places[e->proc].dead ? MPIX_ERR_PROC_FAILED : MPI_ERR_NO_MEM);
   else
     in->state = SPX_S_DATA;
   if (e->word) spx_replay_taken(e, in);

@@ -3,9 +3,9 @@
 #include <string.h>
 #include "basic.h"
 #include "copies.h"
-#include "diag.h"
 #include "plan_run.h"
 #include "replay.h"
+#include "sleeper.h"
 
 enum {
   SMALL_TEMP = 16384, /* bytes of temporary memory that an idle run keeps */

@@ -2,8 +2,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "diag.h"
 #include "plan_run.h"
+#include "sleeper.h"
 
 /* What a request of a collective is bound to: r->priv. */
 typedef struct bound {

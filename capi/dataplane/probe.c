@@ -2,8 +2,9 @@
  *
  * A probe looks into the unexpected messages; a matching probe takes the message out, so that only its handle can receive it.
  */
-#include "diag.h"
 #include "dp.h"
+#include "other_way.h"
+#include "sleeper.h"
 
 static spx_unex *find(int src, int tag, uint64_t ctx)
 {
@@ -27,7 +28,7 @@ static int failure(int src, const spx_comm *c, uint32_t ctx_kind)
 
 static void report(spx_unex *e, MPI_Status *st, void **matched)
 {
-  if (SPX_UNLIKELY(spx_is_origin(e->src))) spx_origin_number = e->seq;
+  if (SPX_UNLIKELY(spx_is_origin(e->src))) spx_other->numbered(e->seq);
   if (st != MPI_STATUS_IGNORE || SPX_UNLIKELY(spx_is_origin(e->src)))
     spx_status_set(st, e->src, e->tag, SPX_KEEP_ERROR, (int64_t)e->bytes, 0);
   if (!matched) return;

@@ -11,7 +11,6 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 #include "dp.h"
-#include "replay.h"
 #include "net_long.h"
 
 #define CHAN_DATA  (SPX_CHAN_BYTES - SPX_LINE)
@@ -25,6 +24,7 @@ spx_rx *spx_rxs;
 
 enum { RING_FREE, RING_ACTIVE, RING_CLOSING };
 
+static const spx_writer *writer;
 static spx_tx *active;     /* pairs with something to send */
 static spx_rx *owed;       /* pairs whose control line is behind */
 static uint64_t *hot_mask; /* a byte per sender: 0 when it is hot */
@@ -37,8 +37,9 @@ typedef struct {
 } view;
 static view *views;
 
-int spx_ring_attach(void)
+int spx_ring_attach(const spx_writer *sends)
 {
+  writer = sends;
   size_t n = spx_map.nprocs;
   spx_txs = calloc(n, sizeof *spx_txs);
   spx_rxs = calloc(n, sizeof *spx_rxs);
@@ -100,13 +101,6 @@ static char *own_row(spx_file *f)
 {
   if (!f->row) f->row = map_part(f->fd, NULL, row_offset(f), spx_head(f)->ring_row);
   return f->row;
-}
-
-void spx_seg_unmap(spx_file *f)
-{
-  if (f->row) munmap(f->row, spx_head(f)->ring_row);
-  munmap(f->base, f->bytes);
-  f->row = NULL;
 }
 
 static uint8_t *view_ring(uint32_t peer, uint64_t offset, uint64_t bytes)
@@ -378,7 +372,7 @@ static int drain_one(spx_tx *tx)
   int moved = 0;
   while (tx->pend) {
     spx_txitem *it = tx->pend;
-    if (it->r ? !spx_send_try(it->r)
+    if (it->r ? !writer->send(it->r)
         : in_pieces((spx_rec_kind)it->kind)
             ? !write_pieces(tx, it)
             : !write_record(tx, (spx_rec_kind)it->kind, it->ctx, it->tag, it->src, it->data, it->len))
@@ -390,16 +384,9 @@ static int drain_one(spx_tx *tx)
   tx->slow &= ~(uint32_t)SPX_TX_QUEUED;
   while (tx->stream) {
     spx_request *r = tx->stream;
-    if (!spx_stream_more(tx, r, &moved)) return moved;
+    if (!writer->more(tx, r, &moved)) return moved;
     tx->stream = r->next;
-    if (!spx_stream_over(r)) continue;
-    if (SPX_UNLIKELY(r->flags & SPX_RF_KEPT)) {
-      spx_replay_fetched(r);
-      continue;
-    }
-    spx_id_drop(r);
-    r->state = SPX_S_NONE;
-    spx_complete(r, MPI_SUCCESS);
+    writer->written(r);
   }
   spx_peer_idle((uint32_t)(tx - spx_txs));
   return moved;
@@ -481,7 +468,7 @@ void spx_tx_kill(uint32_t peer)
   free_rings(tx);
 }
 
-void spx_tx_forget(uint32_t peer)
+static void forget_tx(uint32_t peer)
 {
   spx_tx *tx = &spx_txs[peer];
   free_rings(tx);
@@ -521,7 +508,7 @@ void spx_rx_init(uint32_t peer)
   rx->seq = spx_first_record();
 }
 
-void spx_rx_forget(uint32_t peer)
+static void forget_rx(uint32_t peer)
 {
   spx_rx *rx = &spx_rxs[peer];
   for (spx_rx **p = &owed; *p; p = &(*p)->next_owed)
@@ -529,7 +516,8 @@ void spx_rx_forget(uint32_t peer)
       *p = rx->next_owed;
       break;
     }
-  if (rx->dead) spx_ndead--;
+  if (spx_places[peer].dead) spx_ndead--;
+  spx_places[peer].dead = false;
   free(rx->ctrl);
   memset(rx, 0, sizeof *rx);
   /* What the next process of this number has written already was passed over. */
@@ -614,7 +602,7 @@ static void make_hot(uint32_t peer)
   mask[peer] = 0;
 }
 
-void spx_rx_cool(uint32_t peer)
+static void cool(uint32_t peer)
 {
   uint8_t *mask = (uint8_t *)hot_mask;
   if (mask[peer] != 0) return;
@@ -626,6 +614,9 @@ void spx_rx_cool(uint32_t peer)
     }
   __atomic_store_n((uint8_t *)dirty_row() + peer, 1, __ATOMIC_RELAXED);
 }
+
+const spx_peer_observer spx_ring_peers = {
+    .stale = forget_rx, .forget = forget_tx, .unmapped = forget_tx, .released = cool};
 
 int spx_rx_poll(uint32_t peer)
 {
@@ -649,7 +640,7 @@ int spx_rx_poll(uint32_t peer)
         n++;
         follow_switch(peer, rx, rec);
         continue;
-      } else if (!spx_deliver(peer, rx, rec, kind)) {
+      } else if (!spx_arrived(peer, rx, rec, kind)) {
         make_hot(peer); /* no memory for it: it stays where it is, and the sender stops when the buffer is full */
         break;
       }

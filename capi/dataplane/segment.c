@@ -1,4 +1,4 @@
-/* segment.c - adopts the job's memory file: maps it, publishes what peers need to know of this process, reads the settings. */
+/* segment.c - maps the job's memory file, publishes there what peers need to know of this process, and reads the settings. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -7,7 +7,6 @@
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include "diag.h"
 #include "dp.h"
 #include "related.h"
 #include "settings.h"
@@ -111,6 +110,8 @@ void spx_settings_refresh(void)
   spx_set.credit = before.credit;
 }
 
+static bool outnumber(void) { return spx_segment->nprocs > spx_segment->ncpus; }
+
 static bool is_sound(const spx_seg *s, uint64_t file_bytes)
 {
   return s->magic == SPX_SEG_MAGIC && s->version == SPX_SEG_VERSION && s->total_bytes <= file_bytes &&
@@ -134,7 +135,7 @@ static int publish_self(void)
   return 0;
 }
 
-int spx_dp_attach(int memfd, uint32_t me)
+int spx_seg_attach(int memfd, uint32_t me)
 {
   struct stat st;
   if (fstat(memfd, &st) != 0) return errno;
@@ -144,46 +145,29 @@ int spx_dp_attach(int memfd, uint32_t me)
   size_t bytes = head.ring_off; /* rings lie behind it (ring.c), and then windows */
   char *base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, memfd, 0);
   if (base == MAP_FAILED) return errno;
+  spx_own = (spx_file){.base = base, .fd = -1, .me = me, .bytes = bytes};
+  spx_map = (spx_seg_map){.base = base, .fd = -1, .nprocs = spx_head(&spx_own)->maxprocs};
   int err = EINVAL;
-  if (me >= ((spx_seg *)base)->maxprocs) goto fail;
-  spx_segment = (spx_seg *)base;
-  spx_me = me;
-  spx_map = (spx_seg_map){.base = base, .fd = fcntl(memfd, F_DUPFD_CLOEXEC, 3), .nprocs = spx_segment->maxprocs};
-  spx_map.epoch = (uint16_t)spx_proc_of(me)->incarnation;
-  spx_own = (spx_file){.base = base, .fd = spx_map.fd, .me = me, .epoch = spx_map.epoch, .bytes = bytes};
-  if (spx_map.fd < 0 || (err = publish_self()) != 0) goto fail;
-  read_settings();
-  spx_match_reset();
-  spx_get_attach();
-  spx_idle_attach();
-  err = spx_diag_attach();
-  if (err == 0) err = spx_peers_attach();
-  if (err == 0) err = spx_ring_attach();
-  if (err == 0) err = spx_net_attach();
-  if (err == 0) return 0;
-  spx_ring_detach();
-  spx_peers_detach();
-  spx_diag_detach();
-  spx_seg_unmap(&spx_own);
-  base = NULL;
-fail:
-  if (base) munmap(base, bytes);
-  if (spx_map.fd >= 0) close(spx_map.fd);
-  spx_map.fd = -1;
-  spx_segment = NULL;
+  if (me < spx_map.nprocs) {
+    spx_segment = (spx_seg *)base;
+    spx_setting_crowded = outnumber;
+    spx_me = me;
+    spx_map.epoch = spx_own.epoch = (uint16_t)spx_proc_of(me)->incarnation;
+    spx_map.fd = spx_own.fd = fcntl(memfd, F_DUPFD_CLOEXEC, 3);
+    if (spx_map.fd >= 0) err = publish_self();
+  }
+  if (err != 0)
+    spx_seg_detach();
+  else
+    read_settings();
   return err;
 }
 
-void spx_dp_detach(void)
+void spx_seg_detach(void)
 {
-  if (!spx_segment) return;
-  spx_mcast_detach();
-  spx_net_detach();
-  spx_ring_detach();
-  spx_peers_detach();
-  spx_diag_detach();
   spx_seg_unmap(&spx_own);
-  close(spx_map.fd);
+  if (spx_map.fd >= 0) close(spx_map.fd);
   spx_map.fd = -1;
   spx_segment = NULL;
+  spx_setting_crowded = NULL;
 }

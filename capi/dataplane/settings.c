@@ -9,6 +9,7 @@
 #include "dp.h"
 
 spx_settings spx_set;
+bool (*spx_setting_crowded)(void);
 
 #include "zz_settings.inc"
 
@@ -98,7 +99,7 @@ static const char *given(const spx_setting *s)
   const char *env = secure_getenv(s->name);
   if (env && *env) return env;
   if (!tuned.read) read_table();
-  char now = spx_segment && spx_segment->nprocs > spx_segment->ncpus ? 'c' : 'f';
+  char now = spx_setting_crowded && spx_setting_crowded() ? 'c' : 'f';
   for (int i = 0; i < tuned.n; i++)
     if ((tuned.row[i].when == 'a' || tuned.row[i].when == now) && strcmp(tuned.row[i].name, s->name) == 0)
       return tuned.row[i].value;
@@ -169,7 +170,7 @@ uint64_t spx_setting_value(spx_setting_id id)
 {
   const spx_setting *s = &spx_setting_table[id];
   if (s->kind == SPX_SK_CHOICE) return is_told(id) ? told[id].number : choice_of(s, spx_setting_text(id));
-  if (!s->field || !spx_segment) return spx_setting_begin(id, s->preset, UINT64_MAX);
+  if (!s->field || !spx_setting_crowded) return spx_setting_begin(id, s->preset, UINT64_MAX);
   return s->width == 4 ? __atomic_load_n((uint32_t *)s->field, __ATOMIC_RELAXED)
                        : __atomic_load_n((uint64_t *)s->field, __ATOMIC_RELAXED);
 }
@@ -177,7 +178,7 @@ uint64_t spx_setting_value(spx_setting_id id)
 static spx_write_result may_write(const spx_setting *s)
 {
   if (s->when == SPX_SW_LOAD) return SPX_NEVER;
-  if (s->when == SPX_SW_START && spx_segment) return SPX_NOT_NOW;
+  if (s->when == SPX_SW_START && spx_setting_crowded) return SPX_NOT_NOW;
   if (!told && !(told = calloc(SPX_SETTINGS, sizeof *told))) return SPX_NOT_NOW;
   return SPX_WRITTEN;
 }
@@ -190,7 +191,7 @@ spx_write_result spx_setting_write(spx_setting_id id, uint64_t value)
   if (r != SPX_WRITTEN) return r;
   told[id].number = value;
   told[id].is = 1;
-  if (!s->field || !spx_segment) return r;
+  if (!s->field || !spx_setting_crowded) return r;
   if (s->width == 4)
     __atomic_store_n((uint32_t *)s->field, (uint32_t)value, __ATOMIC_RELAXED);
   else

@@ -21,6 +21,9 @@ typedef struct spx_setting {
 SPX_HIDDEN extern const spx_setting spx_setting_table[SPX_SETTINGS];
 #define SPX_SETTING_TEXT_MAX 256 /* bytes of a text that is written by MPI_T, with its 0 */
 
+/* While a job's memory file is attached: do its ranks outnumber its processors? NULL: none is. segment.c sets it. */
+SPX_HIDDEN extern bool (*spx_setting_crowded)(void);
+
 /* The value that a number or switch begins with: what MPI_T has written, else the environment's, else preset; within its bounds,
  * and at most limit. No value at all is fatal. */
 SPX_HIDDEN uint64_t spx_setting_begin(spx_setting_id id, uint64_t preset, uint64_t limit);

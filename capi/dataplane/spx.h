@@ -389,9 +389,12 @@ SPX_HIDDEN _Noreturn void spx_fatal(int code, const char *fmt, ...) __attribute_
 /* ---- process state (shim/runtime.c) -------------------------------------------------------------------------- */
 enum { SPX_BEFORE_INIT = 0, SPX_INITIALIZED = 1, SPX_FINALIZED = 2 };
 SPX_HIDDEN extern _Atomic int spx_state;
-SPX_HIDDEN extern int spx_mt;                      /* 1: MPI_THREAD_MULTIPLE was given */
-SPX_HIDDEN extern int spx_forked;                  /* 1 in a child that was forked after the library was loaded */
-SPX_HIDDEN extern SPX_TLS uint32_t spx_fn;         /* function that this thread is in */
+SPX_HIDDEN extern int spx_mt;              /* 1: MPI_THREAD_MULTIPLE was given */
+SPX_HIDDEN extern int spx_forked;          /* 1 in a child that was forked after the library was loaded */
+SPX_HIDDEN extern SPX_TLS uint32_t spx_fn; /* function that this thread is in */
+/* Not 0 when a shim must not go on as it is: SPX_ASIDE_*. */
+SPX_HIDDEN extern int spx_aside;
+enum { SPX_ASIDE_FORKED = 1, SPX_ASIDE_TRACED = 2, SPX_ASIDE_CHECKED = 4, SPX_ASIDE_REPLAY = 8 };
 SPX_HIDDEN extern const char *const spx_fn_name[]; /* zz_functions.c */
 SPX_HIDDEN extern const uint16_t spx_fn_makes[];   /* the same: 1 << SPX_K_* of what it may give to the user */
 SPX_HIDDEN extern const uint8_t spx_fn_local[];    /* the same: 1 if it has nothing to do with messages */
@@ -488,7 +491,7 @@ SPX_HIDDEN void spx_complete(spx_request *r, int error);
 /* Drops the handle's reference of a collected request (not persistent), as MPI_Wait does; the handle is invalid then. */
 SPX_HIDDEN void spx_request_free(spx_request *r);
 
-/* ---- failures (dataplane/fail.c) ------------------------------------------------------------------------------
+/* ---- failures (dataplane/fail.c, place.c) ------------------------------------------------------------------------------
  * All of these are for the failure handling in ft/ and capi/. */
 /* 1 when the agent has published the death of process i and it has been noticed here. */
 SPX_HIDDEN int spx_proc_dead(uint32_t i);

@@ -12,10 +12,10 @@
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
-#include "diag.h"
 #include "dp.h"
 #include "idle.h"
 #include "replay.h"
+#include "sleeper.h"
 
 #define SETTLE_AFTER   16 /* empty rounds before held-back tails are published */
 #define FIRST_SLEEP_NS 1000000ull
@@ -31,8 +31,12 @@
 #define INLETS_NS   100000000ull /* who waits for messages of other clusters looks so often whether anybody is left */
 
 uint64_t spx_events;
+SPX_TLS spx_diag_waits spx_diag_now;
+const struct spx_coll *(*spx_diag_coll_of)(const spx_request *, int32_t *tag);
+const spx_sleep_hooks *spx_sleeper;
+int (*spx_on_deaths)(void);
 spx_ring_where spx_ring_to;
-int spx_due, spx_event_sleepers;
+int spx_event_sleepers;
 static int
     looking; /* threads that wait and are awake: they look for messages. Counted with several threads only; under the lock */
 static int sleepers;       /* threads in the futex; written under the lock */
@@ -44,7 +48,6 @@ static spx_poller *pollers, *next_poller;
 static int in_pollers;
 static int in_due; /* what of spx_due some thread carries out, and no other may begin */
 static spx_pace pace;
-static spx_request *reap; /* freed before they were complete, and now complete */
 
 /* ---- bells --------------------------------------------------------------------------------------------------- */
 
@@ -127,18 +130,9 @@ int spx_poll(bool all)
   if (pollers && !in_pollers) n += run_pollers();
   if (SPX_UNLIKELY(spx_replay_on)) n += spx_replay_poll();
   if (SPX_FAILED(__atomic_load_n(&spx_segment->death_seq, __ATOMIC_RELAXED) != spx_map.seen_deaths))
-    n += spx_notice_deaths();
+    n += spx_on_deaths();
   if (n) spx_happened(n);
   return n;
-}
-
-static void drop_freed(spx_request *r)
-{
-  if (r->finish) {
-    MPI_Status ignored = {0};
-    r->finish(r, &ignored);
-  }
-  spx_request_free(r);
 }
 
 /* ---- who looks for messages ---------------------------------------------------------------------------------- */
@@ -188,7 +182,7 @@ static void let_in(bool pass)
 
 /* ---- what is done with no lock held --------------------------------------------------------------------------- */
 
-void (*spx_plan_due)(void);
+void (*spx_plan_due)(void), (*spx_ft_hook)(void);
 
 /* What this thread could do now: hooks and events are not told by two at once, nor from within themselves. */
 static int due_now(void) { return spx_due & ~in_due; }
@@ -199,11 +193,7 @@ static void carry_out(int due, spx_request *freed)
   if ((due & SPX_DUE_PLAN) && spx_plan_due) spx_plan_due();
   if ((due & SPX_DUE_EVENTS) && spx_events_due) spx_events_due();
   if ((due & SPX_DUE_TAKEOVER) && spx_replay_due) spx_replay_due();
-  while (freed) {
-    spx_request *r = freed;
-    freed = r->next;
-    drop_freed(r);
-  }
+  spx_drop_freed(freed);
 }
 
 /* Until nothing is left: meanwhile others may have gone to sleep because somebody was at it. */
@@ -214,8 +204,7 @@ void spx_run_due(void)
     int alone = due & (SPX_DUE_HOOK | SPX_DUE_EVENTS);
     spx_due &= ~due;
     in_due |= alone;
-    spx_request *freed = reap;
-    reap = NULL;
+    spx_request *freed = spx_take_freed();
     int looks = i_look;
     look_away(looks);
     int d = spx_lock_leave(false);
@@ -259,33 +248,6 @@ int spx_progress(void)
     sched_yield(); /* ranks outnumber processors: let those run who have what we look for */
   }
   return n;
-}
-
-void spx_complete(spx_request *r, int error)
-{
-  spx_lock();
-  if (SPX_UNLIKELY(r->flags & (SPX_RF_WORD | SPX_RF_LENT))) {
-    bool again = r->flags & SPX_RF_WORD && spx_replay_ends(r, error); /* it begins again */
-    if (again || (r->flags & SPX_RF_LENT && spx_zero_keeps(r, error))) {
-      spx_unlock();
-      return;
-    }
-  }
-  r->error = error;
-  spx_happened(1);
-  if (SPX_UNLIKELY(r->flags & SPX_RF_FREED)) {
-    if (r->finish) {
-      r->next = reap;
-      reap = r;
-      spx_due |= SPX_DUE_REAP;
-    } else
-      drop_freed(r);
-  } else {
-    uint32_t awaited = r->flags & SPX_RF_AWAITED;
-    atomic_store_explicit(&r->done, 1, memory_order_release);
-    if (SPX_UNLIKELY(awaited)) spx_ring_self();
-  }
-  spx_unlock();
 }
 
 /* ---- waiting ------------------------------------------------------------------------------------------------- */
@@ -351,10 +313,10 @@ static void doze(spx_idle *w, uint32_t value, uint64_t ns, uint64_t now)
   if (now - w->since > FIRST_SLEEP_NS) {
     uint64_t registers[SPX_DIAG_REGISTERS];
     spx_diag_registers(registers);
-    slot = spx_diag_begin(w->request, w->since, registers, false);
+    slot = spx_sleeper->begin(w->request, w->since, registers, false);
   }
   sleep_on_bell(w, value, ns < DOZE_NS ? ns : DOZE_NS, doze_on_futex);
-  spx_diag_end(slot);
+  spx_sleeper->end(slot);
 }
 
 static void park(spx_idle *w, uint32_t value, uint64_t ns)
@@ -376,9 +338,9 @@ static void park(spx_idle *w, uint32_t value, uint64_t ns)
       told = false;
       uint64_t registers[SPX_DIAG_REGISTERS];
       spx_diag_registers(registers);
-      int slot = spx_diag_begin(w->request, w->since, registers, true);
+      int slot = spx_sleeper->begin(w->request, w->since, registers, true);
       sleep_on_bell(w, value, ns == FOREVER ? ns : ns - FIRST_SLEEP_NS, wait_on_futex);
-      spx_diag_end(slot);
+      spx_sleeper->end(slot);
       deep--;
     }
   }
@@ -590,18 +552,4 @@ void spx_turn_over(spx_turn kind)
   }
   turn.kind = kind;
   turn.left = spx_cycles();
-}
-
-/* ---- status -------------------------------------------------------------------------------------------------- */
-
-void spx_status_set(MPI_Status *st, int src, int tag, int error, int64_t bytes, int cancelled)
-{
-  if (SPX_UNLIKELY(spx_is_origin(src))) src = spx_origin_note(st, src);
-  if (st == MPI_STATUS_IGNORE) return;
-  st->MPI_SOURCE = src;
-  st->MPI_TAG = tag;
-  if (error != SPX_KEEP_ERROR) st->MPI_ERROR = error;
-  st->MPI_internal[0] = (int)(uint32_t)(uint64_t)bytes;
-  st->MPI_internal[1] = (int)(uint32_t)((uint64_t)bytes >> 32);
-  st->MPI_internal[2] = cancelled & 1;
 }

@@ -1,7 +1,7 @@
 /* request.c - completing one request, or some of several. MPI-5.0 3.7.3, 3.7.5.  All of several: request_all.c. */
-#include "diag.h"
 #include "error.h"
 #include "request.h"
+#include "sleeper.h"
 
 void spx_status_empty(MPI_Status *st)
 {

@@ -13,7 +13,7 @@ extern void spxGoPrime(int threads);
 
 _Atomic uint64_t spx_go_entries;
 _Atomic int spx_state;
-int spx_mt;
+int spx_mt, spx_aside;
 SPX_TLS uint32_t spx_fn;
 
 /* A call-out that has not come back. The user's function may leave it by longjmp, and then Go's continuation is dropped when that is certain. It may also

@@ -25,7 +25,6 @@
 
 #define STEP (1u << 20) /* bytes of records that disk space is taken for at a time */
 
-int spx_aside;
 SPX_TLS const void *spx_site;
 static SPX_TLS spx_call *calls; /* that this thread is in, the innermost first */
 static SPX_TLS uint32_t tid;

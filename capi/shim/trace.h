@@ -18,9 +18,6 @@ typedef struct spx_call {
       *outer; /* the call that this one is in: of a user's function that MPI calls; or one that was left by longjmp */
 } spx_call;
 
-/* Not 0 when a shim must not go on as it is: SPX_ASIDE_*. */
-SPX_HIDDEN extern int spx_aside;
-enum { SPX_ASIDE_FORKED = 1, SPX_ASIDE_TRACED = 2, SPX_ASIDE_CHECKED = 4, SPX_ASIDE_REPLAY = 8 };
 /* What a shim does then. */
 typedef enum { SPX_WAY_ON, SPX_WAY_TRACED, SPX_WAY_BAD } spx_way;
 SPX_HIDDEN spx_way spx_find_way(void) __attribute__((cold, noinline));

@@ -1,0 +1,50 @@
+/* clusters.c - what the layers below call of systems of clusters: the tables of other_way.h and fail.h. */
+#include "dp.h"
+#include "fail.h"
+#include "other_way.h"
+#include "replay.h"
+
+static bool sends(spx_request *r)
+{
+  return spx_replay_on && r->peer != spx_me && spx_replayed(r->comm, r->ctx_kind) && spx_replay_send(r);
+}
+
+static bool replaced(const spx_comm *c, uint32_t ctx_kind) { return spx_replayed(c, ctx_kind); }
+
+static bool outlives(const spx_request *r)
+{
+  return SPX_UNLIKELY(spx_replay_on) && r->kind == SPX_R_RECV && spx_replayed(r->comm, r->ctx_kind);
+}
+
+static void lost(spx_request *r, int error)
+{
+  if (r->flags & SPX_RF_KEPT)
+    spx_replay_detach(r);
+  else if (!spx_replay_broken(r))
+    spx_complete(r, error);
+}
+
+static void numbered(uint32_t number) { spx_origin_number = number; }
+
+const spx_other_way spx_clusters_way = {.sends = sends,
+                                        .replaced = replaced,
+                                        .outlives = outlives,
+                                        .lost = lost,
+                                        .fetched = spx_replay_fetched,
+                                        .asked = spx_replay_asked,
+                                        .numbered = numbered,
+                                        .taken = spx_replay_taken,
+                                        .dropped = spx_replay_dropped};
+
+static void look_for_takeover(void)
+{
+  if (SPX_UNLIKELY(spx_replay_on)) spx_due |= SPX_DUE_TAKEOVER;
+}
+
+static void revoked(const spx_comm *c)
+{
+  spx_replay_revoked(c);
+  look_for_takeover(); /* others have begun one */
+}
+
+const spx_failure_observer spx_clusters_failures = {.revoked = revoked, .changed = look_for_takeover};
