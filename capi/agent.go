@@ -134,23 +134,28 @@ func await(conn *service.Conn, w waiting, withdraw bool) (*service.Message, erro
 		case <-heard:
 		}
 	}()
-	inTime := heardWithin(flag, w.who, w.limit) && !atomic.CompareAndSwapUint32(flag, vain, 0)
+	inTime := false
+	settle := sync.OnceFunc(func() { // also when the wait is left
+		if !inTime {
+			conn.Hang()
+		}
+		<-heard
+		<-watched
+	})
+	defer settle()
+	inTime = here().event(flag, w.who, w.limit) && !atomic.CompareAndSwapUint32(flag, vain, 0)
 	if !inTime && withdraw && conn.Send(&service.Message{Kind: service.Withdraw, FD: -1}) == nil {
-		inTime = heardWithin(flag, nil, hangUpAfter) && atomic.LoadUint32(flag) == is
+		inTime = here().event(flag, nil, hangUpAfter) && atomic.LoadUint32(flag) == is
 	}
-	if !inTime {
-		conn.Hang()
-	}
-	<-heard
-	<-watched
+	settle()
 	if !inTime && err != nil || err == nil && answer.Kind == service.Withdraw {
 		return nil, nil
 	}
 	return answer, err
 }
 
-// meanwhile does work that waits for something outside of MPI, while communication goes on.
-func meanwhile(work func()) {
+// meanwhile does work that waits for something outside of MPI, while communication goes on. stop makes it end: the wait was left.
+func meanwhile(work, stop func()) {
 	flag, free := newFlag()
 	defer free()
 	done := make(chan struct{})
@@ -160,29 +165,20 @@ func meanwhile(work func()) {
 		atomic.StoreUint32(flag, 1)
 		C.spx_ring_self()
 	}()
-	heardWithin(flag, nil, 0)
-	<-done
+	settle := sync.OnceFunc(func() {
+		if atomic.LoadUint32(flag) == 0 {
+			stop()
+		}
+		<-done
+	})
+	defer settle()
+	here().event(flag, nil, 0)
 }
 
 // newFlag is a number, 0 at first, that the data plane can wait for.
 func newFlag() (flag *uint32, free func()) {
 	at := C.calloc(1, 4)
 	return (*uint32)(at), func() { C.free(at) }
-}
-
-// heardWithin waits until flag is set, while communication goes on; false when the time is over, or who is broken. A limit of 0 is none.
-func heardWithin(flag *uint32, who *commObject, limit time.Duration) bool {
-	var deadline uint64
-	if limit > 0 {
-		var now unix.Timespec
-		unix.ClockGettime(unix.CLOCK_MONOTONIC, &now) //nolint:errcheck // it exists
-		deadline = uint64(now.Nano() + int64(limit))
-	}
-	var c *C.spx_comm
-	if who != nil {
-		c = who.c
-	}
-	return C.spx_await((*C.uint32_t)(unsafe.Pointer(flag)), c, C.uint64_t(deadline)) != 0
 }
 
 // needAgent starts an agent for a process that no launcher started, once.

@@ -26,11 +26,14 @@ import (
 //
 // Between the two, no lock may be held, and nothing may be half done: a function that leaves by longjmp never comes back, and
 // the closure is then dropped. Arguments of the call stay readable in the closure: the frame is the same.
+//
+// What waits in the middle of its work, and calls no function of the program's, is simpler with a runner: runner.go.
 type callOut struct {
 	kind uint32
 	fn   uintptr
 	args []uint64
 	next func(ret int64) error
+	run  *runner // it goes on instead
 }
 
 func (o *callOut) Error() string { return "libspx: a call-out was taken for an error" }
@@ -66,56 +69,64 @@ func (o *callOut) suspend(f *C.spx_frame) {
 	for i, v := range o.args {
 		*(*uint64)(unsafe.Pointer(&f.co_a[i])) = v
 	}
-	f.cont = C.uint32_t(addContinuation(o.next))
+	f.cont = C.uint32_t(addContinuation(continuation{o.next, o.run}))
+	if o.run != nil {
+		f.cont |= C.SPX_CONT_RUNNER
+	}
 }
+
+// continuation is what comes after a call-out: a function, or a runner that goes on.
+type continuation struct {
+	next func(int64) error
+	run  *runner
+}
+
+func (k continuation) none() bool { return k.next == nil && k.run == nil }
 
 // continuations holds what comes after the call-outs that are out. Numbers start at 1.
 var continuations struct {
 	mu   sync.Mutex
-	next []func(int64) error
+	list []continuation
 	free []uint32
 }
 
-func addContinuation(next func(int64) error) uint32 {
+func addContinuation(k continuation) uint32 {
 	t := &continuations
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if n := len(t.free); n > 0 {
 		id := t.free[n-1]
 		t.free = t.free[:n-1]
-		t.next[id-1] = next
+		t.list[id-1] = k
 		return id
 	}
-	t.next = append(t.next, next)
-	return uint32(len(t.next))
+	t.list = append(t.list, k)
+	return uint32(len(t.list))
 }
 
-// takeContinuation removes and returns a continuation, nil if there is none.
-func takeContinuation(id uint32) func(int64) error {
+// takeContinuation removes and returns a continuation, an empty one if there is none.
+func takeContinuation(id uint32) continuation {
+	id &^= C.SPX_CONT_RUNNER
 	t := &continuations
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if id == 0 || int(id) > len(t.next) || t.next[id-1] == nil {
-		return nil
+	if id == 0 || int(id) > len(t.list) || t.list[id-1].none() {
+		return continuation{}
 	}
-	next := t.next[id-1]
-	t.next[id-1] = nil
+	k := t.list[id-1]
+	t.list[id-1] = continuation{}
 	t.free = append(t.free, id)
-	return next
+	return k
 }
 
 // pendingContinuations counts the call-outs that are out, or were left by longjmp and not noticed yet.
 func pendingContinuations() int {
 	continuations.mu.Lock()
 	defer continuations.mu.Unlock()
-	return len(continuations.next) - len(continuations.free)
+	return len(continuations.list) - len(continuations.free)
 }
 
-func resume(id uint32, ret int64) error {
-	next := takeContinuation(id)
-	if next == nil {
-		return fail(C.MPI_ERR_INTERN, "a user function came back to an MPI call that a later MPI call of the same thread had replaced "+
-			"(user functions may not switch stacks and call MPI)")
-	}
-	return next(ret)
+func neverComesBack() error {
+	return fail(C.MPI_ERR_INTERN, "a user function came back to an MPI call that a later MPI call of the same thread had replaced "+
+		"(user functions may not switch stacks and call MPI), or it came back in another thread than that which waited")
 }

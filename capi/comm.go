@@ -199,13 +199,14 @@ func rankArray(g *group.Group, parent *commObject) (*C.uint32_t, error) {
 type link struct{ c *C.spx_comm }
 
 func (l link) Send(to, tag int, data []byte) error {
-	return linkError(C.spx_link_send(l.c, C.int(to), C.int(tag), unsafe.Pointer(unsafe.SliceData(data)), C.int64_t(len(data))))
+	C.spx_creation_step()
+	_, err := here().exchange(l.c, C.SPX_CTX_ENGINE, nil, []message{{to, tag, data}})
+	return err
 }
 
 func (l link) Recv(from, tag int, buf []byte) (int, error) {
-	var got C.int64_t
-	err := linkError(C.spx_link_recv(l.c, C.int(from), C.int(tag), unsafe.Pointer(unsafe.SliceData(buf)), C.int64_t(len(buf)), &got))
-	return int(got), err
+	C.spx_creation_step()
+	return here().exchange(l.c, C.SPX_CTX_ENGINE, []message{{from, tag, buf}}, nil)
 }
 
 func linkError(code C.int) error {

@@ -178,7 +178,7 @@ func (f *ftComm) acknowledge(o *commObject, n int) {
 //spx:body MPIX_Comm_get_failed
 func commGetFailed(c *call) error {
 	o := c.comm(0)
-	C.spx_progress()
+	here().progress()
 	ft.mu.Lock()
 	f := ftOf(o)
 	g := f.failedGroup(o, len(f.failed))
@@ -200,7 +200,7 @@ func commAckFailed(c *call) error {
 //spx:body MPIX_Comm_failure_ack
 func commFailureAck(c *call) error {
 	o := c.comm(0)
-	C.spx_progress()
+	here().progress()
 	ft.mu.Lock()
 	defer ft.mu.Unlock()
 	f := ftOf(o)

@@ -7,7 +7,6 @@ package main
 import "C"
 
 import (
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -79,37 +78,50 @@ type filePeers struct{ c *commObject }
 func (p filePeers) Rank() int { return p.c.Rank }
 func (p filePeers) Size() int { return p.c.Group().Size() }
 
+const fileTag = 1
+
 func (p filePeers) Exchange(sends, recvs []io.Message) error {
-	out, in := messages(sends), messages(recvs)
-	code := C.spx_io_exchange(p.c.c, unsafe.SliceData(out), C.int(len(out)), unsafe.SliceData(in), C.int(len(in)))
-	runtime.KeepAlive(sends)
-	runtime.KeepAlive(recvs)
-	if code != 0 {
-		p.c.revoke() // the others must not wait for what this process will not send
-	}
-	return linkError(code)
+	return p.together(func() error {
+		_, err := here().exchange(p.c.c, C.SPX_CTX_P2P, messages(recvs), messages(sends))
+		return err
+	})
+}
+
+// together does what all processes do at once. If it fails here, or is left, the others must not wait for what this process will not send.
+func (p filePeers) together(work func() error) (err error) {
+	whole := false
+	defer func() {
+		if !whole {
+			p.c.revoke()
+		}
+	}()
+	err = work()
+	whole = err == nil
+	return err
 }
 
 // Gather is a collective of the file's communicator, on whole words.
 func (p filePeers) Gather(record, all []byte) error {
 	n := len(record)
 	words := (n + 7) / 8
-	mine, got := make([]uint64, words+1), make([]uint64, words*p.Size()+1)
-	copy(unsafe.Slice((*byte)(unsafe.Pointer(&mine[0])), n), record)
-	code := C.spx_io_gather(p.c.c, unsafe.Pointer(&mine[0]), unsafe.Pointer(&got[0]), C.int64_t(8*words))
-	for r, bytes := 0, unsafe.Slice((*byte)(unsafe.Pointer(&got[0])), 8*len(got)); r < p.Size(); r++ {
+	mine, got := make([]uint64, words), make([]uint64, words*p.Size())
+	copy(octets(mine), record)
+	err := p.together(func() error { return here().gather(p.c.c, mine, got) })
+	for r, bytes := 0, octets(got); r < p.Size(); r++ {
 		copy(all[r*n:(r+1)*n], bytes[8*words*r:])
 	}
-	if code != 0 {
-		p.c.revoke()
-	}
-	return linkError(code)
+	return err
 }
 
-func messages(list []io.Message) []C.spx_io_message {
-	out := make([]C.spx_io_message, len(list), len(list)+1)
+// octets are the bytes of words.
+func octets(words []uint64) []byte {
+	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(words))), 8*len(words))
+}
+
+func messages(list []io.Message) []message {
+	out := make([]message, len(list))
 	for i, m := range list {
-		out[i] = C.spx_io_message{peer: C.int64_t(m.Peer), data: C.uintptr_t(uintptr(unsafe.Pointer(unsafe.SliceData(m.Data)))), bytes: C.int64_t(len(m.Data))}
+		out[i] = message{m.Peer, fileTag, m.Data}
 	}
 	return out
 }
@@ -122,15 +134,20 @@ func fileOpen(c *call) error {
 	if old.Inter() {
 		return onNoFile(mpierr.New(mpierr.Comm, "comm is an intercommunicator; a file is opened by an intracommunicator"))
 	}
-	var private *commObject
-	if err := old.DupForAll(world.contexts, maker(old, &private)); err != nil {
+	f := &fileObject{name: fileName(c.str(1)), mode: c.int(2), hints: info.New()}
+	opened := false
+	defer func() {
+		if !opened && f.comm != nil {
+			f.discard(false)
+		}
+	}()
+	if err := old.DupForAll(world.contexts, maker(old, &f.comm)); err != nil {
 		return onNoFile(err)
 	}
-	f := &fileObject{comm: private, name: fileName(c.str(1)), mode: c.int(2), hints: info.New()}
 	if err := f.open(c.info(3)); err != nil {
-		f.discard(false)
 		return onNoFile(err)
 	}
+	opened = true
 	c.setHandle(4, uintptr(f.obj.handle))
 	return nil
 }
@@ -263,6 +280,8 @@ func fileClose(c *call) error {
 	err := f.backend.Close()
 	f.backend = nil
 	f.publish()
+	together := false
+	defer func() { f.discard(together) }() // also when the wait for the others is left
 	err = io.Agree(f.peers(), err)
 	if f.mode&io.DeleteOnClose != 0 {
 		var gone error
@@ -273,7 +292,7 @@ func fileClose(c *call) error {
 			err = gone
 		}
 	}
-	f.discard(err == nil)
+	together = err == nil
 	*h = fileNull
 	return onNoFile(err)
 }

@@ -34,9 +34,29 @@ func (s *sharedCounter) Add(n int64) (int64, error) {
 	if s.k == nil {
 		return 0, mpierr.New(mpierr.NoMem, "there was no memory for the shared file pointer when the file was opened")
 	}
-	before := C.int64_t(0)
-	code := C.spx_io_counter_add(s.k, C.int64_t(n), &before)
-	return int64(before), linkError(code)
+	var before C.int64_t
+	var q C.spx_counter_question
+	if code := C.spx_counter_add(s.k, C.int64_t(n), &before, &q); code != C.SPX_COUNTER_REMOTE {
+		return int64(before), linkError(code)
+	}
+	return askCounter(s.k.comm, int64(q.n), int64(q.tag))
+}
+
+// askCounter has rank 0 add n.
+func askCounter(c *C.spx_comm, n, tag int64) (int64, error) {
+	question, answer := []uint64{uint64(n), uint64(tag)}, make([]uint64, 1)
+	got, err := here().exchange(c, C.SPX_CTX_P2P, []message{{0, int(tag), octets(answer)}}, []message{{0, C.SPX_COUNTER_ASK, octets(question)}})
+	switch mpierr.ClassOf(err) {
+	case 0:
+		if got != 8 {
+			return 0, mpierr.New(mpierr.Intern, "rank 0 of the file does not understand this process: is libspx of the same version on all hosts?")
+		}
+	case errProcFailed:
+		err = mpierr.New(errProcFailed, "rank 0 of the file, which has the shared file pointer, has failed")
+	case errRevoked:
+		err = mpierr.New(errRevoked, "a process of the file has failed: the shared file pointer cannot be reached")
+	}
+	return int64(answer[0]), err
 }
 
 // set sets the value, on rank 0, while the others wait for it.
@@ -48,11 +68,7 @@ func (s *sharedCounter) set(n int64) {
 
 // close gives it back; together: no process uses it any more.
 func (s *sharedCounter) close(together bool) {
-	t := C.int(0)
-	if together {
-		t = 1
-	}
-	C.spx_io_counter_end(s.k, t)
+	C.spx_counter_end(s.k, C.bool(together))
 	s.k = nil
 }
 

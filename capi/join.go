@@ -15,6 +15,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"strings"
+	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -227,13 +228,20 @@ func keepSocketAlive(fd int) (restore func()) {
 
 // exchange writes out and reads in, whether fd blocks or not, while communication goes on.
 func exchange(fd int, out, in []byte) (err error) {
+	var ends [2]int
+	if err := unix.Pipe2(ends[:], unix.O_CLOEXEC); err != nil {
+		return err
+	}
+	defer unix.Close(ends[0])
+	stop := sync.OnceFunc(func() { unix.Close(ends[1]) })
+	defer stop()
 	defer keepSocketAlive(fd)()
-	meanwhile(func() { err = exchangeNow(fd, out, in) })
+	meanwhile(func() { err = exchangeNow(fd, ends[0], out, in) }, stop)
 	return err
 }
 
-// exchangeNow is exchange.
-func exchangeNow(fd int, out, in []byte) error {
+// exchangeNow is exchange, until the other end of stop is closed.
+func exchangeNow(fd, stop int, out, in []byte) error {
 	for len(out) > 0 || len(in) > 0 {
 		want := int16(0)
 		if len(out) > 0 {
@@ -242,9 +250,12 @@ func exchangeNow(fd int, out, in []byte) error {
 		if len(in) > 0 {
 			want |= unix.POLLIN
 		}
-		poll := []unix.PollFd{{Fd: int32(fd), Events: want}}
+		poll := []unix.PollFd{{Fd: int32(fd), Events: want}, {Fd: int32(stop)}}
 		if _, err := unix.Poll(poll, -1); err != nil && err != unix.EINTR {
 			return err
+		}
+		if poll[1].Revents != 0 {
+			return unix.ECANCELED
 		}
 		if poll[0].Revents&unix.POLLNVAL != 0 {
 			return unix.EBADF

@@ -24,10 +24,10 @@ import (
 func main() {}
 
 // spxGoEnter is the only way from C into Go, called by spx_go (shim/runtime.c) with asynchronous signals blocked. A frame with
-// cont set comes back from a call-out.
+// cont set comes back from a call-out. now is where the thread notes which runner it is in.
 //
 //export spxGoEnter
-func spxGoEnter(f *C.spx_frame) (crashed C.int) {
+func spxGoEnter(f *C.spx_frame, now *C.uint32_t) (crashed C.int) {
 	defer func() {
 		if r := recover(); r != nil {
 			text := panicked(r, debug.Stack())
@@ -35,17 +35,9 @@ func spxGoEnter(f *C.spx_frame) (crashed C.int) {
 			crashed = 1
 		}
 	}()
-	if panicIn != "" {
-		panicIfAsked(f)
-	}
-	c := &call{f: f}
-	var err error
-	if id := uint32(f.cont); id != 0 {
-		err = resume(id, int64(f.co_ret))
-	} else if body := internals[uint32(f.fn)]; body != nil {
-		err = body(c)
-	} else {
-		err = bodies[f.fn](c)
+	err, ok := enter(f, (*uint32)(unsafe.Pointer(now)))
+	if !ok {
+		return 1
 	}
 	f.cont, f.co = 0, 0
 	var out *callOut
@@ -60,10 +52,55 @@ func spxGoEnter(f *C.spx_frame) (crashed C.int) {
 	return 0
 }
 
-// spxGoDrop frees the continuation of a call-out that never comes back, because the user's function left it by longjmp.
+// enter begins a body, or goes on with it behind a call-out. It returns its error, which may be the next call-out; false: it has panicked on its runner.
+func enter(f *C.spx_frame, now *uint32) (error, bool) {
+	var work func() error
+	if id := uint32(f.cont); id != 0 {
+		ret := int64(f.co_ret)
+		switch k := takeContinuation(id); {
+		case k.run != nil:
+			k.run.ret = ret
+			return k.run.proceed(now)
+		case k.next != nil:
+			work = func() error { return k.next(ret) }
+		default:
+			return neverComesBack(), true
+		}
+	} else {
+		if panicIn != "" {
+			panicIfAsked(f)
+		}
+		body := internals[uint32(f.fn)]
+		if body == nil {
+			body = bodies[f.fn]
+		}
+		work = func() error { return body(&call{f: f}) }
+	}
+	if !mayWait(uint32(f.fn)) {
+		return work(), true
+	}
+	return newRunner(work).proceed(now)
+}
+
+// proceed is goOn, and notes why the body has panicked.
+func (r *runner) proceed(now *uint32) (error, bool) {
+	err, ok := r.goOn(now)
+	if !ok {
+		panicText.Store(&r.crash)
+	}
+	return err, ok
+}
+
+// spxGoDrop ends what is after a call-out that never comes back, because the user's function left it by longjmp.
 //
 //export spxGoDrop
-func spxGoDrop(id C.uint32_t) { takeContinuation(uint32(id)) }
+func spxGoDrop(id C.uint32_t, now *C.uint32_t) (crashed C.int) {
+	if r := takeContinuation(uint32(id)).run; r != nil && !r.end((*uint32)(unsafe.Pointer(now))) {
+		panicText.Store(&r.crash)
+		return 1
+	}
+	return 0
+}
 
 // spxGoPrime is the first entry of a thread; threads of the application have entered Go and live.
 //

@@ -153,6 +153,11 @@ func patience(kind service.Kind, hints *info.Info) (time.Duration, error) {
 func bridgeTo(local *commObject, root int, met *service.Message, failure error) (*commObject, error) {
 	var pair *commObject
 	shut := func() {}
+	defer func() {
+		if pair != nil {
+			shut()
+		}
+	}()
 	if local.Rank == root && failure == nil && met.Peer.ID == world.me {
 		failure = mpierr.New(mpierr.Comm, "the process that connects is the one that accepts; the two groups must be disjoint")
 	}
@@ -160,11 +165,7 @@ func bridgeTo(local *commObject, root int, met *service.Message, failure error) 
 		ctx := comm.RendezvousContext(fmt.Sprintf("%s\x00%d", portID(met.Text), met.Number))
 		pair, shut, failure = meeting(twoOf(world.me, met.Peer.ID), ctx)
 	}
-	made, err := bridge(local, root, pair, failure)
-	if pair != nil {
-		shut()
-	}
-	return made, err
+	return bridge(local, root, pair, failure)
 }
 
 // nameServerKey is the info key that names a name service, by its file.

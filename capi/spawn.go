@@ -117,6 +117,8 @@ func (c *call) spawn(a spawnArgs, programs func() ([]service.Program, error)) er
 	var meetingID uint64
 	var made *commObject
 	shut := func() {}
+	defer giveUp(&made)()
+	defer func() { shut() }()
 	o, err := parents.Spawn(world.contexts, root, comm.Starter{
 		Start: func() (o comm.Outcome) {
 			meetingID = world.contexts.Take(1)
@@ -133,10 +135,10 @@ func (c *call) spawn(a spawnArgs, programs func() ([]service.Program, error)) er
 			return pair.core(), nil
 		},
 	}, maker(parents, &made))
-	shut()
 	c.setCodes(a.codes, o, err != nil)
 	if err == nil {
 		c.setComm(a.out, made)
+		made = nil
 		return nil
 	}
 	if o.Failure != nil {
@@ -152,8 +154,20 @@ func (c *call) spawn(a spawnArgs, programs func() ([]service.Program, error)) er
 // because of failure. All processes of both groups have it when it returns, or an error; whoever has it all the same finds it revoked.
 func bridge(local *commObject, root int, pair *commObject, failure error) (*commObject, error) {
 	var made *commObject
+	defer giveUp(&made)()
 	err := comm.Join(world.contexts, local.Comm, root, pair.core(), failure, maker(local, &made))
-	return made, err
+	whole := made
+	made = nil
+	return whole, err
+}
+
+// giveUp gives a function that a maker's caller defers: whatever *made is then was not given to anybody, as the wait for the others was left.
+func giveUp(made **commObject) func() {
+	return func() {
+		if *made != nil {
+			maker(nil, made).GiveUp()
+		}
+	}
 }
 
 // maker builds a communicator like parent in *made.

@@ -405,7 +405,7 @@ func (o *commObject) follow(c *layout.Cluster) error {
 //spx:body MPISP_World_left
 func worldLeft(c *call) error {
 	o := c.comm(0)
-	C.spx_progress()
+	here().progress()
 	all := o.RemoteGroup()
 	var ranks []int
 	for rank, proc := range unsafe.Slice((*uint32)(unsafe.Pointer(o.c.peer)), all.Size()) { // c.remote_size is 0 in the worlds of an IOP

@@ -97,10 +97,6 @@ static void give_line(const spx_counter *k)
 
 /* ---- rank 0: answers ------------------------------------------------------------------------------------------- */
 
-typedef struct {
-  int64_t n, tag; /* to add; of the answer */
-} ask;
-
 /* An answer on its way. */
 typedef struct answer {
   struct answer *next;
@@ -110,9 +106,9 @@ typedef struct answer {
 
 struct spx_counter_server {
   spx_poller poller;
-  spx_counter *k;
+  spx_counter *k;    /* NULL: it has ended, and the server goes when the answers are out */
   spx_request *slot; /* NULL: no more questions come, as the communicator was revoked */
-  ask q;
+  spx_counter_question q;
   answer *answers;
 };
 
@@ -125,7 +121,7 @@ static void post(struct spx_counter_server *s)
     s->slot = NULL;
 }
 
-static bool is_sound(const spx_request *r, const ask *q)
+static bool is_sound(const spx_request *r, const spx_counter_question *q)
 {
   return r->error == MPI_SUCCESS && r->bytes == sizeof *q && q->tag >= TAG_ANSWER && q->tag < TAG_ANSWER + SERIES;
 }
@@ -148,12 +144,11 @@ static bool answer_slot(struct spx_counter_server *s)
   return true;
 }
 
-/* Frees the answers that have gone out; wait: all of them. */
-static int collect(struct spx_counter_server *s, bool wait)
+/* Frees the answers that have gone out. */
+static int collect(struct spx_counter_server *s)
 {
   int n = 0;
   for (answer **at = &s->answers, *a; (a = *at) != NULL;) {
-    if (wait) spx_wait(a->r);
     if (!spx_is_done(a->r)) {
       at = &a->next;
       continue;
@@ -166,15 +161,28 @@ static int collect(struct spx_counter_server *s, bool wait)
   return n;
 }
 
+static void drop_slot(struct spx_counter_server *s)
+{
+  spx_request_free(s->slot);
+  s->slot = NULL;
+}
+
 static int serve(spx_poller *p)
 {
   struct spx_counter_server *s = (struct spx_counter_server *)((char *)p - offsetof(struct spx_counter_server, poller));
-  int n = s->answers ? collect(s, false) : 0;
-  if (!s->slot || !spx_is_done(s->slot)) return n;
+  int n = s->answers ? collect(s) : 0;
+  bool asked = s->slot && spx_is_done(s->slot);
+  if (SPX_UNLIKELY(!s->k)) {
+    if (asked) drop_slot(s);
+    if (s->slot || s->answers) return n;
+    spx_poller_del(p);
+    free(s);
+    return n + 1;
+  }
+  if (!asked) return n;
   if (!answer_slot(s)) return n + 1; /* no event comes when there is memory: this process must not go to sleep */
   bool over = s->slot->error == MPIX_ERR_REVOKED;
-  spx_request_free(s->slot);
-  s->slot = NULL;
+  drop_slot(s);
   if (!over) post(s);
   return n + 1;
 }
@@ -195,16 +203,14 @@ static bool start_server(spx_counter *k)
   return true;
 }
 
+/* It goes now, or with the poll that finds nothing pending any more. */
 static void end_server(struct spx_counter_server *s)
 {
-  spx_poller_del(&s->poller);
-  if (s->slot) {
-    if (!spx_is_done(s->slot)) spx_cancel(s->slot);
-    spx_wait(s->slot);
-    spx_request_free(s->slot);
-  }
-  collect(s, true);
-  free(s);
+  spx_lock();
+  s->k = NULL;
+  if (s->slot && !spx_is_done(s->slot)) spx_cancel(s->slot);
+  serve(&s->poller);
+  spx_unlock();
 }
 
 /* ---- making it, and giving it back ----------------------------------------------------------------------------- */
@@ -268,48 +274,18 @@ static int map_line(spx_counter *k)
   return MPI_ERR_NO_MEM;
 }
 
-/* Asks rank 0, and waits for the answer. */
-static int exchange(spx_counter *k, int64_t n, int64_t *before)
-{
-  ask q = {n, TAG_ANSWER + (__atomic_fetch_add(&k->series, 1, __ATOMIC_RELAXED) & (SERIES - 1))};
-  spx_request *in, *out;
-  int err = spx_irecv(before, sizeof *before, bytes_type(), 0, (int)q.tag, k->comm, SPX_CTX_P2P, SPX_RF_INTERNAL, &in);
-  if (err != MPI_SUCCESS) return err;
-  err = spx_isend(&q, sizeof q, bytes_type(), 0, SPX_COUNTER_ASK, k->comm, SPX_CTX_P2P, SPX_M_STANDARD, SPX_RF_INTERNAL,
-                  &out);
-  if (err == MPI_SUCCESS) {
-    err = spx_wait(out);
-    spx_request_free(out);
-  }
-  if (err != MPI_SUCCESS) spx_cancel(in);
-  int e = spx_wait(in);
-  if (err == MPI_SUCCESS) err = e;
-  if (err == MPI_SUCCESS && in->bytes != sizeof *before) err = MPI_ERR_INTERN;
-  spx_request_free(in);
-  return err;
-}
-
-static int by_message(spx_counter *k, int64_t n, int64_t *before)
-{
-  int err = MPI_ERR_NO_MEM;
-  if (k->place == SPX_COUNTER_NOWHERE) {
-    spx_detail("rank 0 of the file had no memory for the shared file pointer");
-    return err;
-  }
-  err = exchange(k, n, before);
-  if (err == MPIX_ERR_PROC_FAILED) spx_detail("rank 0 of the file, which has the shared file pointer, has failed");
-  if (err == MPIX_ERR_REVOKED)
-    spx_detail("a process of the file has failed: the shared file pointer cannot be reached");
-  if (err == MPI_ERR_NO_MEM) spx_detail("no memory to ask rank 0 of the file for the shared file pointer");
-  if (err == MPI_ERR_INTERN)
-    spx_detail("rank 0 of the file does not understand this process: is libspx of the same version on all hosts?");
-  return err;
-}
-
-int spx_counter_add(spx_counter *k, int64_t n, int64_t *before)
+int spx_counter_add(spx_counter *k, int64_t n, int64_t *before, spx_counter_question *q)
 {
   if (!__atomic_load_n(&k->number, __ATOMIC_ACQUIRE)) {
-    if (k->place <= 0 || spx_net_peer(k->comm->peer[0])) return by_message(k, n, before);
+    if (k->place == SPX_COUNTER_NOWHERE) {
+      spx_detail("rank 0 of the file had no memory for the shared file pointer");
+      return MPI_ERR_NO_MEM;
+    }
+    if (k->place == SPX_COUNTER_BY_MESSAGE || spx_net_peer(k->comm->peer[0])) {
+      q->n = n;
+      q->tag = TAG_ANSWER + (__atomic_fetch_add(&k->series, 1, __ATOMIC_RELAXED) & (SERIES - 1));
+      return SPX_COUNTER_REMOTE;
+    }
     int err = map_line(k);
     if (err != MPI_SUCCESS) return err;
   }

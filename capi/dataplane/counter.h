@@ -23,6 +23,7 @@ typedef struct spx_counter {
 
 enum {
   SPX_COUNTER_ASK = 2,
+  SPX_COUNTER_REMOTE = -1,
   SPX_COUNTER_BY_MESSAGE = 0, /* places; others are offsets in rank 0's memory file */
   SPX_COUNTER_NOWHERE = -1    /* rank 0 has no memory to answer: the others cannot use the number */
 };
@@ -31,10 +32,14 @@ enum {
 SPX_HIDDEN spx_counter *spx_counter_make(spx_comm *comm, int64_t *place);
 /* The others: the number that rank 0 has made. NULL: no memory. */
 SPX_HIDDEN spx_counter *spx_counter_join(spx_comm *comm, int64_t place);
-/* Adds n; *before: what it was. An error class, with a detail text; none at rank 0. */
-SPX_HIDDEN int spx_counter_add(spx_counter *k, int64_t n, int64_t *before);
+/* What a process without the memory sends to rank 0 with tag SPX_COUNTER_ASK: what to add, and the tag of the answer, which is what the number was. */
+typedef struct {
+  int64_t n, tag;
+} spx_counter_question;
+/* Adds n; *before: what it was. An error class, with a detail text; none at rank 0. SPX_COUNTER_REMOTE: rank 0 has to be asked *q. */
+SPX_HIDDEN int spx_counter_add(spx_counter *k, int64_t n, int64_t *before, spx_counter_question *q);
 /* Rank 0, while the others wait for it elsewhere. */
 SPX_HIDDEN void spx_counter_set(spx_counter *k, int64_t value);
-/* This process needs it no more. together: nor does any other. */
+/* This process needs it no more. together: nor does any other. It does not wait: answers that are on their way go on. */
 SPX_HIDDEN void spx_counter_end(spx_counter *k, bool together);
 #endif

@@ -526,10 +526,11 @@ static inline void spx_happened(int n)
 }
 
 /* ---- request.c ----------------------------------------------------------------------------------------------- */
-/* Takes the requests that were freed before they completed and whose finish has to be called (SPX_DUE_REAP). */
+/* Takes a request that was freed before it completed and whose finish has to be called, or NULL. If more are left, the next
+ * one is due (SPX_DUE_REAP): one at a time, since its finish may call a function of the program that leaves by longjmp. */
 SPX_HIDDEN spx_request *spx_take_freed(void);
-/* Finishes and releases these. No lock is held. */
-SPX_HIDDEN void spx_drop_freed(spx_request *list);
+/* Finishes and releases it. No lock is held. */
+SPX_HIDDEN void spx_drop_freed(spx_request *r);
 
 /* ---- lock.c: spx_lock, with MPI_THREAD_MULTIPLE -------------------------------------------------------------- */
 SPX_HIDDEN bool spx_lock_is_mine(void);

@@ -23,29 +23,21 @@ void spx_request_free(spx_request *r)
   spx_retire(SPX_K_REQ, &r->o);
 }
 
-static void drop_freed(spx_request *r)
+void spx_drop_freed(spx_request *r)
 {
+  bool frees = r->kind == SPX_R_GREQ; /* by itself, before it calls the program's function, which may not come back */
   if (r->finish) {
     MPI_Status ignored = {0};
     r->finish(r, &ignored);
   }
-  spx_request_free(r);
+  if (!frees) spx_request_free(r);
 }
 
 spx_request *spx_take_freed(void)
 {
-  spx_request *list = reap;
-  reap = NULL;
-  return list;
-}
-
-void spx_drop_freed(spx_request *list)
-{
-  while (list) {
-    spx_request *r = list;
-    list = r->next;
-    drop_freed(r);
-  }
+  spx_request *r = reap;
+  if (r && (reap = r->next) != NULL) spx_due |= SPX_DUE_REAP;
+  return r;
 }
 
 void spx_complete(spx_request *r, int error)
@@ -66,7 +58,7 @@ void spx_complete(spx_request *r, int error)
       reap = r;
       spx_due |= SPX_DUE_REAP;
     } else
-      drop_freed(r);
+      spx_drop_freed(r);
   } else {
     uint32_t awaited = r->flags & SPX_RF_AWAITED;
     atomic_store_explicit(&r->done, 1, memory_order_release);

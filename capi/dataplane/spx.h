@@ -466,6 +466,9 @@ SPX_HIDDEN int spx_wait_blocked(const spx_request *r);
 SPX_HIDDEN uint32_t spx_ticket(void);
 SPX_HIDDEN void spx_wait_event(uint32_t ticket, uint64_t deadline_ns);
 
+/* A callback of an event in which this thread is was left by longjmp if its frame lies no lower than this one. */
+SPX_HIDDEN void spx_due_left(const void *frame);
+
 /* The user's calls that wait begin and end with these (wait.c, "turns"): what the program does after a call of a kind is learnt. */
 typedef enum { SPX_TURN_OTHER, SPX_TURN_WAIT, SPX_TURN_WAITALL, SPX_TURN_RECV, SPX_TURN_SENDRECV, SPX_TURNS } spx_turn;
 SPX_HIDDEN extern bool spx_crowded; /* processes outnumber processors */

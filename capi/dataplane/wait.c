@@ -46,7 +46,8 @@ static int deep;  /* of them: those without a limit, as nobody looked when they 
 static bool told; /* all of those have been rung already: none has begun since */
 static spx_poller *pollers, *next_poller;
 static int in_pollers;
-static int in_due; /* what of spx_due some thread carries out, and no other may begin */
+static int in_due;                    /* what of spx_due some thread carries out, and no other may begin */
+static SPX_TLS const char *in_events; /* this thread carries out SPX_DUE_EVENTS: where on its stack */
 static spx_pace pace;
 
 /* ---- bells --------------------------------------------------------------------------------------------------- */
@@ -184,8 +185,22 @@ static void let_in(bool pass)
 
 void (*spx_plan_due)(void), (*spx_ft_hook)(void);
 
-/* What this thread could do now: hooks and events are not told by two at once, nor from within themselves. */
-static int due_now(void) { return spx_due & ~in_due; }
+void spx_due_left(const void *frame)
+{
+  if (!in_events || in_events > (const char *)frame) return;
+  spx_lock();
+  in_events = NULL;
+  in_due &= ~SPX_DUE_EVENTS;
+  spx_unlock();
+}
+
+/* What this thread could do now: hooks and events are not told by two at once, nor from within themselves. Callbacks that it has left by longjmp are over. */
+static int due_now(void)
+{
+  if (SPX_LIKELY(spx_due == 0)) return 0;
+  spx_due_left(__builtin_frame_address(0));
+  return spx_due & ~in_due;
+}
 
 static void carry_out(int due, spx_request *freed)
 {
@@ -193,7 +208,7 @@ static void carry_out(int due, spx_request *freed)
   if ((due & SPX_DUE_PLAN) && spx_plan_due) spx_plan_due();
   if ((due & SPX_DUE_EVENTS) && spx_events_due) spx_events_due();
   if ((due & SPX_DUE_TAKEOVER) && spx_replay_due) spx_replay_due();
-  spx_drop_freed(freed);
+  if (freed) spx_drop_freed(freed);
 }
 
 /* Until nothing is left: meanwhile others may have gone to sleep because somebody was at it. */
@@ -205,6 +220,8 @@ void spx_run_due(void)
     spx_due &= ~due;
     in_due |= alone;
     spx_request *freed = spx_take_freed();
+    const char *outer = in_events;
+    if (due & SPX_DUE_EVENTS) in_events = __builtin_frame_address(0);
     int looks = i_look;
     look_away(looks);
     int d = spx_lock_leave(false);
@@ -212,6 +229,7 @@ void spx_run_due(void)
     spx_lock_return(d);
     look(looks);
     in_due &= ~alone;
+    in_events = outer;
   }
 }
 

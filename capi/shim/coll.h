@@ -26,6 +26,8 @@ SPX_HIDDEN void spx_coll_comm_free(spx_comm *c);
 /* ---- coll_inside.c: what other functions need; of words of 8 bytes; each returns an error code, with a detail text ---- */
 /* all: bytes of every process, in the order of ranks. */
 SPX_HIDDEN int spx_inside_gather(spx_comm *comm, const void *mine, void *all, size_t bytes);
+/* The same as a request, which goes on by itself and collects its error by r->finish. */
+SPX_HIDDEN int spx_inside_gather_begin(spx_comm *comm, const void *mine, void *all, size_t bytes, spx_request **r);
 /* The greatest of all processes' values. */
 SPX_HIDDEN int spx_inside_greatest(spx_comm *comm, int64_t *value);
 /* What rank 0 has. */

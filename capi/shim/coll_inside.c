@@ -17,13 +17,35 @@ static int run(spx_coll *c)
   return err;
 }
 
+static void gather(spx_coll *c, spx_comm *comm, const void *mine, void *all, size_t bytes)
+{
+  spx_coll_on(c, comm, SPX_COLL_ALLGATHER);
+  spx_coll_receives(c, all, (int64_t)bytes / 8, words());
+  spx_coll_sends(c, mine, (int64_t)bytes / 8, words());
+}
+
 int spx_inside_gather(spx_comm *comm, const void *mine, void *all, size_t bytes)
 {
   spx_coll c;
-  spx_coll_on(&c, comm, SPX_COLL_ALLGATHER);
-  spx_coll_receives(&c, all, (int64_t)bytes / 8, words());
-  spx_coll_sends(&c, mine, (int64_t)bytes / 8, words());
+  gather(&c, comm, mine, all, bytes);
   return run(&c);
+}
+
+int spx_inside_gather_begin(spx_comm *comm, const void *mine, void *all, size_t bytes, spx_request **r)
+{
+  spx_coll c;
+  spx_plan *p;
+  gather(&c, comm, mine, all, bytes);
+  spx_creation_step();
+  int err = spx_coll_plan(comm, &c.key, &p);
+  if (err != MPI_SUCCESS) return err;
+  *r = NULL;
+  err = spx_plan_start(p, &c, r);
+  spx_plan_unref(p);
+  if (err == MPI_SUCCESS || !*r) return err;
+  spx_request_free(*r);
+  *r = NULL;
+  return err;
 }
 
 int spx_inside_greatest(spx_comm *comm, int64_t *value)

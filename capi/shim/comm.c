@@ -9,7 +9,6 @@
 #include "coll.h"
 #include "dp.h"
 #include "plan_run.h"
-#include "runtime.h"
 #include "share.h"
 #include "shim.h"
 
@@ -208,47 +207,9 @@ int spx_plain_predefine(spx_kind k, int value, uint32_t go)
 
 static spx_type *byte_type(void) { return (spx_type *)spx_get(SPX_K_TYPE, MPI_BYTE); }
 
-typedef struct {
-  spx_comm *c;
-  int peer, tag, err;
-  void *data;
-  int64_t n, got;
-} link_message;
-
 void spx_creation_step(void)
 {
   if (SPX_UNLIKELY(spx_set.die_after) && --spx_set.die_after == 0) raise(SIGKILL);
-}
-
-static void link_send(void *message)
-{
-  link_message *m = message;
-  m->err = spx_send(m->data, m->n, byte_type(), m->peer, m->tag, m->c, SPX_CTX_ENGINE, SPX_M_STANDARD);
-}
-
-static void link_recv(void *message)
-{
-  link_message *m = message;
-  MPI_Status st;
-  m->err = spx_recv(m->data, m->n, byte_type(), m->peer, m->tag, m->c, SPX_CTX_ENGINE, &st);
-  if (m->err == MPI_SUCCESS) m->got = spx_status_bytes(&st);
-}
-
-int spx_link_send(spx_comm *c, int to, int tag, const void *data, int64_t n)
-{
-  link_message m = {.c = c, .peer = to, .tag = tag, .data = (void *)(uintptr_t)data, .n = n};
-  spx_creation_step();
-  spx_off_own_stack(link_send, &m);
-  return m.err;
-}
-
-int spx_link_recv(spx_comm *c, int from, int tag, void *buf, int64_t n, int64_t *got)
-{
-  link_message m = {.c = c, .peer = from, .tag = tag, .data = buf, .n = n};
-  spx_creation_step();
-  spx_off_own_stack(link_recv, &m);
-  *got = m.got;
-  return m.err;
 }
 
 #define FAREWELL_TAG (-7)

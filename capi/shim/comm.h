@@ -43,11 +43,6 @@ SPX_HIDDEN void spx_comm_start(void);
 /* What MPI_Comm_get_parent gives: the intercommunicator with those that have spawned this process, until it is freed. */
 SPX_HIDDEN extern MPI_Comm spx_parent;
 
-/* The engine's messages (SPX_CTX_ENGINE), called from Go: they wait, with the application's signals let through. Return an MPI
- * error code. */
-SPX_HIDDEN int spx_link_send(spx_comm *c, int to, int tag, const void *data, int64_t n);
-SPX_HIDDEN int spx_link_recv(spx_comm *c, int from, int tag, void *buf, int64_t n, int64_t *got);
-
 /* A step of a creation: where tests end this process (SPX_DIE_AFTER). */
 SPX_HIDDEN void spx_creation_step(void);
 

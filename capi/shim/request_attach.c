@@ -29,6 +29,7 @@ static int attached_start(spx_request *r)
 static int attached_finish(spx_request *r, MPI_Status *st)
 {
   attached *h = r->attached;
+  if (r->kind == SPX_R_GREQ && r->flags & SPX_RF_FREED) return h->finish(r, st); /* that frees r, and h */
   int err = r->error;
   if (h->finish)
     err = h->finish(r, st);

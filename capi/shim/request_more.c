@@ -23,12 +23,13 @@ int spx_c_Request_free(MPI_Request *request)
   }
   spx_unlock();
   if (active && !done) return MPI_SUCCESS;
+  bool frees = active && r->kind == SPX_R_GREQ; /* by itself */
   if (active && r->finish) {
     MPI_Status ignored;
     r->flags |= SPX_RF_FREED;
     r->finish(r, &ignored);
   }
-  spx_request_free(r);
+  if (!frees) spx_request_free(r);
   return MPI_SUCCESS;
 }
 
@@ -144,9 +145,11 @@ static int generalized_query(spx_request *r, MPI_Status *st)
 /* Runs user code: no lock is held, and it may not come back (longjmp). */
 static int generalized_finish(spx_request *r, MPI_Status *st)
 {
-  generalized *g = r->priv;
-  int err = r->flags & SPX_RF_FREED ? MPI_SUCCESS : generalized_query(r, st);
-  int rc = g->free ? g->free(g->extra) : MPI_SUCCESS;
+  generalized g = *(generalized *)r->priv;
+  bool freed = r->flags & SPX_RF_FREED;
+  if (freed) spx_request_free(r); /* nobody else would, if the function does not come back */
+  int err = freed ? MPI_SUCCESS : generalized_query(r, st);
+  int rc = g.free ? g.free(g.extra) : MPI_SUCCESS;
   if (err == MPI_SUCCESS) err = rc;
   if (err != MPI_SUCCESS) spx_detail("the query or free function of the generalized request returned %d", err);
   return err;

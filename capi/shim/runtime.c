@@ -6,9 +6,9 @@
 #include <stdlib.h>
 
 /* Exported by capi/main.go. */
-extern int spxGoEnter(spx_frame *f);
+extern int spxGoEnter(spx_frame *f, uint32_t *runner);
 extern void spxGoCrash(spx_frame *f, uintptr_t *pcs, int n);
-extern void spxGoDrop(uint32_t cont);
+extern int spxGoDrop(uint32_t cont, uint32_t *runner);
 extern void spxGoPrime(int threads);
 
 _Atomic uint64_t spx_go_entries;
@@ -18,15 +18,18 @@ SPX_TLS uint32_t spx_fn;
 
 /* A call-out that has not come back. The user's function may leave it by longjmp, and then Go's continuation is dropped when that is certain. It may also
  * change to another user-level thread, which calls MPI meanwhile, and which may go on in another thread of the system: so the
- * call-outs of all threads are in one list. */
+ * call-outs of all threads are in one list. A runner's (SPX_CONT_RUNNER) goes on, and is ended, in the thread that it belongs to: Go asks for that. */
 typedef struct pending {
   struct pending *next;
   const spx_frame *frame;
   uint32_t cont;
+  const void *thread;
+  bool left; /* for its thread to end */
 } pending;
 static _Atomic(pending *) pendings; /* written with the lock */
 static pthread_mutex_t pendings_lock = PTHREAD_MUTEX_INITIALIZER;
-static SPX_TLS int primed;
+static SPX_TLS int primed; /* its address stands for the thread */
+static SPX_TLS uint32_t runner;
 static SPX_TLS const char *thread_lo, *thread_hi; /* the stack of the thread itself, when it was asked for */
 
 typedef struct {
@@ -43,10 +46,10 @@ static void go_enter(void *e)
     spxGoPrime(spx_go_threads);
   }
   atomic_fetch_add_explicit(&spx_go_entries, 1, memory_order_relaxed);
-  ((entry *)e)->crashed = spxGoEnter(((entry *)e)->f);
+  ((entry *)e)->crashed = spxGoEnter(((entry *)e)->f, &runner);
 }
 
-static void go_drop(void *e) { spxGoDrop(((entry *)e)->cont); }
+static void go_drop(void *e) { ((entry *)e)->crashed = spxGoDrop(((entry *)e)->cont, &runner); }
 
 static void go_crash(void *e) { spxGoCrash(((entry *)e)->f, ((entry *)e)->pcs, ((entry *)e)->n); }
 
@@ -96,59 +99,99 @@ static bool was_left(const pending *p, const spx_frame *f, bool thread)
   return (p->frame < f + 1 && f < p->frame + 1) || (thread && p->frame <= f && on_thread_stack(p->frame));
 }
 
-/* Drops the call-outs that were left by longjmp. A call-out that f itself has out is kept. */
-static void drop_abandoned(const spx_frame *f, uint32_t keep)
+static inline bool is_runner(const pending *p) { return (p->cont & SPX_CONT_RUNNER) != 0; }
+
+/* Ends what is after a call-out. */
+static void drop(const pending *p)
 {
-  bool thread = on_thread_stack(f);
-  pending *left = NULL;
-  if (!spx_stack_ready()) return;
+  spx_sigstate s;
+  spx_frame f = {.fn = spx_fn};
+  entry e = {.f = &f, .cont = p->cont};
+  spx_signals_enter(&s);
+  spx_on_own_stack(go_drop, &e);
+  if (SPX_UNLIKELY(e.crashed)) crash(&f);
+  spx_signals_leave(&s);
+}
+
+/* Takes out of the list, and ends, those for which is_over says so. Those that belong to another thread are left to that. */
+static void drop_those(bool (*is_over)(const pending *, const spx_frame *, bool), const spx_frame *f, bool thread)
+{
+  pending *over = NULL;
   pthread_mutex_lock(&pendings_lock);
   pending *first = pendings, **at = &first;
   for (pending *p; (p = *at);) {
-    if (!was_left(p, f, thread) || (p->frame == f && p->cont == keep)) {
+    p->left |= is_over(p, f, thread);
+    if (!p->left || (is_runner(p) && p->thread != &primed)) {
       at = &p->next;
       continue;
     }
     *at = p->next;
-    p->next = left;
-    left = p;
+    p->next = over;
+    over = p;
   }
   pendings = first;
   pthread_mutex_unlock(&pendings_lock);
-  while (left) {
-    pending *p = left;
-    spx_sigstate s;
-    entry e = {.cont = p->cont};
-    left = p->next;
-    spx_signals_enter(&s);
-    spx_on_own_stack(go_drop, &e);
-    spx_signals_leave(&s);
+  while (over) {
+    pending *p = over;
+    over = p->next;
+    drop(p);
     free(p);
   }
 }
+
+/* A call-out that f itself has out is kept. */
+static bool is_abandoned(const pending *p, const spx_frame *f, bool thread)
+{
+  return was_left(p, f, thread) && !(p->frame == f && p->cont == f->cont);
+}
+
+/* Drops the call-outs that were left by longjmp. C functions that Go calls do not: the runners of this thread wait below. */
+static void drop_abandoned(const spx_frame *f)
+{
+  if (spx_stack_ready() && !spx_in_go) drop_those(is_abandoned, f, on_thread_stack(f));
+}
+
+static bool ends_with_thread(const pending *p, const spx_frame *f, bool thread)
+{
+  (void)f;
+  (void)thread;
+  return p->thread == &primed && (is_runner(p) || on_thread_stack(p->frame));
+}
+
+void spx_runtime_thread_ends(void)
+{
+  spx_due_left((const void *)UINTPTR_MAX);
+  if (pendings) drop_those(ends_with_thread, NULL, false);
+}
+
+uint32_t spx_runner_now(void) { return runner; }
 
 static bool list(spx_frame *f)
 {
   pending *p = malloc(sizeof *p);
   if (!p) return false;
   pthread_mutex_lock(&pendings_lock);
-  *p = (pending){.next = pendings, .frame = f, .cont = f->cont};
+  *p = (pending){.next = pendings, .frame = f, .cont = f->cont, .thread = &primed};
   pendings = p;
   pthread_mutex_unlock(&pendings_lock);
   return true;
 }
 
-/* Takes the call-out of f off the list; false: it had been dropped. */
+/* Takes the call-out of f off the list; false: it had been dropped, or it has come back in a thread in which it cannot go on. */
 static bool unlist(const spx_frame *f)
 {
   pthread_mutex_lock(&pendings_lock);
   pending *first = pendings, **at = &first, *p;
-  while ((p = *at) && !(p->frame == f && p->cont == f->cont)) at = &p->next;
-  if (p) *at = p->next;
+  while ((p = *at) && (p->frame != f || p->cont != f->cont || p->left)) at = &p->next;
+  bool here = p && (!is_runner(p) || p->thread == &primed);
+  if (here)
+    *at = p->next;
+  else if (p)
+    p->left = true;
   pendings = first;
   pthread_mutex_unlock(&pendings_lock);
-  free(p);
-  return p != NULL;
+  if (here) free(p);
+  return here;
 }
 
 static int64_t call_user(spx_frame *f)
@@ -188,7 +231,7 @@ static int64_t call_user(spx_frame *f)
 /* The function that this thread is in: apart, since the user's function may have come back in another thread. */
 static __attribute__((noinline)) void set_function(uint32_t fn) { spx_fn = fn; }
 
-#define DROPPED UINT32_MAX /* no number of a continuation */
+#define DROPPED (SPX_CONT_RUNNER - 1) /* no number of a continuation */
 
 /* Calls what Go asked for, with no Go frame below, no lock held, and the signals of the application. */
 static void carry_out(spx_frame *f)
@@ -197,15 +240,15 @@ static void carry_out(spx_frame *f)
   if (!list(f)) spx_fatal(MPI_ERR_NO_MEM, "no memory for a call-out");
   f->co_ret = call_user(f); /* may longjmp: the call-out is found in the list by a later entry */
   set_function(fn);
-  drop_abandoned(f, f->cont);
+  drop_abandoned(f);
   if (!unlist(f)) f->cont = DROPPED;
 }
 
 /* Runs a frame to its end: frame.err says how it went, the detail text why. */
 static void run(spx_frame *f)
 {
-  if (SPX_UNLIKELY(pendings != NULL)) drop_abandoned(f, 0);
   f->cont = f->co = 0;
+  if (SPX_UNLIKELY(pendings != NULL)) drop_abandoned(f);
   f->err = MPI_SUCCESS;
   f->err_kind = 0;
   f->err_handle = NULL;

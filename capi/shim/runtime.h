@@ -11,18 +11,14 @@ typedef struct spx_sigstate {
   sigset_t mask;
   stack_t stack;
   int swapped;
-  struct spx_sigstate *outer;
 } spx_sigstate;
-/* Around an entry into Go: blocks asynchronous signals and gives the thread a signal stack of ours; leave undoes both. C code that Go
- * has called may leave and enter again around a wait, with spx_outer_signals: see spx_off_own_stack. */
+/* Around an entry into Go: blocks asynchronous signals and gives the thread a signal stack of ours; leave undoes both. */
 SPX_HIDDEN void spx_signals_enter(spx_sigstate *s);
 SPX_HIDDEN void spx_signals_leave(const spx_sigstate *s);
 /* > 0 while this thread is in Go, or in C called from there. */
 SPX_HIDDEN extern SPX_TLS int spx_in_go;
 /* From MPI_Init: faults in Go make a panic; others end the process as if nobody had listened, after a line if they are in MPI. */
 SPX_HIDDEN void spx_guard_faults(void);
-/* The state that spx_signals_enter found on this thread's innermost entry. */
-SPX_HIDDEN extern SPX_TLS spx_sigstate *spx_outer_signals;
 
 /* ---- stack.c ---- */
 /* Threads of the application that have entered Go and live. */
@@ -33,8 +29,14 @@ SPX_HIDDEN bool spx_stack_ready(void);
 SPX_HIDDEN stack_t spx_stack_for_signals(void);
 /* Calls fn(arg) on the stack of ours, which is ready. */
 SPX_HIDDEN void spx_on_own_stack(void (*fn)(void *), void *arg);
-/* In C code that Go has called: calls fn(arg), which waits, on the application's stack, with the application's signals let through. */
-SPX_HIDDEN void spx_off_own_stack(void (*fn)(void *), void *arg);
+
+/* ---- runtime.c ---- */
+/* The runner that this thread is in (capi/runner.go); 0: none. */
+SPX_HIDDEN uint32_t spx_runner_now(void);
+/* In spx_frame.cont: what goes on is a runner, which can do so only in the thread that it has begun in. */
+#define SPX_CONT_RUNNER 0x80000000u
+/* A thread that has entered Go ends: call-outs that it has left by that never come back. */
+SPX_HIDDEN void spx_runtime_thread_ends(void);
 
 /* ---- error.c ---- */
 /* After spx_raise: the code as a user's error handler, which gets its address, has left it. */

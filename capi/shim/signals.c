@@ -26,7 +26,6 @@
 #include <unistd.h>
 
 SPX_TLS int spx_in_go;
-SPX_TLS spx_sigstate *spx_outer_signals;
 
 /* ---- leak checkers --------------------------------------------------------------------------------------------
  * In a program with the address sanitizer, the leak checker does not look into Go's heap, and would take C memory that only Go
@@ -70,8 +69,6 @@ void spx_signals_enter(spx_sigstate *s)
   const stack_t ours = spx_stack_for_signals();
   /* Fails when the thread is in a handler on its own signal stack; then that stays. */
   s->swapped = !spx_in_go && ours.ss_sp && sigaltstack(&ours, &s->stack) == 0;
-  s->outer = spx_outer_signals;
-  spx_outer_signals = s;
   spx_in_go++;
   if (SPX_UNLIKELY(__lsan_disable != NULL)) __lsan_disable();
 }
@@ -80,7 +77,6 @@ void spx_signals_leave(const spx_sigstate *s)
 {
   if (SPX_UNLIKELY(__lsan_disable != NULL)) __lsan_enable();
   spx_in_go--;
-  spx_outer_signals = s->outer;
   if (s->swapped) sigaltstack(&s->stack, NULL);
   pthread_sigmask(SIG_SETMASK, &s->mask, NULL);
 }

@@ -10,42 +10,12 @@
 #include <stdlib.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
-#include "runtime.h"
-
-typedef struct {
-  const uint32_t *flag;
-  const spx_comm *who;
-  uint64_t deadline_ns;
-} awaited;
-
-static bool is_broken(const spx_comm *c) { return c && (atomic_load(&c->revoked) || spx_comm_failures(c) > 0); }
-
-static void await(void *arg)
-{
-  const awaited *a = arg;
-  for (;;) {
-    struct timespec now;
-    uint32_t ticket = spx_ticket();
-    if (__atomic_load_n(a->flag, __ATOMIC_ACQUIRE) || is_broken(a->who)) return;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    if (a->deadline_ns && (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec >= a->deadline_ns) return;
-    spx_wait_event(ticket, a->deadline_ns);
-  }
-}
-
-int spx_await(const uint32_t *flag, const spx_comm *who, uint64_t deadline_ns)
-{
-  awaited a = {flag, who, deadline_ns};
-  spx_off_own_stack(await, &a);
-  return __atomic_load_n(flag, __ATOMIC_ACQUIRE) != 0;
-}
 
 const char *spx_library_path(void)
 {
   Dl_info info;
-  return dladdr((void *)(uintptr_t)spx_await, &info) && info.dli_fname ? info.dli_fname : "";
+  return dladdr((void *)(uintptr_t)spx_library_path, &info) && info.dli_fname ? info.dli_fname : "";
 }
 
 char **spx_environ(void) { return environ; }

@@ -3,8 +3,7 @@
  * The stack of an MPI call is the application's: a thread's of 64 KiB, or that of a user-level thread (makecontext), of which neither its size nor what is
  * left of it can be known. Go needs more than such a stack may have left, takes 32 KiB for granted where it does not know the bounds, and
  * asks for the thread's bounds again at each entry from elsewhere. So all of Go, and the C functions that it calls, run on a stack of
- * ours, whatever the application's is: it changes at the entry, and changes back while C code that Go has called waits with the
- * application's signals let through, whose handlers may need more than there is here.
+ * ours, whatever the application's is. Nothing waits on it: waits are call-outs, on the application's stack, with its signals let through.
  *
  *   guard page | stack for signals while in Go | guard page | stack of Go
  */
@@ -21,15 +20,13 @@
 typedef struct {
   char *memory; /* all of it; NULL: none yet */
   char *lo, *hi;
-  char *next;        /* where the next entry begins: hi, or below what a wait has left here */
-  char *application; /* the application's stack, as the innermost entry has left it */
 } own_stack;
 static SPX_TLS own_stack own;
 static pthread_key_t key;
 _Atomic int spx_go_threads;
 
-/* spx_change_stack(sp, fn, arg, &left): calls fn(arg) on the stack that ends at sp; left: where the one before goes on. */
-void spx_change_stack(void *sp, void (*fn)(void *), void *arg, char **left) __attribute__((visibility("hidden")));
+/* Calls fn(arg) on the stack that ends at sp. */
+void spx_change_stack(void *sp, void (*fn)(void *), void *arg) __attribute__((visibility("hidden")));
 #if defined __x86_64__
 __asm__(".text\n"
         ".hidden spx_change_stack\n"
@@ -42,7 +39,6 @@ __asm__(".text\n"
         ".cfi_offset %rbp, -16\n"
         "  movq %rsp, %rbp\n"
         ".cfi_def_cfa_register %rbp\n"
-        "  movq %rsp, (%rcx)\n"
         "  movq %rdi, %rsp\n"
         "  movq %rdx, %rdi\n"
         "  callq *%rsi\n"
@@ -65,7 +61,6 @@ __asm__(".text\n"
         ".cfi_offset x30, -8\n"
         "  mov x29, sp\n"
         ".cfi_def_cfa_register x29\n"
-        "  str x29, [x3]\n"
         "  mov sp, x0\n"
         "  mov x0, x2\n"
         "  blr x1\n"
@@ -82,6 +77,7 @@ __asm__(".text\n"
 
 static void free_own(void *memory) /* at the thread's end */
 {
+  spx_runtime_thread_ends();
   own = (own_stack){0};
   spx_go_threads--;
   munmap(memory, ALL_BYTES);
@@ -99,7 +95,7 @@ static bool make_own(void)
     munmap(m, ALL_BYTES);
     return false;
   }
-  own = (own_stack){.memory = m, .lo = lo, .hi = m + ALL_BYTES, .next = m + ALL_BYTES};
+  own = (own_stack){.memory = m, .lo = lo, .hi = m + ALL_BYTES};
   spx_go_threads++;
   return true;
 }
@@ -120,36 +116,7 @@ void spx_on_own_stack(void (*fn)(void *), void *arg)
     fn(arg);
     return;
   }
-  char *outer = own.application;
-  spx_change_stack(own.next, fn, arg, &own.application);
-  own.application = outer;
-}
-
-typedef struct {
-  void (*fn)(void *);
-  void *arg;
-} waiting;
-
-/* On the application's stack already: signals that have waited come at once. */
-static void let_signals_through(void *arg)
-{
-  const waiting *w = arg;
-  spx_sigstate *s = spx_outer_signals;
-  spx_signals_leave(s);
-  w->fn(w->arg);
-  spx_signals_enter(s);
-}
-
-void spx_off_own_stack(void (*fn)(void *), void *arg)
-{
-  waiting w = {fn, arg};
-  if (!on_own(__builtin_frame_address(0))) {
-    let_signals_through(&w);
-    return;
-  }
-  char *outer = own.next;
-  spx_change_stack(own.application, let_signals_through, &w, &own.next);
-  own.next = outer;
+  spx_change_stack(own.hi, fn, arg);
 }
 
 /* Go asks for the bounds of the stack that it is called on, and gets those of the thread's otherwise (-Wl,--wrap). */

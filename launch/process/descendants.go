@@ -128,9 +128,17 @@ func PidOf(pidfd int) int {
 }
 
 // Signal sends a signal to a process that has not been reaped and to its process group. A stopped group is continued, so that it
-// can take a signal that ends it.
+// can take a signal that ends it. The first process of a container has no group of its own to be signalled: kill(-1) would reach all
+// processes there are. Numbers that are none are left alone: 0 is the caller's own group.
 func Signal(pid int, signal int) {
 	s := unix.Signal(signal)
+	switch {
+	case pid <= 0:
+		return
+	case pid == 1:
+		unix.Kill(pid, s) //nolint:errcheck // it may have ended
+		return
+	}
 	if unix.Kill(-pid, s) != nil {
 		unix.Kill(pid, s) //nolint:errcheck // it may have ended
 	}

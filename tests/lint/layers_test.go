@@ -23,6 +23,7 @@ const tables = "layers" // the folder of the tables, beside this test
 type code struct {
 	tables *layering.Tables
 	report *layering.Report
+	reach  *layering.Reach
 }
 
 // read compiles what has changed of the C code, and compares it with the tables.
@@ -53,7 +54,7 @@ var read = sync.OnceValues(func() (code, error) {
 	for _, name := range exports {
 		outside[name] = "engine"
 	}
-	return code{t, t.Check(objects, outside)}, nil
+	return code{t, t.Check(objects, outside), layering.NewReach(objects)}, nil
 })
 
 func readCode(t *testing.T) code {

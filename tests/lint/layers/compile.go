@@ -85,7 +85,7 @@ func (p Program) Compile(files []string) (map[string]*Object, error) {
 }
 
 // format is the version of what is kept: another one when ReadObject finds something else in the same object.
-const format = 1
+const format = 2
 
 func hash(b []byte) string {
 	h := sha256.Sum256(b)

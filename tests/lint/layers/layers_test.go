@@ -264,3 +264,29 @@ func TestCeilings(t *testing.T) {
 		}
 	}
 }
+
+// A way is found through static functions, tables and functions of headers, and none where there is none.
+func TestReach(t *testing.T) {
+	dir := project(t, map[string]string{
+		"all.h": "extern int count;\nvoid wait_for(void), entry(void), table_user(void), quiet(void), far(void);\nstatic inline void by_header(void) { wait_for(); }",
+		"a.c":   "#include \"all.h\"\nstatic void helper(void) { far(); }\nvoid entry(void) { helper(); }\nstatic void (*const table[])(void) = {quiet, far};\nvoid table_user(void) { table[count](); }\nvoid quiet(void) {}",
+		"b.c":   "#include \"all.h\"\nstatic void helper(void) { by_header(); }\nvoid far(void) { helper(); }\nvoid wait_for(void) {}\nint count;",
+	})
+	objects, err := Program{Root: dir, CC: "gcc", Include: []string{"."}}.Compile([]string{"a.c", "b.c"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := NewReach(objects)
+	for from, want := range map[string][]string{
+		"entry":      {"entry", "helper", "far", "helper", "by_header", "wait_for"},
+		"table_user": {"table_user", "table", "far", "helper", "by_header", "wait_for"},
+		"quiet":      nil,
+	} {
+		if got := r.Path(from, "wait_for"); !slices.Equal(got, want) {
+			t.Errorf("from %s: %v, want %v", from, got, want)
+		}
+	}
+	if got := r.Path("entry", "wait_for", "far"); got != nil {
+		t.Errorf("not through far: %v", got)
+	}
+}

@@ -25,6 +25,14 @@ type Reference struct {
 type Object struct {
 	Defines    []string
 	References []Reference // sorted, each once
+	Uses       []Use       // the same with what stays within the file; sorted by From
+}
+
+// Use is what a function or variable names: in its own file, marked, or in another.
+type Use struct {
+	From  string
+	Other []string // names of other files
+	Own   []string `json:",omitempty"` // names of the same file
 }
 
 // section says what the bytes of a section of the object belong to.
@@ -83,6 +91,7 @@ func ReadObject(name string) (*Object, error) {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	o.References = through(named, inline)
+	o.Uses = uses(named)
 	slices.Sort(o.Defines)
 	return o, nil
 }
@@ -213,4 +222,22 @@ func through(named map[string]map[name]bool, inline map[string]bool) (list []Ref
 		return strings.Compare(a.Symbol, b.Symbol)
 	})
 	return slices.Compact(list)
+}
+
+func uses(named map[string]map[name]bool) (list []Use) {
+	for from, names := range named {
+		u := Use{From: from}
+		for n := range names {
+			if n.local {
+				u.Own = append(u.Own, n.text)
+			} else {
+				u.Other = append(u.Other, n.text)
+			}
+		}
+		slices.Sort(u.Own)
+		slices.Sort(u.Other)
+		list = append(list, u)
+	}
+	slices.SortFunc(list, func(a, b Use) int { return strings.Compare(a.From, b.From) })
+	return list
 }

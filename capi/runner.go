@@ -1,0 +1,234 @@
+package main
+
+/*
+#include "comm.h"
+#include "runner.h"
+#include "zz_functions.h"
+#include "runtime.h"
+
+#define FUNCTION(f) static uintptr_t f##_function(void) { return (uintptr_t)spx_##f; }
+FUNCTION(batch_wait)
+FUNCTION(batch_gather)
+FUNCTION(event_wait)
+FUNCTION(progress_made)
+*/
+import "C"
+
+import (
+	"iter"
+	"runtime/debug"
+	"sync"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"libspx/core/mpierr"
+)
+
+// runner is what a body runs on that may wait: a coroutine of the thread that called MPI. No Go frame may be below a wait, which runs functions of the
+// program, since these may leave it by longjmp. So a body that waits asks for a call-out and stops where it is; the entry into Go returns; the shim's
+// thread waits in C, comes back, and the body goes on behind its call:
+//
+//	shim            entry (spxGoEnter)      runner: the body
+//	spx_go --------> begin ---------------> via.Split(...)
+//	                                         link.Recv
+//	                 <------- leave -------- r.callOut(batch_wait)
+//	<- "call this"
+//	spx_batch_wait, with no Go frame below
+//	   spx_wait -> callbacks -> longjmp?  then, with the thread's next call of MPI:
+//	"it returned" -> goOn ------------->     -> link.Recv returns
+//	                                         ...
+//	<--------------- <--- body is over ----- return
+//
+// A body whose wait was left by longjmp is ended: callOut does not return but unwinds it, so that what it has deferred is done. It must not hold a lock
+// while it waits. It goes on in no other thread than that which has called it, as the Go runtime demands of coroutines of threads that are not its own.
+type runner struct {
+	id    uint32 // in runners
+	next  func() (struct{}, bool)
+	stop  func()
+	leave func(struct{}) bool
+
+	body  func() error
+	out   *callOut // what the body waits for
+	ret   int64    // what that has returned
+	err   error    // of the body
+	crash string   // it has panicked
+	gone  bool     // its wait was left by longjmp
+}
+
+// unwound is the panic that ends a body whose wait was left.
+type unwound struct{}
+
+var runners table[runner]
+
+// mayWait tells whether the body of an entry needs a runner. The others are sure not to wait: here panics when they do.
+func mayWait(fn uint32) bool {
+	if fn < C.SPX_IN_FIRST {
+		return *(*C.uint8_t)(unsafe.Add(unsafe.Pointer(&C.spx_fn_local), fn)) == 0 || fn == C.SPX_FN_SP_World_left
+	}
+	switch fn {
+	case C.SPX_IN_FT, C.SPX_IN_PLAN, C.SPX_IN_TYPE_COMMIT, C.SPX_IN_TYPE_FREE, C.SPX_IN_CONTEXTS, C.SPX_IN_COMM_GROUP, C.SPX_IN_UNSETTLED, C.SPX_IN_STOPPED:
+		return false
+	}
+	return true
+}
+
+func newRunner(body func() error) *runner {
+	r := &runner{body: body}
+	r.next, r.stop = iter.Pull(r.run)
+	r.id = runners.add(r)
+	return r
+}
+
+// run is the coroutine.
+func (r *runner) run(leave func(struct{}) bool) {
+	defer func() {
+		if why := recover(); why != nil && why != (unwound{}) {
+			r.crash = panicked(why, debug.Stack())
+		}
+	}()
+	r.leave = leave
+	r.err = r.body()
+}
+
+// goOn lets the body run until it waits, or is over. now is where the thread notes the runner that it is in. It returns the body's error, or the call-out
+// that it waits for.
+func (r *runner) goOn(now *uint32) (error, bool) {
+	outer := *now
+	*now = r.id
+	_, waits := r.next()
+	*now = outer
+	if waits {
+		return r.out, true
+	}
+	runners.remove(r.id)
+	return r.err, r.crash == ""
+}
+
+// end ends the body, whose wait was left; false: it has panicked.
+func (r *runner) end(now *uint32) bool {
+	outer := *now
+	*now = r.id
+	r.gone = true
+	r.stop()
+	*now = outer
+	runners.remove(r.id)
+	return r.crash == ""
+}
+
+// here is the runner of the body that calls it.
+func here() *runner {
+	r := runners.get(uint32(C.spx_runner_now()))
+	if r == nil {
+		panic("libspx: a body waits that is not to wait: mayWait in capi/runner.go does not know it")
+	}
+	return r
+}
+
+// callOut has the shim call fn, a hidden C function of the library's, and returns what it has returned. What args point at has to stay where it is until
+// then, and also when it was left: memory of Go's to which something that is pending may still write belongs into a batch.
+func (r *runner) callOut(fn C.uintptr_t, args ...uint64) int64 {
+	r.out = &callOut{kind: coInternal, fn: uintptr(fn), args: args, run: r}
+	if r.gone || !r.leave(struct{}{}) {
+		panic(unwound{})
+	}
+	return r.ret
+}
+
+// message is one of an exchange.
+type message struct {
+	peer, tag int
+	data      []byte
+}
+
+// batch is what is sent and received at once (shim/runner.h), and the memory that it needs.
+type batch struct {
+	c    *C.spx_batch
+	data any
+}
+
+func newBatch(c *C.spx_comm, context C.uint32_t, receives, n int, data any) (*batch, error) {
+	sweepBatches()
+	b := &batch{C.spx_batch_new(c, context, C.int(receives), C.int(n)), data}
+	if b.c == nil {
+		return nil, mpierr.New(mpierr.NoMem, "no memory for %d messages", n)
+	}
+	return b, nil
+}
+
+// leftBatches are those of bodies that have ended while something was pending.
+var leftBatches struct {
+	mu   sync.Mutex
+	list []*batch // guarded by mu
+}
+
+// end frees the batch. What is still pending, as the wait was left, is cancelled or, where it has begun, goes on; its memory stays as long.
+func (b *batch) end() {
+	if C.spx_batch_end(b.c, true) {
+		return
+	}
+	leftBatches.mu.Lock()
+	defer leftBatches.mu.Unlock()
+	leftBatches.list = append(leftBatches.list, b)
+}
+
+// sweepBatches frees those that were left and are over by now.
+func sweepBatches() {
+	leftBatches.mu.Lock()
+	defer leftBatches.mu.Unlock()
+	kept := leftBatches.list[:0]
+	for _, b := range leftBatches.list {
+		if !C.spx_batch_end(b.c, false) {
+			kept = append(kept, b)
+		}
+	}
+	clear(leftBatches.list[len(kept):])
+	leftBatches.list = kept
+}
+
+// exchange sends and receives messages, all at once, and waits for them. It returns the length of the first that was received.
+func (r *runner) exchange(c *C.spx_comm, context C.uint32_t, receives, sends []message) (int, error) {
+	all := append(append(make([]message, 0, len(receives)+len(sends)), receives...), sends...)
+	b, err := newBatch(c, context, len(receives), len(all), all)
+	if err != nil || len(all) == 0 {
+		return 0, err
+	}
+	defer b.end()
+	list := unsafe.Slice((*C.struct_spx_batch_message)(unsafe.Add(unsafe.Pointer(b.c), unsafe.Sizeof(*b.c))), len(all))
+	for i, m := range all {
+		list[i].peer, list[i].tag, list[i].bytes = C.int64_t(m.peer), C.int64_t(m.tag), C.int64_t(len(m.data))
+		list[i].data = C.uintptr_t(uintptr(unsafe.Pointer(unsafe.SliceData(m.data))))
+	}
+	code := r.callOut(C.batch_wait_function(), uint64(uintptr(unsafe.Pointer(b.c))))
+	return int(list[0].bytes), linkError(C.int(code))
+}
+
+// gather gives all what each process of c has, whole words, by rank. When it is left, the others still get this process's part.
+func (r *runner) gather(c *C.spx_comm, mine, all []uint64) error {
+	b, err := newBatch(c, C.SPX_CTX_COLL, 1, 1, [2][]uint64{mine, all})
+	if err != nil {
+		return err
+	}
+	defer b.end()
+	return linkError(C.int(r.callOut(C.batch_gather_function(), uint64(uintptr(unsafe.Pointer(b.c))), uint64(uintptr(unsafe.Pointer(unsafe.SliceData(mine)))),
+		uint64(uintptr(unsafe.Pointer(unsafe.SliceData(all)))), uint64(8*len(mine)))))
+}
+
+// event waits until a number of newFlag's is not 0, while communication goes on; false when the time is over, or who is broken. A limit of 0 is none.
+func (r *runner) event(flag *uint32, who *commObject, limit time.Duration) bool {
+	var deadline uint64
+	if limit > 0 {
+		var now unix.Timespec
+		unix.ClockGettime(unix.CLOCK_MONOTONIC, &now) //nolint:errcheck // it exists
+		deadline = uint64(now.Nano() + int64(limit))
+	}
+	var c *C.spx_comm
+	if who != nil {
+		c = who.c
+	}
+	return r.callOut(C.event_wait_function(), uint64(uintptr(unsafe.Pointer(flag))), uint64(uintptr(unsafe.Pointer(c))), deadline) != 0
+}
+
+// progress looks for messages, deaths and everything else that may have come.
+func (r *runner) progress() { r.callOut(C.progress_made_function()) }

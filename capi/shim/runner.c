@@ -1,0 +1,109 @@
+/* runner.c - see runner.h. */
+#include "runner.h"
+#include <stdlib.h>
+#include <time.h>
+#include "coll.h"
+#include "request.h"
+
+typedef struct spx_batch_message message;
+
+spx_batch *spx_batch_new(spx_comm *c, uint32_t ctx_kind, int nrecvs, int n)
+{
+  spx_batch *b = calloc(1, sizeof *b + (size_t)n * sizeof b->m[0]);
+  if (!b) return NULL;
+  b->comm = c;
+  b->ctx_kind = ctx_kind;
+  b->n = n;
+  b->nrecvs = nrecvs;
+  return b;
+}
+
+bool spx_batch_end(spx_batch *b, bool cancel)
+{
+  bool over = true;
+  for (int i = 0; i < b->n; i++) {
+    spx_request *r = b->m[i].r;
+    if (!r) continue;
+    if (cancel && !spx_request_done(r)) spx_cancel(r);
+    if (spx_request_done(r)) {
+      spx_request_free(r);
+      b->m[i].r = NULL;
+    } else
+      over = false;
+  }
+  if (over) free(b);
+  return over;
+}
+
+static int begin(spx_batch *b, int i)
+{
+  message *m = &b->m[i];
+  spx_type *bytes = (spx_type *)spx_get(SPX_K_TYPE, MPI_BYTE);
+  void *data = (void *)m->data;
+  int err = i < b->nrecvs ? spx_irecv(data, m->bytes, bytes, (int)m->peer, (int)m->tag, b->comm, b->ctx_kind,
+                                      SPX_RF_INTERNAL, &m->r)
+                          : spx_isend(data, m->bytes, bytes, (int)m->peer, (int)m->tag, b->comm, b->ctx_kind,
+                                      SPX_M_STANDARD, SPX_RF_INTERNAL, &m->r);
+  if (err) m->r = NULL;
+  return err;
+}
+
+/* Waits for a message, and frees its request. err: what has failed before. */
+static int end(message *m, int err)
+{
+  if (err) spx_cancel(m->r); /* nobody may come any more */
+  int e = spx_wait(m->r);
+  if (e && !err) {
+    MPI_Status ignored;
+    if (m->r->finish)
+      m->r->finish(m->r, &ignored); /* a collective, which knows what went wrong */
+    else
+      spx_request_detail(m->r);
+  }
+  m->bytes = m->r->bytes;
+  spx_request_free(m->r);
+  m->r = NULL;
+  return err ? err : e;
+}
+
+int64_t spx_batch_wait(spx_word *a)
+{
+  spx_batch *b = a[0].p;
+  int err = MPI_SUCCESS;
+  for (int i = 0; i < b->n && !err; i++) err = begin(b, i);
+  for (int i = 0; i < b->n; i++)
+    if (b->m[i].r) err = end(&b->m[i], err);
+  return err;
+}
+
+int64_t spx_batch_gather(spx_word *a)
+{
+  spx_batch *b = a[0].p;
+  int err = spx_inside_gather_begin(b->comm, a[1].p, a[2].p, (size_t)a[3].i, &b->m[0].r);
+  return err ? err : end(&b->m[0], MPI_SUCCESS);
+}
+
+static bool is_broken(const spx_comm *c) { return c && (atomic_load(&c->revoked) || spx_comm_failures(c) > 0); }
+
+static bool is_late(uint64_t deadline_ns)
+{
+  struct timespec now;
+  return deadline_ns && clock_gettime(CLOCK_MONOTONIC, &now) == 0 &&
+         (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec >= deadline_ns;
+}
+
+int64_t spx_event_wait(spx_word *a)
+{
+  const uint32_t *flag = a[0].p;
+  for (;;) {
+    uint32_t ticket = spx_ticket(), value = __atomic_load_n(flag, __ATOMIC_ACQUIRE);
+    if (value || is_broken(a[1].p) || is_late(a[2].u)) return value;
+    spx_wait_event(ticket, a[2].u);
+  }
+}
+
+int64_t spx_progress_made(spx_word *a)
+{
+  (void)a;
+  return spx_progress();
+}

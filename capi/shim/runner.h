@@ -1,0 +1,35 @@
+/* runner.h - what a body of the engine waits for (capi/runner.go): functions that the shim calls for it with no Go frame below, since a wait runs
+ * functions of the program, which may leave it by longjmp. Their arguments are words; none is called from Go directly. */
+#ifndef SPX_RUNNER_H
+#define SPX_RUNNER_H
+#include "spx.h"
+
+/* Messages that are sent and received at once. The batch is C's memory and knows what is pending: a wait that was left leaves requests
+ * behind, and the memory of their messages, Go's, has to stay until they are complete. */
+typedef struct spx_batch {
+  spx_comm *comm;
+  uint32_t ctx_kind; /* SPX_CTX_* */
+  int32_t n, nrecvs; /* receives come first */
+  struct spx_batch_message {
+    int64_t peer, tag, bytes; /* of a receive that is over: bytes that have come */
+    uintptr_t data;
+    spx_request *r; /* NULL: not begun, or over */
+  } m[];
+} spx_batch;
+
+/* For n messages, the first nrecvs to be received; the caller fills m. NULL: no memory. */
+SPX_HIDDEN spx_batch *spx_batch_new(spx_comm *c, uint32_t ctx_kind, int nrecvs, int n);
+/* Frees the batch if nothing of it is pending; cancel: ends first what can be ended here. False: something is still pending. */
+SPX_HIDDEN bool spx_batch_end(spx_batch *b, bool cancel);
+
+/* a0: spx_batch *: sends and receives all, and waits. Returns an MPI error code, with a detail text; nothing is pending then. */
+SPX_HIDDEN int64_t spx_batch_wait(spx_word *a);
+/* a0: spx_batch * for one operation, a1: what this process gives, a2: room for what all give, by rank, a3: bytes of each, whole words.
+ * A collective of the batch's communicator. Returns an MPI error code, with a detail text. */
+SPX_HIDDEN int64_t spx_batch_gather(spx_word *a);
+/* a0: const uint32_t *: waits until it is not 0, or a2, ns of CLOCK_MONOTONIC (0: no limit), has passed, or a1, a communicator or NULL,
+ * is revoked or has lost a process. Returns the number. spx_ring_self has to be called after it was set. */
+SPX_HIDDEN int64_t spx_event_wait(spx_word *a);
+/* spx_progress. */
+SPX_HIDDEN int64_t spx_progress_made(spx_word *a);
+#endif
