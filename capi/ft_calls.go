@@ -63,19 +63,27 @@ func (c *call) startAgreement(req int, contribution agree.Contribution, done fun
 	ft.mu.Lock()
 	f := ftOf(o)
 	contribution.Acked = f.ackedSet()
-	f.agreement(&ftCall{contribution: contribution, req: r, done: func(d agree.Decision) error {
+	a := &ftCall{contribution: contribution, req: r, done: func(d agree.Decision) error {
 		failure = done(f, d)
 		return failure
-	}})
+	}}
+	f.agreement(a)
 	ft.mu.Unlock()
 	if req >= 0 {
 		c.setHandle(req, uintptr(r.o.handle))
 		return nil
 	}
-	return c.callOut(coInternal, uintptr(C.wait_function()), []uint64{uint64(uintptr(unsafe.Pointer(r)))}, func(int64) error {
-		C.spx_request_free(r)
-		return c.onComm(0, failure)
-	})
+	defer a.leave() // also when the wait is left
+	here().callOut(C.wait_function(), uint64(uintptr(unsafe.Pointer(r))))
+	return c.onComm(0, failure)
+}
+
+// leave gives up the request of an agreement that nothing waits for any more. If it goes on, its results are not stored: the caller has gone.
+func (a *ftCall) leave() {
+	ft.mu.Lock()
+	defer ft.mu.Unlock()
+	a.done = func(agree.Decision) error { return nil }
+	C.spx_ft_leave(a.req)
 }
 
 // agreed is the outcome of MPIX_Comm_agree: flags goes to addr, and the error is the same at all members.

@@ -31,6 +31,15 @@ spx_request *spx_ft_request(spx_comm *comm)
 
 int64_t spx_ft_wait(spx_word *a) { return spx_wait((spx_request *)a[0].p); }
 
+void spx_ft_leave(spx_request *r)
+{
+  spx_lock();
+  bool done = atomic_load(&r->done) != 0;
+  if (!done) r->flags |= SPX_RF_FREED;
+  spx_unlock();
+  if (done) spx_request_free(r);
+}
+
 uint32_t spx_ft_look(const uint32_t *procs, uint8_t *state, uint32_t n)
 {
   uint32_t found = 0;

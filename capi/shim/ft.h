@@ -25,4 +25,6 @@ SPX_HIDDEN void spx_ft_start(void);
 SPX_HIDDEN spx_request *spx_ft_request(spx_comm *comm);
 /* Call-out: waits for the request a[0] (no Go frame below), and returns its error code. */
 SPX_HIDDEN int64_t spx_ft_wait(spx_word *a);
+/* Frees a request of spx_ft_request's, now or as soon as it is complete. */
+SPX_HIDDEN void spx_ft_leave(spx_request *r);
 #endif

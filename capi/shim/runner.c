@@ -51,7 +51,7 @@ static int begin(spx_batch *b, int i)
 /* Waits for a message, and frees its request. err: what has failed before. */
 static int end(message *m, int err)
 {
-  if (err) spx_cancel(m->r); /* nobody may come any more */
+  if (err && !spx_request_done(m->r)) spx_cancel(m->r); /* its peer may never come */
   int e = spx_wait(m->r);
   if (e && !err) {
     MPI_Status ignored;
