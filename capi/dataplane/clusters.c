@@ -1,4 +1,4 @@
-/* clusters.c - what the layers below call of systems of clusters: the tables of other_way.h and fail.h. */
+/* clusters.c - what the layers below call of systems of clusters: other_way.h, fail.h. */
 #include "dp.h"
 #include "fail.h"
 #include "other_way.h"

@@ -1,7 +1,7 @@
 /* dataplane.c - brings the data plane up and down: the only file that names all of its layers.
  *
- * Lower layers come first, and go last. Where a lower layer has to call a higher one, it declares a hook, and the hook is
- * filled in here, once, before anything can call it: docs/layers.md, "Families".
+ * Lower layers come first, and go last. Where a lower layer has to call a higher one, it declares a
+ * hook, which is filled in here, once, before anything can call it: docs/layers.md, "Families".
  */
 #include "diag.h"
 #include "dp.h"

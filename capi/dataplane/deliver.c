@@ -37,14 +37,20 @@ static void answer(uint32_t peer, spx_rec_kind kind, uint32_t index, uint32_t ge
   spx_tx_put(peer, kind, 0, 0, 0, &id, sizeof id);
 }
 
+/* Of a message that r has matched: its number for systems, and for traces. */
+static __attribute__((cold, noinline)) void note(const spx_request *r, uint64_t n, uint32_t number, bool cast)
+{
+  if (spx_is_origin(r->src)) spx_other->numbered(number);
+  if (spx_tracer_now) spx_tracer_now->got(r, n, number, cast);
+}
+
 void spx_found(spx_request *r, int32_t src, int32_t tag, uint32_t peer, uint64_t n, uint32_t number, bool cast)
 {
   r->src = src;
   r->tag = tag;
   r->peer = peer;
   r->state = SPX_S_NONE;
-  if (SPX_UNLIKELY(spx_is_origin(src))) spx_other->numbered(number);
-  if (SPX_UNLIKELY(spx_tracer_now)) spx_tracer_now->got(r, n, number, cast);
+  if (SPX_UNLIKELY(spx_is_origin(src) || spx_tracer_now)) note(r, n, number, cast);
 }
 
 uint64_t spx_accept(spx_request *r, uint64_t n)

@@ -1,5 +1,5 @@
 /* diag.h - what this process waits for, written into the memory file for tools outside (docs/diagnosis.md).
- * Layer introspect: reads all that lies below; sleeper.h has how it is called. */
+ * Layer introspect: reads all layers below; sleeper.h says when it is called. */
 #ifndef SPX_DIAG_H
 #define SPX_DIAG_H
 #include "plan_run.h"

@@ -157,7 +157,8 @@ typedef struct spx_rx {
   spx_conn *conn; /* reached over the network: base is a line of zeros */
 } spx_rx;
 SPX_HIDDEN extern spx_rx *spx_rxs;
-/* All transports call it with each record that has arrived. False: no memory, the record stays where it is. Set at attach: spx_deliver. */
+/* All transports call it with each record that has arrived. False: no memory, the record stays where
+ * it is. Set at attach, to spx_deliver. */
 SPX_HIDDEN extern bool (*spx_arrived)(uint32_t peer, spx_rx *rx, const spx_rec *rec, uint32_t kind);
 
 /* Positions in a pair count bytes over its whole life, in 64 bits. The receiver publishes their low 48 bits, below the low bits of the
@@ -194,7 +195,8 @@ static inline bool spx_rx_stale(uint32_t peer, const spx_rx *rx)
 SPX_HIDDEN void spx_settings_refresh(void); /* segment.c: processes have come or gone */
 
 /* ---- ring.c -------------------------------------------------------------------------------------------------- */
-/* What writes the sends that wait for room in a pair: rings know when there is some, and not what a send is (get.c). */
+/* What writes the sends that wait for room in a pair: rings know when there is some, and not what a
+ * send is (get.c). */
 typedef struct {
   bool (*send)(spx_request *r); /* writes a send whose turn it is, or completes it; false: no room now */
   bool (*more)(spx_tx *tx, spx_request *r, int *moved); /* of a stream, as much as there is room for; true: all */
@@ -526,8 +528,12 @@ static inline void spx_happened(int n)
 }
 
 /* ---- request.c ----------------------------------------------------------------------------------------------- */
+<<<<<<< ours
 /* Takes a request that was freed before it completed and whose finish has to be called, or NULL. If more are left, the next
  * one is due (SPX_DUE_REAP): one at a time, since its finish may call a function of the program that leaves by longjmp. */
+=======
+/* Takes the requests that were freed before they completed and have to be finished (SPX_DUE_REAP). */
+>>>>>>> theirs
 SPX_HIDDEN spx_request *spx_take_freed(void);
 /* Finishes and releases it. No lock is held. */
 SPX_HIDDEN void spx_drop_freed(spx_request *r);

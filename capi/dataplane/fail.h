@@ -17,6 +17,6 @@ SPX_HIDDEN extern const spx_failure_observer spx_clusters_failures, spx_mcast_fa
 /* observers: NULL at the end. */
 SPX_HIDDEN void spx_fail_attach(const spx_failure_observer *const *observers);
 
-/* Looks for deaths that the agent has published (wait.c: spx_on_deaths); the number of things that happened. */
+/* Looks for deaths that the agent has published; the number of things that happened. */
 SPX_HIDDEN int spx_notice_deaths(void);
 #endif

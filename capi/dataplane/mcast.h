@@ -146,7 +146,8 @@ SPX_HIDDEN void spx_mcast_hand_on(spx_mcast_head h, spx_member *m, uint32_t n, c
 /* The same, each with a record of its own. */
 SPX_HIDDEN void spx_mcast_hand_each(spx_mcast_head h, const spx_member *m, uint32_t n, const void *data, uint32_t len);
 
-/* ---- mcast_match.c: a multicast of n bytes of data, or announced, whose turn it is, enters matching; false: no memory */
+/* ---- mcast_match.c -------------------------------------------------------------------------------------------------- */
+/* A multicast of n bytes of data, or announced, whose turn it is, enters matching; false: no memory. */
 SPX_HIDDEN bool spx_deliver_mcast(uint32_t master, const spx_mcast_head *h, const void *data, uint32_t n);
 
 /* ---- mcast_arrive.c ------------------------------------------------------------------------------------------------- */

@@ -1,7 +1,7 @@
 /* mcast_match.c - multicasts among the messages that receives match: kinds.h. docs/multicast.md.
  *
- * A multicast enters matching in its turn (mcast_arrive.c), with its data or, if it is announced, with where these can be had:
- * on this host (mcast_shelf.c), or from its master.
+ * A multicast enters matching in its turn (mcast_arrive.c), with its data or, if it is announced, with
+ * the place of these: on this host (mcast_shelf.c), or at its master.
  */
 #include "dp.h"
 #include "kinds.h"
@@ -88,7 +88,7 @@ static void take(spx_request *r, const spx_unex *e)
   spx_complete(r, r->error);
 }
 
-/* An announced multicast that nobody here will fetch. */
+/* An announced multicast that no receive here will fetch. */
 static void pass(const spx_unex *e)
 {
   spx_mcast_rts where;

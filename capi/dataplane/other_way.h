@@ -12,7 +12,7 @@
 struct spx_unex;
 
 typedef struct {
-  /* The send r, of a communicator with SPX_C_REPLAY, is taken over, and completed. False: it goes as any other. */
+  /* Takes over the send r, of a communicator with SPX_C_REPLAY. False: it goes as any other. */
   bool (*sends)(spx_request *r);
   /* Another process takes the place of one that has died: its death is no error there. */
   bool (*replaced)(const spx_comm *c, uint32_t ctx_kind);
@@ -24,9 +24,9 @@ typedef struct {
   void (*fetched)(spx_request *r);
   /* Its receiver, or the successor of that, asks for it again. */
   void (*asked)(spx_request *r, const spx_rec_cts *cts);
-  /* A receive or a probe has found a message of a system, with this number among those of its origin. */
+  /* A receive or a probe has found a message of a system: its number among those of its origin. */
   void (*numbered)(uint32_t number);
-  /* The receive r has matched a message of which only the word has come (spx_unex.word); it is dropped. */
+  /* The receive r has matched a message that was only announced (spx_unex.word); it is dropped. */
   void (*taken)(const struct spx_unex *e, spx_request *r);
   void (*dropped)(const struct spx_unex *e);
 } spx_other_way;

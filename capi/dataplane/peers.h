@@ -1,16 +1,16 @@
 /* peers.h - processes that come and go, and the layers that keep something for each of them.
  *
- * Layer transport. Owns which peers this process holds (peers.c). Each transport keeps something for
- * each peer, and registers an observer; dataplane.c has the list, in the order of the calls. Called
- * with spx_lock held, but for attach and detach. */
+ * Layer transport. Owns which peers this process holds (peers.c). Each transport keeps something
+ * for each peer, and registers an observer; dataplane.c has the list, in the order of the calls.
+ * Called with spx_lock held, but for attach and detach. */
 #ifndef SPX_PEERS_H
 #define SPX_PEERS_H
 #include "spx.h"
 
 /* NULL: of no concern to that layer. */
 typedef struct {
-  void (*stale)(uint32_t peer);    /* what was received is of an earlier process of this number: forget it */
-  void (*forget)(uint32_t peer);   /* what was to be sent, and all else, is for an earlier one: forget it */
+  void (*stale)(uint32_t peer);    /* what was received is of an earlier process: forget it */
+  void (*forget)(uint32_t peer);   /* what was to be sent, and all else, is for an earlier one */
   void (*met)(uint32_t peer);      /* communicators lead to the process that has the number now */
   void (*released)(uint32_t peer); /* none leads there any more */
   void (*unmapped)(uint32_t peer); /* the file in which its channels lie goes */

@@ -1,4 +1,4 @@
-/* place.c - the memory files of other jobs, where each process lies, and whether it lives: place.h. MPI-5.0, 11.8 to 11.10.
+/* place.c - the memory files of other jobs, and where each process lies: place.h. MPI-5.0, 11.8.
  *
  * A process of another job is a guest in our file, as we are in its: a record lies in its receiver's
  * file. Receiving therefore knows one file only; sending finds its file here. Bells and descriptors

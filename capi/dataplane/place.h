@@ -1,5 +1,4 @@
-/* place.h - where each process lies, in which memory file and under which number there, and whether it
- * lives.
+/* place.h - in which memory file and under which number there each process lies, and whether it lives.
  *
  * Owns the list of the memory files that this process has mapped (spx_own is the first), and for
  * each process index of its own job the file of that process, and whether its death has been
@@ -61,7 +60,7 @@ typedef struct {
   uint32_t there; /* its number in file; abroad: the incarnation of ours in its job */
   uint32_t life;  /* incarnation of the number that file and there are of */
   bool abroad;    /* of another job, and reached over the network */
-  bool dead;      /* its death has been noticed (fail.c), and none of its number has been met since */
+  bool dead;      /* its death has been noticed, and none of its number met since */
 } spx_whereabouts;
 SPX_HIDDEN extern spx_whereabouts *spx_places; /* NULL: not attached */
 SPX_HIDDEN int spx_places_attach(void);        /* an errno */
@@ -80,11 +79,12 @@ SPX_HIDDEN spx_proc *spx_home(uint32_t peer);
  * reaps it, and the kernel gives pids in turn, so a look at the peer's state just before (to change
  * something) or after (to believe what was read) is enough. */
 SPX_HIDDEN pid_t spx_pid_of(uint32_t peer);
-/* Some process of the job is reached over the network (net.c sets it). False: nothing of net.h is ever called on a hot path. */
+/* Some process of the job is reached over the network (net.c sets it). False: nothing of net.h is
+ * ever called on a hot path. */
 SPX_HIDDEN extern bool spx_net_on;
 /* Process i is reached over the network: it is on another host, or all are (SPX_TRANSPORTS=tcp). */
 SPX_HIDDEN bool spx_net_peer(uint32_t i);
-/* A wildcard receive on c may not go on: a member has failed, and the failure is not acknowledged. */
+/* A wildcard receive on c may not go on: a member has failed, which is not acknowledged. */
 SPX_HIDDEN bool spx_wild_blocked(const spx_comm *c);
 /* The adopted file of another job, or NULL. */
 SPX_HIDDEN spx_file *spx_file_found(uint64_t job);

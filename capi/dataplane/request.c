@@ -1,7 +1,7 @@
-/* request.c - what requests of all kinds have in common: completion, release, and the texts of their errors.
+/* request.c - what requests of all kinds have in common: completion, release, texts of errors.
  *
- * A request that was freed before it was complete is dropped when it completes: at once, or, where its finish may call user
- * code, later with no lock held (SPX_DUE_REAP).
+ * A request that was freed before it was complete is dropped when it completes: at once, or, where its
+ * finish may call user code, later with no lock held (SPX_DUE_REAP).
  */
 #include "dp.h"
 #include "replay.h"

@@ -1,4 +1,5 @@
-/* segment.c - maps the job's memory file, publishes there what peers need to know of this process, and reads the settings. */
+/* segment.c - maps the job's memory file, publishes there what peers need to know of this process, and
+ * reads the settings. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
