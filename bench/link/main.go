@@ -5,6 +5,7 @@
 //
 //	go run ./bench/link
 //	go run ./bench/link -rounds 5 -for 200s
+//	go run ./bench/link -rounds 5 -deal shm       a link to two ranks, dealt out in turn and on demand, by messages that are kept and not: a table on standard output
 package main
 
 import (
@@ -74,11 +75,20 @@ func main() {
 	flag.StringVar(&o.out, "out", "docs/bench", "folder of link.json, link.md and the plots")
 	flag.IntVar(&o.rounds, "rounds", 5, "rounds that there shall be")
 	flag.DurationVar(&o.budget, "for", 0, "begin no run after this time; another call goes on. 0: until all are done")
+	deal := flag.String("deal", "", "shm or tcp: measures ways to deal messages out, and nothing else")
 	in := flag.String("sockets-in", "", "address: one end of a connection that is measured")
 	to := flag.String("sockets-out", "", "address: the other end")
 	flag.Parse()
 	work := o.measure
 	switch {
+	case *deal != "":
+		work = func() error {
+			if err := o.prepare(); err != nil {
+				return err
+			}
+			defer os.RemoveAll(o.dir)
+			return o.deal(*deal)
+		}
 	case *in != "":
 		work = func() error { return socketsIn(*in) }
 	case *to != "":
@@ -143,9 +153,11 @@ func (o *options) prepare() error {
 	if o.dir, err = os.MkdirTemp("", "spx-link-"); err != nil {
 		return err
 	}
-	cmd := exec.Command(filepath.Join(o.build, "bin/mpicc"), "-O2", "bench/link/programs/stream.c", "-o", filepath.Join(o.dir, "stream"))
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("%s: %w\n%s", cmd, err, out)
+	for _, program := range []string{"stream", "deal"} {
+		cmd := exec.Command(filepath.Join(o.build, "bin/mpicc"), "-O2", "bench/link/programs/"+program+".c", "-o", filepath.Join(o.dir, program))
+		if out, err := cmd.CombinedOutput(); err != nil {
+			return fmt.Errorf("%s: %w\n%s", cmd, err, out)
+		}
 	}
 	return nil
 }

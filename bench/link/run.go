@@ -94,17 +94,18 @@ func (o *options) start(s setting, what string) ([]string, error) {
 	if s.net == "hosts" { // each process takes itself to be alone on its host, and would poll
 		cmd.Env = append(cmd.Env, "SPX_SPIN=0", "SPX_YIELD=0")
 	}
-	return output(cmd)
+	return output(cmd, 16)
 }
 
-func output(cmd *exec.Cmd) ([]string, error) {
+// output are the lines that a program prints: so many figures at least.
+func output(cmd *exec.Cmd, least int) ([]string, error) {
 	var out, said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &said
 	if err := cmd.Run(); err != nil {
 		return nil, fmt.Errorf("%s: %w\n%s%s", cmd, err, out.String(), said.String())
 	}
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
-	if len(lines) < 16 {
+	if len(lines) < least {
 		return nil, fmt.Errorf("%s: too few figures in %q", cmd, out.String())
 	}
 	return lines, nil
@@ -178,7 +179,7 @@ func (o *options) sockets(ctx context.Context, s setting) ([]string, error) {
 	if err != nil {
 		return nil, errors.Join(err, server.Wait())
 	}
-	lines, err := output(at(1, "-sockets-out", strings.TrimSpace(where)))
+	lines, err := output(at(1, "-sockets-out", strings.TrimSpace(where)), 16)
 	return lines, errors.Join(err, server.Wait())
 }
 

@@ -11,8 +11,8 @@ enum {
   TAG_ACK = 2,
   TAG_CLAIM = 3,
   COMING_MOST = 64, /* frames that are taken in at once; others wait where they are, and in the end at their senders */
-  ANSWER_NS = 100000, /* interval of polls between blocking sends (answer_others) */
-  WAITING_MOST = 64,  /* messages that nobody has asked for: with more, one is let in at a time */
+  ANSWER_CYCLES = 300000, /* of spx_cycles, some 100 us: interval of polls between blocking sends (answer_others) */
+  WAITING_MOST = 64,      /* messages that nobody has asked for: with more, one is let in at a time */
   LOOK_EVERY =
       64, /* polls, between looks for parties that have left: where nothing has told of one, as an end on another host may */
   KEPT_MOST = 64 << 20 /* bytes: with more kept, calls of ranks that are taken over transparently wait */
@@ -74,7 +74,7 @@ static struct {
   held *held, **held_last; /* in their order */
   coming *first, **last;
   uint32_t ncoming, polls;
-  uint64_t looked;         /* when answer_others did last */
+  uint64_t looked;         /* when answer_others did last, by spx_cycles */
   uint32_t bell;           /* of this process, at the last look for parties that have left: deaths ring it */
   bool changed;            /* who is there, and what stands for whom, has changed since */
   uint32_t nprocs, *party; /* by process: its party + 1 */
@@ -240,12 +240,12 @@ static void settled(void *arg, void *waits, bool accepted)
   spx_replay_settled(waits, accepted);
 }
 
-/* After a blocking send, polls once in ANSWER_NS: relays wait for answers to claims, and a program that only sends makes no other progress. With takeover the next call does (spx_replay_enter). */
+/* After a blocking send, polls once in ANSWER_CYCLES: relays wait for answers to claims, and a program that only sends makes no other progress. With takeover the next call does (spx_replay_enter). */
 static void answer_others(void)
 {
   if (spx_io_process) return;
-  uint64_t now = spx_now_ns();
-  if (now - x.looked < ANSWER_NS) return;
+  uint64_t now = spx_cycles();
+  if (now - x.looked < ANSWER_CYCLES) return;
   x.looked = now;
   spx_poll(true);
 }

@@ -1,8 +1,9 @@
 /* What a link between two processes can do: stream ROLE MS WHAT. ROLE: direct (2 ranks of one job), first or second (clusters of one rank, with a link that
- * leads both ways). WHAT: all, or depth. Each figure is that of at least MS milliseconds, by the clock of the one that sends. Lines:
+ * leads both ways). WHAT: all, or short (up to 4 KiB, without depth). Each figure is that of at least MS milliseconds, by the clock of the one that sends. Lines:
  *
  *   latency BYTES MICROSECONDS    half of a round trip
  *   rate BYTES PER_SECOND         messages in one direction, WINDOW of them at most, and 32 MiB, on their way at once; each half window is answered
+ *   send BYTES PER_SECOND         the same by MPI_Send, up to 4 KiB
  *   depth BYTES D PER_SECOND      the same, with at most D on their way: each is answered by itself
  */
 #include <mpi.h>
@@ -13,12 +14,13 @@
 
 /* A run is so many windows at least: what it takes to fill the way, and to empty it, counts little. */
 enum { PER_RUN = 4, WINDOW = 64, SIZES = 8, TAG_DATA = 1, TAG_ANSWER = 2, TAG_ORDER = 3 };
+enum { KIND_END, KIND_BOUNCE, KIND_STREAM, KIND_SENDS };
 static const int sizes[SIZES] = {8, 64, 512, 4096, 32768, 262144, 1048576, 8388608};
-enum { LONGEST = 8388608, DEPTHS = 5 };
+enum { LONGEST = 8388608, SHORT = 4096, DEPTHS = 5 };
 static const int depths[DEPTHS] = {1, 2, 4, 8, 16}, deep_sizes[] = {4096, 262144, 1048576};
 
 typedef struct {
-  int kind, bytes, messages, window, answer_every; /* kind 0: the end */
+  int kind, bytes, messages, window, answer_every;
 } order;
 
 static int to, from;
@@ -33,6 +35,10 @@ static void stream_out(const order *o)
     while (i - answered >= o->window) {
       MPI_Recv(NULL, 0, MPI_BYTE, from, TAG_ANSWER, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
       answered += o->answer_every;
+    }
+    if (o->kind == KIND_SENDS) {
+      MPI_Send(buf[i % o->window], o->bytes, MPI_BYTE, to, TAG_DATA, MPI_COMM_WORLD);
+      continue;
     }
     MPI_Wait(&r[i % o->window], MPI_STATUS_IGNORE);
     MPI_Isend(buf[i % o->window], o->bytes, MPI_BYTE, to, TAG_DATA, MPI_COMM_WORLD, &r[i % o->window]);
@@ -64,9 +70,9 @@ static double run(order o)
   MPI_Send(&o, sizeof o, MPI_BYTE, to, TAG_ORDER, MPI_COMM_WORLD);
   MPI_Recv(NULL, 0, MPI_BYTE, from, TAG_ORDER, MPI_COMM_WORLD, MPI_STATUS_IGNORE); /* it is ready */
   double start = MPI_Wtime();
-  if (o.kind == 1)
+  if (o.kind == KIND_BOUNCE)
     bounce(&o, 1);
-  else if (o.kind == 2)
+  else if (o.kind != KIND_END)
     stream_out(&o);
   return MPI_Wtime() - start;
 }
@@ -83,16 +89,18 @@ static double measure(order o, int unit, double seconds)
 
 static void lead(double seconds, int all)
 {
-  for (int i = 0; all && i < SIZES; i++) {
+  for (int i = 0; i < SIZES && (all || sizes[i] <= SHORT); i++) {
     int n = sizes[i], window = (32 << 20) / n < WINDOW ? (32 << 20) / n : WINDOW;
-    printf("latency %d %.3f\n", n, 1e6 * measure((order){1, n, 0, 2, 1}, 1, seconds) / 2);
-    printf("rate %d %.1f\n", n, 1 / measure((order){2, n, 0, window, window / 2}, PER_RUN * window, seconds));
+    order stream = {KIND_STREAM, n, 0, window, window / 2}, sends = {KIND_SENDS, n, 0, window, window / 2};
+    printf("latency %d %.3f\n", n, 1e6 * measure((order){KIND_BOUNCE, n, 0, 2, 1}, 1, seconds) / 2);
+    printf("rate %d %.1f\n", n, 1 / measure(stream, PER_RUN * window, seconds));
+    if (n <= SHORT) printf("send %d %.1f\n", n, 1 / measure(sends, PER_RUN * window, seconds));
   }
-  for (unsigned k = 0; k < sizeof deep_sizes / sizeof *deep_sizes; k++)
+  for (unsigned k = 0; all && k < sizeof deep_sizes / sizeof *deep_sizes; k++)
     for (int d = 0; d < DEPTHS; d++)
       printf("depth %d %d %.1f\n", deep_sizes[k], depths[d],
-             1 / measure((order){2, deep_sizes[k], 0, depths[d], 1}, PER_RUN * depths[d], seconds));
-  run((order){0, 0, 0, 0, 0});
+             1 / measure((order){KIND_STREAM, deep_sizes[k], 0, depths[d], 1}, PER_RUN * depths[d], seconds));
+  run((order){KIND_END, 0, 0, 0, 0});
 }
 
 static void follow(void)
@@ -101,8 +109,8 @@ static void follow(void)
     order o;
     MPI_Recv(&o, sizeof o, MPI_BYTE, from, TAG_ORDER, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     MPI_Send(NULL, 0, MPI_BYTE, to, TAG_ORDER, MPI_COMM_WORLD);
-    if (o.kind == 0) break;
-    if (o.kind == 1)
+    if (o.kind == KIND_END) break;
+    if (o.kind == KIND_BOUNCE)
       bounce(&o, 0);
     else
       stream_in(&o);
