@@ -462,6 +462,7 @@ func (a *agent) poll(timeout int) {
 	}
 	a.periodic()
 	a.noteComing()
+	a.arrivedEarly()
 	a.step(job.Tick{})
 }
 

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"libspx/cluster/start"
@@ -17,6 +18,7 @@ import (
 type beginning struct {
 	machine *start.Machine
 	waiting map[int]client // by number of the process
+	early   []*question    // of processes of parts of which not all processes have been made yet
 }
 
 func (b *beginning) open(list []start.Member) {
@@ -32,8 +34,24 @@ func (a *agent) arrived(q *question) {
 		q.reply(&service.Message{FD: -1})
 		return
 	}
+	if m, decides := a.machine.(*job.Machine); decides && m.Making(a.ranks[i].part) {
+		b.early = append(b.early, q)
+		return
+	}
 	b.waiting[i] = q.conn
 	b.give(b.machine.Arrived(a.ranks[i].part-1, a.ranks[i].in, i, int64(a.now())))
+}
+
+// arrivedEarly takes those up whose parts have been made now: what happens to a process that has left MPI_Init happens to a cluster that is whole, with its standbys and its places for processes that are
+// started later, on all its hosts.
+func (a *agent) arrivedEarly() {
+	early := a.beginning.early
+	a.beginning.early = nil
+	for _, q := range early {
+		if a.ranks[int(q.Number)].alive { // else it has ended meanwhile
+			a.arrived(q)
+		}
+	}
 }
 
 // give hands out answers.
@@ -60,6 +78,7 @@ func (b *beginning) forget(conn client) {
 			delete(b.waiting, i)
 		}
 	}
+	b.early = slices.DeleteFunc(b.early, func(q *question) bool { return q.conn == conn })
 }
 
 // startGoesOn takes what happens to processes in.
