@@ -66,8 +66,8 @@ typedef struct {
 
 static bool is_doomed(const spx_request *r, const doom *d)
 {
+  if (SPX_UNLIKELY(r->flags & SPX_RF_KEPT) && (!d->c || d->c->flags & SPX_C_REPLAY)) return false; /* it goes on */
   if (d->c) return r->comm == d->c && r->ctx_kind != SPX_CTX_FT;
-  if (SPX_UNLIKELY(r->flags & SPX_RF_KEPT)) return false; /* it goes by another one */
   if (SPX_UNLIKELY(spx_replay_on) && r->kind == SPX_R_RECV && spx_replayed(r->comm, r->ctx_kind))
     return false; /* another process takes that place */
   return r->peer == d->peer;
