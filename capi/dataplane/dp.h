@@ -528,12 +528,8 @@ static inline void spx_happened(int n)
 }
 
 /* ---- request.c ----------------------------------------------------------------------------------------------- */
-<<<<<<< ours
 /* Takes a request that was freed before it completed and whose finish has to be called, or NULL. If more are left, the next
  * one is due (SPX_DUE_REAP): one at a time, since its finish may call a function of the program that leaves by longjmp. */
-=======
-/* Takes the requests that were freed before they completed and have to be finished (SPX_DUE_REAP). */
->>>>>>> theirs
 SPX_HIDDEN spx_request *spx_take_freed(void);
 /* Finishes and releases it. No lock is held. */
 SPX_HIDDEN void spx_drop_freed(spx_request *r);

@@ -42,8 +42,8 @@ typedef struct {
 
 static bool is_doomed(const spx_request *r, const doom *d)
 {
+  if (SPX_UNLIKELY(r->flags & SPX_RF_KEPT) && (!d->c || d->c->flags & SPX_C_REPLAY)) return false; /* it goes on */
   if (d->c) return r->comm == d->c && r->ctx_kind != SPX_CTX_FT;
-  if (SPX_UNLIKELY(r->flags & SPX_RF_KEPT)) return false; /* it goes by another one */
   return r->peer == d->peer && !spx_other->outlives(r);
 }
 

@@ -164,6 +164,7 @@ func TestKeptForWhoTakesTheRank(t *testing.T) {
 		"started":            {3000, 8, "failure = { process = \"restart\" }"},
 		"cluster":            {3000, 8, "failure = { process = \"stop\", cluster = \"restart\" }"},
 		"announced, standby": {60, 2_000_000, "standbys = 1\nfailure = { process = \"replace\" }"},
+		"announced, cluster": {60, 2_000_000, "failure = { process = \"stop\", cluster = \"restart\" }"},
 		"announced, started": {60, 2_000_000, "failure = { process = \"restart\" }"},
 	} {
 		t.Run(name, func(t *testing.T) {

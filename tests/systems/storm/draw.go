@@ -12,11 +12,13 @@ type draw struct {
 // Draw makes the plan of a seed.
 func Draw(seed uint64) *Plan {
 	d := draw{rand.New(rand.NewPCG(seed, 0x5350)), &Plan{Seed: seed}}
+	routes := draw{rand.New(rand.NewPCG(seed, 0x5352)), d.p} // what was added later is drawn apart: all else of a seed stays as it was
 	d.system()
 	for i := range d.p.Clusters {
 		d.policies(i)
 	}
 	d.links()
+	routes.routes()
 	if !d.p.TwoNetworks && d.often(1, 4) {
 		d.apart()
 	}
@@ -141,7 +143,7 @@ func (d draw) links() {
 	for i := range d.p.Links {
 		l := &d.p.Links[i]
 		l.IOPs = 1 + d.IntN(3)
-		l.Choice, l.Route = one(d, "round-robin", "tag", "tag", "key", "least-loaded"), one(d, "same", "same", "tag")
+		l.Choice, l.Route = one(d, "round-robin", "tag", "tag", "key", "least-loaded"), one(d, Same, Same, Tag)
 		if d.p.TwoNetworks {
 			l.Hosts = []int{1}
 			continue
@@ -149,6 +151,17 @@ func (d draw) links() {
 		l.Hosts = []int{1 + d.IntN(d.p.Hosts)}
 		if other := 1 + d.IntN(d.p.Hosts); l.IOPs > 1 && other != l.Hosts[0] && other != d.p.Room && l.Hosts[0] != d.p.Room {
 			l.Hosts = append(l.Hosts, other)
+		}
+	}
+}
+
+// routes has some links deal their messages out to all ranks. By demand not to all of several clusters: a relay that takes over from one that has died may choose another rank then.
+func (d draw) routes() {
+	for i := range d.p.Links {
+		if l := &d.p.Links[i]; d.often(1, 2) {
+			if l.Route = one(d, Spread, Demand); len(l.To) > 1 && !l.One {
+				l.Route = Spread
+			}
 		}
 	}
 }

@@ -11,7 +11,7 @@ type Rank struct{ Cluster, Rank int }
 func (p *Plan) next(l *Link, from Rank) (out []Rank) {
 	for _, c := range l.To {
 		n := p.Clusters[c].Ranks
-		if l.Route == "tag" {
+		if l.Route != Same {
 			for r := range n {
 				out = append(out, Rank{c, r})
 			}
@@ -80,8 +80,12 @@ func (m *Model) Arriving() (out [][]Rank) {
 			out = append(out, to)
 			continue
 		}
-		for _, r := range to {
-			out = append(out, []Rank{r})
+		for len(to) > 0 {
+			n := 1
+			for n < len(to) && to[n].Cluster == to[0].Cluster && m.plan.demands(o.Cluster, to[0].Cluster) {
+				n++
+			}
+			out, to = append(out, to[:n]), to[n:]
 		}
 	}
 	slices.SortFunc(out, func(a, b []Rank) int { return slices.CompareFunc(a, b, compare) })
@@ -99,6 +103,23 @@ func sorted(list []Rank) []Rank {
 // deals: what leaves a cluster goes to one of several, each message to another one.
 func (p *Plan) deals(c int) bool {
 	return slices.ContainsFunc(p.Links, func(l Link) bool { return l.One && slices.Contains(l.From, c) })
+}
+
+// demands: on the way from one cluster to another one a link gives messages to whichever rank it likes.
+func (p *Plan) demands(from, to int) bool {
+	_, links := p.Before(to)
+	return slices.ContainsFunc(links, func(l int) bool {
+		way := &p.Links[l]
+		if way.Route != Demand {
+			return false
+		}
+		for _, c := range way.From {
+			if before, _ := p.Before(c); slices.Contains(before, from) {
+				return true
+			}
+		}
+		return false
+	})
 }
 
 // Targets are the clusters to which, of what a cluster sends, all comes together.

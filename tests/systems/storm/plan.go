@@ -4,6 +4,7 @@ package storm
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -20,6 +21,14 @@ const (
 	Send = "send"
 	Pass = "pass"
 	Take = "take"
+)
+
+// Routes of links: to which rank of a cluster a message goes.
+const (
+	Same   = "same"   // of the sender's number
+	Tag    = "tag"    // of the tag
+	Spread = "spread" // to all, in turn
+	Demand = "demand" // to any of them
 )
 
 // A Cluster is one of a plan.
@@ -222,15 +231,24 @@ func (p *Plan) Order(c int) string {
 			default:
 				order = "none"
 			}
-			if l.Route == "tag" {
+			if l.Route == Tag {
 				order = weaker(order, "tag")
 			}
 			for _, from := range l.From {
-				order = weaker(order, p.Order(from))
+				if order = weaker(order, p.Order(from)); p.dealt(from) { // its ranks hand on what comes to each of them
+					order = "none"
+				}
 			}
 		}
 	}
 	return order
+}
+
+// dealt: what comes to a cluster is dealt out to its ranks, whatever it is.
+func (p *Plan) dealt(c int) bool {
+	return slices.ContainsFunc(p.Links, func(l Link) bool {
+		return slices.Contains(l.To, c) && (l.Route == Spread || l.Route == Demand) && p.Clusters[c].Ranks > 1
+	})
 }
 
 func weaker(a, b string) string {

@@ -44,6 +44,7 @@ func TestDraw(t *testing.T) {
 		}
 		for _, l := range p.Links {
 			seen[fmt.Sprintf("one %v", l.One)]++
+			seen["route "+l.Route]++
 		}
 		seen[fmt.Sprintf("ended %v", m.Ended)]++
 		for i, c := range p.Clusters {
@@ -67,12 +68,40 @@ func TestDraw(t *testing.T) {
 	}
 	for _, what := range []string{KillRank, KillStandby, KillIOP, KillMaster, KillAgent, KillHost, StopAgent, Unplug, Blink, BlinkAll, Pause, Stand, HangRank, HangIOP, PauseIOP,
 		Transparent, Notified, Told, Plain, "copies", "messages kept", "messages fast", "two networks true", "lost", "gone true", "again 1", "again 2", "ended true", "whole stop", "whole degrade", "whole restart",
-		"one true", "two hosts", KillRun, Detach, "apart true", "early " + KillRank, "early " + KillIOP, "last " + KillRank, "last " + KillIOP, "last " + KillMaster} {
+		"one true", "two hosts", KillRun, Detach, "apart true", "early " + KillRank, "early " + KillIOP, "last " + KillRank, "last " + KillIOP, "last " + KillMaster,
+		"route " + Same, "route " + Tag, "route " + Spread, "route " + Demand} {
 		if seen[what] < 10 {
 			t.Errorf("%s: %d times", what, seen[what])
 		}
 	}
 	t.Log(seen)
+}
+
+// What is dealt out to all ranks of a cluster comes to each of them, in its sender's order; to some of them, where any may be chosen; and behind them in no order.
+func TestRoutes(t *testing.T) {
+	for name, c := range map[string]struct {
+		first, second string
+		orders        string // of the clusters
+		arriving      [][]Rank
+	}{
+		"same":             {Same, Same, "sender sender", [][]Rank{{{1, 0}}, {{2, 0}}}},
+		"spread":           {Spread, Same, "sender none", [][]Rank{{{1, 0}}, {{1, 1}}, {{2, 0}}, {{2, 1}}}},
+		"spread behind it": {Same, Spread, "sender sender", [][]Rank{{{1, 0}}, {{2, 0}}, {{2, 1}}}},
+		"demand":           {Demand, Same, "sender none", [][]Rank{{{1, 0}, {1, 1}}, {{2, 0}, {2, 1}}}},
+		"demand behind it": {Same, Demand, "sender sender", [][]Rank{{{1, 0}}, {{2, 0}, {2, 1}}}},
+		"tag":              {Tag, Same, "tag tag", [][]Rank{{{1, 0}}, {{1, 1}}, {{2, 0}}, {{2, 1}}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := &Plan{Hosts: 1, Clusters: []Cluster{{Role: Send, Ranks: 1}, {Role: Pass, Ranks: 2}, {Role: Take, Ranks: 2}}, Links: []Link{
+				{From: []int{0}, To: []int{1}, IOPs: 1, Choice: "tag", Route: c.first}, {From: []int{1}, To: []int{2}, IOPs: 1, Choice: "tag", Route: c.second}}}
+			if got := p.Order(1) + " " + p.Order(2); got != c.orders {
+				t.Errorf("in order comes: %s", got)
+			}
+			if got := NewModel(p).Arriving(); !reflect.DeepEqual(got, c.arriving) {
+				t.Errorf("messages have to come to %v", got)
+			}
+		})
+	}
 }
 
 // quiet is a plan of two clusters, and a report in which all has come.
