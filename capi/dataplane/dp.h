@@ -207,12 +207,14 @@ SPX_HIDDEN int spx_ring_attach(const spx_writer *sends);
 SPX_HIDDEN void spx_ring_detach(void);
 SPX_HIDDEN int spx_tx_init(uint32_t peer); /* MPI error code: channel memory */
 SPX_HIDDEN void spx_rx_init(uint32_t peer);
+/* The same for the incarnation life of that process, although another one may have its number by now. */
+SPX_HIDDEN void spx_rx_init_as(uint32_t peer, uint16_t life);
 SPX_HIDDEN spx_rec *spx_tx_room_slow(spx_tx *tx, uint32_t bytes);
 SPX_HIDDEN bool spx_tx_open_ring(spx_tx *tx);
 /* Polls one sender: returns the number of records consumed. */
 SPX_HIDDEN int spx_rx_poll(uint32_t peer);
-/* Takes in all that a sender who is dead has left. */
-SPX_HIDDEN void spx_rx_drain(uint32_t peer);
+/* Takes in all that a dead sender has left, incarnation life of that process. */
+SPX_HIDDEN void spx_rx_drain(uint32_t peer, uint16_t life);
 /* Polls the senders that have written: those that wrote lately each time; the others when all is set, else now and then. */
 SPX_HIDDEN int spx_rx_poll_all(bool all);
 /* Publishes tails and credit that were held back. */

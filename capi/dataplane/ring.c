@@ -508,6 +508,12 @@ void spx_rx_init(uint32_t peer)
   rx->seq = spx_first_record();
 }
 
+void spx_rx_init_as(uint32_t peer, uint16_t life)
+{
+  spx_rx_init(peer);
+  spx_rxs[peer].epoch = life;
+}
+
 static void forget_rx(uint32_t peer)
 {
   spx_rx *rx = &spx_rxs[peer];
@@ -657,10 +663,13 @@ int spx_rx_poll(uint32_t peer)
   return n;
 }
 
-void spx_rx_drain(uint32_t peer)
+void spx_rx_drain(uint32_t peer, uint16_t life)
 {
-  if ((!spx_rxs[peer].base && !((uint8_t *)dirty_row())[peer]) || spx_rx_stale(peer, &spx_rxs[peer]))
-    return; /* it never wrote: its channel may have no memory */
+  if (!spx_rxs[peer].base) {
+    if (!((uint8_t *)dirty_row())[peer]) return; /* it never wrote: its channel may have no memory */
+    spx_rx_init_as(peer, life);
+  }
+  if (spx_rx_stale(peer, &spx_rxs[peer])) return;
   while (spx_rx_poll(peer) > 0) {}
 }
 
