@@ -9,6 +9,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"libspx/tests/harness"
 )
@@ -151,6 +152,57 @@ func TestAFirstSendThatKills(t *testing.T) {
 	o := file(t, "[system]\nmessages = \"kept\"\n"+link(fmt.Sprintf("program = %q\nargs = [\"send\", \"40\", \"100\"]\nranks = 2", kept), fmt.Sprintf("program = %q\nargs = [\"receive\", \"40\", %q, \"0\"]\nranks = 1", kept, dir),
 		fmt.Sprintf("program = %q\nargs = [\"once\", %q]", kept, dir)))
 	checkKept(t, o, 80, 0)
+}
+
+// A cluster is started again, and its new process asks the I/O process, which was stopped meanwhile, for what it has before that one has heard which process it is: it gets each long message once, in order.
+func TestLongForClusterStartedAgain(t *testing.T) {
+	kept, count := program(t, "kept"), 60
+	s := newApart(t, "messages = \"kept\"\n"+fmt.Sprintf(`
+[[cluster]]
+name = "a"
+program = %q
+args = ["send", "%d", "300000"]
+ranks = 1
+[[cluster]]
+name = "b"
+program = %q
+args = ["heir", "%d", %q]
+ranks = 1
+failure = { process = "stop", cluster = "restart" }
+[[link]]
+from = "a"
+to = "b"
+`, kept, count, kept, count, t.TempDir()))
+	r := s.whole()
+	first, relay := r.pid("b.0"), r.pid("a-b.iop0.0")
+	await := func(what string, looks int, is func() bool) { // at so many looks in a row
+		limit := time.Now().Add(harness.Patience(10 * time.Second))
+		for n := 0; n < looks; time.Sleep(time.Millisecond) {
+			if n++; !is() {
+				n = 0
+			}
+			if time.Now().After(limit) {
+				t.Fatalf("not so: %s", what)
+			}
+		}
+	}
+	await("the rank has died", 1, func() bool { return state(first) == "Z" || state(first) == "" })
+	defer syscall.Kill(relay, syscall.SIGCONT) //nolint:errcheck // it has ended
+	if err := syscall.Kill(relay, syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	r.says("cluster b is started again (1 of at most 3 times).")
+	next := r.pid("0 of cluster b")
+	await("the next one waits in MPI_Recv", 100, func() bool { return state(next) == "S" })
+	syscall.Kill(relay, syscall.SIGCONT) //nolint:errcheck // it is there
+	r.ends(0, fmt.Sprintf("the last was %d; 0 out of order", count-1))
+}
+
+// state is that of a process, as /proc says it; empty: there is none.
+func state(pid int) string {
+	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	_, rest, _ := strings.Cut(string(text), ") ")
+	return rest[:min(1, len(rest))]
 }
 
 // The receiver dies, and a standby has its rank, which is told so, or a process that is started in its place: it receives what the dead one had not accepted, to the last message.
