@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <time.h>
 #include "coll.h"
+#include "replay.h"
 #include "request.h"
 
 typedef struct spx_batch_message message;
@@ -48,6 +49,29 @@ static int begin(spx_batch *b, int i)
   return err;
 }
 
+static void begin_all(spx_batch *b)
+{
+  while (b->begun < b->n && !b->err) b->err = begin(b, b->begun++);
+}
+
+static void take(message *m)
+{
+  m->bytes = m->r->bytes;
+  spx_request_free(m->r);
+  m->r = NULL;
+}
+
+bool spx_batch_begin(spx_batch *b)
+{
+  if (spx_replay_on) return false; /* a send may have to wait until there is room for a copy */
+  begin_all(b);
+  if (b->err) return false;
+  for (int i = 0; i < b->n; i++)
+    if (!spx_request_done(b->m[i].r) || b->m[i].r->error) return false;
+  for (int i = 0; i < b->n; i++) take(&b->m[i]);
+  return true;
+}
+
 /* Waits for a message, and frees its request. err: what has failed before. */
 static int end(message *m, int err)
 {
@@ -60,17 +84,15 @@ static int end(message *m, int err)
     else
       spx_request_detail(m->r);
   }
-  m->bytes = m->r->bytes;
-  spx_request_free(m->r);
-  m->r = NULL;
+  take(m);
   return err ? err : e;
 }
 
 int64_t spx_batch_wait(spx_word *a)
 {
   spx_batch *b = a[0].p;
-  int err = MPI_SUCCESS;
-  for (int i = 0; i < b->n && !err; i++) err = begin(b, i);
+  begin_all(b);
+  int err = b->err;
   for (int i = 0; i < b->n; i++)
     if (b->m[i].r) err = end(&b->m[i], err);
   return err;

@@ -8,8 +8,9 @@
  * behind, and the memory of their messages, Go's, has to stay until they are complete. */
 typedef struct spx_batch {
   spx_comm *comm;
-  uint32_t ctx_kind; /* SPX_CTX_* */
-  int32_t n, nrecvs; /* receives come first */
+  uint32_t ctx_kind;  /* SPX_CTX_* */
+  int32_t n, nrecvs;  /* receives come first */
+  int32_t begun, err; /* how many have been begun, and what the last has failed with */
   struct spx_batch_message {
     int64_t peer, tag, bytes; /* of a receive that is over: bytes that have come */
     uintptr_t data;
@@ -21,6 +22,9 @@ typedef struct spx_batch {
 SPX_HIDDEN spx_batch *spx_batch_new(spx_comm *c, uint32_t ctx_kind, int nrecvs, int n);
 /* Frees the batch if nothing of it is pending; cancel: ends first what can be ended here. False: something is still pending. */
 SPX_HIDDEN bool spx_batch_end(spx_batch *b, bool cancel);
+
+/* Begins the messages, where that is sure not to wait. True: they are over, as short messages to send are as a rule. */
+SPX_HIDDEN bool spx_batch_begin(spx_batch *b);
 
 /* a0: spx_batch *: sends and receives all, and waits. Returns an MPI error code, with a detail text; nothing is pending then. */
 SPX_HIDDEN int64_t spx_batch_wait(spx_word *a);

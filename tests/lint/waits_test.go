@@ -19,8 +19,8 @@ const runsUserCode = "spx_run_due"
 
 var ends = []string{"spx_fatal", "spx_end_job", "spx_end_comm"}
 
-// registers are functions that note another one for the data plane to call, and do not call it.
-var registers = map[string]string{
+// exceptions are functions that do not call another one which they can come to: they note it for the data plane to call, or have made sure that it is not needed.
+var exceptions = map[string]string{
 	"spx_takeover_begin": "tell_each_other",
 	"spx_vault_begin":    "due",
 }
@@ -33,13 +33,13 @@ func TestGoCallsNothingThatWaits(t *testing.T) {
 	if len(called) < 100 || c.reach.Path("spx_wait", runsUserCode, ends...) == nil || c.reach.Path("spx_progress", runsUserCode, ends...) == nil {
 		t.Fatalf("%d functions are called: is this still how Go calls C, and how C waits?", len(called))
 	}
-	for name := range registers {
+	for name := range exceptions {
 		if called[name] == "" || c.reach.Path(name, runsUserCode, ends...) == nil {
-			t.Errorf("%s needs no exception any more: take it out of registers", name)
+			t.Errorf("%s needs no exception any more: take it out of exceptions", name)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(called)) {
-		if path := c.reach.Path(name, runsUserCode, append([]string{registers[name]}, ends...)...); path != nil {
+		if path := c.reach.Path(name, runsUserCode, append([]string{exceptions[name]}, ends...)...); path != nil {
 			t.Errorf("%s calls %s, which may run functions of the program below Go: %s. Have the shim call it: capi/runner.go", called[name], name, strings.Join(path, " > "))
 		}
 	}
