@@ -218,7 +218,7 @@ func (r *runner) gather(c *C.spx_comm, mine, all []uint64) error {
 		uint64(uintptr(unsafe.Pointer(unsafe.SliceData(all)))), uint64(8*len(mine)))))
 }
 
-// event waits until a number of newFlag's is not 0, while communication goes on; false when the time is over, or who is broken. A limit of 0 is none.
+// event waits until a number of newFlag's is not 0, while communication goes on; false when the time is over, or a process of who has failed. A limit of 0 is none.
 func (r *runner) event(flag *uint32, who *commObject, limit time.Duration) bool {
 	var deadline uint64
 	if limit > 0 {

@@ -113,7 +113,7 @@ func TestARunnerThatIsLeft(t *testing.T) {
 	}
 }
 
-// A panic of a body, also while it is unwound, is told with its stack.
+// A panic of a body, also while it is unwound, is reported with its stack.
 func TestARunnerThatPanics(t *testing.T) {
 	var now uint32
 	r := newRunner(func() error { panic("by itself") })

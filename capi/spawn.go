@@ -161,7 +161,7 @@ func bridge(local *commObject, root int, pair *commObject, failure error) (*comm
 	return whole, err
 }
 
-// giveUp gives a function that a maker's caller defers: whatever *made is then was not given to anybody, as the wait for the others was left.
+// giveUp gives a function that a maker's caller defers: *made that is left then was not handed out, as the wait for the others was left.
 func giveUp(made **commObject) func() {
 	return func() {
 		if *made != nil {

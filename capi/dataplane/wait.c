@@ -194,7 +194,7 @@ void spx_due_left(const void *frame)
   spx_unlock();
 }
 
-/* What this thread could do now: hooks and events are not told by two at once, nor from within themselves. Callbacks that it has left by longjmp are over. */
+/* What this thread could do now: hooks and events are not run by two threads at once, nor from within themselves. Callbacks that it has left by longjmp are over. */
 static int due_now(void)
 {
   if (SPX_LIKELY(spx_due == 0)) return 0;

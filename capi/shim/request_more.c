@@ -147,7 +147,7 @@ static int generalized_finish(spx_request *r, MPI_Status *st)
 {
   generalized g = *(generalized *)r->priv;
   bool freed = r->flags & SPX_RF_FREED;
-  if (freed) spx_request_free(r); /* nobody else would, if the function does not come back */
+  if (freed) spx_request_free(r); /* before its function, which may not come back */
   int err = freed ? MPI_SUCCESS : generalized_query(r, st);
   int rc = g.free ? g.free(g.extra) : MPI_SUCCESS;
   if (err == MPI_SUCCESS) err = rc;
