@@ -37,7 +37,7 @@ func TestStorm(t *testing.T) {
 	}
 	if seconds == 0 && !one {
 		for _, seed := range fixedStorms {
-			t.Run(fmt.Sprint(seed), func(t *testing.T) { weather(t, storm.Draw(seed)) })
+			t.Run(fmt.Sprint(seed), func(t *testing.T) { weather(t, storm.DrawBefore(seed)) })
 		}
 		return
 	}

@@ -10,7 +10,12 @@ type draw struct {
 }
 
 // Draw makes the plan of a seed.
-func Draw(seed uint64) *Plan {
+func Draw(seed uint64) *Plan { return drawn(seed, true) }
+
+// DrawBefore makes the plan that a seed had before the routes spread and demand were drawn: what some seeds are known for.
+func DrawBefore(seed uint64) *Plan { return drawn(seed, false) }
+
+func drawn(seed uint64, deals bool) *Plan {
 	d := draw{rand.New(rand.NewPCG(seed, 0x5350)), &Plan{Seed: seed}}
 	routes := draw{rand.New(rand.NewPCG(seed, 0x5352)), d.p} // what was added later is drawn apart: all else of a seed stays as it was
 	d.system()
@@ -18,7 +23,9 @@ func Draw(seed uint64) *Plan {
 		d.policies(i)
 	}
 	d.links()
-	routes.routes()
+	if deals {
+		routes.routes()
+	}
 	if !d.p.TwoNetworks && d.often(1, 4) {
 		d.apart()
 	}

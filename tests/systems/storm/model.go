@@ -229,7 +229,7 @@ func (m *Model) works(c int) bool { return !m.Clusters[c].Gone && !m.Clusters[c]
 
 // touch: something happens to a rank, to which nothing else has happened in this group; where there are copies, to none of its cluster.
 func (m *Model) touch(c, rank int) bool {
-	if !m.works(c) || slices.Contains(m.Clusters[c].Dead, rank) || rank >= m.plan.Clusters[c].Ranks {
+	if !m.works(c) || m.cutOff(c) || slices.Contains(m.Clusters[c].Dead, rank) || rank >= m.plan.Clusters[c].Ranks {
 		return false
 	}
 	if m.plan.Clusters[c].Copies {
@@ -243,8 +243,24 @@ func (m *Model) touch(c, rank int) bool {
 	return true
 }
 
+// cutOff: nothing comes to a cluster any more by any of its links, and it may have ended.
+func (m *Model) cutOff(c int) bool {
+	any := false
+	for i, l := range m.plan.Links {
+		if slices.Contains(l.To, c) {
+			if any = true; !m.Links[i].Gone {
+				return false
+			}
+		}
+	}
+	return any
+}
+
 // alone: nothing else happens to that cluster in this group.
 func (m *Model) alone(c int) bool {
+	if m.cutOff(c) {
+		return false
+	}
 	for _, mark := range m.touched {
 		if mark == c || mark >= 1000 && (mark-1000)/100 == c {
 			return false

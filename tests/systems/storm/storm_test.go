@@ -302,6 +302,26 @@ func TestJudgeApart(t *testing.T) {
 	}
 }
 
+// When the last way to a cluster is gone it may have ended before anything else can happen to it.
+func TestCutOff(t *testing.T) {
+	for what, f := range map[string]Fault{"a rank": {What: KillRank, Cluster: 1}, "all of them": {What: Stand, Cluster: 1, ForMS: 100}, "a standby": {What: KillStandby, Cluster: 1}} {
+		for _, gone := range []bool{false, true} {
+			m, _ := quiet(func(p *Plan) {
+				if gone {
+					p.Clusters[0].IOP = "degrade"
+				}
+			})
+			m.Begin()
+			if !m.Apply(Fault{What: KillIOP}) {
+				t.Fatal("the death of the I/O process has no outcome")
+			}
+			if m.Apply(f) == gone {
+				t.Errorf("%s: it has an outcome, gone %v", what, gone)
+			}
+		}
+	}
+}
+
 // Two hosts may be lost at a time where most of those that there were are left, and no cluster is hit by both.
 func TestTwoHostsLost(t *testing.T) {
 	for name, c := range map[string]struct {
