@@ -409,7 +409,7 @@ func worldLeft(c *call) error {
 	all := o.RemoteGroup()
 	var ranks []int
 	for rank, proc := range unsafe.Slice((*uint32)(unsafe.Pointer(o.c.peer)), all.Size()) { // c.remote_size is 0 in the worlds of an IOP
-		if C.spx_proc_left(C.uint32_t(proc)) != 0 && C.spx_proc_dead(C.uint32_t(proc)) == 0 {
+		if C.spx_proc_left(C.uint32_t(proc)) != 0 && C.spx_proc_dies(C.uint32_t(proc)) == 0 {
 			ranks = append(ranks, rank)
 		}
 	}

@@ -445,10 +445,10 @@ static int look_for_left(void)
   for (uint32_t p = 0; p < spx_replay_core.parties; p++) {
     uint32_t proc = x.wire->peer[p];
     if (p == spx_replay_core.me || !spx_proc_left(proc)) continue;
-    if (spx_replay_core.claiming && !(spx_proc_dead(proc) && x.heals[p])) spx_core_silent(&spx_replay_core, p);
+    if (spx_replay_core.claiming && !(spx_proc_dies(proc) && x.heals[p])) spx_core_silent(&spx_replay_core, p);
     if (!spx_replay_core.first[p]) continue;
     bool gone = !x.iop[p] ? !x.heals[p] : !spx_io_process && x.choose(SPX_NO_TAG) < 0;
-    bool dead = spx_proc_dead(proc);
+    bool dead = spx_proc_dies(proc);
     if (dead && !gone) continue;
     uint64_t before = spx_replay_core.lost;
     spx_core_left(&spx_replay_core, p);
@@ -465,7 +465,7 @@ static bool is_any_awaited(void)
   for (uint32_t p = 0; p < spx_replay_core.parties; p++) {
     uint32_t proc = x.wire->peer[p];
     if (x.iop[p]) continue;
-    if (proc >= x.nprocs || life_of(proc) == 0 || (x.heals[p] && spx_proc_dead(proc))) return true;
+    if (proc >= x.nprocs || life_of(proc) == 0 || (x.heals[p] && spx_proc_dies(proc))) return true;
   }
   return false;
 }
@@ -781,7 +781,7 @@ int spx_replay_excuse(uint32_t proc)
 bool spx_replay_awaited(uint32_t proc)
 {
   uint32_t p = spx_replay_party(proc);
-  return p != UINT32_MAX && !x.iop[p] && x.heals[p] && spx_proc_dead(proc);
+  return p != UINT32_MAX && !x.iop[p] && x.heals[p] && spx_proc_dies(proc);
 }
 
 bool spx_replay_is_relay(uint32_t proc)

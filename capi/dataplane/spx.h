@@ -501,6 +501,8 @@ SPX_HIDDEN int spx_proc_dead(uint32_t i);
 /* 1 when process i will receive nothing any more: dead, after MPI_Finalize, or (of another host, whose word of itself is not to be
  * seen here) when the agent has published its end. */
 SPX_HIDDEN int spx_proc_left(uint32_t i);
+/* It is dead, or has called MPI_Abort and will be in a moment: where it is to be replaced, it has not left. */
+SPX_HIDDEN int spx_proc_dies(uint32_t i);
 /* Process peer has left, and nothing that it has sent is on its way: who sends to it all the same, as I/O processes may, is told that it will not be received. */
 SPX_HIDDEN void spx_sends_in_vain(uint32_t peer);
 /* Number of dead processes noticed so far. */

@@ -481,7 +481,7 @@ static int iop_source(spx_comm *c, int source, const char *arg, int32_t *origin)
 /* Process p will send nothing more, nor will another one in its place, and all that it has sent is here. closing: the latter is what is missing. */
 static bool has_left(uint32_t p, int heals, bool *closing)
 {
-  if (heals == SPX_HEALS_AWAY || !spx_proc_left(p) || (heals && spx_proc_dead(p))) return false;
+  if (heals == SPX_HEALS_AWAY || !spx_proc_left(p) || (heals && spx_proc_dies(p))) return false;
   if (spx_net_silent(p)) return true;
   *closing = true;
   return false;
@@ -609,7 +609,7 @@ static int end_sends_in_vain(const spx_system *s)
   for (uint32_t i = 0; i < s->worlds; i++) {
     const spx_comm *c = s->world[i].comm;
     for (int r = 0; s->world[i].out && r < c->size; r++)
-      if (spx_proc_left(c->peer[r]) && !spx_proc_dead(c->peer[r]) && has_left(c->peer[r], false, &closing))
+      if (spx_proc_left(c->peer[r]) && !spx_proc_dies(c->peer[r]) && has_left(c->peer[r], false, &closing))
         spx_sends_in_vain(c->peer[r]);
   }
   seen = bell;

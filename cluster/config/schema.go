@@ -100,7 +100,7 @@ func linkFields() []field[Link] {
 // sections are the tables of a file, for the manual.
 var sections = []struct{ head, help string }{
 	{"[system]", "The system as a whole; may be left out."},
-	{"[start]", "For whom a cluster waits when the system starts; a cluster may say otherwise. Programs that do not use MPI count as complete when they have ended; I/O processes wait for the clusters that they join."},
+	{"[start]", "For whom a cluster waits when the system starts; a cluster may say otherwise. In any case `MPI_Init` returns when all processes of the own cluster have been made, standbys too. Programs that do not use MPI count as complete when they have ended; I/O processes wait for the clusters that they join."},
 	{"[failure]", "What is done by kind of failure; a cluster may say otherwise."},
 	{"[[cluster]]", "A cluster: one table for each."},
 	{"[[link]]", "A link between clusters: one table for each."},

@@ -6,6 +6,7 @@
  *   share COUNT FOLDER KILLS N  ranks of several clusters that share what N ranks send: each message is counted in FOLDER/taken. Rank 0 kills as above; each waits for a moment with each message
  *   relay FOLDER SPX-IOP ARG... an I/O process: the relay, which can be found by its pid
  *   once FOLDER                 an I/O process of a user's, of which the first one dies at its first send
+ *   slowly FOLDER               the same, and between MPI_Abort and its end it takes half a second
  */
 #include <dirent.h>
 #include <mpi-ext.h>
@@ -17,9 +18,18 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
-static int rank, size;
+static int rank, size, slow;
+
+/* In the place of the system's: the time between MPI_Abort, which its peers can see, and its end, which its agent announces. */
+void _exit(int status)
+{
+  if (slow) usleep(500000);
+  syscall(SYS_exit_group, status);
+  __builtin_unreachable();
+}
 
 typedef struct {
   int from, number;
@@ -165,7 +175,10 @@ static int once(const char *folder)
     if (st.MPI_SOURCE == MPI_PROC_NULL) return 0;
     int bytes;
     MPI_Get_count(&st, MPI_BYTE, &bytes);
-    if (is_first(folder)) raise(SIGKILL);
+    if (is_first(folder)) {
+      if (slow) MPI_Abort(MPI_COMM_SELF, 3);
+      raise(SIGKILL);
+    }
     MPI_Send(b, bytes, MPI_BYTE, 0, st.MPI_TAG, MPI_COMM_WORLD);
   }
 }
@@ -192,7 +205,8 @@ int main(int argc, char **argv)
   if (strcmp(argv[1], "receive") == 0) rc = receive_all(atoi(argv[2]), argv[3], atoi(argv[4]));
   if (strcmp(argv[1], "heir") == 0) rc = inherit(atoi(argv[2]), argv[3]);
   if (strcmp(argv[1], "share") == 0) rc = share(atoi(argv[2]), argv[3], atoi(argv[4]), atoi(argv[5]));
-  if (strcmp(argv[1], "once") == 0) rc = once(argv[2]);
+  slow = strcmp(argv[1], "slowly") == 0;
+  if (slow || strcmp(argv[1], "once") == 0) rc = once(argv[2]);
   fflush(stdout);
   MPI_Finalize();
   return rc;
