@@ -234,7 +234,7 @@ uint32_t spx_system_lane(int iop, int tag)
 static int healing(const spx_system *s)
 {
   for (uint32_t i = 0; i < s->slots; i++)
-    if (s->heals[s->slot[i]] == SPX_HEALS_AWAY || (s->heals[s->slot[i]] && spx_proc_dead(s->proc[s->slot[i]])))
+    if (s->heals[s->slot[i]] == SPX_HEALS_AWAY || (s->heals[s->slot[i]] && spx_proc_dies(s->proc[s->slot[i]])))
       return (int)s->slot[i];
   return -1;
 }
