@@ -19,6 +19,7 @@ import (
 type parties struct {
 	procs []C.uint32_t
 	heals []C.bool
+	apart []C.bool     // a rank of a cluster to which no link leads from this process's; of I/O processes that is not asked
 	iop   []C.uint32_t // 1 + its number among the I/O processes of the layout; 0: it is a rank
 	first []C.uint32_t // by cluster: its rank 0
 	iops  []C.uint32_t // by I/O process of the layout
@@ -26,6 +27,7 @@ type parties struct {
 
 func partiesOf(l *layout.Layout) (p parties) {
 	own := system.role == layout.IO && system.layout != nil && system.index < len(l.IOPs) && l.IOPs[system.index].Leaving // then it goes with its cluster
+	reached := reachedFrom(l)
 	p.first, p.iops = make([]C.uint32_t, len(l.Clusters)), make([]C.uint32_t, len(l.IOPs))
 	for since := 0; since <= l.Growths; since++ {
 		for i, c := range l.Clusters {
@@ -36,6 +38,7 @@ func partiesOf(l *layout.Layout) (p parties) {
 			for _, proc := range c.Procs {
 				p.procs, p.iop = append(p.procs, C.uint32_t(proc)), append(p.iop, 0)
 				p.heals = append(p.heals, C.bool(c.Heals && !c.Gone && !slices.Contains(c.Dead, proc) && !(own && c.Leaving))) // one that is taken over transparently heals, until it has stopped for good
+				p.apart = append(p.apart, C.bool(system.role != layout.IO && !reached[i]))
 			}
 		}
 		for i, x := range l.IOPs {
@@ -44,10 +47,21 @@ func partiesOf(l *layout.Layout) (p parties) {
 			}
 			p.iops[i] = C.uint32_t(len(p.procs))
 			p.procs, p.iop = append(p.procs, C.uint32_t(x.Proc)), append(p.iop, C.uint32_t(i+1))
-			p.heals = append(p.heals, false)
+			p.heals, p.apart = append(p.heals, false), append(p.apart, false)
 		}
 	}
 	return p
+}
+
+// reachedFrom is, by cluster, whether a link leads there from this process's.
+func reachedFrom(l *layout.Layout) []bool {
+	reached := make([]bool, len(l.Clusters))
+	for _, k := range l.Links {
+		for _, to := range k.To {
+			reached[to] = reached[to] || slices.Contains(k.From, system.index)
+		}
+	}
+	return reached
 }
 
 func replays(l *layout.Layout) bool {
@@ -83,7 +97,15 @@ func startReplay() error {
 	if code := C.spx_vault_begin(&setup, &p.procs[0], &p.heals[0], &p.iop[0], C.bool(own), C.bool(standby), first); code != 0 {
 		return fail(int(code), "%s", C.GoString(C.spx_detail_text()))
 	}
+	p.setApart()
 	return nil
+}
+
+// setApart tells which ranks nothing that this process sends goes to.
+func (p *parties) setApart() {
+	for i, apart := range p.apart {
+		C.spx_replay_apart(C.uint32_t(i), apart)
+	}
 }
 
 // growReplay tells of parties that have been attached since, before anybody can send to them.
@@ -95,6 +117,7 @@ func growReplay(before, now *layout.Layout) error {
 	if code := C.spx_vault_grow(C.uint32_t(len(p.procs)), &p.procs[0], &p.heals[0], &p.iop[0]); code != 0 {
 		return fail(int(code), "no memory for the messages of %d processes", len(p.procs))
 	}
+	p.setApart()
 	return nil
 }
 

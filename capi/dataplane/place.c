@@ -99,8 +99,7 @@ int spx_proc_dead(uint32_t i) { return spx_places && i < spx_map.nprocs && spx_p
 
 int spx_proc_dies(uint32_t i)
 {
-  return spx_proc_dead(i) ||
-         __atomic_load_n(&spx_proc_of(i)->owner_state, __ATOMIC_ACQUIRE) == SPX_OWNER_ABORTED;
+  return spx_proc_dead(i) || __atomic_load_n(&spx_proc_of(i)->owner_state, __ATOMIC_ACQUIRE) == SPX_OWNER_ABORTED;
 }
 
 /* Also one that was killed in the last moments of MPI_Finalize, before it could say that it has left. */

@@ -62,6 +62,7 @@ static struct {
   int (*choose)(int tag);
   uint32_t (*lane)(int iop, int tag);
   bool *heals;
+  bool *apart;     /* by party: a rank to which nothing goes that this process sends */
   bool *away;      /* by party: an I/O process that has died, and was seen to */
   bool asks;       /* the program has looked for a message since one was let in */
   bool busy;       /* in spx_replay_poll: what it calls polls as well */
@@ -459,12 +460,12 @@ static int look_for_left(void)
   return n;
 }
 
-/* A rank has not come so far, or is dead and to be replaced. */
+/* A rank to which this process sends has not come so far, or is dead and to be replaced. */
 static bool is_any_awaited(void)
 {
   for (uint32_t p = 0; p < spx_replay_core.parties; p++) {
     uint32_t proc = x.wire->peer[p];
-    if (x.iop[p]) continue;
+    if (x.iop[p] || x.apart[p]) continue;
     if (proc >= x.nprocs || life_of(proc) == 0 || (x.heals[p] && spx_proc_dies(proc))) return true;
   }
   return false;
@@ -600,15 +601,17 @@ static bool make_tables(const spx_replay_setup *s)
   uint32_t before = spx_replay_on ? spx_replay_core.parties : 0, iops = 0;
   for (uint32_t p = 0; p < s->parties; p++) iops += s->iop[p] != 0;
   bool *heals = calloc(s->parties, sizeof *heals), *away = calloc(s->parties, sizeof *away);
+  bool *apart = calloc(s->parties, sizeof *apart);
   uint32_t *life = calloc(s->parties, sizeof *life), *iop = calloc(s->parties, sizeof *iop);
   uint32_t *at_iop = calloc(iops + 1, sizeof *at_iop);
   detour *detours = calloc(iops + 1, sizeof *detours);
-  bool all = heals && away && life && iop && at_iop && detours;
+  bool all = heals && away && apart && life && iop && at_iop && detours;
   for (uint32_t p = 0; p < s->parties && all; p++) {
     heals[p] = s->heals[p];
     if ((iop[p] = s->iop[p])) at_iop[iop[p] - 1] = p;
     if (p < before) {
       away[p] = x.away[p];
+      apart[p] = x.apart[p];
       life[p] = x.life[p];
     } else if (s->procs[p] < x.nprocs) {
       x.party[s->procs[p]] = p + 1;
@@ -617,6 +620,7 @@ static bool make_tables(const spx_replay_setup *s)
   }
   free(all ? x.heals : heals);
   free(all ? x.away : away);
+  free(all ? x.apart : apart);
   free(all ? x.life : life);
   free(all ? x.iop : iop);
   free(all ? x.at_iop : at_iop);
@@ -624,6 +628,7 @@ static bool make_tables(const spx_replay_setup *s)
   if (!all) return false;
   x.heals = heals;
   x.away = away;
+  x.apart = apart;
   x.life = life;
   x.iop = iop;
   x.at_iop = at_iop;
@@ -688,6 +693,7 @@ void spx_replay_end(void)
   free(x.party);
   free(x.heals);
   free(x.away);
+  free(x.apart);
   free(x.life);
   free(x.iop);
   free(x.at_iop);
@@ -804,6 +810,11 @@ void spx_replay_heals(uint32_t party, bool heals)
   x.changed = true;
   spx_unlock();
   spx_ring_self();
+}
+
+void spx_replay_apart(uint32_t party, bool apart)
+{
+  if (spx_replay_on && party < spx_replay_core.parties) x.apart[party] = apart;
 }
 
 bool spx_replay_coming(void)
