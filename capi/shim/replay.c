@@ -779,9 +779,9 @@ int spx_c_SP_Commit(void)
 
 void spx_replay_settle(void)
 {
-  while (!spx_replay_idle()) {
+  for (;;) {
     uint32_t ticket = spx_ticket();
-    spx_progress();
+    spx_progress(); /* first: a rank that seems to be awaited may be back */
     if (spx_replay_idle()) break;
     spx_wait_event(ticket, spx_now_ns() + 5000000);
   }
