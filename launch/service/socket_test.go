@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"runtime"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"syscall"
@@ -124,6 +125,23 @@ func TestUnreadIsDropped(t *testing.T) {
 }
 
 // A process that has no descriptor left for another connection takes it when there is one again.
+// settleFiles has files of earlier tests that nothing refers to closed now, and none until the test has ended: their numbers would become free in its middle.
+func settleFiles(t *testing.T) {
+	t.Helper()
+	done := make(chan struct{})
+	runtime.AddCleanup(new([64]byte), func(c chan struct{}) { close(c) }, done)
+	for waits := true; waits; {
+		runtime.GC()
+		select {
+		case <-done:
+			waits = false
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+	was := debug.SetGCPercent(-1)
+	t.Cleanup(func() { debug.SetGCPercent(was) })
+}
+
 func TestTakeWithoutDescriptors(t *testing.T) {
 	job := rand.Uint64()
 	l, err := Listen(job)
@@ -140,7 +158,7 @@ func TestTakeWithoutDescriptors(t *testing.T) {
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &old); err != nil {
 		t.Fatal(err)
 	}
-	runtime.GC()              // files of earlier tests that nothing refers to are closed now, not in the middle of this one
+	settleFiles(t)
 	least, err := unix.Dup(l) // the lowest number that is free
 	if err != nil {
 		t.Fatal(err)
