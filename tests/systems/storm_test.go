@@ -686,13 +686,13 @@ func (s *tempest) iop(link int) func(int, string, []string) bool {
 func (s *tempest) runDies(f storm.Fault) {
 	s.t.Helper()
 	away := fmt.Sprintf("cluster %s is away; it may be attached again", storm.Name(f.Cluster))
-	n, was := strings.Count(s.all(), away), s.lives(f.Cluster)
+	n, was, ends := strings.Count(s.all(), away), s.lives(f.Cluster), s.model.EndsBy(f)
 	if f.Index > 0 {
 		s.signal(s.chosen(storm.Fault{What: f.What, Host: s.plan.Clusters[f.Cluster].Home}, isAgent), syscall.SIGKILL)
 	} else {
 		s.hosts.signal(s.t, s.plan.Clusters[f.Cluster].Home, "spxrun", syscall.SIGKILL)
 	}
-	if s.plan.Clusters[f.Cluster].Whole != "restart" {
+	if s.plan.Clusters[f.Cluster].Whole != "restart" || ends {
 		return
 	}
 	s.until(func() string { return "it is said that " + away }, func() bool { return strings.Count(s.all(), away) > n })

@@ -166,6 +166,12 @@ func (m *Model) standing() string {
 	return text
 }
 
+// EndsBy is whether a fault, if it happened now, would end the system.
+func (m *Model) EndsBy(f Fault) bool {
+	c := m.clone()
+	return c.Apply(f) && c.Ended
+}
+
 func (m *Model) clone() *Model {
 	c := *m
 	c.lost, c.Clusters, c.Links = slices.Clone(m.lost), slices.Clone(m.Clusters), slices.Clone(m.Links)
