@@ -119,7 +119,7 @@ void spx_sends_in_vain(uint32_t peer)
 }
 
 /* life: of the process that has died. Its number may have gone to another one by now, which is none of the dead. */
-static void bury(uint32_t i, uint16_t life)
+static void note_death(uint32_t i, uint16_t life)
 {
   spx_rx *rx = &spx_rxs[i];
   spx_rx_drain(i, life); /* what it sent before it died is delivered */
@@ -149,11 +149,11 @@ int spx_notice_deaths(void)
   spx_map.seen_deaths = seq;
   int n = 0;
   for (uint32_t i = 0; i < spx_segment->nprocs; i++) {
-    uint32_t life = __atomic_load_n(&spx_proc_of(i)->incarnation, __ATOMIC_ACQUIRE); /* before the state: bury */
+    uint32_t life = __atomic_load_n(&spx_proc_of(i)->incarnation, __ATOMIC_ACQUIRE); /* before the state: note_death */
     if (i == spx_me || spx_places[i].dead || spx_rx_stale(i, &spx_rxs[i]) ||
         __atomic_load_n(&spx_proc_of(i)->agent_state, __ATOMIC_ACQUIRE) != SPX_AGENT_DEAD)
       continue;
-    bury(i, (uint16_t)life);
+    note_death(i, (uint16_t)life);
     n++;
   }
   uint32_t layout = __atomic_load_n(&spx_segment->layout_seq, __ATOMIC_ACQUIRE);

@@ -12,7 +12,7 @@ enum {
   TAG_CLAIM = 3,
   COMING_MOST = 64, /* frames that are taken in at once; others wait where they are, and in the end at their senders */
   ANSWER_CYCLES = 300000, /* of spx_cycles, some 100 us: interval of polls between blocking sends (answer_others) */
-  WAITING_MOST = 64,      /* messages that nobody has asked for: with more, one is let in at a time */
+  WAITING_MOST = 64,      /* messages that the program has not asked for: with more, one is let in at a time */
   LOOK_EVERY =
       64, /* polls, between looks for parties that have left: where nothing has told of one, as an end on another host may */
   KEPT_MOST = 64 << 20 /* bytes: with more kept, calls of ranks that are taken over transparently wait */

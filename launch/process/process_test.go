@@ -3,6 +3,7 @@ package process
 import (
 	"errors"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"runtime"
 	"strconv"
@@ -206,6 +207,26 @@ func TestOOMKills(t *testing.T) {
 		}
 		if got := ReadOOMKills(root); got != c.want {
 			t.Errorf("%s: %+v, want %+v", name, got, c.want)
+		}
+	}
+}
+
+// A number that is none of a process is left alone: 0 would be the caller's own group, and -n process n.
+func TestSignalsNoOthers(t *testing.T) {
+	const mark = unix.Signal(40) // comes after those with lower numbers
+	got := make(chan os.Signal, 16)
+	signal.Notify(got, unix.SIGWINCH, mark)
+	defer signal.Stop(got)
+	for _, pid := range []int{0, -os.Getpid()} {
+		Signal(pid, int(unix.SIGWINCH))
+	}
+	for range 3 {
+		if err := unix.Kill(os.Getpid(), mark); err != nil {
+			t.Fatal(err)
+		}
+		if s := <-got; s != mark {
+			t.Errorf("signal %v came", s)
+			return
 		}
 	}
 }
