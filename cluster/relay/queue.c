@@ -52,6 +52,9 @@ static void tell_held(const queue *q) { MPISP_Held(q->messages, q->bytes); }
 
 /* ---- sending on ---------------------------------------------------------------------------------------------- */
 
+/* A message of this cluster goes to several. */
+static bool goes_to_all(const relay *r, const world *from) { return r->copy && from->tos > 1; }
+
 /* Of a cluster that is started again, what was on its way to the ranks before is revoked. */
 static bool has_died(int code)
 {
@@ -86,9 +89,10 @@ static void fails(relay *r, message *m, int i, int code)
   }
   if (!has_died(code)) relay_fail("a message for rank %d of cluster %d: error %d", m->send[i].rank, to->cluster, code);
   to->waiting[m->send[i].rank]--;
+  bool one = !goes_to_all(r, relay_from(r, m->cluster));
   if (m->data) /* what was handed on while it came is here no more */
-    m->send[i].due = relay_may_take(to, m->send[i].rank) || (!r->copy && relay_is_gone(to) && choose(r, m, i));
-  if (m->send[i].due && !r->copy)
+    m->send[i].due = relay_may_take(to, m->send[i].rank) || (one && relay_is_gone(to) && choose(r, m, i));
+  if (m->send[i].due && one)
     MPISP_Assign(&m->from, m->send[i].rank, m->send[i].to->comm); /* it is not done with */
   if (m->send[i].due) return;
   m->done++;
@@ -118,15 +122,14 @@ static void start_send(relay *r, message *m, int i)
 
 static void start_sends(relay *r, message *m)
 {
-  if (!r->copy) {
-    world *from = relay_from(r, m->cluster);
+  const world *from = relay_from(r, m->cluster);
+  if (!goes_to_all(r, from)) {
     if (!choose(r, m, 0)) /* all are gone: the send to one of them fails, and says so */
       goes(m, 0, relay_choose_rank(r, &r->world[from->to[0]], &m->from));
     m->sends = 1;
     start_send(r, m, 0);
     return;
   }
-  const world *from = relay_from(r, m->cluster);
   for (int i = 0; i < from->tos; i++) {
     goes(m, m->sends, relay_choose_rank(r, &r->world[from->to[i]], &m->from));
     start_send(r, m, m->sends++);
@@ -211,7 +214,7 @@ static message *new_message(int sends, MPI_Status *st)
 /* Handed on while it comes, or kept until all of it is here? */
 static bool is_handed_on(const relay *r, const world *from, MPI_Count bytes)
 {
-  if (bytes < PASS_FROM || (r->copy && from->tos > 1)) return false;
+  if (bytes < PASS_FROM || goes_to_all(r, from)) return false;
   bool again = from->tos > 1;
   for (int i = 0; i < from->tos; i++) again |= r->world[from->to[i]].heals;
   return !again || bytes > r->limit;

@@ -64,6 +64,7 @@ func TestNothingComesTwice(t *testing.T) {
 		"spread, to one": {[]string{"--route", "spread", "--to", "one"}, []int{2, 3}, 1, 6, 0.01, false},
 		"demand":         {[]string{"--route", "demand"}, []int{3}, 2, 6, 0, false},
 		"demand, to one": {[]string{"--route", "demand", "--to", "one"}, []int{2, 2}, 2, 6, 0, false},
+		"demand, to all": {[]string{"--route", "demand", "--to", "all"}, []int{3}, 2, 6, 0, false}, // of one cluster
 		"a part":         {[]string{"--to", "one"}, []int{1, 1}, 1, 0, 0.12, true},
 		"a part, spread": {[]string{"--route", "spread"}, []int{2}, 1, 0, 0.12, true},
 		"one rank":       {[]string{"--route", "spread"}, []int{1}, 3, 6, 0.01, false},
