@@ -150,7 +150,6 @@ int spx_notice_deaths(void)
   int n = 0;
   for (uint32_t i = 0; i < spx_segment->nprocs; i++) {
     uint32_t life = __atomic_load_n(&spx_proc_of(i)->incarnation, __ATOMIC_ACQUIRE); /* before the state: note_death */
-    if (spx_places[i].dead) spx_peer_renew(i);
     if (i == spx_me || spx_places[i].dead || spx_rx_stale(i, &spx_rxs[i]) ||
         __atomic_load_n(&spx_proc_of(i)->agent_state, __ATOMIC_ACQUIRE) != SPX_AGENT_DEAD)
       continue;

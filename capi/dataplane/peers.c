@@ -92,13 +92,6 @@ static bool is_another(uint32_t i)
 
 bool spx_peer_is_held(uint32_t i) { return peers[i].held; }
 
-void spx_peer_renew(uint32_t i)
-{
-  if (peers[i].held || !spx_rx_stale(i, &spx_rxs[i])) return;
-  EACH(stale, i);
-  EACH(forget, i);
-}
-
 void spx_peer_hold(uint32_t i)
 {
   spx_lock();

@@ -460,13 +460,22 @@ static int look_for_left(void)
   return n;
 }
 
+/* The process that has this number now is dead: not one that had it before, whose death this process goes on noting as long as no communicator leads there. */
+static bool is_dead_now(uint32_t proc)
+{
+  const spx_proc *p = spx_proc_of(proc);
+  uint32_t state = __atomic_load_n(&p->agent_state, __ATOMIC_ACQUIRE);
+  return state == SPX_AGENT_DEAD || state == SPX_AGENT_EMPTY ||
+         __atomic_load_n(&p->owner_state, __ATOMIC_ACQUIRE) == SPX_OWNER_ABORTED;
+}
+
 /* A rank to which this process sends has not come so far, or is dead and to be replaced. */
 static bool is_any_awaited(void)
 {
   for (uint32_t p = 0; p < spx_replay_core.parties; p++) {
     uint32_t proc = x.wire->peer[p];
     if (x.iop[p] || x.apart[p]) continue;
-    if (proc >= x.nprocs || life_of(proc) == 0 || (x.heals[p] && spx_proc_dies(proc))) return true;
+    if (proc >= x.nprocs || life_of(proc) == 0 || (x.heals[p] && is_dead_now(proc))) return true;
   }
   return false;
 }

@@ -211,6 +211,25 @@ func state(pid int) string {
 	return rest[:min(1, len(rest))]
 }
 
+// A receiver has died and is back: a sender stays in MPI_Finalize until it has asked for the last message. It may leave earlier as long as the receiver is awaited.
+func TestSenderStays(t *testing.T) {
+	kept := program(t, "kept")
+	for name, failure := range map[string]string{
+		"started": "failure = { process = \"restart\" }",
+		"cluster": "failure = { process = \"stop\", cluster = \"restart\" }",
+		"standby": "standbys = 3\nfailure = { process = \"replace\" }",
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			o := file(t, "[system]\nmessages = \"kept\"\n[failure]\nrestarts = 10\n"+link(fmt.Sprintf("program = %q\nargs = [\"stays\", %q]\nranks = 1", kept, dir),
+				fmt.Sprintf("program = %q\nargs = [\"again\", %q]\nranks = 1\n%s", kept, dir, failure), ""))
+			if o.Status != 0 || !strings.Contains(o.Stdout, "the sender has left: asked for") || !strings.Contains(o.Stdout, "its receiver has got ") {
+				t.Errorf("exit status %d\n%s--- again: go test ./tests/systems -count=1 -run '%s'", o.Status, o.Text(), t.Name())
+			}
+		})
+	}
+}
+
 // The receiver dies, and a standby has its rank, which is told so, or a process that is started in its place: it receives what the dead one had not accepted, to the last message.
 func TestKeptForWhoTakesTheRank(t *testing.T) {
 	kept := program(t, "kept")

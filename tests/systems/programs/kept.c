@@ -7,6 +7,8 @@
  *   relay FOLDER SPX-IOP ARG... an I/O process: the relay, which can be found by its pid
  *   once FOLDER                 an I/O process of a user's, of which the first one dies at its first send
  *   slowly FOLDER               the same, and between MPI_Abort and its end it takes half a second
+ *   stays FOLDER                sends a message, another one when its receiver has died and is back, and leaves; says whether the receiver had asked for that by then
+ *   again FOLDER                its receiver, which dies when it has the first, and twice more
  */
 #include <dirent.h>
 #include <mpi-ext.h>
@@ -67,13 +69,58 @@ static int kill_one(const char *folder)
   return done;
 }
 
-/* The first process that comes here with this folder. */
-static int is_first(const char *folder)
+/* The first process that puts this mark into the folder. */
+static int marks(const char *folder, const char *name)
 {
   char mark[4096];
-  snprintf(mark, sizeof mark, "%s/died", folder);
+  snprintf(mark, sizeof mark, "%s/%s", folder, name);
   int fd = open(mark, O_CREAT | O_EXCL | O_WRONLY, 0600);
   return fd >= 0 && close(fd) == 0;
+}
+
+static int is_first(const char *folder) { return marks(folder, "died"); }
+
+static int is_marked(const char *folder, const char *name)
+{
+  char mark[4096];
+  snprintf(mark, sizeof mark, "%s/%s", folder, name);
+  return access(mark, F_OK) == 0;
+}
+
+static int stay(const char *folder)
+{
+  int flag, n = 0;
+  MPI_Send(&n, 1, MPI_INT, MPISP_CLUSTER_OUT, 0, MPI_COMM_WORLD);
+  for (int rounds = 0; rounds < 500; rounds += is_marked(folder, "back")) { /* then half a second: it hears of that */
+    MPI_Iprobe(MPI_ANY_SOURCE, 0, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
+    usleep(1000);
+  }
+  MPI_Send(&n, 1, MPI_INT, MPISP_CLUSTER_OUT, 0, MPI_COMM_WORLD);
+  marks(folder, "leaves");
+  MPI_Finalize();
+  printf("the sender has left: %s\n", is_marked(folder, "asks") ? "asked for" : "not asked for");
+  return 0;
+}
+
+static int come_again(const char *folder)
+{
+  int n, got = 0;
+  MPI_Status st;
+  if (is_first(folder)) {
+    MPI_Recv(&n, 1, MPI_INT, MPISP_CLUSTER_IN, 0, MPI_COMM_WORLD, &st);
+    raise(SIGKILL);
+  }
+  if (marks(folder, "again") || marks(folder, "and again")) raise(SIGKILL); /* numbers of processes come round */
+  marks(folder, "back");
+  while (!is_marked(folder, "leaves")) usleep(1000);
+  usleep(300000);
+  marks(folder, "asks");
+  do {
+    MPI_Recv(&n, 1, MPI_INT, MPISP_CLUSTER_IN, 0, MPI_COMM_WORLD, &st);
+    got += st.MPI_SOURCE != MPI_PROC_NULL;
+  } while (st.MPI_SOURCE != MPI_PROC_NULL);
+  printf("its receiver has got %d\n", got);
+  return 0;
 }
 
 static int inherit(int count, const char *folder)
@@ -205,6 +252,8 @@ int main(int argc, char **argv)
   if (strcmp(argv[1], "receive") == 0) rc = receive_all(atoi(argv[2]), argv[3], atoi(argv[4]));
   if (strcmp(argv[1], "heir") == 0) rc = inherit(atoi(argv[2]), argv[3]);
   if (strcmp(argv[1], "share") == 0) rc = share(atoi(argv[2]), argv[3], atoi(argv[4]), atoi(argv[5]));
+  if (strcmp(argv[1], "stays") == 0) return stay(argv[2]);
+  if (strcmp(argv[1], "again") == 0) rc = come_again(argv[2]);
   slow = strcmp(argv[1], "slowly") == 0;
   if (slow || strcmp(argv[1], "once") == 0) rc = once(argv[2]);
   fflush(stdout);
