@@ -51,6 +51,7 @@ type LinkState struct {
 	Lossy bool // what an I/O process had was lost with it
 	left  int  // I/O processes
 	moved bool // it is not known on which hosts
+	again int  // so many I/O processes have been started again
 }
 
 // NewModel is a system to which nothing has happened.
@@ -150,7 +151,7 @@ func (m *Model) ends(f Fault) bool {
 		k.left--
 		return p.Kind == Transparent && k.left >= 0
 	case KillIOP:
-		return m.plan.iop(f.Link) == "restart" && !m.Links[f.Link].Gone && !m.idle(f.Link) && m.link(f.Link, false) && m.plan.Messages == "kept"
+		return m.plan.iop(f.Link) == "restart" && !m.Links[f.Link].Gone && !m.idle(f.Link) && m.link(f.Link, false) && m.plan.Messages == "kept" && m.iopAgain(f.Link)
 	case KillMaster:
 		return !m.lost[f.Host]
 	}
@@ -415,7 +416,7 @@ func (m *Model) iopDies(link int, word string) bool {
 	l.Lossy = l.Lossy || m.plan.Messages == "fast"
 	switch word {
 	case "restart":
-		return true
+		return m.iopAgain(link)
 	case "degrade":
 		l.left--
 		l.Gone = l.left == 0
@@ -429,6 +430,13 @@ func (m *Model) iopDies(link int, word string) bool {
 func (m *Model) idle(link int) bool {
 	gone := func(c int) bool { return !m.works(c) }
 	return slices.ContainsFunc(m.plan.Links[link].From, gone) || slices.ContainsFunc(m.plan.Links[link].To, gone)
+}
+
+// iopAgain: an I/O process is started again; false: that may have been done as often as the policy of its cluster allows.
+func (m *Model) iopAgain(link int) bool {
+	l, most := &m.Links[link], m.plan.Clusters[m.plan.Links[link].From[0]].Restarts
+	l.again++
+	return most == 0 || l.again <= most
 }
 
 func (m *Model) iopHangs(link int) bool {
@@ -498,7 +506,7 @@ func (m *Model) iopsLost(link, h int) bool {
 	l.Lossy, l.moved = l.Lossy || m.plan.Messages == "fast", true
 	switch m.plan.iop(link) {
 	case "restart":
-		return m.room()
+		return m.room() && m.iopAgain(link)
 	case "degrade":
 		each := (p.IOPs + len(p.Hosts) - 1) / len(p.Hosts)
 		if len(p.Hosts) == 2 && l.left == p.IOPs {

@@ -354,3 +354,15 @@ func TestTwoHostsLost(t *testing.T) {
 		})
 	}
 }
+
+// An I/O process is started again as often as the policy of its cluster allows: no plan has more deaths of it.
+func TestRestartsOfIOPs(t *testing.T) {
+	of := Cluster{Kind: Notified, Role: Send, Ranks: 1, Home: 1, Other: 1, Process: "restart", Restarts: 3, Whole: "stop", IOP: "restart"}
+	m := NewModel(&Plan{Hosts: 1, Messages: "kept", Clusters: []Cluster{of, {Kind: Plain, Role: Take, Ranks: 1, Home: 1, Other: 1}}, Links: []Link{{From: []int{0}, To: []int{1}, IOPs: 1, Hosts: []int{1}}}})
+	for n := 1; n <= 4; n++ {
+		m.Begin()
+		if drawn := m.Apply(Fault{What: KillIOP}); drawn != (n <= 3) {
+			t.Errorf("death %d of an I/O process that may be started again 3 times: drawn %v", n, drawn)
+		}
+	}
+}
