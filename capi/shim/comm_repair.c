@@ -223,7 +223,9 @@ static bool hears_of(const repair *p, MPI_Comm pool, int now)
   return true;
 }
 
-/* Those in *pool, who live, agree on who has been started since, when all of them have heard of these; it becomes the pool with these. */
+/* Those in *pool, who live, agree on who has been started since, when all of them have heard of these; it becomes the
+ * pool with these. If one of them has died by the end of the agreement, another one is started for it, too: it is
+ * waited for as well. */
 static int grow(repair *p, MPI_Comm *pool)
 {
   enum { PATIENCE_NS = 3000000 };
@@ -245,6 +247,9 @@ static int grow(repair *p, MPI_Comm *pool)
     PMPI_Comm_free(pool);
     *pool = left;
     if (!(flags & SPX_DECIDE_GO)) continue;
+    int there = 0;
+    if ((err = PMPI_Comm_size(left, &there)) != MPI_SUCCESS) return err;
+    if (there < n && now < p->cold && there + now - p->joined < p->nplaces) continue;
     if (now <= p->joined) return MPI_SUCCESS;
     if ((err = invite(p, left, now, &made)) != MPI_SUCCESS) return err;
     PMPI_Comm_free(pool);

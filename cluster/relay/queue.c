@@ -92,8 +92,7 @@ static void fails(relay *r, message *m, int i, int code)
   bool one = !goes_to_all(r, relay_from(r, m->cluster));
   if (m->data) /* what was handed on while it came is here no more */
     m->send[i].due = relay_may_take(to, m->send[i].rank) || (one && relay_is_gone(to) && choose(r, m, i));
-  if (m->send[i].due && one)
-    MPISP_Assign(&m->from, m->send[i].rank, m->send[i].to->comm); /* it is not done with */
+  if (m->send[i].due && one) MPISP_Assign(&m->from, m->send[i].rank, m->send[i].to->comm); /* it is not done with */
   if (m->send[i].due) return;
   m->done++;
   if (!to->told)

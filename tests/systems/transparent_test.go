@@ -13,8 +13,14 @@ import (
 
 func transparent(t *testing.T, ranks, standbys, steps int, victims string, env ...string) harness.Outcome {
 	t.Helper()
-	text := fmt.Sprintf("[[cluster]]\nname = \"work\"\nprogram = %q\nargs = [\"%d\", \"%d\", %q]\nranks = %[2]d\nstandbys = %[5]d\ntakeover = \"transparent\"\n",
-		program(t, "transparent"), ranks, steps, victims, standbys)
+	return transparently(t, fmt.Sprintf("standbys = %d\n", standbys), ranks, steps, victims, env...)
+}
+
+// policy: what is done about deaths, as lines of the cluster's table.
+func transparently(t *testing.T, policy string, ranks, steps int, victims string, env ...string) harness.Outcome {
+	t.Helper()
+	text := fmt.Sprintf("[[cluster]]\nname = \"work\"\nprogram = %q\nargs = [\"%d\", \"%d\", %q]\nranks = %[2]d\ntakeover = \"transparent\"\n%[5]s",
+		program(t, "transparent"), ranks, steps, victims, policy)
 	var set []string
 	for _, kv := range env {
 		name, value, _ := strings.Cut(kv, "=")
@@ -90,6 +96,19 @@ func TestTransparentMeanwhile(t *testing.T) {
 				env = append(env, "SPX_TRANSPORTS=tcp")
 			}
 			o := transparent(t, 4, 2, 60, ",0@1.3,2@1.6,", env...) // long enough for the second one to die before the end
+			if !strings.Contains(o.Stdout, "done 60\n") || o.Status != 0 {
+				t.Fatalf("exit status %d\n%s", o.Status, o.Text())
+			}
+		})
+	}
+}
+
+// A process has been started in the place of a rank, and while the ranks agree on it another one dies, for which they wait: another process is started in its place, too.
+func TestTransparentStartedMeanwhile(t *testing.T) {
+	for i := range 24 {
+		later := 12*time.Millisecond + time.Duration(i)*500*time.Microsecond
+		t.Run(later.String(), func(t *testing.T) {
+			o := transparently(t, "failure = { process = \"restart\", restarts = 6 }\n", 3, 60, ",0@1.3,2@1.6,", "LATER="+strconv.Itoa(int(later)), "LAG=4000000")
 			if !strings.Contains(o.Stdout, "done 60\n") || o.Status != 0 {
 				t.Fatalf("exit status %d\n%s", o.Status, o.Text())
 			}

@@ -71,6 +71,7 @@ static void maybe_die(int where)
     struct sigevent e = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGKILL};
     if (timer_create(CLOCK_MONOTONIC, &e, &timer) == 0)
       timer_settime(timer, 0, &(struct itimerspec){.it_value.tv_nsec = later}, NULL);
+    if (getenv("LAG")) slow = atol(getenv("LAG")); /* the others wait for it then */
     return;
   }
   const char *fault = getenv("FAULT");
