@@ -573,7 +573,7 @@ void spx_replay_enter(uint32_t fn)
   spx_poll(true);
   if (SPX_UNLIKELY(spx_due)) spx_run_due();
   x.busy = true;
-  spx_core_enter(&spx_replay_core, kind & SPX_REPLAY_SENDS);
+  spx_core_enter(&spx_replay_core, fn, kind & SPX_REPLAY_SENDS);
   x.busy = false;
   progress_outside();
   wait_for_room();

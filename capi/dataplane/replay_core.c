@@ -177,10 +177,15 @@ bool spx_core_in_read_area(spx_core *c, uint32_t area, bool seen)
   return true;
 }
 
+/* The last call in which something was sent. */
+static uint32_t reached_in(const spx_core *c, uint32_t area) { return (uint32_t)c->vault->area[area].reached; }
+
 bool spx_core_in_again(const spx_core *c)
 {
-  return c->logged || (c->vault && c->call < c->vault->area[spx_core_in_area_now(c->vault)].reached);
+  return c->logged || (c->vault && c->call < reached_in(c, spx_core_in_area_now(c->vault)));
 }
+
+bool spx_core_in_prelude_over(const spx_core *c) { return !c->logged && c->call >= reached_in(c, 0); }
 
 /* ---- beginning and end -------------------------------------------------------------------------------------------- */
 
@@ -360,9 +365,25 @@ bool spx_core_in_owe_claim(spx_core *c, uint32_t party, const spx_frame_claim *c
   return true;
 }
 
-void spx_core_enter(spx_core *c, bool sends)
+/* The process that had the rank has made other calls, up to the last one in which it has sent something. */
+static bool has_strayed(const spx_core *c)
+{
+  if (!c->vault || c->mode == SPX_CORE_LIVE) return false;
+  uint32_t area = c->mode == SPX_CORE_PRELUDE ? 0 : spx_core_in_area_now(c->vault);
+  return c->call == reached_in(c, area) && c->calls != c->vault->area[area].reached >> SPX_CALLS;
+}
+
+void spx_core_enter(spx_core *c, uint32_t fn, bool sends)
 {
   c->call++;
+  c->calls = (c->calls ^ (fn + 1)) * 16777619u;
+  if (has_strayed(c))
+    c->io.failed(
+        c->io.arg,
+        c->mode == SPX_CORE_PRELUDE
+            ? "this process makes other calls before its first MPISP_Commit than the one whose rank it has"
+            : "this process makes other calls since the last MPISP_Commit than the one whose rank it has: what "
+              "is registered must tell where it was, and what they receive decide what they do");
   c->looked |= !sends;
   while (c->logged && c->logged->call <= c->call) {
     spx_came *m = c->logged;
@@ -379,7 +400,7 @@ void spx_core_enter(spx_core *c, bool sends)
 bool spx_core_may_accept(const spx_core *c, bool inside)
 {
   if (c->mode == SPX_CORE_PRELUDE) return false;
-  if (!c->vault || c->call > c->vault->area[spx_core_in_area_now(c->vault)].reached) return c->mode == SPX_CORE_LIVE;
+  if (!c->vault || c->call > reached_in(c, spx_core_in_area_now(c->vault))) return c->mode == SPX_CORE_LIVE;
   return inside && c->mode == SPX_CORE_LIVE;
 }
 
@@ -719,9 +740,10 @@ spx_kept *spx_core_message(spx_core *c, uint32_t to, bool leaving, uint32_t lane
  * a log of which others keep copies is spared those that do not. */
 static void note_reached(spx_core *c)
 {
-  uint64_t *reached = &c->vault->area[spx_core_in_area_now(c->vault)].reached;
-  if (*reached >= c->call || (c->sparing && !c->looked)) return;
-  __atomic_store_n(reached, c->call, __ATOMIC_RELEASE);
+  uint32_t area = spx_core_in_area_now(c->vault);
+  if (reached_in(c, area) >= c->call || (c->sparing && !c->looked)) return;
+  uint64_t reached = (uint64_t)c->calls << SPX_CALLS | c->call;
+  __atomic_store_n(&c->vault->area[area].reached, reached, __ATOMIC_RELEASE);
   c->looked = false;
   c->version++;
 }

@@ -121,9 +121,10 @@ typedef struct spx_vault {
   uint64_t commits; /* the last one is in area 1 + commits % 2 */
   struct {
     uint64_t image, end; /* bytes of the image, and of it with what came since */
-    uint64_t reached;    /* the last call in which something was sent */
+    uint64_t reached;    /* the last call in which something was sent; above that (SPX_CALLS) what calls led there */
   } area[SPX_VAULT_AREAS];
 } spx_vault;
+enum { SPX_CALLS = 32 }; /* one store tells of both, whenever the process dies */
 #define SPX_VAULT_MAGIC 0x7370782d76617533ull
 
 /* What the caller does for the core. room: makes bytes from offset at of the vault usable; false: there is no memory. */
@@ -181,6 +182,7 @@ typedef struct spx_core {
   spx_vault *vault; /* NULL: it has none */
   spx_core_mode mode;
   uint32_t call;    /* of the program since the last commit */
+  uint32_t calls;   /* of which functions those were, in their order */
   uint64_t version; /* of the log: each change of it counts, from 1 */
   bool sparing,
       looked; /* sparing: calls that only send are not noted; looked: some other call was made since the last that was noted */
@@ -228,8 +230,9 @@ void spx_vault_format(spx_vault *v, uint64_t area_bytes, uint32_t life);
 /* Something else that who takes the party's place has to know, from before the first commit: it finds these in c->notes. */
 void spx_core_note(spx_core *c, const void *data, uint64_t bytes);
 
-/* The program makes a call: delivers what came in it before. sends: whatever has come by then, it does the same. */
-void spx_core_enter(spx_core *c, bool sends);
+/* The program makes a call, of function fn: delivers what came in it before. sends: whatever has come by then, it does the same. Who takes the party's place and has not made that one's
+ * calls, up to the last in which it has sent something, fails: what it sends from then on would not be what follows. */
+void spx_core_enter(spx_core *c, uint32_t fn, bool sends);
 /* Something that has come may be delivered now, in the middle of a call (inside), or at its beginning. */
 bool spx_core_may_accept(const spx_core *c, bool inside);
 /* Delivers the next message that has come and was not accepted yet; false: there is none, or no memory. */

@@ -51,7 +51,7 @@ bool spx_core_commit_end(spx_image *w)
   v->area[w->area].reached = 0;
   __atomic_store_n(&v->commits, v->commits + 1, __ATOMIC_RELEASE);
   c->version++;
-  c->call = 0;
+  c->call = c->calls = 0;
   return true;
 }
 
@@ -117,7 +117,7 @@ bool spx_core_restore_begin(spx_core *c, spx_image_reader *r)
 {
   const spx_vault *v = c->vault;
   uint32_t area = spx_core_in_area_now(v);
-  if (c->mode != SPX_CORE_PRELUDE || c->logged) return false;
+  if (c->mode != SPX_CORE_PRELUDE || !spx_core_in_prelude_over(c)) return false;
   r->p = spx_core_in_bytes_at(v, area, 0);
   r->end = r->p + v->area[area].image;
   uint64_t kept = 0;
@@ -129,7 +129,7 @@ bool spx_core_restore_begin(spx_core *c, spx_image_reader *r)
   memcpy(c->next, next, c->parties * sizeof *c->next);
   while (kept-- > 0)
     if (!take_kept(c, r)) return false;
-  c->call = 0;
+  c->call = c->calls = 0;
   return spx_core_in_read_area(c, area, true);
 }
 

@@ -23,6 +23,7 @@ uint8_t *spx_core_in_bytes_at(const spx_vault *v, uint32_t area, uint64_t at);
 bool spx_core_in_has_room(spx_core *c, uint32_t area, uint64_t at, uint64_t n);
 bool spx_core_in_read_area(spx_core *c, uint32_t area, bool seen);
 bool spx_core_in_again(const spx_core *c);
+bool spx_core_in_prelude_over(const spx_core *c);
 void spx_core_in_free_noted(spx_core *c);
 void spx_core_in_drop(spx_core *c, const spx_passed *p);
 void spx_core_in_claim_unknown(spx_core *c, uint32_t party);

@@ -143,6 +143,22 @@ func TestTransparentWithoutStandby(t *testing.T) {
 	}
 }
 
+// Who takes a rank over begins elsewhere in the program than where that one has committed: it is told so before it sends anything that the others would take for what follows. One that knows where
+// it was goes on.
+func TestTransparentStrays(t *testing.T) {
+	for right, name := range []string{"begins anew", "goes on"} {
+		t.Run(name, func(t *testing.T) {
+			o := file(t, fmt.Sprintf("[[cluster]]\nname = \"work\"\nprogram = %q\nargs = [\"%d\", \"6\"]\nranks = 3\nstandbys = 1\ntakeover = \"transparent\"\n", program(t, "strays"), right))
+			if !strings.Contains(o.Stderr, "a standby takes its place") {
+				t.Errorf("no rank was taken over\n%s", o.Text())
+			}
+			if told := strings.Contains(o.Stderr, "makes other calls since the last MPISP_Commit"); told != (right == 0) || (o.Status == 0) != (right == 1) {
+				t.Errorf("exit status %d, told: %v\n%s", o.Status, told, o.Text())
+			}
+		})
+	}
+}
+
 // A standby on another host than the ranks cannot have what they have received.
 func TestTransparentOnSeveralHosts(t *testing.T) {
 	o := file(t, "[[cluster]]\nname = \"work\"\nprogram = \"true\"\nranks = 2\nstandbys = 2\ntakeover = \"transparent\"\nhosts = [\"nowhere1:2\", \"nowhere2:2\"]\n")

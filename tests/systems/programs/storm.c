@@ -36,7 +36,7 @@ typedef struct {
 
 static struct {
   int generation, number, error, maybes, maybe[MAYBES]; /* of what is sent */
-  int stop, came, again, late, damaged, broken, words, heard;
+  int given, stop, came, again, late, damaged, broken, words, heard;
   struct {
     head of; /* number: that there is one */
     int last[TAGS];
@@ -220,9 +220,13 @@ static void send_all(void)
 {
   for (bool done = false; !done;) {
     int any = 0;
-    give();
-    s.stop = stopped(); /* before the commit: who goes on from there does the same */
-    if (is("transparent")) MPISP_Commit();
+    if (!s.given) { /* else who goes on from the commit has given it: it is here that it goes on */
+      give();
+      s.given = 1;
+      s.stop = stopped(); /* before the commit: who goes on from there tells the others the same */
+      if (is("transparent")) MPISP_Commit();
+    }
+    s.given = 0;
     int code = MPI_Allreduce(&s.stop, &any, 1, MPI_INT, MPI_MAX, side);
     if (code == MPI_SUCCESS && any) code = MPI_Barrier(side), done = code == MPI_SUCCESS;
     if (code == MPI_SUCCESS) continue;
