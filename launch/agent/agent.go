@@ -115,8 +115,9 @@ type agent struct {
 	surveys    int // so far
 	dismissed  bool
 	beating    *heartbeat
-	beats      *control.Beats // as all hosts were told; nil: there are none
-	sequence   *sequence      // nil: this host keeps no copy of what decides
+	beats      *control.Beats           // as all hosts were told; nil: there are none
+	sequence   *sequence                // nil: this host keeps no copy of what decides
+	copies     atomic.Pointer[sequence] // the same, for other threads
 	succession succession
 	kept       *keptOutput
 	clients    clients

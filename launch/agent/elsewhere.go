@@ -156,6 +156,10 @@ func (a *agent) hearFrom(h *elsewhere) {
 			h.fromBelow(m.Branch)
 		case m.Relayed != nil:
 			a.handedUp(h, m.Relayed)
+		case m.Lead != nil:
+			if s := a.copies.Load(); s != nil { // the main thread may wait for what does not come
+				s.superseded(m.Lead)
+			}
 		case m.Stand == nil && h.led && !h.stands.Load(): // said before it knew of this one
 		default:
 			h.stands.Store(true)

@@ -57,13 +57,14 @@ func outpost() int {
 // underOrders is the life of an agent that decides nothing: settle makes everything but the processes, begin those, or takes note of them.
 func (a *agent) underOrders(conn *control.Conn, settle func() error, begin func()) int {
 	a.host = a.spec.Hosts[a.spec.Self]
-	up := &uplink{conn: conn, window: newWindow()}
+	up := &uplink{conn: conn, over: conn, window: newWindow()}
 	up.box.start(conn)
 	a.up, a.above, a.machine, a.self, a.kept = up, up, up, a.spec.Self, &up.kept
 	a.company.join(&up.box, a.spec.Key)
 	a.branches.lost = make(chan struct{})
 	a.input.more.L = &a.input.mu
 	status := a.part(settle, begin)
+	defer atMost(fencedLimit, up.lastWords.Wait)
 	if a.up == nil { // this agent decides now
 		up.kept.write([]byte(a.endLine(status))) //nolint:errcheck // no terminal is left to say it on
 		return status
@@ -133,7 +134,9 @@ func standardConn() (*control.Conn, error) {
 
 // uplink stands where the machine stands in the agent that decides.
 type uplink struct {
-	conn            *control.Conn
+	conn            *control.Conn  // by which this agent was started, or has come
+	over            *control.Conn  // by which the one is reached that decides, or the one in between
+	lastWords       sync.WaitGroup // to those that have decided before
 	box             outbox
 	window          *window // of output
 	room            room    // of what is decided

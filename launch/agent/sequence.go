@@ -54,6 +54,7 @@ type sequence struct {
 	ahead    time.Duration // the job's time before that of this agent
 	closed   bool
 	left     string // why this host is out
+	next     int    // host that decides now, as one has said that goes on with it; 0: not known, or the first
 
 	allowed  func() time.Duration // for which a host may be silent now; nil: as long as in a job that ends with a host
 	succeeds bool                 // another agent decides when the one that does is lost
@@ -98,6 +99,7 @@ func (a *agent) openSequence() error {
 		}, s.expelled)
 	}
 	a.sequence = s
+	a.copies.Store(s)
 	return nil
 }
 
@@ -391,11 +393,11 @@ func (s *sequence) without(host int, limit time.Duration) {
 // memberLimit is how long that takes at most; an election may come in between.
 const memberLimit = 2 * time.Second
 
-// whyLeft is why this host is out.
-func (s *sequence) whyLeft() string {
+// whyLeft is why this host is out, and the host that decides, if one has said so; 0: none has.
+func (s *sequence) whyLeft() (why string, next int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.left
+	return s.left, s.next
 }
 
 // settled waits until a majority has all that this agent has noted; false: that does not come any more.
@@ -430,6 +432,19 @@ func (s *sequence) expelled() {
 	if s.office != nil && s.office.Expel() == follow.Leaves {
 		s.left = "the other hosts of the job have given it up, and go on without it"
 		s.tell(mustLeave{why: s.left})
+		s.applied.Broadcast()
+	}
+}
+
+// superseded hears from another host, by the way on which it has had its orders from here, that
+// another agent decides now. Who hears that is cut off from the others, as a rule, and learns it in
+// no other way.
+func (s *sequence) superseded(said *control.Lead) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.office != nil && s.office.Superseded(said.Era) == follow.Leaves {
+		s.left, s.next = "another host decides about the job", said.Host
+		s.tell(mustLeave{})
 		s.applied.Broadcast()
 	}
 }

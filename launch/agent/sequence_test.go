@@ -161,6 +161,40 @@ func TestMajorityLost(t *testing.T) {
 	}
 }
 
+// The agent that decides is cut off from the others, and waits for them to have what it has noted; a
+// host that it still hears says that another one decides. It waits no more, and knows who that is.
+func TestSupersededWhileItWaits(t *testing.T) {
+	c := newCopies(t, 3)
+	s := c.list[0]
+	told := make(chan any, 8)
+	s.mu.Lock()
+	s.tell = func(e any) { told <- e }
+	s.mu.Unlock()
+	s.note(follow.Note(job.Signalled{Signal: 10}, time.Second))
+	c.await("an event", []int{0, 1, 2}, func(s *control.Copy) bool { return s.Events == 1 })
+	c.list[1].mesh.close()
+	c.list[2].mesh.close()
+	s.note(follow.Note(job.Signalled{Signal: 12}, 2*time.Second))
+	over := make(chan bool)
+	go func() { over <- s.settled() }()
+	s.superseded(&control.Lead{Era: 0, Host: 1})
+	select {
+	case settled := <-over:
+		t.Fatalf("it does not wait: %v", settled)
+	case <-time.After(50 * time.Millisecond):
+	}
+	s.superseded(&control.Lead{Era: 1, Host: 2})
+	s.superseded(&control.Lead{Era: 1, Host: 2})
+	select {
+	case settled := <-over:
+		if why, next := s.whyLeft(); settled || next != 2 || why == "" || len(told) != 1 || <-told != any(mustLeave{}) {
+			t.Errorf("settled: %v; out because %q, host %d decides", settled, why, next)
+		}
+	case <-time.After(time.Minute):
+		t.Fatal("it waits on")
+	}
+}
+
 // Who has not the job's key is refused, and counted; so is an agent of the job that says what another one would have to say.
 func TestStrangersAtMesh(t *testing.T) {
 	c := newCopies(t, 3)

@@ -203,6 +203,8 @@ func (a *agent) follow(e calledBy) {
 	up, called := a.up, e.conn != nil
 	if called {
 		up.box.pause()
+		a.tellBefore()
+		up.over = e.conn
 		s.through = e.from
 	}
 	a.dropBatch()
@@ -232,6 +234,17 @@ func (a *agent) follow(e calledBy) {
 	a.attendHeld()
 }
 
+// tellBefore tells the agent that has decided so far who decides now, if it is there and hears that:
+// it is not to take it for a loss that this agent ends, for whoever decides now. Nothing waits for
+// it: the way may lead nowhere.
+func (a *agent) tellBefore() {
+	lead := &control.Lead{Era: a.succession.era, Host: a.succession.decider}
+	over := a.above.over
+	a.above.lastWords.Go(func() {
+		over.Send(&control.Message{Lead: lead}) //nolint:errcheck // as a rule it is gone
+	})
+}
+
 // heeds: this agent takes orders of one that says that it decides, or that another one has said so of.
 func (a *agent) heeds(e calledBy) bool {
 	if e.conn == nil {
@@ -253,7 +266,11 @@ func (a *agent) whyLeft() string {
 	if a.sequence == nil {
 		return ""
 	}
-	return a.sequence.whyLeft()
+	why, next := a.sequence.whyLeft()
+	if next > 0 && next < len(a.spec.Hosts) {
+		why = fmt.Sprintf("host %s decides about the job now", a.hostName(next))
+	}
+	return why
 }
 
 // outputOnly is what waits of the output of processes: all else is said anew.
@@ -366,6 +383,7 @@ func (a *agent) succeed() {
 	a.machine, a.up, a.made = legacy.machine, nil, true
 	a.beginsNumbers()
 	up.box.pause()
+	a.tellBefore()
 	meets := ""
 	if a.attached != nil { // it prints what its processes write, and its spxrun is there
 		meets = a.leadSystem()

@@ -198,7 +198,7 @@ type Message struct {
 	Parted   *Parted   // to it: a process of another job has ended
 
 	Sequence []byte // between any two agents of a job, on connections that carry nothing else: a message of package ft/replica
-	Lead     *Lead  // from another host, first on such a connection: it decides from now on
+	Lead     *Lead  // from another host, first on such a connection: it decides from now on; or from one that has heard that, its last word to the agent that has decided before
 	Stand    *Stand // to it, first: how the processes of this host are
 
 	// Between the agents that decide for two jobs whose processes are connected; Question and Answer go there, too.
@@ -419,7 +419,7 @@ type Mesh struct {
 // A Lead says that its sender decides, after so many others (package launch/follow).
 type Lead struct {
 	Era   uint64
-	Host  int    // the sender: known by the connection, where that is between these two
+	Host  int    // the sender, but in the last word to the agent before: known by the connection, where that is between these two
 	Meets string // of a system whose clusters are started one by one: where they call from now on
 }
 

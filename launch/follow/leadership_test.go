@@ -407,6 +407,8 @@ func (r *leadershipRun) govern(a *officer) {
 				return
 			}
 			if era > o.era && o.office.Called(era) {
+				before := r.list[o.decider] // it is told, and may be cut off from all others
+				r.send(o, before, func() { r.obey(before, before.office.Superseded(era)) })
 				o.era, o.decider = era, a.id
 			}
 			if o.era == era && o.decider == a.id {

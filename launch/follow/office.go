@@ -91,6 +91,16 @@ func (o *Office) Expel() Verdict {
 	return Leaves
 }
 
+// Superseded: an agent for which this one has decided says that another one does, after so many
+// others. A majority has made that one's claim stand, whether this one has heard of it or not.
+func (o *Office) Superseded(era uint64) Verdict {
+	if o.left || !o.holds || era <= o.era {
+		return Nothing
+	}
+	o.left = true
+	return Leaves
+}
+
 // Look is to be called when entries may have been applied.
 func (o *Office) Look() Verdict {
 	switch {

@@ -98,6 +98,22 @@ func TestOfficeIsClaimed(t *testing.T) {
 	}
 }
 
+// Who decides, and hears of one that has come to decide after it, before what it has written is
+// applied or passed over, ends, and nothing that waits for that is done. What is said of itself or of
+// one before it, or to one that does not decide, changes nothing.
+func TestOfficeSuperseded(t *testing.T) {
+	m, apply := fresh(t)
+	apply(0, Note(job.AllStarted{}, time.Second))
+	first, other := NewOffice(m, 0, 8), NewOffice(m, 1, 8)
+	if first.Noted(); first.Superseded(0) != Nothing || !first.Settled() || other.Superseded(1) != Nothing || other.Left() {
+		t.Error("it ends by what is no news")
+	}
+	first.Noted()
+	if first.Superseded(1) != Leaves || first.Superseded(2) != Nothing || first.Settled() || !first.Left() || first.Tick(true) != Nothing {
+		t.Error("it decides although another one does")
+	}
+}
+
 // A host that was added when another agent had come to decide claims the office at once when that one is lost, as any other does.
 func TestOfficeBeginsLate(t *testing.T) {
 	m, apply := fresh(t)

@@ -593,6 +593,55 @@ func TestLeadersLostAtOnce(t *testing.T) {
 	t.Error("the next one that decides was never one that can be lost")
 }
 
+// The host of spxrun stands still, or is unplugged; another one decides, and ends the system, as its
+// file says. The first one sees its remote shells end then, which lead there by other ways: it takes
+// no host for lost, and its user reads who decides now.
+func TestLeaderHearsOfNext(t *testing.T) {
+	for _, how := range []string{"stopped", "unplugged"} {
+		t.Run(how, func(t *testing.T) {
+			o := asItIs(t, 4, `
+[[cluster]]
+name = "w"
+program = "/bin/sh"
+args = ["-c", "exec sleep 1000"]
+ranks = 4
+hosts = ["%1:1", "%2:1", "%3:1", "%4:1"]
+failure = { host = "stop", network = "stop" }
+`, "SPX_HEARTBEAT_LIMIT=1000")
+			o.shows("%3", "running, 4 alive")
+			o.copied(4)
+			back := o.losesFirst(how)
+			next := o.reads(`host (\S+) decides about job [0-9a-f]{16} now, in the place of host %1, which is lost`)[1]
+			o.reads(`cluster w is ended and with it the system`)
+			o.reads(`has ended, exit status 137\n`)
+			if how == "stopped" {
+				for limit := time.Now().Add(harness.Patience(20 * time.Second)); len(o.hosts.Pids(2))+len(o.hosts.Pids(3))+len(o.hosts.Pids(4)) > 0; time.Sleep(5 * time.Millisecond) {
+					if time.Now().After(limit) {
+						t.Fatal("the other hosts have not ended")
+					}
+				}
+				back()
+			}
+			select {
+			case <-o.running.ended:
+			case <-harness.After(20 * time.Second):
+				t.Fatal("spxrun has not ended")
+			}
+			text := o.running.text()
+			for _, host := range []string{"%2", "%3", "%4"} {
+				if strings.Contains(text, o.names.Replace("host "+host+" is lost")) {
+					t.Errorf("host %s is said to be lost", o.names.Replace(host))
+				}
+			}
+			says := o.names.Replace("host %1: host ") + next + " decides about the job now; its processes are ended"
+			if how == "stopped" && !strings.Contains(text, says) {
+				t.Errorf("not said: %s", says)
+			}
+			o.hosts.empty(t)
+		})
+	}
+}
+
 // A system of two hosts says what it cannot survive, and ends with the host of spxrun.
 func TestTwoHostsEnd(t *testing.T) {
 	o := startOnWith(t, 2, []string{"-v"}, func(*testHosts) {}, `
