@@ -33,6 +33,7 @@ const spx_other_way spx_clusters_way = {.sends = sends,
                                         .fetched = spx_replay_fetched,
                                         .asked = spx_replay_asked,
                                         .numbered = numbered,
+                                        .missed = spx_replay_missed,
                                         .taken = spx_replay_taken,
                                         .dropped = spx_replay_dropped};
 

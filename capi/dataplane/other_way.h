@@ -26,6 +26,8 @@ typedef struct {
   void (*asked)(spx_request *r, const spx_rec_cts *cts);
   /* A receive or a probe has found a message of a system: its number among those of its origin. */
   void (*numbered)(uint32_t number);
+  /* A probe has found nothing: a message for it may have come, and wait until it is asked for. */
+  void (*missed)(uint64_t ctx, int src);
   /* The receive r has matched a message that was only announced (spx_unex.word); it is dropped. */
   void (*taken)(const struct spx_unex *e, spx_request *r);
   void (*dropped)(const struct spx_unex *e);

@@ -45,6 +45,13 @@ static bool is_null(int src, MPI_Status *st, void **matched)
   return true;
 }
 
+static void missed(uint64_t ctx, int src)
+{
+  spx_lock();
+  spx_other->missed(ctx, src);
+  spx_unlock();
+}
+
 int spx_iprobe(int src, int tag, spx_comm *c, uint32_t ctx_kind, int *flag, MPI_Status *st, void **matched)
 {
   *flag = 1;
@@ -56,6 +63,7 @@ int spx_iprobe(int src, int tag, spx_comm *c, uint32_t ctx_kind, int *flag, MPI_
   spx_unlock();
   if (!e) {
     *flag = 0;
+    if (SPX_UNLIKELY(spx_harm)) missed(c->ctx + ctx_kind, src);
     spx_progress(); /* somebody may wait for what we have to send; without the lock, which it may give to others */
     spx_lock();
     if (rc == MPI_SUCCESS) rc = failure(src, c, ctx_kind);

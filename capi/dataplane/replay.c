@@ -64,7 +64,8 @@ static struct {
   bool *heals;
   bool *apart;     /* by party: a rank to which nothing goes that this process sends */
   bool *away;      /* by party: an I/O process that has died, and was seen to */
-  bool asks;       /* the program has looked for a message since one was let in */
+  bool asks;       /* the program has looked for a message since one was let in, and may find it */
+  bool leaves;     /* in MPI_Finalize: what has come is let in, though it is not asked for */
   bool busy;       /* in spx_replay_poll: what it calls polls as well */
   bool own;        /* this process's rank is taken over transparently */
   bool whole;      /* nothing is announced: some rank is taken over transparently */
@@ -418,8 +419,20 @@ static void again(void *arg, const spx_frame_head *head, uint32_t token, const u
   spx_replay_again(head, x.wire->peer[head->from], token, data);
 }
 
-/* The program looks for a message: what has come for it may stand behind others that it does not ask for. */
-static bool is_asked(void) { return x.own || x.asks || spx_posted_count || spx_diag_now.probe.comm; }
+/* The program looks for a message: what has come for it may stand behind others that it does not ask for. A rank that
+ * is taken over transparently is no exception: what is let in is in its message log, and in each commit. */
+static bool is_asked(void) { return x.asks || x.leaves || spx_posted_count || spx_diag_now.probe.comm; }
+
+/* Its sender may wait for what has come of it before it sends what is looked for: tags are of no account. */
+void spx_replay_missed(uint64_t ctx, int src)
+{
+  if (!spx_replay_on || spx_io_process) return; /* there each such call asks */
+  for (const spx_came *m = spx_replay_core.ready; m && !x.asks; m = m->next) {
+    bool other = spx_is_origin(m->head.src); /* of another cluster: for MPI_COMM_WORLD (deliver) */
+    x.asks = ctx == (other ? spx_world->ctx + SPX_CTX_P2P : m->head.ctx) &&
+             (src == MPI_ANY_SOURCE || src == m->head.src || spx_origin_fits(src, m->head.src));
+  }
+}
 
 /* One more, behind n others: what the program does not ask for is bounded. */
 static bool may_let_in(int n)
@@ -835,6 +848,7 @@ bool spx_replay_coming(void)
 bool spx_replay_idle(void)
 {
   spx_lock();
+  x.leaves = true;
   look_for_left();
   if (spx_io_process) spx_core_asked(&spx_replay_core, true);
   spx_core_tell(&spx_replay_core);

@@ -68,6 +68,8 @@ SPX_HIDDEN void spx_replay_heals(uint32_t party, bool heals);
 /* Whether no link leads from this process's cluster to that rank: its sends do not wait for it, and it does not wait for the
  * rank. As long as nothing is said of a rank, a link may. */
 SPX_HIDDEN void spx_replay_apart(uint32_t party, bool apart);
+/* A probe has found nothing (other_way.h). */
+SPX_HIDDEN void spx_replay_missed(uint64_t ctx, int src);
 /* Something has come that is not delivered yet. */
 SPX_HIDDEN bool spx_replay_coming(void);
 /* Messages that were kept and are lost by deaths, which has not been said yet. */

@@ -211,6 +211,26 @@ func state(pid int) string {
 	return rest[:min(1, len(rest))]
 }
 
+// Messages come faster than a rank takes them: they wait at their senders, and neither in the message log of a rank that is taken over transparently, nor in its commits. What it looks for is found all the same.
+func TestBacklog(t *testing.T) {
+	backlog := program(t, "backlog")
+	const count = 500
+	for name, c := range map[string]struct{ how, policy string }{
+		"transparent":         {"slow", "standbys = 1\ntakeover = \"transparent\"\nenvironment = { SPX_REPLAY_MAX = \"1M\" }"},
+		"kept":                {"slow", ""},
+		"behind, transparent": {"behind", "standbys = 1\ntakeover = \"transparent\""},
+		"behind, kept":        {"behind", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := file(t, "[system]\nmessages = \"kept\"\n"+link(fmt.Sprintf("program = %q\nargs = [\"send\", \"%d\", \"12000\"]\nranks = 1", backlog, count),
+				fmt.Sprintf("program = %q\nargs = [%q]\nranks = 1\n%s", backlog, c.how, c.policy), ""))
+			if o.Status != 0 || !strings.Contains(o.Stdout, fmt.Sprintf("got %d\n", count+1)) {
+				t.Errorf("exit status %d\n%s--- again: go test ./tests/systems -count=1 -run '%s'", o.Status, o.Text(), t.Name())
+			}
+		})
+	}
+}
+
 // A receiver has died and is back: a sender stays in MPI_Finalize until it has asked for the last message. It may leave earlier as long as the receiver is awaited.
 func TestSenderStays(t *testing.T) {
 	kept := program(t, "kept")
