@@ -117,13 +117,19 @@ func (m *Model) ApplyEarly(f Fault) bool {
 		return m.plan.iop(f.Link) != "stop" && m.Apply(f)
 	case KillRank:
 		p := &m.plan.Clusters[f.Cluster]
-		if p.Kind == Told || p.Kind == Plain && p.Whole != "restart" || p.Copies || !m.Apply(f) { // the others of such a cluster cannot be told yet
+		if p.Kind == Told || p.Kind == Plain && p.Whole != "restart" || p.Kind == Transparent && p.Whole == "degrade" || p.Copies || !m.Apply(f) { // the others of such a cluster cannot be told yet
 			return false
 		}
 		m.Clusters[f.Cluster].early, m.MayEnd = true, p.Kind == Transparent
 		return true
 	}
 	return false
+}
+
+// tooEarly: a rank of it may have died before a standby could take it over transparently; then all of the cluster is started again.
+func (m *Model) tooEarly(c int) bool {
+	p := &m.plan.Clusters[c]
+	return m.Clusters[c].early && p.Kind == Transparent && p.Whole == "restart"
 }
 
 // ApplyLast is what a fault does when the system ends: ranks that are taken over transparently leave together, and what the others were told of they do without.

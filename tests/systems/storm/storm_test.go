@@ -229,13 +229,19 @@ func TestJudgeDealt(t *testing.T) {
 // What happens while a system starts or ends has outcomes of its own: it may end for a rank that has come too early to be taken over, and the status of who was leaving may be that of all; nothing else is let pass.
 func TestJudgeEnds(t *testing.T) {
 	killed := "rank 0 of cluster c0 (pid 7 on h1) was killed by signal 9 (SIGKILL); a standby takes its place.\n"
+	again := "cluster c0 is started again (1 of at most 40 times).\n"
 	dies := Fault{What: KillRank}
 	for name, c := range map[string]struct {
 		early, last bool
 		status      int
 		ended       bool
 		said, wants string
+		whole       string // what is done when the cluster cannot go on; as it was: empty
 	}{
+		"its cluster begins again":     {early: true, said: killed + again, whole: "restart"},
+		"without that policy":          {early: true, said: killed + again, whole: "stop", wants: "started again 0 times; it is said 1 times"},
+		"twice":                        {early: true, said: killed + again + again, whole: "restart", wants: "it is said 2 times"},
+		"later":                        {said: killed + again, whole: "restart", wants: "it is said 1 times"},
 		"taken over in time":           {early: true, said: killed},
 		"it ends, and says why":        {early: true, ended: true, status: 137, said: killed},
 		"it ends, and does not":        {early: true, ended: true, status: 1, wants: "does not say why"},
@@ -246,7 +252,11 @@ func TestJudgeEnds(t *testing.T) {
 		"nobody was leaving":           {status: 137, wants: "exit status 137"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			m, r := quiet(nil)
+			m, r := quiet(func(p *Plan) {
+				if c.whole != "" {
+					p.Clusters[0].Whole = c.whole
+				}
+			})
 			m.Begin()
 			if c.early && !m.ApplyEarly(dies) || c.last && !m.ApplyLast(dies) {
 				t.Fatal("it has no outcome")
