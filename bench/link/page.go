@@ -149,7 +149,7 @@ func (r *results) depthPlot(net string) string {
 const page = `# Links
 
 ` + "`go run ./bench/link`" + `: two clusters of one rank each and a link that leads both ways, through k = 1, 2 and 4 relays (spx-iop) and round-robin choice; beside them two ranks of one job that talk directly (*direct*),
-and two programs with a TCP connection and nothing else (*sockets*). Medians of the rounds. In one direction up to 64 messages, and 32 MiB, are on their way, and each half of that is answered; sockets answer at the end.
+and two programs with a TCP connection and nothing else (*sockets*). Medians of the rounds. In one direction up to 64 messages, and 32 MiB, are on their way, and each half of that is answered; sockets answer at the end. Messages are kept, as is preset: [what that costs](../decisions/kept.md).
 *Hosts* are network namespaces, one for each cluster and each relay, whose connections carry RATE each way; processes sleep while they wait there (SPX_SPIN=0), since each believes to have a host for itself. All of it runs on one machine, whose processors sender, relays and receiver share. MACHINES
 TABLES
 ## What limits it
