@@ -150,12 +150,15 @@ static int gather(void)
   }
   if (work == MPI_COMM_NULL) {
     MPI_Comm_dup(MPI_COMM_WORLD, &next);
-    MPI_Barrier(next); /* nobody is armed before all have it */
-  } else {
-    MPIX_Comm_revoke(work);
-    MPIX_Comm_shrink(work, &next);
-    MPI_Comm_free(&work);
+    work = next;
+    /* Nobody is armed before all have it. One that is still in the barrier may hear that the first
+       has died: it goes on as the others do. */
+    MPI_Barrier(work);
+    return 1;
   }
+  MPIX_Comm_revoke(work);
+  MPIX_Comm_shrink(work, &next);
+  MPI_Comm_free(&work);
   work = next;
   return 1;
 }
