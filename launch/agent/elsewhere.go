@@ -42,6 +42,7 @@ type elsewhere struct {
 	reach   *reach.Host    // what it has said of its interfaces; nil: nothing yet
 	at      netip.Addr     // where its processes listen, as was chosen from that
 	ready   bool
+	begins  bool // it was told to make its processes
 	made    bool // all its processes have been made
 	gone    bool
 
@@ -415,6 +416,16 @@ func (a *agent) bury(h *elsewhere, how string, fault job.Fault) {
 	a.loseHosts([]*elsewhere{h}, how, fault)
 }
 
+// hasMade takes it that a host which is lost had made its processes: it was told to, and may not have come to say so. They may have been in MPI, and their ends are those of a host's that is lost later.
+func (a *agent) hasMade(h *elsewhere) {
+	for i := range a.ranks {
+		if r := &a.ranks[i]; r.host == h.number && !r.away && !r.begun && (r.called || !a.isSpare(i)) {
+			a.happened(h, a.asStarted(i, 0, h.name))
+		}
+	}
+	a.happened(h, job.AllStarted{})
+}
+
 // loseHosts does what follows when hosts are lost, perhaps all of a switch at once.
 func (a *agent) loseHosts(list []*elsewhere, how string, fault job.Fault) {
 	for _, h := range list {
@@ -431,7 +442,11 @@ func (a *agent) loseHosts(list []*elsewhere, how string, fault job.Fault) {
 	}
 	var ends []job.Ended
 	for _, h := range list {
-		if !h.made {
+		switch {
+		case h.made:
+		case h.begins:
+			a.hasMade(h)
+		default:
 			a.step(job.NotStarted{Text: fmt.Sprintf("host %s: %s", h.name, how), Status: job.StatusFailed})
 		}
 		told := false
@@ -577,6 +592,7 @@ func (a *agent) begin() {
 	a.beginSequence()
 	for _, h := range a.others {
 		if !h.gone {
+			h.begins = true
 			h.box.put(&control.Message{Start: a.seenFrom(h.number, a.addresses, a.hostOf)})
 		}
 	}

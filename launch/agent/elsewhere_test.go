@@ -93,6 +93,28 @@ func TestNonsenseFromAnotherHost(t *testing.T) {
 	}
 }
 
+// A host that is lost after its agent was told to start its processes, and before it has said that it has, is lost with them: they may have been in MPI. One that was not told so cannot be started.
+func TestLostWhileItStarts(t *testing.T) {
+	for _, begins := range []bool{true, false} {
+		a, h := twoHosts(t, 0)
+		a.step(job.Started{Proc: 0, Pid: 1})
+		a.ranks[0].alive, a.ranks[0].begun = true, true
+		h.begins = begins
+		for _, h := range a.others[1:] {
+			a.heard(h, &control.Message{Event: job.Started{Proc: 2, Pid: 1}})
+			a.heard(h, &control.Message{Event: job.AllStarted{}})
+		}
+		a.made = true
+		a.loseHosts([]*elsewhere{h}, "its agent has ended", job.FaultHost)
+		if h.made != begins || a.ranks[1].begun != begins || a.ranks[1].alive {
+			t.Errorf("told: %v: %+v, made: %v", begins, a.ranks[1], h.made)
+		}
+		if status := a.machine.(*job.Machine).Status(); !begins && status != job.StatusFailed || begins && status == job.StatusFailed {
+			t.Errorf("told: %v: exit status %d", begins, status)
+		}
+	}
+}
+
 func TestNonsenseMessages(t *testing.T) {
 	a, h := twoHosts(t, 0)
 	far := netip.AddrPortFrom(netip.Addr{}, 7)

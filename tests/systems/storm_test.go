@@ -103,6 +103,7 @@ type tempest struct {
 	mu      sync.Mutex
 	log     strings.Builder // guarded by mu
 	taken   map[int]bool    // processes that were ended, or will be, by their numbers here
+	goesOn  map[int]int     // processes that hung and were let go on: how often that had been said of any before
 	stopped []int           // agents that stand still
 	undone  sync.WaitGroup  // what goes on again
 	runs    []*running      // of clusters that are started one by one
@@ -112,7 +113,7 @@ type tempest struct {
 // weather carries out a plan, and holds what comes of it against what its policies promise.
 func weather(t *testing.T, plan *storm.Plan) {
 	t.Helper()
-	s := &tempest{t: t, plan: plan, began: time.Now(), taken: map[int]bool{}}
+	s := &tempest{t: t, plan: plan, began: time.Now(), taken: map[int]bool{}, goesOn: map[int]int{}}
 	s.model = storm.NewModel(s.plan)
 	s.begin()
 	t.Cleanup(s.keep)
@@ -743,11 +744,17 @@ func (s *tempest) comesAgain(c int, was []int) {
 // hangs stops a process until that is said, or until it was ended for it.
 func (s *tempest) hangs(pid int, reported bool) {
 	s.t.Helper()
-	said := func() int { return len(regexp.MustCompile(`hangs: it is stopped`).FindAllString(s.all(), -1)) }
+	said := func() int { return strings.Count(s.all(), "hangs: it is stopped") }
+	goesOn := func() int { return strings.Count(s.all(), "goes on again") }
+	// One that is stopped again before it was seen to go on hangs all the time: nothing is said anew.
+	if was, ok := s.goesOn[pid]; ok {
+		s.until(func() string { return "it is said that a process goes on again" }, func() bool { return goesOn() > was })
+	}
 	before := said()
 	s.signal(pid, syscall.SIGSTOP)
 	s.until(func() string { return "it is said that a process hangs" }, func() bool { return said() > before })
 	if reported {
+		s.goesOn[pid] = goesOn()
 		s.signal(pid, syscall.SIGCONT)
 		return
 	}
