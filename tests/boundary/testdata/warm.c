@@ -1,6 +1,8 @@
-/* warm LOOP N: N rounds of a loop that must not enter Go, after as many rounds as make it warm. */
+/* warm LOOP N: N rounds of a loop that must not enter Go, after as many rounds as make it warm. Each rank says how often it has
+ * entered Go during the N rounds: what it took to make the objects depends on who was quicker. */
 #include <mpi-ext.h>
 #include <mpi.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -126,6 +128,23 @@ static void onesided(void)
   if (++rounds == all_rounds) MPI_Win_free(&win);
 }
 
+/* How often this process has entered Go so far. */
+static unsigned long long entered(void)
+{
+  static MPI_T_pvar_session session;
+  static MPI_T_pvar_handle handle;
+  static int index = -1, count, provided;
+  unsigned long long n;
+  if (index < 0) {
+    MPI_T_init_thread(MPI_THREAD_SINGLE, &provided);
+    if (MPI_T_pvar_get_index("spx_engine_entries", MPI_T_PVAR_CLASS_COUNTER, &index) != MPI_SUCCESS) MPI_Abort(MPI_COMM_WORLD, 1);
+    MPI_T_pvar_session_create(&session);
+    MPI_T_pvar_handle_alloc(session, index, NULL, &handle, &count);
+  }
+  MPI_T_pvar_read(session, handle, &n);
+  return n;
+}
+
 int main(int argc, char **argv)
 {
   MPI_Init(&argc, &argv);
@@ -138,8 +157,15 @@ int main(int argc, char **argv)
                        : !strcmp(argv[1], "files")       ? files
                        : !strcmp(argv[1], "onesided")    ? onesided
                                                          : nonblocking;
-  all_rounds = 10 + atoi(argv[2]);
-  for (int i = 0; i < all_rounds; i++) loop();
+  int more = atoi(argv[2]);
+  all_rounds = 10 + more + 1; /* in the last one objects are freed */
+  entered();
+  for (int i = 0; i < 10; i++) loop();
+  unsigned long long before = entered(), to_ask = entered() - before;
+  for (int i = 0; i < more; i++) loop();
+  unsigned long long after = entered();
+  printf("rank %d: %llu\n", rank, after - before - 2 * to_ask);
+  loop();
   MPI_Finalize();
   return 0;
 }
