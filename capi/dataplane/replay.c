@@ -81,6 +81,7 @@ static struct {
   bool changed;            /* who is there, and what stands for whom, has changed since */
   uint32_t nprocs, *party; /* by process: its party + 1 */
   uint32_t *life, *past;   /* incarnations: by party, its process's; by process, the last whose place another has */
+  uint32_t *past_of;       /* by process: the party + 1 whose place that was */
   uint32_t *broken;        /* by process: that of one which has died while a message was on its way here */
 } x;
 
@@ -306,12 +307,15 @@ bool spx_replay_send(spx_request *r)
 
 static uint32_t life_of(uint32_t proc) { return __atomic_load_n(&spx_proc_of(proc)->incarnation, __ATOMIC_ACQUIRE); }
 
-/* A process is a party from now on, unless it has been one before another: the table of the system comes late, and each version of it tells of all. */
+/* A process is a party from now on, unless it has been that one before another: the table of the system comes late, and each version of it tells of all. A number that stood for one party may
+ * have gone to the process of another: that is no news of before. */
 static void place(uint32_t party, uint32_t proc)
 {
   uint32_t before = x.wire->peer[party], life = proc < x.nprocs ? life_of(proc) : 0;
-  if (life == 0 || life <= x.past[proc] || (before == proc && life == x.life[party])) return;
+  if (life == 0 || (before == proc && life == x.life[party])) return;
+  if (x.past_of[proc] == party + 1 && life <= x.past[proc]) return;
   x.past[before] = x.life[party];
+  x.past_of[before] = party + 1;
   x.life[party] = life;
   x.changed = true;
   x.wire->peer[party] = proc;
@@ -665,8 +669,9 @@ int spx_replay_begin(const spx_replay_setup *s)
   x.nprocs = spx_map.nprocs;
   x.party = calloc(x.nprocs, sizeof *x.party);
   x.past = calloc(x.nprocs, sizeof *x.past);
+  x.past_of = calloc(x.nprocs, sizeof *x.past_of);
   x.broken = calloc(x.nprocs, sizeof *x.broken);
-  if (!x.party || !x.past || !x.broken || !make_tables(s)) return MPI_ERR_NO_MEM;
+  if (!x.party || !x.past || !x.past_of || !x.broken || !make_tables(s)) return MPI_ERR_NO_MEM;
   x.wire = s->wire;
   x.kind = s->kind;
   x.choose = s->choose;
@@ -721,6 +726,7 @@ void spx_replay_end(void)
   free(x.at_iop);
   free(x.detours);
   free(x.past);
+  free(x.past_of);
   free(x.broken);
   memset(&x, 0, sizeof x);
 }
