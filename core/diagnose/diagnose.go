@@ -66,6 +66,7 @@ type Proc struct {
 	Host     string  `json:"host"`
 	Pid      int     `json:"pid"`
 	State    State   `json:"state"`
+	In       string  `json:"in,omitempty"`       // running: the MPI call in which it was a moment ago, and for which it has not slept for long
 	End      string  `json:"end,omitempty"`      // how it has ended
 	Multiple bool    `json:"multiple,omitempty"` // MPI_THREAD_MULTIPLE: other threads may go on
 	Waits    []Wait  `json:"waits,omitempty"`

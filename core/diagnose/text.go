@@ -1,6 +1,7 @@
 package diagnose
 
 import (
+	"cmp"
 	"fmt"
 	"path"
 	"strings"
@@ -238,7 +239,7 @@ func Ps(procs []Proc) []string {
 			if p.Standby {
 				what += ": for a rank to take over"
 			}
-		} else if at := place(p.Stack); at != "" {
+		} else if at := cmp.Or(p.In, place(p.Stack)); at != "" {
 			what += ", in " + at
 		} else if p.State == Starting && p.Age > 0 {
 			since = fmt.Sprintf("%.1f s", p.Age)

@@ -4,6 +4,7 @@
 package inspect
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"strconv"
@@ -48,6 +49,7 @@ func Host(segment *shm.Segment, host string, list []Process, withStacks bool) []
 			if out[i].State == diagnose.Running && waits[i] == nil {
 				waits[i] = segment.Waits(out[i].Proc)
 				again = again || waits[i] == nil && state(out[i].Pid) == 'S'
+				out[i].In = cmp.Or(CallName(segment.Call(out[i].Proc)), out[i].In)
 			}
 		}
 		if !again || n == looks-1 {
@@ -67,7 +69,7 @@ func Host(segment *shm.Segment, host string, list []Process, withStacks bool) []
 			waits[i] = nil
 			continue
 		}
-		p.State = diagnose.Waiting
+		p.State, p.In = diagnose.Waiting, ""
 		if q, ok := segment.Queues(p.Proc); ok {
 			p.Queues = queuesOf(&q)
 		}

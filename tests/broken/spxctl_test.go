@@ -28,7 +28,15 @@ const limit = 30 * time.Second
 
 func hang(t *testing.T, w wrong) *job {
 	t.Helper()
-	program := filepath.Join(t.TempDir(), "hangs")
+	j, program := start(t, w)
+	j.find(t, program, func(p diagnose.Proc) bool { return p.State == diagnose.Waiting })
+	return j
+}
+
+// start starts a program that does not end by itself.
+func start(t *testing.T, w wrong) (j *job, program string) {
+	t.Helper()
+	program = filepath.Join(t.TempDir(), "hangs")
 	text, err := os.ReadFile(w.compile(t))
 	if err == nil {
 		err = os.WriteFile(program, text, 0o777)
@@ -37,8 +45,8 @@ func hang(t *testing.T, w wrong) *job {
 		t.Fatal(err)
 	}
 	args := harness.Spxrun(t, w.n, program)
-	j := &job{cmd: exec.Command(args[0], args[1:]...), lines: make(chan string, 1000)}
-	j.cmd.Env = append(os.Environ(), "LD_LIBRARY_PATH="+filepath.Join(harness.Build(t), "lib"))
+	j = &job{cmd: exec.Command(args[0], args[1:]...), lines: make(chan string, 1000)}
+	j.cmd.Env = append(append(os.Environ(), "LD_LIBRARY_PATH="+filepath.Join(harness.Build(t), "lib")), w.env...)
 	errs, err := j.cmd.StderrPipe()
 	if err == nil {
 		err = j.cmd.Start()
@@ -56,12 +64,11 @@ func hang(t *testing.T, w wrong) *job {
 			j.lines <- s.Text()
 		}
 	}()
-	j.find(t, program)
-	return j
+	return j, program
 }
 
-// find waits until the job is there and all its processes wait in MPI.
-func (j *job) find(t *testing.T, program string) {
+// find waits until the job is there and all its processes are as they are to be.
+func (j *job) find(t *testing.T, program string, is func(p diagnose.Proc) bool) {
 	t.Helper()
 	for until := time.Now().Add(limit); time.Now().Before(until); time.Sleep(20 * time.Millisecond) {
 		var jobs []struct{ Job, Program string }
@@ -79,7 +86,7 @@ func (j *job) find(t *testing.T, program string) {
 		waiting := 0
 		procs := j.processes(t)
 		for _, p := range procs {
-			if p.State == diagnose.Waiting {
+			if is(p) {
 				waiting++
 			}
 		}
@@ -87,7 +94,7 @@ func (j *job) find(t *testing.T, program string) {
 			return
 		}
 	}
-	t.Fatalf("the processes of %s do not come to wait", program)
+	t.Fatalf("the processes of %s do not come to that: %+v", program, j.processes(t))
 }
 
 func (j *job) processes(t *testing.T) []diagnose.Proc {
@@ -125,6 +132,18 @@ func TestSpxctl(t *testing.T) {
 			t.Errorf("ps --json: %+v", p)
 		}
 	}
+}
+
+// A rank that gets one message after the other never sleeps for long in one call: it runs, and is shown in that call all the same.
+func TestShortSleeps(t *testing.T) {
+	j, program := start(t, wrong{name: "often", n: "2", env: []string{"SPX_SPIN=0", "SPX_YIELD=0"}})
+	j.find(t, program, func(p diagnose.Proc) bool { return p.Rank == 0 || p.In == "MPI_Recv" && p.State == diagnose.Running })
+	for range 20 {
+		if text := spxctl(t, "ps", j.number); regexp.MustCompile(`(?m)^ +1 +\d+ .* running, in MPI_Recv$`).MatchString(text) {
+			return
+		}
+	}
+	t.Errorf("spxctl ps does not show it:\n%s", spxctl(t, "ps", j.number))
 }
 
 // SIGQUIT, as from Ctrl-\, has spxrun print the same; the job goes on.
