@@ -192,3 +192,20 @@ func TestTopologyWithLoss(t *testing.T) {
 		}
 	}
 }
+
+// None of the hosts that are measured first shares a switch with another one of these: all are as far from each other, as hosts of one switch are.
+func TestTopologyWhereNeighborsShareNoSwitch(t *testing.T) {
+	for _, c := range []struct{ switches, hosts int }{{17, 3}, {40, 5}, {60, 2}} {
+		truth := &topo.Tree{N: 1}
+		for range c.switches {
+			truth.Links = append(truth.Links, [2]int{0, truth.N})
+			truth.N++
+		}
+		for h := range c.switches * c.hosts {
+			truth.Of = append(truth.Of, 1+h%c.switches)
+		}
+		for seed := range uint64(20) {
+			check(t, truth, topo.Config{Hosts: len(truth.Of)}, seed, nil, nil)
+		}
+	}
+}

@@ -3,6 +3,7 @@ package topo
 import (
 	"cmp"
 	"math"
+	"math/rand/v2"
 	"slices"
 )
 
@@ -146,6 +147,8 @@ type search struct {
 	given   [][]int         // of them: those that were known from the beginning
 	row     []int           // hosts that were measured with the next one in the row; nil: not yet
 
+	scattered bool // pairs from everywhere were measured, too
+
 	batches map[[2]int][]sample // every measurement, by unordered pair of hosts
 	tries   map[[2]int]int      // how often a pair was measured again for being in doubt
 	apartAs []int               // switches of hosts that are known to be on different ones, -1: not known
@@ -176,6 +179,8 @@ const (
 	firmEchoes  = echoes + 2*moreEchoes // of what was measured twice more
 	mostRepeats = 12                    // of a pair
 	firstBatch  = 16                    // founders of the first round; each round has twice as many
+	allPairs    = 128                   // hosts of which each is measured with each, if no distance is less than the others
+	somePairs   = 16                    // of each of more hosts
 )
 
 // want is a measurement of the round-trip time between two hosts.
@@ -344,9 +349,36 @@ func (s *search) endRow() []want {
 	s.inRow = false
 	return s.settled(func() []want {
 		s.learn()
+		if wants := s.scatter(); len(wants) > 0 {
+			s.inRow, s.waiting = true, len(wants)
+			return wants
+		}
 		s.forget()
 		return s.round()
 	})
+}
+
+// scatter asks for pairs from everywhere, once, where all hosts measured so far are about as far from each other: they are on one switch, or no two of them are, as where addresses go round many
+// switches. Of some hosts it is all pairs. Of more it is so many for each that two on the same switch are among them: for each host that shares a switch with another one, most likely.
+func (s *search) scatter() (wants []want) {
+	if s.levels.next != 0 || s.scattered {
+		return nil
+	}
+	s.scattered = true
+	there := slices.DeleteFunc(slices.Clone(s.row), func(h int) bool { return s.of[h] == gone })
+	r := rand.New(rand.NewPCG(uint64(len(there)), 1))
+	for i, a := range there {
+		if len(there) <= allPairs {
+			for _, b := range there[:i] {
+				wants = s.ask(wants, a, b, echoes)
+			}
+			continue
+		}
+		for range somePairs {
+			wants = s.ask(wants, a, there[r.IntN(len(there))], echoes)
+		}
+	}
+	return wants
 }
 
 // settled goes on when the cut stands: the times above it are measured again, since they may be those of one switch that were late. All below the largest gap are, and the least ones
