@@ -8,9 +8,9 @@
  * - Nothing is lost, doubled or reordered. A frame says where in the pair's stream its bytes belong. The receiver takes what comes next,
  *   drops what it has, and says from where on it wants to have the rest again. The sender keeps all that was not acknowledged, asks for an
  *   acknowledgement that does not come, and begins again from the last one when a way is lost.
- * - When a connection opens, each end says first where what it sends on it begins (a greeting): with all that was not acknowledged. From the other's
- *   greeting on, for which that one's program may let wait, an end takes nothing that comes through others, and drops what comes again. So nobody waits for the other end's program: a connection also helps where a relay
- *   computes and moves nothing, or the receiver does and acknowledges nothing. It is asked for when no acknowledgement comes for a while.
+ * - When a connection opens, each end sends a greeting first, when its program next calls MPI: the position at which its bytes on the connection begin, that of the first one not
+ *   acknowledged. Until it has come, frames through relays are accepted; afterwards they are dropped, as is what comes again. Neither end waits for the other's program: a connection
+ *   also helps where a relay computes, or the receiver acknowledges nothing. It is asked for when no acknowledgement comes for a while.
  * - Relays hold a bounded number of bytes, and cannot deadlock: a frame says how many hops it may take after this one, buffers are given out by
  *   that number (credit), and a frame only ever waits for a buffer of a smaller one. Frames on their last hop need none.
  */
@@ -425,8 +425,8 @@ static bool arrived(uint32_t src, uint32_t position, uint32_t flags, const uint8
 {
   spx_conn *c = spx_net_conn(src);
   if (!c) return false;
-  bool known = !c->greets || c->greeting_n == sizeof c->greeting; /* to the other end: what this may lack comes there */
-  if (c->over || (c->fd >= 0 && known && c->closing != SPX_CLOSING_ANSWERED)) return true;
+  bool greeted = !c->greets || c->greeting_n == sizeof c->greeting; /* all that is missing comes on the connection */
+  if (c->over || (c->fd >= 0 && greeted && c->closing != SPX_CLOSING_ANSWERED)) return true;
   uint32_t old = c->got - position;
   if ((int32_t)old < 0) {
     if (!c->refused || (flags & VIA_ASK)) acknowledge(c, true);

@@ -81,7 +81,7 @@ static struct {
   bool changed;            /* who is there, and what stands for whom, has changed since */
   uint32_t nprocs, *party; /* by process: its party + 1 */
   uint32_t *life, *past;   /* incarnations: by party, its process's; by process, the last whose place another has */
-  uint32_t *past_of;       /* by process: the party + 1 whose place that was */
+  uint32_t *past_of;       /* by process: 1 + the party that past is of */
   uint32_t *broken;        /* by process: that of one which has died while a message was on its way here */
 } x;
 
@@ -307,8 +307,8 @@ bool spx_replay_send(spx_request *r)
 
 static uint32_t life_of(uint32_t proc) { return __atomic_load_n(&spx_proc_of(proc)->incarnation, __ATOMIC_ACQUIRE); }
 
-/* A process is a party from now on, unless it has been that one before another: the table of the system comes late, and each version of it tells of all. A number that stood for one party may
- * have gone to the process of another: that is no news of before. */
+/* Makes a process a party's, unless the party has had it before its present one: tables of the system arrive late, and each lists
+ * all parties. A process number may have been reserved for one party and then given to another's process, so the check is by party. */
 static void place(uint32_t party, uint32_t proc)
 {
   uint32_t before = x.wire->peer[party], life = proc < x.nprocs ? life_of(proc) : 0;

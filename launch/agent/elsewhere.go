@@ -416,7 +416,8 @@ func (a *agent) bury(h *elsewhere, how string, fault job.Fault) {
 	a.loseHosts([]*elsewhere{h}, how, fault)
 }
 
-// hasMade takes it that a host which is lost had made its processes: it was told to, and may not have come to say so. They may have been in MPI, and their ends are those of a host's that is lost later.
+// hasMade counts the processes of a lost host as started: its agent was ordered to start them, and its report may have been lost with it. They may
+// have been in MPI, so that their deaths are treated as those on a host that is lost later.
 func (a *agent) hasMade(h *elsewhere) {
 	for i := range a.ranks {
 		if r := &a.ranks[i]; r.host == h.number && !r.away && !r.begun && (r.called || !a.isSpare(i)) {

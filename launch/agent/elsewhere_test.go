@@ -93,7 +93,8 @@ func TestNonsenseFromAnotherHost(t *testing.T) {
 	}
 }
 
-// A host that is lost after its agent was told to start its processes, and before it has said that it has, is lost with them: they may have been in MPI. One that was not told so cannot be started.
+// A host that is lost between the order to start its processes and the report that they run is lost with its processes, which may have been in MPI. Without
+// the order, the job cannot start.
 func TestLostWhileItStarts(t *testing.T) {
 	for _, begins := range []bool{true, false} {
 		a, h := twoHosts(t, 0)

@@ -151,8 +151,8 @@ static int gather(void)
   if (work == MPI_COMM_NULL) {
     MPI_Comm_dup(MPI_COMM_WORLD, &next);
     work = next;
-    /* Nobody is armed before all have it. One that is still in the barrier may hear that the first
-       has died: it goes on as the others do. */
+    /* No rank is armed before all have the communicator. A rank that is still in the barrier when
+       the first one dies recovers as the others do. */
     MPI_Barrier(work);
     return 1;
   }
