@@ -127,6 +127,7 @@ static void note_death(uint32_t i, uint16_t life)
   if (!rx->base) spx_rx_init_as(i, life); /* else the next process of this number would be taken for it: spx_rx_stale */
   spx_places[i].dead = true;
   spx_ndead++;
+  spx_deaths++;
   spx_stat.failures++;
   spx_harm = 1;
   spx_note(SPX_EV_FAILURE, i, spx_proc_of(i)->world_rank, 0, 0);

@@ -16,7 +16,7 @@
 
 spx_file spx_own = {.fd = -1};
 spx_whereabouts *spx_places;
-uint32_t spx_ndead, spx_harm;
+uint32_t spx_ndead, spx_deaths, spx_harm;
 bool spx_net_on;
 
 int spx_places_attach(void)

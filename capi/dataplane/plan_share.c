@@ -472,7 +472,7 @@ bool spx_share_step(spx_run *run, const spx_step *s)
   spx_share *sh = c->share;
   uint32_t tick = run->tick + (uint32_t)s->slot;
   if (SPX_UNLIKELY(!is_turn(run, sh))) return not_yet(run);
-  if (SPX_UNLIKELY(spx_ndead != sh->seen_dead || sh->error || c->revoked) && not_yet(run)) return true;
+  if (SPX_UNLIKELY(spx_deaths != sh->seen_deaths || sh->error || c->revoked) && not_yet(run)) return true;
   switch (s->op) {
   case SPX_P_POST: return post(run, sh, s, tick);
   case SPX_P_AWAIT: return await(run, sh, s, tick);

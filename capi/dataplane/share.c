@@ -222,8 +222,8 @@ int spx_share_trouble(const spx_comm *c, spx_share *sh)
 {
   if (SPX_UNLIKELY(__atomic_load_n(&c->revoked, __ATOMIC_RELAXED))) return sh->error = MPIX_ERR_REVOKED;
   if (sh->error != MPI_SUCCESS) return sh->error;
-  if (SPX_UNLIKELY(spx_ndead != sh->seen_dead)) {
-    sh->seen_dead = spx_ndead;
+  if (SPX_UNLIKELY(spx_deaths != sh->seen_deaths)) {
+    sh->seen_deaths = spx_deaths;
     if (spx_comm_failures(c) > 0) sh->error = MPIX_ERR_PROC_FAILED;
   } else if (SPX_UNLIKELY(__atomic_load_n(&sh->entry->place, __ATOMIC_RELAXED) & BROKEN))
     sh->error = MPI_ERR_NO_MEM;

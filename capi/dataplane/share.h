@@ -73,7 +73,7 @@ typedef struct spx_share {
   _Atomic uint32_t finished; /* the last tick of the operations that are over here */
   uint32_t through;          /* own line; `finished` may be further on */
   uint32_t safe;             /* all ranks are through with this tick */
-  uint32_t seen_dead;
+  uint32_t seen_deaths;
   uint64_t
       noted; /* number + 1 of the last operation that others were told of to have begun by messages what is here, or SPX_SHARE_NONE */
   bool behind;        /* operations have begun here since this was looked after */

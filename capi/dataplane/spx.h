@@ -505,8 +505,10 @@ SPX_HIDDEN int spx_proc_left(uint32_t i);
 SPX_HIDDEN int spx_proc_dies(uint32_t i);
 /* Process peer has left, and nothing that it has sent is on its way: who sends to it all the same, as I/O processes may, is told that it will not be received. */
 SPX_HIDDEN void spx_sends_in_vain(uint32_t peer);
-/* Number of dead processes noticed so far. */
+/* Places that are those of dead processes: fewer when another process gets one. */
 SPX_HIDDEN extern uint32_t spx_ndead;
+/* Deaths noted so far: it only grows, so what it was can be compared with what it is. */
+SPX_HIDDEN extern uint32_t spx_deaths;
 /* Not 0 when a process has died, or a communicator was revoked: nobody need look closer before. */
 SPX_HIDDEN extern uint32_t spx_harm;
 /* What is true after a failure alone, where every message passes: at most 10 instructions a message (tests/boundary counts them). bench/faultfree

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -107,6 +108,7 @@ type tempest struct {
 	stopped []int           // agents that stand still
 	undone  sync.WaitGroup  // what goes on again
 	runs    []*running      // of clusters that are started one by one
+	kept    bool            // keep was called for a system that failed
 	word    string          // what the system had said when it ended: who goes on again then, and finds the others gone, says so, too
 }
 
@@ -294,7 +296,9 @@ func (s *tempest) attach(c int) *running {
 	cmd := exec.Command(s.hosts.script, "on", s.host(s.plan.Clusters[c].Home), filepath.Join(harness.Build(s.t), "bin/spxrun"), "--rsh", s.hosts.script+" rsh", "-l", "--system", s.file, "--cluster", storm.Name(c))
 	cmd.Dir = s.dir
 	cmd.Env = append(os.Environ(), "SPX_SPIN=0", "SPX_AGENT_LIMIT=0", fmt.Sprint("SPX_HEARTBEAT_LIMIT=", s.plan.SilenceMS))
-	return s.launch(storm.Name(c), cmd)
+	r := s.launch(storm.Name(c), cmd)
+	s.t.Cleanup(s.keep)
+	return r
 }
 
 // spent: those that send have no numbers left.
@@ -817,11 +821,13 @@ func (s *tempest) files() map[string]string {
 	return out
 }
 
-// keep keeps what there is to see of a system that failed: what was done when, what it has said, and where its processes are.
+// keep keeps what there is to see of a system that failed: what was done when, what it has said, and where its processes are. It is to be called before any of the system is ended: again for each spxrun
+// that is started later.
 func (s *tempest) keep() {
-	if !s.t.Failed() {
+	if !s.t.Failed() || s.kept {
 		return
 	}
+	s.kept = true
 	dir := filepath.Join(harness.Build(s.t), "storm", fmt.Sprintf("%d-%s", s.plan.Seed, time.Now().Format("150405")))
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		s.t.Log(err)
@@ -838,10 +844,17 @@ func (s *tempest) keep() {
 			line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
 			program, _ := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid))
 			fmt.Fprintf(&where, "== %s: %d %s\n", s.host(h), pid, strings.ReplaceAll(string(line), "\x00", " "))
-			if base := filepath.Base(program); base == "storm" || base == "spx-iop" {
-				text, _ := exec.Command("timeout", "20", "gdb", "-batch", "-ex", fmt.Sprintf("set sysroot /proc/%d/root", pid), "-ex", "file "+program, "-ex", fmt.Sprintf("attach %d", pid), "-ex", "bt").CombinedOutput()
-				fmt.Fprintf(&where, "%s\n", text)
+			attach := []string{"20", "gdb", "-batch", "-ex", fmt.Sprintf("set sysroot /proc/%d/root", pid), "-ex", "file " + program}
+			switch base := filepath.Base(program); base {
+			case "storm", "spx-iop":
+				attach = append(attach, "-ex", fmt.Sprintf("attach %d", pid), "-ex", "bt")
+			case "spxrun": // its agent is so, too
+				attach = append(attach, "-ex", "source "+filepath.Join(runtime.GOROOT(), "src/runtime/runtime-gdb.py"), "-ex", fmt.Sprintf("attach %d", pid), "-ex", "goroutine all bt")
+			default:
+				continue
 			}
+			text, _ := exec.Command("timeout", attach...).CombinedOutput()
+			fmt.Fprintf(&where, "%s\n", text)
 		}
 	}
 	write("where", where.String())
