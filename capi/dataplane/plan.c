@@ -77,12 +77,30 @@ static spx_piece shared(const spx_run *run, const spx_operand *f)
   return p;
 }
 
+/* The lengths of the blocks of a row (core/coll.Row), which stand before them. */
+static int64_t *lengths_of(const spx_run *run, const spx_operand *f)
+{
+  return (int64_t *)(void *)(run->base[f->buf] + f->off);
+}
+
+/* Block a of a row of b; with a = b the whole row. A block above the limit is not there. */
+static spx_piece in_row(const spx_run *run, const spx_operand *f)
+{
+  const int64_t *n = lengths_of(run, f);
+  uint64_t limit = (uint64_t)run->plan->limit, end = (uint64_t)f->b * sizeof *n;
+  for (int32_t i = 0; i < f->a; i++)
+    if ((uint64_t)n[i] <= limit) end += ((uint64_t)n[i] + 7) & ~(uint64_t)7;
+  if (f->a == f->b) return (spx_piece){(char *)(uintptr_t)n, (int64_t)end, spx_byte_type()};
+  return (spx_piece){(char *)(uintptr_t)n + end, (uint64_t)n[f->a] <= limit ? n[f->a] : 0, spx_byte_type()};
+}
+
 /* Where a ref is, once the caller's arrays are known. */
 spx_piece spx_run_resolve(const spx_run *run, const spx_operand *f)
 {
   const spx_coll *c = run->c;
   int sends = f->buf == SPX_PB_SEND;
   if (spx_is_shared(f)) return shared(run, f);
+  if (f->mode == SPX_PM_ROW) return in_row(run, f);
   spx_type *t = f->type == SPX_PT_BYTE ? spx_byte_type() : f->type == SPX_PT_SEND ? c->stype : c->rtype;
   spx_piece p = {run->base[f->buf] + f->off, f->count, t};
   if (SPX_LIKELY(f->mode == SPX_PM_FIXED)) return p;
@@ -226,6 +244,7 @@ void spx_run_start(spx_run *run, const spx_step *s)
   spx_piece p = spx_run_resolve(run, &s->x);
   x->expect = p.count * p.type->size;
   x->seen = 0;
+  x->most = s->flags & SPX_PF_MOST;
   x->sent = -1;
   int is_long = s->flags & SPX_PF_LONG;
   if ((s->x.mode != SPX_PM_FIXED && x->expect == 0) ||
@@ -322,6 +341,7 @@ static void settle(spx_run *run, spx_transfer *x)
   int receives = r->kind == SPX_R_RECV;
   if (SPX_UNLIKELY(x->sent >= 0)) return spx_run_disagrees(run, r->want_src, x->sent, x->expect);
   if (SPX_LIKELY(r->error == MPI_SUCCESS && (!receives || r->bytes == x->expect))) return;
+  if (x->most && r->error == MPI_SUCCESS && r->bytes > 0) return;
   if (receives && r->error == MPI_SUCCESS && r->bytes == 0 && spx_share_parted(run, (uint32_t)r->want_src)) return;
   if (receives && x->expect == 0 && r->error == MPI_ERR_TRUNCATE)
     r->error = MPIX_ERR_PROC_FAILED;
@@ -361,18 +381,30 @@ void spx_piece_copy(spx_piece from, spx_piece to)
     spx_copy_typed(to.at, to.count, to.type, 0, from.at, from.count, from.type, 0, n);
 }
 
-/* Takes the block that has come by way of others. */
+/* Adds a block to a row, those before it being there: the caller's, or one of another row. */
+static void put_in_row(spx_run *run, const spx_step *s)
+{
+  spx_piece from = spx_run_resolve(run, &s->x);
+  lengths_of(run, &s->y)[s->y.a] = s->x.mode == SPX_PM_ROW ? lengths_of(run, &s->x)[s->x.a] : spx_piece_bytes(from);
+  spx_piece_copy(from, spx_run_resolve(run, &s->y));
+}
+
+/* Takes the block that has come in a row. */
 static void take(spx_run *run, const spx_step *s, spx_piece from, spx_piece to)
 {
-  int64_t n = spx_piece_bytes(to), sent = *spx_length_before(from.at);
+  int64_t n = spx_piece_bytes(to), sent = lengths_of(run, &s->x)[s->x.a];
   if (SPX_UNLIKELY(sent != n))
     spx_run_block_disagrees(run, (uint32_t)s->peer, sent, n);
-  else if (n <= run->plan->limit)
-    spx_piece_copy((spx_piece){from.at, n, spx_byte_type()}, to);
+  else
+    spx_piece_copy(from, to);
 }
 
 static void copy(spx_run *run, const spx_step *s)
 {
+  if (s->y.mode == SPX_PM_ROW) {
+    put_in_row(run, s);
+    return;
+  }
   spx_piece from = spx_run_resolve(run, &s->x), to = spx_run_resolve(run, &s->y);
   if (s->flags & SPX_PF_TAKE) {
     take(run, s, from, to);

@@ -60,11 +60,12 @@ enum { /* spx_step.flags, see core/coll.FlagLocal */
        SPX_PF_SHORT = 8, /* the length of the block stands before its place, whether it is there or not */
        SPX_PF_LONG = 16,
        SPX_PF_WAKE_ONE = 32,
-       SPX_PF_TAKE = 64 /* what SPX_PF_SHORT has put there; of a receive: whatever its length */
+       SPX_PF_TAKE = 64, /* from a row; of a receive: whatever its length */
+       SPX_PF_MOST = 128 /* of a receive: at most so many bytes */
 };
-enum { SPX_PB_SEND = 0, SPX_PB_RECV, SPX_PB_TEMP, SPX_PB_CELL = 254, SPX_PB_PART = 255 }; /* spx_operand.buf */
-enum { SPX_PM_FIXED = 0, SPX_PM_INDEX, SPX_PM_PREFIX, SPX_PM_COUNT, SPX_PM_OWN };         /* spx_operand.mode */
-enum { SPX_PT_BYTE = 0, SPX_PT_SEND, SPX_PT_RECV };                                       /* spx_operand.type */
+enum { SPX_PB_SEND = 0, SPX_PB_RECV, SPX_PB_TEMP, SPX_PB_CELL = 254, SPX_PB_PART = 255 };     /* spx_operand.buf */
+enum { SPX_PM_FIXED = 0, SPX_PM_INDEX, SPX_PM_PREFIX, SPX_PM_COUNT, SPX_PM_OWN, SPX_PM_ROW }; /* spx_operand.mode */
+enum { SPX_PT_BYTE = 0, SPX_PT_SEND, SPX_PT_RECV };                                           /* spx_operand.type */
 #define SPX_PLAN_REGIONS 64 /* a plan has no more; Go checks */
 
 /* A piece of a buffer, see core/coll.Ref. */

@@ -20,6 +20,7 @@ typedef struct spx_transfer {
   spx_request r;
   int64_t expect; /* bytes that the plan says */
   int seen;       /* its outcome has been taken in */
+  bool most;      /* of a receive: at most `expect` bytes come, and some */
   int64_t sent; /* of a receive: what the sender has, as it says in shared memory, when that is not `expect`; else -1 */
 } spx_transfer;
 

@@ -1,5 +1,7 @@
 package coll
 
+import "slices"
+
 // All-to-all where what goes from switch to switch is relayed (SPX_CONNECTIONS=topology:K): a process has connections to all behind its own switch, and
 // to one behind each other, or a few (net/conn.Static). A message for each pair would go through others mostly; here each rank hands what is for
 // others behind the switch to the one of its own switch that is connected with them, and that one hands on what it got from all of its switch, as one message:
@@ -7,13 +9,20 @@ package coll
 //
 //	source --all blocks for the ranks that k is connected with--> rank k of the own switch --the blocks from all of the switch--> destination
 //
-// Nobody but its two ends knows how long a block of the v forms is, so each block has a place of the same size there, with its length before it. Blocks that
-// do not fit go from end to end.
+// Only its two ends know how long a block of the v forms is, so there the blocks of a message stand behind their lengths (the mode Row): what has to be moved is
+// moved, and no more. Blocks that are longer than a row takes go from end to end.
 
 const (
-	switchPlace = 512     // bytes of a block's place in the v forms, with its length
+	switchRow   = 8 << 10 // bytes of the longest block that goes in a row, in the v forms
 	switchBlock = 4 << 10 // longest block of MPI_Alltoall
 )
+
+// A batch is the blocks of one message between switches: n places of the same size, or a row of n blocks.
+type batch struct {
+	buf Buf
+	off int64
+	n   int
+}
 
 // relayed: there are several switches, with so many ranks behind them that to go by them saves messages.
 func relayed(a *Args) bool { return a.Near != nil && gathers(a.Near, a.Size) }
@@ -41,9 +50,9 @@ func bySwitch(near []int32) (groups [][]int, index []int) {
 	return groups, index
 }
 
-// viaSwitches moves places of the given size between the ranks, of which each is in the group that near says: put fills the one with the block for a peer, take empties the
-// one with a peer's block.
-func (b *builder) viaSwitches(near []int32, size int64, put, take func(peer int, place Ref)) {
+// viaSwitches moves blocks between the ranks, of which each is in the group that near says: put fills the place of the block for a peer, take empties that of
+// a peer's block. size is that of a place; with rows the most that a block takes in one, with its length.
+func (b *builder) viaSwitches(near []int32, size int64, rows bool, put, take func(peer int, place Ref)) {
 	groups, index := bySwitch(near)
 	own, me := near[b.Rank], index[b.Rank]
 	mine := groups[own]
@@ -52,70 +61,91 @@ func (b *builder) viaSwitches(near []int32, size int64, put, take func(peer int,
 		through[i%len(mine)] = append(through[i%len(mine)], rank)
 	}
 	here := through[me]
-	handed, passed := int64(len(here))*size, int64(len(mine))*size // what comes from one of this switch, and goes to one behind another
+	batches := func(buf Buf, sizes ...int) (out []batch) { // one behind the other
+		off := int64(0)
+		for _, n := range sizes {
+			out = append(out, batch{buf, off, n})
+			off += int64(n) * size
+		}
+		return out
+	}
+	place := func(x batch, i int) Ref {
+		if rows {
+			return Ref{Buf: x.buf, Mode: Row, Type: TypeByte, Off: x.off, A: int32(i), B: int32(x.n)}
+		}
+		return bytesAt(x.buf, x.off+int64(i)*size, size)
+	}
+	send := func(peer int, x batch) int32 {
+		if rows {
+			return b.send(peer, place(x, x.n))
+		}
+		return b.send(peer, bytesAt(x.buf, x.off, int64(x.n)*size))
+	}
+	recv := func(peer int, x batch) int32 {
+		flags := b.flags
+		if rows {
+			flags |= FlagMost
+		}
+		return b.transfer(OpRecv, peer, bytesAt(x.buf, x.off, int64(x.n)*size), flags)
+	}
+	sizes := func(groups [][]int) (out []int) {
+		for _, g := range groups {
+			out = append(out, len(g))
+		}
+		return out
+	}
 
-	out := b.region(int64(b.Size)*size, 0)
-	in := b.region(int64(len(mine))*handed, 0)
-	on := b.region(int64(len(here))*passed, 0)
-	far := b.region(int64(b.Size-len(mine))*size, 0)
-	at := func(buf Buf, i int) Ref { return bytesAt(buf, int64(i)*size, size) }
+	out := batches(b.region(int64(b.Size)*size, 0), sizes(through)...)                                         // by rank of the switch: for those behind all switches that get it from that one
+	in := batches(b.region(int64(len(mine)*len(here))*size, 0), slices.Repeat([]int{len(here)}, len(mine))...) // by rank of the switch: what that one has for those that get it from here
+	on := batches(b.region(int64(len(here)*len(mine))*size, 0), slices.Repeat([]int{len(mine)}, len(here))...) // by such a rank: what all of the switch have for it
+	far := batches(b.region(int64(b.Size)*size, 0), sizes(groups)...)                                          // by switch: what those behind it have for this rank
+	in[me] = out[me]
 
 	var handing, beyond []int32
 	for i, peer := range mine {
 		if i != me {
-			handing = append(handing, b.recv(peer, bytesAt(in, int64(i)*handed, handed)))
+			handing = append(handing, recv(peer, in[i]))
 		}
 	}
-	first := make([]int, len(groups)) // of the places in far
-	places := 0
 	for s, g := range groups {
-		if first[s] = places; s != int(own) && len(g) > 0 {
-			beyond = append(beyond, b.recv(g[me%len(g)], bytesAt(far, int64(places)*size, int64(len(g))*size)))
-			places += len(g)
+		if s != int(own) && len(g) > 0 {
+			beyond = append(beyond, recv(g[me%len(g)], far[s]))
 		}
 	}
-
-	start := make([]int64, len(mine))
-	places = 0
 	for k, list := range through {
-		start[k] = int64(places) * size
-		for _, rank := range list {
+		for i, rank := range list {
 			if rank != b.Rank {
-				put(rank, at(out, places))
+				put(rank, place(out[k], i))
+			} else if rows {
+				b.copy(bytesAt(out[k].buf, 0, 0), place(out[k], i)) // the rows of a message are complete
 			}
-			places++
 		}
 	}
 	for s := 1; s < len(mine); s++ {
 		k := (me + s) % len(mine)
-		handing = append(handing, b.send(mine[k], bytesAt(out, start[k], int64(len(through[k]))*size)))
+		handing = append(handing, send(mine[k], out[k]))
 	}
-	b.copy(bytesAt(out, start[me], handed), bytesAt(in, int64(me)*handed, handed))
 	b.wait(handing...)
 
-	self := 0
 	for x, rank := range here {
-		if rank == b.Rank {
-			self = x
-		}
 		if near[rank] == own {
 			continue
 		}
 		for i := range mine {
-			b.copy(at(in, i*len(here)+x), at(on, x*len(mine)+i))
+			b.copy(place(in[i], x), place(on[x], i))
 		}
-		beyond = append(beyond, b.send(rank, bytesAt(on, int64(x)*passed, passed)))
+		beyond = append(beyond, send(rank, on[x]))
 	}
 	for i, peer := range mine {
 		if i != me {
-			take(peer, at(in, i*len(here)+self))
+			take(peer, place(in[i], slices.Index(here, b.Rank)))
 		}
 	}
 	b.wait(beyond...)
 	for s, g := range groups {
 		for i, peer := range g {
 			if s != int(own) {
-				take(peer, at(far, first[s]+i))
+				take(peer, place(far[s], i))
 			}
 		}
 	}
@@ -124,7 +154,7 @@ func (b *builder) viaSwitches(near []int32, size int64, put, take func(peer int,
 func alltoallBySwitch(b *builder) { b.alltoallVia(b.Near) }
 
 func (b *builder) alltoallVia(near []int32) {
-	b.viaSwitches(near, b.data(),
+	b.viaSwitches(near, b.data(), false,
 		func(peer int, place Ref) { b.copy(b.sendRef(int64(peer)*b.SCount, b.SCount), place) },
 		func(peer int, place Ref) { b.copy(place, b.incoming(peer)) })
 	b.own(b.sendRef(int64(b.Rank)*b.SCount, b.SCount), b.incoming(b.Rank))
@@ -134,7 +164,7 @@ func (b *builder) alltoallVia(near []int32) {
 func alltoallvBySwitch(b *builder) { b.alltoallvVia(b.Near) }
 
 func (b *builder) alltoallvVia(near []int32) {
-	b.p.Limit = switchPlace - lengthBytes
+	b.p.Limit = switchRow
 	for s := 1; s < b.Size; s++ { // FlagTake finds the transfers by this order
 		peer := (b.Rank - s + b.Size) % b.Size
 		b.transfer(OpRecv, peer, recvBlock(peer), FlagLong)
@@ -143,11 +173,10 @@ func (b *builder) alltoallvVia(near []int32) {
 		peer := (b.Rank + s) % b.Size
 		b.transfer(OpSend, peer, sendBlock(peer), FlagLong)
 	}
-	inside := func(place Ref) Ref { return bytesAt(place.Buf, place.Off+lengthBytes, place.Count-lengthBytes) }
-	b.viaSwitches(near, switchPlace,
-		func(peer int, place Ref) { b.short(sendBlock(peer), inside(place)) },
+	b.viaSwitches(near, lengthBytes+switchRow, true,
+		func(peer int, place Ref) { b.copy(sendBlock(peer), place) },
 		func(peer int, place Ref) {
-			b.p.Steps = append(b.p.Steps, Step{Op: OpCopy, Flags: FlagTake, Peer: int32(peer), X: inside(place), Y: recvBlock(peer)})
+			b.p.Steps = append(b.p.Steps, Step{Op: OpCopy, Flags: FlagTake, Peer: int32(peer), X: place, Y: recvBlock(peer)})
 		})
 	b.own(sendBlock(b.Rank), recvBlock(b.Rank))
 }

@@ -1,6 +1,7 @@
 package coll
 
 import (
+	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
 )
@@ -61,6 +62,7 @@ type message struct {
 	from, to     *proc
 	sSlot, rSlot int32
 	sRef, rRef   Ref
+	most         bool // as much as the sender has
 	eager        []byte
 }
 
@@ -116,6 +118,21 @@ func (p *proc) resolve(r Ref) (m memory, t layout, off, count int64) {
 		counts, displs, types = p.sCounts, p.sDispls, p.sTypes
 	}
 	switch r.Mode {
+	case Row:
+		at := m.origin + off
+		end := 8 * int64(r.B)
+		for i := range int64(r.A) {
+			if n := int64(binary.LittleEndian.Uint64(m.data[at+8*i:])); uint64(n) <= uint64(p.plan.Limit) {
+				end += (n + 7) &^ 7
+			}
+		}
+		if r.A == r.B {
+			return m, t, off, end
+		}
+		if count = p.rowLength(r); uint64(count) > uint64(p.plan.Limit) {
+			count = 0
+		}
+		return m, t, off + end, count
 	case Index:
 		count = counts[r.A]
 		if types != nil {
@@ -138,6 +155,12 @@ func (p *proc) resolve(r Ref) (m memory, t layout, off, count int64) {
 		}
 	}
 	return m, t, off, count
+}
+
+// rowLength is what a row says of the length of a block.
+func (p *proc) rowLength(r Ref) int64 {
+	m := p.mem[r.Buf]
+	return int64(binary.LittleEndian.Uint64(m.data[m.origin+r.Off+8*int64(r.A):]))
 }
 
 func (p *proc) size(r Ref) int64 {
@@ -186,10 +209,22 @@ func (n *network) step(p *proc) bool {
 	case OpSend, OpRecv:
 		n.start(p, s)
 	case OpCopy:
+		if s.Y.Mode == Row {
+			size := p.size(s.X)
+			if s.X.Mode == Row {
+				size = p.rowLength(s.X)
+			}
+			m := p.mem[s.Y.Buf]
+			binary.LittleEndian.PutUint64(m.data[m.origin+s.Y.Off+8*int64(s.Y.A):], uint64(size))
+			if size <= p.plan.Limit {
+				p.share(s.X, s.Y)
+			}
+			break
+		}
 		if s.Flags&FlagTake != 0 {
-			if n := p.size(s.Y); *p.length(s.X) != byte(n) {
-				panic(fmt.Sprintf("rank %d: %d bytes from rank %d, whose length is given as %d", p.args.Rank, n, s.Peer, *p.length(s.X)))
-			} else if s.X.Count = n; n <= p.plan.Limit {
+			if n, sent := p.size(s.Y), p.rowLength(s.X); sent != n {
+				panic(fmt.Sprintf("rank %d: %d bytes from rank %d, whose length is given as %d", p.args.Rank, n, s.Peer, sent))
+			} else if n <= p.plan.Limit {
 				p.share(s.X, s.Y)
 			}
 			break
@@ -199,9 +234,6 @@ func (n *network) step(p *proc) bool {
 		}
 		if n := p.size(dataSide(s)); s.Flags&FlagShort != 0 && n > p.plan.Limit || s.Flags&FlagLong != 0 && n <= p.plan.Limit {
 			break
-		}
-		if s.Flags&FlagShort != 0 && s.Y.Buf < BufCell {
-			s.Y.Count = p.size(s.X)
 		}
 		p.share(s.X, s.Y)
 	case OpReduce:
@@ -260,7 +292,7 @@ func (n *network) start(p *proc, s Step) {
 	}
 	p.unpack(s.X, junk)
 	key := [3]int{n.index(peer), n.index(p), int(s.Flags & FlagLong)}
-	n.recvs[key] = append(n.recvs[key], &message{to: p, rSlot: s.Slot, rRef: s.X})
+	n.recvs[key] = append(n.recvs[key], &message{to: p, rSlot: s.Slot, rRef: s.X, most: s.Flags&FlagMost != 0})
 	n.match(key)
 }
 
@@ -291,7 +323,7 @@ func (n *network) match(key [3]int) {
 	for len(n.sends[key]) > 0 && len(n.recvs[key]) > 0 {
 		s, r := n.sends[key][0], n.recvs[key][0]
 		n.sends[key], n.recvs[key] = n.sends[key][1:], n.recvs[key][1:]
-		s.to, s.rSlot, s.rRef = r.to, r.rSlot, r.rRef
+		s.to, s.rSlot, s.rRef, s.most = r.to, r.rSlot, r.rRef, r.most
 		n.flying = append(n.flying, s)
 	}
 }
@@ -304,6 +336,9 @@ func (n *network) deliver(i int) {
 	if data == nil {
 		data = m.from.pack(m.sRef)
 		m.from.done[m.sSlot] = true
+	}
+	if m.most && int64(len(data)) < m.rRef.Count {
+		m.rRef.Count = int64(len(data))
 	}
 	m.to.unpack(m.rRef, data)
 	m.to.done[m.rSlot] = true

@@ -43,8 +43,12 @@ const (
 	Index  Mode = 1 // count and displacement of block A in the caller's arrays of that buffer, Off is ignored
 	Count  Mode = 3 // Off, and the count of block A in the caller's array of receive counts
 	Own    Mode = 4 // Off, and the caller's own count for that buffer: of the v forms, where counts differ from call to call
+	Row    Mode = 5 // block A of a row of B blocks at Off; with A = B the whole row (see below)
 	Prefix Mode = 2 // the blocks A to B-1 laid end to end: from Off + (sum of counts before A), (sum of counts in A..B-1)
 )
+
+// A row is blocks whose lengths only those who made and use them know: B words of 8 bytes with the lengths of the blocks in bytes, and then the blocks, each from a multiple of 8 bytes on. A block
+// of more than Plan.Limit bytes is not there, only its length is. Its blocks are put there in their order, by OpCopy.
 
 // Kind of datatype that a Ref is read with.
 type TypeRef uint8
@@ -68,13 +72,14 @@ type Ref struct {
 
 // Flags of a step.
 const (
-	FlagLocal    = 1  // intercommunicator: Peer is a rank of the local group
-	FlagWakeAll  = 2  // OpPost: all ranks may wait for it
-	FlagWakeRoot = 4  // OpPost: rank Peer may wait for it and those of all others
-	FlagWakeOne  = 32 // OpPost: rank Peer may wait for it
-	FlagShort    = 8  // only what has at most Plan.Limit bytes; where it is put its length stands before it, in any case
-	FlagLong     = 16 // only what has more
-	FlagTake     = 64 // OpCopy: X is where rank Peer has put a block with FlagShort, which holds one if it has at most Plan.Limit bytes
+	FlagLocal    = 1   // intercommunicator: Peer is a rank of the local group
+	FlagWakeAll  = 2   // OpPost: all ranks may wait for it
+	FlagWakeRoot = 4   // OpPost: rank Peer may wait for it and those of all others
+	FlagWakeOne  = 32  // OpPost: rank Peer may wait for it
+	FlagShort    = 8   // only what has at most Plan.Limit bytes; where it is put its length stands before it, in any case
+	FlagLong     = 16  // only what has more
+	FlagTake     = 64  // OpCopy: X is a block of rank Peer in a row, which is there if it has at most Plan.Limit bytes
+	FlagMost     = 128 // OpRecv: at most so many bytes come: a row
 )
 
 // Step is one entry of a plan.
@@ -105,7 +110,7 @@ type Plan struct {
 	Unit      int64  // bytes of TypeByte that a unit of the caller's receive counts stands for, in Prefix refs
 	Algorithm string // for diagnosis
 	Ticks     int32  // of shared memory
-	Limit     int64  // see FlagShort
+	Limit     int64  // see FlagShort, and rows
 	Signature uint32 // ranks whose posts have another take part in another operation
 	Slips     bool   // posts carry up to SlipBytes each, and nothing lies in parts: cells are slips
 }

@@ -5,7 +5,7 @@
 // run: n=5 args=both env=SPX_COLL_ALLTOALLV=shared env=SPX_CMA=0 timeout=60
 // run: n=5 timeout=60
 // run: n=3 env=SPX_COLL_ALLTOALLV=linear timeout=60
-// run: n=16 args=both env=SPX_TRANSPORTS=tcp env=SPX_CONNECTIONS=topology:1 env=SPX_TOPOLOGY=groups:4 timeout=60 full=1
+// run: n=16 args=both env=SPX_TRANSPORTS=tcp env=SPX_CONNECTIONS=topology:1 env=SPX_TOPOLOGY=groups:4 timeout=60
 #include "../check.h"
 #include <stdio.h>
 #include <stdlib.h>

@@ -6,6 +6,7 @@
 // run: n=5 args="3 150" env=SPX_COLL_REDUCE=rabenseifner env=SPX_COLL_ALLREDUCE=rabenseifner env=SPX_COLL_SCAN=linear timeout=60
 // run: n=6 args="4 150" env=SPX_COLL_REDUCE=fan env=SPX_COLL_ALLREDUCE=fan env=SPX_COLL_SCAN=fan env=SPX_COLL_EXSCAN=fan timeout=60
 // run: n=7 args="5 500" env=SPX_TRANSPORTS=tcp timeout=120 full=1
+// run: n=16 args="6 150" env=SPX_TRANSPORTS=tcp env=SPX_CONNECTIONS=topology:1 env=SPX_TOPOLOGY=groups:4 timeout=60
 #include "../check.h"
 #include <stdint.h>
 #include <stdlib.h>
