@@ -10,6 +10,7 @@ enum {
   TAG_MESSAGE = 1,
   TAG_ACK = 2,
   TAG_CLAIM = 3,
+  TAG_KIND = 3,     /* these bits; above them 1 + the party that it is for */
   COMING_MOST = 64, /* frames that are taken in at once; others wait where they are, and in the end at their senders */
   ANSWER_CYCLES = 300000, /* of spx_cycles, some 100 us: interval of polls between blocking sends (answer_others) */
   WAITING_MOST = 64,      /* messages that the program has not asked for: with more, one is let in at a time */
@@ -93,10 +94,13 @@ static bool is_reachable(uint32_t party)
   return proc < spx_map.nprocs && !spx_proc_left(proc);
 }
 
-static void fly(uint32_t party, int tag, const void *data, uint64_t n, flight *f)
+/* Who has a party's place may be another one's process by now, as tables of the system arrive late: what is for another party is dropped there, and goes again to the process that has that place. */
+static int addressed(int kind, uint32_t party) { return kind | (int)((party + 1) * (TAG_KIND + 1)); }
+
+static void fly(uint32_t party, int kind, const void *data, uint64_t n, flight *f)
 {
-  int rc =
-      spx_isend(data, (int64_t)n, x.byte, (int)party, tag, x.wire, SPX_CTX_P2P, SPX_M_STANDARD, SPX_RF_INTERNAL, &f->r);
+  int rc = spx_isend(data, (int64_t)n, x.byte, (int)party, addressed(kind, party), x.wire, SPX_CTX_P2P, SPX_M_STANDARD,
+                     SPX_RF_INTERNAL, &f->r);
   if (rc != MPI_SUCCESS) spx_fatal(rc, "no memory for a message on its way");
   f->next = x.flights;
   x.flights = f;
@@ -338,8 +342,9 @@ static bool take_one(void)
 {
   /* Acknowledgements always: without them no place comes free where a program waits until what it has sent is accepted, and asks for nothing meanwhile. */
   bool room = has_room();
-  spx_unex *e = spx_match_unexpected(x.wire->ctx, MPI_ANY_SOURCE, room ? MPI_ANY_TAG : TAG_ACK);
-  if (!e && !room) e = spx_match_unexpected(x.wire->ctx, MPI_ANY_SOURCE, TAG_CLAIM); /* another one waits for that */
+  int ack = addressed(TAG_ACK, spx_replay_core.me), claim = addressed(TAG_CLAIM, spx_replay_core.me);
+  spx_unex *e = spx_match_unexpected(x.wire->ctx, MPI_ANY_SOURCE, room ? MPI_ANY_TAG : ack);
+  if (!e && !room) e = spx_match_unexpected(x.wire->ctx, MPI_ANY_SOURCE, claim); /* another one waits for that */
   if (!e || (uint32_t)e->src >= spx_replay_core.parties)
     return false; /* of one that has come since: it is about to be known (spx_replay_grow) */
   if (e->kind == SPX_REC_RTS && spx_proc_dead(e->proc)) { /* announced, and nobody is there any more to get it from */
@@ -370,16 +375,19 @@ static bool is_before(const coming *a)
 static void handle(coming *a)
 {
   spx_frame_head h;
+  int kind = a->tag & TAG_KIND;
   if (a->r->error != MPI_SUCCESS) /* its sender has died in the middle of it */
     x.broken[a->proc] = a->life;
-  else if (a->tag != TAG_MESSAGE && is_before(a))
+  else if (a->tag != addressed(kind, spx_replay_core.me))
+    ; /* for the process that had this number before */
+  else if (kind != TAG_MESSAGE && is_before(a))
     ; /* who has its place was sent them again, and is to say that it has them */
-  else if (a->tag == TAG_ACK)
+  else if (kind == TAG_ACK)
     spx_core_acked(&spx_replay_core, a->from, (const spx_frame_ack *)(void *)a->data,
                    (uint32_t)(a->bytes / sizeof(spx_frame_ack)));
-  else if (a->tag == TAG_CLAIM && spx_proc_dead(a->proc))
+  else if (kind == TAG_CLAIM && spx_proc_dead(a->proc))
     ; /* it will send nothing of that any more */
-  else if (a->tag == TAG_CLAIM)
+  else if (kind == TAG_CLAIM)
     spx_core_claimed(&spx_replay_core, a->from, (const spx_frame_claim *)(void *)a->data,
                      (uint32_t)(a->bytes / sizeof(spx_frame_claim)));
   else if (a->bytes >= sizeof h && x.broken[a->proc] != a->life) { /* else one before it is missing: all come again */
