@@ -751,6 +751,7 @@ static int restore(const comms *all)
         "the memory that was registered is not that of the process whose rank this one has (region %d of %u)", bad,
         v.nregions);
   spx_core_restore_end(&spx_replay_core);
+  spx_due |= SPX_DUE_TAKEOVER; /* I/O processes that have died by now: what was kept for them goes by others */
   return MPI_SUCCESS;
 }
 

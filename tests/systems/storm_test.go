@@ -756,7 +756,7 @@ func (s *tempest) hangs(pid int, reported bool) {
 	}
 	before := said()
 	s.signal(pid, syscall.SIGSTOP)
-	s.until(func() string { return "it is said that a process hangs" }, func() bool { return said() > before })
+	s.until(func() string { return "it is said that a process hangs" }, func() bool { return said() > before || state(pid) == "" }) // it may just have ended, since what it receives is over
 	if reported {
 		s.goesOn[pid] = goesOn()
 		s.signal(pid, syscall.SIGCONT)
@@ -835,26 +835,22 @@ func (s *tempest) keep() {
 	}
 	write := func(name, text string) { os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666) } //nolint:errcheck // to be seen, no more
 	var where strings.Builder
+	tool := filepath.Join(harness.Build(s.t), "bin/spxctl")
 	for h := 1; h <= s.plan.Hosts; h++ {
 		for _, words := range [][]string{{"system", "status"}, {"ps", "."}, {"hosts", "."}} {
-			text, _ := exec.Command("timeout", append([]string{"5", s.hosts.script, "on", s.host(h), filepath.Join(harness.Build(s.t), "bin/spxctl")}, words...)...).CombinedOutput()
+			text, _ := exec.Command("timeout", append([]string{"5", s.hosts.script, "on", s.host(h), tool}, words...)...).CombinedOutput()
 			fmt.Fprintf(&where, "== %s: spxctl %v\n%s\n", s.host(h), words, text)
 		}
-		for _, pid := range s.hosts.Pids(h) {
-			line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
-			program, _ := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid))
-			fmt.Fprintf(&where, "== %s: %d %s\n", s.host(h), pid, strings.ReplaceAll(string(line), "\x00", " "))
-			attach := []string{"20", "gdb", "-batch", "-ex", fmt.Sprintf("set sysroot /proc/%d/root", pid), "-ex", "file " + program}
-			switch base := filepath.Base(program); base {
-			case "storm", "spx-iop":
-				attach = append(attach, "-ex", fmt.Sprintf("attach %d", pid), "-ex", "bt")
-			case "spxrun": // its agent is so, too
-				attach = append(attach, "-ex", "source "+filepath.Join(runtime.GOROOT(), "src/runtime/runtime-gdb.py"), "-ex", fmt.Sprintf("attach %d", pid), "-ex", "goroutine all bt")
-			default:
-				continue
+	}
+	for _, agents := range []bool{false, true} { // who looks at them stops them, and without agents nothing else is left to be seen
+		for h := 1; h <= s.plan.Hosts; h++ {
+			for _, pid := range s.hosts.Pids(h) {
+				line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+				program, _ := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid))
+				if agent := filepath.Base(program) == "spxrun"; agent == agents {
+					fmt.Fprintf(&where, "== %s: %d %s\n%s\n", s.host(h), pid, strings.ReplaceAll(string(line), "\x00", " "), stacks(pid, program, agent))
+				}
 			}
-			text, _ := exec.Command("timeout", attach...).CombinedOutput()
-			fmt.Fprintf(&where, "%s\n", text)
 		}
 	}
 	write("where", where.String())
@@ -870,4 +866,19 @@ func (s *tempest) keep() {
 	}
 	write("files", all.String())
 	s.t.Logf("make storm SECONDS=1 SEED=%d; what there is to see: %s\n%s\n%s", s.plan.Seed, dir, s.log.String(), s.all())
+}
+
+// stacks are what a process does, as gdb shows it: all goroutines of an agent, or the main thread of a process of a cluster.
+func stacks(pid int, program string, agent bool) string {
+	attach := []string{"20", "gdb", "-batch", "-ex", fmt.Sprintf("set sysroot /proc/%d/root", pid), "-ex", "file " + program}
+	switch base := filepath.Base(program); {
+	case agent:
+		attach = append(attach, "-ex", "source "+filepath.Join(runtime.GOROOT(), "src/runtime/runtime-gdb.py"), "-ex", fmt.Sprintf("attach %d", pid), "-ex", "goroutine all bt")
+	case base == "storm" || base == "spx-iop":
+		attach = append(attach, "-ex", fmt.Sprintf("attach %d", pid), "-ex", "bt", "-ex", "p 'replay.c'::x", "-ex", "p 'copies.c'::x", "-ex", "p *'copies.c'::x.kept.first", "-ex", "p spx_replay_core.first[0]@spx_replay_core.parties", "-ex", "p 'replay.c'::x.away[0]@spx_replay_core.parties", "-ex", "p 'replay.c'::x.wire->peer[0]@spx_replay_core.parties", "-ex", "p 'replay.c'::x.iop[0]@spx_replay_core.parties", "-ex", "p spx_places[0]@40", "-ex", "p *'replay.c'::x.held", "-ex", "p spx_replay_core", "-ex", "p spx_due")
+	default:
+		return ""
+	}
+	text, _ := exec.Command("timeout", attach...).CombinedOutput()
+	return string(text)
 }

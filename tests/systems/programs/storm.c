@@ -1,6 +1,7 @@
-/* storm ROLE KIND CLUSTER FOLDER PACE BYTES ORDER ORIGINS: a program of the storm's systems (tests/systems/storm). ROLE: send numbers messages and sends them out of its cluster until there is a file "stop";
+/* storm ROLE KIND CLUSTER FOLDER PACE BYTES ORDER ORIGINS [LOOKS]: a program of the storm's systems (tests/systems/storm). ROLE: send numbers messages and sends them out of its cluster until there is a file "stop";
  * pass hands on what comes; take keeps it. KIND is what it does about deaths: transparent (it commits), notified (all repair), told (they go on among those that are left). CLUSTER is its own number;
  * PACE the microseconds between two messages, BYTES what a message has; ORDER what is to come in order: tag (all of one tag of a sender), sender (all of it), none. ORIGINS are those that send: "0:2,3:1", clusters and their ranks.
+ * Before its first commit a process looks LOOKS times for messages, each 10 ms.
  *
  * What it does it says in FOLDER, as rank R of cluster C, and the I-th process that is that rank:
  *   at.C.R.I    "HOST PID GENERATION NUMBER": of those that send, how many sends have begun; of others, how many messages have come
@@ -425,6 +426,10 @@ int main(int argc, char **argv)
   come(argv[8]);
   s.generation = here;
   if (is("transparent")) {
+    for (int i = argc > 9 ? atoi(argv[9]) : 0, flag; i > 0; i--) {
+      MPI_Iprobe(MPI_ANY_SOURCE, WATCH, side, &flag, MPI_STATUS_IGNORE);
+      usleep(10000);
+    }
     MPISP_Register(&s, sizeof s, MPI_BYTE);
     MPISP_Commit();
   }

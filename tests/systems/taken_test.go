@@ -1,0 +1,109 @@
+package systems
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// A rank commits while an I/O process that stands still has messages of it; the I/O process dies, and then the rank, which has not seen that. Who takes the rank over, and has heard of all that before it restores the commit, sends by the other I/O process
+// what was kept for the dead one, and what follows, in its order.
+func TestTakenOverWithoutItsIOP(t *testing.T) {
+	for iop := range 2 { // one of them is that of the rank
+		t.Run(fmt.Sprint(iop), func(t *testing.T) { takenOverWithout(t, iop) })
+	}
+}
+
+func takenOverWithout(t *testing.T, dead int) {
+	storm := program(t, "storm")
+	s := newApart(t, "")
+	folder := filepath.Join(s.dir, "said")
+	if err := os.Mkdir(folder, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	text := fmt.Sprintf(`
+[system]
+name = "taken"
+messages = "kept"
+[failure]
+hang_limit = "60s"
+iop = "degrade"
+[[cluster]]
+name = "a"
+program = %[1]q
+args = ["send", "transparent", "0", %[2]q, "1000", "32", "sender", "0:1", "50"]
+ranks = 1
+standbys = 1
+takeover = "transparent"
+failure = { process = "replace" }
+[[cluster]]
+name = "b"
+program = %[1]q
+args = ["take", "plain", "1", %[2]q, "1000", "32", "sender", "0:1"]
+ranks = 1
+[[link]]
+from = "a"
+to = "b"
+iops = 2
+choice = "key"
+`, storm, folder)
+	if err := os.WriteFile(s.file, []byte(text), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	r := s.whole()
+	number := func(file string) (n int) {
+		text, _ := os.ReadFile(filepath.Join(folder, file))
+		var host string
+		var pid, generation int
+		fmt.Sscan(string(text), &host, &pid, &generation, &n) //nolint:errcheck // it is not there yet
+		return n
+	}
+	goesOn := func(file string, messages int) {
+		t.Helper()
+		was := number(file)
+		until(t, fmt.Sprintf("%s goes on by %d messages", file, messages), func() bool { return number(file) >= was+messages })
+	}
+	rank, iop := r.pid("a.0"), r.pid(fmt.Sprintf("a-b.iop%d.0", dead))
+	goesOn("at.1.0.0", 50)
+	for _, step := range []struct {
+		pid    int
+		signal syscall.Signal
+		after  func()
+	}{
+		{iop, syscall.SIGSTOP, func() { goesOn("at.0.0.0", 100) }},
+		{rank, syscall.SIGSTOP, func() { until(t, "the rank stands still", func() bool { return state(rank) == "T" }) }},
+		{iop, syscall.SIGKILL, func() { r.says(fmt.Sprintf("I/O process a-b.iop%d is gone; the others go on.", dead)) }},
+		{rank, syscall.SIGKILL, func() { r.says("a standby takes its place") }},
+	} {
+		if err := syscall.Kill(step.pid, step.signal); err != nil {
+			t.Fatal(err)
+		}
+		step.after()
+	}
+	goesOn("at.1.0.0", 300)
+	if err := os.WriteFile(filepath.Join(folder, "stop"), nil, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	r.ends(0)
+	var sent, first, last, error, generation int
+	ended, _ := os.ReadFile(filepath.Join(folder, "end.0.0.1"))
+	fmt.Sscanf(string(ended), "sent %d %d %d", &generation, &sent, &error) //nolint:errcheck // seen below
+	ended, _ = os.ReadFile(filepath.Join(folder, "end.1.0.0"))
+	n, _ := fmt.Sscanf(string(ended), "from 0 0 0 %d-%d\nbad 0 0 0 0", &first, &last)
+	if n != 2 || error != 0 || first != 0 || last != sent-1 {
+		t.Errorf("of %d messages there came, and how:\n%s", sent, ended)
+	}
+}
+
+// until waits for something that must come.
+func until(t *testing.T, what string, done func() bool) {
+	t.Helper()
+	for limit := time.Now().Add(apartLimit); !done(); time.Sleep(3 * time.Millisecond) {
+		if time.Now().After(limit) {
+			t.Fatalf("not so: %s", what)
+		}
+	}
+}
