@@ -1,4 +1,5 @@
 /* clusters.c - what the layers below call of systems of clusters: other_way.h, fail.h. */
+#include "copies.h"
 #include "dp.h"
 #include "fail.h"
 #include "other_way.h"
@@ -26,6 +27,11 @@ static void lost(spx_request *r, int error)
 
 static void numbered(uint32_t number) { spx_origin_number = number; }
 
+static void collected(void)
+{
+  if (SPX_UNLIKELY(spx_copies_gate)) spx_replay_all_out();
+}
+
 const spx_other_way spx_clusters_way = {.sends = sends,
                                         .replaced = replaced,
                                         .outlives = outlives,
@@ -35,7 +41,11 @@ const spx_other_way spx_clusters_way = {.sends = sends,
                                         .numbered = numbered,
                                         .missed = spx_replay_missed,
                                         .taken = spx_replay_taken,
-                                        .dropped = spx_replay_dropped};
+                                        .dropped = spx_replay_dropped,
+                                        .ends = spx_replay_ends,
+                                        .shown = spx_origin_shown,
+                                        .noted = spx_origin_note,
+                                        .collected = collected};
 
 static void look_for_takeover(void)
 {

@@ -8,6 +8,7 @@
 #include "fail.h"
 #include "kinds.h"
 #include "other_way.h"
+#include "progress.h"
 
 static const spx_peer_observer *const peer_observers[] = {&spx_ring_peers, &spx_relay_peers, &spx_net_peers, NULL};
 
@@ -39,6 +40,9 @@ int spx_dp_attach(int memfd, uint32_t me)
   spx_kinds[SPX_R_MCAST] = &spx_mcast_kind;
   spx_casts = &spx_mcast_unexpected;
   spx_other = &spx_clusters_way;
+  spx_lent_ends = spx_zero_keeps;
+  spx_sources = spx_message_source;
+  spx_on_sockets = &spx_net_sleeping;
   spx_match_reset();
   spx_get_attach();
   spx_idle_attach();

@@ -354,7 +354,8 @@ typedef struct spx_unex {
   bool word, held;   /* of a message that is kept (replay_long.c); a matching probe has taken it out */
   uint8_t data[];
 } spx_unex;
-SPX_HIDDEN extern uint64_t spx_unex_count, spx_posted_count;
+SPX_HIDDEN extern uint64_t spx_unex_count;
+SPX_HIDDEN extern uint64_t spx_posted_count;  /* receives that wait for their messages */
 SPX_HIDDEN extern uint64_t spx_inlets_posted; /* of those: for messages of other clusters */
 SPX_HIDDEN extern uint32_t spx_restless;      /* pollers that have to look at the clock: no thread sleeps for long */
 /* I/O processes send to a cluster in the context that its MPI_COMM_WORLD had first; it has another one when a standby has taken a rank over. 0: it has
@@ -518,7 +519,7 @@ enum {
   SPX_DUE_EVENTS = 8 /* tools want to be told */,
   SPX_DUE_TAKEOVER = 16 /* processes have died, and others may take their places: replay.h */
 };
-SPX_HIDDEN extern void (*spx_plan_due)(void);
+SPX_HIDDEN extern void (*spx_plan_due)(void), (*spx_takeover_due)(void);
 SPX_HIDDEN extern int spx_due;
 SPX_HIDDEN void spx_run_due(void);
 SPX_HIDDEN extern uint64_t spx_events;    /* written under the lock, read without */

@@ -10,7 +10,6 @@
 #include "other_way.h"
 
 uint32_t spx_ft_parts;
-const spx_other_way *spx_other;
 static const spx_failure_observer *const *observers;
 bool (*spx_send_parks)(spx_request *r);
 int spx_ctrl_early;

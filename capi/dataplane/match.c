@@ -25,7 +25,7 @@ typedef struct {
   spx_unex *first, *last;
 } unex_bin;
 
-uint64_t spx_unex_count, spx_posted_count, spx_inlets_posted, spx_inlet_from, spx_inlet_to;
+uint64_t spx_unex_count, spx_inlet_from, spx_inlet_to;
 static uint64_t next_stamp;
 static uint32_t posted_bins, unex_bins; /* powers of two */
 static posted_bin *posted, wild;

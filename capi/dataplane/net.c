@@ -24,6 +24,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "net_conn.h"
+#include "progress.h"
 
 #define OUT_BYTES  SPX_NET_OUT
 #define FEW        3  /* so many connections are read one by one; of more, epoll tells which */
@@ -783,8 +784,6 @@ static void reap_all(int *n)
   for (uint32_t i = spx_net.n_open; i-- > 0;) *n += spx_zero_reap(spx_net.open_ones[i]);
 }
 
-uint32_t spx_net_calls;
-
 int spx_net_poll(void)
 {
   static uint32_t turns; /* now and then the others are read, too */
@@ -797,7 +796,7 @@ int spx_net_poll(void)
   spx_net_gather(1);
   if (SPX_UNLIKELY(early || atomic_load_explicit(&arrivals, memory_order_relaxed) != NULL))
     n = take_arrivals() + meet_early();
-  spx_net_calls = spx_net.n_open > FEW || spx_n_further ? 1 : spx_net.n_open;
+  spx_poll_calls = spx_net.n_open > FEW || spx_n_further ? 1 : spx_net.n_open;
   if (spx_net.n_open > FEW || spx_n_further)
     poll_many(&n);
   else if (spx_net.n_open)
@@ -815,15 +814,14 @@ int spx_net_poll(void)
 
 /* ---- sleeping -------------------------------------------------------------------------------------------------- */
 
-bool spx_net_take_sleep(void)
+static bool reserve(bool takes)
 {
-  if (!spx_net_on || sleeping_here) return false;
-  return sleeping_here = true;
+  if (takes && sleeping_here) return false;
+  sleeping_here = takes;
+  return true;
 }
 
-void spx_net_leave_sleep(void) { sleeping_here = false; }
-
-bool spx_net_sleep(uint32_t value, uint64_t ns)
+static bool sleep_until(uint32_t value, uint64_t ns)
 {
   char word[8];
   for (int i = 0; i < BELL_TURN && recv(bell_fd, word, sizeof word, MSG_DONTWAIT) >= 0; i++) {}
@@ -852,6 +850,8 @@ void spx_net_wake(const spx_seg *file, uint32_t i)
   socklen_t len = bell_address(&a, __atomic_load_n(&p->bell_name, __ATOMIC_ACQUIRE));
   sendto(s, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL, (struct sockaddr *)&a, len); /* a full queue wakes it, too */
 }
+
+const spx_socket_sleep spx_net_sleeping = {spx_net_flush, spx_net_wake, reserve, sleep_until};
 
 /* ---- the end --------------------------------------------------------------------------------------------------- */
 

@@ -34,16 +34,9 @@ SPX_HIDDEN bool spx_net_is_new(uint32_t peer);
 
 /* Reads and writes what can be read and written now; the number of things that moved. */
 SPX_HIDDEN int spx_net_poll(void);
-SPX_HIDDEN extern uint32_t spx_net_calls; /* system calls that it makes when there is nothing to be read */
 /* A send with SPX_RF_LENT is over. True: the kernel may still read its buffer, and it is complete as soon as that does not. */
 SPX_HIDDEN bool spx_zero_keeps(struct spx_request *r, int error);
-/* Sleeps until a socket is ready, or somebody rings, for at most ns, unless the bell is not value any more. True when the time
- * is over. Called without the lock. */
-SPX_HIDDEN bool spx_net_sleep(uint32_t value, uint64_t ns);
-/* This thread may sleep on the sockets: no other does. The lock is held. */
-SPX_HIDDEN bool spx_net_take_sleep(void);
-SPX_HIDDEN void spx_net_leave_sleep(void);
-/* Wakes process i of the job whose memory file this is out of spx_net_sleep. Any thread, no lock. */
+/* Wakes process i of the job whose memory file this is, which sleeps on its sockets (progress.h). Any thread, no lock. */
 SPX_HIDDEN void spx_net_wake(const spx_seg *file, uint32_t i);
 
 /* Bytes that have been sent and that no other host's kernel has yet, those for processes that are gone left aside. */

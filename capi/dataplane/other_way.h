@@ -1,6 +1,6 @@
 /* other_way.h - messages that go another way than from a sender to its receiver alone.
  *
- * Layer pt2pt. In a system of clusters a message may be kept, and the place of a dead process be
+ * Layer progress. In a system of clusters a message may be kept, and the place of a dead process be
  * taken by another one. What sends and receives need to know of that, they ask here; clusters.c
  * fills the table in. Called with spx_lock held, and only for requests and communicators with the
  * flags that are named; never on the short path. */
@@ -31,6 +31,13 @@ typedef struct {
   /* The receive r has matched a message that was only announced (spx_unex.word); it is dropped. */
   void (*taken)(const struct spx_unex *e, spx_request *r);
   void (*dropped)(const struct spx_unex *e);
+  /* The receive r, which has SPX_RF_WORD, is about to complete. True: it begins again. */
+  bool (*ends)(spx_request *r, int error);
+  /* What the user is shown for a source that is an origin (origin.h); for a status, which keeps it. */
+  int (*shown)(int32_t origin);
+  int (*noted)(MPI_Status *st, int32_t origin);
+  /* A blocking collective of a communicator with SPX_C_REPLAY is over: what it has sent is on its way. */
+  void (*collected)(void);
 } spx_other_way;
 SPX_HIDDEN extern const spx_other_way *spx_other; /* set at attach */
 SPX_HIDDEN extern const spx_other_way spx_clusters_way;

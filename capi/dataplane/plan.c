@@ -2,9 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include "basic.h"
-#include "copies.h"
+#include "other_way.h"
 #include "plan_run.h"
-#include "replay.h"
 #include "sleeper.h"
 
 enum {
@@ -544,7 +543,7 @@ int spx_plan_run(spx_plan *p, const spx_coll *c)
     spx_diag_now.run = NULL;
   }
   spx_turn_end(SPX_TURN_OTHER);
-  if (SPX_UNLIKELY(spx_copies_gate) && c->comm->flags & SPX_C_REPLAY) spx_replay_all_out();
+  if (SPX_UNLIKELY(c->comm->flags & SPX_C_REPLAY)) spx_other->collected();
   err = run->error;
   spx_run_end(run);
   return err;

@@ -5,6 +5,7 @@
 #include "dp.h"
 #include "diag.h"
 #include "pass.h"
+#include "progress.h"
 
 enum {
   TAG_MESSAGE = 1,
@@ -23,7 +24,6 @@ bool spx_replay_on;
 spx_core spx_replay_core;
 int spx_replay_hold;
 uint64_t spx_replay_lost;
-void (*spx_replay_due)(void);
 
 typedef struct flight { /* a frame or acknowledgement of ours, until its memory is free */
   struct flight *next;
@@ -695,6 +695,7 @@ int spx_replay_begin(const spx_replay_setup *s)
   spx_replay_core.sparing = spx_copies_on;
   spx_harm = 1; /* no short path past us */
   spx_replay_on = true;
+  spx_late_source = spx_replay_poll;
   return MPI_SUCCESS;
 }
 
@@ -711,6 +712,7 @@ void spx_replay_end(void)
 {
   if (!spx_replay_on) return;
   spx_replay_on = false;
+  spx_late_source = NULL;
   spx_replay_words_end();
   land();
   for (held *h; (h = x.held);) {

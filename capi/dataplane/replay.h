@@ -86,8 +86,6 @@ SPX_HIDDEN void spx_replay_give(uint32_t token, uint32_t proc);
 SPX_HIDDEN bool spx_replay_idle(void);
 /* While it is more than 0 nothing is delivered: the library is at work for itself. */
 SPX_HIDDEN extern int spx_replay_hold;
-/* What carry out takes to another process, or drops (shim/replay.c). Called with no lock held. */
-SPX_HIDDEN extern void (*spx_replay_due)(void);
 
 /* ---- replay_long.c ---- */
 struct spx_unex;

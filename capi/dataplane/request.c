@@ -4,8 +4,11 @@
  * finish may call user code, later with no lock held (SPX_DUE_REAP).
  */
 #include "dp.h"
-#include "replay.h"
+#include "other_way.h"
+#include "progress.h"
 
+const spx_other_way *spx_other;
+bool (*spx_lent_ends)(spx_request *r, int error);
 static spx_request *reap; /* freed before they were complete, and now complete */
 
 static void drop_held(spx_request *r)
@@ -44,8 +47,8 @@ void spx_complete(spx_request *r, int error)
 {
   spx_lock();
   if (SPX_UNLIKELY(r->flags & (SPX_RF_WORD | SPX_RF_LENT))) {
-    bool again = r->flags & SPX_RF_WORD && spx_replay_ends(r, error); /* it begins again */
-    if (again || (r->flags & SPX_RF_LENT && spx_zero_keeps(r, error))) {
+    bool again = r->flags & SPX_RF_WORD && spx_other->ends(r, error);
+    if (again || (r->flags & SPX_RF_LENT && spx_lent_ends(r, error))) {
       spx_unlock();
       return;
     }
@@ -67,15 +70,17 @@ void spx_complete(spx_request *r, int error)
   spx_unlock();
 }
 
+static int shown(int src) { return SPX_UNLIKELY(spx_is_origin(src)) ? spx_other->shown(src) : src; }
+
 void spx_request_detail(const spx_request *r)
 {
   const char *what = r->kind == SPX_R_RECV ? "receive from" : "send to";
-  int rank = spx_origin_shown(r->want_src);
+  int rank = shown(r->want_src);
   switch (r->error) {
   case MPI_ERR_TRUNCATE:
     if (r->kind != SPX_R_RECV) break;
-    spx_detail("the message from rank %d (tag %d) has %llu bytes, the receive buffer %llu", spx_origin_shown(r->src),
-               r->tag, (unsigned long long)r->full, (unsigned long long)spx_capacity(r));
+    spx_detail("the message from rank %d (tag %d) has %llu bytes, the receive buffer %llu", shown(r->src), r->tag,
+               (unsigned long long)r->full, (unsigned long long)spx_capacity(r));
     break;
   case MPIX_ERR_PROC_FAILED:
     if (r->kind == SPX_R_SEND || r->kind == SPX_R_RECV) {
@@ -103,7 +108,7 @@ void spx_request_detail(const spx_request *r)
 
 void spx_status_set(MPI_Status *st, int src, int tag, int error, int64_t bytes, int cancelled)
 {
-  if (SPX_UNLIKELY(spx_is_origin(src))) src = spx_origin_note(st, src);
+  if (SPX_UNLIKELY(spx_is_origin(src))) src = spx_other->noted(st, src);
   if (st == MPI_STATUS_IGNORE) return;
   st->MPI_SOURCE = src;
   st->MPI_TAG = tag;

@@ -14,7 +14,7 @@
 #include <unistd.h>
 #include "dp.h"
 #include "idle.h"
-#include "replay.h"
+#include "progress.h"
 #include "sleeper.h"
 
 #define SETTLE_AFTER   16 /* empty rounds before held-back tails are published */
@@ -30,7 +30,11 @@
 #define RESTLESS_NS 5000000ull   /* where something is to be done if nothing comes */
 #define INLETS_NS   100000000ull /* who waits for messages of other clusters looks so often whether anybody is left */
 
-uint64_t spx_events;
+uint64_t spx_events, spx_posted_count, spx_inlets_posted;
+spx_progress_source spx_sources;
+int (*spx_late_source)(void);
+const spx_socket_sleep *spx_on_sockets;
+uint32_t spx_poll_calls;
 SPX_TLS spx_diag_waits spx_diag_now;
 const struct spx_coll *(*spx_diag_coll_of)(const spx_request *, int32_t *tag);
 const spx_sleep_hooks *spx_sleeper;
@@ -44,8 +48,9 @@ static SPX_TLS int i_look; /* of them: this thread, as often as it waits */
 static uint32_t visits;    /* waits that have begun; written under the lock */
 static int deep;  /* of them: those without a limit, as nobody looked when they began; written under the lock */
 static bool told; /* all of those have been rung already: none has begun since */
-static spx_poller *pollers, *next_poller;
-static int in_pollers;
+spx_poller *spx_pollers;
+static spx_poller *next_poller;
+static bool in_pollers;
 static int in_due;                    /* what of spx_due some thread carries out, and no other may begin */
 static SPX_TLS const char *in_events; /* this thread carries out SPX_DUE_EVENTS: where on its stack */
 static spx_pace pace;
@@ -59,7 +64,7 @@ static long futex(uint32_t *word, int op, uint32_t value, const struct timespec 
 
 void spx_ring_bell(uint32_t i)
 {
-  if (SPX_UNLIKELY(spx_net_on) && spx_net_flush(i)) return;
+  if (SPX_UNLIKELY(spx_net_on) && spx_on_sockets->flush(i)) return;
   uint32_t there;
   const spx_file *f = spx_place(i, &there);
   spx_proc *p = spx_file_proc(f, there);
@@ -73,7 +78,7 @@ void spx_ring_bell(uint32_t i)
   bool placed = SPX_UNLIKELY(spx_ring_to != SPX_RING_ANYWHERE) && slept && spx_load_place_at(i, spx_ring_to, &was);
   futex(&p->bell, FUTEX_WAKE, INT32_MAX, NULL);
   if (placed) spx_load_let_go(i, &was);
-  if (slept == SPX_SLEEPS_ON_SOCKETS || (other && spx_net_on)) spx_net_wake(spx_head(f), there);
+  if (slept == SPX_SLEEPS_ON_SOCKETS || (other && spx_net_on)) spx_on_sockets->wake(spx_head(f), there);
   __atomic_fetch_add(&spx_stat.wakeups, 1, __ATOMIC_RELAXED); /* also rung without the lock */
 }
 
@@ -93,10 +98,10 @@ void spx_idle_attach(void) { spx_pace_init(&pace, spx_set.spin, spx_set.spin_bus
 void spx_poller_add(spx_poller *p)
 {
   spx_lock();
-  p->next = pollers;
-  p->prev = &pollers;
-  if (pollers) pollers->prev = &p->next;
-  pollers = p;
+  p->next = spx_pollers;
+  p->prev = &spx_pollers;
+  if (spx_pollers) spx_pollers->prev = &p->next;
+  spx_pollers = p;
   spx_unlock();
 }
 
@@ -109,30 +114,17 @@ void spx_poller_del(spx_poller *p)
   spx_unlock();
 }
 
-static int run_pollers(void)
+int spx_run_pollers(void)
 {
   int n = 0;
-  in_pollers = 1;
-  for (spx_poller *p = pollers; p; p = next_poller) {
+  if (in_pollers) return 0;
+  in_pollers = true;
+  for (spx_poller *p = spx_pollers; p; p = next_poller) {
     next_poller = p->next;
     n += p->poll(p);
   }
   next_poller = NULL;
-  in_pollers = 0;
-  return n;
-}
-
-int spx_poll(bool all)
-{
-  int n = spx_rx_poll_all(all);
-  if (SPX_UNLIKELY(spx_net_on)) n += spx_net_poll();
-  if (SPX_UNLIKELY(spx_tx_waiting())) n += spx_tx_drain();
-  if (SPX_UNLIKELY(spx_asked != NULL)) n += spx_get_impatient(false);
-  if (pollers && !in_pollers) n += run_pollers();
-  if (SPX_UNLIKELY(spx_replay_on)) n += spx_replay_poll();
-  if (SPX_FAILED(__atomic_load_n(&spx_segment->death_seq, __ATOMIC_RELAXED) != spx_map.seen_deaths))
-    n += spx_on_deaths();
-  if (n) spx_happened(n);
+  in_pollers = false;
   return n;
 }
 
@@ -140,7 +132,7 @@ int spx_poll(bool all)
 
 static void tell_others(spx_proc *me)
 {
-  __atomic_store_n(&me->tx_blocked, spx_tx_waiting(), __ATOMIC_RELAXED);
+  __atomic_store_n(&me->tx_blocked, spx_sources.wants_room(), __ATOMIC_RELAXED);
   __atomic_store_n(&me->sleeping, spx_net_on ? SPX_SLEEPS_ON_SOCKETS : 1u, __ATOMIC_SEQ_CST);
 }
 
@@ -183,7 +175,7 @@ static void let_in(bool pass)
 
 /* ---- what is done with no lock held --------------------------------------------------------------------------- */
 
-void (*spx_plan_due)(void), (*spx_ft_hook)(void);
+void (*spx_plan_due)(void), (*spx_ft_hook)(void), (*spx_takeover_due)(void);
 
 void spx_due_left(const void *frame)
 {
@@ -207,7 +199,7 @@ static void carry_out(int due, spx_request *freed)
   if ((due & SPX_DUE_HOOK) && spx_ft_hook) spx_ft_hook();
   if ((due & SPX_DUE_PLAN) && spx_plan_due) spx_plan_due();
   if ((due & SPX_DUE_EVENTS) && spx_events_due) spx_events_due();
-  if ((due & SPX_DUE_TAKEOVER) && spx_replay_due) spx_replay_due();
+  if ((due & SPX_DUE_TAKEOVER) && spx_takeover_due) spx_takeover_due();
   if (freed) spx_drop_freed(freed);
 }
 
@@ -246,10 +238,10 @@ int spx_glance(void)
   if (!spx_segment) return 0;
   spx_lock();
   static uint32_t quiet;
-  int n = spx_poll(true);
+  int n = spx_sources.poll(true);
   spx_stat.glances++;
-  if (n == 0) spx_rx_settle();
-  if ((quiet = n ? 0 : quiet + 1) == QUIET) spx_unex_rest();
+  if (n == 0) spx_sources.settle();
+  if ((quiet = n ? 0 : quiet + 1) == QUIET) spx_sources.rest();
   if (SPX_UNLIKELY(spx_due)) spx_run_due();
   if (SPX_UNLIKELY(spx_mt)) make_way(n);
   spx_unlock();
@@ -297,13 +289,13 @@ static bool sleep_on_bell(spx_idle *w, uint32_t value, uint64_t ns, bool (*on_fu
     w->request->flags |= SPX_RF_AWAITED;
   else
     spx_event_sleepers++;
-  bool on_sockets = looking == 0 && spx_net_take_sleep();
+  bool on_sockets = looking == 0 && spx_net_on && spx_on_sockets->reserve(true);
   uint64_t began = spx_now_ns();
   if (sleepers == 1) spx_stat.asleep = began;
   int d = spx_lock_leave(false);
-  bool over = on_sockets ? spx_net_sleep(value, ns) : on_futex(value, ns);
+  bool over = on_sockets ? spx_on_sockets->sleep(value, ns) : on_futex(value, ns);
   spx_lock_return(d);
-  if (on_sockets) spx_net_leave_sleep();
+  if (on_sockets) spx_on_sockets->reserve(false);
   if (w->request)
     w->request->flags &= ~(uint32_t)SPX_RF_AWAITED;
   else
@@ -327,7 +319,7 @@ static bool others_look(spx_idle *w)
 static void doze(spx_idle *w, uint32_t value, uint64_t ns, uint64_t now)
 {
   int slot = -1;
-  spx_rx_settle();
+  spx_sources.settle();
   if (now - w->since > FIRST_SLEEP_NS) {
     uint64_t registers[SPX_DIAG_REGISTERS];
     spx_diag_registers(registers);
@@ -344,14 +336,14 @@ static void park(spx_idle *w, uint32_t value, uint64_t ns)
   if (spx_crowded) spx_load_note();
   tell_others(me);
   __atomic_thread_fence(__ATOMIC_SEQ_CST);
-  int n = spx_poll(true);
-  if (SPX_UNLIKELY(spx_asked != NULL)) n += spx_get_impatient(true); /* nobody wakes us for them */
+  int n = spx_sources.poll(true);
+  n += spx_sources.before_sleep();
   if (n == 0 && !due_now()) {
-    spx_rx_settle();
+    spx_sources.settle();
     bool over = sleep_on_bell(w, value, ns < FIRST_SLEEP_NS ? ns : FIRST_SLEEP_NS, wait_on_futex);
-    if (over && ns > FIRST_SLEEP_NS && __atomic_load_n(&me->sleeping, __ATOMIC_RELAXED) && spx_poll(true) == 0 &&
-        !due_now()) {
-      spx_unex_rest();
+    if (over && ns > FIRST_SLEEP_NS && __atomic_load_n(&me->sleeping, __ATOMIC_RELAXED) &&
+        spx_sources.poll(true) == 0 && !due_now()) {
+      spx_sources.rest();
       deep++;
       told = false;
       uint64_t registers[SPX_DIAG_REGISTERS];
@@ -380,8 +372,8 @@ static uint64_t passed(uint64_t start)
 /* Polls once more after a moment. */
 static void relax(spx_idle *w)
 {
-  if (w->empty == SETTLE_AFTER) spx_rx_settle();
-  if (w->empty % (spx_net_calls ? SPX_IDLE_LOOK_CALLS : SPX_IDLE_LOOK) == 0) {
+  if (w->empty == SETTLE_AFTER) spx_sources.settle();
+  if (w->empty % (spx_poll_calls ? SPX_IDLE_LOOK_CALLS : SPX_IDLE_LOOK) == 0) {
     uint64_t before = w->looked;
     w->looked = before ? passed(before) : spx_now_ns();
     if (before) spx_stat.idle_ns += w->looked - before;
@@ -409,12 +401,12 @@ static void count_yield(void)
 static void idle(spx_idle *w, uint32_t value, uint64_t ns)
 {
   w->empty++;
-  w->spent = spx_pace_spend(&pace, w->spent, spx_net_calls);
+  w->spent = spx_pace_spend(&pace, w->spent, spx_poll_calls);
   if (SPX_LIKELY(spx_pace_act(&pace, w->spent) == SPX_IDLE_POLL)) {
     relax(w);
     return;
   }
-  spx_rx_settle();
+  spx_sources.settle();
   uint64_t start = spx_now_ns();
   if (SPX_UNLIKELY(pace.spin != spx_set.spin || pace.yield != spx_set.yield || pace.spin_busy != spx_set.spin_busy))
     spx_idle_attach(); /* set anew while MPI runs */
@@ -454,7 +446,7 @@ bool spx_idle_parks(const spx_idle *w)
 {
   if (SPX_UNLIKELY(pace.spin != spx_set.spin || pace.yield != spx_set.yield || pace.spin_busy != spx_set.spin_busy))
     spx_idle_attach();
-  return spx_pace_act(&pace, spx_pace_spend(&pace, w->spent, spx_net_calls)) == SPX_IDLE_PARK;
+  return spx_pace_act(&pace, spx_pace_spend(&pace, w->spent, spx_poll_calls)) == SPX_IDLE_PARK;
 }
 
 void spx_idle_step(spx_idle *w, uint32_t value) { idle(w, value, FOREVER); }
@@ -480,7 +472,7 @@ static int wait_for(spx_request *r)
   for (;;) {
     uint32_t value = bell();
     if (spx_is_done(r)) return MPI_SUCCESS;
-    int n = spx_poll(w.spent >= pace.spin_now);
+    int n = spx_sources.poll(w.spent >= pace.spin_now);
     if (SPX_UNLIKELY(due_now())) {
       spx_run_due();
       n = 1; /* it may have completed r, without a bell: nobody slept */
@@ -525,7 +517,7 @@ void spx_wait_event(uint32_t ticket, uint64_t deadline_ns)
       if (now >= deadline_ns) break;
       if (deadline_ns - now < left) left = deadline_ns - now;
     }
-    int n = spx_poll(w.spent >= pace.spin_now);
+    int n = spx_sources.poll(w.spent >= pace.spin_now);
     if (SPX_UNLIKELY(spx_due)) spx_run_due();
     if (n)
       let_in(false);

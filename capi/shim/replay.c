@@ -339,7 +339,7 @@ int spx_vault_begin(const spx_replay_setup *s, const uint32_t *procs, const bool
                "SPX_PROGRESS=1");
     return MPI_ERR_OTHER;
   }
-  spx_replay_due = due;
+  spx_takeover_due = due;
   if (standby) return MPI_SUCCESS; /* until it has a rank */
   if (own) SPX_TRY(make_vault());
   return begin();
