@@ -244,7 +244,7 @@ static bool has_gone(const spx_kept *m) { return x.flights && x.flights->m == m 
 static void settled(void *arg, void *waits, bool accepted)
 {
   (void)arg;
-  spx_replay_settled(waits, accepted);
+  spx_replay_settled(waits, accepted || x.own); /* spx_replay_drops */
 }
 
 /* After a blocking send, polls once in ANSWER_CYCLES: relays wait for answers to claims, and a program that only sends makes no other progress. With takeover the next call does (spx_replay_enter). */
@@ -811,6 +811,17 @@ void spx_replay_count_lost(void)
   x.changed = true;
   spx_poll(true);
   spx_unlock();
+}
+
+bool spx_replay_drops(void)
+{
+  if (!x.own) return false;
+  spx_lock();
+  spx_replay_core.lost++;
+  spx_replay_lost++;
+  spx_due |= SPX_DUE_TAKEOVER; /* that is said */
+  spx_unlock();
+  return true;
 }
 
 /* A synchronous one says that its receiver has begun. */

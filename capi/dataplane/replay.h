@@ -47,6 +47,9 @@ SPX_HIDDEN uint32_t spx_replay_party(uint32_t proc);
 SPX_HIDDEN void spx_replay_changed(void);
 /* The program is told that there is no way left: what is lost with the last one is counted then (spx_messages_lost). */
 SPX_HIDDEN void spx_replay_count_lost(void);
+/* There is no way for a message. Of a rank that is taken over transparently that is no error, since calls that are made again
+ * come out as before: it is lost, which is counted, and said. False: it is one. */
+SPX_HIDDEN bool spx_replay_drops(void);
 /* Nothing more is accepted: what comes stays with its senders. */
 SPX_HIDDEN void spx_replay_close(void);
 /* I/O processes that have died since: what was sent to them goes by others. */
