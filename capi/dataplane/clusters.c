@@ -47,6 +47,17 @@ const spx_other_way spx_clusters_way = {.sends = sends,
                                         .noted = spx_origin_note,
                                         .collected = collected};
 
+bool spx_replay_drops(void)
+{
+  if (!spx_replay_on || !spx_replay_core.vault) return false;
+  spx_lock();
+  spx_replay_core.lost++;
+  spx_replay_lost++;
+  spx_due |= SPX_DUE_TAKEOVER; /* that is said */
+  spx_unlock();
+  return true;
+}
+
 static void look_for_takeover(void)
 {
   if (SPX_UNLIKELY(spx_replay_on)) spx_due |= SPX_DUE_TAKEOVER;

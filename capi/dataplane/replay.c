@@ -813,17 +813,6 @@ void spx_replay_count_lost(void)
   spx_unlock();
 }
 
-bool spx_replay_drops(void)
-{
-  if (!x.own) return false;
-  spx_lock();
-  spx_replay_core.lost++;
-  spx_replay_lost++;
-  spx_due |= SPX_DUE_TAKEOVER; /* that is said */
-  spx_unlock();
-  return true;
-}
-
 /* A synchronous one says that its receiver has begun. */
 static bool may_go_on(const void *waits) { return ((const spx_request *)waits)->mode != SPX_M_SYNC; }
 
