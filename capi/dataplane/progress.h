@@ -39,7 +39,7 @@ typedef struct {
   void (*wake)(const spx_seg *file, uint32_t i);
   /* Takes: this thread sleeps on the sockets from now on; false: another one does. Or it does not any more. */
   bool (*reserve)(bool takes);
-  /* Sleeps until a socket is ready, or somebody rings, for at most ns, unless the bell is not value any more. True: the time is over. */
+  /* Sleeps until a socket is ready or the bell rings, for at most ns; not at all if the bell has another value. True: the time is over. */
   bool (*sleep)(uint32_t value, uint64_t ns);
 } spx_socket_sleep;
 SPX_HIDDEN extern const spx_socket_sleep *spx_on_sockets;  /* asked while spx_net_on */

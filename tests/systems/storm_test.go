@@ -756,7 +756,12 @@ func (s *tempest) hangs(pid int, reported bool) {
 	}
 	before := said()
 	s.signal(pid, syscall.SIGSTOP)
-	s.until(func() string { return "it is said that a process hangs" }, func() bool { return said() > before || state(pid) == "" }) // it may just have ended, since what it receives is over
+	s.until(func() string { return fmt.Sprintf("process %d stands still, or has ended", pid) }, func() bool { return state(pid) == "" || state(pid) == "T" || said() > before })
+	if state(pid) == "" && said() == before { // it has ended first, since what it receives is over
+		s.taken[pid] = true
+		return
+	}
+	s.until(func() string { return "it is said that a process hangs" }, func() bool { return said() > before })
 	if reported {
 		s.goesOn[pid] = goesOn()
 		s.signal(pid, syscall.SIGCONT)
