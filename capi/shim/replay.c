@@ -263,17 +263,17 @@ static int choose_keeper(void)
   return MPI_SUCCESS;
 }
 
-/* What no process is left to take is counted, and said. */
+/* What no process is left to take is counted, and said: the first time, since to ask whether it may be said costs a way to the agent for each message. */
 static void say_lost(void)
 {
+  static bool asked;
   static const char cause[] = "messages to another cluster are lost: who could have taken them has died";
   spx_lock();
-  uint64_t n = spx_replay_lost;
+  bool first = spx_replay_lost && !asked;
+  asked |= first;
   spx_replay_lost = 0;
   spx_unlock();
-  if (n)
-    spx_say_once(cause, "%s (%llu of this process so far; spx_messages_lost counts them)", cause,
-                 (unsigned long long)spx_replay_core.lost);
+  if (first) spx_say_once(cause, "%s (spx_messages_lost counts them)", cause);
 }
 
 static void due(void)

@@ -54,17 +54,10 @@ choice = "key"
 		t.Fatal(err)
 	}
 	r := s.whole()
-	number := func(file string) (n int) {
-		text, _ := os.ReadFile(filepath.Join(folder, file))
-		var host string
-		var pid, generation int
-		fmt.Sscan(string(text), &host, &pid, &generation, &n) //nolint:errcheck // it is not there yet
-		return n
-	}
 	goesOn := func(file string, messages int) {
 		t.Helper()
-		was := number(file)
-		until(t, fmt.Sprintf("%s goes on by %d messages", file, messages), func() bool { return number(file) >= was+messages })
+		was := said(folder, file)
+		until(t, fmt.Sprintf("%s goes on by %d messages", file, messages), func() bool { return said(folder, file) >= was+messages })
 	}
 	rank, iop := r.pid("a.0"), r.pid(fmt.Sprintf("a-b.iop%d.0", dead))
 	goesOn("at.1.0.0", 50)
@@ -96,6 +89,15 @@ choice = "key"
 	if n != 2 || error != 0 || first != 0 || last != sent-1 {
 		t.Errorf("of %d messages there came, and how:\n%s", sent, ended)
 	}
+}
+
+// said is how many messages a process of the storm's has sent, or has got; 0: it has not come so far.
+func said(folder, file string) (n int) {
+	text, _ := os.ReadFile(filepath.Join(folder, file))
+	var host string
+	var pid, generation int
+	fmt.Sscan(string(text), &host, &pid, &generation, &n) //nolint:errcheck // it is not there yet
+	return n
 }
 
 // until waits for something that must come.
@@ -146,7 +148,9 @@ iops = 1
 	}
 	r := s.whole()
 	there := func(file string) bool { _, err := os.Stat(filepath.Join(folder, file)); return err == nil }
-	until(t, "messages come", func() bool { return there("at.1.0.0") })
+	for _, file := range []string{"at.0.0.0", "at.0.1.0", "at.1.0.0"} { // who ends before would have no file
+		until(t, "messages are sent, and come", func() bool { return said(folder, file) > 0 })
+	}
 	iop, ranks := r.pid("a-b.iop0.0"), []int{r.pid("a.0"), r.pid("a.1")}
 	for _, pid := range []int{iop, ranks[0], ranks[1]} {
 		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
