@@ -261,12 +261,17 @@ func (m *Model) cutOff(c int) bool {
 	any := false
 	for i, l := range m.plan.Links {
 		if slices.Contains(l.To, c) {
-			if any = true; !m.Links[i].Gone {
+			if any = true; !m.Links[i].Gone && !m.over(i) {
 				return false
 			}
 		}
 	}
 	return any
+}
+
+// over: none of those who send by a link is left, or gets anything itself that it could hand on.
+func (m *Model) over(link int) bool {
+	return !slices.ContainsFunc(m.plan.Links[link].From, func(c int) bool { return !m.Clusters[c].Gone && !m.cutOff(c) })
 }
 
 // alone: nothing else happens to that cluster in this group.
@@ -432,10 +437,10 @@ func (m *Model) iopDies(link int, word string) bool {
 	return len(m.touched) == 0 && m.hosts == 0
 }
 
-// idle: the I/O processes of a link have nobody left on one side, and may have ended.
+// idle: the I/O processes of a link have no cluster left on one side, and may have ended.
 func (m *Model) idle(link int) bool {
 	gone := func(c int) bool { return !m.works(c) }
-	return slices.ContainsFunc(m.plan.Links[link].From, gone) || slices.ContainsFunc(m.plan.Links[link].To, gone)
+	return m.over(link) || slices.ContainsFunc(m.plan.Links[link].From, gone) || slices.ContainsFunc(m.plan.Links[link].To, gone)
 }
 
 // iopAgain: an I/O process is started again; false: that may have been done as often as the policy of its cluster allows.

@@ -312,14 +312,24 @@ func TestJudgeApart(t *testing.T) {
 	}
 }
 
-// When the last way to a cluster is gone it may have ended before anything else can happen to it.
+// When the last way to a cluster is gone it may have ended before anything else can happen to it, and those who get what it hands on, and the I/O processes between them.
 func TestCutOff(t *testing.T) {
-	for what, f := range map[string]Fault{"a rank": {What: KillRank, Cluster: 1}, "all of them": {What: Stand, Cluster: 1, ForMS: 100}, "a standby": {What: KillStandby, Cluster: 1}} {
+	for what, f := range map[string]Fault{
+		"a rank":         {What: KillRank, Cluster: 1},
+		"all of them":    {What: Stand, Cluster: 1, ForMS: 100},
+		"a standby":      {What: KillStandby, Cluster: 1},
+		"an I/O process": {What: KillIOP, Link: 1},
+		"one that hangs": {What: HangIOP, Link: 1},
+		"the next rank":  {What: KillRank, Cluster: 2},
+	} {
 		for _, gone := range []bool{false, true} {
 			m, _ := quiet(func(p *Plan) {
 				if gone {
 					p.Clusters[0].IOP = "degrade"
 				}
+				p.Clusters[1].Role, p.Clusters[1].IOP, p.Clusters[1].IOPHang = Pass, "degrade", "degrade"
+				p.Clusters = append(p.Clusters, Cluster{Role: Take, Kind: Notified, Ranks: 2, Standbys: 2, Home: 1, Other: 1, Process: "replace", Whole: "degrade", IOP: "restart"})
+				p.Links = append(p.Links, Link{From: []int{1}, To: []int{2}, IOPs: 3, Hosts: []int{1}, Choice: "tag", Route: "tag"})
 			})
 			m.Begin()
 			if !m.Apply(Fault{What: KillIOP}) {
