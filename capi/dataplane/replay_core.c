@@ -192,7 +192,8 @@ bool spx_core_in_prelude_over(const spx_core *c) { return !c->logged && c->call 
 bool spx_core_begin(spx_core *c, const spx_core_io *io, uint32_t parties, uint32_t me, uint32_t life, bool relay,
                     spx_vault *vault)
 {
-  *c = (spx_core){.io = *io, .parties = parties, .me = me, .relay = relay, .vault = vault, .version = 1};
+  *c = (spx_core){.io = *io, .parties = parties, .me = me, .lost = c->lost, .lost_bytes = c->lost_bytes};
+  c->relay = relay, c->vault = vault, c->version = 1;
   c->life = vault ? (uint32_t)vault->life : life;
   c->passed_last = &c->passed;
   c->seen[0] = calloc(parties, sizeof *c->seen[0]);
@@ -311,7 +312,7 @@ void spx_core_end(spx_core *c)
   free(c->first);
   free(c->last);
   free(c->acks);
-  *c = (spx_core){0};
+  *c = (spx_core){.lost = c->lost, .lost_bytes = c->lost_bytes}; /* MPI_T gives them behind MPI_Finalize, too */
 }
 
 /* ---- accepting ------------------------------------------------------------------------------------------------------ */

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -172,6 +173,11 @@ iops = 1
 		ended, _ := os.ReadFile(filepath.Join(folder, fmt.Sprintf("end.0.%d.1", rank)))
 		if n, _ := fmt.Sscanf(string(ended), "sent %d %d %d", &generation, &sent, &class); n != 3 || class != 0 || sent == 0 {
 			t.Errorf("rank %d: %s", rank, ended)
+		}
+		var before, after int // MPI_Finalize: the counters of MPI_T are there behind it, too
+		_, counts, _ := strings.Cut(string(ended), "lost ")
+		if n, _ := fmt.Sscanf(counts, "%d\nlost %d", &before, &after); n != 2 || before == 0 || after < before {
+			t.Errorf("rank %d has counted as lost %d messages, and in the end %d:\n%s", rank, before, after, ended)
 		}
 	}
 }

@@ -6,7 +6,8 @@
  * What it does it says in FOLDER, as rank R of cluster C, and the I-th process that is that rank:
  *   at.C.R.I    "HOST PID GENERATION NUMBER": of those that send, how many sends have begun; of others, how many messages have come
  *   seen.C.R.I  "C R GENERATION NUMBER": how far those that send were when this process came to be that rank, if it is not what the one before was
- *   end.C.R.I   "sent GENERATION COUNT CLASS MAYBE..." (the class of the error that has ended it; those of which it is not known whether they were sent), "from C R GENERATION A-B ..." (what came), "bad AGAIN LATE DAMAGED BROKEN", "lost N" (spx_messages_lost) */
+ *   end.C.R.I   "sent GENERATION COUNT CLASS MAYBE..." (the class of the error that has ended it; those of which it is not known whether they were sent), "from C R GENERATION A-B ..." (what came), "bad AGAIN LATE DAMAGED BROKEN", "lost N" (spx_messages_lost);
+ *               once more when MPI_Finalize is over, which waits for what is kept: until then it may not be known that an I/O process is gone for good */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -410,6 +411,15 @@ static void say(void)
   fclose(f);
 }
 
+static void say_lost(void)
+{
+  FILE *f = fopen(file_of("end", cluster, rank, here), "a");
+  if (f) {
+    fprintf(f, "lost %llu\n", lost());
+    fclose(f);
+  }
+}
+
 int main(int argc, char **argv)
 {
   if (argc < 9) return 2;
@@ -442,5 +452,6 @@ int main(int argc, char **argv)
     take_all();
   say();
   MPI_Finalize();
+  if (sends) say_lost();
   return 0;
 }

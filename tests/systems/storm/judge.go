@@ -30,6 +30,7 @@ type end struct {
 	came                      map[stream][][2]int
 	again, late, torn, broken int
 	lost                      int
+	over                      bool // that is what it was when MPI_Finalize was over
 }
 
 // Judge lists what is not as it must be: m is the system after all that has happened to it.
@@ -93,6 +94,7 @@ func (j *judge) read() {
 
 func parseEnd(text string, rank Rank) *end {
 	e := &end{sent: map[stream]int{}, came: map[stream][][2]int{}}
+	said := 0
 	for _, line := range strings.Split(text, "\n") {
 		words := strings.Fields(line)
 		var generation, n, class int
@@ -113,7 +115,10 @@ func parseEnd(text string, rank Rank) *end {
 			}
 		}
 		fmt.Sscanf(line, "bad %d %d %d %d", &e.again, &e.late, &e.torn, &e.broken) //nolint:errcheck // another line
-		fmt.Sscanf(line, "lost %d", &e.lost)                                       //nolint:errcheck // likewise
+		if k, _ := fmt.Sscanf(line, "lost %d", &e.lost); k == 1 {
+			said++
+			e.over = said > 1
+		}
 	}
 	return e
 }
@@ -317,7 +322,7 @@ func (j *judge) counted(o Rank) {
 	p := j.m.plan
 	k := slices.IndexFunc(p.Links, func(l Link) bool { return slices.Contains(l.From, o.Cluster) })
 	from := j.ends[o]
-	if k < 0 || from == nil || from.life > 0 || !j.m.Links[k].Gone || p.Messages != "kept" || len(p.Links[k].To) != 1 {
+	if k < 0 || from == nil || from.life > 0 || j.m.Leaving && !from.over || !j.m.Links[k].Gone || p.Messages != "kept" || len(p.Links[k].To) != 1 {
 		return
 	}
 	c := p.Links[k].To[0]
