@@ -7,10 +7,14 @@
 #include "dp.h"
 #include "fail.h"
 #include "kinds.h"
+#include "net_conn.h"
 #include "other_way.h"
 #include "progress.h"
 
-static const spx_peer_observer *const peer_observers[] = {&spx_ring_peers, &spx_relay_peers, &spx_net_peers, NULL};
+static const spx_peer_observer *const peer_observers[] = {&spx_ring_peers, &spx_pair_peers, &spx_relay_peers,
+                                                          &spx_net_peers, NULL};
+
+static const spx_transport *const transports[] = {&spx_shm, &spx_tcp, NULL};
 
 static const spx_failure_observer *const failure_observers[] = {&spx_clusters_failures, &spx_mcast_failures, NULL};
 
@@ -23,6 +27,7 @@ static spx_record_handler *const handlers[SPX_REC_LAST + 1] = {
 static void detach(void)
 {
   spx_ring_detach();
+  spx_pairs_detach();
   spx_peers_detach();
   spx_places_detach();
   spx_diag_detach();
@@ -43,6 +48,7 @@ int spx_dp_attach(int memfd, uint32_t me)
   spx_lent_ends = spx_zero_keeps;
   spx_sources = spx_message_source;
   spx_on_sockets = &spx_net_sleeping;
+  spx_detours = &spx_relay_detour;
   spx_match_reset();
   spx_get_attach();
   spx_idle_attach();
@@ -50,8 +56,10 @@ int spx_dp_attach(int memfd, uint32_t me)
   err = spx_diag_attach();
   if (err == 0) err = spx_places_attach();
   if (err == 0) err = spx_peers_attach(peer_observers);
-  if (err == 0) err = spx_ring_attach(&spx_sends);
+  if (err == 0) err = spx_pairs_attach(transports, &spx_messages);
+  if (err == 0) err = spx_ring_attach();
   if (err == 0) err = spx_net_attach();
+  if (err == 0 && (err = spx_relay_attach()) != 0) spx_net_detach();
   if (err != 0) detach();
   return err;
 }
@@ -61,5 +69,6 @@ void spx_dp_detach(void)
   if (!spx_segment) return;
   spx_mcast_detach();
   spx_net_detach();
+  spx_relay_detach();
   detach();
 }

@@ -26,57 +26,15 @@
 #include "peers.h"
 #include "place.h"
 #include "record.h"
+#include "ring.h"
 #include <time.h>
+#include "settings.h"
 #include "spx.h"
 #include "stat.h"
+#include "transport.h"
 #if __has_include("mpi-ext.h")
 #include "mpi-ext.h"
 #endif
-
-#define SPX_STREAM_ALONE (1u << 30) /* SPX_STREAM_MAX where each rank has a processor, unless it is set */
-
-/* Settings that are read often, filled in at attach; MPI_T may change them later. A member is a row of api/settings.tsv. */
-typedef struct {
-  uint32_t eager_max;       /* bytes: larger messages go by the get protocol */
-  uint32_t fragment;        /* bytes of a DATA record */
-  uint32_t fragment_packed; /* the same of data that are not contiguous */
-  uint64_t stream_max;      /* bytes: messages up to this size are streamed rather than got */
-  uint64_t stream_both;     /* the same while this process has an announced message of its own */
-  uint64_t apart_get;     /* bytes: messages of an exchange from this size on may be got rather than streamed (get.c) */
-  uint64_t net_eager_max; /* bytes: eager_max for messages over a connection */
-  uint64_t direct_min;    /* bytes: streams of this size on go to sockets from the user's buffer */
-  uint32_t streams;       /* to a process, for long messages; 1: the connection alone; 0: as many as are faster */
-  uint64_t past_cache;    /* bytes: messages from this size on are stored past the caches */
-  uint32_t copy_min;      /* bytes: copies of this size on are made by loops of our own (copy.c) */
-  uint64_t copy_max;      /* bytes: but not those larger than this */
-  uint32_t apart_min;     /* bytes: copies of this size on are timed, and may go past the caches (into.h) */
-  uint64_t apart_max;     /* bytes: messages up to this size */
-  uint32_t apart_every;   /* one of so many copies is timed */
-  uint64_t apart_trial;   /* us between trials of the other way, at most */
-  uint32_t cma;           /* 0: never process_vm_readv */
-  uint32_t progress;      /* 1: a thread of its own carries on what is under way (shim/background.c) */
-  uint32_t spin;          /* empty polls before yielding, when processors are not outnumbered */
-  uint32_t spin_busy;     /* the same while others want the processors */
-  uint32_t yield;         /* yields before parking */
-  uint64_t kept_max;    /* bytes kept for other clusters: with more of them, a send is complete when it was accepted */
-  uint64_t credit;      /* bytes of records a pair may have in unexpected memory */
-  uint64_t mcast_shelf; /* bytes of copies of long multicasts on this host */
-  uint64_t mcast_chain; /* bytes: multicasts from this size on go from host to host */
-  uint64_t mcast_parts; /* bytes: those that are as long for each host go in parts */
-  uint32_t mcast_each;  /* members of a host that a master hands a message to itself */
-  uint64_t mcast_fork;  /* bytes: those shorter than this for each host go from each host to two */
-  uint32_t die_after;   /* steps of creations until this process kills itself; 0: never */
-  uint32_t wrap;        /* 1: counters begin just before their end (spx_count_from) */
-} spx_settings;
-SPX_HIDDEN extern spx_settings spx_set;
-
-/* Where a counter of so many bits begins: at 0 or, with SPX_WRAP=1, so far before its end. docs/decisions/counters.md. */
-static inline uint64_t spx_count_from(unsigned bits, uint64_t before)
-{
-  return spx_set.wrap ? ((uint64_t)1 << bits) - before : 0;
-}
-/* The number of the first record of a pair. */
-static inline uint32_t spx_first_record(void) { return (uint32_t)spx_count_from(32, 12); }
 
 /* ---- counting ------------------------------------------------------------------------------------------------- */
 /* Counts a message of n bytes that c has sent. */
@@ -89,194 +47,12 @@ static inline void spx_count_sent(const spx_comm *c, uint64_t n)
   spx_stat.sent_bytes += n;
 }
 
-/* ---- sending side of a pair ---------------------------------------------------------------------------------- */
-typedef struct spx_txitem { /* what waits for room in a pair, in order */
-  struct spx_txitem *next;
-  spx_request *r; /* a send not yet written; NULL: a record */
-  uint16_t kind;
-  uint64_t ctx;
-  int32_t tag, src;
-  uint32_t len;
-  uint8_t data[];
-} spx_txitem;
-
-enum {
-  SPX_TX_NEW = 1u /* not initialised */,
-  SPX_TX_DEAD = 2u,
-  SPX_TX_QUEUED = 4u /* something waits in pend */,
-  SPX_TX_CLOSED = 8u /* no communicator leads there any more */
-};
-typedef struct spx_tx {
-  uint32_t slow; /* SPX_TX_*: 0 on the short path */
-  uint32_t pos;  /* where the next record goes */
-  uint8_t *base; /* active buffer: channel or ring */
-  uint32_t size;
-  uint32_t near; /* beyond it short records look whether they can go to the beginning: spx_tx_near */
-  uint32_t seq;
-  uint64_t head; /* bytes written in all buffers */
-  uint64_t tail; /* bytes consumed, as last read */
-  spx_chan *chan;
-  uint8_t *dirty;
-  spx_proc *proc;
-  uint64_t sent;      /* bytes of eager records */
-  uint64_t matched;   /* of these, matched: as last read */
-  int32_t ring;       /* own ring, or -1: the channel is active */
-  uint32_t active;    /* in the list of pairs with something to send */
-  uint32_t full;      /* what waits found no room when tail was full_tail: it need not try again before that changes */
-  uint64_t full_tail; /* as published */
-  uint32_t life;      /* the receiver's incarnation in our file */
-  uint16_t epoch;     /* ours in the receiver's file */
-  spx_file *file;     /* where the receiver's channels lie */
-  spx_txitem *pend, *pend_last;
-  spx_request *stream; /* sends that flow as DATA */
-  struct spx_tx *next;
-  spx_conn *conn;   /* reached over the network: buffer and control line are the connection's */
-  spx_into into;    /* how copies are stored there */
-  uint32_t met;     /* messages from there that are still taken for part of an exchange */
-  bool apart_there; /* the same, as the peer has said with its last announcement */
-  uint64_t asked;   /* ns: when a stream was last asked for although messages are got */
-} spx_tx;
-SPX_HIDDEN extern spx_tx *spx_txs;
-
-/* ---- receiving side of a pair -------------------------------------------------------------------------------- */
-typedef struct spx_rx {
-  uint8_t *base; /* NULL: not initialised */
-  uint32_t pos, size;
-  uint64_t consumed, published; /* tail */
-  uint64_t matched, matched_published;
-  spx_chan *chan;
-  uint32_t seq;
-  uint16_t epoch;
-  uint8_t cma;   /* 0 not probed, 1 works, 2 forbidden */
-  uint32_t owed; /* in the list of pairs whose control line is behind */
-  struct spx_rx *next_owed;
-  spx_proc *proc;  /* in the sender's own file */
-  uint32_t pieces; /* DATA records so far */
-  uint8_t *ctrl;   /* control message being put together */
-  uint32_t ctrl_n, ctrl_size;
-  spx_conn *conn; /* reached over the network: base is a line of zeros */
-} spx_rx;
-SPX_HIDDEN extern spx_rx *spx_rxs;
-/* All transports call it with each record that has arrived. False: no memory, the record stays where
- * it is. Set at attach, to spx_deliver. */
-SPX_HIDDEN extern bool (*spx_arrived)(uint32_t peer, spx_rx *rx, const spx_rec *rec, uint32_t kind);
-
-/* Positions in a pair count bytes over its whole life, in 64 bits. The receiver publishes their low 48 bits, below the low bits of the
- * sender's incarnation: what an earlier process of the same number has left behind is told apart. */
-#define SPX_POSITION_BITS 48
-#define SPX_POSITION_MASK (((uint64_t)1 << SPX_POSITION_BITS) - 1)
-static inline uint64_t spx_position_first(void) { return spx_count_from(SPX_POSITION_BITS, 6000); }
-static inline uint64_t spx_position_word(uint16_t epoch, uint64_t position)
-{
-  return (uint64_t)epoch << SPX_POSITION_BITS | (position & SPX_POSITION_MASK);
-}
-/* The position that a word stands for: at most 2^48 - 1 bytes before `sent`, which is not behind it. */
-static inline uint64_t spx_position_of(uint64_t word, uint64_t sent)
-{
-  return sent - ((sent - word) & SPX_POSITION_MASK);
-}
-/* What the receiver has published (tail, matched) of what this process has sent: all before `sent`. */
-static inline uint64_t spx_tx_published(const spx_tx *tx, const uint64_t *word, uint64_t sent, int order)
-{
-  uint64_t v = __atomic_load_n(word, order);
-  return v >> SPX_POSITION_BITS == tx->epoch ? spx_position_of(v, sent) : spx_position_first();
-}
-
-#define SPX_RING_AFTER 4 /* records in the channel before a ring is opened */
-/* Has the pair had so many? Asked while it has no ring. */
-static inline bool spx_tx_warm(const spx_tx *tx) { return tx->seq - spx_first_record() >= SPX_RING_AFTER; }
-
-/* ---- receiving from processes that come and go ---------------------------------------------------------------- */
-/* What the peer's number stands for has changed since rx was set up: nothing that lies there is for us. */
-static inline bool spx_rx_stale(uint32_t peer, const spx_rx *rx)
-{
-  return rx->base && rx->epoch != (uint16_t)__atomic_load_n(&spx_proc_of(peer)->incarnation, __ATOMIC_ACQUIRE);
-}
-SPX_HIDDEN void spx_settings_refresh(void); /* segment.c: processes have come or gone */
-
-/* ---- ring.c -------------------------------------------------------------------------------------------------- */
-/* What writes the sends that wait for room in a pair: rings know when there is some, and not what a
- * send is (get.c). */
-typedef struct {
-  bool (*send)(spx_request *r); /* writes a send whose turn it is, or completes it; false: no room now */
-  bool (*more)(spx_tx *tx, spx_request *r, int *moved); /* of a stream, as much as there is room for; true: all */
-  void (*written)(spx_request *r);                      /* all of it has been, and the pair has forgotten it */
-} spx_writer;
-SPX_HIDDEN extern const spx_writer spx_sends;
-SPX_HIDDEN int spx_ring_attach(const spx_writer *sends);
-SPX_HIDDEN void spx_ring_detach(void);
-SPX_HIDDEN int spx_tx_init(uint32_t peer); /* MPI error code: channel memory */
-SPX_HIDDEN void spx_rx_init(uint32_t peer);
-/* The same for the incarnation life of that process, although another one may have its number by now. */
-SPX_HIDDEN void spx_rx_init_as(uint32_t peer, uint16_t life);
-SPX_HIDDEN spx_rec *spx_tx_room_slow(spx_tx *tx, uint32_t bytes);
-SPX_HIDDEN bool spx_tx_open_ring(spx_tx *tx);
-/* Polls one sender: returns the number of records consumed. */
-SPX_HIDDEN int spx_rx_poll(uint32_t peer);
-/* Takes in all that a dead sender has left, incarnation life of that process. */
-SPX_HIDDEN void spx_rx_drain(uint32_t peer, uint16_t life);
-/* Polls the senders that have written: those that wrote lately each time; the others when all is set, else now and then. */
-SPX_HIDDEN int spx_rx_poll_all(bool all);
-/* Publishes tails and credit that were held back. */
-SPX_HIDDEN void spx_rx_settle(void);
-SPX_HIDDEN void spx_rx_owe(uint32_t peer);
-/* Tells a sender that shares memory how much of what it sent has been asked for. */
-static inline void spx_rx_publish_matched(spx_rx *rx)
-{
-  rx->matched_published = rx->matched;
-  __atomic_store_n(&rx->chan->matched, spx_position_word(rx->epoch, rx->matched), __ATOMIC_RELAXED);
-}
-/* Writes a record now or queues it; payload is copied. */
-SPX_HIDDEN void spx_tx_put(uint32_t peer, spx_rec_kind kind, uint64_t ctx, int32_t tag, int32_t src,
-                           const void *payload, uint32_t len);
-/* Writes a record now, before what waits in the pair; false: there is no room. */
-SPX_HIDDEN bool spx_tx_write(uint32_t peer, spx_rec_kind kind, uint64_t ctx, int32_t tag, int32_t src,
-                             const void *payload, uint32_t len);
-/* The same with a payload of two parts. */
-SPX_HIDDEN void spx_tx_put_two(uint32_t peer, spx_rec_kind kind, uint64_t ctx, int32_t tag, int32_t src, const void *a,
-                               uint32_t a_len, const void *b, uint32_t b_len);
-SPX_HIDDEN int spx_tx_queue_request(uint32_t peer, spx_request *r);
-/* Sends what waits; the number of things that moved. */
-SPX_HIDDEN int spx_tx_drain(void);
-SPX_HIDDEN bool spx_tx_waiting(void); /* something waits for room */
-SPX_HIDDEN void spx_tx_stream(uint32_t peer, spx_request *r);
-/* Takes r out of the queues of its pair: 1 when it was there. */
-SPX_HIDDEN int spx_tx_unqueue(uint32_t peer, spx_request *r);
-SPX_HIDDEN spx_request *
-spx_tx_queued(uint32_t peer); /* the first send that waits for room, of which nothing is on its way; or NULL */
-/* The pair's receiver is dead: forgets what waits (requests are completed by the caller). */
-SPX_HIDDEN void spx_tx_kill(uint32_t peer);
-
-/* As far as short records go in a buffer of size bytes while the receiver keeps up: what is used again is still in a first-level cache. */
-static inline uint32_t spx_tx_near(uint32_t size) { return size > SPX_RING_NEAR ? SPX_RING_NEAR : size; }
-
-/* Room for a record of bytes, or NULL. The record is at the returned place; fill it and commit. */
-static inline spx_rec *spx_tx_room(spx_tx *tx, uint32_t bytes)
-{
-  if (SPX_LIKELY(tx->pos + bytes <= tx->near && tx->head + bytes + SPX_LINE - tx->tail <= tx->size))
-    return (spx_rec *)(tx->base + tx->pos);
-  return spx_tx_room_slow(tx, bytes);
-}
-
 /* Where who is woken up gets a processor, while it is set (under the lock): where the kernel has one; another than this thread's; each as many as the others (spx_load_deal). */
 typedef enum { SPX_RING_ANYWHERE, SPX_RING_AWAY, SPX_RING_EVENLY } spx_ring_where;
 SPX_HIDDEN extern spx_ring_where spx_ring_to;
 static inline void spx_bell_if_sleeping(spx_proc *p, uint32_t i)
 {
   if (SPX_UNLIKELY(__atomic_load_n(&p->sleeping, __ATOMIC_RELAXED))) spx_ring_bell(i);
-}
-
-/* Publishes the record at rec, of which everything but the first word has been written. */
-static inline void spx_tx_commit(spx_tx *tx, spx_rec *rec, uint32_t bytes, spx_rec_kind kind)
-{
-  uint32_t next = tx->pos + bytes;
-  if (next == tx->size) next = 0, tx->near = spx_tx_near(tx->size);
-  __atomic_store_n((uint64_t *)(tx->base + next), 0, __ATOMIC_RELAXED);
-  __atomic_store_n((uint64_t *)rec, (uint64_t)bytes | (uint64_t)kind << 32 | (uint64_t)tx->epoch << 48,
-                   __ATOMIC_RELEASE);
-  tx->pos = next;
-  tx->head += bytes;
-  __atomic_store_n(tx->dirty, 1, __ATOMIC_RELEASE);
 }
 
 /* memmove by loops of our own, for sizes from SPX_COPY_MIN on: copy.c. */
@@ -442,19 +218,13 @@ SPX_HIDDEN bool spx_announce(spx_request *r, uint64_t n, spx_rec_rts *rts);
 /* The same, but the sender is asked for DATA only if its memory can not be read. */
 SPX_HIDDEN void spx_fetch_now(spx_request *r, uint32_t peer, const spx_rec_rts *rts);
 SPX_HIDDEN void spx_stream_start(spx_request *r, const spx_rec_cts *cts, int32_t ask);
-/* The byte up to which a send that is asked for may flow now. */
-SPX_HIDDEN uint64_t spx_stream_end(const spx_request *r);
 /* One that pauses flows on, if it may. */
 SPX_HIDDEN int spx_stream_resume(spx_request *r);
-/* Fills and publishes a DATA record at rec: n bytes of r from at on. */
-SPX_HIDDEN void spx_tx_data(spx_tx *tx, spx_rec *rec, const spx_request *r, uint64_t at, uint32_t n);
 /* All of the announced send r is with its receiver. */
 SPX_HIDDEN void spx_send_fetched(spx_request *r);
 SPX_HIDDEN void spx_stream_data(uint32_t peer, const spx_rec *rec);
 /* The receive with this descriptor, if a stream comes for it; else NULL. */
 SPX_HIDDEN spx_request *spx_stream_to(uint32_t index, uint32_t gen);
-/* n more bytes of its stream are in its buffer. */
-SPX_HIDDEN void spx_stream_came(spx_request *r, uint64_t n);
 /* Receives that have asked for DATA of which nothing has come yet; spx_get_impatient, called when there are some, gets those
  * that have waited long enough; at_once: all, since we are about to sleep. */
 SPX_HIDDEN extern spx_request *spx_asked;

@@ -14,11 +14,10 @@
 
 enum {
   IOVS = 64,
-  BOUNCE = 65536,        /* bytes */
-  LEAST = 1024,          /* of the bounce buffer when memory is out */
-  SMALL_RUN = 512,       /* mean run of the receiver below which a bounce buffer beats iovecs */
-  FIRST_WORDS = 64,      /* of a layout: few have more */
-  MOST_WORDS = 64 * 1024 /* a larger layout is as expensive as the data */
+  BOUNCE = 65536,  /* bytes */
+  LEAST = 1024,    /* of the bounce buffer when memory is out */
+  SMALL_RUN = 512, /* mean run of the receiver below which a bounce buffer beats iovecs */
+  FIRST_WORDS = 64 /* of a layout: few have more */
 };
 
 bool spx_read_exactly(pid_t pid, void *to, uint64_t from, uint64_t n)
@@ -27,15 +26,6 @@ bool spx_read_exactly(pid_t pid, void *to, uint64_t from, uint64_t n)
   ssize_t got = process_vm_readv(pid, &local, 1, &remote, 1, 0);
   if (got >= 0 && (uint64_t)got != n) errno = EFAULT;
   return got >= 0 && (uint64_t)got == n;
-}
-
-bool spx_has_long_runs(const spx_request *r)
-{
-  struct iovec iov[IOVS];
-  int64_t covered = 0, n = r->bytes;
-  if (!r->type->layout || r->type->layout->words > MOST_WORDS) return false;
-  int runs = spx_iovecs(r->buf, r->count, r->type, 0, n, iov, IOVS, &covered);
-  return runs > 0 && (uint64_t)covered / (uint64_t)runs >= SPX_LONG_RUN;
 }
 
 int spx_far_open(spx_far *f, pid_t pid, uint64_t addr, uint64_t type)
@@ -53,7 +43,7 @@ int spx_far_open(spx_far *f, pid_t pid, uint64_t addr, uint64_t type)
   ssize_t got = process_vm_readv(pid, &local, 1, &remote, 1, 0); /* fewer where the memory ends behind a short one */
   if (got < 0) return errno;
   int64_t words = first[offsetof(spx_layout, words) / WORD];
-  if (got < (ssize_t)sizeof(spx_layout) || words < (int64_t)(sizeof(spx_layout) / WORD) || words > MOST_WORDS)
+  if (got < (ssize_t)sizeof(spx_layout) || words < (int64_t)(sizeof(spx_layout) / WORD) || words > SPX_LAYOUT_MOST)
     return EFAULT; /* what it was announced for has been freed */
   int64_t *all = malloc((size_t)words * WORD);
   if (!all) return ENOMEM;

@@ -4,9 +4,6 @@
 #include <sys/types.h>
 #include "dp.h"
 
-/* Mean run in bytes from which a message that is not contiguous is read run by run from its sender's memory. */
-#define SPX_LONG_RUN 4096
-
 /* A message in its sender's memory. */
 typedef struct {
   pid_t pid;
@@ -16,8 +13,6 @@ typedef struct {
 
 /* Reads n bytes at address from of a process: all of them, or false with errno. */
 SPX_HIDDEN bool spx_read_exactly(pid_t pid, void *to, uint64_t from, uint64_t n);
-/* The send r, which is not contiguous, may be read run by run. */
-SPX_HIDDEN bool spx_has_long_runs(const spx_request *r);
 /* Where a message lies. type: address of the sender's spx_type; 0: contiguous. 0, or an errno: f must be closed all the same.
  * What was read counts only if the sender's descriptor is valid still, and must not be used before that is known. */
 SPX_HIDDEN int spx_far_open(spx_far *f, pid_t pid, uint64_t addr, uint64_t type);

@@ -21,7 +21,6 @@
 #include "net_long.h"
 #include "net_streams.h"
 #include "other_way.h"
-#include "pass.h"
 #include "rma.h"
 #include "ways.h"
 
@@ -393,11 +392,11 @@ void spx_fetch_now(spx_request *r, uint32_t peer, const spx_rec_rts *rts)
 
 /* ---- two-copy stream ----------------------------------------------------------------------------------------- */
 
-uint64_t spx_stream_end(const spx_request *r)
+static uint64_t stream_end(const spx_request *r)
 {
   uint64_t end = r->aux[3];
   if (SPX_LIKELY(!(r->flags & SPX_RF_PASS))) return end;
-  uint64_t there = spx_pass_there(r);
+  uint64_t there = spx_bulk_of(r)->there(r);
   return there < end ? there : end;
 }
 
@@ -411,7 +410,7 @@ static bool is_over(spx_request *r)
 
 int spx_stream_resume(spx_request *r)
 {
-  if (r->state != SPX_S_PAUSED || r->aux[1] >= spx_stream_end(r)) return 0;
+  if (r->state != SPX_S_PAUSED || r->aux[1] >= stream_end(r)) return 0;
   spx_tx_stream(r->peer, r);
   spx_tx_drain();
   return 1;
@@ -431,7 +430,7 @@ void spx_stream_start(spx_request *r, const spx_rec_cts *cts, int32_t ask)
   bool part = ask == SPX_CTS_PART, kept = r->flags & SPX_RF_KEPT;
   if (SPX_UNLIKELY(kept)) spx_other->asked(r, cts);
   if (part && (r->state == SPX_S_STREAM || r->state == SPX_S_PAUSED)) stream_part(r, cts);
-  if (r->state != SPX_S_SENT || ((r->flags & SPX_RF_PASS) && spx_pass_asked(r, cts))) return;
+  if (r->state != SPX_S_SENT || ((r->flags & SPX_RF_PASS) && spx_bulk_of(r)->asked(r, cts))) return;
   if (!first_to_end(spx_me, cts->index, cts->gen) && !kept)
     return; /* it has it all, DONE will say so; the buffer may be freed */
   r->aux[1] = 0;
@@ -446,7 +445,7 @@ void spx_stream_start(spx_request *r, const spx_rec_cts *cts, int32_t ask)
   spx_tx_drain();
 }
 
-void spx_tx_data(spx_tx *tx, spx_rec *rec, const spx_request *r, uint64_t at, uint32_t n)
+static void put_data(spx_tx *tx, spx_rec *rec, const spx_request *r, uint64_t at, uint32_t n)
 {
   rec->ctx = 0;
   rec->tag = (int32_t)(uint32_t)r->aux[2];
@@ -454,7 +453,7 @@ void spx_tx_data(spx_tx *tx, spx_rec *rec, const spx_request *r, uint64_t at, ui
   rec->seq = tx->seq++;
   rec->len = n;
   if (SPX_UNLIKELY(r->flags & SPX_RF_PASS))
-    spx_pass_load(r, at, n, rec->data);
+    spx_bulk_load(r, at, n, rec->data);
   else if (n >= spx_set.apart_min && r->type->flags & SPX_T_CONTIG && !tx->conn) {
     uint64_t ns = spx_copy_into(&tx->into, rec->data, (const char *)r->buf + at, n, r->aux[3]);
     spx_ways *of = ns ? tells(r, r->aux[3]) : NULL;
@@ -473,15 +472,15 @@ static uint32_t piece_of(const spx_request *r)
 static bool stream_more(spx_tx *tx, spx_request *r, int *moved)
 {
   uint64_t end;
-  while (r->aux[1] < (end = spx_stream_end(r))) { /* further streams take from the end */
+  while (r->aux[1] < (end = stream_end(r))) { /* further streams take from the end */
     spx_long_result way = tx->conn ? spx_long_more(tx, r) : SPX_LONG_NOT;
     if (way == SPX_LONG_WAITS) return false;
     if (way == SPX_LONG_MOVED) {
       ++*moved;
       continue;
     }
-    if (tx->ring < 0) spx_tx_open_ring(tx);
-    end = spx_stream_end(r);
+    if (tx->ring < 0) tx->by->widen(tx);
+    end = stream_end(r);
     uint64_t at = r->aux[1], n = end - at,
              most = tx->conn       ? SPX_NET_FRAGMENT
                     : tx->ring < 0 ? SPX_REC_INLINE
@@ -489,7 +488,7 @@ static bool stream_more(spx_tx *tx, spx_request *r, int *moved)
     if (n > most) n = most;
     spx_rec *rec = spx_tx_room(tx, SPX_REC_BYTES(n));
     if (!rec) return false;
-    spx_tx_data(tx, rec, r, at, (uint32_t)n);
+    put_data(tx, rec, r, at, (uint32_t)n);
     if (!tx->conn || r->aux[1] + n == end)
       spx_bell_if_sleeping(tx->proc, r->peer); /* else: when there is no more room */
     r->aux[1] += n;
@@ -515,8 +514,6 @@ static void stream_written(spx_request *r)
   if (is_over(r)) spx_send_fetched(r);
 }
 
-const spx_writer spx_sends = {spx_send_try, stream_more, stream_written};
-
 spx_request *spx_stream_to(uint32_t index, uint32_t gen)
 {
   spx_request *r = spx_id_find(index, gen);
@@ -529,7 +526,7 @@ spx_request *spx_stream_to(uint32_t index, uint32_t gen)
 /* Bytes that have come by further streams, from the end on. */
 static uint64_t come_beside(const spx_request *r) { return SPX_UNLIKELY(r->flags & SPX_RF_FURTHER) ? r->aux[3] : 0; }
 
-void spx_stream_came(spx_request *r, uint64_t n)
+static void stream_came(spx_request *r, uint64_t n)
 {
   spx_rxs[r->peer].pieces++;
   r->aux[1] += n;
@@ -558,11 +555,19 @@ void spx_stream_data(uint32_t peer, const spx_rec *rec)
   spx_ways *timed = ++pieces % TIME_EVERY ? NULL : tells(r, (uint64_t)r->bytes);
   uint64_t start = timed ? spx_now_ns() : 0;
   if (SPX_UNLIKELY(r->flags & SPX_RF_PASS))
-    spx_pass_store(r, at, rec->len, rec->data);
+    spx_bulk_store(r, at, rec->len, rec->data);
   else if ((uint64_t)r->bytes >= spx_set.past_cache && r->type->flags & SPX_T_CONTIG)
     spx_copy_past_cache((char *)r->buf + at, rec->data, rec->len);
   else
     spx_unpack(r->buf, r->count, r->type, (int64_t)at, (int64_t)(at + rec->len), rec->data);
   if (timed) spx_ways_took(timed, SPX_WAY_OUT, rec->len, spx_now_ns() - start);
-  spx_stream_came(r, rec->len);
+  stream_came(r, rec->len);
 }
+
+const spx_carried spx_messages = {.send = spx_send_try,
+                                  .more = stream_more,
+                                  .written = stream_written,
+                                  .end = stream_end,
+                                  .data = put_data,
+                                  .sink = spx_stream_to,
+                                  .came = stream_came};

@@ -13,8 +13,8 @@
 #include <stdlib.h>
 #include "dp.h"
 #include "fail.h"
-#include "far.h"
 #include "mcast_op.h"
+#include "pack.h"
 
 #define RETAIN_MAX (16u << 20) /* bytes of data that are kept for members who have not acknowledged them */
 

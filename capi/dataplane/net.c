@@ -11,16 +11,13 @@
 #include <fcntl.h>
 #include <linux/futex.h>
 #include <linux/sockios.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
-#include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
-#include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
 #include "net_conn.h"
@@ -45,10 +42,7 @@ enum { FIRST, FURTHER_IN, FURTHER_OUT, DECLINED };
 
 bool spx_net_sealed;
 spx_net_state spx_net = {.want_fd = -1};
-static int epoll = -1, bell_fd = -1;
-/* Datagrams read before each sleep. More are left for the next: a process of any user may send as fast as it can. */
-enum { BELL_TURN = 64 };
-static bool sleeping_here; /* a thread sleeps on the sockets */
+const spx_detour *spx_detours;
 static spx_arrival *_Atomic arrivals;
 /* Those that were taken. Threads of the engine give them back to malloc, as they took them: the program's thread would be given their memory for blocks of its own, and programs exist (the
  * lists of hosts of ROMIO) that keep the distance of two blocks in an int. */
@@ -56,36 +50,6 @@ static spx_arrival *_Atomic used;
 static spx_arrival *early;             /* of processes that this one has not met yet */
 static uint32_t arrived;               /* futex: changes with every arrival */
 static uint64_t nothing[SPX_LINE / 8]; /* what the receiving side of such a pair finds in memory */
-
-/* The address of the socket of that name (spx_proc.bell_name), which lives as long as its socket. */
-static socklen_t bell_address(struct sockaddr_un *a, uint64_t name)
-{
-  memset(a, 0, sizeof *a);
-  a->sun_family = AF_UNIX;
-  int n = snprintf(a->sun_path + 1, sizeof a->sun_path - 1, "spx-bell-%016llx", (unsigned long long)name);
-  return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
-}
-
-/* Binds the socket on which this process is woken, and publishes its name. 0 or an errno. */
-static int bind_bell(void)
-{
-  struct sockaddr_un a;
-  uint64_t name = 0;
-  int err = EADDRINUSE;
-  for (int i = 0; i < 8 && err == EADDRINUSE; i++) {
-    if (getrandom(&name, sizeof name, 0) != (ssize_t)sizeof name) return errno;
-    socklen_t len = bell_address(&a, name);
-    err = name && bind(bell_fd, (struct sockaddr *)&a, len) == 0 ? 0 : name ? errno : EADDRINUSE;
-  }
-  if (!err) __atomic_store_n(&spx_proc_of(spx_me)->bell_name, name, __ATOMIC_RELEASE);
-  return err;
-}
-
-int spx_net_watch(int fd, uint32_t events, int op, uint64_t what)
-{
-  struct epoll_event e = {.events = events, .data.u64 = what};
-  return epoll_ctl(epoll, op, fd, &e);
-}
 
 /* By process: connections that are being made. It stays: the engine counts as long as a call of its is under way. */
 static _Atomic uint32_t *coming;
@@ -105,15 +69,10 @@ int spx_net_attach(void)
   if (!spx_net_on) return 0;
   spx_net.conns = calloc(spx_map.nprocs, sizeof(spx_conn *));
   spx_net.open_ones = calloc(spx_map.nprocs, sizeof(spx_conn *));
-  epoll = epoll_create1(EPOLL_CLOEXEC);
-  bell_fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-  int err = 0;
-  if (!spx_net.conns || !spx_net.open_ones || !know_coming() || spx_net_relay_attach() != 0)
-    err = ENOMEM;
-  else if (epoll < 0 || bell_fd < 0 || spx_net_watch(bell_fd, EPOLLIN, EPOLL_CTL_ADD, UINT64_MAX) != 0)
-    err = errno;
-  else
-    err = bind_bell();
+  spx_net.busy = calloc(spx_map.nprocs, sizeof(spx_conn *));
+  spx_net.gathered = calloc(spx_map.nprocs, sizeof(spx_conn *));
+  bool room = spx_net.conns && spx_net.open_ones && spx_net.busy && spx_net.gathered && know_coming();
+  int err = room ? spx_net_bell() : ENOMEM;
   if (err) spx_net_detach();
   return err;
 }
@@ -189,7 +148,7 @@ static void drop(spx_conn *c)
   if (spx_net.held == c) spx_net.held = NULL;
   spx_further_end(c, false);
   spx_net_not_busy(c);
-  spx_net.dropped(c->peer);
+  spx_detours->dropped(c->peer);
   for (uint32_t i = 0; i < spx_net.n_gathered; i++)
     if (spx_net.gathered[i] == c) spx_net.gathered[i--] = spx_net.gathered[--spx_net.n_gathered];
   spx_net.conns[c->peer] = NULL;
@@ -203,11 +162,11 @@ void spx_net_detach(void)
   for (uint32_t i = 0; spx_net.conns && i < spx_map.nprocs; i++) drop(spx_net.conns[i]);
   free(spx_net.conns);
   free(spx_net.open_ones);
-  spx_net_relay_detach();
+  free(spx_net.busy);
+  free(spx_net.gathered);
+  spx_net = (spx_net_state){.want_fd = -1};
   spx_further_sweep();
-  if (epoll >= 0) close(epoll);
-  if (bell_fd >= 0) close(bell_fd);
-  epoll = bell_fd = -1;
+  spx_net_no_bell();
   spx_net_on = false;
 }
 
@@ -382,11 +341,8 @@ static bool join(const spx_arrival *a)
   spx_stat.net_open = spx_net.n_open;
   spx_burst_join(c);
   spx_zero_join(c);
-  uint8_t text[sizeof c->greeting];
-  if (spx_net.relays && spx_proc_of(c->peer)->home_job == 0) { /* the processes of another job do not wait for one */
-    spx_net_greeting(c, text);
-    if (send(c->fd, text, sizeof text, MSG_DONTWAIT | MSG_NOSIGNAL) != sizeof text) unheard(c, errno);
-  }
+  if (spx_net.relays && spx_proc_of(c->peer)->home_job == 0 && !spx_net_greet(c))
+    unheard(c, errno); /* the processes of another job do not wait for a greeting */
   spx_net_push(c);
   spx_net_trim(c);
   return true;
@@ -399,7 +355,7 @@ static bool join_none(const spx_arrival *a)
   if (!c || c->life != a->life || c->fd >= 0) return true;
   c->asked = false;
   spx_net_pause_shortcuts(spx_now_ns());
-  spx_net_pump(c);
+  spx_detours->pump(c);
   return true;
 }
 
@@ -470,7 +426,7 @@ static void ask(spx_conn *c)
 
 /* ---- sending --------------------------------------------------------------------------------------------------- */
 
-int spx_net_tx_init(uint32_t peer)
+static int open_pair(uint32_t peer)
 {
   spx_tx *tx = &spx_txs[peer];
   spx_conn *c = spx_net_conn(peer);
@@ -496,7 +452,7 @@ int spx_net_tx_init(uint32_t peer)
   c->flushed = c->sent = 0;
   tx->slow &= ~(uint32_t)SPX_TX_NEW;
   bool room = spx_net_has_room() && spx_now_ns() >= spx_net.next_shortcut;
-  if (!spx_net.relays || spx_net_kept(peer) || room) ask(c);
+  if (!spx_net.relays || spx_detours->kept(peer) || room) ask(c);
   return MPI_SUCCESS;
 }
 
@@ -597,7 +553,7 @@ static void push(spx_conn *c)
       unheard(c, c->deaf);
   }
   if (c->fd < 0 && c->over) spx_net_done(c, tx->pos - c->flushed);
-  if (c->fd < 0) spx_net_pump(c);
+  if (c->fd < 0) spx_detours->pump(c);
   if (c->fd >= 0 && c->farewell && !c->must_answer && c->done == c->stop) spx_net_finish(c);
 }
 
@@ -607,7 +563,7 @@ void spx_net_push(spx_conn *c)
   if (SPX_UNLIKELY(spx_net_lend(c))) take_arrivals();
 }
 
-spx_rec *spx_net_room(spx_tx *tx, uint32_t bytes)
+static spx_rec *reserve_room(spx_tx *tx, uint32_t bytes)
 {
   spx_conn *c = tx->conn;
   push(c);
@@ -679,7 +635,7 @@ void spx_net_credit(uint32_t peer, uint64_t matched)
 
 /* ---- receiving ------------------------------------------------------------------------------------------------- */
 
-void spx_net_rx_init(uint32_t peer)
+static void listen_to(uint32_t peer)
 {
   spx_rx *rx = &spx_rxs[peer];
   spx_conn *c = spx_net_conn(peer);
@@ -694,6 +650,13 @@ void spx_net_rx_init(uint32_t peer)
   rx->consumed = rx->published = rx->matched = rx->matched_published = spx_position_first();
   rx->seq = spx_first_record();
 }
+
+const spx_transport spx_tcp = {.name = "tcp",
+                               .reaches = spx_net_peer,
+                               .open = open_pair,
+                               .listen = listen_to,
+                               .reserve = reserve_room,
+                               .recall = spx_long_recall};
 
 void spx_net_coming(uint32_t peer, int change)
 {
@@ -765,7 +728,7 @@ static void poll_many(int *n)
 {
   spx_further_sweep();
   struct epoll_event events[EVENTS];
-  int ready = epoll_wait(epoll, events, EVENTS, 0);
+  int ready = spx_net_events(events, EVENTS);
   for (int i = 0; i < ready; i++) {
     if (events[i].data.u64 == UINT64_MAX) continue; /* the bell: heard when going to sleep */
     if (events[i].data.u64 & SPX_FURTHER_BIT) {
@@ -807,51 +770,10 @@ int spx_net_poll(void)
   spx_net_pressed();
   spx_net_make_room();
   if (SPX_UNLIKELY(spx_net.n_answers)) spx_net_answers();
-  if (SPX_UNLIKELY(spx_net.relays || spx_net.n_busy || spx_net.many)) n += spx_net_relay_poll();
+  if (SPX_UNLIKELY(spx_net.relays || spx_net.n_busy || spx_net.many)) n += spx_detours->poll();
   spx_net_gather(-1);
   return n;
 }
-
-/* ---- sleeping -------------------------------------------------------------------------------------------------- */
-
-static bool reserve(bool takes)
-{
-  if (takes && sleeping_here) return false;
-  sleeping_here = takes;
-  return true;
-}
-
-static bool sleep_until(uint32_t value, uint64_t ns)
-{
-  char word[8];
-  for (int i = 0; i < BELL_TURN && recv(bell_fd, word, sizeof word, MSG_DONTWAIT) >= 0; i++) {}
-  if (spx_net.held || __atomic_load_n(&spx_proc_of(spx_me)->bell, __ATOMIC_SEQ_CST) != value) return false;
-  struct epoll_event e;
-  uint64_t most = spx_net_relay_sleep(), time = ns < most ? ns : most, began = most == UINT64_MAX ? 0 : spx_now_ns();
-  struct timespec t = {(time_t)(time / 1000000000u), (long)(time % 1000000000u)};
-  int rc = epoll_pwait2(epoll, &e, 1, time == UINT64_MAX ? NULL : &t, NULL);
-  if (began) spx_net_relay_slept(began, time);
-  return rc == 0 && ns <= most;
-}
-
-void spx_net_wake(const spx_seg *file, uint32_t i)
-{
-  static _Atomic int fd = -1; /* kept */
-  int s = atomic_load(&fd), none = -1;
-  if (s < 0) {
-    s = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (!atomic_compare_exchange_strong(&fd, &none, s)) { /* another thread was faster */
-      close(s);
-      s = none;
-    }
-  }
-  struct sockaddr_un a;
-  const spx_proc *p = (const spx_proc *)((const char *)file + file->proc_off + (uint64_t)i * file->proc_stride);
-  socklen_t len = bell_address(&a, __atomic_load_n(&p->bell_name, __ATOMIC_ACQUIRE));
-  sendto(s, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL, (struct sockaddr *)&a, len); /* a full queue wakes it, too */
-}
-
-const spx_socket_sleep spx_net_sleeping = {spx_net_flush, spx_net_wake, reserve, sleep_until};
 
 /* ---- the end --------------------------------------------------------------------------------------------------- */
 
@@ -879,6 +801,6 @@ uint64_t spx_net_unsent(void)
     if (c->fd >= 0 && ioctl(c->fd, SIOCOUTQ, &queued) != 0) queued = 0;
     n += spx_net_end(c) - c->done + (uint64_t)queued + spx_further_unsent(c);
   }
-  if (spx_net_on) n += spx_net_relay_unsent();
+  if (spx_net_on) n += spx_detours->unsent();
   return n;
 }

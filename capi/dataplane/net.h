@@ -13,12 +13,10 @@ struct spx_rec;
 /* At attach. An errno. */
 SPX_HIDDEN int spx_net_attach(void);
 SPX_HIDDEN void spx_net_detach(void);
+/* The processes in between, where messages go through others: behind spx_net_attach. An errno. */
+SPX_HIDDEN int spx_relay_attach(void);
+SPX_HIDDEN void spx_relay_detach(void);
 
-/* Sets up the sending side towards a process, and asks for a connection if there is none. An MPI error code. */
-SPX_HIDDEN int spx_net_tx_init(uint32_t peer);
-SPX_HIDDEN void spx_net_rx_init(uint32_t peer);
-/* Room for a record of bytes behind what waits to be written, or NULL. */
-SPX_HIDDEN struct spx_rec *spx_net_room(struct spx_tx *tx, uint32_t bytes);
 /* Writes what waits. False: the peer is not reached over the network. */
 SPX_HIDDEN bool spx_net_flush(uint32_t peer);
 /* 1: records are written to come, several to a process perhaps; -1: they go now, by one system call for each. Of jobs whose messages are relayed alone. */

@@ -14,7 +14,7 @@
 #define NEXT_NS    20000000   /* an end that does not answer for so long is not the only one to be waited for */
 #define ROOM_NS    100000     /* between two looks for a connection that may be closed */
 
-static bool is_kept(const spx_conn *c) { return spx_net.relays && spx_net_kept(c->peer); }
+static bool is_kept(const spx_conn *c) { return spx_net.relays && spx_detours->kept(c->peer); }
 
 #define PRESSED_NS 1000000000 /* without another word of missing descriptors: one connection more may be tried */
 
@@ -104,7 +104,7 @@ static bool say(spx_conn *c, int32_t closed)
  * pairs talk in turn the first is never so: connections would be closed just before they are used again. */
 static bool worth_more(const spx_conn *c, const spx_conn *o, uint64_t now)
 {
-  if (!spx_net.relays || is_kept(c) || spx_net_stuck(c, now)) return true;
+  if (!spx_net.relays || is_kept(c) || spx_detours->stuck(c, now)) return true;
   return c->frames >= SPX_NET_SHORTCUT_AFTER && c->used_at[c->frames % SPX_NET_SHORTCUT_AFTER] > o->used;
 }
 
@@ -274,4 +274,33 @@ void spx_net_finish(spx_conn *c)
   c->sent = c->flushed;
   spx_net_thin(c);
   if (spx_txs[c->peer].conn == c && c->flushed < spx_txs[c->peer].pos) spx_net_busy(c);
+}
+
+/* ---- pairs for which something waits, without a connection --------------------------------------------------------- */
+
+void spx_net_busy(spx_conn *c)
+{
+  if (c->busy) return;
+  c->busy = true;
+  spx_net.busy[spx_net.n_busy++] = c;
+}
+
+void spx_net_not_busy(spx_conn *c)
+{
+  if (!c->busy) return;
+  c->busy = false;
+  uint32_t i = 0;
+  while (spx_net.busy[i] != c) i++;
+  spx_net.busy[i] = spx_net.busy[--spx_net.n_busy];
+}
+
+bool spx_net_ready(uint32_t peer)
+{
+  const spx_tx *tx = &spx_txs[peer];
+  if (SPX_UNLIKELY(tx->life != spx_proc_of(peer)->incarnation)) spx_peer_meet(peer); /* no communicator leads there */
+  if (SPX_LIKELY(!(tx->slow & SPX_TX_NEW))) return true;
+  spx_net.hurry = true;
+  bool there = spx_tx_init(peer) == MPI_SUCCESS;
+  spx_net.hurry = false;
+  return there;
 }

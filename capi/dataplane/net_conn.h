@@ -126,9 +126,8 @@ typedef struct {
   bool hurry; /* nothing is waited for */
   bool many;  /* more than allowed, and too young to be closed */
   uint64_t clock;
-  uint32_t n_answers;             /* connections with must_answer */
-  void (*dropped)(uint32_t peer); /* net_relay.c: what this process had with the peer, as a relay, goes */
-  spx_conn **gathered;            /* those for which something was written while gathering */
+  uint32_t n_answers;  /* connections with must_answer */
+  spx_conn **gathered; /* those for which something was written while gathering */
   uint32_t n_gathered;
   spx_conn *held;                /* in its buffer lies what nobody has asked for yet */
   spx_conn *served;              /* a receive has just got its message from there: in this poll no more is read */
@@ -168,8 +167,6 @@ SPX_HIDDEN void spx_net_shut(int fd);
 SPX_HIDDEN void spx_net_push(spx_conn *c);
 /* The connection, or another stream of the pair, has broken: errno, or 0 where the other end has closed it. */
 SPX_HIDDEN void spx_net_lost(spx_conn *c, int why);
-/* epoll_ctl. */
-SPX_HIDDEN int spx_net_watch(int fd, uint32_t events, int op, uint64_t what);
 /* The socket is closed; what was not read is lost. */
 SPX_HIDDEN void spx_net_disconnect(spx_conn *c);
 /* The process runs, and may read what is sent to it. */
@@ -192,9 +189,19 @@ SPX_HIDDEN void spx_net_spread(void);
 /* 1: what is written waits; -1: it goes, by one system call for each connection. */
 SPX_HIDDEN void spx_net_batch(int change);
 
+/* ---- net_bell.c ---- */
+SPX_HIDDEN int spx_net_bell(void); /* at attach; an errno */
+SPX_HIDDEN void spx_net_no_bell(void);
+struct epoll_event;
+/* epoll_ctl, and epoll_wait that does not wait. */
+SPX_HIDDEN int spx_net_watch(int fd, uint32_t events, int op, uint64_t what);
+SPX_HIDDEN int spx_net_events(struct epoll_event *events, int most);
+
 /* ---- net_read.c ---- */
 /* Reads what has come, and delivers it: n counts the records. */
 SPX_HIDDEN void spx_net_pull(spx_conn *c, int *n);
+/* Writes a greeting to a new connection: where this end begins. False: it can not. */
+SPX_HIDDEN bool spx_net_greet(spx_conn *c);
 /* Delivers what was left in a buffer. True: it was for a receive that was posted, and no other is. */
 SPX_HIDDEN bool spx_net_resume(int *n);
 /* Delivers what has come. False: it is not sound. */
@@ -267,27 +274,28 @@ SPX_HIDDEN void spx_net_answers(void);
 /* The connection has ended in order. */
 SPX_HIDDEN void spx_net_finish(spx_conn *c);
 
-/* ---- net_relay.c ---- */
-SPX_HIDDEN int spx_net_relay_attach(void);
-SPX_HIDDEN void spx_net_relay_detach(void);
-/* There is, or is to be, a connection with this process whenever messages go there. */
-SPX_HIDDEN bool spx_net_kept(uint32_t peer);
 /* Sets up the sending side, also towards a process that no communicator leads to, and waits for nothing. False: no memory. */
 SPX_HIDDEN bool spx_net_ready(uint32_t peer);
-/* Sends what waits through others, as far as it goes. */
-SPX_HIDDEN void spx_net_pump(spx_conn *c);
 /* Something waits for c, and c has no connection: it is looked after. */
 SPX_HIDDEN void spx_net_busy(spx_conn *c);
 SPX_HIDDEN void spx_net_not_busy(spx_conn *c);
-/* A greeting to write to a new connection, and what the peer's says. */
-SPX_HIDDEN void spx_net_greeting(spx_conn *c, uint8_t text[16]);
-SPX_HIDDEN bool spx_net_greeted(spx_conn *c);
-/* What goes to c through others does not arrive: there is no way, or somebody on it moves nothing. */
-SPX_HIDDEN bool spx_net_stuck(const spx_conn *c, uint64_t now);
-/* Moves what waits; the number of frames that did. */
-SPX_HIDDEN int spx_net_relay_poll(void);
-/* For how long to sleep at most, ns. */
-SPX_HIDDEN uint64_t spx_net_relay_sleep(void);
-SPX_HIDDEN void spx_net_relay_slept(uint64_t began, uint64_t most);
-SPX_HIDDEN uint64_t spx_net_relay_unsent(void);
+
+/* ---- how messages get to a process while there is no connection: net_relay.c, through others ---- */
+typedef struct {
+  bool (*kept)(uint32_t peer); /* there is, or is to be, a connection with this process whenever messages go there */
+  void (*pump)(
+      spx_conn
+          *c); /* sends what waits through others, as far as it goes; or sees to it that there will be a connection */
+  bool (*stuck)(
+      const spx_conn *c,
+      uint64_t
+          now); /* what goes through others does not arrive: there is no way, or some process on it moves nothing */
+  void (*dropped)(uint32_t peer); /* what this process had with the peer goes, as a relay as well */
+  int (*poll)(void);              /* moves what waits; the number of frames that did */
+  uint64_t (*sleep)(void);        /* for how long to sleep at most, ns */
+  void (*slept)(uint64_t began, uint64_t most);
+  uint64_t (*unsent)(void);
+} spx_detour;
+SPX_HIDDEN extern const spx_detour *spx_detours; /* set at attach */
+SPX_HIDDEN extern const spx_detour spx_relay_detour;
 #endif

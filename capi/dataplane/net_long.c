@@ -14,9 +14,8 @@
  *   the connection's buffer. Each end decides for itself.
  */
 #include <sys/uio.h>
-#include "far.h"
 #include "net_conn.h"
-#include "pass.h"
+#include "pack.h"
 
 #define BOUNCE    (32u << 10)
 #define SHORT_RUN 1024 /* mean run in bytes below which a receive is filled by copying */
@@ -37,11 +36,11 @@ static bool may_begin(const spx_conn *c, const spx_request *r)
 /* The rest of what may flow now, up to a line, as a DATA record behind the bytes that are to be written. False: no room for it now. */
 static bool write_end(spx_tx *tx, const spx_request *r, uint64_t at)
 {
-  uint64_t n = spx_stream_end(r) - at;
+  uint64_t n = spx_carries->end(r) - at;
   uint32_t bytes = SPX_REC_BYTES(n);
   spx_rec *rec = tx->pos + bytes <= tx->size ? (spx_rec *)(tx->base + tx->pos) : NULL;
   if (!rec) return false;
-  spx_tx_data(tx, rec, r, at, (uint32_t)n);
+  spx_carries->data(tx, rec, r, at, (uint32_t)n);
   return true;
 }
 
@@ -50,7 +49,7 @@ static bool begin(spx_tx *tx, spx_request *r)
   spx_conn *c = tx->conn;
   spx_rec *rec = spx_tx_room(tx, SPX_LINE);
   if (!rec || !may_begin(c, r)) return false; /* making room may have ended the connection */
-  uint64_t left = spx_stream_end(r) - r->aux[1];
+  uint64_t left = spx_carries->end(r) - r->aux[1];
   uint64_t most = SPX_UNLIKELY(r->flags & SPX_RF_FURTHER) ? spx_further_share(c, r, left) : left;
   uint32_t n = (uint32_t)(least(least(left - 1, most), SPX_LONG_MOST) / SPX_LINE * SPX_LINE);
   rec->ctx = n;
@@ -72,7 +71,7 @@ spx_long_result spx_long_more(spx_tx *tx, spx_request *r)
   if (SPX_UNLIKELY(c->over || c->deaf) && !spx_proc_left(c->peer)) return SPX_LONG_WAITS; /* until its end is told */
   if (SPX_UNLIKELY(r->flags & SPX_RF_FURTHER)) spx_further_give(c, r);
   if (c->long_out.left == 0) {
-    uint64_t left = spx_stream_end(r) - r->aux[1];
+    uint64_t left = spx_carries->end(r) - r->aux[1];
     if (left <= SPX_LINE || left < spx_set.direct_min || !may_begin(c, r)) return SPX_LONG_NOT;
     if (!begin(tx, r)) return c->fd < 0 ? SPX_LONG_NOT : SPX_LONG_WAITS;
   }
@@ -102,7 +101,7 @@ int spx_long_source(spx_long_out *o, struct iovec *v, uint64_t *covered)
     if (runs > 0) return runs;
   }
   if (r && r->flags & SPX_RF_PASS) {
-    char *from = spx_pass_at(r, at, &n);
+    char *from = spx_bulk_of(r)->at(r, at, &n);
     *v = (struct iovec){from, n};
     *covered = n;
     return 1;
@@ -137,7 +136,7 @@ void spx_long_written(spx_long_out *o, uint32_t n)
 /* NULL: it is over, or has not as much left any more as was announced, because somebody else has sent to it. */
 static spx_request *receive_of(const spx_long_in *in, uint32_t peer)
 {
-  spx_request *r = spx_stream_to(in->index, in->gen);
+  spx_request *r = spx_carries->sink(in->index, in->gen);
   return r && r->peer == peer && in->left <= (uint64_t)r->bytes - r->aux[1] ? r : NULL;
 }
 
@@ -145,7 +144,7 @@ bool spx_long_begins(spx_long_in *in, uint32_t peer, const spx_rec *rec)
 {
   if (rec->ctx == 0 || rec->ctx > SPX_LONG_MOST || rec->ctx % SPX_LINE) return false;
   *in = (spx_long_in){.index = (uint32_t)rec->tag, .gen = (uint32_t)rec->src, .left = (uint32_t)rec->ctx};
-  const spx_request *r = spx_stream_to(in->index, in->gen);
+  const spx_request *r = spx_carries->sink(in->index, in->gen);
   if (!r || r->peer != peer) in->index = UINT32_MAX; /* one that gets this name meanwhile is not meant */
   return !r || r->peer != peer || rec->ctx <= (uint64_t)r->bytes - r->aux[1];
 }
@@ -159,7 +158,7 @@ int spx_long_target(spx_long_in *in, uint32_t peer, struct iovec *v, uint64_t *c
   uint64_t at = r->aux[1];
   if (r->flags & SPX_RF_PASS) {
     *covered = in->left;
-    char *to = spx_pass_at(r, at, covered);
+    char *to = spx_bulk_of(r)->at(r, at, covered);
     *v = (struct iovec){to, *covered};
     return 1;
   }
@@ -178,7 +177,7 @@ void spx_long_read(spx_long_in *in, uint32_t peer, uint32_t n)
 {
   in->left -= n;
   spx_request *r = receive_of(in, peer);
-  if (r) spx_stream_came(r, n);
+  if (r) spx_carries->came(r, n);
 }
 
 uint32_t spx_long_take(spx_long_in *in, uint32_t peer, const uint8_t *bytes, uint32_t n)
@@ -186,7 +185,7 @@ uint32_t spx_long_take(spx_long_in *in, uint32_t peer, const uint8_t *bytes, uin
   n = (uint32_t)least(n, in->left);
   spx_request *r = n ? receive_of(in, peer) : NULL;
   if (r && r->flags & SPX_RF_PASS)
-    spx_pass_store(r, r->aux[1], n, bytes);
+    spx_bulk_store(r, r->aux[1], n, bytes);
   else if (r)
     spx_unpack(r->buf, r->count, r->type, (int64_t)r->aux[1], (int64_t)(r->aux[1] + n), bytes);
   spx_long_read(in, peer, n);

@@ -181,13 +181,37 @@ static void ended(spx_conn *c, int why)
     spx_net_lost(c, why);
 }
 
+static const char greeting_word[4] = "spx>";
+
+bool spx_net_greet(spx_conn *c)
+{
+  uint8_t text[sizeof c->greeting] = {0};
+  memcpy(text, greeting_word, sizeof greeting_word);
+  memcpy(text + 4, &c->done, sizeof c->done);
+  c->greets = true;
+  c->greeting_n = 0;
+  c->sent = c->flushed;
+  c->owed = 0;
+  c->refused = false;
+  return send(c->fd, text, sizeof text, MSG_DONTWAIT | MSG_NOSIGNAL) == sizeof text;
+}
+
+static bool is_greeted(spx_conn *c)
+{
+  uint32_t position;
+  if (memcmp(c->greeting, greeting_word, sizeof greeting_word) != 0) return false;
+  memcpy(&position, c->greeting + 4, sizeof position);
+  c->again = c->got - position;
+  return c->again <= SPX_NET_OUT;
+}
+
 /* The first bytes of a connection. */
 static void hear_greeting(spx_conn *c)
 {
   ssize_t got = recv(c->fd, c->greeting + c->greeting_n, sizeof c->greeting - c->greeting_n, MSG_DONTWAIT);
   if (got > 0) {
     c->greeting_n += (uint8_t)got;
-    if (c->greeting_n == sizeof c->greeting && !spx_net_greeted(c)) {
+    if (c->greeting_n == sizeof c->greeting && !is_greeted(c)) {
       spx_stat.net_refused++;
       spx_net_lost(c, EBADMSG);
     }

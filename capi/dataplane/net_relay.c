@@ -88,7 +88,7 @@ static const spx_route *route(uint32_t peer)
   return routes && peer < routes->n && spx_proc_of(peer)->home_job == 0 ? &routes->to[peer] : &direct;
 }
 
-bool spx_net_kept(uint32_t peer)
+static bool kept(uint32_t peer)
 {
   take_routes();
   return route(peer)->kept;
@@ -127,46 +127,23 @@ static void forget_if_on(uint32_t peer)
 
 const spx_peer_observer spx_relay_peers = {.forget = forget_if_on};
 
-int spx_net_relay_attach(void)
+int spx_relay_attach(void)
 {
+  if (!spx_net_on) return 0;
   hops = calloc(spx_map.nprocs, sizeof *hops);
-  spx_net.dropped = forget;
-  spx_net.busy = calloc(spx_map.nprocs, sizeof(spx_conn *));
-  spx_net.gathered = calloc(spx_map.nprocs, sizeof(spx_conn *));
-  if (!hops || !spx_net.busy || !spx_net.gathered) return ENOMEM;
+  if (!hops) return ENOMEM;
   for (uint32_t i = 0; i < spx_map.nprocs; i++) new_hop(&hops[i]);
   return 0;
 }
 
-void spx_net_relay_detach(void)
+void spx_relay_detach(void)
 {
   for (uint32_t i = 0; hops && i < spx_map.nprocs; i++) new_hop(&hops[i]);
   free(hops);
-  free(spx_net.busy);
-  free(spx_net.gathered);
   free(routes);
   free(atomic_exchange(&new_routes, NULL));
   hops = NULL;
   routes = NULL;
-  spx_net = (spx_net_state){.want_fd = -1};
-}
-
-/* ---- processes for which something waits ------------------------------------------------------------------------- */
-
-void spx_net_busy(spx_conn *c)
-{
-  if (c->busy) return;
-  c->busy = true;
-  spx_net.busy[spx_net.n_busy++] = c;
-}
-
-void spx_net_not_busy(spx_conn *c)
-{
-  if (!c->busy) return;
-  c->busy = false;
-  uint32_t i = 0;
-  while (spx_net.busy[i] != c) i++;
-  spx_net.busy[i] = spx_net.busy[--spx_net.n_busy];
 }
 
 /* ---- frames -------------------------------------------------------------------------------------------------------- */
@@ -203,7 +180,7 @@ static uint32_t piece_for(uint32_t next, uint32_t len)
 {
   spx_tx *tx = &spx_txs[next];
   if (tx->conn) return len;
-  if (len > SPX_REC_INLINE && (tx->ring >= 0 || spx_tx_open_ring(tx)))
+  if (len > SPX_REC_INLINE && (tx->ring >= 0 || tx->by->widen(tx)))
     return (uint32_t)spx_segment->ring_bytes / 4 - SPX_REC_HEADER;
   return SPX_REC_INLINE;
 }
@@ -230,17 +207,6 @@ static bool to_memory(uint32_t next, uint64_t ctx, int32_t tag, int32_t src, con
     len -= n;
   } while (len > 0 && !(flags & VIA_ACK));
   return true;
-}
-
-bool spx_net_ready(uint32_t peer)
-{
-  const spx_tx *tx = &spx_txs[peer];
-  if (SPX_UNLIKELY(tx->life != spx_proc_of(peer)->incarnation)) spx_peer_meet(peer); /* no communicator leads there */
-  if (SPX_LIKELY(!(tx->slow & SPX_TX_NEW))) return true;
-  spx_net.hurry = true;
-  bool there = spx_tx_init(peer) == MPI_SUCCESS;
-  spx_net.hurry = false;
-  return there;
 }
 
 /* Gives a frame to a neighbour that is ready, from which it needs so many hops. False: it has to wait. */
@@ -271,7 +237,7 @@ static bool give(uint32_t next, uint32_t needs, uint64_t ctx, uint32_t dst, uint
 /* The neighbour, of those that need at most left hops after it, through which dst is reached; -1: none. */
 static int way(uint32_t dst, uint32_t left, uint32_t *needs)
 {
-  if (!spx_net_peer(dst) || spx_net_kept(dst)) {
+  if (!spx_net_peer(dst) || kept(dst)) {
     *needs = 0;
     return (int)dst;
   }
@@ -318,7 +284,7 @@ static uint64_t stuck_after(void)
   return ns < STUCK_NS ? STUCK_NS : ns < MOST_STUCK_NS ? ns : MOST_STUCK_NS;
 }
 
-bool spx_net_stuck(const spx_conn *c, uint64_t now)
+static bool stuck(const spx_conn *c, uint64_t now)
 {
   if (c->flushed == spx_txs[c->peer].pos) return false;
   return c->via == SPX_NET_NOBODY || (c->sent > c->flushed && now - c->progress >= stuck_after());
@@ -336,11 +302,11 @@ static void ask_ack(spx_conn *c, uint64_t now)
          (int32_t)spx_me, NULL, 0);
 }
 
-void spx_net_pump(spx_conn *c)
+static void pump(spx_conn *c)
 {
   spx_tx *tx = &spx_txs[c->peer];
   if (c->pumping || c->fd >= 0 || tx->conn != c) return;
-  if (spx_net_kept(c->peer) || !spx_net.relays) { /* waits for its connection */
+  if (kept(c->peer) || !spx_net.relays) { /* waits for its connection */
     if (c->flushed == tx->pos) return;
     spx_net_busy(c);
     spx_net_want(c);
@@ -405,7 +371,7 @@ static void acked(uint32_t src, uint32_t position, bool again)
     c->rewound = now;
     rewind_to_acked(c);
   }
-  spx_net_pump(c);
+  pump(c);
 }
 
 /* ---- receiving ----------------------------------------------------------------------------------------------------- */
@@ -532,31 +498,6 @@ bool spx_net_via(uint32_t from, const spx_rec *rec)
   return true;
 }
 
-/* ---- a connection begins ------------------------------------------------------------------------------------------- */
-
-static const char greeting_word[4] = "spx>";
-
-void spx_net_greeting(spx_conn *c, uint8_t text[16])
-{
-  memset(text, 0, 16);
-  memcpy(text, greeting_word, sizeof greeting_word);
-  memcpy(text + 4, &c->done, sizeof c->done);
-  c->greets = true;
-  c->greeting_n = 0;
-  c->sent = c->flushed;
-  c->owed = 0;
-  c->refused = false;
-}
-
-bool spx_net_greeted(spx_conn *c)
-{
-  uint32_t position;
-  if (memcmp(c->greeting, greeting_word, sizeof greeting_word) != 0) return false;
-  memcpy(&position, c->greeting + 4, sizeof position);
-  c->again = c->got - position;
-  return c->again <= SPX_NET_OUT;
-}
-
 /* ---- now and then -------------------------------------------------------------------------------------------------- */
 
 /* The next time something is to be looked after. */
@@ -578,8 +519,8 @@ static void look_after(spx_conn *c, uint64_t now)
     return;
   }
   if (c->sent > c->flushed && now - c->asked_ack >= c->patience) ask_ack(c, now);
-  if (spx_net_stuck(c, now)) spx_net_want(c);
-  spx_net_pump(c);
+  if (stuck(c, now)) spx_net_want(c);
+  pump(c);
 }
 
 static int send_held(void)
@@ -633,7 +574,7 @@ static void not_looked(uint64_t last, uint64_t now)
 /* When something was looked after, or would have woken this process. */
 static uint64_t looked_at;
 
-int spx_net_relay_poll(void)
+static int look(void)
 {
   take_routes();
   int n = n_held ? send_held() : 0;
@@ -651,7 +592,7 @@ int spx_net_relay_poll(void)
     if (all)
       look_after(c, now);
     else if (c->sent < spx_txs[c->peer].pos && spx_net.relays)
-      spx_net_pump(c);
+      pump(c);
     n += c->sent > before;
   }
   return n;
@@ -670,7 +611,7 @@ static uint64_t due(const spx_conn *c, uint64_t now)
 }
 
 /* For how long this process may sleep: hundreds that share processors, and each wake now and then for nothing, would leave no time for anything else. */
-uint64_t spx_net_relay_sleep(void)
+static uint64_t sleep_most(void)
 {
   if (spx_net.many || spx_net_sought()) return ASK_NS / 10;
   if (spx_net.n_busy == 0 && n_held == 0) return UINT64_MAX;
@@ -683,14 +624,14 @@ uint64_t spx_net_relay_sleep(void)
 }
 
 /* The process has slept from a time on, for so long at most: until then it would have been woken, which is as good as to look. */
-void spx_net_relay_slept(uint64_t began, uint64_t most)
+static void slept(uint64_t began, uint64_t most)
 {
   uint64_t now = spx_now_ns(), until = most < now - began ? began + most : now;
   if (until > looked_at) looked_at = until;
 }
 
 /* A relay that leaves waits a moment for those it has frames of, and for their next relays: what they have sent they still have. */
-uint64_t spx_net_relay_unsent(void)
+static uint64_t unsent(void)
 {
   static uint64_t since;
   uint64_t now = spx_now_ns();
@@ -701,3 +642,12 @@ uint64_t spx_net_relay_unsent(void)
   }
   return now - since < STUCK_NS ? n_held : 0;
 }
+
+const spx_detour spx_relay_detour = {.kept = kept,
+                                     .pump = pump,
+                                     .stuck = stuck,
+                                     .dropped = forget,
+                                     .poll = look,
+                                     .sleep = sleep_most,
+                                     .slept = slept,
+                                     .unsent = unsent};

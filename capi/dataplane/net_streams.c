@@ -24,8 +24,8 @@
 #include <sys/socket.h>
 #include <sys/uio.h>
 #include <unistd.h>
-#include "far.h"
 #include "net_conn.h"
+#include "pack.h"
 
 #define MOST      (1u << 20)   /* bytes of a portion */
 #define LEAST     (64u << 10)  /* shorter ones are not worth a head */
@@ -373,7 +373,7 @@ uint64_t spx_further_unsent(const spx_conn *c)
 
 static spx_request *receive_of(const spx_further *s, const head *h)
 {
-  spx_request *r = spx_stream_to(h->index, h->gen);
+  spx_request *r = spx_carries->sink(h->index, h->gen);
   return r && r->peer == s->c->peer && r->flags & SPX_RF_FURTHER ? r : NULL;
 }
 
@@ -431,7 +431,7 @@ static bool sealed(const spx_further *s)
   if (s->b.seal == SPOILT || !r) return true;
   if (s->of.n > (uint64_t)r->bytes - r->aux[1] - r->aux[3]) return false; /* with what came meanwhile */
   r->aux[3] += s->of.n;
-  spx_stream_came(r, 0);
+  spx_carries->came(r, 0);
   return true;
 }
 

@@ -6,8 +6,8 @@
  */
 #include <stdlib.h>
 #include "dp.h"
-#include "far.h"
 #include "other_way.h"
+#include "pack.h"
 
 static uint32_t self_seq; /* compared for equality alone */
 
@@ -70,7 +70,7 @@ static inline eager_result write_eager(spx_tx *tx, const void *buf, int64_t coun
                                        uint64_t ctx, int tag, int src, const spx_rec_id *id)
 {
   uint32_t prefix = id ? 16 : 0, bytes = SPX_REC_BYTES(n + prefix);
-  if (SPX_UNLIKELY(tx->ring < 0) && (bytes > SPX_LINE || spx_tx_warm(tx)) && !spx_tx_open_ring(tx) && bytes > SPX_LINE)
+  if (SPX_UNLIKELY(tx->ring < 0) && (bytes > SPX_LINE || spx_tx_warm(tx)) && !tx->by->widen(tx) && bytes > SPX_LINE)
     return EAGER_NOT;
   if (SPX_UNLIKELY(tx->sent + bytes - tx->matched > spx_set.credit)) {
     tx->matched = spx_tx_published(tx, &tx->chan->matched, tx->sent, __ATOMIC_RELAXED);

@@ -46,6 +46,10 @@ static inline const spx_node *spx_layout_node(const spx_layout *l, int64_t index
   return (const spx_node *)((const int64_t *)l + index);
 }
 
+#define SPX_LAYOUT_MOST (64 * 1024) /* words: a larger one is as expensive as the data */
+/* The buffer of r, which is not contiguous, may be read run by run, as far as its runs are concerned: they are long. */
+SPX_HIDDEN bool spx_has_long_runs(const spx_request *r);
+
 /* Makes the layouts of an object for a pair type (one value, one index): spx_basics[t->basic] says where they are. */
 SPX_HIDDEN void spx_layout_of_pair(spx_type *t);
 

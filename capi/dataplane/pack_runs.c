@@ -4,6 +4,11 @@
 #include "pack.h"
 #include <sys/uio.h>
 
+enum {
+  LONG_RUN = 4096, /* bytes: a mean run from which on a message is read run by run */
+  LONG_RUNS = 64   /* so many are looked at */
+};
+
 typedef struct {
   const spx_layout *l;
   struct iovec *iov;
@@ -155,4 +160,13 @@ int64_t spx_type_bytes(const spx_type *t, int64_t n)
   const spx_node *root = spx_layout_node(t->typed, t->typed->root);
   if (__builtin_mul_overflow(n / root->elements, t->size, &bytes)) return -1;
   return __builtin_add_overflow(bytes, count_bytes(t->typed, root, n % root->elements), &bytes) ? -1 : bytes;
+}
+
+bool spx_has_long_runs(const spx_request *r)
+{
+  struct iovec iov[LONG_RUNS];
+  int64_t covered = 0, n = r->bytes;
+  if (!r->type->layout || r->type->layout->words > SPX_LAYOUT_MOST) return false;
+  int runs = spx_iovecs(r->buf, r->count, r->type, 0, n, iov, LONG_RUNS, &covered);
+  return runs > 0 && (uint64_t)covered / (uint64_t)runs >= LONG_RUN;
 }

@@ -25,6 +25,7 @@
 #define STUCK_NS   1000000
 
 struct spx_pass {
+  const spx_bulk *bulk;
   spx_pass *next; /* in the order in which they began */
   spx_request *user, *in, *out;
   char *room;
@@ -46,7 +47,7 @@ static uint64_t least(uint64_t a, uint64_t b) { return a < b ? a : b; }
 
 /* ---- the room ------------------------------------------------------------------------------------------------ */
 
-char *spx_pass_at(const spx_request *r, uint64_t at, uint64_t *n)
+static char *at_of(const spx_request *r, uint64_t at, uint64_t *n)
 {
   const spx_pass *p = r->priv;
   uint64_t place = at % p->size;
@@ -54,25 +55,7 @@ char *spx_pass_at(const spx_request *r, uint64_t at, uint64_t *n)
   return p->room + place;
 }
 
-void spx_pass_load(const spx_request *r, uint64_t at, uint64_t n, void *to)
-{
-  for (uint64_t done = 0, k; done < n; done += k) {
-    k = n - done;
-    const char *from = spx_pass_at(r, at + done, &k);
-    memcpy((char *)to + done, from, k);
-  }
-}
-
-void spx_pass_store(const spx_request *r, uint64_t at, uint64_t n, const void *from)
-{
-  for (uint64_t done = 0, k; done < n; done += k) {
-    k = n - done;
-    char *to = spx_pass_at(r, at + done, &k);
-    memcpy(to, (const char *)from + done, k);
-  }
-}
-
-uint64_t spx_pass_there(const spx_request *r)
+static uint64_t there(const spx_request *r)
 {
   spx_request *in = ((const spx_pass *)r->priv)->in;
   return spx_is_done(in) && in->error == MPI_SUCCESS ? (uint64_t)in->bytes : in->aux[1];
@@ -138,7 +121,7 @@ static void spoil(spx_request *out)
   spx_complete(out, MPIX_ERR_PROC_FAILED);
 }
 
-bool spx_pass_asked(spx_request *out, const spx_rec_cts *cts)
+static bool is_asked(spx_request *out, const spx_rec_cts *cts)
 {
   const spx_pass *p = out->priv;
   if (!p->spoilt) return false;
@@ -161,6 +144,8 @@ void spx_pass_again(spx_request *out)
   else
     in->state = SPX_S_DATA;
 }
+
+static const spx_bulk room = {at_of, there, is_asked};
 
 static void take_back(spx_pass *p)
 {
@@ -352,6 +337,7 @@ int spx_pass_start(spx_unex *e, spx_comm *from, int dest, spx_comm *to, uint64_t
   spx_pass *p = calloc(1, sizeof *p);
   spx_request *user = (spx_request *)spx_new(SPX_K_REQ);
   if (p && user) {
+    p->bulk = &room;
     p->user = user;
     p->whole = e->kind != SPX_REC_RTS;
     p->most = least(most < ROOM_LEAST ? ROOM_LEAST : most, e->bytes < SPX_LINE ? SPX_LINE : e->bytes);

@@ -9,15 +9,6 @@
 typedef struct spx_pass spx_pass;
 struct spx_unex;
 
-/* Where byte `at` of the message lies; *n, at most as much as it was: so many bytes lie behind each other from there. */
-SPX_HIDDEN char *spx_pass_at(const spx_request *r, uint64_t at, uint64_t *n);
-/* Copies bytes of the message out of the room, and into it. */
-SPX_HIDDEN void spx_pass_load(const spx_request *r, uint64_t at, uint64_t n, void *to);
-SPX_HIDDEN void spx_pass_store(const spx_request *r, uint64_t at, uint64_t n, const void *from);
-/* So many bytes of the message have come. */
-SPX_HIDDEN uint64_t spx_pass_there(const spx_request *r);
-/* The receiver of the send half asks for its data. True: it was told that there are none. */
-SPX_HIDDEN bool spx_pass_asked(spx_request *out, const spx_rec_cts *cts);
 /* The receiver of the send half has died, and another process takes its place: all of the message is asked for once more. */
 SPX_HIDDEN void spx_pass_again(spx_request *out);
 /* What r is receiving was never sent: it waits for another message, or fails if it was meant for this one alone. */

@@ -279,7 +279,7 @@ bool spx_replay_send(spx_request *r)
     return true;
   }
   if (r->flags & SPX_RF_PASS)
-    spx_pass_load(r, 0, n, m->data); /* all of it is there: it has come as a frame */
+    spx_bulk_load(r, 0, n, m->data); /* all of it is there: it has come as a frame */
   else
     spx_pack(r->buf, r->count, r->type, 0, (int64_t)n, m->data);
   r->bytes = (int64_t)n;

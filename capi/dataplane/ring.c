@@ -1,4 +1,4 @@
-/* ring.c - channels and rings: how records get from one process to another. See layout.h and record.h.
+/* ring.c - the transport of processes that share memory: channels and rings. See layout.h and record.h.
  *
  * A pair's channel (three lines) always exists. Its ring, in the sender's own part of the file, is opened for the first record
  * that does not fit into a line, or after a few records. One of the two is active; a SWITCH record moves the receiver to the
@@ -11,21 +11,14 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 #include "dp.h"
-#include "net_long.h"
 
-#define CHAN_DATA  (SPX_CHAN_BYTES - SPX_LINE)
 #define SHORT      2048 /* bytes of a record that goes back to the beginning of the ring before its end */
 #define RETRY_RING 16   /* records between searches for a ring when there is none */
 #define HOT        4    /* senders that are polled without looking at the dirty row */
 #define SCAN_EVERY 8    /* rounds between looks at the dirty row, when there are hot senders */
 
-spx_tx *spx_txs;
-spx_rx *spx_rxs;
-
 enum { RING_FREE, RING_ACTIVE, RING_CLOSING };
 
-static const spx_writer *writer;
-static spx_tx *active;     /* pairs with something to send */
 static spx_rx *owed;       /* pairs whose control line is behind */
 static uint64_t *hot_mask; /* a byte per sender: 0 when it is hot */
 static uint32_t hot[HOT], nhot, rounds;
@@ -37,22 +30,13 @@ typedef struct {
 } view;
 static view *views;
 
-int spx_ring_attach(const spx_writer *sends)
+int spx_ring_attach(void)
 {
-  writer = sends;
   size_t n = spx_map.nprocs;
-  spx_txs = calloc(n, sizeof *spx_txs);
-  spx_rxs = calloc(n, sizeof *spx_rxs);
   hot_mask = malloc((n + 7) / 8 * 8);
   views = calloc(n, sizeof *views);
-  if (!spx_txs || !spx_rxs || !hot_mask || !views) {
-    spx_ring_detach();
-    return ENOMEM;
-  }
+  if (!hot_mask || !views) return ENOMEM;
   memset(hot_mask, 0xff, (n + 7) / 8 * 8);
-  for (size_t i = 0; i < spx_segment->nprocs; i++)
-    spx_txs[i].slow = SPX_TX_NEW; /* others: spx_peer_hold, spx_rx_init */
-  active = NULL;
   owed = NULL;
   nhot = rounds = 0;
   return 0;
@@ -60,15 +44,11 @@ int spx_ring_attach(const spx_writer *sends)
 
 void spx_ring_detach(void)
 {
-  free(spx_txs);
-  free(spx_rxs);
   free(hot_mask);
   for (size_t i = 0; views && i < spx_map.nprocs; i++)
     if (views[i].at) munmap(views[i].at, views[i].bytes);
   free(views);
   views = NULL;
-  spx_txs = NULL;
-  spx_rxs = NULL;
   hot_mask = NULL;
 }
 
@@ -116,12 +96,9 @@ static uint8_t *view_ring(uint32_t peer, uint64_t offset, uint64_t bytes)
 
 /* ---- sending ------------------------------------------------------------------------------------------------- */
 
-int spx_tx_init(uint32_t peer)
+static int open_channel(uint32_t peer)
 {
   spx_tx *tx = &spx_txs[peer];
-  tx->life =
-      __atomic_load_n(&spx_proc_of(peer)->incarnation, __ATOMIC_ACQUIRE); /* who is met later is known: spx_peer_meet */
-  if (spx_net_peer(peer)) return spx_net_tx_init(peer);
   uint32_t there;
   spx_file *f = spx_place(peer, &there);
   spx_chan *c = channel(f, there, f->me);
@@ -131,7 +108,7 @@ int spx_tx_init(uint32_t peer)
   }
   tx->chan = c;
   tx->base = c->data;
-  tx->size = tx->near = CHAN_DATA;
+  tx->size = tx->near = SPX_CHAN_DATA;
   tx->dirty = (uint8_t *)(f->base + spx_head(f)->dirty_off + there * spx_head(f)->dirty_stride + f->me);
   tx->proc = spx_file_proc(f, there);
   tx->ring = -1;
@@ -144,9 +121,8 @@ int spx_tx_init(uint32_t peer)
   return MPI_SUCCESS;
 }
 
-spx_rec *spx_tx_room_slow(spx_tx *tx, uint32_t bytes)
+static spx_rec *reserve(spx_tx *tx, uint32_t bytes)
 {
-  if (SPX_UNLIKELY(tx->conn != NULL)) return spx_net_room(tx, bytes);
   tx->tail = spx_tx_published(tx, &tx->chan->tail, tx->head, __ATOMIC_ACQUIRE);
   uint64_t used = tx->head - tx->tail;
   uint32_t pad = tx->size - tx->pos;
@@ -163,16 +139,6 @@ spx_rec *spx_tx_room_slow(spx_tx *tx, uint32_t bytes)
   return (spx_rec *)tx->base;
 }
 
-/* Writes the header but for the first word. */
-static void fill(spx_tx *tx, spx_rec *rec, uint64_t ctx, int32_t tag, int32_t src, uint32_t len)
-{
-  rec->ctx = ctx;
-  rec->tag = tag;
-  rec->src = src;
-  rec->seq = tx->seq++;
-  rec->len = len;
-}
-
 /* Moves the pair to another buffer, at this offset of the file, which the receiver is done with. */
 static bool move_to(spx_tx *tx, uint8_t *base, uint64_t offset, uint32_t size)
 {
@@ -180,7 +146,7 @@ static bool move_to(spx_tx *tx, uint8_t *base, uint64_t offset, uint32_t size)
   if (!rec) return false;
   __atomic_store_n((uint64_t *)base, 0, __ATOMIC_RELAXED);
   spx_rec_switch s = {.offset = offset, .bytes = size};
-  fill(tx, rec, 0, 0, 0, sizeof s);
+  spx_tx_fill(tx, rec, 0, 0, 0, sizeof s);
   memcpy(rec->data, &s, sizeof s);
   spx_tx_commit(tx, rec, SPX_LINE, SPX_REC_SWITCH);
   tx->base = base;
@@ -210,7 +176,7 @@ static int find_ring(spx_file *f)
     g->seen = tx->head;
     if (used || tx->pend || tx->stream || spx_tx_published(tx, &tx->chan->tail, tx->head, __ATOMIC_ACQUIRE) != tx->head)
       continue;
-    if (!move_to(tx, tx->chan->data, (uint64_t)((char *)tx->chan->data - f->base), CHAN_DATA)) continue;
+    if (!move_to(tx, tx->chan->data, (uint64_t)((char *)tx->chan->data - f->base), SPX_CHAN_DATA)) continue;
     spx_bell_if_sleeping(tx->proc, g->peer); /* it has to see the SWITCH */
     tx->ring = -1;
     g->state = RING_CLOSING;
@@ -222,7 +188,7 @@ static int find_ring(spx_file *f)
   return -1;
 }
 
-bool spx_tx_open_ring(spx_tx *tx)
+static bool open_ring(spx_tx *tx)
 {
   spx_file *f = tx->file;
   int k = find_ring(f);
@@ -238,212 +204,6 @@ bool spx_tx_open_ring(spx_tx *tx)
   return true;
 }
 
-static void enlist(spx_tx *tx)
-{
-  tx->active = 1;
-  tx->next = active;
-  active = tx;
-}
-
-static void activate(spx_tx *tx)
-{
-  if (tx->active) return;
-  enlist(tx);
-  /* A thread that sleeps, or is about to, has told the others that nothing waits for room: it must tell them anew. */
-  if (SPX_UNLIKELY(__atomic_load_n(&spx_proc_of(spx_me)->sleeping, __ATOMIC_RELAXED))) spx_ring_self();
-}
-
-static void append(spx_tx *tx, spx_txitem *it)
-{
-  it->next = NULL;
-  if (tx->pend)
-    tx->pend_last->next = it;
-  else
-    tx->pend = it;
-  tx->pend_last = it;
-  tx->slow |= SPX_TX_QUEUED;
-  activate(tx);
-}
-
-int spx_tx_queue_request(uint32_t peer, spx_request *r)
-{
-  spx_txitem *it = calloc(1, sizeof *it);
-  if (!it) {
-    spx_detail("no memory to queue a send to process %u", peer);
-    return MPI_ERR_NO_MEM;
-  }
-  it->r = r;
-  r->state = SPX_S_QUEUED;
-  append(&spx_txs[peer], it);
-  return MPI_SUCCESS;
-}
-
-static bool write_two(spx_tx *tx, spx_rec_kind kind, uint64_t ctx, int32_t tag, int32_t src, const void *a,
-                      uint32_t a_len, const void *b, uint32_t b_len)
-{
-  uint32_t bytes = SPX_REC_BYTES(a_len + b_len);
-  if (tx->ring < 0 && spx_tx_warm(tx)) spx_tx_open_ring(tx);
-  spx_rec *rec = spx_tx_room(tx, bytes);
-  if (!rec) return false;
-  fill(tx, rec, ctx, tag, src, a_len + b_len);
-  if (a_len) memcpy(rec->data, a, a_len);
-  if (b_len) memcpy(rec->data + a_len, b, b_len);
-  spx_tx_commit(tx, rec, bytes, kind);
-  spx_bell_if_sleeping(tx->proc, (uint32_t)(tx - spx_txs));
-  return true;
-}
-
-static bool write_record(spx_tx *tx, spx_rec_kind kind, uint64_t ctx, int32_t tag, int32_t src, const void *payload,
-                         uint32_t len)
-{
-  return write_two(tx, kind, ctx, tag, src, payload, len, NULL, 0);
-}
-
-bool spx_tx_write(uint32_t peer, spx_rec_kind kind, uint64_t ctx, int32_t tag, int32_t src, const void *payload,
-                  uint32_t len)
-{
-  return write_record(&spx_txs[peer], kind, ctx, tag, src, payload, len);
-}
-
-/* What may be longer than a record goes in pieces. A multicast that fits into one goes whole. */
-static bool in_pieces(spx_rec_kind kind) { return kind == SPX_REC_CTRL || kind == SPX_REC_MCAST; }
-
-static bool goes_whole(spx_tx *tx, spx_rec_kind kind, uint32_t len)
-{
-  if (!in_pieces(kind)) return true;
-  return kind == SPX_REC_MCAST && SPX_REC_BYTES(len) <= spx_segment->ring_bytes / 4 &&
-         (tx->ring >= 0 || spx_tx_open_ring(tx));
-}
-
-/* Writes the pieces of a control message or a multicast; it->src is the number of bytes that are on their way. */
-static bool write_pieces(spx_tx *tx, spx_txitem *it)
-{
-  do {
-    if (tx->ring < 0 && (it->len > CHAN_DATA - CHAN_DATA / 2 || spx_tx_warm(tx))) spx_tx_open_ring(tx);
-    uint32_t left = it->len - (uint32_t)it->src, piece = tx->ring < 0 ? SPX_REC_INLINE : spx_set.fragment;
-    if (piece > left) piece = left;
-    if (!write_record(tx, (spx_rec_kind)it->kind, it->ctx, (int32_t)(left - piece), 0, it->data + it->src, piece))
-      return false;
-    it->src += (int32_t)piece;
-  } while ((uint32_t)it->src < it->len);
-  return true;
-}
-
-static int drain_one(spx_tx *tx);
-
-void spx_tx_put(uint32_t peer, spx_rec_kind kind, uint64_t ctx, int32_t tag, int32_t src, const void *payload,
-                uint32_t len)
-{
-  spx_tx_put_two(peer, kind, ctx, tag, src, payload, len, NULL, 0);
-}
-
-void spx_tx_put_two(uint32_t peer, spx_rec_kind kind, uint64_t ctx, int32_t tag, int32_t src, const void *a,
-                    uint32_t a_len, const void *b, uint32_t b_len)
-{
-  spx_tx *tx = &spx_txs[peer];
-  uint32_t len = a_len + b_len;
-  if ((tx->slow & SPX_TX_NEW) && spx_tx_init(peer) != MPI_SUCCESS)
-    spx_fatal(MPI_ERR_NO_MEM, "no memory to answer process %u", peer);
-  if (tx->slow & (kind == SPX_REC_CTRL ? SPX_TX_DEAD | SPX_TX_CLOSED : SPX_TX_DEAD)) return;
-  if (!tx->pend && goes_whole(tx, kind, len) && write_two(tx, kind, ctx, tag, src, a, a_len, b, b_len)) return;
-  spx_txitem *it = malloc(sizeof *it + len);
-  if (!it) spx_fatal(MPI_ERR_NO_MEM, "no memory to queue an answer to process %u", peer);
-  *it = (spx_txitem){.kind = (uint16_t)kind, .ctx = ctx, .tag = tag, .src = src, .len = len};
-  if (a_len) memcpy(it->data, a, a_len);
-  if (b_len) memcpy(it->data + a_len, b, b_len);
-  append(tx, it);
-  if (tx->pend == it) drain_one(tx);
-}
-
-void spx_tx_stream(uint32_t peer, spx_request *r)
-{
-  spx_tx *tx = &spx_txs[peer];
-  spx_request **p = &tx->stream;
-  while (*p) p = &(*p)->next;
-  r->next = NULL;
-  *p = r;
-  r->state = SPX_S_STREAM;
-  tx->full = 0;
-  activate(tx);
-}
-
-static int drain_one(spx_tx *tx)
-{
-  int moved = 0;
-  while (tx->pend) {
-    spx_txitem *it = tx->pend;
-    if (it->r ? !writer->send(it->r)
-        : in_pieces((spx_rec_kind)it->kind)
-            ? !write_pieces(tx, it)
-            : !write_record(tx, (spx_rec_kind)it->kind, it->ctx, it->tag, it->src, it->data, it->len))
-      return moved;
-    tx->pend = it->next;
-    free(it);
-    moved++;
-  }
-  tx->slow &= ~(uint32_t)SPX_TX_QUEUED;
-  while (tx->stream) {
-    spx_request *r = tx->stream;
-    if (!writer->more(tx, r, &moved)) return moved;
-    tx->stream = r->next;
-    writer->written(r);
-  }
-  spx_peer_idle((uint32_t)(tx - spx_txs));
-  return moved;
-}
-
-int spx_tx_drain(void)
-{
-  int moved = 0;
-  spx_tx *list = active, *tx;
-  active = NULL;
-  while ((tx = list)) {
-    list = tx->next;
-    tx->active = 0;
-    if (!tx->full || __atomic_load_n(&tx->chan->tail, __ATOMIC_RELAXED) != tx->full_tail) {
-      moved += drain_one(tx);
-      tx->full = tx->pend || tx->stream;
-      tx->full_tail = spx_position_word(tx->epoch, tx->tail);
-    }
-    if ((tx->pend || tx->stream) && !tx->active) enlist(tx); /* as before: nobody has to be told */
-  }
-  return moved;
-}
-
-bool spx_tx_waiting(void) { return active != NULL; }
-
-int spx_tx_unqueue(uint32_t peer, spx_request *r)
-{
-  spx_tx *tx = &spx_txs[peer];
-  tx->full = 0; /* what comes next may need less room */
-  for (spx_request **p = &tx->stream; *p; p = &(*p)->next)
-    if (*p == r) {
-      *p = r->next;
-      spx_long_recall(tx, r);
-      return 1;
-    }
-  spx_txitem *before = NULL;
-  for (spx_txitem *it = tx->pend; it; before = it, it = it->next) {
-    if (it->r != r) continue;
-    if (before)
-      before->next = it->next;
-    else
-      tx->pend = it->next;
-    if (tx->pend_last == it) tx->pend_last = before;
-    if (!tx->pend) tx->slow &= ~(uint32_t)SPX_TX_QUEUED;
-    free(it);
-    return 1;
-  }
-  return 0;
-}
-
-spx_request *spx_tx_queued(uint32_t peer)
-{
-  for (const spx_txitem *it = spx_txs[peer].pend; it; it = it->next)
-    if (it->r && it->r->kind == SPX_R_SEND && it->r->state == SPX_S_QUEUED) return it->r;
-  return NULL;
-}
-
 static void free_rings(spx_tx *tx)
 {
   if (!tx->file) return;
@@ -454,33 +214,6 @@ static void free_rings(spx_tx *tx)
   tx->ring = -1;
 }
 
-void spx_tx_kill(uint32_t peer)
-{
-  spx_tx *tx = &spx_txs[peer];
-  while (tx->pend) {
-    spx_txitem *it = tx->pend;
-    tx->pend = it->next;
-    free(it);
-  }
-  tx->stream = NULL;
-  tx->slow = (tx->slow | SPX_TX_DEAD) & ~(uint32_t)SPX_TX_QUEUED;
-  tx->full = 0;
-  free_rings(tx);
-}
-
-static void forget_tx(uint32_t peer)
-{
-  spx_tx *tx = &spx_txs[peer];
-  free_rings(tx);
-  for (spx_tx **p = &active; *p; p = &(*p)->next)
-    if (*p == tx) {
-      *p = tx->next;
-      break;
-    }
-  memset(tx, 0, sizeof *tx);
-  tx->slow = SPX_TX_NEW;
-}
-
 /* ---- receiving ----------------------------------------------------------------------------------------------- */
 
 static uint64_t *dirty_row(void)
@@ -488,21 +221,13 @@ static uint64_t *dirty_row(void)
   return (uint64_t *)(spx_map.base + spx_segment->dirty_off + spx_me * spx_segment->dirty_stride);
 }
 
-void spx_rx_init(uint32_t peer)
+static void listen_to(uint32_t peer)
 {
-  spx_tx *tx = &spx_txs[peer];
-  if (tx->life == 0)
-    tx->slow |=
-        SPX_TX_NEW; /* it came after this one, and no communicator leads there yet: it may be answered all the same */
-  if (spx_net_peer(peer)) {
-    spx_net_rx_init(peer);
-    return;
-  }
   spx_rx *rx = &spx_rxs[peer];
   rx->chan = channel(&spx_own, spx_me, peer);
   rx->proc = spx_home(peer);
   rx->base = rx->chan->data;
-  rx->size = CHAN_DATA;
+  rx->size = SPX_CHAN_DATA;
   rx->epoch = (uint16_t)spx_proc_of(peer)->incarnation;
   rx->consumed = rx->published = rx->matched = rx->matched_published = spx_position_first();
   rx->seq = spx_first_record();
@@ -570,7 +295,7 @@ static void follow_switch(uint32_t peer, spx_rx *rx, const spx_rec *rec)
   memcpy(&s, rec->data, sizeof s);
   uint64_t rings = spx_segment->ring_off;
   bool ring = s.offset >= rings && s.bytes == spx_segment->ring_bytes && (s.offset - rings) % s.bytes == 0;
-  bool back = s.offset == (uint64_t)((char *)rx->chan->data - spx_map.base) && s.bytes == CHAN_DATA;
+  bool back = s.offset == (uint64_t)((char *)rx->chan->data - spx_map.base) && s.bytes == SPX_CHAN_DATA;
   if (!back && (!ring || s.offset + s.bytes > spx_segment->total_bytes)) corrupt(peer, rec, s.offset);
   uint8_t *base = back ? rx->chan->data : view_ring(peer, s.offset, s.bytes);
   if (!base)
@@ -621,8 +346,17 @@ static void cool(uint32_t peer)
   __atomic_store_n((uint8_t *)dirty_row() + peer, 1, __ATOMIC_RELAXED);
 }
 
-const spx_peer_observer spx_ring_peers = {
-    .stale = forget_rx, .forget = forget_tx, .unmapped = forget_tx, .released = cool};
+const spx_peer_observer spx_ring_peers = {.stale = forget_rx, .released = cool};
+
+static bool shares_memory(uint32_t peer) { return !spx_net_peer(peer); }
+
+const spx_transport spx_shm = {.name = "shm",
+                               .reaches = shares_memory,
+                               .open = open_channel,
+                               .listen = listen_to,
+                               .reserve = reserve,
+                               .widen = open_ring,
+                               .close = free_rings};
 
 int spx_rx_poll(uint32_t peer)
 {

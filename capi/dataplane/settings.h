@@ -1,5 +1,5 @@
 /* settings.h - the settings of libspx: environment variables, which are control variables of MPI_T as well. The table is made
- * from api/settings.tsv; a new setting is a row there, and a member of spx_settings (dp.h) if the data plane reads it often. */
+ * from api/settings.tsv; a new setting is a row there, and a member of spx_settings if the data plane reads it often. */
 #ifndef SPX_SETTINGS_H
 #define SPX_SETTINGS_H
 #include <stdbool.h>
@@ -41,4 +41,46 @@ SPX_HIDDEN spx_write_result spx_setting_write_text(spx_setting_id id, const char
 SPX_HIDDEN uint32_t spx_setting_changes(void);
 /* By name; SPX_SETTINGS: there is none. */
 SPX_HIDDEN spx_setting_id spx_setting_find(const char *name);
+#define SPX_STREAM_ALONE (1u << 30) /* SPX_STREAM_MAX where each rank has a processor, unless it is set */
+
+/* Settings that are read often, filled in at attach; MPI_T may change them later. A member is a row of api/settings.tsv. */
+typedef struct {
+  uint32_t eager_max;       /* bytes: larger messages go by the get protocol */
+  uint32_t fragment;        /* bytes of a DATA record */
+  uint32_t fragment_packed; /* the same of data that are not contiguous */
+  uint64_t stream_max;      /* bytes: messages up to this size are streamed rather than got */
+  uint64_t stream_both;     /* the same while this process has an announced message of its own */
+  uint64_t apart_get;     /* bytes: messages of an exchange from this size on may be got rather than streamed (get.c) */
+  uint64_t net_eager_max; /* bytes: eager_max for messages over a connection */
+  uint64_t direct_min;    /* bytes: streams of this size on go to sockets from the user's buffer */
+  uint32_t streams;       /* to a process, for long messages; 1: the connection alone; 0: as many as are faster */
+  uint64_t past_cache;    /* bytes: messages from this size on are stored past the caches */
+  uint32_t copy_min;      /* bytes: copies of this size on are made by loops of our own (copy.c) */
+  uint64_t copy_max;      /* bytes: but not those larger than this */
+  uint32_t apart_min;     /* bytes: copies of this size on are timed, and may go past the caches (into.h) */
+  uint64_t apart_max;     /* bytes: messages up to this size */
+  uint32_t apart_every;   /* one of so many copies is timed */
+  uint64_t apart_trial;   /* us between trials of the other way, at most */
+  uint32_t cma;           /* 0: never process_vm_readv */
+  uint32_t progress;      /* 1: a thread of its own carries on what is under way (shim/background.c) */
+  uint32_t spin;          /* empty polls before yielding, when processors are not outnumbered */
+  uint32_t spin_busy;     /* the same while others want the processors */
+  uint32_t yield;         /* yields before parking */
+  uint64_t kept_max;    /* bytes kept for other clusters: with more of them, a send is complete when it was accepted */
+  uint64_t credit;      /* bytes of records a pair may have in unexpected memory */
+  uint64_t mcast_shelf; /* bytes of copies of long multicasts on this host */
+  uint64_t mcast_chain; /* bytes: multicasts from this size on go from host to host */
+  uint64_t mcast_parts; /* bytes: those that are as long for each host go in parts */
+  uint32_t mcast_each;  /* members of a host that a master hands a message to itself */
+  uint64_t mcast_fork;  /* bytes: those shorter than this for each host go from each host to two */
+  uint32_t die_after;   /* steps of creations until this process kills itself; 0: never */
+  uint32_t wrap;        /* 1: counters begin just before their end (spx_count_from) */
+} spx_settings;
+SPX_HIDDEN extern spx_settings spx_set;
+
+/* Where a counter of so many bits begins: at 0 or, with SPX_WRAP=1, so far before its end. docs/decisions/counters.md. */
+static inline uint64_t spx_count_from(unsigned bits, uint64_t before)
+{
+  return spx_set.wrap ? ((uint64_t)1 << bits) - before : 0;
+}
 #endif

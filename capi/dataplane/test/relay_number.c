@@ -189,7 +189,7 @@ static int run(void (*sender)(int), void (*next_sender)(int), void (*receiver)(i
       CHECK(spx_isend(buffer, sizeof buffer, job_bytes, RECEIVER, 1, c, SPX_CTX_P2P, SPX_M_STANDARD, 0, &r) == 0);
     let(SENDER);
     CHECK(spx_recv(&x, 1, job_bytes, SENDER, GO, c, SPX_CTX_P2P, NULL) == 0);
-    CHECK(spx_net_relay_unsent() > 0);
+    CHECK(spx_detours->unsent() > 0);
     kill(first, SIGKILL);
     waitpid(first, NULL, 0);
     job_publish(&j, &files[0], SENDER, true);
