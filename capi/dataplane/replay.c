@@ -485,13 +485,14 @@ static int look_for_left(void)
   return n;
 }
 
-/* The process that has this number now is dead: not one that had it before, whose death this process goes on noting as long as no communicator leads there. */
-static bool is_dead_now(uint32_t proc)
+/* How the process has ended that has this number now: not one that had it before, whose death this process goes on noting as long as no communicator leads there. */
+static enum { RUNS, LEFT, DEAD } end_of(uint32_t proc)
 {
   const spx_proc *p = spx_proc_of(proc);
   uint32_t state = __atomic_load_n(&p->agent_state, __ATOMIC_ACQUIRE);
-  return state == SPX_AGENT_DEAD || state == SPX_AGENT_EMPTY ||
-         __atomic_load_n(&p->owner_state, __ATOMIC_ACQUIRE) == SPX_OWNER_ABORTED;
+  uint32_t owner = __atomic_load_n(&p->owner_state, __ATOMIC_ACQUIRE);
+  if (state == SPX_AGENT_DEAD || state == SPX_AGENT_EMPTY || owner == SPX_OWNER_ABORTED) return DEAD;
+  return state == SPX_AGENT_EXITED || owner == SPX_OWNER_FINALIZED ? LEFT : RUNS;
 }
 
 /* A rank to which this process sends has not come so far, or is dead and to be replaced. */
@@ -500,7 +501,7 @@ static bool is_any_awaited(void)
   for (uint32_t p = 0; p < spx_replay_core.parties; p++) {
     uint32_t proc = x.wire->peer[p];
     if (x.iop[p] || x.apart[p]) continue;
-    if (proc >= x.nprocs || life_of(proc) == 0 || (x.heals[p] && is_dead_now(proc))) return true;
+    if (proc >= x.nprocs || life_of(proc) == 0 || (x.heals[p] && end_of(proc) == DEAD)) return true;
   }
   return false;
 }
@@ -836,8 +837,9 @@ bool spx_replay_is_relay(uint32_t proc)
 
 bool spx_replay_is_gone(uint32_t party, uint32_t life)
 {
-  uint32_t proc = x.wire->peer[party];
-  return proc >= x.nprocs || spx_proc_left(proc) || spx_proc_of(proc)->serial + 1 != life;
+  uint32_t proc = x.wire->peer[party], now = proc < x.nprocs ? spx_proc_of(proc)->serial + 1 : 0;
+  if (now < life) return !x.heals[party]; /* it is a later one: the tables that say so are on their way */
+  return now > life || end_of(proc) != RUNS;
 }
 
 void spx_replay_heals(uint32_t party, bool heals)

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -179,5 +181,97 @@ iops = 1
 		if n, _ := fmt.Sscanf(counts, "%d\nlost %d", &before, &after); n != 2 || before == 0 || after < before {
 			t.Errorf("rank %d has counted as lost %d messages, and in the end %d:\n%s", rank, before, after, ended)
 		}
+	}
+}
+
+// A cluster was started again, and a receiver to which no communicator of its own leads from there has noted the deaths of those that had the numbers of its ranks before. When an I/O process dies that has announced long messages to it, it waits
+// for them to be announced again: their sender lives.
+func TestAnnouncedByWhoWasStartedAgain(t *testing.T) {
+	storm := program(t, "storm")
+	s := newApart(t, "")
+	folder := filepath.Join(s.dir, "said")
+	if err := os.Mkdir(folder, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	text := fmt.Sprintf(`
+[system]
+name = "again"
+messages = "kept"
+[failure]
+restarts = 40
+[[cluster]]
+name = "a"
+program = %[1]q
+args = ["send", "plain", "0", %[2]q, "5000", "300000", "sender", "0:1"]
+ranks = 1
+failure = { process = "stop", cluster = "restart", iop = "restart" }
+[[cluster]]
+name = "b"
+program = %[1]q
+args = ["take", "plain", "1", %[2]q, "5000", "300000", "sender", "0:1"]
+ranks = 1
+[[link]]
+from = "a"
+to = "b"
+iops = 1
+`, storm, folder)
+	if err := os.WriteFile(s.file, []byte(text), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	r := s.whole()
+	until(t, "messages come", func() bool { return said(folder, "at.1.0.0") > 5 })
+	signal := func(pid int, number syscall.Signal) {
+		t.Helper()
+		if err := syscall.Kill(pid, number); err != nil {
+			t.Fatal(err)
+		}
+	}
+	nth := func(n int, names string) (pid int) { // the n-th process that has a name
+		t.Helper()
+		pattern := regexp.MustCompile("rank (?:" + names + `) is pid (\d+)`)
+		until(t, fmt.Sprintf("it is said which process is the %d. %s", n, names), func() bool {
+			all := pattern.FindAllStringSubmatch(r.text(), -1)
+			if len(all) >= n {
+				pid, _ = strconv.Atoi(all[n-1][1])
+			}
+			return pid > 0
+		})
+		return pid
+	}
+	const again = 8 // then numbers of processes are given once more
+	sender := fmt.Sprintf("at.0.0.%d", again)
+	for n := 1; n <= again; n++ {
+		signal(nth(n, `a\.0|0 of cluster a`), syscall.SIGKILL)
+		until(t, "the cluster sends again", func() bool { return said(folder, fmt.Sprintf("at.0.0.%d", n)) > 5 })
+	}
+	takes := r.pid("b.0")
+	for n := 1; n <= 3; n++ {
+		was := said(folder, "at.1.0.0")
+		until(t, "messages come again", func() bool { return said(folder, "at.1.0.0") > was })
+		signal(takes, syscall.SIGSTOP) // what is announced now it does not fetch
+		sent, since := 0, time.Now()
+		until(t, "the sender waits", func() bool {
+			if now := said(folder, sender); now != sent {
+				sent, since = now, time.Now()
+			}
+			return time.Since(since) > 100*time.Millisecond
+		})
+		signal(nth(n, `a-b\.iop0\.0|0 of I/O process a-b\.iop0`), syscall.SIGKILL)
+		r.says(fmt.Sprintf("is started again (%d of at most 40 times)", n))
+		signal(takes, syscall.SIGCONT)
+	}
+	was := said(folder, "at.1.0.0")
+	until(t, "messages come again", func() bool { return said(folder, "at.1.0.0") > was })
+	if err := os.WriteFile(filepath.Join(folder, "stop"), nil, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	r.ends(0)
+	var generation, sent, class, last int
+	ended, _ := os.ReadFile(filepath.Join(folder, fmt.Sprint("end.0.0.", again)))
+	fmt.Sscanf(string(ended), "sent %d %d %d", &generation, &sent, &class) //nolint:errcheck // seen below
+	ended, _ = os.ReadFile(filepath.Join(folder, "end.1.0.0"))
+	_, spans, _ := strings.Cut(string(ended), fmt.Sprintf("from 0 0 %d 0-", again))
+	if n, _ := fmt.Sscanf(spans, "%d\n", &last); n != 1 || last != sent-1 {
+		t.Errorf("of %d messages there came, and how:\n%s", sent, ended)
 	}
 }
