@@ -270,15 +270,12 @@ void spx_replay_revoked(const spx_comm *c)
   }
 }
 
-/* Is the process gone that has sent the message first? */
-static bool has_no_origin(const word *w) { return spx_replay_is_gone(w->head.stream & ~SPX_LEAVES, w->head.life); }
-
 int spx_replay_look_for_lost(void)
 {
   for (word *w = words, *next; w; w = next) {
     next = w->next;
     bool lost = w->lost || (w->e && spx_proc_dead(w->e->proc) && spx_replay_is_relay(w->e->proc));
-    if (!lost || !has_no_origin(w)) continue;
+    if (!lost || !spx_replay_is_gone(w->head.stream & ~SPX_LEAVES, w->head.life)) continue; /* its first sender */
     spx_request *r = w->r;
     if (w->e && w->e->held) continue; /* its receive will find that out */
     if (w->e)
