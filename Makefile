@@ -24,16 +24,18 @@ export PATH := $(PATH):/usr/local/go/bin
 endif
 CC := gcc
 CFLAGS ?= -O3 -g
+# One folder a layer (docs/layers.md); what lies in test/ is built by the tests.
+C_DIRS := $(shell find $(ROOT)/capi/dataplane $(ROOT)/capi/shim -name test -prune -o -type d -print | LC_ALL=C sort)
 # No file says where it was built: the same source gives the same build (make test-same). Debuggers find the sources by "set substitute-path libspx FOLDER".
 SAME := -ffile-prefix-map=$(BUILD)=libspx/build -ffile-prefix-map=$(ROOT)=libspx
 SPX_CFLAGS := $(SAME) -std=gnu11 -fPIC -fvisibility=hidden -ftls-model=initial-exec -fno-strict-aliasing -pthread -Wall -Wextra -Werror=implicit-function-declaration -Werror=frame-larger-than=4608 \
-  -I$(ROOT)/capi/dataplane -I$(ROOT)/capi/shim -I$(ROOT)/include
+  $(addprefix -I,$(C_DIRS)) -I$(ROOT)/include
 export CGO_ENABLED := 1
 export SPX_BUILD := $(BUILD)
 
-C_SRC := $(filter-out %_test.c,$(wildcard $(ROOT)/capi/dataplane/*.c $(ROOT)/capi/shim/*.c))
+C_SRC := $(filter-out %_test.c,$(wildcard $(addsuffix /*.c,$(C_DIRS))))
 C_OBJ := $(patsubst $(ROOT)/capi/%.c,$(BUILD)/obj/%.o,$(C_SRC))
-C_HDR := $(wildcard $(ROOT)/capi/dataplane/*.h $(ROOT)/capi/shim/*.h $(ROOT)/include/*.h)
+C_HDR := $(wildcard $(addsuffix /*.h,$(C_DIRS)) $(ROOT)/include/*.h)
 GO_SRC := $(shell find $(ROOT) \( -name .git -o -name build -o -name tests -o -name bench -o -name examples -o -name out \) -prune -o -name '*.go' ! -name '*_test.go' -print) \
   $(wildcard $(ROOT)/go.mod $(ROOT)/go.sum)
 EXPORT_MAP := $(ROOT)/capi/zz_export.map

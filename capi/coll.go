@@ -18,7 +18,7 @@ import (
 	"libspx/core/mpierr"
 )
 
-// The planner's side of capi/dataplane/plan.h: a collective that the communicator's cache has no plan for comes here once.
+// The planner's side of capi/dataplane/coll/plan.h: a collective that the communicator's cache has no plan for comes here once.
 
 func init() { internals[C.SPX_IN_PLAN] = planCollective }
 

@@ -13,7 +13,7 @@ import (
 	"libspx/core/comm"
 )
 
-// Copies of what ranks need to be taken over, on other hosts (dataplane/copies.c): which processes are the members, and who keeps whose copy (package cluster/copies decides).
+// Copies of what ranks need to be taken over, on other hosts (dataplane/clusters/copies.c): which processes are the members, and who keeps whose copy (package cluster/copies decides).
 
 var copying *commObject // all members
 

@@ -13,7 +13,7 @@ import (
 )
 
 // sharedCounter is the shared file pointer (MPI-5.0, 15.4.4), in etypes: where it is, and how processes reach it, is decided in
-// dataplane/counter.h.
+// dataplane/rma/counter.h.
 type sharedCounter struct{ k *C.spx_counter }
 
 // shareCounter makes the counter of all processes, of which none may fail: one that cannot have it gets an error when it uses it.

@@ -39,7 +39,7 @@ import (
 )
 
 // Connections with the processes that are reached over the network: made here, by goroutines that wait for nobody's MPI calls, and handed to
-// the data plane (dataplane/net.c), which writes whom it wants to reach to a pipe. A pair has one connection. When both ends call at
+// the data plane (dataplane/transport/tcp/net.c), which writes whom it wants to reach to a pipe. A pair has one connection. When both ends call at
 // the same time, the call of the end with the lower number counts (between jobs, where each has its own: of the lower identity).
 
 // A pairState says how far the connection of a pair is. Never do both ends think that a connection is theirs and mean different ones: who answers Taken has the
@@ -425,7 +425,7 @@ func heed(want *os.File) {
 // carryFirst is for how long what a program has left in a connection's buffer is left to its own calls, and carryMost how often a socket that takes nothing is tried at least.
 const carryFirst, carryMost = 10 * time.Millisecond, 50 * time.Millisecond
 
-// carryLent writes what the program has left behind while it makes no calls of MPI (dataplane/net_lend.c).
+// carryLent writes what the program has left behind while it makes no calls of MPI (dataplane/transport/tcp/net_lend.c).
 func carryLent() {
 	for pause := carryFirst; ; {
 		select {

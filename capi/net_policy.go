@@ -21,7 +21,7 @@ import (
 )
 
 // Which connections this process keeps: decided here by net/conn, whenever processes have come or gone, and handed to the data plane as a
-// table (dataplane/net_relay.c).
+// table (dataplane/transport/relay/net_relay.c).
 
 // policy is what SPX_CONNECTIONS and SPX_TOPOLOGY say.
 type policy struct {

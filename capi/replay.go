@@ -12,7 +12,7 @@ import (
 	"libspx/core/comm"
 )
 
-// Messages that are kept, and transparent takeover: which processes are the parties of a system (dataplane/replay_core.h).
+// Messages that are kept, and transparent takeover: which processes are the parties of a system (dataplane/clusters/replay_core.h).
 
 // parties lists the processes of a layout: of those that the system began with, and then of those that have been attached each time, the ranks of the clusters, one cluster after
 // another, and the I/O processes. So no number changes when there are more.

@@ -1,7 +1,7 @@
 package mcast
 
 // A message in parts: each of n hosts gets one of them from the master, and the others from other hosts, as they come. So every host receives each byte once, none sends more than it receives, and the master sends each byte
-// once. capi/dataplane/mcast_relay.c carries it out: each host asks for its parts, and who has a part, or will have it, is the same at all.
+// once. capi/dataplane/mcast/mcast_relay.c carries it out: each host asks for its parts, and who has a part, or will have it, is the same at all.
 
 // line is what parts are cut at.
 const line = 64

@@ -75,7 +75,7 @@ type incoming struct {
 }
 
 // Process is one process's part in multicasts: numbers, handing on, holding back, acknowledging, and what deaths do. It decides as
-// capi/dataplane/mcast.c does, without data and credit, so that the rules can be run by a simulator. Events are calls; each tells what is
+// capi/dataplane/mcast/mcast.c does, without data and credit, so that the rules can be run by a simulator. Events are calls; each tells what is
 // to be sent and delivered.
 type Process struct {
 	me    uint32

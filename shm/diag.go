@@ -6,7 +6,7 @@ import (
 	"io"
 )
 
-// What processes say of their waiting (capi/dataplane/diag.c). The records are read from the file, and not by the mapping: pages that no process
+// What processes say of their waiting (capi/dataplane/introspect/diag.c). The records are read from the file, and not by the mapping: pages that no process
 // has written take no memory.
 
 // What a wait is for.

@@ -1,5 +1,5 @@
 // Package shm makes and watches the memory file of one host and job: the memfd that all processes of the job on this host
-// and their agent share. Its layout is capi/dataplane/layout.h; zz_layout.go is generated from that header.
+// and their agent share. Its layout is capi/dataplane/segment/layout.h; zz_layout.go is generated from that header.
 //
 // It owns the geometry of the file, the cells that the agent writes (which process lives, with which pid; deaths), and
 // the reading of what processes publish about themselves. It must not touch channels, rings or descriptors: those belong to
@@ -8,7 +8,7 @@
 // The file is sparse. It has no name in any file system, so nothing is left behind, whatever dies.
 package shm
 
-//go:generate go run ./layoutgen ../capi/dataplane/layout.h zz_layout.go
+//go:generate go run ./layoutgen ../capi/dataplane/segment/layout.h zz_layout.go
 
 import (
 	"crypto/rand"

@@ -140,7 +140,7 @@ func TestGeometry(t *testing.T) {
 // zz_layout.go is what the generator makes of layout.h today.
 func TestLayoutIsCurrent(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "zz.go")
-	if msg, err := exec.Command("go", "run", "./layoutgen", "../capi/dataplane/layout.h", out).CombinedOutput(); err != nil {
+	if msg, err := exec.Command("go", "run", "./layoutgen", "../capi/dataplane/segment/layout.h", out).CombinedOutput(); err != nil {
 		t.Fatalf("layoutgen: %v\n%s", err, msg)
 	}
 	want, err := os.ReadFile(out)
@@ -176,7 +176,7 @@ int main(void) { printf("%zu %zu %zu %zu %zu %zu %zu\n", sizeof(spx_seg), offset
 		t.Fatal(err)
 	}
 	bin := filepath.Join(dir, "x")
-	if msg, err := exec.Command(cc, "-I../capi/dataplane", "-o", bin, filepath.Join(dir, "x.c")).CombinedOutput(); err != nil {
+	if msg, err := exec.Command(cc, "-I../capi/dataplane/segment", "-o", bin, filepath.Join(dir, "x.c")).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, msg)
 	}
 	out, err := exec.Command(bin).Output()

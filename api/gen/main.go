@@ -51,8 +51,8 @@ func run(check, status bool) error {
 	if err != nil {
 		return err
 	}
-	out["capi/dataplane/zz_settings.h"] = settingsHeader(set)
-	out["capi/dataplane/zz_settings.inc"] = settingsTable(set)
+	out["capi/dataplane/base/zz_settings.h"] = settingsHeader(set)
+	out["capi/dataplane/base/zz_settings.inc"] = settingsTable(set)
 	out["docs/settings.md"] = settingsPage(set)
 	return writeAll(root, out, check)
 }

@@ -1,5 +1,5 @@
 // Command faultfree measures what it costs that processes may die while none does: the latency of short messages with the library as it is and with one that
-// is compiled without the checks for failures (SPX_FAILED in capi/dataplane/spx.h), in turn. It says the median of the ratio, pair by pair, with a 95 % interval.
+// is compiled without the checks for failures (SPX_FAILED in capi/dataplane/base/spx.h), in turn. It says the median of the ratio, pair by pair, with a 95 % interval.
 //
 //	go run ./bench/faultfree
 package main

@@ -1,5 +1,5 @@
 /* coll_op.c - operations as objects: MPI_Op_create, MPI_Op_free, MPI_Op_commutative. MPI-5.0 6.9.5, 6.9.7. The predefined
- * ones are in dataplane/reduce.c. */
+ * ones are in dataplane/datatype/reduce.c. */
 #include "coll.h"
 #include "reduce.h"
 

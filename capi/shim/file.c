@@ -1,6 +1,6 @@
 /* file.c - data access to files (MPI-5.0, 15.4) where it is one system call, or one for each long run of the view: no entry into Go.
  *
- * What is needed for that stands in spx_fh (dataplane/file.h). Whatever is not simple goes to the engine (capi/io_access.go): other
+ * What is needed for that stands in spx_fh (dataplane/base/file.h). Whatever is not simple goes to the engine (capi/io_access.go): other
  * datatypes and views, atomic mode, collective writes in which processes need each other, wrong arguments, and errors of the system, which the engine meets again and
  * names. A request is complete when it is made. */
 #define _GNU_SOURCE

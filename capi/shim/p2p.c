@@ -1,4 +1,4 @@
-/* p2p.c - sending and receiving. MPI-5.0 3.2, 3.4, 3.6, 3.7, 3.10. The work is done by dataplane/p2p.c. */
+/* p2p.c - sending and receiving. MPI-5.0 3.2, 3.4, 3.6, 3.7, 3.10. The work is done by dataplane/pt2pt/p2p.c. */
 #include <stdlib.h>
 #include <string.h>
 #include "check.h"

@@ -1,5 +1,5 @@
 /* p2p_buffer.c - attaching buffers for buffered sends, to the process, a session or a communicator. MPI-5.0 4.6.
- * The buffers are managed by dataplane/bsend.c. */
+ * The buffers are managed by dataplane/pt2pt/bsend.c. */
 #include "bsend.h"
 #include "p2p.h"
 

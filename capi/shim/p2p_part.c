@@ -1,4 +1,4 @@
-/* p2p_part.c - partitioned communication. MPI-5.0, chapter 5. What goes between the processes: dataplane/part.c. */
+/* p2p_part.c - partitioned communication. MPI-5.0, chapter 5. What goes between the processes: dataplane/part/part.c. */
 #include "net.h"
 #include "part.h"
 #include "request.h"

@@ -1,4 +1,4 @@
-/* p2p_probe.c - probing and matched receives. MPI-5.0 3.8. The work is done by dataplane/probe.c. */
+/* p2p_probe.c - probing and matched receives. MPI-5.0 3.8. The work is done by dataplane/pt2pt/probe.c. */
 #include "p2p.h"
 
 int spx_c_Probe(int source, int tag, spx_comm *comm, MPI_Status *status)

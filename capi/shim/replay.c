@@ -1,7 +1,7 @@
 /* replay.c - see replay_shim.h: message logs, commits, and the beginning and end of transparent takeover.
  *
  * A message log (spx_vault) is a memory file of the rank, which standbys of its cluster have open as well: so it outlives the rank, and nothing of it is left when all have ended. Or it is that of the rank alone,
- * and another process of the cluster, on another host, keeps a copy (dataplane/copies.h): so it outlives the host. */
+ * and another process of the cluster, on another host, keeps a copy (dataplane/clusters/copies.h): so it outlives the host. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>

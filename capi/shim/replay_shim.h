@@ -1,4 +1,4 @@
-/* replay_shim.h - transparent takeover beside the messages (dataplane/replay.h): the vault of a rank, what MPISP_Register and MPISP_Commit put into it, and how
+/* replay_shim.h - transparent takeover beside the messages (dataplane/clusters/replay.h): the vault of a rank, what MPISP_Register and MPISP_Commit put into it, and how
  * a standby gets it. docs/systems.md. */
 #ifndef SPX_REPLAY_SHIM_H
 #define SPX_REPLAY_SHIM_H
@@ -16,7 +16,7 @@ SPX_HIDDEN void spx_vault_moved(uint32_t party, uint32_t proc);
 SPX_HIDDEN int spx_vault_meet(const spx_comm *base, int ranks, int cold);
 /* This process, a standby, has taken a rank over. */
 SPX_HIDDEN int spx_vault_take(int rank);
-/* This process belongs to a cluster whose message logs have copies on other hosts, and keeps them for others (dataplane/copies.h). */
+/* This process belongs to a cluster whose message logs have copies on other hosts, and keeps them for others (dataplane/clusters/copies.h). */
 SPX_HIDDEN void spx_keep_copies(spx_comm *wire, int cold);
 /* In MPI_Finalize: waits until nobody needs anything more of this process. */
 SPX_HIDDEN void spx_vault_leave(void);

@@ -2,7 +2,7 @@
  *
  * A rank that is one of the communicator's never comes here: the generated shims ask about others only. Messages to IOPs travel in a context of
  * their own, in which an IOP's MPI_COMM_WORLD receives; those from IOPs in that of the cluster's MPI_COMM_WORLD. Their source is an origin
- * (dataplane/origin.h). Which IOP is next follows from the plan that package choice has made. */
+ * (dataplane/clusters/origin.h). Which IOP is next follows from the plan that package choice has made. */
 #include "check_coll.h"
 #include "system.h"
 #include <dlfcn.h>
@@ -44,7 +44,7 @@ spx_system *spx_system_new(uint32_t iops, uint32_t outs, uint32_t ins, uint32_t 
   return s;
 }
 
-/* For who asks what a receive waits for (dataplane/diag.c): the IOPs that send to this cluster, or the members of what this IOP receives from. */
+/* For who asks what a receive waits for (dataplane/introspect/diag.c): the IOPs that send to this cluster, or the members of what this IOP receives from. */
 static void each_source(const spx_comm *c, void (*each)(uint32_t, void *), void *arg)
 {
   const spx_system *s = __atomic_load_n(&spx_sys, __ATOMIC_ACQUIRE);

@@ -1,7 +1,7 @@
 // Package copies decides who keeps the copy of what a rank needs to be taken over transparently: its last commit, and what it has received since (MPI/SPx: M+N redundancy, across
 // hosts). It owns that choice, and which copy counts when there are several.
 //
-// It is pure: a table of processes in, a process out. Every process can work it out for every rank. capi/copies.go reads the table, capi/dataplane/copies.c carries out what comes of it.
+// It is pure: a table of processes in, a process out. Every process can work it out for every rank. capi/copies.go reads the table, capi/dataplane/clusters/copies.c carries out what comes of it.
 package copies
 
 import "cmp"

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Kind is a collective operation. Its values are those of SPX_COLL_* in capi/dataplane/plan.h.
+// Kind is a collective operation. Its values are those of SPX_COLL_* in capi/dataplane/coll/plan.h.
 type Kind uint8
 
 // The collective operations.

@@ -2,7 +2,7 @@
 //
 // It owns the algorithms and the table that chooses among them (tune.go). A schedule is data: a Plan is the list of steps
 // that one rank carries out, sends and receives that start in order, waits that name what must be complete, local copies and
-// reductions. The data plane (capi/dataplane/plan.c) runs it for blocking, nonblocking and persistent calls alike, and the
+// reductions. The data plane (capi/dataplane/coll/plan.c) runs it for blocking, nonblocking and persistent calls alike, and the
 // package's tests run the plans of all ranks on a simulated network.
 //
 // Contract:

@@ -3,7 +3,7 @@ package coll
 // Op is what a step does.
 type Op uint8
 
-// The steps. Their values are those of SPX_P_* in capi/dataplane/plan.h.
+// The steps. Their values are those of SPX_P_* in capi/dataplane/coll/plan.h.
 const (
 	OpSend   Op = 1 // starts sending X to Peer
 	OpRecv   Op = 2 // starts receiving into X from Peer

@@ -1,6 +1,6 @@
 package coll
 
-// Schedules over the memory that the ranks of a communicator share (capi/dataplane/share.h).
+// Schedules over the memory that the ranks of a communicator share (capi/dataplane/coll/share.h).
 //
 // Time in that memory counts in ticks. In each tick a rank may post once: a word that says so, with up to CellBytes beside it in
 // a cell of its own, or more data in the part of the bulk memory that the tick has. Others wait for the post, and read. A

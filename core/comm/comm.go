@@ -18,7 +18,7 @@ import (
 )
 
 // CtxStep is the distance of two contexts: a context and the numbers up to the next are for the different sorts of messages
-// of one communicator (capi/dataplane/spx.h, SPX_CTX_*).
+// of one communicator (capi/dataplane/base/spx.h, SPX_CTX_*).
 const CtxStep = 8
 
 // counterBits is the width of the counter in a context; the leader's process number stands above it.

@@ -6,7 +6,7 @@ package datatype
 
 type nodeKind int64
 
-// The kinds, as in dataplane/pack.h.
+// The kinds, as in dataplane/datatype/pack.h.
 const (
 	nodeRun   nodeKind = 1 // size bytes in a row
 	nodeRep   nodeKind = 2 // n times kid, stride apart
@@ -314,7 +314,7 @@ const (
 	nodeWords = 10
 )
 
-// Image returns the layout as the words of a C spx_layout (dataplane/pack.h), plain or typed.
+// Image returns the layout as the words of a C spx_layout (dataplane/datatype/pack.h), plain or typed.
 func (t *Type) Image(typed bool) []int64 {
 	p := t.layout(typed)
 	w := writer{words: make([]int64, headWords, headWords+4*nodeWords)}

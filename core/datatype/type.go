@@ -2,7 +2,7 @@ package datatype
 
 import "sync"
 
-// Basic is a predefined type as this machine has it. capi/ makes them from the table in C (dataplane/basic.h).
+// Basic is a predefined type as this machine has it. capi/ makes them from the table in C (dataplane/datatype/basic.h).
 type Basic struct {
 	ID                  int // SPX_B_*, at least 1
 	Name                string

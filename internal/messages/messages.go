@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"libspx/internal/csource"
 )
 
 //go:generate go run ./gen ../.. ../../docs/messages.md
@@ -83,18 +85,16 @@ func Collect(root string) ([]Text, error) {
 // resolved puts the classes that functions are given in place: one text for each of them.
 func resolved(root string, all []Text) (out []Text, err error) {
 	var sources []string
-	for _, dir := range []string{"capi/shim", "capi/dataplane"} {
-		names, err := filepath.Glob(filepath.Join(root, dir, "*.c"))
+	names, err := csource.Files(root, ".c")
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range names {
+		text, err := os.ReadFile(filepath.Join(root, name))
 		if err != nil {
 			return nil, err
 		}
-		for _, name := range names {
-			text, err := os.ReadFile(name)
-			if err != nil {
-				return nil, err
-			}
-			sources = append(sources, string(text))
-		}
+		sources = append(sources, string(text))
 	}
 	known := map[string][]string{}
 	for _, t := range all {

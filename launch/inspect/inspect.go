@@ -1,5 +1,5 @@
 // Package inspect collects what is known of the processes of a job on this host: what they have published of their waiting in the memory file
-// (capi/dataplane/diag.c), what the kernel says of them, and their stacks. It changes nothing in them, and decides nothing: what it means is
+// (capi/dataplane/introspect/diag.c), what the kernel says of them, and their stacks. It changes nothing in them, and decides nothing: what it means is
 // said by core/diagnose.
 package inspect
 

@@ -5,7 +5,7 @@
 // It runs when the job is over, in whatever way it has ended. It changes nothing in the files that it reads, and trusts them no further than that: a
 // process may have died while it wrote.
 //
-//go:generate go run ../../shm/layoutgen ../../capi/dataplane/trace_file.h zz_layout.go trace
+//go:generate go run ../../shm/layoutgen ../../capi/dataplane/base/trace_file.h zz_layout.go trace
 package trace
 
 // Names of environment variables by which a process is told that it is traced.

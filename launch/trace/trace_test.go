@@ -13,7 +13,7 @@ import (
 // zz_layout.go is what the generator makes of trace_file.h today.
 func TestLayoutIsCurrent(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "zz.go")
-	if msg, err := exec.Command("go", "run", "../../shm/layoutgen", "../../capi/dataplane/trace_file.h", out, "trace").CombinedOutput(); err != nil {
+	if msg, err := exec.Command("go", "run", "../../shm/layoutgen", "../../capi/dataplane/base/trace_file.h", out, "trace").CombinedOutput(); err != nil {
 		t.Fatalf("layoutgen: %v\n%s", err, msg)
 	}
 	want, err := os.ReadFile(out)

@@ -1,4 +1,4 @@
-// Command layoutgen turns capi/dataplane/layout.h into shm/zz_layout.go, so that the C data plane and the Go agent agree on
+// Command layoutgen turns capi/dataplane/segment/layout.h into shm/zz_layout.go, so that the C data plane and the Go agent agree on
 // every offset of the memory file by construction; and trace_file.h, of the files of traces, into a file of package launch/trace.
 //
 // It understands the subset of C that layout.h is written in: #define of numbers, enum constants with values, and typedef
@@ -27,7 +27,7 @@ func main() {
 	src, err := os.ReadFile(os.Args[1])
 	if err == nil {
 		var out []byte
-		if out, err = Generate(string(src), "capi/dataplane/"+filepath.Base(os.Args[1]), pkg); err == nil {
+		if out, err = Generate(string(src), strings.TrimLeft(filepath.ToSlash(os.Args[1]), "./"), pkg); err == nil {
 			err = os.WriteFile(os.Args[2], out, 0o644)
 		}
 	}

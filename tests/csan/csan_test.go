@@ -22,6 +22,7 @@ import (
 
 	"os/exec"
 
+	"libspx/internal/csource"
 	"libspx/tests/harness"
 )
 
@@ -56,6 +57,22 @@ var groups = map[string]string{
 	"@rma":    "rma_memory.c rma_move.c rma_mail.c rma_rows.c rma_far.c rma_accumulate.c",
 }
 
+// source is a file of the data plane: names are given without their folders.
+func source(t *testing.T, name string) string {
+	t.Helper()
+	all, err := csource.Files(harness.Root(), ".c")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range all {
+		if strings.HasPrefix(file, csource.Roots[0]+"/") && filepath.Base(file) == name {
+			return filepath.Join(harness.Root(), file)
+		}
+	}
+	t.Fatalf("there is no %s below %s", name, csource.Roots[0])
+	return ""
+}
+
 type program struct {
 	path       string
 	sources    []string
@@ -86,10 +103,10 @@ func read(t *testing.T, path string) program {
 						t.Fatalf("%s: there is no group %s", path, w)
 					}
 					for _, name := range strings.Fields(groups[w]) {
-						p.sources = append(p.sources, filepath.Join(harness.Root(), "capi/dataplane", name))
+						p.sources = append(p.sources, source(t, name))
 					}
 				case w != "-":
-					p.sources = append(p.sources, filepath.Join(filepath.Dir(path), "..", w))
+					p.sources = append(p.sources, source(t, w))
 				}
 			}
 		case key == "sanitize":
@@ -159,7 +176,14 @@ func (p program) run(t *testing.T, set string, made *objects) {
 	program := filepath.Join(t.TempDir(), "test")
 	args := []string{"-std=gnu11", "-g1", "-O1", "-fno-omit-frame-pointer", "-fno-strict-aliasing", "-pthread", "-Wall", "-Wextra",
 		"-fsanitize=" + set, "-fno-sanitize-recover=all",
-		"-I" + root + "/capi/dataplane", "-I" + root + "/capi/shim", "-I" + root + "/include"}
+		"-I" + root + "/include"}
+	folders, err := csource.Folders(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, folder := range folders {
+		args = append(args, "-I"+root+"/"+folder)
+	}
 	var parts []string
 	for _, source := range append([]string{p.path}, p.sources...) {
 		path, err := made.compile(slices.Concat(args, []string{source}, compiling)...)

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"testing"
 
+	"libspx/internal/csource"
 	"libspx/tests/harness"
 	layering "libspx/tests/lint/layers"
 )
@@ -33,15 +34,16 @@ var read = sync.OnceValues(func() (code, error) {
 	if err != nil {
 		return code{}, err
 	}
-	var sources []string
-	for _, dir := range []string{"capi/dataplane", "capi/shim"} {
-		list, _ := filepath.Glob(filepath.Join(root, dir, "*.c"))
-		for _, name := range list {
-			sources = append(sources, dir+"/"+filepath.Base(name))
-		}
+	sources, err := csource.Files(root, ".c")
+	if err != nil {
+		return code{}, err
+	}
+	folders, err := csource.Folders(root)
+	if err != nil {
+		return code{}, err
 	}
 	build := cmp.Or(os.Getenv("SPX_BUILD"), filepath.Join(root, "build"))
-	program := layering.Program{Root: root, CC: "gcc", Include: []string{"capi/dataplane", "capi/shim", "include"}, Cache: filepath.Join(build, "obj/layers")}
+	program := layering.Program{Root: root, CC: "gcc", Include: append(folders, "include"), Cache: filepath.Join(build, "obj/layers")}
 	objects, err := program.Compile(sources)
 	if err != nil {
 		return code{}, err
@@ -131,6 +133,26 @@ func tell(t *testing.T, c code, families map[string]int) {
 	}
 	for _, circle := range c.report.Circles {
 		t.Logf("a circle of %d files: %s", len(circle), strings.Join(circle, " "))
+	}
+}
+
+// A file of the data plane lies in the folder of its layer, which says what it owns and what it may call.
+func TestFolders(t *testing.T) {
+	c, err := layering.ReadTables(tables)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for file, layer := range c.Files {
+		folder := filepath.Dir(file)
+		if !strings.HasPrefix(folder, csource.Roots[0]+"/") {
+			continue
+		}
+		if filepath.Base(folder) != layer {
+			t.Errorf("%s is of layer %s: it belongs into a folder of that name", file, layer)
+		}
+		if _, err := os.Stat(filepath.Join(harness.Root(), folder, "README.md")); err != nil {
+			t.Errorf("%s has no README.md that says what the layer owns and what it may call", folder)
+		}
 	}
 }
 

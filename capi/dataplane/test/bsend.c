@@ -4,7 +4,7 @@
 // sanitize: address,undefined
 // timeout: 60
 #include "job.h"
-#include "../bsend.h"
+#include "bsend.h"
 
 enum { LONG = 1 << 20, SHORT = 1000, MS = 1000000, NEVER = 0x7fffffff };
 static uint8_t message[LONG], in[LONG], space[LONG + 2 * MPI_BSEND_OVERHEAD];

@@ -2,7 +2,7 @@
  * and nothing beyond is read. */
 // sources: copy.c
 // sanitize: address,undefined
-#include "../dp.h"
+#include "dp.h"
 #include "check.h"
 
 enum { MIN = 128, MAX = 4096, EDGE = 64 };

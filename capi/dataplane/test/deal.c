@@ -1,7 +1,7 @@
 /* Who is woken up together is dealt out to the processors (deal.h): whatever they slept on, no processor gets more than its part where they may use others, nobody is moved without need, and nobody to where it may not run. */
 // sources: -
 // sanitize: address,undefined
-#include "../deal.h"
+#include "deal.h"
 #include <stdio.h>
 #include <stdlib.h>
 

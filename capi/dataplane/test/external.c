@@ -1,8 +1,8 @@
 /* external32 (MPI-5.0, 14.5.2): sizes, bytes and the way back, for a type of every class. */
 // sources: external.c pack.c basic.c
 // sanitize: address,undefined
-#include "../basic.h"
-#include "../pack.h"
+#include "basic.h"
+#include "pack.h"
 #include <complex.h>
 #include <math.h>
 #include <stdio.h>

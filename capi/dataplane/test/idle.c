@@ -1,7 +1,7 @@
 /* When a waiting thread polls, yields and parks: idle.h, step by step, without a clock. */
 // sources: -
 // sanitize: undefined
-#include "../idle.h"
+#include "idle.h"
 #include "check.h"
 
 enum { SPIN = 20000, SHORT = 300, YIELDS = 10000, LEAST = 32 };

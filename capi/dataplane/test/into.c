@@ -1,7 +1,7 @@
 /* When copies go past the caches: into.h, with copies of invented costs. */
 // sources: -
 // sanitize: undefined
-#include "../into.h"
+#include "into.h"
 #include "check.h"
 
 enum { PIECE = 8192, EVERY = 16, LONGEST = 20000000 };

@@ -15,9 +15,9 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
-#include "../basic.h"
-#include "../dp.h"
-#include "../pack.h"
+#include "basic.h"
+#include "dp.h"
+#include "pack.h"
 
 /* How often: all n times in the full tests (make test-all), few times otherwise; a fifth of them. */
 static inline int full_or(int n, int few)

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "../replay_core.h"
+#include "replay_core.h"
 
 /* Parties: four ranks, three I/O processes; and a rank and an I/O process that come later. */
 enum { ANY = 1000 }; /* a message for which an I/O process chooses the receiver */

@@ -3,9 +3,9 @@
 // sources: plan_share.c share.c @rma plan.c plan_request.c @job @reduce
 // sanitize: address,undefined
 #include "job.h"
-#include "../plan.h"
-#include "../plan_run.h"
-#include "../share.h"
+#include "plan.h"
+#include "plan_run.h"
+#include "share.h"
 
 enum { NUMBER = 5, SIZE = 4000, COUNT = 200, FILL = 1 };
 static int told[2]; /* a pipe: rank 1 takes nothing before */

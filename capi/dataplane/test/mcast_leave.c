@@ -5,7 +5,7 @@
 // timeout: 120
 #include "job.h"
 #include <sched.h>
-#include "../mcast.h"
+#include "mcast.h"
 
 enum { PROCS = 8, MASTER = PROCS - 1, FIRST = 0, LONG = 40000 };
 static int leaver, bytes;

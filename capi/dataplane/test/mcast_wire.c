@@ -2,7 +2,7 @@
  * set, whatever byte is changed. */
 // sources: mcast_wire.c
 // sanitize: address,undefined
-#include "../mcast.h"
+#include "mcast.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

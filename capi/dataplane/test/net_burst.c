@@ -4,7 +4,7 @@
 #define JOB_SOCKETS 1
 #define JOB_TCP     1
 #include "job.h"
-#include "../net_conn.h"
+#include "net_conn.h"
 
 enum { LONG = 1 << 20, ROUNDS = 300, LATE = 3, SINGLE = 10, PASSES = 5 };
 #define PUT_OFF 30000000 /* ns */

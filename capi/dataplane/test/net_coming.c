@@ -5,7 +5,7 @@
 #define JOB_TCP        1
 #define JOB_KEEPS_ENDS 1
 #include "job.h"
-#include "../net_conn.h"
+#include "net_conn.h"
 
 enum { WORD = 41, TAG = 5 };
 

@@ -10,9 +10,9 @@
 #define JOB_SOCKETS 1
 #include "job.h"
 #include <fcntl.h>
-#include "../mcast.h"
-#include "../net_conn.h"
-#include "../stat.h"
+#include "mcast.h"
+#include "net_conn.h"
+#include "stat.h"
 
 enum {
   CASES = 1000,

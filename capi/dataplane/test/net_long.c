@@ -6,7 +6,7 @@
 #define JOB_SOCKETS 1
 #define main        main_of_traffic
 #include "traffic.c"
-#include "../net_long.h"
+#include "net_long.h"
 #undef main
 #ifndef MAIN /* of a test that has this as a part */
 #define MAIN main

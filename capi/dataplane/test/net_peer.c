@@ -5,8 +5,8 @@
 // sanitize: address,undefined
 #define JOB_SOCKETS 1
 #include "job.h"
-#include "../mcast.h"
-#include "../net_conn.h"
+#include "mcast.h"
+#include "net_conn.h"
 
 enum { PROCS = 4, BAD = 1, NEAR = 2, GOOD = 3 };
 enum { STAGED, STAGED_FAR, LONG, ACK, DONE, CTS, CANCELLED, DATA, CREDIT, STRANGER, PIECES, CASES };

@@ -6,7 +6,7 @@
 #define JOB_SOCKETS 1
 #define JOB_FURTHER 3
 #include "job.h"
-#include "../net_conn.h"
+#include "net_conn.h"
 
 enum { MOST = 6 << 20, MESSAGES = 16, PORTION = 1 << 20 };
 static uint32_t messages = MESSAGES;

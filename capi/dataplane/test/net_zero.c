@@ -7,7 +7,7 @@
 #define MAIN    main_of_long
 int main_of_long(void);
 #include "net_long.c"
-#include "../net_conn.h"
+#include "net_conn.h"
 
 enum { MESSAGES = 40, LEAST = 100000 };
 

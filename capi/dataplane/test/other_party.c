@@ -2,7 +2,7 @@
 // sources: @job
 // sanitize: address,undefined
 #include "job.h"
-#include "../replay.h"
+#include "replay.h"
 
 enum { PARTIES = 3, ELSEWHERE = 2 /* a number that no process has */ };
 

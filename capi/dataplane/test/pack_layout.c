@@ -3,8 +3,8 @@
 // sources: pack.c pack_runs.c basic.c
 // sanitize: address,undefined
 // timeout: 120
-#include "../basic.h"
-#include "../pack.h"
+#include "basic.h"
+#include "pack.h"
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>

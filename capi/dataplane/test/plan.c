@@ -4,8 +4,8 @@
 // sanitize: address,undefined
 // timeout: 120
 #include "job.h"
-#include "../plan.h"
-#include "../reduce.h"
+#include "plan.h"
+#include "reduce.h"
 
 enum { PROCS = 6, VICTIM = 2 };
 

@@ -2,8 +2,8 @@
  * which pairs are allowed. MPI-5.0 6.9.2 to 6.9.5. */
 // sources: @reduce basic.c pack.c pack_runs.c
 // sanitize: address,undefined
-#include "../reduce.h"
-#include "../pack.h"
+#include "reduce.h"
+#include "pack.h"
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* MPI_MINLOC and MPI_MAXLOC over every pair that MPI_Type_get_value_index can make, against the definition in MPI-5.0, 6.9.4. */
 // sources: reduce_pair.c basic.c pack.c
 // sanitize: address,undefined
-#include "../reduce.h"
+#include "reduce.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
 // sanitize: address,undefined
 #include "job.h"
 #include <sys/stat.h>
-#include "../related.h"
+#include "related.h"
 
 static char root[] = "/tmp/spx-related-XXXXXX";
 static pid_t made[64];

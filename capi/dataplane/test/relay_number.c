@@ -6,7 +6,7 @@
 #define JOB_SOCKETS 1
 #define JOB_HOSTS   2 /* 0 and 1 share memory; 2 is on another host, and connected with 0 alone */
 #include "job.h"
-#include "../net_conn.h"
+#include "net_conn.h"
 #include <sys/prctl.h>
 
 enum { RELAY, SENDER, RECEIVER, N, NEXT = N };

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "../replay_core.h"
+#include "replay_core.h"
 
 enum {
   RANKS = 4,
@@ -42,7 +42,7 @@ static uint64_t mix(uint64_t a, uint64_t b)
 }
 
 #ifdef COPIES
-#include "../copies_core.h"
+#include "copies_core.h"
 static bool holds(uint32_t i, spx_kept *m, uint32_t to, const spx_frame_ack *acks, uint32_t n);
 static bool holds_claims(uint32_t i, uint32_t to, const spx_frame_claim *claims, uint32_t n);
 static void pump(uint32_t i);

@@ -3,8 +3,8 @@
 // sources: @job @rma @reduce
 // sanitize: address,undefined
 #include "job.h"
-#include "../reduce.h"
-#include "../rma.h"
+#include "reduce.h"
+#include "rma.h"
 
 enum { OWNER, ELSEWHERE, NEIGHBOUR, PROCS, ROUNDS = 100 };
 

@@ -3,7 +3,7 @@
 // sources: @job
 // sanitize: address,undefined
 #include "job.h"
-#include "../bsend.h"
+#include "bsend.h"
 
 static int go(spx_comm *c, const void *buf, int n, int tag, spx_send_mode m)
 {

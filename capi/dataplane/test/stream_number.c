@@ -1,7 +1,7 @@
 /* How many streams long messages take (stream_number.h), in invented networks. */
 // sources: -
 // sanitize: undefined
-#include "../stream_number.h"
+#include "stream_number.h"
 #include "check.h"
 
 static uint64_t dice = 3;

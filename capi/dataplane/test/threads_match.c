@@ -4,8 +4,8 @@
 // sanitize: address,undefined thread
 // timeout: 240
 #include "job.h"
-#include "../plan.h"
-#include "../reduce.h"
+#include "plan.h"
+#include "reduce.h"
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>

@@ -4,8 +4,8 @@
 // sanitize: address,undefined thread
 // timeout: 240
 #include "job.h"
-#include "../reduce.h"
-#include "../rma.h"
+#include "reduce.h"
+#include "rma.h"
 #include <pthread.h>
 
 enum { PROCS = 2, THREADS = 3, ROUNDS = 40, LONG = 300, SLOT = 2000 };

@@ -4,7 +4,7 @@
 // sanitize: address,undefined
 // timeout: 240
 #include "job.h"
-#include "../bsend.h"
+#include "bsend.h"
 
 enum { ROUNDS = 60, BURST = 12 };
 

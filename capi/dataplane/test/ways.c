@@ -1,7 +1,7 @@
 /* Whether long messages are streamed or got: ways.h, with copies of invented costs. */
 // sources: -
 // sanitize: undefined
-#include "../ways.h"
+#include "ways.h"
 #include "check.h"
 
 enum { MESSAGE = 1 << 20, LONGEST = 20000000 };

@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"libspx/internal/csource"
 )
 
 // Budget is a row of budgets.tsv: a size that must not grow.
@@ -100,25 +102,23 @@ type Source struct {
 
 // Sources are the C files of the library that are written by hand: sources, headers, and what is included otherwise.
 func Sources(root string) (list []Source, err error) {
-	for _, dir := range []string{"capi/dataplane", "capi/shim"} {
-		entries, err := os.ReadDir(filepath.Join(root, dir))
+	names, err := csource.Files(root, ".c", ".h", ".inc")
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range names {
+		if strings.HasPrefix(path.Base(name), "zz_") {
+			continue
+		}
+		text, err := os.ReadFile(filepath.Join(root, name))
 		if err != nil {
 			return nil, err
 		}
-		for _, e := range entries {
-			if e.IsDir() || !slices.Contains([]string{".c", ".h", ".inc"}, path.Ext(e.Name())) || strings.HasPrefix(e.Name(), "zz_") {
-				continue
-			}
-			text, err := os.ReadFile(filepath.Join(root, dir, e.Name()))
-			if err != nil {
-				return nil, err
-			}
-			s := Source{Path: dir + "/" + e.Name(), Lines: bytes.Count(text, []byte("\n"))}
-			for line := range bytes.Lines(text) {
-				s.Longest = max(s.Longest, len([]rune(strings.TrimSuffix(string(line), "\n"))))
-			}
-			list = append(list, s)
+		s := Source{Path: name, Lines: bytes.Count(text, []byte("\n"))}
+		for line := range bytes.Lines(text) {
+			s.Longest = max(s.Longest, len([]rune(strings.TrimSuffix(string(line), "\n"))))
 		}
+		list = append(list, s)
 	}
 	return list, nil
 }

@@ -114,7 +114,7 @@ enum {
   SPX_T_ATTRIBUTES = 32u /* it has had attributes: MPI_Type_free asks the engine */
 };
 #define SPX_LEAST_ADDRESS 65536u      /* below it no data of a program are: what is meant from there on is an address */
-typedef struct spx_layout spx_layout; /* dataplane/pack.h: the compiled form, run by the packer */
+typedef struct spx_layout spx_layout; /* dataplane/datatype/pack.h: the compiled form, run by the packer */
 typedef struct spx_type {
   spx_obj o;
   uint32_t flags;
@@ -147,7 +147,7 @@ enum {
   SPX_C_TWIN = 32u /* made by MPI_Comm_dup without the engine, which may not know it yet */,
   SPX_C_HINTS = 64u /* has hints that a duplicate gets */,
   SPX_C_IOP = 128u /* a world in the eyes of an I/O process, which is no member */,
-  SPX_C_REPLAY = 256u /* transparent takeover: its messages travel as frames (dataplane/replay.h) */,
+  SPX_C_REPLAY = 256u /* transparent takeover: its messages travel as frames (dataplane/clusters/replay.h) */,
   SPX_C_APART =
       512u /* as SPX_C_FAR, but of the processes that had the ranks first where others, on other hosts, make the same calls again: those go the same ways */
 };
@@ -183,7 +183,7 @@ typedef struct spx_comm {
   struct spx_comm *counted_next, **counted_prev; /* list of those that count (stat.c) */
   struct spx_errh *errh;
   void *plans;             /* cache of compiled collectives, owned by coll.c */
-  struct spx_share *share; /* shared memory for collectives, attached on first use (dataplane/share.h) */
+  struct spx_share *share; /* shared memory for collectives, attached on first use (dataplane/coll/share.h) */
   struct spx_comm
       *inner; /* intercommunicator: a communicator without a handle over the local group, context ctx + SPX_CTX_STEP */
   struct spx_attrs *attrs; /* values for MPI_Comm_get_attr, owned by shim/attr.c */
@@ -494,7 +494,7 @@ SPX_HIDDEN void spx_complete(spx_request *r, int error);
 /* Drops the handle's reference of a collected request (not persistent), as MPI_Wait does; the handle is invalid then. */
 SPX_HIDDEN void spx_request_free(spx_request *r);
 
-/* ---- failures (dataplane/fail.c, place.c) ------------------------------------------------------------------------------
+/* ---- failures (dataplane/pt2pt/fail.c, place.c) ------------------------------------------------------------------------------
  * All of these are for the failure handling in ft/ and capi/. */
 /* 1 when the agent has published the death of process i and it has been noticed here. */
 SPX_HIDDEN int spx_proc_dead(uint32_t i);
@@ -557,7 +557,7 @@ static inline int64_t spx_status_bytes(const MPI_Status *st)
 }
 static inline int spx_status_cancelled(const MPI_Status *st) { return st->MPI_internal[2] & 1; }
 
-/* ---- peers (dataplane/peers.c) ---------------------------------------------------------------------------------
+/* ---- peers (dataplane/transport/peers.c) ---------------------------------------------------------------------------------
  * Processes that come and go. A peer is held as long as a communicator leads to it: its number is not given to another
  * process before all have let go of it. */
 SPX_HIDDEN void spx_peer_hold(uint32_t i);
@@ -588,7 +588,7 @@ SPX_HIDDEN bool spx_is_near(uint32_t i);
 /* 1: i is a process of another job, and this one has met it. */
 SPX_HIDDEN int spx_peer_is_far(uint32_t i);
 
-/* ---- packer (dataplane/pack.c) --------------------------------------------------------------------------------
+/* ---- packer (dataplane/datatype/pack.c) --------------------------------------------------------------------------------
  * Moves bytes [from, to) of the packed form of count elements of t at buf. Runs at memory speed for vectors. */
 SPX_HIDDEN void spx_pack(const void *buf, int64_t count, const spx_type *t, int64_t from, int64_t to, void *packed);
 SPX_HIDDEN void spx_unpack(void *buf, int64_t count, const spx_type *t, int64_t from, int64_t to, const void *packed);
@@ -606,13 +606,13 @@ SPX_HIDDEN int64_t spx_type_bytes(const spx_type *t, int64_t n);
 /* Frees what the compiled form of t holds: the destructor of SPX_K_TYPE calls it. */
 SPX_HIDDEN void spx_type_release(spx_type *t);
 
-/* ---- reductions (dataplane/reduce.c) ---------------------------------------------------------------------------
+/* ---- reductions (dataplane/datatype/reduce.c) ---------------------------------------------------------------------------
  * inout[i] = in[i] op inout[i], as MPI_Reduce_local: 0, MPI_ERR_OP when op is not defined for t. User functions are called
  * with the caller's type handle; they may not longjmp. */
 SPX_HIDDEN int spx_reduce(const void *in, void *inout, int64_t count, const spx_type *t, const spx_op *op);
 SPX_HIDDEN int spx_op_valid(const spx_op *op, const spx_type *t);
 
-/* The predefined datatypes by number, in the order of the table spx_basics (dataplane/basic.h). */
+/* The predefined datatypes by number, in the order of the table spx_basics (dataplane/datatype/basic.h). */
 #define SPX_BASIC_MAX 128
 
 SPX_HIDDEN void spx_lock_slow(void);

@@ -161,7 +161,7 @@ typedef struct spx_proc {
   uint64_t bell_name;
 } spx_proc;
 
-/* The control line of a channel. The data that follows holds records (dataplane/record.h). */
+/* The control line of a channel. The data that follows holds records (dataplane/transport/record.h). */
 typedef struct spx_chan {
   uint64_t tail; /* receiver: bytes consumed in all buffers of this pair, over its whole life */
   uint64_t
