@@ -643,9 +643,9 @@ func (m *Machine) othersWork(p *part) bool {
 	})
 }
 
-// served: all parts but those that serve have ended, for good, and no other one comes.
+// served: all parts but those that serve have ended, for good, and no other one comes. As long as the job is being started any of them may still get its first process.
 func (m *Machine) served() bool {
-	if m.coming > 0 {
+	if m.coming > 0 || !m.started {
 		return false
 	}
 	for i := range m.parts {

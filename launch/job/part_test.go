@@ -109,6 +109,16 @@ func TestPartStops(t *testing.T) {
 	}
 }
 
+// An I/O process dies before any process of a cluster is known to have been started: it is started again for those that are about to be.
+func TestServesWhoIsAboutToBeStarted(t *testing.T) {
+	m := New(Config{Host: "h", Procs: 2, Parts: []Part{{Name: "cluster a"}, {Name: "io", Whole: Restart, Restarts: 1, Serves: true}}})
+	m.Step(Started{Proc: 1, Pid: 101, Part: 2}, 0)
+	out := m.Step(dies(1), 0)
+	if _, over := finished(out); over || len(out) == 0 || out[len(out)-1] != (RestartPart{2, true}) {
+		t.Fatalf("%v", out)
+	}
+}
+
 // What is to be started again keeps the job alive, also when nothing else is left of it.
 func TestPartRestarts(t *testing.T) {
 	m := system(Part{Whole: Restart, Restarts: 1})

@@ -63,16 +63,17 @@ static struct {
   int (*choose)(int tag);
   uint32_t (*lane)(int iop, int tag);
   bool *heals;
-  bool *apart;     /* by party: a rank to which nothing goes that this process sends */
-  bool *away;      /* by party: an I/O process that has died, and was seen to */
-  bool asks;       /* the program has looked for a message since one was let in, and may find it */
-  bool leaves;     /* in MPI_Finalize: what has come is let in, though it is not asked for */
-  bool busy;       /* in spx_replay_poll: what it calls polls as well */
-  bool own;        /* this process's rank is taken over transparently */
-  bool whole;      /* nothing is announced: some rank is taken over transparently */
-  bool closed;     /* spx_replay_close */
-  bool observes;   /* the program's call tells what has come without waiting for it: nothing may come meanwhile */
-  detour *detours; /* by lane modulo the number of I/O processes */
+  bool *apart;      /* by party: a rank to which nothing goes that this process sends */
+  bool *away;       /* by party: an I/O process that has died, and was seen to */
+  bool asks;        /* the program has looked for a message since one was let in, and may find it */
+  bool leaves;      /* in MPI_Finalize: what has come is let in, though it is not asked for */
+  uint64_t left_at; /* ns: when that began */
+  bool busy;        /* in spx_replay_poll: what it calls polls as well */
+  bool own;         /* this process's rank is taken over transparently */
+  bool whole;       /* nothing is announced: some rank is taken over transparently */
+  bool closed;      /* spx_replay_close */
+  bool observes;    /* the program's call tells what has come without waiting for it: nothing may come meanwhile */
+  detour *detours;  /* by lane modulo the number of I/O processes */
   flight *flights;
   held *held, **held_last; /* in their order */
   coming *first, **last;
@@ -495,15 +496,21 @@ static enum { RUNS, LEFT, DEAD } end_of(uint32_t proc)
   return state == SPX_AGENT_EXITED || owner == SPX_OWNER_FINALIZED ? LEFT : RUNS;
 }
 
-/* A rank to which this process sends has not come so far, or is dead and to be replaced. */
-static bool is_any_awaited(void)
+/* A rank to which this process sends has not come so far, or is dead and to be replaced: I/O processes have what is for it, and wait. What is replaced is there soon as a rule, and is waited for; so is an I/O process that has died
+ * with something for it. */
+static bool is_only_awaited(void)
 {
+  const uint64_t SOON_NS = 10000000000;
+  uint64_t now = spx_now_ns();
+  bool later = false, soon = false;
+  if (!x.left_at) x.left_at = now;
   for (uint32_t p = 0; p < spx_replay_core.parties; p++) {
     uint32_t proc = x.wire->peer[p];
-    if (x.iop[p] || x.apart[p]) continue;
-    if (proc >= x.nprocs || life_of(proc) == 0 || (x.heals[p] && end_of(proc) == DEAD)) return true;
+    bool came = proc < x.nprocs && life_of(proc) != 0, dead = came && end_of(proc) == DEAD;
+    later |= !x.iop[p] && !x.apart[p] && (!came || (x.heals[p] && dead));
+    soon |= dead && (x.iop[p] ? spx_replay_core.first[p] != NULL : !x.apart[p] && x.heals[p]);
   }
-  return false;
+  return later && (!soon || now - x.left_at > SOON_NS);
 }
 
 /* Nothing of ours is under way. */
@@ -871,8 +878,7 @@ bool spx_replay_idle(void)
   if (spx_io_process) spx_core_asked(&spx_replay_core, true);
   spx_core_tell(&spx_replay_core);
   bool idle = spx_core_idle(&spx_replay_core) && !(x.own && (x.first || x.held));
-  /* Who is awaited accepts nothing yet: I/O processes have it, and wait. */
-  if (!x.own && !spx_io_process && !x.flights && is_any_awaited()) idle = true;
+  if (!x.own && !spx_io_process && !x.flights && is_only_awaited()) idle = true;
   spx_unlock();
   return idle;
 }
