@@ -106,7 +106,11 @@ func read(t *testing.T, path string) program {
 						p.sources = append(p.sources, source(t, name))
 					}
 				case w != "-":
-					p.sources = append(p.sources, source(t, w))
+					name := filepath.Join(filepath.Dir(path), "..", w) // beside the tests, where those have a folder of their own
+					if _, err := os.Stat(name); err != nil {
+						name = source(t, filepath.Base(w))
+					}
+					p.sources = append(p.sources, name)
 				}
 			}
 		case key == "sanitize":
