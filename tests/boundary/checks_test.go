@@ -27,7 +27,7 @@ func TestChecksForFailures(t *testing.T) {
 		t.Skip("there is no objdump (Debian: binutils)")
 	}
 	total := 0
-	for _, part := range []struct{ object, function string }{{"p2p", "spx_send"}, {"p2p", "spx_recv_start"}, {"poll", "spx_poll"}} {
+	for _, part := range []struct{ object, function string }{{"pt2pt/p2p", "spx_send"}, {"pt2pt/p2p", "spx_recv_start"}, {"pt2pt/poll", "spx_poll"}} {
 		list := checks(t, part.object, part.function)
 		t.Logf("%s: %d\n%s", part.function, len(list), strings.Join(list, "\n"))
 		if len(list) < 2 {
