@@ -760,7 +760,7 @@ int spx_c_SP_Commit(void)
   if (!spx_replay_on) return MPI_SUCCESS;
   if (SPX_UNLIKELY(spx_copies_gate)) spx_replay_commits(v.version);
   spx_lock();
-  if (spx_io_process) spx_core_asked(&spx_replay_core, true);
+  if (spx_io_process) spx_core_asked(&spx_replay_core, SPX_NEEDS_NOTHING);
   int err = MPI_SUCCESS;
   comms all;
   if (v.setup.vault) {

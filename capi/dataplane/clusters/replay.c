@@ -532,6 +532,7 @@ static bool is_look_due(void)
 
 int spx_replay_poll(void)
 {
+  if (!x.busy && spx_io_process && spx_diag_now.probe.comm) spx_core_asked(&spx_replay_core, SPX_NEEDS_ALL_BUT_FAILED);
   if (x.busy || is_quiet()) return 0;
   x.busy = true;
   int n = land() + take_in();
@@ -612,7 +613,7 @@ void spx_replay_enter(uint32_t fn)
   wait_for_room();
   x.observes = kind & SPX_REPLAY_OBSERVES && !spx_io_process;
   if (kind & SPX_REPLAY_ASKS && spx_io_process) {
-    spx_core_asked(&spx_replay_core, false);
+    spx_core_asked(&spx_replay_core, SPX_NEEDS_UNSEEN);
     x.asks = true;
   } else
     spx_core_other(&spx_replay_core);
@@ -875,7 +876,7 @@ bool spx_replay_idle(void)
   spx_lock();
   x.leaves = true;
   look_for_left();
-  if (spx_io_process) spx_core_asked(&spx_replay_core, true);
+  if (spx_io_process) spx_core_asked(&spx_replay_core, SPX_NEEDS_NOTHING);
   spx_core_tell(&spx_replay_core);
   bool idle = spx_core_idle(&spx_replay_core) && !(x.own && (x.first || x.held));
   if (!x.own && !spx_io_process && !x.flights && is_only_awaited()) idle = true;

@@ -774,11 +774,13 @@ void spx_core_send(spx_core *c, spx_kept *m)
 
 void spx_core_other(spx_core *c) { c->last_other = c->call; }
 
-void spx_core_asked(spx_core *c, bool all)
+void spx_core_asked(spx_core *c, spx_core_needs needs)
 {
   for (spx_passed *p = c->passed, *next; p; p = next) {
     next = p->next;
-    if ((!p->sends || p->due || (p->failed && (int32_t)(c->last_other + 1 - p->failed) < 0)) && !all) continue;
+    bool open = !p->sends || p->due, unseen = p->failed && (int32_t)(c->last_other + 1 - p->failed) < 0;
+    if (needs == SPX_NEEDS_UNSEEN ? open || unseen : needs == SPX_NEEDS_ALL_BUT_FAILED && (open || !p->failed))
+      continue;
     p->over = true;
     p->due = false;
     p->failed = 0;

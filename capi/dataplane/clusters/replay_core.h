@@ -272,8 +272,10 @@ void spx_core_left(spx_core *c, uint32_t party);
 void spx_core_reroute(spx_core *c, uint32_t party, uint32_t (*choose)(void *arg, const spx_kept *m), void *arg);
 /* On an IOP: the program makes a call that does not ask for a message: it may see what has failed. */
 void spx_core_other(spx_core *c);
-/* On an IOP: the program has asked for another message. all: it needs none of those any more that it has received. */
-void spx_core_asked(spx_core *c, bool all);
+/* On an IOP: the program has asked for another message. What it needs yet of those that it has received: what it has not sent on, and what has failed without its having seen that; all, but what has failed, since it waits,
+ * and can do nothing before (its sender may wait for just that); nothing. */
+typedef enum { SPX_NEEDS_UNSEEN, SPX_NEEDS_ALL_BUT_FAILED, SPX_NEEDS_NOTHING } spx_core_needs;
+void spx_core_asked(spx_core *c, spx_core_needs needs);
 /* Nothing is kept or to be told; with a vault, nothing waits to be delivered: without one, who has sent it keeps it. */
 bool spx_core_idle(const spx_core *c);
 

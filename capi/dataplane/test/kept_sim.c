@@ -333,7 +333,7 @@ static uint64_t chosen, followed;
 
 static void relay_turn(party *p)
 {
-  spx_core_asked(&p->core, false);
+  spx_core_asked(&p->core, SPX_NEEDS_UNSEEN);
   accept_some(p);
   if (p->steps < STEPS && nsent < MOST && chance(8) == 0) {
     uint32_t to = rank_at((uint32_t)chance(p->knows > FIRST ? RANKS : RANKS - 1));

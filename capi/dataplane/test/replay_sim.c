@@ -444,7 +444,7 @@ static uint64_t followed; /* the choice of another one */
 
 static void relay_turn(party *p)
 {
-  spx_core_asked(&p->core, false);
+  spx_core_asked(&p->core, SPX_NEEDS_UNSEEN);
   while (spx_core_accept(&p->core)) may_die();
   spx_core_tell(&p->core);
   inbox *m = p->first;
