@@ -496,8 +496,8 @@ static enum { RUNS, LEFT, DEAD } end_of(uint32_t proc)
   return state == SPX_AGENT_EXITED || owner == SPX_OWNER_FINALIZED ? LEFT : RUNS;
 }
 
-/* A rank to which this process sends has not come so far, or is dead and to be replaced: I/O processes have what is for it, and wait. What is replaced is there soon as a rule, and is waited for; so is an I/O process that has died
- * with something for it. */
+/* Nothing but ranks that have not started yet keeps MPI_Finalize: I/O processes hold the messages for them. A rank that is replaced, or an
+ * I/O process that died holding messages of this process, comes back soon as a rule: it is waited for, up to SOON_NS. */
 static bool is_only_awaited(void)
 {
   const uint64_t SOON_NS = 10000000000;
@@ -532,7 +532,8 @@ static bool is_look_due(void)
 
 int spx_replay_poll(void)
 {
-  if (!x.busy && spx_io_process && spx_diag_now.probe.comm) spx_core_asked(&spx_replay_core, SPX_NEEDS_ALL_BUT_FAILED);
+  if (SPX_UNLIKELY(spx_replay_core.failing) && !x.busy && spx_io_process && spx_diag_now.probe.comm)
+    spx_core_asked(&spx_replay_core, SPX_NEEDS_ALL_BUT_FAILED);
   if (x.busy || is_quiet()) return 0;
   x.busy = true;
   int n = land() + take_in();

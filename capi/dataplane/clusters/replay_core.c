@@ -575,6 +575,7 @@ static void fails(spx_core *c, spx_passed *p, uint32_t to)
   uint32_t *went = spx_core_in_went_to(p, to);
   if (went && *went) --*went;
   p->failed = c->call + 1;
+  c->failing = true;
   if (!p->over) return;
   p->over = false;
   take_out(c, p);
@@ -776,6 +777,7 @@ void spx_core_other(spx_core *c) { c->last_other = c->call; }
 
 void spx_core_asked(spx_core *c, spx_core_needs needs)
 {
+  c->failing &= needs != SPX_NEEDS_ALL_BUT_FAILED;
   for (spx_passed *p = c->passed, *next; p; p = next) {
     next = p->next;
     bool open = !p->sends || p->due, unseen = p->failed && (int32_t)(c->last_other + 1 - p->failed) < 0;

@@ -195,6 +195,7 @@ typedef struct spx_core {
   uint64_t kept_bytes;
   uint64_t lost,
       lost_bytes;  /* messages that were kept for parties that have left, and for which there was no other way */
+  bool failing;    /* something that an IOP sent on was not accepted, since it last waited for another message */
   uint32_t tokens; /* given out, of what has passed */
   spx_came *ready, **ready_last;     /* has come, in order */
   uint64_t waiting, waiting_bytes;   /* of those */
@@ -272,8 +273,9 @@ void spx_core_left(spx_core *c, uint32_t party);
 void spx_core_reroute(spx_core *c, uint32_t party, uint32_t (*choose)(void *arg, const spx_kept *m), void *arg);
 /* On an IOP: the program makes a call that does not ask for a message: it may see what has failed. */
 void spx_core_other(spx_core *c);
-/* On an IOP: the program has asked for another message. What it needs yet of those that it has received: what it has not sent on, and what has failed without its having seen that; all, but what has failed, since it waits,
- * and can do nothing before (its sender may wait for just that); nothing. */
+/* On an IOP: the program has asked for another message. Which of the messages received before it may still use: those not sent on yet, and
+ * those that failed without the program having made a call that shows it; all but those that failed, since the program is blocked until
+ * the next message, and the sender of that may wait for these to be acknowledged; none. */
 typedef enum { SPX_NEEDS_UNSEEN, SPX_NEEDS_ALL_BUT_FAILED, SPX_NEEDS_NOTHING } spx_core_needs;
 void spx_core_asked(spx_core *c, spx_core_needs needs);
 /* Nothing is kept or to be told; with a vault, nothing waits to be delivered: without one, who has sent it keeps it. */

@@ -3,8 +3,8 @@
  * Layer transport. A pair of processes has two sides here, whichever transport carries its records: the sending
  * side (spx_tx), with a queue of what waits for room, and the receiving side (spx_rx). pair.c owns both, and
  * the queue. A transport (ring.c: memory of this host; net.c: stream sockets) gives a sending side its room,
- * publishes what is written there, and hands the records that arrive to spx_arrived. What a send is, or a
- * message, it does not know: that is asked of spx_carried and spx_bulk.
+ * publishes what is written there, and hands the records that arrive to spx_arrived. A transport knows neither
+ * sends nor messages: it asks spx_carried and spx_bulk.
  * Called with spx_lock held. */
 #ifndef SPX_TRANSPORT_H
 #define SPX_TRANSPORT_H
