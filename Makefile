@@ -1,7 +1,7 @@
 # libspx: an MPI library with the MPI-5.0 standard ABI. `make help` explains the targets.
 #
 # What is built, and from what:
-#   build/obj/libspxc.a    the C data plane and the shims (capi/dataplane, capi/shim), compiled here and not by cgo
+#   build/obj/libspxc.a    the C data plane and the shims (capi/{dataplane,bodies,boundary,abi}), compiled here and not by cgo
 #   build/lib/libspx.so    package ./capi (Go, cgo) with that archive linked in whole; soname libmpi_abi.so.1
 #   build/bin              every program of cmd/, and the names that MPI users expect
 #   build/libexec          the measuring program of bench/, for spxctl tune
@@ -25,7 +25,7 @@ endif
 CC := gcc
 CFLAGS ?= -O3 -g
 # One folder a layer (docs/layers.md); what lies in test/ is built by the tests.
-C_DIRS := $(shell find $(ROOT)/capi/dataplane $(ROOT)/capi/shim -name test -prune -o -type d -print | LC_ALL=C sort)
+C_DIRS := $(shell find $(addprefix $(ROOT)/capi/,dataplane bodies boundary abi) -name test -prune -o -type d -print | LC_ALL=C sort)
 # No file says where it was built: the same source gives the same build (make test-same). Debuggers find the sources by "set substitute-path libspx FOLDER".
 SAME := -ffile-prefix-map=$(BUILD)=libspx/build -ffile-prefix-map=$(ROOT)=libspx
 SPX_CFLAGS := $(SAME) -std=gnu11 -fPIC -fvisibility=hidden -ftls-model=initial-exec -fno-strict-aliasing -pthread -Wall -Wextra -Werror=implicit-function-declaration -Werror=frame-larger-than=4608 \
@@ -170,7 +170,7 @@ $(BUILD)/libexec/libspx/rows: $(ROWS_SRC) $(ROOT)/bench/programs/rows.h $(BUILD)
 
 # Manual pages, completion for shells, module files, the description for CMake: of the tables and of the programs.
 SHARE_SRC := $(wildcard $(ROOT)/api/*.tsv $(ROOT)/packaging/gen/* $(ROOT)/packaging/manual/* $(ROOT)/packaging/cmake/* $(ROOT)/packaging/modules/* \
-  $(ROOT)/packaging/valgrind/* $(ROOT)/fortran/lib/zz_*.f90) $(ROOT)/capi/shim/version.h
+  $(ROOT)/packaging/valgrind/* $(ROOT)/fortran/lib/zz_*.f90) $(ROOT)/capi/abi/version.h
 $(BUILD)/obj/share: $(SHARE_SRC) $(BUILD)/obj/programs $(ROOT)/Makefile
 	@echo "  gen   share/"
 	@cd $(ROOT) && CGO_ENABLED=0 $(GO) run -trimpath ./packaging/gen $(BUILD)

@@ -3,5 +3,5 @@
 // have to be made anew (choose.go), and what a part looks like in a file (piece.go, name.go).
 //
 // Everything here is a function of what the processes have told one another, so that all of them come to the same answer alone. It
-// must not communicate, nor touch files: capi/shim/ckpt*.c and capi/checkpoint.go do.
+// must not communicate, nor touch files: capi/bodies/ckpt*.c and capi/checkpoint.go do.
 package ckpt

@@ -44,19 +44,21 @@ func findBodies(root string, t *api.Tables) (*bodies, error) {
 	for _, f := range t.Functions {
 		idents[ident(f)] = true
 	}
-	err := scan(filepath.Join(root, "capi/shim/*.c"), func(path, text string) error {
-		for _, m := range cBody.FindAllStringSubmatch(text, -1) {
-			if !idents[m[1]] {
-				return fmt.Errorf("%s: spx_c_%s is the body of no function in the tables", path, m[1])
+	for _, pattern := range []string{"capi/bodies/*.c", "capi/boundary/*.c"} {
+		err := scan(filepath.Join(root, pattern), func(path, text string) error {
+			for _, m := range cBody.FindAllStringSubmatch(text, -1) {
+				if !idents[m[1]] {
+					return fmt.Errorf("%s: spx_c_%s is the body of no function in the tables", path, m[1])
+				}
+				b.c[m[1]] = true
 			}
-			b.c[m[1]] = true
+			return nil
+		})
+		if err != nil {
+			return nil, err
 		}
-		return nil
-	})
-	if err != nil {
-		return nil, err
 	}
-	err = scan(filepath.Join(root, "capi/*.go"), func(path, text string) error {
+	err := scan(filepath.Join(root, "capi/*.go"), func(path, text string) error {
 		if n, m := strings.Count(text, "\n//spx:body"), len(goBody.FindAllString(text, -1)); n != m {
 			return fmt.Errorf("%s: %d lines //spx:body, but %d of them above a func", path, n, m)
 		}

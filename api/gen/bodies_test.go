@@ -35,7 +35,7 @@ func tree(t *testing.T, files map[string]string) string {
 
 func TestBodiesAreFound(t *testing.T) {
 	root := tree(t, map[string]string{
-		"capi/shim/a.c": `
+		"capi/bodies/a.c": `
 int spx_c_Send(const void *buf, int64_t count,
                spx_type *datatype, int dest, int tag, spx_comm *comm)
 {
@@ -44,7 +44,7 @@ int spx_c_Recv(void *buf); /* only declared */
 double spx_c_Wtime(void) { return 0; }
   return spx_c_Bcast(a, b);
 `,
-		"capi/shim/zz_p2p.c": "int spx_c_Ssend(int a)\n{\n",
+		"capi/abi/zz_p2p.c": "int spx_c_Ssend(int a)\n{\n",
 		"capi/b.go": `package main
 
 // commSplit splits.
@@ -82,8 +82,8 @@ func typeSize(c *call) error { return nil }
 func TestBothBodies(t *testing.T) {
 	tt := tables(t)
 	b, err := findBodies(tree(t, map[string]string{
-		"capi/shim/a.c": "int spx_c_File_read(MPI_File fh)\n{\n}\n",
-		"capi/a.go":     "package main\n\n//spx:body MPI_File_read\nfunc fileRead(c *call) error { return nil }\n",
+		"capi/bodies/a.c": "int spx_c_File_read(MPI_File fh)\n{\n}\n",
+		"capi/a.go":       "package main\n\n//spx:body MPI_File_read\nfunc fileRead(c *call) error { return nil }\n",
 	}), tt)
 	if err != nil {
 		t.Fatal(err)
@@ -98,7 +98,7 @@ func TestBothBodies(t *testing.T) {
 
 func TestBodyOfNothingIsAnError(t *testing.T) {
 	for name, files := range map[string]map[string]string{
-		"C function":        {"capi/shim/a.c": "int spx_c_Sendd(int a)\n{\n"},
+		"C function":        {"capi/bodies/a.c": "int spx_c_Sendd(int a)\n{\n"},
 		"Go name":           {"capi/a.go": "package main\n\n//spx:body MPI_Sendd\nfunc a(c *call) error { return nil }\n"},
 		"no function below": {"capi/a.go": "package main\n\n//spx:body MPI_Send\n\nvar x int\n"},
 		"two bodies of one": {"capi/a.go": "package main\n\n//spx:body MPI_Send\nfunc a(c *call) error { return nil }\n\n//spx:body MPI_Send\nfunc b(c *call) error { return nil }\n"},

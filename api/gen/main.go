@@ -5,7 +5,7 @@
 //	go run ./api/gen -check     writes nothing, and fails if a file is not as it would be written
 //	go run ./api/gen -status    prints the functions that have no body yet; the last line counts them
 //
-// It finds the bodies by itself, in capi/shim/*.c and capi/*.go (see docs/architecture.md).
+// It finds the bodies by itself, in capi/bodies/*.c, capi/boundary/*.c and capi/*.go (see docs/architecture.md).
 package main
 
 import (
@@ -61,13 +61,13 @@ func run(check, status bool) error {
 func outputs(t *api.Tables, b *bodies) map[string][]byte {
 	out := headers(t)
 	for name, text := range shims(t, b) {
-		out[filepath.Join("capi/shim", name)] = text
+		out[filepath.Join("capi/abi", name)] = text
 	}
-	out["capi/shim/zz_trace.c"], out["capi/shim/zz_trace.h"] = traces(t)
-	out["capi/shim/zz_functions.h"] = functionsHeader(t)
-	out["capi/shim/zz_functions.c"] = functionsNames(t)
+	out["capi/abi/zz_trace.c"], out["capi/abi/zz_trace.h"] = traces(t)
+	out["capi/abi/zz_functions.h"] = functionsHeader(t)
+	out["capi/boundary/zz_functions.c"] = functionsNames(t)
 	out["launch/inspect/zz_calls.go"] = callNames(t)
-	out["capi/shim/zz_bodies.h"] = bodiesHeader(t)
+	out["capi/abi/zz_bodies.h"] = bodiesHeader(t)
 	out["capi/zz_dispatch.go"] = dispatch(t, b)
 	out["capi/zz_export.map"] = exportMap(t)
 	out["api/zz_symbols.txt"] = symbols(t)

@@ -207,7 +207,7 @@ func makes(f *api.Function) string {
 // bodiesHeader declares every C body that may be written, so that the compiler compares a body with its shim.
 func bodiesHeader(t *api.Tables) []byte {
 	w := &strings.Builder{}
-	fmt.Fprintf(w, "/* %s\n * What a C body looks like, for every function; whether there is one is for capi/shim/[a-y]*.c to say. */\n", generated)
+	fmt.Fprintf(w, "/* %s\n * What a C body looks like, for every function; whether there is one is for capi/bodies and capi/boundary to say. */\n", generated)
 	w.WriteString("#ifndef SPX_ZZ_BODIES_H\n#define SPX_ZZ_BODIES_H\n")
 	for _, f := range t.Functions {
 		if small := t.Small(f); f.Count == "large" && small != nil && len(small.Params) == len(f.Params) {

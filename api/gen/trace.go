@@ -8,7 +8,7 @@ import (
 )
 
 // Traced calls: for every function that may be called between MPI_Init and MPI_Finalize alone there is one of the same form that writes down the
-// call, and makes it. The shim goes there when the process is traced (capi/shim/trace.h).
+// call, and makes it. The shim goes there when the process is traced (capi/abi/trace.h).
 
 // mostArgs is SPX_TRACE_ARGS: what follows is not written down.
 const mostArgs = 8

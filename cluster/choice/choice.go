@@ -1,6 +1,6 @@
 // Package choice plans how one of several I/O processes (IOPs) is chosen for a message that leaves a cluster (MPI/SPx: hidden IOPs, and load
 // balancing that the user sets). It owns the policies and what they make of a set of IOPs: a Plan, a short table that the data plane reads
-// for each message (capi/shim/system.c). It knows neither messages nor processes, and keeps no state.
+// for each message (capi/bodies/system.c). It knows neither messages nor processes, and keeps no state.
 //
 // Whatever the policy, an IOP that has died or has left is passed over at the moment of sending: the next one in the plan takes its place, and
 // nobody else's place changes.
@@ -16,7 +16,7 @@ import (
 // Mode is how the slots of a plan are read.
 type Mode int
 
-// Modes. Their values are those of SPX_CHOOSE_* (capi/shim/system.h).
+// Modes. Their values are those of SPX_CHOOSE_* (capi/bodies/system.h).
 const (
 	Cycle Mode = iota // the next slot for each message
 	Tag               // the slot of the message's tag: messages with one tag go one way, and stay in order

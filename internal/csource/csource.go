@@ -1,4 +1,4 @@
-// Package csource knows where the C code of the library lies: in folders below capi/dataplane, one a layer, and in capi/shim.
+// Package csource knows where the C code of the library lies: in folders below capi, one a layer.
 // It reads the file system, and nothing else; tests, generators and lints share it.
 package csource
 
@@ -11,7 +11,7 @@ import (
 )
 
 // Roots are the folders below which all C code of the library lies, from the root of the repository.
-var Roots = []string{"capi/dataplane", "capi/shim"}
+var Roots = []string{"capi/abi", "capi/bodies", "capi/boundary", "capi/dataplane"}
 
 // Files are the C files with one of these extensions (".c", ".h"), of Roots, from the root of the repository; sorted. Tests of the data plane are none.
 func Files(root string, extensions ...string) (out []string, err error) {

@@ -128,7 +128,7 @@ func TestClasses(t *testing.T) {
 }
 
 func TestC(t *testing.T) {
-	found := inC("capi/shim/x.c", `
+	found := inC("capi/bodies/x.c", `
 /* spx_raise(0, NULL, MPI_ERR_ARG, FN, "a comment says nothing"); */
 int spx_c_Send(const void *buf, int count)
 {
@@ -147,10 +147,10 @@ static int other(int code)
 }
 `)
 	want := []Text{
-		{"MPI_ERR_COUNT", `count = <count>, with a "quote", is <too large|negative>`, "capi/shim/x.c", "MPI_Send"},
-		{"MPI_ERR_NO_MEM", "no memory for <p> bytes", "capi/shim/x.c", "MPI_Send"},
-		{"MPI_ERR_TAG", "a tag in", "capi/shim/x.c", "other"},
-		{"MPI_ERR_TAG", "a tag out <text>", "capi/shim/x.c", "other"},
+		{"MPI_ERR_COUNT", `count = <count>, with a "quote", is <too large|negative>`, "capi/bodies/x.c", "MPI_Send"},
+		{"MPI_ERR_NO_MEM", "no memory for <p> bytes", "capi/bodies/x.c", "MPI_Send"},
+		{"MPI_ERR_TAG", "a tag in", "capi/bodies/x.c", "other"},
+		{"MPI_ERR_TAG", "a tag out <text>", "capi/bodies/x.c", "other"},
 	}
 	if !slices.Equal(found, want) {
 		t.Errorf("found\n%q, want\n%q", found, want)

@@ -28,7 +28,7 @@ var (
 // classNames are the names of the classes by their numbers, from the public headers.
 func classNames(root string) (map[string]string, error) {
 	names := map[string]string{}
-	for _, header := range []string{"include/mpi.h", "capi/shim/error_class.c"} {
+	for _, header := range []string{"include/mpi.h", "capi/boundary/error_class.c"} {
 		text, err := os.ReadFile(filepath.Join(root, header))
 		if err != nil {
 			return nil, err
@@ -56,7 +56,7 @@ func Classes(root string) ([]Class, error) {
 			told[cells[0]] = cells[1:]
 		}
 	}
-	source, err := os.ReadFile(filepath.Join(root, "capi/shim/error_class.c"))
+	source, err := os.ReadFile(filepath.Join(root, "capi/boundary/error_class.c"))
 	if err != nil {
 		return nil, err
 	}

@@ -138,7 +138,7 @@ func TestSayingsAreBounded(t *testing.T) {
 
 // The question is written in C, too: the same numbers stand there.
 func TestNumbersInC(t *testing.T) {
-	text, err := os.ReadFile("../../capi/shim/once.c")
+	text, err := os.ReadFile("../../capi/boundary/once.c")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -60,7 +60,7 @@ const (
 
 	Inspect // what the processes do: Number (1: with their stacks); the answer: Text (diagnose.Proc, in JSON)
 
-	// May this process say what is wrong, or has another one said it? Asked from C (capi/shim/once.c), also before MPI_Init. Name (the cause),
+	// May this process say what is wrong, or has another one said it? Asked from C (capi/boundary/once.c), also before MPI_Init. Name (the cause),
 	// Text (in short, for who asks later; may be empty), World and Number (who asks), or Slots[0] (host of an agent that asks); the answer: Number (1: it may, 2: it was said)
 	Say
 	Said // over the connection of a Say that was allowed: it was said; there is no answer

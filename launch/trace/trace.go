@@ -1,4 +1,4 @@
-// Package trace reads what the processes of a job have written down of their MPI calls and messages (capi/shim/trace.c), and what the agents have noted of
+// Package trace reads what the processes of a job have written down of their MPI calls and messages (capi/abi/trace.c), and what the agents have noted of
 // the job, and makes of it a timeline in Chrome's trace format, which ui.perfetto.dev and chrome://tracing show, and sums: spxrun --trace and
 // --profile (docs/tracing.md).
 //

@@ -35,13 +35,13 @@ var (
 )
 
 func readRelease() (r release, err error) {
-	text, err := os.ReadFile("capi/shim/version.h")
+	text, err := os.ReadFile("capi/abi/version.h")
 	if err != nil {
 		return r, err
 	}
 	version, date := versionLine.FindSubmatch(text), dateLine.FindSubmatch(text)
 	if version == nil || date == nil {
-		return r, fmt.Errorf("capi/shim/version.h states no SPX_VERSION or no SPX_VERSION_DATE")
+		return r, fmt.Errorf("capi/abi/version.h states no SPX_VERSION or no SPX_VERSION_DATE")
 	}
 	return release{string(version[1]), string(date[1])}, nil
 }

@@ -2,7 +2,7 @@
 // undefined-behaviour and thread sanitizers. A test is a program capi/*/test/NAME.c that returns 0 when all is well.
 // Comments at its beginning say what it is made of:
 //
-//	// sources: pack.c basic.c ../shim/x.c     files that are linked with it, relative to the folder above (required; none: "-")
+//	// sources: pack.c basic.c                 files of the library that are linked with it (required; none: "-")
 //	// sources: @job @rma                      those of a group of the data plane (below)
 //	// sanitize: address,undefined thread      one build for each word (default: these two)
 //	// flags: -lm -DX=1                        more compiler flags; those with -l and -Wl, are the linker's
@@ -49,7 +49,7 @@ func TestC(t *testing.T) {
 	}
 }
 
-// groups of files of capi/dataplane that need each other. A file that comes to one of them is named here, not in every test.
+// groups of files of the data plane that need each other. A file that comes to one of them is named here, not in every test.
 var groups = map[string]string{
 	"@job": "dataplane.c segment.c related.c clusters.c replay.c replay_core.c replay_claims.c replay_image.c replay_long.c copies.c copies_core.c net.c net_bell.c net_read.c net_lend.c net_zero.c net_burst.c net_relay.c net_close.c origin.c place.c peers.c settings.c stat.c handles.c ring.c pair.c match.c spare.c p2p.c deliver.c mcast.c mcast_ack.c mcast_arrive.c mcast_chain.c mcast_hand.c mcast_match.c mcast_relay.c mcast_source.c mcast_shelf.c mcast_wire.c file_memory.c available.c get.c pass.c far.c copy.c wait.c poll.c request.c " +
 		"lock.c load.c net_long.c net_streams.c diag.c fail.c probe.c bsend.c pack.c pack_runs.c copy_typed.c plan_temp.c basic.c",
@@ -57,20 +57,18 @@ var groups = map[string]string{
 	"@rma":    "rma_memory.c rma_move.c rma_mail.c rma_rows.c rma_far.c rma_accumulate.c",
 }
 
-// source is a file of the data plane: names are given without their folders.
+// source is a C file of the library: names are given without their folders, and no two are alike.
 func source(t *testing.T, name string) string {
 	t.Helper()
 	all, err := csource.Files(harness.Root(), ".c")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, file := range all {
-		if strings.HasPrefix(file, csource.Roots[0]+"/") && filepath.Base(file) == name {
-			return filepath.Join(harness.Root(), file)
-		}
+	found := slices.DeleteFunc(all, func(file string) bool { return filepath.Base(file) != name })
+	if len(found) != 1 {
+		t.Fatalf("%d files below %s are named %s", len(found), strings.Join(csource.Roots, ", "), name)
 	}
-	t.Fatalf("there is no %s below %s", name, csource.Roots[0])
-	return ""
+	return filepath.Join(harness.Root(), found[0])
 }
 
 type program struct {

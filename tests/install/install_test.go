@@ -54,7 +54,7 @@ func installed(t *testing.T) string {
 
 func version(t *testing.T) string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(harness.Root(), "capi/shim/version.h"))
+	text, err := os.ReadFile(filepath.Join(harness.Root(), "capi/abi/version.h"))
 	if err != nil {
 		t.Fatal(err)
 	}

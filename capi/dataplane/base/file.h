@@ -1,7 +1,7 @@
 /* file.h - what the C part knows of a file: enough to read and write it where that is one system call. MPI-5.0, 15.4.
  *
  * The engine (capi/io*.go) owns files; it writes here what a simple access needs, and takes `ways` back before it changes any of it.
- * capi/shim/file.c does such accesses itself, and leaves all others to the engine.
+ * capi/bodies/file.c does such accesses itself, and leaves all others to the engine.
  */
 #ifndef SPX_FILE_H
 #define SPX_FILE_H

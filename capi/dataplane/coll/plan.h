@@ -2,7 +2,7 @@
  *
  * A plan is a flat array of steps (core/coll says what they mean and proves the schedules). It names no address: buffers,
  * datatypes, counts of v and w forms and the communicator are bound when it is run, so that a cached plan serves every call
- * with the same shape. Owner of a plan: the cache of its communicator (capi/shim/coll_cache.c) and each run of it.
+ * with the same shape. Owner of a plan: the cache of its communicator (capi/bodies/coll_cache.c) and each run of it.
  * A run is driven by whoever waits for it (blocking), or by a poller (nonblocking, persistent). MPI-5.0 chapter 6.
  *
  * Failures: a run never stops half-way, for others wait for what it sends. After a peer's death or a revocation it goes on

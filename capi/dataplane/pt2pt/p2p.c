@@ -391,7 +391,7 @@ int spx_persistent(spx_req_kind kind, void *buf, int64_t count, spx_type *t, int
 int spx_start(spx_request *r)
 {
   if (r->kind != SPX_R_SEND && r->kind != SPX_R_RECV) return r->start ? r->start(r) : MPI_ERR_REQUEST;
-  if (SPX_UNLIKELY(r->start != NULL)) r->start(r); /* something to do before: capi/shim/request_attach.c */
+  if (SPX_UNLIKELY(r->start != NULL)) r->start(r); /* something to do before: capi/bodies/request_attach.c */
   spx_lock();
   atomic_store_explicit(&r->done, 0, memory_order_relaxed);
   r->flags = (r->flags & ~(uint32_t)SPX_RF_CANCELLED) | SPX_RF_ACTIVE;

@@ -1,5 +1,5 @@
 /* The cache of plans alone: what is found, what is compiled anew, how much is kept. The engine is played here. */
-// sources: ../dataplane/coll/plan_share.c ../dataplane/coll/share.c @rma coll_cache.c check_coll.c once.c ../dataplane/coll/plan.c ../dataplane/coll/plan_request.c @job @reduce
+// sources: plan_share.c share.c @rma coll_cache.c check_coll.c once.c plan.c plan_request.c @job @reduce
 // sanitize: address,undefined
 #include "../../dataplane/test/job.h"
 #include "coll.h"
