@@ -8,7 +8,7 @@
 //   - plan.go: who sends which bytes to whom, for whole messages: tree, scatter and ring, scatter and doubling, chain
 //
 // It owns no process, socket, clock or memory of anybody. capi/dataplane/mcast/mcast.c and mcast_wire.c carry out the tree and read the
-// same wire form, and the table of cases in capi/dataplane/test/zz_mcast_cases.h, made here, holds them to it. The plans are for
+// same wire form, and the table of cases in capi/dataplane/mcast/test/zz_mcast_cases.h, made here, holds them to it. The plans are for
 // simulation and measurement. The package must not know
 // communicators or ranks: members are process numbers.
 package mcast

@@ -1,9 +1,8 @@
 // Package csan builds and runs the tests of the C parts alone, without Go and without a launcher, under the address,
-// undefined-behaviour and thread sanitizers. A test is a program capi/*/test/NAME.c that returns 0 when all is well.
-// Comments at its beginning say what it is made of:
+// undefined-behaviour and thread sanitizers. A test is a program NAME.c in the folder test of a layer that returns 0 when all
+// is well. It is linked with the files of that layer and of those below it (docs/layers.md), and with nothing else:
+// what they register with layers above is left empty, or played by the test. Comments at its beginning say how it is built:
 //
-//	// sources: pack.c basic.c                 files of the library that are linked with it (required; none: "-")
-//	// sources: @job @rma                      those of a group of the data plane (below)
 //	// sanitize: address,undefined thread      one build for each word (default: these two)
 //	// flags: -lm -DX=1                        more compiler flags; those with -l and -Wl, are the linker's
 //	// timeout: 60                             seconds (default 60)
@@ -24,19 +23,14 @@ import (
 
 	"libspx/internal/csource"
 	"libspx/tests/harness"
+	layering "libspx/tests/lint/layers"
 )
 
 // TestC has a subtest for each program and sanitizer:
 //
 //	go test ./tests/csan -run 'TestC/pack/thread'
 func TestC(t *testing.T) {
-	programs, err := filepath.Glob(filepath.Join(harness.Root(), "capi/*/test/*.c"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(programs) == 0 {
-		t.Fatal("no test programs in capi/*/test")
-	}
+	programs := find(t)
 	made := &objects{dir: t.TempDir(), of: map[string]*object{}}
 	for _, path := range programs {
 		t.Run(strings.TrimSuffix(filepath.Base(path), ".c"), func(t *testing.T) {
@@ -49,31 +43,29 @@ func TestC(t *testing.T) {
 	}
 }
 
-// groups of files of the data plane that need each other. A file that comes to one of them is named here, not in every test.
-var groups = map[string]string{
-	"@job": "dataplane.c segment.c related.c clusters.c replay.c replay_core.c replay_claims.c replay_image.c replay_long.c copies.c copies_core.c net.c net_bell.c net_read.c net_lend.c net_zero.c net_burst.c net_relay.c net_close.c origin.c place.c peers.c settings.c stat.c handles.c ring.c pair.c match.c spare.c p2p.c deliver.c mcast.c mcast_ack.c mcast_arrive.c mcast_chain.c mcast_hand.c mcast_match.c mcast_relay.c mcast_source.c mcast_shelf.c mcast_wire.c file_memory.c available.c get.c pass.c far.c copy.c wait.c poll.c request.c " +
-		"lock.c load.c net_long.c net_streams.c diag.c fail.c probe.c bsend.c pack.c pack_runs.c copy_typed.c plan_temp.c basic.c",
-	"@reduce": "reduce.c reduce_pair.c reduce_base.c reduce_avx2.c reduce_avx512.c",
-	"@rma":    "rma_memory.c rma_move.c rma_mail.c rma_rows.c rma_far.c rma_accumulate.c",
-}
-
-// source is a C file of the library: names are given without their folders, and no two are alike.
-func source(t *testing.T, name string) string {
+// find are the test programs: below the folder of each layer, in test/.
+func find(t *testing.T) (programs []string) {
 	t.Helper()
-	all, err := csource.Files(harness.Root(), ".c")
+	folders, err := csource.Folders(harness.Root())
 	if err != nil {
 		t.Fatal(err)
 	}
-	found := slices.DeleteFunc(all, func(file string) bool { return filepath.Base(file) != name })
-	if len(found) != 1 {
-		t.Fatalf("%d files below %s are named %s", len(found), strings.Join(csource.Roots, ", "), name)
+	for _, folder := range folders {
+		list, err := filepath.Glob(filepath.Join(harness.Root(), folder, "test", "*.c"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		programs = append(programs, list...)
 	}
-	return filepath.Join(harness.Root(), found[0])
+	if len(programs) == 0 {
+		t.Fatalf("no test programs below %s", strings.Join(csource.Roots, ", "))
+	}
+	return programs
 }
 
 type program struct {
 	path       string
-	sources    []string
+	layer      string
 	sanitizers []string
 	flags      []string
 	limit      time.Duration
@@ -85,32 +77,12 @@ func read(t *testing.T, path string) program {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := program{path: path, sanitizers: []string{"address,undefined", "thread"}, limit: time.Minute}
-	said := false
+	p := program{path: path, layer: layerOf(path), sanitizers: []string{"address,undefined", "thread"}, limit: time.Minute}
 	for _, line := range strings.Split(string(text), "\n") {
 		key, value, _ := strings.Cut(strings.TrimPrefix(strings.TrimSpace(line), "// "), ":")
 		words := strings.Fields(value)
 		switch {
 		case !strings.HasPrefix(strings.TrimSpace(line), "// "):
-		case key == "sources":
-			said = true
-			for _, w := range words {
-				switch {
-				case strings.HasPrefix(w, "@"):
-					if groups[w] == "" {
-						t.Fatalf("%s: there is no group %s", path, w)
-					}
-					for _, name := range strings.Fields(groups[w]) {
-						p.sources = append(p.sources, source(t, name))
-					}
-				case w != "-":
-					name := filepath.Join(filepath.Dir(path), "..", w) // beside the tests, where those have a folder of their own
-					if _, err := os.Stat(name); err != nil {
-						name = source(t, filepath.Base(w))
-					}
-					p.sources = append(p.sources, name)
-				}
-			}
 		case key == "sanitize":
 			p.sanitizers = words
 		case key == "flags":
@@ -126,11 +98,32 @@ func read(t *testing.T, path string) program {
 	if os.Getenv("SPX_RECORDS") != "" { // make fuzz-records
 		p.limit = 48 * time.Hour
 	}
-	if !said {
-		t.Fatalf("%s: no comment '// sources: ...' says which files it tests", path)
-	}
 	return p
 }
+
+// layerOf is the layer of the folder above the test's; of capi/dataplane itself it is the one that names all others there.
+func layerOf(path string) string {
+	name := filepath.Base(filepath.Dir(filepath.Dir(path)))
+	if name == "dataplane" {
+		return "attach"
+	}
+	return name
+}
+
+// below are the C files of a layer and of those below it.
+var below = sync.OnceValue(func() func(layer string) ([]string, error) {
+	tables, err := layering.ReadTables(filepath.Join(harness.Root(), "tests/lint/layers"))
+	return func(layer string) ([]string, error) {
+		if err != nil {
+			return nil, err
+		}
+		list := tables.FilesFor(layer)
+		if len(list) == 0 {
+			return nil, fmt.Errorf("%q is no layer of tests/lint/layers/layers.tsv", layer)
+		}
+		return slices.DeleteFunc(list, func(file string) bool { return filepath.Ext(file) != ".c" }), nil
+	}
+})
 
 // objects are the compiled sources, which programs have in common.
 type objects struct {
@@ -163,6 +156,40 @@ func (o *objects) compile(args ...string) (string, error) {
 	return made.path, made.err
 }
 
+// archive makes one of the objects of a layer and of those below it, unless there is one. A program
+// that defines a function itself, to play a part, gets that instead of the file that has it.
+func (o *objects) archive(layer string, args []string) (string, error) {
+	key := layer + " " + strings.Join(args, " ")
+	o.mu.Lock()
+	made := o.of[key]
+	if made == nil {
+		made = &object{path: filepath.Join(o.dir, fmt.Sprintf("lib%d.a", len(o.of)))}
+		o.of[key] = made
+	}
+	o.mu.Unlock()
+	made.once.Do(func() { made.err = o.pack(made.path, layer, args) })
+	return made.path, made.err
+}
+
+func (o *objects) pack(name, layer string, args []string) error {
+	files, err := below()(layer)
+	if err != nil {
+		return err
+	}
+	command := []string{"rcs", name}
+	for _, file := range files {
+		path, err := o.compile(append(args[:len(args):len(args)], filepath.Join(harness.Root(), file))...)
+		if err != nil {
+			return err
+		}
+		command = append(command, path)
+	}
+	if out, err := exec.Command("ar", command...).CombinedOutput(); err != nil {
+		return fmt.Errorf("ar %s\n%w\n%s", strings.Join(command, " "), err, out)
+	}
+	return nil
+}
+
 // quickLinker is gold, where it is installed: it takes half as long as the usual one for programs with sanitizers.
 var quickLinker = sync.OnceValue(func() []string {
 	if _, err := exec.LookPath("ld.gold"); err != nil {
@@ -178,7 +205,7 @@ func (p program) run(t *testing.T, set string, made *objects) {
 	program := filepath.Join(t.TempDir(), "test")
 	args := []string{"-std=gnu11", "-g1", "-O1", "-fno-omit-frame-pointer", "-fno-strict-aliasing", "-pthread", "-Wall", "-Wextra",
 		"-fsanitize=" + set, "-fno-sanitize-recover=all",
-		"-I" + root + "/include"}
+		"-I" + root + "/include", "-I" + root + "/capi/dataplane/test"}
 	folders, err := csource.Folders(root)
 	if err != nil {
 		t.Fatal(err)
@@ -186,15 +213,16 @@ func (p program) run(t *testing.T, set string, made *objects) {
 	for _, folder := range folders {
 		args = append(args, "-I"+root+"/"+folder)
 	}
-	var parts []string
-	for _, source := range append([]string{p.path}, p.sources...) {
-		path, err := made.compile(slices.Concat(args, []string{source}, compiling)...)
-		if err != nil {
-			t.Fatal(err)
-		}
-		parts = append(parts, path)
+	args = append(args, compiling...)
+	test, err := made.compile(append(args[:len(args):len(args)], p.path)...)
+	if err != nil {
+		t.Fatal(err)
 	}
-	args = slices.Concat(args, quickLinker(), []string{"-o", program}, parts, p.flags)
+	library, err := made.archive(p.layer, args)
+	if err != nil {
+		t.Fatal(err)
+	}
+	args = slices.Concat(args, quickLinker(), []string{"-o", program, test, library}, p.flags)
 	if out, err := exec.Command("gcc", args...).CombinedOutput(); err != nil {
 		t.Fatalf("gcc %s\n%v\n%s", strings.Join(args, " "), err, out)
 	}

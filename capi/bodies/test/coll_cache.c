@@ -1,7 +1,6 @@
 /* The cache of plans alone: what is found, what is compiled anew, how much is kept. The engine is played here. */
-// sources: plan_share.c share.c @rma coll_cache.c check_coll.c once.c plan.c plan_request.c @job @reduce
 // sanitize: address,undefined
-#include "../../dataplane/test/job.h"
+#include "job.h"
 #include "coll.h"
 
 const char *const spx_fn_name[SPX_FN_COUNT];

@@ -1,5 +1,4 @@
 /* Who may say something: the agent is played here, by a thread that answers as it is told, not at all, or with half an answer. */
-// sources: once.c
 // sanitize: address,undefined thread
 #define _GNU_SOURCE
 #include <errno.h>

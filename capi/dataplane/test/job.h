@@ -15,9 +15,11 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+#include "attach.h"
 #include "basic.h"
 #include "dp.h"
 #include "pack.h"
+#include "sleeper.h"
 
 /* How often: all n times in the full tests (make test-all), few times otherwise; a fifth of them. */
 static inline int full_or(int n, int few)
@@ -305,13 +307,43 @@ typedef struct {
   void (*supervise)(const pid_t *); /* NULL, or: called by the agent once all run */
 } job;
 
+/* A test of the data plane as a whole, JOB_WHOLE 1 before job.h, has all layers. One of a layer above pt2pt says
+ * by JOB_ABOVE what that registers: a function that is called before the layers below are brought up. Else there
+ * is nothing above sends and receives. */
+#ifndef JOB_WHOLE
+#define JOB_WHOLE 0
+#endif
+#if JOB_WHOLE
+static int job_attach(int fd, uint32_t me) { return spx_dp_attach(fd, me); }
+#else
+static const spx_failure_observer *job_failures[4]; /* up to NULL */
+static spx_record_handler *job_handlers[SPX_REC_LAST + 1];
+#ifndef JOB_ABOVE
+static void job_above(void) {}
+#endif
+static int no_record(const spx_request *r, uint64_t since, const uint64_t *registers, bool parked)
+{
+  (void)r, (void)since, (void)registers, (void)parked;
+  return -1;
+}
+static void no_end(int slot) { (void)slot; }
+static const spx_sleep_hooks job_sleeps = {no_record, no_end};
+
+static int job_attach(int fd, uint32_t me)
+{
+  spx_sleeper = &job_sleeps;
+  job_above();
+  return spx_messages_attach(fd, me, job_failures, job_handlers);
+}
+#endif
+
 static void child(const job *j, int fd, uint32_t i, void (*body)(spx_comm *))
 {
   alarm(200); /* whatever hangs ends */
   spx_basic_init();
   spx_mt = j->mt;
   job_bytes = (spx_type *)spx_get(SPX_K_TYPE, MPI_BYTE);
-  int err = spx_dp_attach(fd, i);
+  int err = job_attach(fd, i);
   if (err) {
     fprintf(stderr, "process %u: attach: %s\n", i, strerror(err));
     _exit(1);

@@ -4,9 +4,9 @@
  *
  *   net_fuzz [FIRST [N [STEPS]]]   one case, or N, with the seeds from FIRST on; of so many steps each, over as many connections as it takes
  *   SPX_RECORDS=R net_fuzz         as many such cases as R records take (make fuzz-records) */
-// sources: @job
 // sanitize: address,undefined
 // timeout: 300
+#define JOB_WHOLE 1
 #define JOB_SOCKETS 1
 #include "job.h"
 #include <fcntl.h>
@@ -143,7 +143,7 @@ static void begin(void)
   if (scene == HOSTS) m.seg->flags = SPX_SEG_HOSTS;
   spx_basic_init();
   job_bytes = (spx_type *)spx_get(SPX_K_TYPE, MPI_BYTE);
-  CHECK(spx_dp_attach(m.fd, 0) == 0);
+  CHECK(job_attach(m.fd, 0) == 0);
   uint32_t both[] = {0, GOOD}, self = 0;
   spx_self = job_comm(4, &self, 1, 0);
   spx_world = world = job_comm(8, NULL, PROCS, 0);

@@ -1,8 +1,8 @@
 /* What a process of another host says of what is not its own: a multicast whose data it places anywhere in the memory of this host; messages and receives that this process has with another
  * one, which it names as matched, fetched, to be sent, forgotten or arrived; credit for what was not sent. Its connection ends, and nothing else has happened.
  * And records that come in pieces, as a small window of TCP makes them: what lies where the rest will be says nothing. */
-// sources: @job
 // sanitize: address,undefined
+#define JOB_WHOLE 1
 #define JOB_SOCKETS 1
 #include "job.h"
 #include "mcast.h"
@@ -28,7 +28,7 @@ static void begin(void)
   }
   spx_basic_init();
   job_bytes = (spx_type *)spx_get(SPX_K_TYPE, MPI_BYTE);
-  CHECK(spx_dp_attach(m.fd, 0) == 0);
+  CHECK(job_attach(m.fd, 0) == 0);
   uint32_t self = 0;
   spx_self = job_comm(4, &self, 1, 0);
   spx_world = world = job_comm(8, NULL, PROCS, 0);

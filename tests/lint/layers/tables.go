@@ -3,6 +3,7 @@ package layers
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -119,6 +120,17 @@ func (t *Tables) allows(from, to string) bool {
 		}
 	}
 	return false
+}
+
+// FilesFor are the files of a layer, and of those below it; sorted.
+func (t *Tables) FilesFor(layer string) (list []string) {
+	for file, of := range t.Files {
+		if of == layer || t.Layers[of].Level < t.Layers[layer].Level {
+			list = append(list, file)
+		}
+	}
+	slices.Sort(list)
+	return list
 }
 
 // head is the comment with which a table begins.

@@ -1,0 +1,5 @@
+/* What death.c does, between processes that are connected by sockets and share no channels. */
+// sanitize: address,undefined
+// timeout: 240
+#define JOB_SOCKETS 1
+#include "death.c"

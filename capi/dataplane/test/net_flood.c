@@ -1,6 +1,0 @@
-/* What flood.c does, between processes that are connected by sockets and share no channels. */
-// sources: @job
-// sanitize: address,undefined
-// timeout: 120
-#define JOB_SOCKETS 1
-#include "flood.c"

@@ -1,6 +1,0 @@
-/* What mcast.c does, between processes that are connected by sockets and share no channels. */
-// sources: @job
-// sanitize: address,undefined
-// timeout: 240
-#define JOB_SOCKETS 1
-#include "mcast.c"

@@ -1,5 +1,0 @@
-/* What rules.c does, between processes that are connected by sockets and share no channels. */
-// sources: @job
-// sanitize: address,undefined
-#define JOB_SOCKETS 1
-#include "rules.c"

@@ -1,6 +1,0 @@
-/* What threads.c does, between processes that are connected by sockets and share no channels. */
-// sources: @job
-// sanitize: address,undefined thread
-// timeout: 240
-#define JOB_SOCKETS 1
-#include "threads.c"
