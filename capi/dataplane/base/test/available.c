@@ -2,7 +2,7 @@
  * dropped are free, and without limits it is the host's. */
 // sanitize: address,undefined
 #define _GNU_SOURCE
-#include "check.h"
+#include "expect.h"
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>

@@ -2,7 +2,7 @@
  * and nothing beyond is read. */
 // sanitize: address,undefined
 #include "dp.h"
-#include "check.h"
+#include "expect.h"
 
 enum { MIN = 128, MAX = 4096, EDGE = 64 };
 

@@ -1,7 +1,7 @@
 /* When copies go past the caches: into.h, with copies of invented costs. */
 // sanitize: undefined
 #include "into.h"
-#include "check.h"
+#include "expect.h"
 
 enum { PIECE = 8192, EVERY = 16, LONGEST = 20000000 };
 

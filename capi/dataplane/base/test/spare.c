@@ -3,7 +3,7 @@
 // sanitize: address,undefined
 #include <stdlib.h>
 #include <string.h>
-#include "check.h"
+#include "expect.h"
 #include "spare.h"
 
 static void classes(void)

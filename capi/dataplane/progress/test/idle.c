@@ -1,7 +1,7 @@
 /* When a waiting thread polls, yields and parks: idle.h, step by step, without a clock. */
 // sanitize: undefined
 #include "idle.h"
-#include "check.h"
+#include "expect.h"
 
 enum { SPIN = 20000, SHORT = 300, YIELDS = 10000, LEAST = 32 };
 static const uint64_t ms = 1000000;

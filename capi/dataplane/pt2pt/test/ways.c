@@ -1,7 +1,7 @@
 /* Whether long messages are streamed or got: ways.h, with copies of invented costs. */
 // sanitize: undefined
 #include "ways.h"
-#include "check.h"
+#include "expect.h"
 
 enum { MESSAGE = 1 << 20, LONGEST = 20000000 };
 

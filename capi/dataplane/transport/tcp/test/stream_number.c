@@ -1,7 +1,7 @@
 /* How many streams long messages take (stream_number.h), in invented networks. */
 // sanitize: undefined
 #include "stream_number.h"
-#include "check.h"
+#include "expect.h"
 
 static uint64_t dice = 3;
 static uint32_t rnd(void)

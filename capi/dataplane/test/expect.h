@@ -1,4 +1,4 @@
-/* check.h - for tests of one function or header: says which condition does not hold, and ends. */
+/* expect.h - for tests of one function or header: says which condition does not hold, and ends. */
 #ifndef CHECK_H
 #define CHECK_H
 #include <stdio.h>
