@@ -7,6 +7,7 @@ package main
 #include "runtime.h"
 
 #define FUNCTION(f) static uintptr_t f##_function(void) { return (uintptr_t)spx_##f; }
+FUNCTION(batch_post)
 FUNCTION(batch_wait)
 FUNCTION(batch_gather)
 FUNCTION(event_wait)
@@ -146,15 +147,38 @@ type message struct {
 type batch struct {
 	c    *C.spx_batch
 	data any
+	over func() // unless nil: called when no memory is needed any more
 }
 
 func newBatch(c *C.spx_comm, context C.uint32_t, receives, n int, data any) (*batch, error) {
 	sweepBatches()
-	b := &batch{C.spx_batch_new(c, context, C.int(receives), C.int(n)), data}
+	b := &batch{c: C.spx_batch_new(c, context, C.int(receives), C.int(n)), data: data}
 	if b.c == nil {
 		return nil, mpierr.New(mpierr.NoMem, "no memory for %d messages", n)
 	}
 	return b, nil
+}
+
+func (b *batch) ends(cancel bool) bool {
+	if !C.spx_batch_end(b.c, C.bool(cancel)) {
+		return false
+	}
+	if b.over != nil {
+		b.over()
+	}
+	return true
+}
+
+// messages are those of the batch, to be filled.
+func (b *batch) messages() []C.struct_spx_batch_message {
+	return unsafe.Slice((*C.struct_spx_batch_message)(unsafe.Add(unsafe.Pointer(b.c), unsafe.Sizeof(*b.c))), int(b.c.n))
+}
+
+// put makes m the message number i.
+func (b *batch) put(i int, m message) {
+	to := &b.messages()[i]
+	to.peer, to.tag, to.bytes = C.int64_t(m.peer), C.int64_t(m.tag), C.int64_t(len(m.data))
+	to.data = C.uintptr_t(uintptr(unsafe.Pointer(unsafe.SliceData(m.data))))
 }
 
 // leftBatches are those of bodies that have ended while something was pending.
@@ -165,7 +189,7 @@ var leftBatches struct {
 
 // end frees the batch. What is still pending, as the wait was left, is cancelled or, where it has begun, goes on; its memory stays as long.
 func (b *batch) end() {
-	if C.spx_batch_end(b.c, true) {
+	if b.ends(true) {
 		return
 	}
 	leftBatches.mu.Lock()
@@ -179,7 +203,7 @@ func sweepBatches() {
 	defer leftBatches.mu.Unlock()
 	kept := leftBatches.list[:0]
 	for _, b := range leftBatches.list {
-		if !C.spx_batch_end(b.c, false) {
+		if !b.ends(false) {
 			kept = append(kept, b)
 		}
 	}
@@ -195,16 +219,43 @@ func (r *runner) exchange(c *C.spx_comm, context C.uint32_t, receives, sends []m
 		return 0, err
 	}
 	defer b.end()
-	list := unsafe.Slice((*C.struct_spx_batch_message)(unsafe.Add(unsafe.Pointer(b.c), unsafe.Sizeof(*b.c))), len(all))
 	for i, m := range all {
-		list[i].peer, list[i].tag, list[i].bytes = C.int64_t(m.peer), C.int64_t(m.tag), C.int64_t(len(m.data))
-		list[i].data = C.uintptr_t(uintptr(unsafe.Pointer(unsafe.SliceData(m.data))))
+		b.put(i, m)
 	}
+	first := &b.messages()[0]
 	if C.spx_batch_begin(b.c) {
-		return int(list[0].bytes), nil
+		return int(first.bytes), nil
 	}
-	code := r.callOut(C.batch_wait_function(), uint64(uintptr(unsafe.Pointer(b.c))))
-	return int(list[0].bytes), linkError(C.int(code))
+	err = r.wait(b, false)
+	return int(first.bytes), err
+}
+
+// wait waits for the messages of a batch. early: it returns when one has failed; else nothing is pending when it returns.
+func (r *runner) wait(b *batch, early bool) error {
+	stop := uint64(0)
+	if early {
+		stop = 1
+	}
+	return linkError(C.int(r.callOut(C.batch_wait_function(), uint64(uintptr(unsafe.Pointer(b.c))), stop)))
+}
+
+// post begins the messages of a batch, which go on while the program does.
+func (r *runner) post(b *batch) {
+	if !C.spx_batch_begin(b.c) && b.c.begun == 0 {
+		r.callOut(C.batch_post_function(), uint64(uintptr(unsafe.Pointer(b.c))))
+	}
+}
+
+// settle waits for the messages of a batch, and frees it. failed is called when one has failed; the others end by that.
+func (r *runner) settle(b *batch, failed func()) error {
+	if err := r.wait(b, true); err != nil {
+		failed()
+		r.wait(b, false) //nolint:errcheck // the first error counts
+		b.end()
+		return err
+	}
+	b.end()
+	return nil
 }
 
 // gather gives all what each process of c has, whole words, by rank. When it is left, the others still get this process's part.

@@ -254,5 +254,20 @@ var bodies = [777]func(*call) error{
 	725: ranksetSetFlags,           // MPIX_Rankset_set_flags
 	726: ranksetGetFailed,          // MPIX_Rankset_get_failed
 	727: ranksetFree,               // MPIX_Rankset_free
+	739: checkpointCreate,          // MPIX_Checkpoint_create
+	740: checkpointAttach,          // MPIX_Checkpoint_attach
+	741: checkpointRegister,        // MPIX_Checkpoint_register
+	742: checkpointUnregister,      // MPIX_Checkpoint_unregister
+	743: checkpointSave,            // MPIX_Checkpoint_save
+	744: checkpointSaveBegin,       // MPIX_Checkpoint_save_begin
+	745: checkpointCommit,          // MPIX_Checkpoint_commit
+	746: checkpointGetVersions,     // MPIX_Checkpoint_get_versions
+	747: checkpointRestore,         // MPIX_Checkpoint_restore
+	748: checkpointRestoreBegin,    // MPIX_Checkpoint_restore_begin
+	749: checkpointGetBytes,        // MPIX_Checkpoint_get_bytes
+	750: checkpointFetch,           // MPIX_Checkpoint_fetch
+	751: checkpointRestoreEnd,      // MPIX_Checkpoint_restore_end
+	752: checkpointDelete,          // MPIX_Checkpoint_delete
+	753: checkpointFree,            // MPIX_Checkpoint_free
 	758: worldLeft,                 // MPISP_World_left
 }

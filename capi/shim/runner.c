@@ -39,11 +39,11 @@ bool spx_batch_end(spx_batch *b, bool cancel)
 static int begin(spx_batch *b, int i)
 {
   message *m = &b->m[i];
-  spx_type *bytes = (spx_type *)spx_get(SPX_K_TYPE, MPI_BYTE);
+  spx_type *type = m->type ? m->type : (spx_type *)spx_get(SPX_K_TYPE, MPI_BYTE);
   void *data = (void *)m->data;
-  int err = i < b->nrecvs ? spx_irecv(data, m->bytes, bytes, (int)m->peer, (int)m->tag, b->comm, b->ctx_kind,
+  int err = i < b->nrecvs ? spx_irecv(data, m->bytes, type, (int)m->peer, (int)m->tag, b->comm, b->ctx_kind,
                                       SPX_RF_INTERNAL, &m->r)
-                          : spx_isend(data, m->bytes, bytes, (int)m->peer, (int)m->tag, b->comm, b->ctx_kind,
+                          : spx_isend(data, m->bytes, type, (int)m->peer, (int)m->tag, b->comm, b->ctx_kind,
                                       SPX_M_STANDARD, SPX_RF_INTERNAL, &m->r);
   if (err) m->r = NULL;
   return err;
@@ -88,12 +88,18 @@ static int end(message *m, int err)
   return err ? err : e;
 }
 
+int64_t spx_batch_post(spx_word *a)
+{
+  begin_all(a[0].p);
+  return MPI_SUCCESS;
+}
+
 int64_t spx_batch_wait(spx_word *a)
 {
   spx_batch *b = a[0].p;
   begin_all(b);
   int err = b->err;
-  for (int i = 0; i < b->n; i++)
+  for (int i = 0; i < b->n && !(err && a[1].i); i++)
     if (b->m[i].r) err = end(&b->m[i], err);
   return err;
 }

@@ -14,6 +14,7 @@ typedef struct spx_batch {
   struct spx_batch_message {
     int64_t peer, tag, bytes; /* of a receive that is over: bytes that have come */
     uintptr_t data;
+    spx_type *type; /* of memory of the program's, of which bytes is the count then; NULL: bytes */
     spx_request *r; /* NULL: not begun, or over */
   } m[];
 } spx_batch;
@@ -26,7 +27,10 @@ SPX_HIDDEN bool spx_batch_end(spx_batch *b, bool cancel);
 /* Begins the messages, where that is sure not to wait. True: they are over, as short messages to send are as a rule. */
 SPX_HIDDEN bool spx_batch_begin(spx_batch *b);
 
-/* a0: spx_batch *: sends and receives all, and waits. Returns an MPI error code, with a detail text; nothing is pending then. */
+/* a0: spx_batch *: begins the messages where that may wait. */
+SPX_HIDDEN int64_t spx_batch_post(spx_word *a);
+/* a0: spx_batch *, a1: 1 to return at the first error. Sends and receives all, and waits. Returns an MPI error code, with a detail text; if a1 is 0
+ * nothing is pending then. */
 SPX_HIDDEN int64_t spx_batch_wait(spx_word *a);
 /* a0: spx_batch * for one operation, a1: what this process gives, a2: room for what all give, by rank, a3: bytes of each, whole words.
  * A collective of the batch's communicator. Returns an MPI error code, with a detail text. */

@@ -44,6 +44,13 @@ var mutants = []mutant{
 	{"an offer that is lost is not made again", "ft/replica/offer.go", "\tp.anew()\n\tp.asked++", "\tp.asked++"},
 	{"the dead go on voting", "ft/replica/members.go", "return gone(a) && a != m.cfg.Self", "return false"},
 	{"an even number votes", "ft/replica/members.go", "return n - 1 + n%2", "return n"},
+	{"attempts to save a version are not told apart", "ckpt/save.go", "\to.generation++\n\to.saved,", "\to.saved,"},
+	{"a version counts although a copy was not made", "ckpt/save.go", "if class == 0 && least == most {", "if least == most {"},
+	{"what was left of a save is kept", "ckpt/save.go", "if !begun { // it was left", "if false {"},
+	{"copies that were lost are not made anew", "ckpt/move.go", "if o.set.Copies > 0 {", "if false {"},
+	{"memory is freed that messages use", "ckpt/spread.go", "b.uses.Add(1)", "b.uses.Add(0)"},
+	{"a version counts of which a part is missing", "ckpt/choose.go", "len(p) == int(v.Ranks)", "len(p) >= int(v.Ranks)-1"},
+	{"a process that has left a call is waited for", "ckpt/object.go", "\t\t\t\to.peers.Revoke()", "\t\t\t\to.peers.Rank()"},
 	{"who has decided before is still heard", "launch/follow/mirror.go", "if entry.Origin != m.Decider || n <= 0", "if n <= 0"},
 	{"who decides goes on although another one does", "launch/follow/office.go", "case o.holds && o.mirror.Decider != o.self:", "case false:"},
 	{"who is cut off waits for ever", "launch/follow/office.go", "if o.waits++; o.waits < o.limit {", "if true {"},
@@ -54,6 +61,8 @@ func testsOf(file string) (tests, where string) {
 	switch {
 	case strings.HasPrefix(file, "ft/replica/"):
 		return "TestSequences", "./sim"
+	case strings.HasPrefix(file, "ckpt/"):
+		return "TestCheckpoints", "./sim"
 	case strings.HasPrefix(file, "launch/follow/"):
 		return "TestLeaderships", "./launch/follow"
 	}

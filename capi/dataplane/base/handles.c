@@ -25,13 +25,13 @@ uint32_t spx_slab_mask[SPX_K_COUNT];
 void (*spx_destructor[SPX_K_COUNT])(spx_obj *);
 void (*spx_made_now)(spx_kind k, uint32_t index);
 const uint32_t spx_slab_stride[SPX_K_COUNT] = {
-    [SPX_K_COMM] = ROUND(sizeof(spx_comm)),       [SPX_K_GROUP] = ROUND(sizeof(spx_plain)),
-    [SPX_K_TYPE] = ROUND(sizeof(spx_type)),       [SPX_K_OP] = ROUND(sizeof(spx_op)),
-    [SPX_K_ERRH] = ROUND(sizeof(spx_errh)),       [SPX_K_REQ] = ROUND(sizeof(spx_request)),
-    [SPX_K_MSG] = ROUND(sizeof(spx_message)),     [SPX_K_INFO] = ROUND(sizeof(spx_plain)),
-    [SPX_K_WIN] = ROUND(sizeof(spx_win)),         [SPX_K_FILE] = ROUND(sizeof(spx_fh)),
-    [SPX_K_SESSION] = ROUND(sizeof(spx_plain)),   [SPX_K_RANKSET] = ROUND(sizeof(spx_rankset)),
-    [SPX_K_CHECKPOINT] = ROUND(sizeof(spx_ckpt)),
+    [SPX_K_COMM] = ROUND(sizeof(spx_comm)),      [SPX_K_GROUP] = ROUND(sizeof(spx_plain)),
+    [SPX_K_TYPE] = ROUND(sizeof(spx_type)),      [SPX_K_OP] = ROUND(sizeof(spx_op)),
+    [SPX_K_ERRH] = ROUND(sizeof(spx_errh)),      [SPX_K_REQ] = ROUND(sizeof(spx_request)),
+    [SPX_K_MSG] = ROUND(sizeof(spx_message)),    [SPX_K_INFO] = ROUND(sizeof(spx_plain)),
+    [SPX_K_WIN] = ROUND(sizeof(spx_win)),        [SPX_K_FILE] = ROUND(sizeof(spx_fh)),
+    [SPX_K_SESSION] = ROUND(sizeof(spx_plain)),  [SPX_K_RANKSET] = ROUND(sizeof(spx_rankset)),
+    [SPX_K_CHECKPOINT] = ROUND(sizeof(spx_obj)),
 };
 
 typedef struct {

@@ -284,12 +284,6 @@ typedef struct spx_rankset {
   uint32_t *procs; /* the others' and its own process indices, ascending */
 } spx_rankset;
 
-/* ---- checkpoints (MPIX_Checkpoint) ---------------------------------------------------------------------------- */
-typedef struct spx_ckpt {
-  spx_obj o;
-  struct spx_checkpoint *state; /* shim/ckpt.h */
-} spx_ckpt;
-
 /* ---- entering and leaving (shim/runtime.c) --------------------------------------------------------------------
  * A generated shim checks its arguments by kind, then either calls a C body  int spx_c_NAME(...)  or fills a frame
  * and enters Go by spx_go, which blocks asynchronous signals around the entry, carries out call-outs (user functions
@@ -349,16 +343,6 @@ enum {
   SPX_IN_DYPRC_MEMBERS, /* a0: MPI_Comm, a1: a number that grows */
   SPX_IN_DYPRC_AWAIT,   /* a0: number of the latest command */
   SPX_IN_DYPRC_DONE,    /* a0: number of a command, a1: const char *: what has come of it */
-  SPX_IN_CKPT_HOST,     /* checkpoints: shim/ckpt.h has the arguments */
-  SPX_IN_CKPT_BUDDIES,
-  SPX_IN_CKPT_COMPLETE,
-  SPX_IN_CKPT_SOURCES,
-  SPX_IN_CKPT_MISSING,
-  SPX_IN_CKPT_SCAN,
-  SPX_IN_CKPT_WRITE,
-  SPX_IN_CKPT_WRITTEN,
-  SPX_IN_CKPT_READ,
-  SPX_IN_CKPT_REMOVE,
   SPX_IN_LEFT,          /* a0: const spx_left *, a1: how many: shim/check_coll.h */
   SPX_IN_SYSTEM_PLAN,   /* how IOPs are chosen may have changed */
   SPX_IN_EARLY,         /* a0: const char *: shim/once.h */
