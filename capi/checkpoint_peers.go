@@ -24,28 +24,28 @@ type checkpointPeers struct {
 
 // attachedPeers are those of all objects of this process that are attached.
 var attachedPeers struct {
-	mu   sync.Mutex // no other lock is taken while it is held
+	mu   sync.Mutex // no other lock of the engine is taken while it is held
 	list []*checkpointPeers
 }
 
 func init() {
-	revokedHere = append(revokedHere, func(c *C.spx_comm) {
-		for _, p := range peersOn(c) {
-			revokeHere(p.own.c)
-		}
+	revokedHere = append(revokedHere, checkpointRevoked)
+	onStopped(func() {
+		attachedPeers.mu.Lock()
+		defer attachedPeers.mu.Unlock()
+		attachedPeers.list = nil
 	})
 }
 
-// peersOn are those whose user's communicator is c.
-func peersOn(c *C.spx_comm) (on []*checkpointPeers) {
+// checkpointRevoked: the user's communicator c has been revoked.
+func checkpointRevoked(c *C.spx_comm) {
 	attachedPeers.mu.Lock()
 	defer attachedPeers.mu.Unlock()
 	for _, p := range attachedPeers.list {
 		if p.user.c == c {
-			on = append(on, p)
+			revokeHere(p.own.c)
 		}
 	}
-	return on
 }
 
 // newCheckpointPeers makes the object's own communicator, with all processes of user. Who takes a rank over makes it again.
