@@ -15,8 +15,9 @@ import (
 	"libspx/core/mpierr"
 )
 
-// Bodies of MPIX_Checkpoint_* (docs/checkpoint.md). What they do is package ckpt's; checkpoint_peers.go, checkpoint_memory.go and
-// checkpoint_files.go are what that needs of this process.
+// Bodies of MPIX_Checkpoint_* (docs/checkpoint.md). What they do is package ckpt's;
+// checkpoint_peers.go, checkpoint_memory.go and checkpoint_files.go are what that needs of this
+// process.
 
 // checkpoint is what a handle stands for.
 type checkpoint struct {
@@ -83,7 +84,8 @@ func newCheckpoint(in *info.Info) (*checkpoint, error) {
 		name = "checkpoint"
 	}
 	if name == "" || strings.Contains(name, "/") {
-		return nil, mpierr.New(mpierr.InfoValue, "info key mpix_name is \"%.80s\", but must be the beginning of a file's name", name)
+		return nil, mpierr.New(mpierr.InfoValue,
+			"info key mpix_name is \"%.80s\", but must be the beginning of a file's name", name)
 	}
 	var files ckpt.Files
 	if dir, there := in.Get("mpix_directory"); there {
@@ -103,7 +105,8 @@ func infoNumber(in *info.Info, key string, least, otherwise int) (int, error) {
 	}
 	n, err := strconv.Atoi(text)
 	if err != nil || n < least || n > 1000000 {
-		return 0, mpierr.New(mpierr.InfoValue, "info key %s is \"%.40s\", but must be a number from %d on", key, text, least)
+		return 0, mpierr.New(mpierr.InfoValue,
+			"info key %s is \"%.40s\", but must be a number from %d on", key, text, least)
 	}
 	return n, nil
 }

@@ -65,7 +65,8 @@ func (f checkpointFiles) Scan(index, sharers int) ([]ckpt.Item, error) {
 	return found, nil
 }
 
-// ckptHeadFits: the file has the length that it should have, and is what its name says. Its data are looked at when they are needed.
+// ckptHeadFits: the file has the length that it should have, and is what its name says. Its data
+// are looked at when they are needed.
 func ckptHeadFits(path string, want ckpt.Item) bool {
 	f, err := os.Open(path)
 	if err != nil {
@@ -193,7 +194,7 @@ func (f checkpointFiles) Read(want ckpt.Item) ([]byte, error) {
 // ckptIs is why the part is not the one that is wanted.
 func ckptIs(part []byte, want ckpt.Item) error {
 	got, _, err := ckpt.Parse(part)
-	if err == nil && (got.Generation != want.Generation || got.Version != want.Version || got.Rank != want.Rank || got.Ranks != want.Ranks) {
+	if err == nil && ckpt.FileName("", got) != ckpt.FileName("", want) {
 		err = errors.New("it is another part than its name says")
 	}
 	return err

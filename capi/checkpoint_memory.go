@@ -13,8 +13,8 @@ import (
 	"libspx/ckpt"
 )
 
-// Memory of checkpoints. Parts are C memory: there may be none left, which is no fault of the engine's, messages may still use it when a wait
-// has been left, and it need not be cleared.
+// Memory of checkpoints. Parts are C memory: there may be none left, which is no fault of the
+// engine's, messages may still use it when a wait has been left, and it need not be cleared.
 
 // checkpointBuffer is memory of the program's.
 type checkpointBuffer struct {

@@ -15,8 +15,9 @@ import (
 	"libspx/core/mpierr"
 )
 
-// checkpointPeers are the processes of the user's communicator, on one of the object's own: a process that sees a failure there revokes it, so that
-// no process waits for one that has gone away to recover. It is revoked with the user's, too.
+// checkpointPeers are the processes of the user's communicator, on one of the object's own: a
+// process that sees a failure there revokes it, so that no process waits for one that has gone away
+// to recover. It is revoked with the user's, too.
 type checkpointPeers struct {
 	user *commObject // retained
 	own  *commObject
@@ -48,7 +49,8 @@ func checkpointRevoked(c *C.spx_comm) {
 	}
 }
 
-// newCheckpointPeers makes the object's own communicator, with all processes of user. Who takes a rank over makes it again.
+// newCheckpointPeers makes the object's own communicator, with all processes of user. Who takes a
+// rank over makes it again.
 func newCheckpointPeers(user *commObject) (*checkpointPeers, error) {
 	if user.Inter() {
 		return nil, mpierr.New(mpierr.Comm, "comm is an intercommunicator: merge it first")

@@ -6,8 +6,8 @@ import (
 	"libspx/core/mpierr"
 )
 
-// Attach has the processes of p go on with the object: those that have one may have parts. All of p call it, or New and Attach. It is attached
-// to none if that fails, and has given p up then.
+// Attach has the processes of p go on with the object: those that have one may have parts. All of p
+// call it, or New and Attach. It is attached to none if that fails, and has given p up then.
 func (o *Object) Attach(p Peers) error {
 	o.peers, o.saved = p, -1
 	err := o.together(o.meet)
@@ -33,14 +33,16 @@ func (o *Object) meet() error {
 	return nil
 }
 
-// greet finds out which processes share a host, and whether all have the same settings. It returns the highest generation of all.
+// greet finds out which processes share a host, and whether all have the same settings. It returns
+// the highest generation of all.
 func (o *Object) greet() (newest int64, err error) {
 	const host, copies, versions, files, generation, words = 0, 1, 2, 3, 4, 5
 	hasFiles := uint64(0)
 	if o.files != nil {
 		hasFiles = 1
 	}
-	all, err := o.gather(uint64(o.peers.Host()), uint64(o.set.Copies), uint64(o.set.Versions), hasFiles, uint64(o.generation))
+	all, err := o.gather(uint64(o.peers.Host()), uint64(o.set.Copies), uint64(o.set.Versions),
+		hasFiles, uint64(o.generation))
 	if err != nil {
 		return 0, err
 	}
@@ -49,19 +51,21 @@ func (o *Object) greet() (newest int64, err error) {
 		o.hosts[r] = int(int64(said[host]))
 		newest = max(newest, int64(said[generation]))
 		if !slices.Equal(said[copies:generation], all[copies:generation]) {
-			return 0, mpierr.New(mpierr.InfoValue, "info is not the same at all: mpix_copies, mpix_versions or whether there is a mpix_directory differ between ranks 0 and %d", r)
+			return 0, mpierr.New(mpierr.InfoValue,
+				"info is not the same at all: mpix_copies, mpix_versions or whether there is a mpix_directory differ between ranks 0 and %d", r)
 		}
 	}
 	o.to, o.from = Buddies(o.hosts, o.peers.Rank(), o.set.Copies), nil
 	for r := range o.hosts {
-		if o.set.Copies > 0 && r != o.peers.Rank() && slices.Contains(Buddies(o.hosts, r, o.set.Copies), o.peers.Rank()) {
+		if slices.Contains(Buddies(o.hosts, r, o.set.Copies), o.peers.Rank()) {
 			o.from = append(o.from, r)
 		}
 	}
 	return newest, nil
 }
 
-// lookAtFiles forgets the files that are known and lists those that are there. The processes of a host share that between them.
+// lookAtFiles forgets the files that are known and lists those that are there. The processes of a
+// host share that between them.
 func (o *Object) lookAtFiles() error {
 	o.parts = slices.DeleteFunc(o.parts, func(p *held) bool { return p.Kind == File })
 	if o.files == nil {
@@ -111,8 +115,8 @@ func (o *Object) takeStock(status error) error {
 func pair(a, b int32) uint64             { return uint64(uint32(a))<<32 | uint64(uint32(b)) }
 func unpair(w uint64) (a int32, b int32) { return int32(w >> 32), int32(w) }
 
-// Detach gives the processes up. It waits for what was begun to be saved: the others have their ends of that under way, or have revoked the
-// communicator. Parts stay.
+// Detach gives the processes up. It waits for what was begun to be saved: the others have their
+// ends of that under way, or have revoked the communicator. Parts stay.
 func (o *Object) Detach() {
 	o.forget()
 	o.settle() //nolint:errcheck // it is as if it had not been committed

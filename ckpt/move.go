@@ -43,7 +43,9 @@ func (o *Object) goBack() {
 
 // hasFile tells whether this process has the same part in a file.
 func (o *Object) hasFile(i Item) bool {
-	return slices.ContainsFunc(o.parts, func(p *held) bool { return p.Kind == File && p.Rank == i.Rank && p.version() == i.version() })
+	return slices.ContainsFunc(o.parts, func(p *held) bool {
+		return p.Kind == File && p.Rank == i.Rank && p.version() == i.version()
+	})
 }
 
 // order is "send me this of that rank's part".
@@ -76,7 +78,8 @@ func (o *Object) deliver() error {
 	return o.exchange(receives, sends, used...)
 }
 
-// placeOrders sends each process what is wanted of it, and returns what each process wants of this one.
+// placeOrders sends each process what is wanted of it, and returns what each process wants of this
+// one.
 func (o *Object) placeOrders() (serve [][]order, err error) {
 	n := o.peers.Size()
 	ask, counts := make([][]uint64, n), make([]uint64, n)
@@ -114,7 +117,8 @@ func (o *Object) placeOrders() (serve [][]order, err error) {
 	return serve, nil
 }
 
-// protect makes the copies anew that were lost with their holders. If any process has no memory for them, none are made.
+// protect makes the copies anew that were lost with their holders. If any process has no memory for
+// them, none are made.
 func (o *Object) protect() error {
 	list := Missing(o.items, o.chosen, o.sources, o.hosts, o.set.Copies)
 	me := o.peers.Rank()
@@ -132,7 +136,9 @@ func (o *Object) protect() error {
 				continue
 			}
 			blocks, used = append(blocks, b), append(used, b)
-			parts = append(parts, Item{Generation: o.chosen.Generation, Version: o.chosen.Version, Rank: int32(c.Rank), Ranks: o.chosen.Ranks, Kind: Memory})
+			parts = append(parts, Item{
+				Generation: o.chosen.Generation, Version: o.chosen.Version, Rank: int32(c.Rank), Ranks: o.chosen.Ranks, Kind: Memory,
+			})
 			receives = append(receives, Message{Peer: c.From, Tag: tagRemade, Data: b.bytes})
 		}
 		if c.From == me {

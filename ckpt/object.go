@@ -14,13 +14,15 @@ const ErrCheckpoint mpierr.Class = 16388
 // Newest is MPIX_CHECKPOINT_NEWEST, in place of a version's number.
 const Newest = -16387
 
-// Settings are what the program has asked for: the same at all processes, but for the directory's name.
+// Settings are what the program has asked for: the same at all processes, but for the directory's
+// name.
 type Settings struct {
 	Copies   int // how many other processes keep a copy of each part in memory
 	Versions int // how many committed versions are kept
 }
 
-// An Object is a process's side of a checkpoint object (MPIX_Checkpoint). One call at a time is made of it.
+// An Object is a process's side of a checkpoint object (MPIX_Checkpoint). One call at a time is
+// made of it.
 type Object struct {
 	set   Settings
 	mem   Heap
@@ -60,7 +62,8 @@ type held struct {
 	data *block
 }
 
-// block is memory of a part. It is freed when nothing uses it any more: the list of parts, messages, a file that is being written.
+// block is memory of a part. It is freed when nothing uses it any more: the list of parts,
+// messages, a file that is being written.
 type block struct {
 	bytes []byte
 	uses  atomic.Int32
@@ -126,21 +129,24 @@ func (o *Object) part(rank, kind int) *held {
 	return nil
 }
 
-// ready is nil, or why the object cannot be used: it is attached to none, or it is (not) being restored.
+// ready is nil, or why the object cannot be used: it is attached to none, or it is (not) being
+// restored.
 func (o *Object) ready(restoring bool) error {
 	switch {
 	case o.peers == nil:
-		return mpierr.New(mpierr.Comm, "checkpoint is attached to no communicator, since MPIX_Checkpoint_attach has failed: call it again")
+		return mpierr.New(mpierr.Comm,
+			"checkpoint is attached to no communicator, since MPIX_Checkpoint_attach has failed: call it again")
 	case restoring && !o.restoring:
-		return mpierr.New(mpierr.Arg, "checkpoint is not being restored: call MPIX_Checkpoint_restore_begin first")
+		return mpierr.New(mpierr.Arg,
+			"checkpoint is not being restored: call MPIX_Checkpoint_restore_begin first")
 	case !restoring && o.restoring:
 		return mpierr.New(mpierr.Arg, "checkpoint is being restored: call MPIX_Checkpoint_restore_end first")
 	}
 	return nil
 }
 
-// together does what all processes do at the same time. If it does not return, as the program has left it, the others do not wait for
-// this process.
+// together does what all processes do at the same time. If it does not return, as the program has
+// left it, the others do not wait for this process.
 func (o *Object) together(do func() error) error {
 	returns := false
 	defer func() {

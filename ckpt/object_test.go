@@ -9,7 +9,8 @@ import (
 	"libspx/core/mpierr"
 )
 
-// net is messages between goroutines, each of which is a process. No process fails: sim has those that do.
+// net is messages between goroutines, each of which is a process. No process fails: sim has those
+// that do.
 type net struct {
 	n       int
 	mu      sync.Mutex
@@ -180,7 +181,8 @@ func TestAgree(t *testing.T) {
 	})
 }
 
-// A process without memory for its part, or for a copy, fails the commit of all; the version before stays.
+// A process without memory for its part, or for a copy, fails the commit of all; the version before
+// stays.
 func TestNoMemory(t *testing.T) {
 	small := func(rank int) Heap {
 		if rank == 2 {
@@ -219,7 +221,8 @@ func TestNoMemory(t *testing.T) {
 	})
 }
 
-// The same version saved again is another attempt, also if the first was committed and deleted, or was not committed.
+// The same version saved again is another attempt, also if the first was committed and deleted, or
+// was not committed.
 func TestAttempts(t *testing.T) {
 	all(t, 3, Settings{Versions: 2}, enough, func(o *Object, _ int) error {
 		seen := map[int64]bool{}

@@ -24,8 +24,8 @@ type want struct {
 	into      Buffer
 }
 
-// RestoreBegin begins to go back to a version, or to the Newest: the parts that this process is to serve are in its memory then, and all know what all
-// parts have. It returns which version it is.
+// RestoreBegin begins to go back to a version, or to the Newest: the parts that this process is to
+// serve are in its memory then, and all know what all parts have. It returns which version it is.
 func (o *Object) RestoreBegin(version int) (Version, error) {
 	if err := o.ready(false); err != nil {
 		return Version{}, err
@@ -73,8 +73,8 @@ func (o *Object) choose(version int) error {
 	return mpierr.New(ErrCheckpoint, "version is %d, of which not every part is there", version)
 }
 
-// readFiles reads what this process is to serve and has in files alone. bad is 1 if some were not what they should be: these stay as files, but count
-// no more.
+// readFiles reads what this process is to serve and has in files alone. bad is 1 if some were not
+// what they should be: these stay as files, but count no more.
 func (o *Object) readFiles() (bad uint64, err error) {
 	for rank, source := range o.sources {
 		file := o.part(rank, File)
@@ -133,7 +133,7 @@ func (e entry) words() []uint64 {
 
 // regionOf is what a rank has saved as a region; false: it has saved no such.
 func (o *Object) regionOf(rank, id int) (entry, bool) {
-	i, there := slices.BinarySearchFunc(o.table, entry{rank: rank, id: id}, func(a, b entry) int { return a.compare(b.rank, b.id) })
+	i, there := slices.BinarySearchFunc(o.table, id, func(e entry, id int) int { return e.compare(rank, id) })
 	if !there {
 		return entry{}, false
 	}
@@ -144,10 +144,12 @@ func (o *Object) checkRank(rank int) error {
 	if rank >= 0 && rank < int(o.chosen.Ranks) {
 		return nil
 	}
-	return mpierr.New(mpierr.Rank, "rank is %d, but version %d was saved by ranks 0 to %d", rank, o.chosen.Version, o.chosen.Ranks-1)
+	return mpierr.New(mpierr.Rank,
+		"rank is %d, but version %d was saved by ranks 0 to %d", rank, o.chosen.Version, o.chosen.Ranks-1)
 }
 
-// Bytes is how large a region of a rank is, in the version that is being restored; -1: there is none.
+// Bytes is how large a region of a rank is, in the version that is being restored; -1: there is
+// none.
 func (o *Object) Bytes(rank, id int) (int64, error) {
 	if err := cmp.Or(o.ready(true), o.checkRank(rank)); err != nil {
 		return 0, err
@@ -158,8 +160,9 @@ func (o *Object) Bytes(rank, id int) (int64, error) {
 	return -1, nil
 }
 
-// Fetch asks for count elements of size bytes each, from an offset in bytes of a region of a rank on, for buf, which gets them at RestoreEnd.
-// kept tells whether the Object has buf now, and releases it then.
+// Fetch asks for count elements of size bytes each, from an offset in bytes of a region of a rank
+// on, for buf, which gets them at RestoreEnd. kept tells whether the Object has buf now, and
+// releases it then.
 func (o *Object) Fetch(rank, id int, offset, count, size int64, buf Buffer) (kept bool, err error) {
 	if err := o.ready(true); err != nil {
 		return false, err
@@ -173,11 +176,13 @@ func (o *Object) fetch(rank, id int, offset, count, size int64, buf Buffer) (kep
 	}
 	e, there := o.regionOf(rank, id)
 	if id < 0 || !there {
-		return false, mpierr.New(ErrCheckpoint, "id is %d, but rank %d has saved no such region in version %d", id, rank, o.chosen.Version)
+		return false, mpierr.New(ErrCheckpoint,
+			"id is %d, but rank %d has saved no such region in version %d", id, rank, o.chosen.Version)
 	}
 	high, bytes := bits.Mul64(uint64(count), uint64(size))
 	if offset < 0 || offset > e.bytes || high > 0 || bytes > uint64(e.bytes-offset) {
-		return false, mpierr.New(mpierr.Truncate, "offset is %d and count is %d, of %d bytes each, but region %d of rank %d has %d bytes in version %d",
+		return false, mpierr.New(mpierr.Truncate,
+			"offset is %d and count is %d, of %d bytes each, but region %d of rank %d has %d bytes in version %d",
 			offset, count, size, id, rank, e.bytes, o.chosen.Version)
 	}
 	if bytes == 0 {
@@ -187,7 +192,8 @@ func (o *Object) fetch(rank, id int, offset, count, size int64, buf Buffer) (kep
 	return true, nil
 }
 
-// RestoreEnd moves what was asked for, and makes the copies anew that were lost. What is newer than the version is dropped.
+// RestoreEnd moves what was asked for, and makes the copies anew that were lost. What is newer than
+// the version is dropped.
 func (o *Object) RestoreEnd() error {
 	if err := o.ready(true); err != nil {
 		return err
@@ -195,8 +201,9 @@ func (o *Object) RestoreEnd() error {
 	return o.together(func() error { return o.endRestore(nil) })
 }
 
-// Restore gives the program all that is registered as the process with this rank has saved it in a version, or in the Newest. It returns which
-// version it is. buf is called for each region and gives a buffer that the Object releases.
+// Restore gives the program all that is registered as the process with this rank has saved it in a
+// version, or in the Newest. It returns which version it is. buf is called for each region and
+// gives a buffer that the Object releases.
 func (o *Object) Restore(version int, again func(Buffer) Buffer) (Version, error) {
 	if err := o.ready(false); err != nil {
 		return Version{}, err
@@ -212,8 +219,9 @@ func (o *Object) Restore(version int, again func(Buffer) Buffer) (Version, error
 
 func (o *Object) fetchOwn(again func(Buffer) Buffer) error {
 	if size := o.peers.Size(); int(o.chosen.Ranks) != size {
-		return mpierr.New(ErrCheckpoint, "version %d was saved by %d processes, but there are %d now: use MPIX_Checkpoint_restore_begin, "+
-			"MPIX_Checkpoint_fetch and MPIX_Checkpoint_restore_end", o.chosen.Version, o.chosen.Ranks, size)
+		return mpierr.New(ErrCheckpoint,
+			"version %d was saved by %d processes, but there are %d now: use MPIX_Checkpoint_restore_begin, "+
+				"MPIX_Checkpoint_fetch and MPIX_Checkpoint_restore_end", o.chosen.Version, o.chosen.Ranks, size)
 	}
 	me := o.peers.Rank()
 	for _, r := range o.regions {
@@ -222,7 +230,8 @@ func (o *Object) fetchOwn(again func(Buffer) Buffer) error {
 			e.bytes = -1
 		}
 		if e.bytes != r.bytes {
-			return mpierr.New(ErrCheckpoint, "checkpoint has %d bytes registered as region %d, but %d in version %d (-1: none)", r.bytes, r.id, e.bytes, o.chosen.Version)
+			return mpierr.New(ErrCheckpoint,
+				"checkpoint has %d bytes registered as region %d, but %d in version %d (-1: none)", r.bytes, r.id, e.bytes, o.chosen.Version)
 		}
 		buf := again(r.in)
 		if kept, err := o.fetch(me, r.id, 0, r.bytes, 1, buf); !kept {

@@ -15,10 +15,12 @@ type save struct {
 	writing *transfer // into a file; nil: it is not
 }
 
-// cannot notes why this process cannot keep all of what is saved. The others are notified when it is committed.
+// cannot notes why this process cannot keep all of what is saved. The others are notified when it
+// is committed.
 func (o *Object) cannot(err error) { o.trouble = cmp.Or(o.trouble, err) }
 
-// Save copies the regions, as version, to all places where it is kept. It counts when Commit has succeeded.
+// Save copies the regions, as version, to all places where it is kept. It counts when Commit has
+// succeeded.
 func (o *Object) Save(version int) error {
 	return o.save(version, func() error {
 		if err := o.beginSave(version); err != nil {
@@ -41,7 +43,8 @@ func (o *Object) save(version int, do func() error) error {
 	case version < 0:
 		return mpierr.New(mpierr.Arg, "version is %d, but must be 0 or more", version)
 	case len(o.known) > 0 && version <= int(o.known[0].Version):
-		return mpierr.New(mpierr.Arg, "version is %d, but must be above %d, which is there already", version, o.known[0].Version)
+		return mpierr.New(mpierr.Arg,
+			"version is %d, but must be above %d, which is there already", version, o.known[0].Version)
 	}
 	return o.together(do)
 }
@@ -51,10 +54,11 @@ func (o *Object) uncommitted(p *held) bool {
 	return p.Generation == o.generation && int64(p.Version) == o.saved
 }
 
-// beginSave saves a version. From its end on the program may change what is saved: it is in a block, from which the copies and the file are made.
+// beginSave saves a version. From its end on the program may change what is saved: it is in a
+// block, from which the copies and the file are made.
 //
-// Each attempt has a generation of its own: the same version may be saved again, and if a process dies then, some have parts of one attempt and
-// some of the other.
+// Each attempt has a generation of its own: the same version may be saved again, and if a process
+// dies then, some have parts of one attempt and some of the other.
 func (o *Object) beginSave(version int) error {
 	if err := o.settle(); err != nil {
 		return err
@@ -65,7 +69,9 @@ func (o *Object) beginSave(version int) error {
 	o.generation++
 	o.saved, o.trouble = int64(version), nil
 	me := int32(o.peers.Rank())
-	s := &save{is: Item{Generation: o.generation, Version: int32(version), Rank: me, Ranks: int32(o.peers.Size()), Holder: me, Kind: Memory}}
+	s := &save{is: Item{
+		Generation: o.generation, Version: int32(version), Rank: me, Ranks: int32(o.peers.Size()), Kind: Memory,
+	}}
 	begun := false
 	defer func() {
 		if !begun { // it was left: copies may not be what they should be
@@ -86,7 +92,8 @@ func (o *Object) beginSave(version int) error {
 	return nil
 }
 
-// pack makes this process's part, with what is registered. If there is no memory for it, that is noted.
+// pack makes this process's part, with what is registered. If there is no memory for it, that is
+// noted.
 func (o *Object) pack(s *save) {
 	regions := make([]Region, len(o.regions))
 	for k, r := range o.regions {
@@ -108,8 +115,8 @@ func (o *Object) pack(s *save) {
 	o.mem.Pack(all)
 }
 
-// sendCopies: those that keep copies of this process's part hear how large it is, and say whether they have memory for it. Then it is on its way, and
-// theirs to here.
+// sendCopies: those that keep copies of this process's part hear how large it is, and say whether
+// they have memory for it. Then it is on its way, and theirs to here.
 func (o *Object) sendCopies(s *save) error {
 	size := uint64(0)
 	if s.part != nil {
@@ -139,7 +146,8 @@ func (o *Object) sendCopies(s *save) error {
 	return err
 }
 
-// postCopies begins to send this process's part to those of o.to that have memory for it (yes), and to receive those for which s.in has some.
+// postCopies begins to send this process's part to those of o.to that have memory for it (yes), and
+// to receive those for which s.in has some.
 func (o *Object) postCopies(s *save, yes []uint64) (*transfer, error) {
 	var receives, sends []Message
 	var used []*block
@@ -246,8 +254,8 @@ func (s *save) end(o *Object) {
 	o.drop(s.part)
 }
 
-// Commit makes the version that was saved last count: if it succeeds at any process, every process has its part, in all the places where
-// it is kept.
+// Commit makes the version that was saved last count: if it succeeds at any process, every process
+// has its part, in all the places where it is kept.
 func (o *Object) Commit() error {
 	if err := o.ready(false); err != nil {
 		return err
@@ -286,14 +294,17 @@ func (o *Object) commit() error {
 	o.saved = -1
 	switch {
 	case least != most:
-		return mpierr.New(cmp.Or(class, mpierr.Arg), "this process has saved version %d, but others have saved others, from %d to %d", version, least, most)
+		return mpierr.New(cmp.Or(class, mpierr.Arg),
+			"this process has saved version %d, but others have saved others, from %d to %d", version, least, most)
 	case o.trouble != nil:
 		return mpierr.New(class, "version %d: %v", version, o.trouble)
 	}
-	return mpierr.New(class, "version %d: rank %d could not keep its part; it has the reason", version, worst)
+	return mpierr.New(class,
+		"version %d: rank %d could not keep its part; it has the reason", version, worst)
 }
 
-// count makes v the newest of those that are known, and drops what is older than those that are to be kept.
+// count makes v the newest of those that are known, and drops what is older than those that are to
+// be kept.
 func (o *Object) count(v Version) {
 	o.known = append([]Version{v}, o.known[:min(len(o.known), o.set.Versions-1)]...)
 	o.saved = -1

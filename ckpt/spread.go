@@ -7,7 +7,8 @@ import (
 	"libspx/core/mpierr"
 )
 
-// Collectives of the object's processes that Peers does not have, over its messages. Their messages are short.
+// Collectives of the object's processes that Peers does not have, over its messages. Their messages
+// are short.
 
 // Tags of messages.
 const (
@@ -21,8 +22,8 @@ const (
 	tagRemade // parts of which copies were lost
 )
 
-// broken is the error of a call that has failed for what other processes do, or cannot be completed here: the object's communicator is
-// revoked, so that no process waits for those that recover.
+// broken is the error of a call that has failed for what other processes do, or cannot be completed
+// here: the object's communicator is revoked, so that no process waits for those that recover.
 func (o *Object) broken(err error) error {
 	if err == nil {
 		return nil
@@ -32,7 +33,8 @@ func (o *Object) broken(err error) error {
 	if text != "" {
 		text += "; "
 	}
-	return mpierr.New(mpierr.ClassOf(err), "%sthe processes have to come together again by MPIX_Checkpoint_attach", text)
+	return mpierr.New(mpierr.ClassOf(err),
+		"%sthe processes have to come together again by MPIX_Checkpoint_attach", text)
 }
 
 func (o *Object) gather(mine ...uint64) ([]uint64, error) {
@@ -40,8 +42,9 @@ func (o *Object) gather(mine ...uint64) ([]uint64, error) {
 	return all, o.broken(err)
 }
 
-// agree gives all processes' words, as many of each, by rank. If a process has an error, all get one of its class: that of the highest class, and
-// of those the one of the highest rank, which alone keeps its text.
+// agree gives all processes' words, as many of each, by rank. If a process has an error, all get
+// one of its class: that of the highest class, and of those the one of the highest rank, which
+// alone keeps its text.
 func (o *Object) agree(status error, words ...uint64) ([]uint64, error) {
 	all, err := o.gather(append([]uint64{uint64(mpierr.ClassOf(status))}, words...)...)
 	if err != nil {
@@ -154,9 +157,10 @@ func words(from []byte, to []uint64) {
 	}
 }
 
-// spread gives all processes what each of them has, by rank: as many words as counts says, which all know. In each step, a process
-// sends all that it has to one that is twice as far away as in the step before (Bruck et al., Efficient Algorithms for All-to-All
-// Communications in Multiport Message-Passing Systems, IEEE TPDS 8 (11), 1997, section 4).
+// spread gives all processes what each of them has, by rank: as many words as counts says, which
+// all know. In each step, a process sends all that it has to one that is twice as far away as in
+// the step before (Bruck et al., Efficient Algorithms for All-to-All Communications in Multiport
+// Message-Passing Systems, IEEE TPDS 8 (11), 1997, section 4).
 func (o *Object) spread(mine []uint64, counts []int) ([][]uint64, error) {
 	n, me := len(counts), o.peers.Rank()
 	out := make([][]uint64, n)
@@ -181,8 +185,9 @@ func (o *Object) spread(mine []uint64, counts []int) ([][]uint64, error) {
 	return out, nil
 }
 
-// swap sends word r to rank r, and returns what each rank has sent to this one: also by Bruck et al., section 3. In the step for distance d
-// a word moves on that has a way with this bit before it.
+// swap sends word r to rank r, and returns what each rank has sent to this one: also by Bruck et
+// al., section 3. In the step for distance d a word moves on that has a way with this bit before
+// it.
 func (o *Object) swap(mine []uint64) ([]uint64, error) {
 	n, me := len(mine), o.peers.Rank()
 	moving := make([]uint64, n) // by how far each has to go
@@ -213,7 +218,8 @@ func (o *Object) swap(mine []uint64) ([]uint64, error) {
 	return out, nil
 }
 
-// rows gives everyone's rows of width words by what each process has of them: flat, in the order of the ranks.
+// rows gives everyone's rows of width words by what each process has of them: flat, in the order of
+// the ranks.
 func (o *Object) rows(status error, mine []uint64, width int) (all []uint64, ranks []int, err error) {
 	lengths, err := o.agree(status, uint64(len(mine)))
 	if err != nil {

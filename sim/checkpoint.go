@@ -13,10 +13,13 @@ import (
 	"libspx/core/mpierr"
 )
 
-// Checkpoints (package ckpt) under deaths: each process runs the library's own machine in a program that saves, commits, goes back and recovers. One
-// of them goes on at a time, in an order that a seed decides; whenever a process looks for a message, or is about to send one, it may be killed, or
-// its program may leave the call by a jump. What is restored must be what all processes have saved in one and the same attempt, and no older than what
-// was committed, as long as no more have died than there are copies. checkpoint_world.go has what the machine needs: messages, memory, files.
+// Checkpoints (package ckpt) under deaths: each process runs the library's own machine in a program
+// that saves, commits, goes back and recovers. One of them goes on at a time, in an order that a
+// seed decides; whenever a process looks for a message, or is about to send one, it may be killed,
+// or its program may leave the call by a jump. What is restored must be what all processes have
+// saved in one and the same attempt, and no older than what was committed, as long as no more have
+// died than there are copies. checkpoint_world.go has what the machine needs: messages, memory,
+// files.
 
 // CheckpointDefect is a fault of the shell around the machine.
 type CheckpointDefect struct {
@@ -73,8 +76,8 @@ type ckptWorld struct {
 	broken error
 
 	attempts []attempt
-	// floor is the attempt that must be found; 0: none has to be. floorDeaths is how many had died when all its copies began to be made, of
-	// which there are floorCopies.
+	// floor is the attempt that must be found; 0: none has to be. floorDeaths is how many had died
+	// when all its copies began to be made, of which there are floorCopies.
 	floor       int
 	floorDeaths int
 	floorCopies int
@@ -111,7 +114,8 @@ func (w *ckptWorld) ready() (out []*ckptProc) {
 	return out
 }
 
-// goOn lets a process run until it looks for the next message, unless it is to die here, or its program to leave.
+// goOn lets a process run until it looks for the next message, unless it is to die here, or its
+// program to leave.
 func (w *ckptWorld) goOn(p *ckptProc) {
 	switch {
 	case p.there && w.deaths < w.Deaths && w.living() > 1 && w.rnd.IntN(60) == 0:
@@ -147,7 +151,8 @@ func (w *ckptWorld) living() (n int) {
 	return n
 }
 
-// regroup lets those go on that have come, when all that live have: if any of them recovers they are a new group, maybe with a spare; else they are done.
+// regroup lets those go on that have come, when all that live have: if any of them recovers they
+// are a new group, maybe with a spare; else they are done.
 func (w *ckptWorld) regroup() bool {
 	var members, spares []*ckptProc
 	recovers := false
@@ -432,7 +437,8 @@ func (p *ckptProc) do(k int) error {
 	return nil
 }
 
-// saves saves a version some times, and commits it then. Every other attempt goes on while the program does.
+// saves saves a version some times, and commits it then. Every other attempt goes on while the
+// program does.
 func (p *ckptProc) saves(k, version, times int, commits bool) error {
 	number := 0
 	for n := range times {
@@ -463,7 +469,8 @@ func (p *ckptProc) saves(k, version, times int, commits bool) error {
 	return err
 }
 
-// goBack restores a version, as operation k of the group. All regions of all ranks are fetched by everyone.
+// goBack restores a version, as operation k of the group. All regions of all ranks are fetched by
+// everyone.
 func (p *ckptProc) goBack(k, version int) error {
 	if len(p.obj.Versions()) == 0 {
 		p.restored(k, version, 0)
@@ -505,7 +512,8 @@ func (p *ckptProc) goBack(k, version int) error {
 	return nil
 }
 
-// restored notes which attempt a process has restored, 0 for none: the same as the others. From then on this must be found.
+// restored notes which attempt a process has restored, 0 for none: the same as the others. From
+// then on this must be found.
 func (p *ckptProc) restored(k, version, number int) {
 	r, begun := p.group.restored[k]
 	if begun && r.number >= 0 {

@@ -7,7 +7,8 @@ import (
 
 var checkpointSeed = flag.Uint64("checkpoint-seed", 0, "the seed of the one job that TestCheckpoints shall run")
 
-// Whoever dies and whichever call is left at any step: who lives goes on from what all have saved in one attempt, and no older than what was committed.
+// Whoever dies and whichever call is left at any step: who lives goes on from what all have saved
+// in one attempt, and no older than what was committed.
 func TestCheckpoints(t *testing.T) {
 	from, to := uint64(1), uint64(3000)
 	if testing.Short() {
@@ -24,7 +25,8 @@ func TestCheckpoints(t *testing.T) {
 	}
 }
 
-// What the machine counts on is needed: a shell that does not do it is caught. tests/mutants has bugs in the machine.
+// What the machine counts on is needed: a shell that does not do it is caught. tests/mutants has
+// bugs in the machine.
 func TestCheckpointDefects(t *testing.T) {
 	for name, defect := range map[string]CheckpointDefect{"nothing is revoked": {NoRevoke: true}} {
 		t.Run(name, func(t *testing.T) {

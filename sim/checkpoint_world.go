@@ -11,7 +11,8 @@ import (
 	"libspx/core/mpierr"
 )
 
-// What the machine of checkpoints needs in a simulated job (checkpoint.go): processes of a group, memory, files.
+// What the machine of checkpoints needs in a simulated job (checkpoint.go): processes of a group,
+// memory, files.
 
 // ckptRevoked is the class MPIX_ERR_REVOKED.
 const ckptRevoked mpierr.Class = 76
