@@ -46,7 +46,7 @@ var mutants = []mutant{
 	{"an even number votes", "ft/replica/members.go", "return n - 1 + n%2", "return n"},
 	{"attempts to save a version are not told apart", "ckpt/save.go", "\to.generation++\n\to.saved,", "\to.saved,"},
 	{"a version counts although a copy was not made", "ckpt/save.go", "if class == 0 && least == most {", "if least == most {"},
-	{"what was left of a save is kept", "ckpt/save.go", "if !begun { //", "if false { //"},
+	{"what was left of a save is kept", "ckpt/save.go", "if !begun { //", "if false && !begun { //"},
 	{"copies that were lost are not made anew", "ckpt/move.go", "if o.set.Copies > 0 {", "if false {"},
 	{"memory is freed that messages use", "ckpt/spread.go", "b.uses.Add(1)", "b.uses.Add(0)"},
 	{"a version counts of which a part is missing", "ckpt/choose.go", "len(p) == int(v.Ranks)", "len(p) >= int(v.Ranks)-1"},
