@@ -358,7 +358,8 @@ enum {
   SPX_IN_CKPT_WRITTEN,
   SPX_IN_CKPT_READ,
   SPX_IN_CKPT_REMOVE,
-  SPX_IN_LEFT,          /* a0: const spx_left *, a1: how many: shim/check_coll.h */
+  SPX_IN_CHECK,         /* a0, a1: const spx_diag_check * of this process and of another, a2: name of the communicator: do they
+                           fit? All 0: says what is left */
   SPX_IN_SYSTEM_PLAN,   /* how IOPs are chosen may have changed */
   SPX_IN_EARLY,         /* a0: const char *: shim/once.h */
   SPX_IN_TAKEOVER_LIST, /* takeovers: shim/takeover.h has the arguments */
