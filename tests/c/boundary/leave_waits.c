@@ -6,14 +6,12 @@
 // run: n=3 args="accept 100" timeout=100
 // run: n=3 args="spawn 60" timeout=100
 // run: n=3 args="shrink 200" timeout=100
-// run: n=3 args="window 200" timeout=100
 // run: n=3 args="exit 100" timeout=100
 // run: n=3 args="split 10000" timeout=300 full=1
 // run: n=3 args="file 10000" timeout=300 full=1
 // run: n=3 args="accept 10000" timeout=300 full=1
 // run: n=3 args="spawn 2000" timeout=300 full=1
 // run: n=3 args="shrink 10000" timeout=300 full=1
-// run: n=3 args="window 10000" timeout=300 full=1
 // run: n=3 args="exit 10000" timeout=300 full=1
 #include "boundary.h"
 #include <pthread.h>
@@ -125,26 +123,11 @@ static void shrink(MPI_Comm pair)
   if (MPIX_Comm_shrink(pair, &same) == MPI_SUCCESS) MPI_Comm_free(&same);
 }
 
-static MPI_Win open_win;
-
-static void window(MPI_Comm pair)
-{
-  int *mine, from = rank;
-  open_win = MPI_WIN_NULL;
-  if (MPI_Win_allocate(4096, 4, MPI_INFO_NULL, pair, &mine, &open_win) != MPI_SUCCESS) return;
-  MPI_Win_set_errhandler(open_win, MPI_ERRORS_RETURN);
-  if (MPI_Win_fence(0, open_win) == MPI_SUCCESS) {
-    MPI_Put(&from, 1, MPI_INT, 1 - rank, 0, 1, MPI_INT, open_win);
-    if (MPI_Win_fence(0, open_win) == MPI_SUCCESS && *mine != 1 - rank) FAIL("the window has %d", *mine);
-  }
-  MPI_Win_free(&open_win);
-}
-
 static const struct {
   const char *name;
   void (*call)(MPI_Comm);
-} calls[] = {{"split", split},   {"file", file},     {"accept", accept_one}, {"spawn", spawn},
-             {"shrink", shrink}, {"window", window}, {"exit", split}};
+} calls[] = {{"split", split}, {"file", file},     {"accept", accept_one},
+             {"spawn", spawn}, {"shrink", shrink}, {"exit", split}};
 
 static void (*called(const char *name))(MPI_Comm)
 {
@@ -217,7 +200,6 @@ int main(int argc, char **argv)
   MPI_Comm_group(MPI_COMM_WORLD, &all);
   MPI_Group_incl(all, 2, (const int[]){0, 1}, &both);
   MPI_File_set_errhandler(MPI_FILE_NULL, MPI_ERRORS_RETURN);
-  MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN); /* of MPI_Win_free */
   open_file = MPI_FILE_NULL;
   by_exit = !strcmp(argv[1], "exit");
   snprintf(path, sizeof path, "left.%d", 3);
