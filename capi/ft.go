@@ -217,6 +217,7 @@ func ftLetGo() {
 
 // ftPoll is the data plane's hook: takes in deaths and control messages.
 func ftPoll() {
+	checkArrived()
 	layoutPoll()
 	ft.mu.Lock()
 	defer ft.mu.Unlock()

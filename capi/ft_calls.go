@@ -20,11 +20,11 @@ import (
 
 // Bodies of the user-level failure mitigation (ULFM specification 1.0 and its present names).
 
-// Error classes of ULFM (include/mpi-ext.h).
+// Error classes of ULFM.
 const (
-	errProcFailed        mpierr.Class = 16385
-	errProcFailedPending mpierr.Class = 16386
-	errRevoked           mpierr.Class = 16387
+	errProcFailed        = mpierr.ProcFailed
+	errProcFailedPending = mpierr.ProcFailedPending
+	errRevoked           = mpierr.Revoked
 )
 
 //spx:body MPIX_Comm_revoke

@@ -69,7 +69,7 @@ func mayWait(fn uint32) bool {
 		return *(*C.uint8_t)(unsafe.Add(unsafe.Pointer(&C.spx_fn_local), fn)) == 0 || fn == C.SPX_FN_SP_World_left
 	}
 	switch fn {
-	case C.SPX_IN_FT, C.SPX_IN_PLAN, C.SPX_IN_TYPE_COMMIT, C.SPX_IN_TYPE_FREE, C.SPX_IN_CONTEXTS, C.SPX_IN_COMM_GROUP, C.SPX_IN_UNSETTLED, C.SPX_IN_STOPPED:
+	case C.SPX_IN_FT, C.SPX_IN_PLAN, C.SPX_IN_TYPE_COMMIT, C.SPX_IN_TYPE_FREE, C.SPX_IN_CONTEXTS, C.SPX_IN_UNSETTLED, C.SPX_IN_STOPPED:
 		return false
 	}
 	return true

@@ -220,14 +220,28 @@ var bodies = [777]func(*call) error{
 	607: typeVector,                // MPI_Type_vector
 	608: typeVector,                // MPI_Type_vector_c
 	613: unpublishName,             // MPI_Unpublish_name
+	618: winAllocate,               // MPI_Win_allocate
+	619: winAllocate,               // MPI_Win_allocate_c
+	620: winAllocateShared,         // MPI_Win_allocate_shared
+	621: winAllocateShared,         // MPI_Win_allocate_shared_c
+	622: winAttach,                 // MPI_Win_attach
+	625: winCreate,                 // MPI_Win_create
+	626: winCreate,                 // MPI_Win_create_c
+	627: winCreateDynamic,          // MPI_Win_create_dynamic
 	629: winCreateKeyval,           // MPI_Win_create_keyval
 	630: winDeleteAttr,             // MPI_Win_delete_attr
+	631: winDetach,                 // MPI_Win_detach
 	637: winFree,                   // MPI_Win_free
 	638: winFreeKeyval,             // MPI_Win_free_keyval
 	640: winGetAttr,                // MPI_Win_get_attr
+	642: winGetGroup,               // MPI_Win_get_group
 	643: winGetInfo,                // MPI_Win_get_info
+	644: winGetName,                // MPI_Win_get_name
 	648: winSetAttr,                // MPI_Win_set_attr
 	650: winSetInfo,                // MPI_Win_set_info
+	651: winSetName,                // MPI_Win_set_name
+	652: winSharedQuery,            // MPI_Win_shared_query
+	653: winSharedQuery,            // MPI_Win_shared_query_c
 	696: typeHindexed,              // MPI_Type_hindexed
 	697: typeHvector,               // MPI_Type_hvector
 	699: typeStruct,                // MPI_Type_struct

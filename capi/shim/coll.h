@@ -28,8 +28,6 @@ SPX_HIDDEN void spx_coll_comm_free(spx_comm *c);
 SPX_HIDDEN int spx_inside_gather(spx_comm *comm, const void *mine, void *all, size_t bytes);
 /* The same as a request, which goes on by itself and collects its error by r->finish. */
 SPX_HIDDEN int spx_inside_gather_begin(spx_comm *comm, const void *mine, void *all, size_t bytes, spx_request **r);
-/* The greatest of all processes' values. */
-SPX_HIDDEN int spx_inside_greatest(spx_comm *comm, int64_t *value);
 /* What rank 0 has. */
 SPX_HIDDEN int spx_inside_bcast(spx_comm *comm, void *data, size_t bytes);
 

@@ -48,18 +48,6 @@ int spx_inside_gather_begin(spx_comm *comm, const void *mine, void *all, size_t 
   return err;
 }
 
-int spx_inside_greatest(spx_comm *comm, int64_t *value)
-{
-  int64_t mine = *value;
-  spx_coll c;
-  spx_coll_on(&c, comm, SPX_COLL_ALLREDUCE);
-  c.op = (spx_op *)spx_get(SPX_K_OP, MPI_MAX);
-  c.key.commute = 1;
-  spx_coll_sends(&c, &mine, 1, words());
-  spx_coll_receives(&c, value, 1, words());
-  return run(&c);
-}
-
 int spx_inside_bcast(spx_comm *comm, void *data, size_t bytes)
 {
   spx_coll c;

@@ -21,7 +21,6 @@ var cMakers = map[string]cMaker{
 	"spx_dyprc_refuse": {-1, 0},
 	"SPX_COLL_FAIL":    {1, 2},
 	"SPX_WIN_FAIL":     {1, 2},
-	"fail":             {1, 2}, // win.c
 	"refuse":           {0, 1}, // join.c
 }
 

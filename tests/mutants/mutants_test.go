@@ -53,6 +53,10 @@ var mutants = []mutant{
 	{"a process that has left a call is waited for", "ckpt/object.go", "\t\t\t\to.peers.Revoke()", "\t\t\t\to.peers.Rank()"},
 	{"who has decided before is still heard", "launch/follow/mirror.go", "if entry.Origin != m.Decider || n <= 0", "if n <= 0"},
 	{"who decides goes on although another one does", "launch/follow/office.go", "case o.holds && o.mirror.Decider != o.self:", "case false:"},
+	{"a window that may be at others is dropped silently", "core/win/create.go", "\t\treturn Lost\n", "\t\treturn Failed\n"},
+	{"a creation of a window ends at its first failure", "core/win/create.go", "\tparts, err := c.hear(mine)\n", "\tparts, err := c.hear(mine)\n\tif err != nil {\n\t\treturn err\n\t}\n"},
+	{"not all have come when a window is freed", "core/win/leave.go", "d *= 2", "d *= 3"},
+	{"who sees a failure leaves the end of a window", "core/win/leave.go", "\t\tif err == nil {\n\t\t\terr = e\n\t\t}\n\t}\n\treturn err", "\t\tif err = e; err != nil {\n\t\t\treturn err\n\t\t}\n\t}\n\treturn err"},
 	{"who is cut off waits for ever", "launch/follow/office.go", "if o.waits++; o.waits < o.limit {", "if true {"},
 }
 
@@ -63,6 +67,8 @@ func testsOf(file string) (tests, where string) {
 		return "TestSequences", "./sim"
 	case strings.HasPrefix(file, "ckpt/"):
 		return "TestCheckpoints", "./sim"
+	case strings.HasPrefix(file, "core/win/"):
+		return "TestCreations", "./sim"
 	case strings.HasPrefix(file, "launch/follow/"):
 		return "TestLeaderships", "./launch/follow"
 	}

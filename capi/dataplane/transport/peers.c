@@ -92,6 +92,8 @@ static bool is_another(uint32_t i)
 
 bool spx_peer_is_held(uint32_t i) { return peers[i].held; }
 
+bool spx_several_hosts(void) { return spx_net_on; }
+
 void spx_peer_hold(uint32_t i)
 {
   spx_lock();
