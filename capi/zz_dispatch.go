@@ -254,5 +254,7 @@ var bodies = [777]func(*call) error{
 	725: ranksetSetFlags,           // MPIX_Rankset_set_flags
 	726: ranksetGetFailed,          // MPIX_Rankset_get_failed
 	727: ranksetFree,               // MPIX_Rankset_free
+	754: commRepair,                // MPIX_Comm_repair
+	755: commDismiss,               // MPIX_Comm_dismiss
 	758: worldLeft,                 // MPISP_World_left
 }

@@ -9,6 +9,7 @@
 //   - place: who talks to whom, so that of each host one member alone talks to other hosts
 //   - agree: uniform agreement among the living members of a communicator; it carries MPIX_Comm_agree and MPIX_Comm_shrink
 //   - revoke: reliable broadcast of a revocation, MPIX_Comm_revoke
+//   - repair: spares get the places of dead processes, MPIX_Comm_repair
 //   - detect: which hosts are silent, who goes on then, and who has to end; its members are hosts, and its shell is launch/agent
 //   - replica: one sequence of entries at several hosts, so that none of them is special (Raft)
 //

@@ -47,6 +47,17 @@ var mutants = []mutant{
 	{"who has decided before is still heard", "launch/follow/mirror.go", "if entry.Origin != m.Decider || n <= 0", "if n <= 0"},
 	{"who decides goes on although another one does", "launch/follow/office.go", "case o.holds && o.mirror.Decider != o.self:", "case false:"},
 	{"who is cut off waits for ever", "launch/follow/office.go", "if o.waits++; o.waits < o.limit {", "if true {"},
+	{"spares wait for those that work, who have died", "ft/repair/repair.go", "\t\tr.Await()\n", "\t\tr.shell.Wait(0, 0, r.pool.Revoked)\n"},
+	{"spares alone take the work for done", "ft/repair/repair.go", "if decided&isSpare == 0 {", "if true {"},
+	{"a process that cannot make a communicator leaves the others waiting", "ft/repair/repair.go", "pool.Revoke() // no member", "// no member"},
+	{"a communicator counts where it was made", "ft/repair/repair.go", "pool.Agree(err == nil)", "pool.Agree(true)"},
+	{"a process that meets the others does not call them", "ft/repair/repair.go", "\tr.pool.Revoke()\n\tdecided, next, err", "\tdecided, next, err"},
+	{"the cluster leaves while a rank is to be taken over", "ft/repair/repair.go", "return !lives && !r.shell.Done(m)", "return !lives && r.size == 0"},
+	{"a place stays with a dead process", "ft/repair/places.go", "m); lives {", "m); lives || m == 0 {"},
+	{"a start counts before all hosts have heard of it", "ft/repair/late.go", "err == nil && r.hearsOf(pool, now)", "err == nil"},
+	{"one process alone invites", "ft/repair/late.go", "\t\tr.shell.Send(m, v.Encode())", "\t\tif r.self == v.Members[0] {\n\t\t\tr.shell.Send(m, v.Encode())\n\t\t}"},
+	{"a late process invites no later one", "ft/repair/late.go", "\tr.send(v, v.Fresh[", "\t_ = r.send\n\t_ = (v.Fresh["},
+	{"a late process waits for the dead", "ft/repair/late.go", "if before && !r.shell.Left(m) {", "if before {"},
 }
 
 // testsOf are the random schedules for a file, and their package.
@@ -54,6 +65,8 @@ func testsOf(file string) (tests, where string) {
 	switch {
 	case strings.HasPrefix(file, "ft/replica/"):
 		return "TestSequences", "./sim"
+	case strings.HasPrefix(file, "ft/repair/"):
+		return "TestRepairs", "./sim"
 	case strings.HasPrefix(file, "launch/follow/"):
 		return "TestLeaderships", "./launch/follow"
 	}

@@ -364,7 +364,7 @@ enum {
   SPX_IN_EARLY,         /* a0: const char *: shim/once.h */
   SPX_IN_TAKEOVER_LIST, /* takeovers: shim/takeover.h has the arguments */
   SPX_IN_TAKEOVER_APPLY,
-  SPX_IN_TAKEOVER_POOL,
+  SPX_IN_REPAIR, /* what takeovers ask of a repair: shim/takeover.h */
   SPX_IN_COPIES_KEEPER
 };
 SPX_HIDDEN int spx_go_internal(spx_frame *f);
