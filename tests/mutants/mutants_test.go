@@ -57,6 +57,12 @@ var mutants = []mutant{
 	{"a start counts before all hosts have heard of it", "ft/repair/late.go", "err == nil && r.hearsOf(pool, now)", "err == nil"},
 	{"one process alone invites", "ft/repair/late.go", "\t\tr.shell.Send(m, v.Encode())", "\t\tif r.self == v.Members[0] {\n\t\t\tr.shell.Send(m, v.Encode())\n\t\t}"},
 	{"a late process invites no later one", "ft/repair/late.go", "\tr.send(v, v.Fresh[", "\t_ = r.send\n\t_ = (v.Fresh["},
+	{"a change counts where it was made", "ft/malleable/malleable.go", "\tif decided&agree.Go != 0 {", "\tif flags&agree.Go != 0 {"},
+	{"a process that fails in a change does not call the others", "ft/malleable/malleable.go", "\t\t\tm.world.Revoke() // others", "\t\t\t// others"},
+	{"rank 0 alone knows the commands", "ft/malleable/malleable.go", "if !known && (restarts", "if false && (restarts"},
+	{"spawned processes that have failed to meet do not call the others", "ft/malleable/change.go", "} else {\n\t\t\tinter.Revoke()", "} else {"},
+	{"commands of a rank 0 that has died are not answered", "ft/malleable/file.go", "if m.order.Unanswered != 0 {", "if false {"},
+	{"the agent does not learn of processes after an epoch that it has had", "ft/malleable/malleable.go", "\t\tm.order.Epoch = least\n", ""},
 	{"a late process waits for the dead", "ft/repair/late.go", "if before && !r.shell.Left(m) {", "if before {"},
 }
 
@@ -67,6 +73,8 @@ func testsOf(file string) (tests, where string) {
 		return "TestSequences", "./sim"
 	case strings.HasPrefix(file, "ft/repair/"):
 		return "TestRepairs", "./sim"
+	case strings.HasPrefix(file, "ft/malleable/"):
+		return "TestMalleables", "./sim"
 	case strings.HasPrefix(file, "launch/follow/"):
 		return "TestLeaderships", "./launch/follow"
 	}

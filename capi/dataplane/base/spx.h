@@ -345,10 +345,6 @@ enum {
   SPX_IN_TYPE_FREE,     /* a0: MPI_Datatype * */
   SPX_IN_CONTEXTS,      /* a0: how many, a1: gets the first */
   SPX_IN_COMM_GROUP,    /* a0: spx_comm * that the engine may not know, a1: gets the MPI_Group of its processes */
-  SPX_IN_DYPRC_DECIDE,  /* a0: MPI_Comm, a1: uint32_t * flags, a2: MPI_Comm *: shim/dyprc.h */
-  SPX_IN_DYPRC_MEMBERS, /* a0: MPI_Comm, a1: a number that grows */
-  SPX_IN_DYPRC_AWAIT,   /* a0: number of the latest command */
-  SPX_IN_DYPRC_DONE,    /* a0: number of a command, a1: const char *: what has come of it */
   SPX_IN_CKPT_HOST,     /* checkpoints: shim/ckpt.h has the arguments */
   SPX_IN_CKPT_BUDDIES,
   SPX_IN_CKPT_COMPLETE,
