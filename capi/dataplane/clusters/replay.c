@@ -82,10 +82,17 @@ static struct {
   uint32_t bell;           /* of this process, at the last look for parties that have left: deaths ring it */
   bool changed;            /* who is there, and what stands for whom, has changed since */
   uint32_t nprocs, *party; /* by process: its party + 1 */
-  uint32_t *life, *past;   /* incarnations: by party, its process's; by process, the last whose place another has */
-  uint32_t *past_of;       /* by process: 1 + the party that past is of */
-  uint32_t *broken;        /* by process: that of one which has died while a message was on its way here */
+  uint32_t *life, *past; /* of life_of: by party, its process's; by process, that of the last whose place another has */
+  uint32_t *past_of;     /* by process: 1 + the party that past is of */
+  uint32_t *broken;      /* by process: that of one which has died while a message was on its way here */
 } x;
+
+/* 1 + the serial number of the process that has this number now; 0: none has had it yet. */
+static uint32_t life_of(uint32_t proc)
+{
+  const spx_proc *p = spx_proc_of(proc);
+  return __atomic_load_n(&p->incarnation, __ATOMIC_ACQUIRE) ? p->serial + 1 : 0;
+}
 
 /* ---- going ------------------------------------------------------------------------------------------------------- */
 
@@ -184,6 +191,7 @@ static void send_now(spx_kept *m)
   flight *f = new_flight(0);
   f->m = m;
   m->busy++;
+  m->head.process = life_of(spx_me);
   fly(m->to, TAG_MESSAGE, &m->head, sizeof m->head + m->head.bytes, f);
 }
 
@@ -213,6 +221,7 @@ static void tell_now(uint32_t party, int tag, const void *data, size_t n)
     return; /* who takes that place sends again, and is known from then on: that is acknowledged, or claimed, again */
   flight *f = new_flight(n);
   memcpy(f->data, data, n);
+  ((spx_frame_ack *)(void *)f->data)->process = life_of(spx_me); /* a claim begins with one */
   fly(party, tag, f->data, n, f);
 }
 
@@ -310,8 +319,6 @@ bool spx_replay_send(spx_request *r)
 
 /* ---- who is who -------------------------------------------------------------------------------------------------- */
 
-static uint32_t life_of(uint32_t proc) { return __atomic_load_n(&spx_proc_of(proc)->incarnation, __ATOMIC_ACQUIRE); }
-
 /* Makes a process a party's, unless the party has had it before its present one: tables of the system arrive late, and each lists
  * all parties. A process number may have been reserved for one party and then given to another's process, so the check is by party. */
 static void place(uint32_t party, uint32_t proc)
@@ -356,8 +363,6 @@ static bool take_one(void)
   coming *a = malloc(sizeof *a + e->bytes);
   if (!a) return false;
   *a = (coming){.from = (uint32_t)e->src, .proc = e->proc, .life = life_of(e->proc), .tag = e->tag, .bytes = e->bytes};
-  /* Who sends as a party is that one: what is accepted is acknowledged to nobody else. */
-  if (a->from < spx_replay_core.parties && !spx_proc_dead(e->proc)) place(a->from, e->proc);
   spx_unex_remove(e);
   int rc = spx_imrecv(a->data, (int64_t)a->bytes, x.byte, e, x.wire, SPX_RF_INTERNAL, &a->r);
   if (rc != MPI_SUCCESS) spx_fatal(rc, "no memory for a message that comes");
@@ -373,10 +378,28 @@ static bool is_before(const coming *a)
   return a->from < spx_replay_core.parties && (x.wire->peer[a->from] != a->proc || x.life[a->from] != a->life);
 }
 
+/* A process that sends as a party is that party's: what is accepted is acknowledged to no other. Its number may belong to
+ * another process by now, so what it sends has its serial number. */
+static void place_sender(coming *a, int kind)
+{
+  spx_frame_head h;
+  spx_frame_ack first;
+  if (kind == TAG_MESSAGE && a->bytes >= sizeof h) {
+    memcpy(&h, a->data, sizeof h);
+    a->life = h.process;
+  } else if (kind != TAG_MESSAGE && a->bytes >= sizeof first) {
+    memcpy(&first, a->data, sizeof first);
+    a->life = first.process;
+  } else
+    return;
+  if (a->life == life_of(a->proc) && !spx_proc_dead(a->proc)) place(a->from, a->proc);
+}
+
 static void handle(coming *a)
 {
   spx_frame_head h;
   int kind = a->tag & TAG_KIND;
+  if (a->r->error == MPI_SUCCESS) place_sender(a, kind);
   if (a->r->error != MPI_SUCCESS) /* its sender has died in the middle of it */
     x.broken[a->proc] = a->life;
   else if (a->tag != addressed(kind, spx_replay_core.me))
@@ -699,8 +722,7 @@ int spx_replay_begin(const spx_replay_setup *s)
   x.held_last = &x.held;
   x.own = s->vault != NULL;
   x.whole = s->whole;
-  if (!spx_core_begin(&spx_replay_core, &io, s->parties, s->me, spx_proc_of(spx_me)->serial + 1, s->iop[s->me] != 0,
-                      s->vault))
+  if (!spx_core_begin(&spx_replay_core, &io, s->parties, s->me, life_of(spx_me), s->iop[s->me] != 0, s->vault))
     return MPI_ERR_NO_MEM;
   spx_replay_core.sparing = spx_copies_on;
   spx_harm = 1; /* no short path past us */
@@ -846,7 +868,7 @@ bool spx_replay_is_relay(uint32_t proc)
 
 bool spx_replay_is_gone(uint32_t party, uint32_t life)
 {
-  uint32_t proc = x.wire->peer[party], now = proc < x.nprocs ? spx_proc_of(proc)->serial + 1 : 0;
+  uint32_t proc = x.wire->peer[party], now = proc < x.nprocs ? life_of(proc) : 0;
   if (now < life) return !x.heals[party]; /* it is a later one: the tables that say so are on their way */
   return now > life || end_of(proc) != RUNS;
 }
