@@ -11,17 +11,17 @@ import (
 type cMaker struct{ class, text int }
 
 var cMakers = map[string]cMaker{
-	"spx_raise":        {2, 4},
-	"spx_raise_by":     {1, 3},
-	"spx_fatal":        {0, 1},
-	"spx_detail":       {-1, 0},
-	"spx_say":          {-1, 0},
-	"spx_say_once":     {-1, 1},
-	"spx_end_job":      {0, 1},
-	"SPX_COLL_FAIL":    {1, 2},
-	"SPX_WIN_FAIL":     {1, 2},
-	"fail":             {1, 2}, // win.c
-	"refuse":           {0, 1}, // join.c
+	"spx_raise":     {2, 4},
+	"spx_raise_by":  {1, 3},
+	"spx_fatal":     {0, 1},
+	"spx_detail":    {-1, 0},
+	"spx_say":       {-1, 0},
+	"spx_say_once":  {-1, 1},
+	"spx_end_job":   {0, 1},
+	"SPX_COLL_FAIL": {1, 2},
+	"SPX_WIN_FAIL":  {1, 2},
+	"fail":          {1, 2}, // win.c
+	"refuse":        {0, 1}, // join.c
 }
 
 var (
