@@ -114,7 +114,7 @@ type checkpointTransfer struct {
 	failed func()
 }
 
-func (t *checkpointTransfer) Begin() { here().post(t.b) }
+func (t *checkpointTransfer) Begin() { here().begin(t.b) }
 
 func (t *checkpointTransfer) Wait() error { return here().settle(t.b, t.failed) }
 

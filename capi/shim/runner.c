@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <time.h>
 #include "coll.h"
+#include "dp.h"
 #include "replay.h"
 #include "request.h"
 
@@ -88,12 +89,6 @@ static int end(message *m, int err)
   return err ? err : e;
 }
 
-int64_t spx_batch_post(spx_word *a)
-{
-  begin_all(a[0].p);
-  return MPI_SUCCESS;
-}
-
 int64_t spx_batch_wait(spx_word *a)
 {
   spx_batch *b = a[0].p;
@@ -109,6 +104,43 @@ int64_t spx_batch_gather(spx_word *a)
   spx_batch *b = a[0].p;
   int err = spx_inside_gather_begin(b->comm, a[1].p, a[2].p, (size_t)a[3].i, &b->m[0].r);
   return err ? err : end(&b->m[0], MPI_SUCCESS);
+}
+
+int64_t spx_batch_greatest(spx_word *a)
+{
+  spx_batch *b = a[0].p;
+  int err = spx_inside_greatest_begin(b->comm, a[1].p, a[2].p, (int)a[3].i, &b->m[0].r);
+  return err ? err : end(&b->m[0], MPI_SUCCESS);
+}
+
+int64_t spx_batch_bcast(spx_word *a)
+{
+  spx_batch *b = a[0].p;
+  int err = spx_inside_bcast_begin(b->comm, a[1].p, (size_t)a[2].i, &b->m[0].r);
+  return err ? err : end(&b->m[0], MPI_SUCCESS);
+}
+
+int64_t spx_batch_post(spx_word *a)
+{
+  begin_all(a[0].p);
+  return ((const spx_batch *)a[0].p)->err;
+}
+
+int64_t spx_batch_came(spx_word *a)
+{
+  spx_progress();
+  spx_lock();
+  const spx_unex *e = spx_match_unexpected(((const spx_comm *)a[0].p)->ctx + a[1].u, MPI_ANY_SOURCE, (int)a[2].i);
+  int64_t from = e ? e->src : -1;
+  if (e) *(int64_t *)a[3].p = (int64_t)e->bytes;
+  spx_unlock();
+  return from;
+}
+
+int64_t spx_ticket_wait(spx_word *a)
+{
+  spx_wait_event((uint32_t)a[0].u, a[1].u);
+  return 0;
 }
 
 static bool is_broken(const spx_comm *c) { return c && (atomic_load(&c->revoked) || spx_comm_failures(c) > 0); }

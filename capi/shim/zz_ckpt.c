@@ -180,14 +180,17 @@ int PMPIX_Comm_repair(MPI_Comm comm, int num_spares, MPI_Comm *active, int *role
   SPX_CHECK(num_spares >= 0, spx_bad_negative(SPX_K_COMM, comm, MPI_ERR_ARG, "num_spares", num_spares));
   SPX_CHECK(active, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "active"));
   SPX_CHECK(role, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "role"));
-  return spx_c_X_Comm_repair(c_comm, num_spares, active, role);
+  spx_frame frame = {.fn = SPX_FN_X_Comm_repair,
+    .a = {{.u = (uintptr_t)comm}, {.i = num_spares}, {.u = (uintptr_t)active}, {.u = (uintptr_t)role}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPIX_Comm_dismiss = PMPIX_Comm_dismiss
 int PMPIX_Comm_dismiss(MPI_Comm comm)
 {
   SPX_ENTER(SPX_FN_X_Comm_dismiss, spx_t_X_Comm_dismiss(comm));
-  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
-  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
-  return spx_c_X_Comm_dismiss(c_comm);
+  SPX_CHECK(spx_get(SPX_K_COMM, comm), spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  spx_frame frame = {.fn = SPX_FN_X_Comm_dismiss,
+    .a = {{.u = (uintptr_t)comm}}};
+  return spx_go(&frame);
 }

@@ -338,17 +338,13 @@ enum {
   SPX_IN_TYPE_COMMIT,   /* a0: MPI_Datatype * */
   SPX_IN_TYPE_FREE,     /* a0: MPI_Datatype * */
   SPX_IN_CONTEXTS,      /* a0: how many, a1: gets the first */
-  SPX_IN_DYPRC_DECIDE,  /* a0: MPI_Comm, a1: uint32_t * flags, a2: MPI_Comm *: shim/dyprc.h */
-  SPX_IN_DYPRC_MEMBERS, /* a0: MPI_Comm, a1: a number that grows */
-  SPX_IN_DYPRC_AWAIT,   /* a0: number of the latest command */
-  SPX_IN_DYPRC_DONE,    /* a0: number of a command, a1: const char *: what has come of it */
   SPX_IN_CHECK,         /* a0, a1: const spx_diag_check * of this process and of another, a2: name of the communicator: do they
                            fit? All 0: says what is left */
   SPX_IN_SYSTEM_PLAN,   /* how IOPs are chosen may have changed */
   SPX_IN_EARLY,         /* a0: const char *: shim/once.h */
   SPX_IN_TAKEOVER_LIST, /* takeovers: shim/takeover.h has the arguments */
   SPX_IN_TAKEOVER_APPLY,
-  SPX_IN_TAKEOVER_POOL,
+  SPX_IN_REPAIR, /* what takeovers ask of a repair: shim/takeover.h */
   SPX_IN_COPIES_KEEPER
 };
 SPX_HIDDEN int spx_go_internal(spx_frame *f);
