@@ -206,7 +206,7 @@ int spx_check_collective(const spx_coll *c, int request)
   spx_diag_check mine, other;
   describe(&mine, c, request);
   publish(spx_me, &mine);
-  if (spx_net_on) tell_hosts(comm, &mine);
+  if (spx_beyond_host()) tell_hosts(comm, &mine);
   for (int r = 0; r < comm->size; r++) {
     uint32_t i = comm->peer[r];
     if (r == comm->rank || spx_peer_is_far(i) || !written(i, &mine, &other)) continue;

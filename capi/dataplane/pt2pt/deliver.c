@@ -348,8 +348,6 @@ bool spx_deliver(uint32_t peer, spx_rx *rx, const spx_rec *rec, uint32_t kind)
   case SPX_REC_CANCEL: on_cancel(peer, rec); return true;
   case SPX_REC_CANCELLED: on_cancelled(peer, rec); return true;
   case SPX_REC_CTRL: return spx_ctrl_piece(peer, rx, rec);
-  case SPX_REC_VIA: return spx_net_via(peer, rec);
-  case SPX_REC_CLOSE: spx_net_on_close(peer, rec); return true;
   case SPX_REC_CHECK:
     if (spx_check_arrived) spx_check_arrived(peer, rec);
     return true;

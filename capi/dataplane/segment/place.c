@@ -17,7 +17,7 @@
 spx_file spx_own = {.fd = -1};
 spx_whereabouts *spx_places;
 uint32_t spx_ndead, spx_deaths, spx_harm;
-bool spx_net_on;
+bool spx_beyond;
 
 int spx_places_attach(void)
 {
@@ -81,7 +81,7 @@ uint16_t spx_epoch_at(uint32_t i)
 bool spx_net_peer(uint32_t i)
 {
   const spx_proc *p = spx_proc_of(i);
-  if (!spx_net_on || i == spx_me) return false;
+  if (!spx_beyond || i == spx_me) return false;
   if (p->home_job != 0) return p->port != 0; /* else it is met through a memory file */
   return (spx_segment->flags & SPX_SEG_TCP) || p->host != spx_segment->host;
 }

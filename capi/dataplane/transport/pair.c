@@ -7,6 +7,7 @@
 spx_tx *spx_txs;
 spx_rx *spx_rxs;
 const spx_carried *spx_carries;
+const spx_transport *spx_network;
 
 static const spx_transport *const *transports;
 static spx_tx *active; /* pairs with something to send */

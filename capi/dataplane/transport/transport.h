@@ -137,8 +137,17 @@ typedef struct spx_transport {
   bool (*widen)(spx_tx *tx);                        /* a larger buffer, while tx->ring < 0; false: none is free */
   void (*close)(spx_tx *tx);                        /* nothing more is sent; NULL: that is all the same */
   void (*recall)(spx_tx *tx, const spx_request *r); /* the buffer of r, a stream, is not read any more; or NULL */
+  /* Of a transport that reaches processes beyond this host's memory (spx_network): */
+  int (*poll)(void); /* reads and writes what can be read and written now; the number of things that moved */
+  /* 1: records are written to come, several to a process perhaps; -1: they go now, by one system call for
+   * each process. gather: of jobs whose messages are relayed alone; together: of all jobs. */
+  void (*gather)(int change);
+  void (*together)(int change);
 } spx_transport;
 SPX_HIDDEN extern const spx_transport spx_shm, spx_tcp;
+/* The one that reaches the processes beyond this host's memory, between its attach and its detach; NULL:
+ * there are no such processes. */
+SPX_HIDDEN extern const spx_transport *spx_network;
 
 /* ---- pair.c: both sides of a pair, and what waits for room --------------------------------------------------- */
 /* What the layer of sends and receives (get.c) knows of what is carried: a transport calls it, and knows no message. */

@@ -122,14 +122,14 @@ static void forget(uint32_t peer)
 
 static void forget_if_on(uint32_t peer)
 {
-  if (spx_net_on) forget(peer);
+  if (spx_beyond_host()) forget(peer);
 }
 
 const spx_peer_observer spx_relay_peers = {.forget = forget_if_on};
 
 int spx_relay_attach(void)
 {
-  if (!spx_net_on) return 0;
+  if (!spx_beyond_host()) return 0;
   hops = calloc(spx_map.nprocs, sizeof *hops);
   if (!hops) return ENOMEM;
   for (uint32_t i = 0; i < spx_map.nprocs; i++) new_hop(&hops[i]);

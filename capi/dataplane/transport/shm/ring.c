@@ -420,7 +420,7 @@ static int scan_row(void)
       __atomic_store_n((uint8_t *)&row[w] + byte, 0, __ATOMIC_RELAXED);
       __atomic_thread_fence(__ATOMIC_SEQ_CST); /* clear before looking: a store that comes later sets it again */
       if (SPX_UNLIKELY(spx_rx_stale(peer, &spx_rxs[peer]))) {
-        if (!spx_net_on || spx_peer_is_held(peer)) continue; /* spx_peer_hold polls it */
+        if (!spx_beyond_host() || spx_peer_is_held(peer)) continue; /* spx_peer_hold polls it */
         spx_peer_meet(peer); /* no communicator leads there, but it may send through this process */
       }
       int got = spx_rx_poll(peer);

@@ -245,10 +245,10 @@ static void answer(spx_conn *c)
   spx_net_push(c);
 }
 
-void spx_net_on_close(uint32_t peer, const spx_rec *rec)
+bool spx_net_closes(uint32_t peer, const spx_rec *rec)
 {
-  spx_conn *c = spx_net_on ? spx_net.conns[peer] : NULL;
-  if (!c || c->fd < 0) return;
+  spx_conn *c = spx_beyond_host() ? spx_net.conns[peer] : NULL;
+  if (!c || c->fd < 0) return true;
   if (rec->tag != 0 || c->closing == SPX_CLOSING_SAID) {
     c->farewell = true; /* the rest of ours goes first */
     spx_net_push(c);
@@ -257,6 +257,7 @@ void spx_net_on_close(uint32_t peer, const spx_rec *rec)
     spx_net.n_answers++;
     answer(c);
   }
+  return true;
 }
 
 void spx_net_answers(void)
