@@ -166,7 +166,7 @@ static void tell_hosts(const spx_comm *c, const spx_diag_check *mine)
     lowest[n++] = c->peer[r];
   }
   spx_lock();
-  for (uint32_t k = 0; k < n; k++) spx_tx_put(lowest[k], SPX_REC_CHECK, 0, 0, 0, mine, sizeof *mine);
+  for (uint32_t k = 0; k < n; k++) spx_tx_put(lowest[k], SPX_REC_CHECK, SPX_REC_PLAIN, mine, sizeof *mine);
   spx_unlock();
 }
 

@@ -339,7 +339,7 @@ static int unpark(void)
     }
     moved++;
     r->state = SPX_S_NONE;
-    r->aux[0] = 0;
+    r->id_slot = 0;
     if (iop < 0) {
       spx_complete(r, MPIX_ERR_PROC_FAILED);
       continue;

@@ -310,13 +310,11 @@ bool spx_replay_send(spx_request *r)
 
 /* ---- who is who -------------------------------------------------------------------------------------------------- */
 
-static uint32_t life_of(uint32_t proc) { return __atomic_load_n(&spx_proc_of(proc)->incarnation, __ATOMIC_ACQUIRE); }
-
 /* Makes a process a party's, unless the party has had it before its present one: tables of the system arrive late, and each lists
  * all parties. A process number may have been reserved for one party and then given to another's process, so the check is by party. */
 static void place(uint32_t party, uint32_t proc)
 {
-  uint32_t before = x.wire->peer[party], life = proc < x.nprocs ? life_of(proc) : 0;
+  uint32_t before = x.wire->peer[party], life = proc < x.nprocs ? spx_life_of(proc) : 0;
   if (life == 0 || (before == proc && life == x.life[party])) return;
   if (x.past_of[proc] == party + 1 && life <= x.past[proc]) return;
   x.past[before] = x.life[party];
@@ -349,13 +347,14 @@ static bool take_one(void)
   if (!e || (uint32_t)e->src >= spx_replay_core.parties)
     return false; /* of one that has come since: it is about to be known (spx_replay_grow) */
   if (e->kind == SPX_REC_RTS && spx_proc_dead(e->proc)) { /* announced, and nobody is there any more to get it from */
-    x.broken[e->proc] = life_of(e->proc);
+    x.broken[e->proc] = spx_life_of(e->proc);
     spx_unex_drop(e);
     return true;
   }
   coming *a = malloc(sizeof *a + e->bytes);
   if (!a) return false;
-  *a = (coming){.from = (uint32_t)e->src, .proc = e->proc, .life = life_of(e->proc), .tag = e->tag, .bytes = e->bytes};
+  *a = (coming){
+      .from = (uint32_t)e->src, .proc = e->proc, .life = spx_life_of(e->proc), .tag = e->tag, .bytes = e->bytes};
   /* Who sends as a party is that one: what is accepted is acknowledged to nobody else. */
   if (a->from < spx_replay_core.parties && !spx_proc_dead(e->proc)) place(a->from, e->proc);
   spx_unex_remove(e);
@@ -506,7 +505,7 @@ static bool is_only_awaited(void)
   if (!x.left_at) x.left_at = now;
   for (uint32_t p = 0; p < spx_replay_core.parties; p++) {
     uint32_t proc = x.wire->peer[p];
-    bool came = proc < x.nprocs && life_of(proc) != 0, dead = came && end_of(proc) == DEAD;
+    bool came = proc < x.nprocs && spx_life_of(proc) != 0, dead = came && end_of(proc) == DEAD;
     later |= !x.iop[p] && !x.apart[p] && (!came || (x.heals[p] && dead));
     soon |= dead && (x.iop[p] ? spx_replay_core.first[p] != NULL : !x.apart[p] && x.heals[p]);
   }
@@ -659,7 +658,7 @@ static bool make_tables(const spx_replay_setup *s)
       life[p] = x.life[p];
     } else if (s->procs[p] < x.nprocs) {
       x.party[s->procs[p]] = p + 1;
-      life[p] = life_of(s->procs[p]);
+      life[p] = spx_life_of(s->procs[p]);
     }
   }
   free(all ? x.heals : heals);

@@ -277,7 +277,7 @@ void spx_run_start(spx_run *run, const spx_step *s)
   r->ctx_kind = SPX_CTX_COLL;
   r->peer = (local ? c->local : c->peer)[s->peer];
   r->state = SPX_S_NONE;
-  r->aux[0] = 0;
+  r->id_slot = 0;
   spx_lock();
   if (sends)
     spx_send_start(r);

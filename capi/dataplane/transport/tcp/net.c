@@ -131,6 +131,7 @@ void spx_net_disconnect(spx_conn *c)
   spx_net_shut(c->fd); /* epoll forgets it by itself */
   c->fd = -1;
   spx_zero_end(c);
+  SPX_ASSERT(c->at < spx_net.n_open && spx_net.open_ones[c->at] == c);
   spx_net.open_ones[c->at] = spx_net.open_ones[--spx_net.n_open];
   spx_net.open_ones[c->at]->at = c->at;
   spx_stat.net_open = spx_net.n_open;
@@ -337,6 +338,7 @@ static bool join(const spx_arrival *a)
   c->opened_at = spx_now_ns();
   c->used = ++spx_net.clock;
   c->at = spx_net.n_open;
+  SPX_ASSERT(c->at < spx_map.nprocs);
   spx_net.open_ones[spx_net.n_open++] = c;
   spx_stat.connections++;
   spx_stat.net_opened++;
@@ -461,6 +463,7 @@ static int open_pair(uint32_t peer)
 void spx_net_done(spx_conn *c, uint32_t n)
 {
   spx_tx *tx = &spx_txs[c->peer];
+  SPX_ASSERT(n <= tx->pos - c->flushed);
   c->flushed += n;
   c->done += n;
   if (c->sent < c->flushed) c->sent = c->flushed;
@@ -571,6 +574,7 @@ static spx_rec *reserve_room(spx_tx *tx, uint32_t bytes)
   push(c);
   if (tx->pos + bytes > tx->size && c->flushed > tx->size / 4) { /* what is written makes room */
     uint32_t aligned = c->flushed / SPX_LINE * SPX_LINE;
+    SPX_ASSERT(c->flushed <= c->sent && c->sent <= tx->pos);
     spx_net_reached(c, &c->out_high, SPX_NET_OUT);
     memmove(c->out, c->out + aligned, tx->pos - aligned);
     tx->pos -= aligned;
@@ -597,7 +601,8 @@ bool spx_net_flush(uint32_t peer)
   return true;
 }
 
-void spx_net_spread(void)
+/* Sends what was written while gathering. */
+static void spread(void)
 {
   for (uint32_t i = 0; i < spx_net.n_gathered;
        i++) /* what goes through others is written for them: they join the list */
@@ -613,7 +618,7 @@ void spx_net_batch(int change)
 {
   if ((spx_net.gathering += change) != 0 || !spx_net.n_gathered) return;
   spx_net.gathering = 1;
-  spx_net_spread();
+  spread();
   spx_net.gathering = 0;
 }
 
@@ -632,7 +637,7 @@ static void gather(int change)
 
 void spx_net_credit(uint32_t peer, uint64_t matched)
 {
-  spx_tx_put(peer, SPX_REC_CREDIT, 0, 0, 0, &matched, sizeof matched);
+  spx_tx_put(peer, SPX_REC_CREDIT, SPX_REC_PLAIN, &matched, sizeof matched);
 }
 
 /* ---- receiving ------------------------------------------------------------------------------------------------- */
