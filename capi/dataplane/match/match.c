@@ -261,7 +261,6 @@ void spx_unex_remove(spx_unex *e)
   for (int by = 0; by < SPX_BY_COUNT; by++) {
     unex_bin *b = &unex[by][unex_index(by, e->ctx, e->src, e->tag)];
     spx_unex *next = e->link[by].next, *prev = e->link[by].prev;
-    SPX_ASSERT((prev ? prev->link[by].next : b->first) == e);
     if (prev)
       prev->link[by].next = next;
     else
