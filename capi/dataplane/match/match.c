@@ -137,7 +137,6 @@ void spx_post(spx_request *r)
 
 void spx_unpost(spx_request *r)
 {
-  SPX_ASSERT(r->state == SPX_S_POSTED && spx_posted_count > 0);
   bin_remove(bin_of(r), r);
   r->state = SPX_S_NONE;
   spx_posted_count--;
