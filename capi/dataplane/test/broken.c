@@ -17,8 +17,9 @@ static int status_of(bool holds, char *text, size_t size)
     _exit(0);
   }
   close(ends[1]);
-  ssize_t n = read(ends[0], text, size - 1);
-  text[n > 0 ? n : 0] = 0;
+  size_t at = 0;
+  for (ssize_t n; (n = read(ends[0], text + at, size - 1 - at)) > 0;) at += (size_t)n;
+  text[at] = 0;
   close(ends[0]);
   CHECK(waitpid(pid, &status, 0) == pid && WIFEXITED(status));
   return WEXITSTATUS(status);
