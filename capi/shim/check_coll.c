@@ -128,7 +128,7 @@ static void tell_hosts(const spx_comm *c, const spx_diag_check *mine)
     lowest[n++] = c->peer[r];
   }
   spx_lock();
-  for (uint32_t k = 0; k < n; k++) spx_tx_put(lowest[k], SPX_REC_CHECK, 0, 0, 0, mine, sizeof *mine);
+  for (uint32_t k = 0; k < n; k++) spx_tx_put(lowest[k], SPX_REC_CHECK, SPX_REC_PLAIN, mine, sizeof *mine);
   spx_unlock();
 }
 
@@ -185,7 +185,7 @@ int spx_check_collective(const spx_coll *c, int request)
   spx_diag_check mine, other;
   describe(&mine, c, request);
   publish(spx_me, &mine);
-  if (spx_several_hosts()) tell_hosts(comm, &mine);
+  if (spx_beyond_host()) tell_hosts(comm, &mine);
   for (int r = 0; r < comm->size; r++) {
     uint32_t i = comm->peer[r];
     if (r == comm->rank || spx_peer_is_far(i) || !written(i, &mine, &other)) continue;

@@ -51,7 +51,7 @@ func TestC(t *testing.T) {
 
 // groups of files of capi/dataplane that need each other. A file that comes to one of them is named here, not in every test.
 var groups = map[string]string{
-	"@job": "dataplane.c segment.c related.c clusters.c replay.c replay_core.c replay_claims.c replay_image.c replay_long.c copies.c copies_core.c net.c net_bell.c net_read.c net_lend.c net_zero.c net_burst.c net_relay.c net_close.c origin.c place.c peers.c settings.c stat.c handles.c ring.c pair.c match.c spare.c p2p.c deliver.c mcast.c mcast_ack.c mcast_arrive.c mcast_chain.c mcast_hand.c mcast_match.c mcast_relay.c mcast_source.c mcast_shelf.c mcast_wire.c file_memory.c available.c get.c pass.c far.c copy.c wait.c poll.c request.c " +
+	"@job": "dataplane.c assert.c segment.c related.c clusters.c replay.c replay_core.c replay_claims.c replay_image.c replay_long.c copies.c copies_core.c net.c net_bell.c net_read.c net_lend.c net_zero.c net_burst.c net_relay.c net_close.c origin.c place.c peers.c settings.c stat.c handles.c ring.c pair.c match.c spare.c p2p.c deliver.c mcast.c mcast_ack.c mcast_arrive.c mcast_chain.c mcast_hand.c mcast_match.c mcast_relay.c mcast_source.c mcast_shelf.c mcast_wire.c file_memory.c available.c get.c pass.c far.c copy.c wait.c poll.c request.c " +
 		"lock.c load.c net_long.c net_streams.c diag.c fail.c probe.c bsend.c pack.c pack_runs.c copy_typed.c plan_temp.c basic.c",
 	"@reduce": "reduce.c reduce_pair.c reduce_base.c reduce_avx2.c reduce_avx512.c",
 	"@rma":    "rma_memory.c rma_move.c rma_mail.c rma_rows.c rma_far.c rma_accumulate.c",

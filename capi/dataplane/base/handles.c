@@ -221,11 +221,13 @@ void spx_unref(spx_kind k, spx_obj *o)
     left = atomic_load_explicit(&o->refs, memory_order_relaxed) - 1;
     atomic_store_explicit(&o->refs, left, memory_order_relaxed);
   }
-  if (left != 0 || !in_slab(k, o)) return;
+  if (left > 0 || !in_slab(k, o)) return;
+  SPX_ASSERT(left == 0);
   if (spx_destructor[k]) spx_destructor[k](o);
   if (o->go) bury(k, o->go);
   uint32_t index = (uint32_t)(((uintptr_t)o - (uintptr_t)spx_slab[k]) / spx_slab_stride[k]);
   table *t = &tables[k];
+  SPX_ASSERT(slot(k, index) == o && index < t->used);
   table_lock(k);
   /* The generation outlives the handle: retired slots have kept it in next. */
   uint32_t gen = o->handle ? (o->handle >> SPX_H_INDEX_BITS) & GEN_MASK : o->next;
@@ -251,6 +253,7 @@ _Static_assert(GEN_MASK < REVIVED, "the generation of a retired object has room 
 uint32_t spx_revive(spx_kind k, spx_obj *o)
 {
   uint32_t index = (uint32_t)(((uintptr_t)o - (uintptr_t)spx_slab[k]) / spx_slab_stride[k]);
+  SPX_ASSERT(slot(k, index) == o);
   spx_ref(o);
   table_lock(k);
   uint32_t handle = (uint32_t)k << 27 | (o->next & GEN_MASK) << SPX_H_INDEX_BITS | index;

@@ -92,8 +92,6 @@ static bool is_another(uint32_t i)
 
 bool spx_peer_is_held(uint32_t i) { return peers[i].held; }
 
-bool spx_several_hosts(void) { return spx_net_on; }
-
 void spx_peer_hold(uint32_t i)
 {
   spx_lock();
@@ -137,6 +135,7 @@ void spx_peer_part(uint32_t i)
   if (!peers) return;
   spx_lock();
   peers[i].parting++;
+  SPX_ASSERT(peers[i].parting <= peers[i].refs);
   mark_parting(i);
   spx_unlock();
 }
@@ -146,6 +145,7 @@ void spx_peer_release(uint32_t i, int parted)
   if (!peers) return;
   spx_lock();
   peer_state *s = &peers[i];
+  SPX_ASSERT(s->refs > 0 && (!parted || s->parting > 0));
   if (parted) s->parting--;
   if (--s->refs == 0 && i != spx_me)
     let_go(i);

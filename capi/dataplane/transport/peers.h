@@ -24,8 +24,6 @@ SPX_HIDDEN void spx_peers_detach(void); /* before spx_places_detach */
 SPX_HIDDEN void spx_peer_meet(uint32_t i);
 /* Does a communicator lead to it, or do its last answers wait? */
 SPX_HIDDEN bool spx_peer_is_held(uint32_t i);
-/* May some process of the job be on another host? */
-SPX_HIDDEN bool spx_several_hosts(void);
 /* Nothing waits for the peer any more; it may be given up. */
 SPX_HIDDEN void spx_peer_idle(uint32_t peer);
 #endif
