@@ -341,11 +341,11 @@ enum {
   SPX_IN_SESSION_LEVEL,
   SPX_IN_FT /* deaths and control messages, capi/ft.go */,
   SPX_IN_PLAN /* a0: const spx_plan_key *, a1: spx_comm *, a2: gets the spx_plan * */,
-  SPX_IN_TYPE_COMMIT,   /* a0: MPI_Datatype * */
-  SPX_IN_TYPE_FREE,     /* a0: MPI_Datatype * */
-  SPX_IN_CONTEXTS,      /* a0: how many, a1: gets the first */
-  SPX_IN_COMM_GROUP,    /* a0: spx_comm * that the engine may not know, a1: gets the MPI_Group of its processes */
-  SPX_IN_CKPT_HOST,     /* checkpoints: shim/ckpt.h has the arguments */
+  SPX_IN_TYPE_COMMIT, /* a0: MPI_Datatype * */
+  SPX_IN_TYPE_FREE,   /* a0: MPI_Datatype * */
+  SPX_IN_CONTEXTS,    /* a0: how many, a1: gets the first */
+  SPX_IN_COMM_GROUP,  /* a0: spx_comm * that the engine may not know, a1: gets the MPI_Group of its processes */
+  SPX_IN_CKPT_HOST,   /* checkpoints: shim/ckpt.h has the arguments */
   SPX_IN_CKPT_BUDDIES,
   SPX_IN_CKPT_COMPLETE,
   SPX_IN_CKPT_SOURCES,
