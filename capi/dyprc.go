@@ -35,7 +35,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -139,10 +138,10 @@ func dyprcPoll(c *call) error {
 func enterDyprc() {
 	d := &C.spx_dyprc
 	if d.last != 0 {
-		dyprc.Passed(time.Duration(d.last), int(d.stride))
+		dyprc.Passed(malleable.Duration(d.last), int(d.stride))
 	}
 	if d.failed != 0 {
-		dyprc.FailedAt(time.Duration(d.failed))
+		dyprc.FailedAt(malleable.Duration(d.failed))
 	}
 }
 
@@ -266,11 +265,11 @@ func (k dyprcInter) Decide(flags uint32) (uint32, malleable.Inter, error) {
 // dyprcShell is this process.
 type dyprcShell struct{}
 
-func (dyprcShell) Now() time.Duration { return monotonic() }
-func (dyprcShell) Say(line string)    { fmt.Fprintln(os.Stderr, "ulfm_dyprc: "+line) }
+func (dyprcShell) Now() malleable.Duration { return malleable.Duration(monotonic()) }
+func (dyprcShell) Say(line string)         { fmt.Fprintln(os.Stderr, "ulfm_dyprc: "+line) }
 
 // Age counts from the start of the process, as the kernel has it in its 22nd field, in ticks.
-func (dyprcShell) Age() time.Duration {
+func (dyprcShell) Age() malleable.Duration {
 	var now unix.Timespec
 	text, err := os.ReadFile("/proc/self/stat")
 	if err != nil || unix.ClockGettime(unix.CLOCK_BOOTTIME, &now) != nil {
@@ -280,7 +279,7 @@ func (dyprcShell) Age() time.Duration {
 	if !ok {
 		return 0
 	}
-	return max(0, time.Duration(now.Nano())-began*(time.Second/time.Duration(C.sysconf(C._SC_CLK_TCK))))
+	return malleable.Duration(max(0, now.Nano()-began*(1000000000/int64(C.sysconf(C._SC_CLK_TCK)))))
 }
 
 func (dyprcShell) Adopted(w malleable.World) {
@@ -361,7 +360,7 @@ func (k dyprcDisk) Open(write bool) (malleable.OpenFile, bool, error) {
 func fileState(st *unix.Stat_t) malleable.FileState {
 	var now unix.Timespec
 	unix.ClockGettime(unix.CLOCK_REALTIME, &now) //nolint:errcheck // it exists
-	age := time.Duration(now.Nano() - st.Mtim.Nano())
+	age := malleable.Duration(now.Nano() - st.Mtim.Nano())
 	if age < 0 {
 		age = 1<<63 - 1
 	}

@@ -12,7 +12,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -106,13 +105,13 @@ func dyprcHangUp() {
 }
 
 // startOf reads the start of a process, in ticks since the machine began, in /proc/PID/stat: the 20th field behind the name, which may hold anything.
-func startOf(stat string) (time.Duration, bool) {
+func startOf(stat string) (int64, bool) {
 	fields := strings.Fields(stat[strings.LastIndexByte(stat, ')')+1:])
 	if len(fields) < 20 {
 		return 0, false
 	}
 	ticks, err := strconv.ParseInt(fields[19], 10, 64)
-	return time.Duration(ticks), err == nil
+	return ticks, err == nil
 }
 
 // mostCommand is more than the bytes of a command line that can be had.

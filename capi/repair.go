@@ -154,8 +154,8 @@ func (s *repairShell) proc(member int) C.uint32_t {
 
 func (s *repairShell) Base() (size, self int) { return int(s.base.c.size), int(s.base.c.rank) }
 
-func (s *repairShell) Wait(every, limit time.Duration, over func() bool) bool {
-	return here().until(every, limit, over)
+func (s *repairShell) Wait(every, limit repair.Duration, over func() bool) bool {
+	return here().until(time.Duration(every), time.Duration(limit), over)
 }
 
 func (s *repairShell) Order(member int) int {

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"libspx/ft/malleable"
 )
@@ -25,8 +24,8 @@ type program struct {
 	Malleable
 	teams
 	file     []byte
-	changed  time.Duration // when the file was
-	clock    time.Duration
+	changed  malleable.Duration // when the file was
+	clock    malleable.Duration
 	stop     bool // the user has no more commands
 	epoch    uint64
 	listed   []int        // the processes by the agent's word
@@ -202,14 +201,14 @@ func (w *program) check(command string) error {
 // The Shell of package malleable.
 
 // tick is a turn of the clock, which every look at it is.
-const tick = 300 * time.Microsecond
+const tick = malleable.Duration(300000)
 
-func (e *elastic) Now() time.Duration {
+func (e *elastic) Now() malleable.Duration {
 	e.w.clock += tick
 	return e.w.clock
 }
 
-func (e *elastic) Age() time.Duration        { return e.w.clock }
+func (e *elastic) Age() malleable.Duration   { return e.w.clock }
 func (e *elastic) Say(string)                {}
 func (e *elastic) Adopted(w malleable.World) { e.known = w.(*world) }
 func (e *elastic) Yield()                    { e.step(); e.w.version++ }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"time"
 
 	"libspx/ft/agree"
 	"libspx/ft/repair"
@@ -292,7 +291,7 @@ func (w *repairs) check(active *team) error {
 
 func (k *worker) Base() (size, self int) { return len(k.w.base.members), k.id }
 
-func (k *worker) Wait(_, limit time.Duration, over func() bool) bool {
+func (k *worker) Wait(_, limit repair.Duration, over func() bool) bool {
 	return k.await(limit > 0, over)
 }
 

@@ -89,8 +89,7 @@ int spx_c_dyprc_resume(MPI_Comm *mworld, int jumped, int newcomer)
     return 0;
   }
   int restart = 0, step = SPX_DYPRC_STAY;
-  spx_frame f = {
-      .fn = spx_fn, .a = {{.p = mworld}, {.i = jumped}, {.i = newcomer}, {.p = &restart}, {.p = &step}}};
+  spx_frame f = {.fn = spx_fn, .a = {{.p = mworld}, {.i = jumped}, {.i = newcomer}, {.p = &restart}, {.p = &step}}};
   spx_go(&f);
   if (step == SPX_DYPRC_LEAVE) leave(0);
   return restart;

@@ -7,7 +7,12 @@
 #include "shim.h"
 
 /* What the engine wants done when a call returns to C. */
-enum { SPX_DYPRC_STAY, SPX_DYPRC_ANOTHER /* go back to the point */, SPX_DYPRC_LEAVE, SPX_DYPRC_UNWANTED /* end, with status 1 */ };
+enum {
+  SPX_DYPRC_STAY,
+  SPX_DYPRC_ANOTHER /* go back to the point */,
+  SPX_DYPRC_LEAVE,
+  SPX_DYPRC_UNWANTED /* end, with status 1 */
+};
 enum { SPX_DYPRC_NEWS = 5 }; /* what processes say when they meet: malleable.News */
 
 typedef struct {
@@ -25,8 +30,8 @@ typedef struct {
   bool met;         /* a meeting has taken place that is the engine's to go on with: news is its outcome, or err */
   int err;
   int64_t news[SPX_DYPRC_NEWS], print; /* print: what this process gives for the orders that it knows */
-  uint64_t last, looked; /* ns: when the last meeting was, and the engine's last look for commands */
-  uint64_t failed;       /* ns: when a failure was seen that is still to be recovered from */
+  uint64_t last, looked;               /* ns: when the last meeting was, and the engine's last look for commands */
+  uint64_t failed;                     /* ns: when a failure was seen that is still to be recovered from */
 } spx_dyprc_state;
 SPX_HIDDEN extern spx_dyprc_state spx_dyprc;
 #endif

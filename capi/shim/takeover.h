@@ -49,9 +49,9 @@ static inline bool spx_takeover_inherits(const spx_comm *old)
  * SPX_IN_REPAIR: a0: one of these (capi/repair.go, package ft/repair), which */
 enum {
   SPX_REPAIR_DECIDE, /* lets all living processes meet; a1: this one needs the others no more; a2: gets their MPI_Comm, a3: all leave */
-  SPX_REPAIR_FORM,   /* gives ranks to standbys; a1: the MPI_Comm of DECIDE, a2: gets that of those that have ranks, which stays the repair's, or MPI_COMM_NULL */
-  SPX_REPAIR_JOIN,   /* is what a process does that was started late: it meets the others; a2: as FORM's */
-  SPX_REPAIR_AWAIT,  /* waits until others meet, or no process with a rank lives and one of these has died */
-  SPX_REPAIR_EMPTY   /* waits until no process has a rank */
+  SPX_REPAIR_FORM, /* gives ranks to standbys; a1: the MPI_Comm of DECIDE, a2: gets that of those that have ranks, which stays the repair's, or MPI_COMM_NULL */
+  SPX_REPAIR_JOIN, /* is what a process does that was started late: it meets the others; a2: as FORM's */
+  SPX_REPAIR_AWAIT, /* waits until others meet, or no process with a rank lives and one of these has died */
+  SPX_REPAIR_EMPTY  /* waits until no process has a rank */
 };
 #endif

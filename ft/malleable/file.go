@@ -4,15 +4,14 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"time"
 )
 
 // The command file is read by rank 0 alone. What was written before rank 0 began is no command. When commands are done, the number of processes is written into it.
 
 const (
-	lookEvery  = 2 * time.Millisecond   // between looks at the file
-	unfinished = 50 * time.Millisecond  // for which a last line without its end is taken for one that is being written
-	sameTick   = 100 * time.Millisecond // a file that was changed so lately may be changed again without another time
+	lookEvery  = 2 * millisecond   // between looks at the file
+	unfinished = 50 * millisecond  // for which a last line without its end is taken for one that is being written
+	sameTick   = 100 * millisecond // a file that was changed so lately may be changed again without another time
 )
 
 // Stamp tells contents of the command file apart.
@@ -28,7 +27,7 @@ type FileState struct {
 	Modified int64 // ns since 1970
 	Inode    uint64
 	Size     int64
-	Age      time.Duration // since it was changed; long if that is in the future, by a clock that was set back or that of another host
+	Age      Duration // since it was changed; long if that is in the future, by a clock that was set back or that of another host
 }
 
 func (s FileState) stamp() Stamp {
@@ -57,7 +56,7 @@ type OpenFile interface {
 // content is what was read.
 type content struct {
 	stamp Stamp
-	age   time.Duration
+	age   Duration
 	text  []byte // more than TextMax bytes: the file is longer
 }
 

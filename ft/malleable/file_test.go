@@ -4,25 +4,30 @@ import (
 	"errors"
 	"strings"
 	"testing"
-	"time"
 
 	"libspx/ft/agree"
+)
+
+const (
+	microsecond = millisecond / 1000
+	minute      = 60 * second
+	hour        = 60 * minute
 )
 
 // site is a process that is alone, with a command file.
 type site struct {
 	text    []byte
 	there   bool
-	changed time.Duration
-	clock   time.Duration
+	changed Duration
+	clock   Duration
 	torn    bool // the file is changed while it is read
 	mail    string
 	said    []string
 	reports []string
 }
 
-func (s *site) Now() time.Duration                   { return s.clock }
-func (s *site) Age() time.Duration                   { return time.Second }
+func (s *site) Now() Duration                        { return s.clock }
+func (s *site) Age() Duration                        { return second }
 func (s *site) Say(line string)                      { s.said = append(s.said, line) }
 func (s *site) Adopted(World)                        {}
 func (s *site) Spawn(World, int) (Inter, error)      { return nil, errors.New("MPI_Comm_spawn: no room") }
@@ -83,7 +88,7 @@ func (lone) Split(bool) (World, error)                { return lone{}, nil }
 func (lone) Left(int) bool                            { return true }
 
 // after has the machine meet a while later.
-func (s *site) after(t *testing.T, m *Machine, d time.Duration) {
+func (s *site) after(t *testing.T, m *Machine, d Duration) {
 	t.Helper()
 	s.clock += d
 	if step, err := m.Poll(); step == Leave || err != nil {
@@ -92,10 +97,10 @@ func (s *site) after(t *testing.T, m *Machine, d time.Duration) {
 }
 
 func begun(text string) (*site, *Machine) {
-	s := &site{clock: time.Hour}
+	s := &site{clock: hour}
 	if text != "" {
 		s.write(text)
-		s.changed -= time.Minute
+		s.changed -= minute
 	}
 	m := New(s, s)
 	m.Start(lone{})
@@ -104,34 +109,34 @@ func begun(text string) (*site, *Machine) {
 
 func TestCommandFile(t *testing.T) {
 	s, m := begun("5\n")
-	if s.after(t, m, time.Second); string(s.text) != "5\n" {
+	if s.after(t, m, second); string(s.text) != "5\n" {
 		t.Errorf("what was there before is answered: %q", s.text)
 	}
 	s.write("1\n")
-	if s.after(t, m, time.Second); string(s.text) != "1\n# done in 0.000000 s\n" {
+	if s.after(t, m, second); string(s.text) != "1\n# done in 0.000000 s\n" {
 		t.Errorf("the answer is %q", s.text)
 	}
 	s.write(string(s.text) + "k0")
-	if s.after(t, m, 10*time.Millisecond); !strings.HasSuffix(string(s.text), "k0") {
+	if s.after(t, m, 10*millisecond); !strings.HasSuffix(string(s.text), "k0") {
 		t.Errorf("an unfinished line is answered: %q", s.text)
 	}
-	if s.after(t, m, time.Second); !strings.HasPrefix(string(s.text), "1\n# done in 0.000000 s\n# error: k0: one of the 1 processes has to stay\n") {
+	if s.after(t, m, second); !strings.HasPrefix(string(s.text), "1\n# done in 0.000000 s\n# error: k0: one of the 1 processes has to stay\n") {
 		t.Errorf("the answer is %q", s.text)
 	}
 	s.write("# nothing\n")
-	if s.after(t, m, time.Second); string(s.text) != "# nothing\n" {
+	if s.after(t, m, second); string(s.text) != "# nothing\n" {
 		t.Errorf("a comment is answered: %q", s.text)
 	}
 	s.write("3\n")
-	if s.after(t, m, time.Second); !strings.Contains(string(s.text), "# error: MPI_Comm_spawn: no room\n") {
+	if s.after(t, m, second); !strings.Contains(string(s.text), "# error: MPI_Comm_spawn: no room\n") {
 		t.Errorf("the answer is %q", s.text)
 	}
 	s.write("\x001\n")
-	if s.after(t, m, time.Second); !strings.Contains(string(s.text), "# error: the command file is no text\n") {
+	if s.after(t, m, second); !strings.Contains(string(s.text), "# error: the command file is no text\n") {
 		t.Errorf("the answer is %q", s.text)
 	}
 	s.write(strings.Repeat("1;", TextMax))
-	if s.after(t, m, time.Second); !strings.Contains(string(s.text), "# error: the command file has more than 4095 bytes\n") {
+	if s.after(t, m, second); !strings.Contains(string(s.text), "# error: the command file has more than 4095 bytes\n") {
 		t.Errorf("the answer is %q", s.text)
 	}
 }
@@ -140,10 +145,10 @@ func TestCommandFile(t *testing.T) {
 func TestSameTick(t *testing.T) {
 	s, m := begun("")
 	s.write("1\n")
-	s.after(t, m, 5*time.Millisecond)
+	s.after(t, m, 5*millisecond)
 	answer := string(s.text)
 	for range 5 {
-		s.after(t, m, 5*time.Millisecond)
+		s.after(t, m, 5*millisecond)
 	}
 	if string(s.text) != answer || !strings.Contains(answer, answered) {
 		t.Errorf("the answer %q became %q", answer, s.text)
@@ -151,12 +156,12 @@ func TestSameTick(t *testing.T) {
 	changed := s.changed
 	s.write("1\n")
 	s.changed = changed // within one tick of the clock of files
-	if s.after(t, m, 5*time.Millisecond); !strings.Contains(string(s.text), answered) {
+	if s.after(t, m, 5*millisecond); !strings.Contains(string(s.text), answered) {
 		t.Errorf("a command of the same time is not answered: %q", s.text)
 	}
 	s.write("1\n")
 	s.torn = true
-	if s.after(t, m, time.Second); strings.Contains(string(s.text), answered) {
+	if s.after(t, m, second); strings.Contains(string(s.text), answered) {
 		t.Errorf("a file that is being written is answered: %q", s.text)
 	}
 }
@@ -164,7 +169,7 @@ func TestSameTick(t *testing.T) {
 func TestMail(t *testing.T) {
 	s, m := begun("")
 	s.mail = "1;k7"
-	s.after(t, m, time.Second)
+	s.after(t, m, second)
 	if len(s.reports) != 1 || s.reports[0] != "1 1 0.000000 k7: after k stand ranks from 0 to 0, separated by commas" {
 		t.Errorf("the reports are %q", s.reports)
 	}
@@ -175,7 +180,7 @@ func TestPace(t *testing.T) {
 	s, m := begun("")
 	var strides []int
 	for range 8 {
-		s.clock += time.Duration(m.Stride()) * time.Microsecond
+		s.clock += Duration(m.Stride()) * microsecond
 		if _, err := m.Poll(); err != nil {
 			t.Fatal(err)
 		}
@@ -184,7 +189,7 @@ func TestPace(t *testing.T) {
 	if strides[0] > 2 || strides[7] != StrideMax {
 		t.Errorf("calls between meetings: %v", strides)
 	}
-	if s.after(t, m, time.Second); m.Stride() != 1 {
+	if s.after(t, m, second); m.Stride() != 1 {
 		t.Errorf("after slow calls: %d", m.Stride())
 	}
 }

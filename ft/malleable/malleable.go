@@ -11,9 +11,16 @@ package malleable
 import (
 	"errors"
 	"fmt"
-	"time"
 
 	"libspx/ft/agree"
+)
+
+// Duration is a time in ns.
+type Duration int64
+
+const (
+	millisecond Duration = 1000000
+	second               = 1000 * millisecond
 )
 
 // World is a communicator of all processes, or a part of them.
@@ -52,9 +59,9 @@ type Inter interface {
 // Shell is what the process can do.
 type Shell interface {
 	// Now is the time on a clock that is never set.
-	Now() time.Duration
+	Now() Duration
 	// Age is how long the process has been there.
-	Age() time.Duration
+	Age() Duration
 	// Say writes a line to standard error.
 	Say(line string)
 	// Adopted is called with the world that takes the place of the one before.
@@ -112,13 +119,13 @@ type Machine struct {
 	told     bool // at rank 0: the agent knows which processes there are
 	restart  bool // the next pass of the point is one after a change
 
-	stride int           // calls from one meeting to the next
-	met    time.Duration // when the last one was
-	began  time.Duration // when the change was noticed that goes on; 0: none does
-	before int           // number of processes then
-	how    string        // what has changed it
+	stride int      // calls from one meeting to the next
+	met    Duration // when the last one was
+	began  Duration // when the change was noticed that goes on; 0: none does
+	before int      // number of processes then
+	how    string   // what has changed it
 
-	looked  time.Duration
+	looked  Duration
 	settled bool // a change of the command file would be seen by its time
 }
 
@@ -138,19 +145,19 @@ func (m *Machine) Stride() int { return m.stride }
 
 // Limits of the meetings.
 const (
-	StrideMax = 64                   // calls from one meeting to the next, at most
-	LookEvery = lookEvery            // between looks for commands
-	every     = 2 * time.Millisecond // between meetings, which is aimed at
+	StrideMax = 64              // calls from one meeting to the next, at most
+	LookEvery = lookEvery       // between looks for commands
+	every     = 2 * millisecond // between meetings, which is aimed at
 )
 
 // Quick tells whether the next meeting may be over without the machine, if its news say that nothing is on; at rank 0 only until LookEvery has passed since looked, the last look
 // for commands.
-func (m *Machine) Quick() (quick bool, looked time.Duration) {
+func (m *Machine) Quick() (quick bool, looked Duration) {
 	return m.former == nil && !m.restart && (m.world.Rank() != 0 || m.told && m.order.Source == None), m.looked
 }
 
 // Passed notes the meetings that were over without the machine: when the last one was, and the calls from it to the next.
-func (m *Machine) Passed(at time.Duration, stride int) { m.met, m.stride = at, stride }
+func (m *Machine) Passed(at Duration, stride int) { m.met, m.stride = at, stride }
 
 // Fingerprint of the orders is what this process gives to such a meeting (News).
 func (m *Machine) Fingerprint() int64 { return m.order.print() }
@@ -197,7 +204,7 @@ func (m *Machine) begin(how string) {
 }
 
 // FailedAt notes when this process has seen the failure that Recover is called for.
-func (m *Machine) FailedAt(at time.Duration) {
+func (m *Machine) FailedAt(at Duration) {
 	if m.began == 0 {
 		m.began, m.before = at, m.size()
 	}
@@ -243,7 +250,7 @@ func (m *Machine) over() {
 	if m.began == 0 {
 		return
 	}
-	seconds := (m.shell.Now() - m.began).Seconds()
+	seconds := float64(m.shell.Now()-m.began) / float64(second)
 	if m.world.Rank() == 0 {
 		m.shell.Say(fmt.Sprintf("%d -> %d processes in %.6f s (%s)", m.before, m.size(), seconds, m.how))
 	}
@@ -283,7 +290,7 @@ func (m *Machine) done() {
 func (m *Machine) pace() int {
 	now, one := m.shell.Now(), every
 	if m.met != 0 {
-		one = (now - m.met) / time.Duration(m.stride)
+		one = (now - m.met) / Duration(m.stride)
 	}
 	m.met = now
 	want := StrideMax

@@ -3,7 +3,6 @@ package repair
 import (
 	"errors"
 	"slices"
-	"time"
 
 	"libspx/ft/agree"
 )
@@ -12,9 +11,9 @@ import (
 // reason: so the living agree on who has been started, and wait until all of them have heard of these.
 
 const (
-	patience = 3 * time.Second      // for a start that is due after a death
-	look     = 2 * time.Millisecond // between looks at what agents publish, which rings no bell
-	lookLate = 20 * time.Millisecond
+	patience = 3 * 1000 * millisecond // for a start that is due after a death
+	look     = 2 * millisecond        // between looks at what agents publish, which rings no bell
+	lookLate = 20 * millisecond
 )
 
 // late is the n-th of those that were started, counted from 1; false: it has not been yet, as far as is known here.

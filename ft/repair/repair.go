@@ -12,10 +12,14 @@ package repair
 import (
 	"errors"
 	"slices"
-	"time"
 
 	"libspx/ft/agree"
 )
+
+// Duration is a time in ns.
+type Duration int64
+
+const millisecond Duration = 1000000
 
 // Comm is a communicator of members of the base.
 type Comm interface {
@@ -45,7 +49,7 @@ type Shell interface {
 	// Base is the number of members of the base, and this process's rank in it.
 	Base() (size, self int)
 	// Wait returns when over does, true then; false after limit (0: none). It asks again when something has happened, and after each time every (0: not for that reason).
-	Wait(every, limit time.Duration, over func() bool) bool
+	Wait(every, limit Duration, over func() bool) bool
 	// Order is the position of a member among those that are started when others have died, from 1, in the order of their starts; 0: it is none of these, or not started yet.
 	Order(member int) int
 	// Left tells whether a member has ended, in order or not; Died, whether it has died; Done, whether it had announced the end of its work, where that is known of all members alike.
