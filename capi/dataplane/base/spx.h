@@ -377,10 +377,10 @@ enum {
   SPX_IN_SESSION_LEVEL,
   SPX_IN_FT /* deaths and control messages, capi/ft.go */,
   SPX_IN_PLAN /* a0: const spx_plan_key *, a1: spx_comm *, a2: gets the spx_plan * */,
-  SPX_IN_TYPE_COMMIT,   /* a0: MPI_Datatype * */
-  SPX_IN_TYPE_FREE,     /* a0: MPI_Datatype * */
-  SPX_IN_CONTEXTS,      /* a0: how many, a1: gets the first */
-  SPX_IN_CHECK,         /* a0, a1: const spx_diag_check * of this process and of another, a2: name of the communicator: do they
+  SPX_IN_TYPE_COMMIT, /* a0: MPI_Datatype * */
+  SPX_IN_TYPE_FREE,   /* a0: MPI_Datatype * */
+  SPX_IN_CONTEXTS,    /* a0: how many, a1: gets the first */
+  SPX_IN_CHECK, /* a0, a1: const spx_diag_check * of this process and of another, a2: name of the communicator: do they
                            fit? All 0: says what is left */
   SPX_IN_SYSTEM_PLAN,   /* how IOPs are chosen may have changed */
   SPX_IN_EARLY,         /* a0: const char *: shim/once.h */
