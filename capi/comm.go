@@ -149,7 +149,7 @@ func (o *commObject) setFar() {
 	c := o.c
 	const flags = C.SPX_C_FAR | C.SPX_C_APART
 	c.flags &^= flags
-	if hasFar(o.Group()) || o.Inter() && hasFar(o.RemoteGroup()) || bool(C.spx_net_on) && slices.ContainsFunc(
+	if hasFar(o.Group()) || o.Inter() && hasFar(o.RemoteGroup()) || bool(C.spx_beyond_host()) && slices.ContainsFunc(
 		slices.Concat(unsafe.Slice((*uint32)(unsafe.Pointer(c.local)), int(c.size)), unsafe.Slice((*uint32)(unsafe.Pointer(c.peer)), int(c.remote_size))),
 		func(i uint32) bool { return !sharesMemory(i) }) {
 		c.flags |= flags

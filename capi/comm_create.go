@@ -100,6 +100,26 @@ func (c *call) createdChild(out int, m *comm.Made, parent *commObject, err error
 	return err
 }
 
+// splitOff makes a communicator of those of o that give in, ordered by key; nil for the others.
+func (o *commObject) splitOff(in bool, key int) (*commObject, error) {
+	color := group.Undefined
+	if in {
+		color = 0
+	}
+	m, err := o.Split(o.dealer(), color, key, nil)
+	if err != nil || m == nil {
+		return nil, err
+	}
+	return newLiving(m, o, false)
+}
+
+// freeComm is MPI_Comm_free, for a body on a runner. A function of the program's that an attribute has may keep the communicator by an error.
+func freeComm(handle uintptr) {
+	if commOf(handle) != nil {
+		here().finish((&call{}).freeComm(&handle)) //nolint:errcheck // it stays then
+	}
+}
+
 func (c *call) dup(out int, hints *info.Info) error {
 	via, done, err := c.inherits(out, func(o *commObject) {
 		if hints != nil {
@@ -308,7 +328,10 @@ func commRemoteGroup(c *call) error {
 //
 //spx:body MPI_Comm_free
 func commFree(c *call) error {
-	h := at[uintptr](c.addr(0))
+	return c.freeComm(at[uintptr](c.addr(0)))
+}
+
+func (c *call) freeComm(h *uintptr) error {
 	o := commOf(*h)
 	if o == nil {
 		return mpierr.New(mpierr.Comm, "the communicator is MPI_COMM_NULL or has been freed")

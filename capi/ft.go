@@ -89,6 +89,9 @@ var ft struct {
 	buf     []byte
 }
 
+// revokeHere makes c useless in this process alone: what is pending on it ends.
+func revokeHere(c *C.spx_comm) { C.ft_revoked(c) }
+
 // revokedHere are called when a communicator has been revoked, and what was pending on it here has ended: features that keep
 // something for communicators register them in an init function. ft.mu is held: they do not wait.
 var revokedHere []func(*C.spx_comm)
@@ -214,6 +217,7 @@ func ftLetGo() {
 
 // ftPoll is the data plane's hook: takes in deaths and control messages.
 func ftPoll() {
+	checkArrived()
 	layoutPoll()
 	ft.mu.Lock()
 	defer ft.mu.Unlock()
@@ -330,7 +334,7 @@ func (f *ftComm) act(out member.Output) {
 		C.spx_ctrl_send(C.uint32_t(f.procs[s.To]), unsafe.Pointer(unsafe.SliceData(data)), C.uint32_t(len(data)))
 	}
 	if out.Revoked && f.obj != nil && uint64(f.obj.c.ctx) == f.ctx { // not freed in the meantime
-		C.ft_revoked(f.obj.c)
+		revokeHere(f.obj.c)
 		for _, fn := range revokedHere {
 			fn(f.obj.c)
 		}

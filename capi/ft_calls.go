@@ -20,11 +20,11 @@ import (
 
 // Bodies of the user-level failure mitigation (ULFM specification 1.0 and its present names).
 
-// Error classes of ULFM (include/mpi-ext.h).
+// Error classes of ULFM.
 const (
-	errProcFailed        mpierr.Class = 16385
-	errProcFailedPending mpierr.Class = 16386
-	errRevoked           mpierr.Class = 16387
+	errProcFailed        = mpierr.ProcFailed
+	errProcFailedPending = mpierr.ProcFailedPending
+	errRevoked           = mpierr.Revoked
 )
 
 //spx:body MPIX_Comm_revoke
@@ -51,31 +51,66 @@ func commIsRevoked(c *call) error {
 // waits.
 func (c *call) startAgreement(req int, contribution agree.Contribution, done func(*ftComm, agree.Decision) error) error {
 	o := c.comm(0)
-	user := o.c
 	if req < 0 {
-		user = nil
+		return c.onComm(0, o.agreeOn(contribution, done))
 	}
-	r := C.spx_ft_request(user)
+	r := C.spx_ft_request(o.c)
 	if r == nil {
 		return c.onComm(0, noMemory())
 	}
-	var failure error // the text of what went wrong, for the caller that waits
+	o.callAgreement(r, contribution, done)
+	c.setHandle(req, uintptr(r.o.handle))
+	return nil
+}
+
+// callAgreement begins an agreement, or queues it behind those that were called before. done, called at its end, stores the results; its error is the request's.
+func (o *commObject) callAgreement(r *C.spx_request, said agree.Contribution, done func(*ftComm, agree.Decision) error) *ftCall {
 	ft.mu.Lock()
+	defer ft.mu.Unlock()
 	f := ftOf(o)
-	contribution.Acked = f.ackedSet()
-	a := &ftCall{contribution: contribution, req: r, done: func(d agree.Decision) error {
+	said.Acked = f.ackedSet()
+	a := &ftCall{contribution: said, req: r, done: func(d agree.Decision) error { return done(f, d) }}
+	f.agreement(a)
+	return a
+}
+
+// agreeOn is an agreement for which the body waits.
+func (o *commObject) agreeOn(said agree.Contribution, done func(*ftComm, agree.Decision) error) error {
+	r := C.spx_ft_request(nil)
+	if r == nil {
+		return noMemory()
+	}
+	var failure error // the text of what went wrong
+	a := o.callAgreement(r, said, func(f *ftComm, d agree.Decision) error {
 		failure = done(f, d)
 		return failure
-	}}
-	f.agreement(a)
-	ft.mu.Unlock()
-	if req >= 0 {
-		c.setHandle(req, uintptr(r.o.handle))
-		return nil
-	}
+	})
 	defer a.leave() // also when the wait is left
 	here().callOut(C.wait_function(), uint64(uintptr(unsafe.Pointer(r))))
-	return c.onComm(0, failure)
+	return failure
+}
+
+// decide is an agreement on flags and, unless all living members are agree.Calm, a shrink in the same round: next is the communicator of the living then.
+func (o *commObject) decide(flags uint32) (decided uint32, next *commObject, err error) {
+	err = o.agreeOn(agree.Contribution{Flags: flags, Context: o.takeContext()}, func(_ *ftComm, d agree.Decision) (err error) {
+		if decided = d.Flags; decided&agree.Calm == 0 {
+			next, err = o.shrink(d)
+		}
+		return err
+	})
+	return decided, next, err
+}
+
+// agree tells whether all living members have given true.
+func (o *commObject) agree(ok bool) (all bool) {
+	said := agree.Contribution{}
+	if ok {
+		said.Flags = 1
+	}
+	return o.agreeOn(said, func(_ *ftComm, d agree.Decision) error {
+		all = d.Flags&1 != 0
+		return nil
+	}) == nil && all
 }
 
 // leave gives up the request of an agreement that nothing waits for any more. If it goes on, its results are not stored: the caller has gone.
@@ -123,29 +158,33 @@ func survivors(g *group.Group, first int, d agree.Decision) (*group.Group, error
 
 // shrunk builds the communicator of the survivors and stores its handle at addr.
 func shrunk(o *commObject, addr uintptr) func(*ftComm, agree.Decision) error {
-	return func(f *ftComm, d agree.Decision) error {
-		m := &comm.Made{Ctx: d.Context, First: o.First}
-		localFirst, remoteFirst := 0, o.Group().Size()
-		if o.Inter() && !o.First {
-			localFirst, remoteFirst = o.RemoteGroup().Size(), 0
+	return func(_ *ftComm, d agree.Decision) error {
+		made, err := o.shrink(d)
+		if err == nil {
+			*at[uintptr](addr) = made.handle()
 		}
-		var err error
-		if m.Local, err = survivors(o.Group(), localFirst, d); err != nil {
-			return err
-		}
-		m.Rank = m.Local.Rank(world.me)
-		if o.Inter() {
-			if m.Remote, err = survivors(o.RemoteGroup(), remoteFirst, d); err != nil {
-				return err
-			}
-		}
-		made, err := newComm(m, o)
-		if err != nil {
-			return err
-		}
-		*at[uintptr](addr) = made.handle()
-		return nil
+		return err
 	}
+}
+
+// shrink builds the communicator of the survivors of a decision.
+func (o *commObject) shrink(d agree.Decision) (*commObject, error) {
+	m := &comm.Made{Ctx: d.Context, First: o.First}
+	localFirst, remoteFirst := 0, o.Group().Size()
+	if o.Inter() && !o.First {
+		localFirst, remoteFirst = o.RemoteGroup().Size(), 0
+	}
+	var err error
+	if m.Local, err = survivors(o.Group(), localFirst, d); err != nil {
+		return nil, err
+	}
+	m.Rank = m.Local.Rank(world.me)
+	if o.Inter() {
+		if m.Remote, err = survivors(o.RemoteGroup(), remoteFirst, d); err != nil {
+			return nil, err
+		}
+	}
+	return newComm(m, o)
 }
 
 //spx:body MPIX_Comm_shrink

@@ -61,21 +61,17 @@ func (c *call) group(i int) *group.Group {
 	return groups.get(uint32(o._go))
 }
 
-func init() { internals[C.SPX_IN_COMM_GROUP] = groupOfComm }
-
-// groupOfComm gives a group of the processes of a communicator that C has made for itself.
-func groupOfComm(c *call) error {
-	comm := at[C.spx_comm](c.addr(0))
+// groupOfComm returns the handle of a new group of the processes of a communicator that has no Go side.
+func groupOfComm(comm *C.spx_comm) (uintptr, error) {
 	h, err := groupHandle(group.Of(membersOf(comm)...))
 	if err != nil {
-		return err
+		return 0, err
 	}
 	C.set_group_session(C.uintptr_t(h), comm.session)
-	*at[uintptr](c.addr(1)) = h
-	return nil
+	return h, nil
 }
 
-// membersOf lists the processes of an intracommunicator, all of this job, that C has made.
+// membersOf lists the processes of an intracommunicator, that has no Go side.
 func membersOf(comm *C.spx_comm) []ident.ProcID {
 	ids := make([]ident.ProcID, comm.size)
 	for i, proc := range unsafe.Slice(comm.local, comm.size) {

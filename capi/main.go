@@ -18,6 +18,7 @@ import (
 	"unsafe"
 
 	"libspx/core/mpierr"
+	"libspx/core/tool"
 )
 
 // main is never called in a c-shared library.
@@ -110,8 +111,12 @@ func spxGoPrime(threads C.int) { adjustProcs(int(threads)) }
 // internals are bodies that are no MPI functions, by SPX_IN_*: C parts of the library enter Go through them (spx_go_internal).
 var internals = map[uint32]func(*call) error{}
 
-// report hands an error of a body to the shim, which raises it.
+// report hands an error of a body to the shim, which raises it, but for codes of MPI_T: these are returned.
 func report(f *C.spx_frame, err error) {
+	if code, ok := err.(tool.Code); ok {
+		f.err = C.int32_t(code)
+		return
+	}
 	var e *mpiError
 	if !errors.As(err, &e) {
 		e = &mpiError{class: int(mpierr.ClassOf(err)), text: err.Error()}

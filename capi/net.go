@@ -77,7 +77,7 @@ func init() {
 }
 
 func startNet(info *startInfo) (err error) {
-	if !C.spx_net_on {
+	if !C.spx_beyond_host() {
 		return nil
 	}
 	s := &netState

@@ -7,14 +7,19 @@ package main
 #include "runtime.h"
 
 #define FUNCTION(f) static uintptr_t f##_function(void) { return (uintptr_t)spx_##f; }
+FUNCTION(batch_post)
 FUNCTION(batch_wait)
 FUNCTION(batch_gather)
+FUNCTION(batch_greatest)
+FUNCTION(batch_bcast)
 FUNCTION(event_wait)
+FUNCTION(ticket_wait)
 FUNCTION(progress_made)
 */
 import "C"
 
 import (
+	"errors"
 	"iter"
 	"runtime/debug"
 	"sync"
@@ -68,7 +73,7 @@ func mayWait(fn uint32) bool {
 		return *(*C.uint8_t)(unsafe.Add(unsafe.Pointer(&C.spx_fn_local), fn)) == 0 || fn == C.SPX_FN_SP_World_left
 	}
 	switch fn {
-	case C.SPX_IN_FT, C.SPX_IN_PLAN, C.SPX_IN_TYPE_COMMIT, C.SPX_IN_TYPE_FREE, C.SPX_IN_CONTEXTS, C.SPX_IN_COMM_GROUP, C.SPX_IN_UNSETTLED, C.SPX_IN_STOPPED:
+	case C.SPX_IN_FT, C.SPX_IN_PLAN, C.SPX_IN_TYPE_COMMIT, C.SPX_IN_TYPE_FREE, C.SPX_IN_CONTEXTS, C.SPX_IN_UNSETTLED, C.SPX_IN_STOPPED:
 		return false
 	}
 	return true
@@ -129,7 +134,12 @@ func here() *runner {
 // callOut has the shim call fn, a hidden C function of the library's, and returns what it has returned. What args point at has to stay where it is until
 // then, and also when it was left: memory of Go's to which something that is pending may still write belongs into a batch.
 func (r *runner) callOut(fn C.uintptr_t, args ...uint64) int64 {
-	r.out = &callOut{kind: coInternal, fn: uintptr(fn), args: args, run: r}
+	return r.callOutOf(coInternal, uintptr(fn), args)
+}
+
+// callOutOf is callOut of any kind.
+func (r *runner) callOutOf(kind uint32, fn uintptr, args []uint64) int64 {
+	r.out = &callOut{kind: kind, fn: fn, args: args, run: r}
 	if r.gone || !r.leave(struct{}{}) {
 		panic(unwound{})
 	}
@@ -146,15 +156,38 @@ type message struct {
 type batch struct {
 	c    *C.spx_batch
 	data any
+	over func() // unless nil: called when no memory is needed any more
 }
 
 func newBatch(c *C.spx_comm, context C.uint32_t, receives, n int, data any) (*batch, error) {
 	sweepBatches()
-	b := &batch{C.spx_batch_new(c, context, C.int(receives), C.int(n)), data}
+	b := &batch{c: C.spx_batch_new(c, context, C.int(receives), C.int(n)), data: data}
 	if b.c == nil {
 		return nil, mpierr.New(mpierr.NoMem, "no memory for %d messages", n)
 	}
 	return b, nil
+}
+
+func (b *batch) ends(cancel bool) bool {
+	if !C.spx_batch_end(b.c, C.bool(cancel)) {
+		return false
+	}
+	if b.over != nil {
+		b.over()
+	}
+	return true
+}
+
+// messages are those of the batch, to be filled.
+func (b *batch) messages() []C.struct_spx_batch_message {
+	return unsafe.Slice((*C.struct_spx_batch_message)(unsafe.Add(unsafe.Pointer(b.c), unsafe.Sizeof(*b.c))), int(b.c.n))
+}
+
+// put makes m the message number i.
+func (b *batch) put(i int, m message) {
+	to := &b.messages()[i]
+	to.peer, to.tag, to.bytes = C.int64_t(m.peer), C.int64_t(m.tag), C.int64_t(len(m.data))
+	to.data = C.uintptr_t(uintptr(unsafe.Pointer(unsafe.SliceData(m.data))))
 }
 
 // leftBatches are those of bodies that have ended while something was pending.
@@ -165,9 +198,19 @@ var leftBatches struct {
 
 // end frees the batch. What is still pending, as the wait was left, is cancelled or, where it has begun, goes on; its memory stays as long.
 func (b *batch) end() {
-	if C.spx_batch_end(b.c, true) {
-		return
+	if !b.ends(true) {
+		b.keep()
 	}
+}
+
+// leave frees the batch when what is pending is over.
+func (b *batch) leave() {
+	if !b.ends(false) {
+		b.keep()
+	}
+}
+
+func (b *batch) keep() {
 	leftBatches.mu.Lock()
 	defer leftBatches.mu.Unlock()
 	leftBatches.list = append(leftBatches.list, b)
@@ -179,7 +222,7 @@ func sweepBatches() {
 	defer leftBatches.mu.Unlock()
 	kept := leftBatches.list[:0]
 	for _, b := range leftBatches.list {
-		if !C.spx_batch_end(b.c, false) {
+		if !b.ends(false) {
 			kept = append(kept, b)
 		}
 	}
@@ -195,16 +238,43 @@ func (r *runner) exchange(c *C.spx_comm, context C.uint32_t, receives, sends []m
 		return 0, err
 	}
 	defer b.end()
-	list := unsafe.Slice((*C.struct_spx_batch_message)(unsafe.Add(unsafe.Pointer(b.c), unsafe.Sizeof(*b.c))), len(all))
 	for i, m := range all {
-		list[i].peer, list[i].tag, list[i].bytes = C.int64_t(m.peer), C.int64_t(m.tag), C.int64_t(len(m.data))
-		list[i].data = C.uintptr_t(uintptr(unsafe.Pointer(unsafe.SliceData(m.data))))
+		b.put(i, m)
 	}
+	first := &b.messages()[0]
 	if C.spx_batch_begin(b.c) {
-		return int(list[0].bytes), nil
+		return int(first.bytes), nil
 	}
-	code := r.callOut(C.batch_wait_function(), uint64(uintptr(unsafe.Pointer(b.c))))
-	return int(list[0].bytes), linkError(C.int(code))
+	err = r.wait(b, false)
+	return int(first.bytes), err
+}
+
+// wait waits for the messages of a batch. early: it returns when one has failed; else nothing is pending when it returns.
+func (r *runner) wait(b *batch, early bool) error {
+	stop := uint64(0)
+	if early {
+		stop = 1
+	}
+	return linkError(C.int(r.callOut(C.batch_wait_function(), uint64(uintptr(unsafe.Pointer(b.c))), stop)))
+}
+
+// begin begins the messages of a batch, which go on while the program does.
+func (r *runner) begin(b *batch) {
+	if !C.spx_batch_begin(b.c) && b.c.begun == 0 {
+		r.callOut(C.batch_post_function(), uint64(uintptr(unsafe.Pointer(b.c))))
+	}
+}
+
+// settle waits for the messages of a batch, and frees it. failed is called when one has failed; the others end by that.
+func (r *runner) settle(b *batch, failed func()) error {
+	if err := r.wait(b, true); err != nil {
+		failed()
+		r.wait(b, false) //nolint:errcheck // the first error counts
+		b.end()
+		return err
+	}
+	b.end()
+	return nil
 }
 
 // gather gives all what each process of c has, whole words, by rank. When it is left, the others still get this process's part.
@@ -218,19 +288,96 @@ func (r *runner) gather(c *C.spx_comm, mine, all []uint64) error {
 		uint64(uintptr(unsafe.Pointer(unsafe.SliceData(all)))), uint64(8*len(mine)))))
 }
 
+// greatest gives all the greatest of each of the values that the processes of c have. When it is left, the others still get this process's part.
+func (r *runner) greatest(c *C.spx_comm, values []int64) ([]int64, error) {
+	all := make([]int64, len(values))
+	b, err := newBatch(c, C.SPX_CTX_COLL, 1, 1, [2][]int64{values, all})
+	if err != nil {
+		return nil, err
+	}
+	defer b.end()
+	err = linkError(C.int(r.callOut(C.batch_greatest_function(), uint64(uintptr(unsafe.Pointer(b.c))), uint64(uintptr(unsafe.Pointer(unsafe.SliceData(values)))),
+		uint64(uintptr(unsafe.Pointer(unsafe.SliceData(all)))), uint64(len(values)))))
+	return all, err
+}
+
+// bcast gives all processes of c the words of rank 0.
+func (r *runner) bcast(c *C.spx_comm, words []uint64) error {
+	b, err := newBatch(c, C.SPX_CTX_COLL, 1, 1, words)
+	if err != nil {
+		return err
+	}
+	defer b.end()
+	return linkError(C.int(r.callOut(C.batch_bcast_function(), uint64(uintptr(unsafe.Pointer(b.c))), uint64(uintptr(unsafe.Pointer(unsafe.SliceData(words)))), uint64(8*len(words)))))
+}
+
+// post sends a message without waiting. The message is lost if it cannot be sent.
+func (r *runner) post(c *C.spx_comm, context C.uint32_t, m message) {
+	b, err := newBatch(c, context, 0, 1, m)
+	if err != nil {
+		return
+	}
+	b.put(0, m)
+	if r.callOut(C.batch_post_function(), uint64(uintptr(unsafe.Pointer(b.c)))) != 0 {
+		b.end()
+		return
+	}
+	b.leave()
+}
+
+// until asks over whenever something has happened, and after each time every (0: not for that reason), until it is true; false after limit (0: none).
+func (r *runner) until(every, limit time.Duration, over func() bool) bool {
+	end := deadline(limit)
+	for {
+		ticket := C.spx_ticket()
+		if over() {
+			return true
+		}
+		now := uint64(monotonic())
+		if end != 0 && now >= end {
+			return false
+		}
+		next := end
+		if every > 0 && (end == 0 || now+uint64(every) < end) {
+			next = now + uint64(every)
+		}
+		r.callOut(C.ticket_wait_function(), uint64(ticket), next)
+	}
+}
+
+// deadline is a time on the clock of waits, limit from now; 0 for no limit.
+func deadline(limit time.Duration) uint64 {
+	if limit <= 0 {
+		return 0
+	}
+	return uint64(monotonic() + limit)
+}
+
+// monotonic is the time on the clock of waits.
+func monotonic() time.Duration {
+	var now unix.Timespec
+	unix.ClockGettime(unix.CLOCK_MONOTONIC, &now) //nolint:errcheck // it exists
+	return time.Duration(now.Nano())
+}
+
+// finish carries out the call-outs of a function that returns them, one after another, and returns its error.
+func (r *runner) finish(err error) error {
+	for {
+		var out *callOut
+		if !errors.As(err, &out) || out.next == nil {
+			return err
+		}
+		err = out.next(r.callOutOf(out.kind, out.fn, out.args))
+	}
+}
+
 // event waits until a number of newFlag's is not 0, while communication goes on; false when the time is over, or a process of who has failed. A limit of 0 is none.
 func (r *runner) event(flag *uint32, who *commObject, limit time.Duration) bool {
-	var deadline uint64
-	if limit > 0 {
-		var now unix.Timespec
-		unix.ClockGettime(unix.CLOCK_MONOTONIC, &now) //nolint:errcheck // it exists
-		deadline = uint64(now.Nano() + int64(limit))
-	}
 	var c *C.spx_comm
 	if who != nil {
 		c = who.c
 	}
-	return r.callOut(C.event_wait_function(), uint64(uintptr(unsafe.Pointer(flag))), uint64(uintptr(unsafe.Pointer(c))), deadline) != 0
+	return r.callOut(C.event_wait_function(), uint64(uintptr(unsafe.Pointer(flag))), uint64(uintptr(unsafe.Pointer(c))), deadline(limit)) != 0
 }
 
 // progress looks for messages, deaths and everything else that may have come.

@@ -108,10 +108,21 @@ func currentEnvironment() []string {
 
 // spawn is collective over the communicator; what programs returns counts at the root alone.
 func (c *call) spawn(a spawnArgs, programs func() ([]service.Program, error)) error {
-	parents, root := c.comm(a.comm), c.int(a.root)
+	parents := c.comm(a.comm)
 	if parents.Inter() {
 		return c.onComm(a.comm, mpierr.New(mpierr.Comm, "comm is an intercommunicator; an intracommunicator is needed"))
 	}
+	made, o, err := parents.spawn(c.int(a.root), programs)
+	c.setCodes(a.codes, o, err != nil)
+	if err != nil {
+		return c.onComm(a.comm, err)
+	}
+	c.setComm(a.out, made)
+	return nil
+}
+
+// spawn starts what programs says at the root, and makes the intercommunicator with it.
+func (parents *commObject) spawn(root int, programs func() ([]service.Program, error)) (*commObject, comm.Outcome, error) {
 	ftLetGo()
 	var answer *service.Message
 	var meetingID uint64
@@ -135,19 +146,17 @@ func (c *call) spawn(a spawnArgs, programs func() ([]service.Program, error)) er
 			return pair.core(), nil
 		},
 	}, maker(parents, &made))
-	c.setCodes(a.codes, o, err != nil)
-	if err == nil {
-		c.setComm(a.out, made)
+	switch {
+	case err == nil:
+		whole := made
 		made = nil
-		return nil
-	}
-	if o.Failure != nil {
-		return c.onComm(a.comm, o.Failure)
-	}
-	if answer != nil {
+		return whole, o, nil
+	case o.Failure != nil:
+		return nil, o, o.Failure
+	case answer != nil:
 		ask(world.me.Job, &service.Message{Kind: service.SpawnResult, World: answer.World, FD: -1}, mpierr.Spawn, 0) //nolint:errcheck // they are gone then
 	}
-	return c.onComm(a.comm, err)
+	return nil, o, err
 }
 
 // bridge makes the intercommunicator with the group of the other process of pair, which the root has alone, and nil when there is none

@@ -64,7 +64,6 @@ func init() {
 	revokedHere = append(revokedHere, func(c *C.spx_comm) { C.spx_takeover_revoked(c) })
 	internals[C.SPX_IN_TAKEOVER_LIST] = takeoverList
 	internals[C.SPX_IN_TAKEOVER_APPLY] = takeoverApply
-	internals[C.SPX_IN_TAKEOVER_POOL] = takeoverPool
 	onStopped(func() {
 		C.spx_takeover_end()
 		heirship.freed, heirship.heirs, heirship.newcomers, heirship.kept, heirship.past = nil, nil, nil, nil, nil
@@ -101,26 +100,20 @@ func startStandbys(s *startInfo, all *group.Group) error {
 		}
 		made[i] = o
 	}
-	if code := C.spx_takeover_begin(made[0].c, made[1].c, C.int(s.Ranks), C.int(s.Cold)); code != 0 {
-		return noMemory()
-	}
+	openStandbys(made[0], made[1], s.Ranks, s.Cold)
+	C.spx_takeover_begin(made[0].c, C.int(s.Ranks), C.int(s.Cold))
 	return nil
 }
 
-// takeoverPool makes the communicator of those that are to meet from now on, some of whom have just been started: shim/takeover.h has the arguments. Each of these is new once,
-// so that the first of them has the context.
-func takeoverPool(c *call) error {
+// poolOf makes the communicator of those members of the base that are to meet from now on, some of which have just been started. Each of these is new once, so
+// that the first of them has the context.
+func poolOf(members []int, first int) (*commObject, error) {
 	var ids []ident.ProcID
-	for _, r := range cslice[int32](c.addr(0), c.int(1)) {
-		ids = append(ids, heirship.base.At(int(r)))
+	for _, m := range members {
+		ids = append(ids, heirship.base.At(m))
 	}
-	_, ctx := comm.StandbyContexts(world.origin, uint32(procOf(world.index[heirship.base.At(c.int(2))]).serial))
-	o, err := newComm(comm.NewFromGroup(group.Of(ids...), ctx, world.me), nil)
-	if err != nil {
-		return err
-	}
-	*at[uintptr](c.addr(3)) = o.handle()
-	return nil
+	_, ctx := comm.StandbyContexts(world.origin, uint32(procOf(world.index[heirship.base.At(first)]).serial))
+	return newComm(comm.NewFromGroup(group.Of(ids...), ctx, world.me), nil)
 }
 
 // bear notes that the user has made o, nil for MPI_COMM_NULL, of old.

@@ -179,6 +179,57 @@ var bodies = [777]func(*call) error{
 	477: sessionGetNthPset,         // MPI_Session_get_nth_pset
 	478: sessionGetNumPsets,        // MPI_Session_get_num_psets
 	479: sessionGetPsetInfo,        // MPI_Session_get_pset_info
+	500: toolCategoryChanged,       // MPI_T_category_changed
+	501: toolCategoryCategories,    // MPI_T_category_get_categories
+	502: toolCategoryCvars,         // MPI_T_category_get_cvars
+	503: toolCategoryEventList,     // MPI_T_category_get_events
+	504: toolCategoryIndex,         // MPI_T_category_get_index
+	505: toolCategoryInfo,          // MPI_T_category_get_info
+	506: toolCategoryNum,           // MPI_T_category_get_num
+	507: toolCategoryEvents,        // MPI_T_category_get_num_events
+	508: toolCategoryPvars,         // MPI_T_category_get_pvars
+	509: toolCvarIndex,             // MPI_T_cvar_get_index
+	510: toolCvarInfo,              // MPI_T_cvar_get_info
+	511: toolCvarNum,               // MPI_T_cvar_get_num
+	512: toolCvarAlloc,             // MPI_T_cvar_handle_alloc
+	513: toolCvarFree,              // MPI_T_cvar_handle_free
+	514: toolCvarRead,              // MPI_T_cvar_read
+	515: toolCvarWrite,             // MPI_T_cvar_write
+	516: toolEnumInfo,              // MPI_T_enum_get_info
+	517: toolEnumItem,              // MPI_T_enum_get_item
+	518: toolCallbackGetInfo,       // MPI_T_event_callback_get_info
+	519: toolCallbackSetInfo,       // MPI_T_event_callback_set_info
+	520: toolEventCopy,             // MPI_T_event_copy
+	521: toolEventIndex,            // MPI_T_event_get_index
+	522: toolEventInfo,             // MPI_T_event_get_info
+	523: toolEventNum,              // MPI_T_event_get_num
+	524: toolEventSource,           // MPI_T_event_get_source
+	525: toolEventTime,             // MPI_T_event_get_timestamp
+	526: toolEventAlloc,            // MPI_T_event_handle_alloc
+	527: toolEventFree,             // MPI_T_event_handle_free
+	528: toolEventGetInfo,          // MPI_T_event_handle_get_info
+	529: toolEventSetInfo,          // MPI_T_event_handle_set_info
+	530: toolEventRead,             // MPI_T_event_read
+	531: toolEventRegister,         // MPI_T_event_register_callback
+	532: toolEventDropped,          // MPI_T_event_set_dropped_handler
+	533: toolFinalize,              // MPI_T_finalize
+	534: toolInit,                  // MPI_T_init_thread
+	535: toolPvarIndex,             // MPI_T_pvar_get_index
+	536: toolPvarInfo,              // MPI_T_pvar_get_info
+	537: toolPvarNum,               // MPI_T_pvar_get_num
+	538: toolPvarAlloc,             // MPI_T_pvar_handle_alloc
+	539: toolPvarFree,              // MPI_T_pvar_handle_free
+	540: toolPvarRead,              // MPI_T_pvar_read
+	541: toolPvarReadReset,         // MPI_T_pvar_readreset
+	542: toolPvarReset,             // MPI_T_pvar_reset
+	543: toolSessionCreate,         // MPI_T_pvar_session_create
+	544: toolSessionFree,           // MPI_T_pvar_session_free
+	545: toolPvarStart,             // MPI_T_pvar_start
+	546: toolPvarStop,              // MPI_T_pvar_stop
+	547: toolPvarWrite,             // MPI_T_pvar_write
+	548: toolSourceInfo,            // MPI_T_source_get_info
+	549: toolSourceNum,             // MPI_T_source_get_num
+	550: toolSourceTime,            // MPI_T_source_get_timestamp
 	556: topoTest,                  // MPI_Topo_test
 	558: typeContiguous,            // MPI_Type_contiguous
 	559: typeContiguous,            // MPI_Type_contiguous_c
@@ -220,14 +271,28 @@ var bodies = [777]func(*call) error{
 	607: typeVector,                // MPI_Type_vector
 	608: typeVector,                // MPI_Type_vector_c
 	613: unpublishName,             // MPI_Unpublish_name
+	618: winAllocate,               // MPI_Win_allocate
+	619: winAllocate,               // MPI_Win_allocate_c
+	620: winAllocateShared,         // MPI_Win_allocate_shared
+	621: winAllocateShared,         // MPI_Win_allocate_shared_c
+	622: winAttach,                 // MPI_Win_attach
+	625: winCreate,                 // MPI_Win_create
+	626: winCreate,                 // MPI_Win_create_c
+	627: winCreateDynamic,          // MPI_Win_create_dynamic
 	629: winCreateKeyval,           // MPI_Win_create_keyval
 	630: winDeleteAttr,             // MPI_Win_delete_attr
+	631: winDetach,                 // MPI_Win_detach
 	637: winFree,                   // MPI_Win_free
 	638: winFreeKeyval,             // MPI_Win_free_keyval
 	640: winGetAttr,                // MPI_Win_get_attr
+	642: winGetGroup,               // MPI_Win_get_group
 	643: winGetInfo,                // MPI_Win_get_info
+	644: winGetName,                // MPI_Win_get_name
 	648: winSetAttr,                // MPI_Win_set_attr
 	650: winSetInfo,                // MPI_Win_set_info
+	651: winSetName,                // MPI_Win_set_name
+	652: winSharedQuery,            // MPI_Win_shared_query
+	653: winSharedQuery,            // MPI_Win_shared_query_c
 	696: typeHindexed,              // MPI_Type_hindexed
 	697: typeHvector,               // MPI_Type_hvector
 	699: typeStruct,                // MPI_Type_struct
@@ -254,5 +319,25 @@ var bodies = [777]func(*call) error{
 	725: ranksetSetFlags,           // MPIX_Rankset_set_flags
 	726: ranksetGetFailed,          // MPIX_Rankset_get_failed
 	727: ranksetFree,               // MPIX_Rankset_free
+	739: checkpointCreate,          // MPIX_Checkpoint_create
+	740: checkpointAttach,          // MPIX_Checkpoint_attach
+	741: checkpointRegister,        // MPIX_Checkpoint_register
+	742: checkpointUnregister,      // MPIX_Checkpoint_unregister
+	743: checkpointSave,            // MPIX_Checkpoint_save
+	744: checkpointSaveBegin,       // MPIX_Checkpoint_save_begin
+	745: checkpointCommit,          // MPIX_Checkpoint_commit
+	746: checkpointGetVersions,     // MPIX_Checkpoint_get_versions
+	747: checkpointRestore,         // MPIX_Checkpoint_restore
+	748: checkpointRestoreBegin,    // MPIX_Checkpoint_restore_begin
+	749: checkpointGetBytes,        // MPIX_Checkpoint_get_bytes
+	750: checkpointFetch,           // MPIX_Checkpoint_fetch
+	751: checkpointRestoreEnd,      // MPIX_Checkpoint_restore_end
+	752: checkpointDelete,          // MPIX_Checkpoint_delete
+	753: checkpointFree,            // MPIX_Checkpoint_free
+	754: commRepair,                // MPIX_Comm_repair
+	755: commDismiss,               // MPIX_Comm_dismiss
 	758: worldLeft,                 // MPISP_World_left
+	773: dyprcMergeChild,           // ulfm_dyprc_merge_child
+	774: dyprcPoll,                 // ulfm_dyprc_poll
+	776: dyprcResume,               // ulfm_dyprc_resume
 }

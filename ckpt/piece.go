@@ -32,6 +32,49 @@ const (
 // A Region is a piece of memory that was saved.
 type Region struct{ ID, At, Bytes int64 }
 
+// Layout gives each region its position in a part, and returns the bytes of the whole.
+func Layout(regions []Region) int64 {
+	end := int64(HeadBytes + EntryBytes*len(regions))
+	for k := range regions {
+		regions[k].At = end
+		end += rounded(regions[k].Bytes)
+	}
+	return end
+}
+
+func rounded(bytes int64) int64 { return (bytes + 7) &^ 7 }
+
+// Begin writes all of a part but its regions' data, which are at the positions of Layout, and its checksum.
+func Begin(part []byte, i Item, regions []Region) {
+	le := binary.LittleEndian
+	clear(part[:HeadBytes])
+	copy(part, Magic)
+	le.PutUint32(part[12:], uint32(len(regions)))
+	le.PutUint64(part[16:], uint64(i.Generation))
+	le.PutUint32(part[24:], uint32(i.Version))
+	le.PutUint32(part[28:], uint32(i.Rank))
+	le.PutUint32(part[32:], uint32(i.Ranks))
+	le.PutUint64(part[40:], uint64(len(part)))
+	for k, r := range regions {
+		e := part[HeadBytes+EntryBytes*k:]
+		le.PutUint64(e, uint64(r.ID))
+		le.PutUint64(e[8:], uint64(r.At))
+		le.PutUint64(e[16:], uint64(r.Bytes))
+		clear(part[r.At+r.Bytes : r.At+rounded(r.Bytes)])
+	}
+}
+
+// Regions reads the table of a part that is what it should be.
+func Regions(part []byte) []Region {
+	le := binary.LittleEndian
+	out := make([]Region, le.Uint32(part[12:]))
+	for k := range out {
+		e := part[HeadBytes+EntryBytes*k:]
+		out[k] = Region{int64(le.Uint64(e)), int64(le.Uint64(e[8:])), int64(le.Uint64(e[16:]))}
+	}
+	return out
+}
+
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // Seal stores the checksum into a part.
@@ -66,19 +109,16 @@ func Parse(part []byte) (Item, []Region, error) {
 	if err != nil {
 		return Item{}, nil, err
 	}
-	le := binary.LittleEndian
-	if sum := crc32.Checksum(part[sumEnd:], castagnoli); sum != le.Uint32(part[8:]) {
-		return Item{}, nil, fmt.Errorf("its checksum is %08x, but %08x is that of its data", le.Uint32(part[8:]), sum)
+	if sum := crc32.Checksum(part[sumEnd:], castagnoli); sum != binary.LittleEndian.Uint32(part[8:]) {
+		return Item{}, nil, fmt.Errorf("its checksum is %08x, but %08x is that of its data", binary.LittleEndian.Uint32(part[8:]), sum)
 	}
-	regions := make([]Region, le.Uint32(part[12:]))
+	regions := Regions(part)
 	end, last := int64(HeadBytes+EntryBytes*len(regions)), int64(math.MinInt64)
-	for k := range regions {
-		e := part[HeadBytes+EntryBytes*k:]
-		r := Region{int64(le.Uint64(e)), int64(le.Uint64(e[8:])), int64(le.Uint64(e[16:]))}
+	for k, r := range regions {
 		if r.ID <= last || r.At < end || r.At > int64(len(part)) || r.Bytes < 0 || r.Bytes > int64(len(part))-r.At {
 			return Item{}, nil, fmt.Errorf("region %d of it makes no sense", k)
 		}
-		regions[k], last, end = r, r.ID, r.At+r.Bytes
+		last, end = r.ID, r.At+r.Bytes
 	}
 	return i, regions, nil
 }

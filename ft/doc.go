@@ -9,8 +9,12 @@
 //   - place: who talks to whom, so that of each host one member alone talks to other hosts
 //   - agree: uniform agreement among the living members of a communicator; it carries MPIX_Comm_agree and MPIX_Comm_shrink
 //   - revoke: reliable broadcast of a revocation, MPIX_Comm_revoke
+//   - repair: spares get the places of dead processes, MPIX_Comm_repair
+//   - malleable: the number of processes changes while the program runs, ulfm_dyprc
 //   - detect: which hosts are silent, who goes on then, and who has to end; its members are hosts, and its shell is launch/agent
 //   - replica: one sequence of entries at several hosts, so that none of them is special (Raft)
+//
+// repair and malleable stand on agreements and communicators, for which they wait: their processes run as coroutines.
 //
 // Failure knowledge is certain: the kernel's word (a pidfd) from a live agent, or a fenced host. A machine never has to
 // take a death back. Messages between two living processes are delivered once and in order; what a process sent before it died may or

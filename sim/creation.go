@@ -14,8 +14,8 @@ import (
 // Collective creations (core/comm) under deaths: each process runs the library's own code on a goroutine of its own, one at a time, in an order that a
 // seed decides. Every send and receive is a step, before which a process may die; news of a death come late.
 
-// procFailed is the class MPIX_ERR_PROC_FAILED.
-const procFailed mpierr.Class = 75
+// procFailed is the class of an error because a process has failed.
+const procFailed = mpierr.ProcFailed
 
 // Creation is one simulated creation: Ranks processes (and Others more on the other side, or children), of which Victim dies
 // before its step number After, counted from 0.
@@ -28,7 +28,7 @@ type Creation struct {
 }
 
 // Creations are the kinds of creations.
-var Creations = []string{"dup", "split", "create", "group", "fromgroup", "inter", "merge", "spawn", "join", "private", "graph"}
+var Creations = []string{"dup", "split", "create", "group", "fromgroup", "inter", "merge", "spawn", "join", "private", "graph", "window", "free"}
 
 type route struct {
 	from, to int
@@ -49,6 +49,8 @@ type maker struct {
 	err     error
 	made    bool // has what was to be made
 	revoked bool // has taken it from all
+
+	begunToFree bool // the window
 }
 
 type creation struct {
@@ -185,6 +187,10 @@ func (p *maker) create(ids *comm.Contexts, local *comm.Comm, first bool) error {
 		return keep(local.CreateGroup(ids, local.Group(), 3))
 	case "fromgroup":
 		return keep(local.CreateFromGroup(ids))
+	case "window":
+		return p.window(local)
+	case "free":
+		return p.freed(local)
 	case "private":
 		return local.DupForAll(ids, p.maker())
 	case "spawn":
@@ -315,7 +321,7 @@ func (w *creation) check() error {
 		}
 		told = told || p.revoked
 	}
-	whole := w.Kind == "spawn" || w.Kind == "join" || w.Kind == "private"
+	whole := w.Kind == "spawn" || w.Kind == "join" || w.Kind == "private" || w.Kind == "window"
 	if whole && have >= 0 && lack >= 0 && !told {
 		return fmt.Errorf("process %d has it, process %d has not, and none has told it", have, lack)
 	}

@@ -6,5 +6,7 @@
 // with agents (hosts.go), which watch each other (watch.go, package ft/detect); check.go checks, after every event, what must never happen (safety), and at the end what must have happened (liveness);
 // random.go makes schedules and shrinks those that fail, text.go writes and reads them. topo.go measures simulated networks of switches
 // for the inference of net/topo; conn.go lets processes talk over the connections that net/conn chooses; creation.go runs collective creations
-// (core/comm) with a death at a step.
+// (core/comm) with a death at a step, windows.go those of windows (core/win); checkpoint.go runs programs with checkpoints (ckpt),
+// with deaths, and calls that are left, at any step; repair.go and malleable.go run repairs with spares and programs that change
+// their number of processes (ft/repair, ft/malleable), over the communicators of teams.go and the tasks of steps.go.
 package sim

@@ -117,7 +117,11 @@ func callGo(t *api.Tables, b body, f *api.Function) string {
 		}
 		fmt.Fprintf(w, ",\n    .a = {%s}", strings.Join(args, ", "))
 	}
-	w.WriteString("};\n  return spx_go(&frame);\n")
+	enter := "spx_go"
+	if f.Chapter == "tools" {
+		enter = "spx_go_tool" // it raises nothing
+	}
+	fmt.Fprintf(w, "};\n  return %s(&frame);\n", enter)
 	return w.String()
 }
 

@@ -17,6 +17,7 @@ func TestShims(t *testing.T) {
 	tt := tables(t)
 	b := &bodies{t: tt, c: map[string]bool{}, goFns: map[string]string{
 		"MPI_Type_size": "typeSize", "MPI_Comm_spawn": "commSpawn", "MPI_File_write_at": "fileWriteAt",
+		"MPI_T_enum_get_item": "enumItem",
 	}}
 	for _, name := range strings.Fields(`Send Recv Wait Waitall Gather Reduce Allreduce Alltoallw Scatterv Unpack Intercomm_create
 		Comm_free Type_get_extent Comm_toint`) {
@@ -25,7 +26,7 @@ func TestShims(t *testing.T) {
 	w := &strings.Builder{}
 	for _, name := range strings.Fields(`MPI_Send MPI_Send_c MPI_Recv MPI_Wait MPI_Waitall MPI_Gather MPI_Reduce MPI_Allreduce
 		MPI_Alltoallw MPI_Scatterv_c MPI_Unpack MPI_Intercomm_create MPI_Comm_free MPI_Type_get_extent_x MPI_Type_size_c MPI_Type_size_x
-		MPI_Comm_spawn MPI_File_write_at MPI_Comm_toint MPI_Ssend MPIX_Comm_agree MPI_T_enum_get_info`) {
+		MPI_Comm_spawn MPI_File_write_at MPI_Comm_toint MPI_Ssend MPIX_Comm_agree MPI_T_enum_get_info MPI_T_enum_get_item`) {
 		f := tt.Function(name)
 		w.WriteString(shim(tt, b.of(f), f) + "\n")
 	}

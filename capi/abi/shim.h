@@ -34,6 +34,9 @@ typedef struct {
   int wide;
 } spx_fnptr; /* MPI_User_function *, or MPI_User_function_c * when wide */
 
+/* spx_go for functions of MPI_T, whose errors are return codes alone (MPI-5.0, 16.3.10). */
+SPX_HIDDEN int spx_go_tool(spx_frame *f);
+
 static inline int64_t spx_count_at(spx_counts c, int64_t i)
 {
   return c.wide ? ((const int64_t *)c.p)[i] : ((const int *)c.p)[i];

@@ -6,21 +6,23 @@
 int PMPIX_Checkpoint_create(MPI_Comm comm, MPI_Info info, MPIX_Checkpoint *checkpoint)
 {
   SPX_ENTER(SPX_FN_X_Checkpoint_create, spx_t_X_Checkpoint_create(comm, info, checkpoint));
-  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
-  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(spx_get(SPX_K_COMM, comm), spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info), spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
   SPX_CHECK(checkpoint, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "checkpoint"));
-  return spx_c_X_Checkpoint_create(c_comm, info, checkpoint);
+  spx_frame frame = {.fn = SPX_FN_X_Checkpoint_create,
+    .a = {{.u = (uintptr_t)comm}, {.u = (uintptr_t)info}, {.u = (uintptr_t)checkpoint}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPIX_Checkpoint_attach = PMPIX_Checkpoint_attach
 int PMPIX_Checkpoint_attach(MPI_Comm comm, MPIX_Checkpoint checkpoint)
 {
   SPX_ENTER(SPX_FN_X_Checkpoint_attach, spx_t_X_Checkpoint_attach(comm, checkpoint));
-  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
-  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  SPX_CHECK(spx_get(SPX_K_COMM, comm), spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
   SPX_CHECK(spx_get(SPX_K_CHECKPOINT, checkpoint), spx_bad_handle(SPX_K_COMM, comm, SPX_K_CHECKPOINT, "checkpoint", checkpoint));
-  return spx_c_X_Checkpoint_attach(c_comm, checkpoint);
+  spx_frame frame = {.fn = SPX_FN_X_Checkpoint_attach,
+    .a = {{.u = (uintptr_t)comm}, {.u = (uintptr_t)checkpoint}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPIX_Checkpoint_register = PMPIX_Checkpoint_register
@@ -32,7 +34,9 @@ int PMPIX_Checkpoint_register(MPIX_Checkpoint checkpoint, int id, void *buf, MPI
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(0, NULL, "datatype", datatype));
   SPX_CHECK(count >= 0, spx_bad_count(0, NULL, "count", count));
   SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(0, NULL, "buf", buf));
-  return spx_c_X_Checkpoint_register(checkpoint, id, buf, count, t_datatype);
+  spx_frame frame = {.fn = SPX_FN_X_Checkpoint_register,
+    .a = {{.u = (uintptr_t)checkpoint}, {.i = id}, {.u = (uintptr_t)buf}, {.i = count}, {.u = (uintptr_t)datatype}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPIX_Checkpoint_unregister = PMPIX_Checkpoint_unregister
@@ -40,7 +44,9 @@ int PMPIX_Checkpoint_unregister(MPIX_Checkpoint checkpoint, int id)
 {
   SPX_ENTER(SPX_FN_X_Checkpoint_unregister, spx_t_X_Checkpoint_unregister(checkpoint, id));
   SPX_CHECK(spx_get(SPX_K_CHECKPOINT, checkpoint), spx_bad_handle(0, NULL, SPX_K_CHECKPOINT, "checkpoint", checkpoint));
-  return spx_c_X_Checkpoint_unregister(checkpoint, id);
+  spx_frame frame = {.fn = SPX_FN_X_Checkpoint_unregister,
+    .a = {{.u = (uintptr_t)checkpoint}, {.i = id}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPIX_Checkpoint_save = PMPIX_Checkpoint_save
@@ -48,7 +54,9 @@ int PMPIX_Checkpoint_save(MPIX_Checkpoint checkpoint, int version)
 {
   SPX_ENTER(SPX_FN_X_Checkpoint_save, spx_t_X_Checkpoint_save(checkpoint, version));
   SPX_CHECK(spx_get(SPX_K_CHECKPOINT, checkpoint), spx_bad_handle(0, NULL, SPX_K_CHECKPOINT, "checkpoint", checkpoint));
-  return spx_c_X_Checkpoint_save(checkpoint, version);
+  spx_frame frame = {.fn = SPX_FN_X_Checkpoint_save,
+    .a = {{.u = (uintptr_t)checkpoint}, {.i = version}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPIX_Checkpoint_save_begin = PMPIX_Checkpoint_save_begin
@@ -56,7 +64,9 @@ int PMPIX_Checkpoint_save_begin(MPIX_Checkpoint checkpoint, int version)
 {
   SPX_ENTER(SPX_FN_X_Checkpoint_save_begin, spx_t_X_Checkpoint_save_begin(checkpoint, version));
   SPX_CHECK(spx_get(SPX_K_CHECKPOINT, checkpoint), spx_bad_handle(0, NULL, SPX_K_CHECKPOINT, "checkpoint", checkpoint));
-  return spx_c_X_Checkpoint_save_begin(checkpoint, version);
+  spx_frame frame = {.fn = SPX_FN_X_Checkpoint_save_begin,
+    .a = {{.u = (uintptr_t)checkpoint}, {.i = version}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPIX_Checkpoint_commit = PMPIX_Checkpoint_commit
@@ -64,7 +74,9 @@ int PMPIX_Checkpoint_commit(MPIX_Checkpoint checkpoint)
 {
   SPX_ENTER(SPX_FN_X_Checkpoint_commit, spx_t_X_Checkpoint_commit(checkpoint));
   SPX_CHECK(spx_get(SPX_K_CHECKPOINT, checkpoint), spx_bad_handle(0, NULL, SPX_K_CHECKPOINT, "checkpoint", checkpoint));
-  return spx_c_X_Checkpoint_commit(checkpoint);
+  spx_frame frame = {.fn = SPX_FN_X_Checkpoint_commit,
+    .a = {{.u = (uintptr_t)checkpoint}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPIX_Checkpoint_get_versions = PMPIX_Checkpoint_get_versions
@@ -74,7 +86,9 @@ int PMPIX_Checkpoint_get_versions(MPIX_Checkpoint checkpoint, int maxversions, i
   SPX_CHECK(spx_get(SPX_K_CHECKPOINT, checkpoint), spx_bad_handle(0, NULL, SPX_K_CHECKPOINT, "checkpoint", checkpoint));
   SPX_CHECK(maxversions >= 0, spx_bad_negative(0, NULL, MPI_ERR_ARG, "maxversions", maxversions));
   SPX_CHECK(num_versions, spx_bad_null(0, NULL, MPI_ERR_ARG, "num_versions"));
-  return spx_c_X_Checkpoint_get_versions(checkpoint, maxversions, versions, num_versions);
+  spx_frame frame = {.fn = SPX_FN_X_Checkpoint_get_versions,
+    .a = {{.u = (uintptr_t)checkpoint}, {.i = maxversions}, {.u = (uintptr_t)versions}, {.u = (uintptr_t)num_versions}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPIX_Checkpoint_restore = PMPIX_Checkpoint_restore
@@ -83,7 +97,9 @@ int PMPIX_Checkpoint_restore(MPIX_Checkpoint checkpoint, int version, int *resto
   SPX_ENTER(SPX_FN_X_Checkpoint_restore, spx_t_X_Checkpoint_restore(checkpoint, version, restored));
   SPX_CHECK(spx_get(SPX_K_CHECKPOINT, checkpoint), spx_bad_handle(0, NULL, SPX_K_CHECKPOINT, "checkpoint", checkpoint));
   SPX_CHECK(restored, spx_bad_null(0, NULL, MPI_ERR_ARG, "restored"));
-  return spx_c_X_Checkpoint_restore(checkpoint, version, restored);
+  spx_frame frame = {.fn = SPX_FN_X_Checkpoint_restore,
+    .a = {{.u = (uintptr_t)checkpoint}, {.i = version}, {.u = (uintptr_t)restored}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPIX_Checkpoint_restore_begin = PMPIX_Checkpoint_restore_begin
@@ -93,7 +109,9 @@ int PMPIX_Checkpoint_restore_begin(MPIX_Checkpoint checkpoint, int version, int 
   SPX_CHECK(spx_get(SPX_K_CHECKPOINT, checkpoint), spx_bad_handle(0, NULL, SPX_K_CHECKPOINT, "checkpoint", checkpoint));
   SPX_CHECK(restored, spx_bad_null(0, NULL, MPI_ERR_ARG, "restored"));
   SPX_CHECK(size, spx_bad_null(0, NULL, MPI_ERR_ARG, "size"));
-  return spx_c_X_Checkpoint_restore_begin(checkpoint, version, restored, size);
+  spx_frame frame = {.fn = SPX_FN_X_Checkpoint_restore_begin,
+    .a = {{.u = (uintptr_t)checkpoint}, {.i = version}, {.u = (uintptr_t)restored}, {.u = (uintptr_t)size}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPIX_Checkpoint_get_bytes = PMPIX_Checkpoint_get_bytes
@@ -102,7 +120,9 @@ int PMPIX_Checkpoint_get_bytes(MPIX_Checkpoint checkpoint, int rank, int id, MPI
   SPX_ENTER(SPX_FN_X_Checkpoint_get_bytes, spx_t_X_Checkpoint_get_bytes(checkpoint, rank, id, bytes));
   SPX_CHECK(spx_get(SPX_K_CHECKPOINT, checkpoint), spx_bad_handle(0, NULL, SPX_K_CHECKPOINT, "checkpoint", checkpoint));
   SPX_CHECK(bytes, spx_bad_null(0, NULL, MPI_ERR_ARG, "bytes"));
-  return spx_c_X_Checkpoint_get_bytes(checkpoint, rank, id, bytes);
+  spx_frame frame = {.fn = SPX_FN_X_Checkpoint_get_bytes,
+    .a = {{.u = (uintptr_t)checkpoint}, {.i = rank}, {.i = id}, {.u = (uintptr_t)bytes}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPIX_Checkpoint_fetch = PMPIX_Checkpoint_fetch
@@ -114,7 +134,9 @@ int PMPIX_Checkpoint_fetch(MPIX_Checkpoint checkpoint, int rank, int id, MPI_Cou
   SPX_CHECK(spx_committed(t_datatype), spx_bad_type(0, NULL, "datatype", datatype));
   SPX_CHECK(count >= 0, spx_bad_count(0, NULL, "count", count));
   SPX_CHECK(spx_buffer_ok(buf, count, t_datatype), spx_bad_buffer(0, NULL, "buf", buf));
-  return spx_c_X_Checkpoint_fetch(checkpoint, rank, id, offset, buf, count, t_datatype);
+  spx_frame frame = {.fn = SPX_FN_X_Checkpoint_fetch,
+    .a = {{.u = (uintptr_t)checkpoint}, {.i = rank}, {.i = id}, {.i = offset}, {.u = (uintptr_t)buf}, {.i = count}, {.u = (uintptr_t)datatype}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPIX_Checkpoint_restore_end = PMPIX_Checkpoint_restore_end
@@ -122,7 +144,9 @@ int PMPIX_Checkpoint_restore_end(MPIX_Checkpoint checkpoint)
 {
   SPX_ENTER(SPX_FN_X_Checkpoint_restore_end, spx_t_X_Checkpoint_restore_end(checkpoint));
   SPX_CHECK(spx_get(SPX_K_CHECKPOINT, checkpoint), spx_bad_handle(0, NULL, SPX_K_CHECKPOINT, "checkpoint", checkpoint));
-  return spx_c_X_Checkpoint_restore_end(checkpoint);
+  spx_frame frame = {.fn = SPX_FN_X_Checkpoint_restore_end,
+    .a = {{.u = (uintptr_t)checkpoint}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPIX_Checkpoint_delete = PMPIX_Checkpoint_delete
@@ -130,7 +154,9 @@ int PMPIX_Checkpoint_delete(MPIX_Checkpoint checkpoint, int version)
 {
   SPX_ENTER(SPX_FN_X_Checkpoint_delete, spx_t_X_Checkpoint_delete(checkpoint, version));
   SPX_CHECK(spx_get(SPX_K_CHECKPOINT, checkpoint), spx_bad_handle(0, NULL, SPX_K_CHECKPOINT, "checkpoint", checkpoint));
-  return spx_c_X_Checkpoint_delete(checkpoint, version);
+  spx_frame frame = {.fn = SPX_FN_X_Checkpoint_delete,
+    .a = {{.u = (uintptr_t)checkpoint}, {.i = version}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPIX_Checkpoint_free = PMPIX_Checkpoint_free
@@ -139,7 +165,9 @@ int PMPIX_Checkpoint_free(MPIX_Checkpoint *checkpoint)
   SPX_ENTER(SPX_FN_X_Checkpoint_free, spx_t_X_Checkpoint_free(checkpoint));
   SPX_CHECK(checkpoint, spx_bad_null(0, NULL, MPI_ERR_ARG, "checkpoint"));
   SPX_CHECK(spx_get(SPX_K_CHECKPOINT, *checkpoint), spx_bad_handle(0, NULL, SPX_K_CHECKPOINT, "checkpoint", *checkpoint));
-  return spx_c_X_Checkpoint_free(checkpoint);
+  spx_frame frame = {.fn = SPX_FN_X_Checkpoint_free,
+    .a = {{.u = (uintptr_t)checkpoint}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPIX_Comm_repair = PMPIX_Comm_repair
@@ -152,14 +180,17 @@ int PMPIX_Comm_repair(MPI_Comm comm, int num_spares, MPI_Comm *active, int *role
   SPX_CHECK(num_spares >= 0, spx_bad_negative(SPX_K_COMM, comm, MPI_ERR_ARG, "num_spares", num_spares));
   SPX_CHECK(active, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "active"));
   SPX_CHECK(role, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "role"));
-  return spx_c_X_Comm_repair(c_comm, num_spares, active, role);
+  spx_frame frame = {.fn = SPX_FN_X_Comm_repair,
+    .a = {{.u = (uintptr_t)comm}, {.i = num_spares}, {.u = (uintptr_t)active}, {.u = (uintptr_t)role}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPIX_Comm_dismiss = PMPIX_Comm_dismiss
 int PMPIX_Comm_dismiss(MPI_Comm comm)
 {
   SPX_ENTER(SPX_FN_X_Comm_dismiss, spx_t_X_Comm_dismiss(comm));
-  spx_comm *c_comm = (spx_comm *)spx_get(SPX_K_COMM, comm);
-  SPX_CHECK(c_comm, spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
-  return spx_c_X_Comm_dismiss(c_comm);
+  SPX_CHECK(spx_get(SPX_K_COMM, comm), spx_bad_handle(SPX_K_COMM, comm, SPX_K_COMM, "comm", comm));
+  spx_frame frame = {.fn = SPX_FN_X_Comm_dismiss,
+    .a = {{.u = (uintptr_t)comm}}};
+  return spx_go(&frame);
 }

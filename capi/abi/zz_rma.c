@@ -306,7 +306,9 @@ int PMPI_Win_allocate(MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm
   SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info), spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
   SPX_CHECK(baseptr, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "baseptr"));
   SPX_CHECK(win, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "win"));
-  return spx_c_Win_allocate(size, disp_unit, info, c_comm, baseptr, win);
+  spx_frame frame = {.fn = SPX_FN_Win_allocate,
+    .a = {{.i = size}, {.i = disp_unit}, {.u = (uintptr_t)info}, {.u = (uintptr_t)comm}, {.u = (uintptr_t)baseptr}, {.u = (uintptr_t)win}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_Win_allocate_c = PMPI_Win_allocate_c
@@ -319,7 +321,9 @@ int PMPI_Win_allocate_c(MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, MPI_Co
   SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info), spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
   SPX_CHECK(baseptr, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "baseptr"));
   SPX_CHECK(win, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "win"));
-  return spx_c_Win_allocate(size, disp_unit, info, c_comm, baseptr, win);
+  spx_frame frame = {.fn = SPX_FN_Win_allocate_c, .wide = 1,
+    .a = {{.i = size}, {.i = disp_unit}, {.u = (uintptr_t)info}, {.u = (uintptr_t)comm}, {.u = (uintptr_t)baseptr}, {.u = (uintptr_t)win}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_Win_allocate_shared = PMPI_Win_allocate_shared
@@ -332,7 +336,9 @@ int PMPI_Win_allocate_shared(MPI_Aint size, int disp_unit, MPI_Info info, MPI_Co
   SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info), spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
   SPX_CHECK(baseptr, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "baseptr"));
   SPX_CHECK(win, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "win"));
-  return spx_c_Win_allocate_shared(size, disp_unit, info, c_comm, baseptr, win);
+  spx_frame frame = {.fn = SPX_FN_Win_allocate_shared,
+    .a = {{.i = size}, {.i = disp_unit}, {.u = (uintptr_t)info}, {.u = (uintptr_t)comm}, {.u = (uintptr_t)baseptr}, {.u = (uintptr_t)win}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_Win_allocate_shared_c = PMPI_Win_allocate_shared_c
@@ -345,7 +351,9 @@ int PMPI_Win_allocate_shared_c(MPI_Aint size, MPI_Aint disp_unit, MPI_Info info,
   SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info), spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
   SPX_CHECK(baseptr, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "baseptr"));
   SPX_CHECK(win, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "win"));
-  return spx_c_Win_allocate_shared(size, disp_unit, info, c_comm, baseptr, win);
+  spx_frame frame = {.fn = SPX_FN_Win_allocate_shared_c, .wide = 1,
+    .a = {{.i = size}, {.i = disp_unit}, {.u = (uintptr_t)info}, {.u = (uintptr_t)comm}, {.u = (uintptr_t)baseptr}, {.u = (uintptr_t)win}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_Win_attach = PMPI_Win_attach
@@ -353,7 +361,9 @@ int PMPI_Win_attach(MPI_Win win, void *base, MPI_Aint size)
 {
   SPX_ENTER(SPX_FN_Win_attach, spx_t_Win_attach(win, base, size));
   SPX_CHECK(spx_get(SPX_K_WIN, win), spx_bad_handle(SPX_K_WIN, win, SPX_K_WIN, "win", win));
-  return spx_c_Win_attach(win, base, size);
+  spx_frame frame = {.fn = SPX_FN_Win_attach,
+    .a = {{.u = (uintptr_t)win}, {.u = (uintptr_t)base}, {.i = size}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_Win_complete = PMPI_Win_complete
@@ -373,7 +383,9 @@ int PMPI_Win_create(void *base, MPI_Aint size, int disp_unit, MPI_Info info, MPI
   SPX_CHECK(c_comm->rank >= 0, spx_bad_member(c_comm));
   SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info), spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
   SPX_CHECK(win, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "win"));
-  return spx_c_Win_create(base, size, disp_unit, info, c_comm, win);
+  spx_frame frame = {.fn = SPX_FN_Win_create,
+    .a = {{.u = (uintptr_t)base}, {.i = size}, {.i = disp_unit}, {.u = (uintptr_t)info}, {.u = (uintptr_t)comm}, {.u = (uintptr_t)win}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_Win_create_c = PMPI_Win_create_c
@@ -385,7 +397,9 @@ int PMPI_Win_create_c(void *base, MPI_Aint size, MPI_Aint disp_unit, MPI_Info in
   SPX_CHECK(c_comm->rank >= 0, spx_bad_member(c_comm));
   SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info), spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
   SPX_CHECK(win, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "win"));
-  return spx_c_Win_create(base, size, disp_unit, info, c_comm, win);
+  spx_frame frame = {.fn = SPX_FN_Win_create_c, .wide = 1,
+    .a = {{.u = (uintptr_t)base}, {.i = size}, {.i = disp_unit}, {.u = (uintptr_t)info}, {.u = (uintptr_t)comm}, {.u = (uintptr_t)win}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_Win_create_dynamic = PMPI_Win_create_dynamic
@@ -397,7 +411,9 @@ int PMPI_Win_create_dynamic(MPI_Info info, MPI_Comm comm, MPI_Win *win)
   SPX_CHECK(c_comm->rank >= 0, spx_bad_member(c_comm));
   SPX_CHECK(info == MPI_INFO_NULL || spx_get(SPX_K_INFO, info), spx_bad_handle(SPX_K_COMM, comm, SPX_K_INFO, "info", info));
   SPX_CHECK(win, spx_bad_null(SPX_K_COMM, comm, MPI_ERR_ARG, "win"));
-  return spx_c_Win_create_dynamic(info, c_comm, win);
+  spx_frame frame = {.fn = SPX_FN_Win_create_dynamic,
+    .a = {{.u = (uintptr_t)info}, {.u = (uintptr_t)comm}, {.u = (uintptr_t)win}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_Win_detach = PMPI_Win_detach
@@ -405,7 +421,9 @@ int PMPI_Win_detach(MPI_Win win, const void *base)
 {
   SPX_ENTER(SPX_FN_Win_detach, spx_t_Win_detach(win, base));
   SPX_CHECK(spx_get(SPX_K_WIN, win), spx_bad_handle(SPX_K_WIN, win, SPX_K_WIN, "win", win));
-  return spx_c_Win_detach(win, base);
+  spx_frame frame = {.fn = SPX_FN_Win_detach,
+    .a = {{.u = (uintptr_t)win}, {.u = (uintptr_t)base}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_Win_fence = PMPI_Win_fence
@@ -454,7 +472,9 @@ int PMPI_Win_free(MPI_Win *win)
   SPX_ENTER(SPX_FN_Win_free, spx_t_Win_free(win));
   SPX_CHECK(win, spx_bad_null(0, NULL, MPI_ERR_ARG, "win"));
   SPX_CHECK(spx_get(SPX_K_WIN, *win), spx_bad_handle(0, NULL, SPX_K_WIN, "win", *win));
-  return spx_c_Win_free(win);
+  spx_frame frame = {.fn = SPX_FN_Win_free,
+    .a = {{.u = (uintptr_t)win}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_Win_get_group = PMPI_Win_get_group
@@ -463,7 +483,9 @@ int PMPI_Win_get_group(MPI_Win win, MPI_Group *group)
   SPX_ENTER(SPX_FN_Win_get_group, spx_t_Win_get_group(win, group));
   SPX_CHECK(spx_get(SPX_K_WIN, win), spx_bad_handle(SPX_K_WIN, win, SPX_K_WIN, "win", win));
   SPX_CHECK(group, spx_bad_null(SPX_K_WIN, win, MPI_ERR_ARG, "group"));
-  return spx_c_Win_get_group(win, group);
+  spx_frame frame = {.fn = SPX_FN_Win_get_group,
+    .a = {{.u = (uintptr_t)win}, {.u = (uintptr_t)group}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_Win_get_info = PMPI_Win_get_info
@@ -484,7 +506,9 @@ int PMPI_Win_get_name(MPI_Win win, char *win_name, int *resultlen)
   SPX_CHECK(win == MPI_WIN_NULL || spx_get(SPX_K_WIN, win), spx_bad_handle(0, NULL, SPX_K_WIN, "win", win));
   SPX_CHECK(win_name, spx_bad_null(0, NULL, MPI_ERR_ARG, "win_name"));
   SPX_CHECK(resultlen, spx_bad_null(0, NULL, MPI_ERR_ARG, "resultlen"));
-  return spx_c_Win_get_name(win, win_name, resultlen);
+  spx_frame frame = {.fn = SPX_FN_Win_get_name,
+    .a = {{.u = (uintptr_t)win}, {.u = (uintptr_t)win_name}, {.u = (uintptr_t)resultlen}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_Win_lock = PMPI_Win_lock
@@ -529,7 +553,9 @@ int PMPI_Win_set_name(MPI_Win win, const char *win_name)
   SPX_ENTER(SPX_FN_Win_set_name, spx_t_Win_set_name(win, win_name));
   SPX_CHECK(spx_get(SPX_K_WIN, win), spx_bad_handle(SPX_K_WIN, win, SPX_K_WIN, "win", win));
   SPX_CHECK(win_name, spx_bad_null(SPX_K_WIN, win, MPI_ERR_ARG, "win_name"));
-  return spx_c_Win_set_name(win, win_name);
+  spx_frame frame = {.fn = SPX_FN_Win_set_name,
+    .a = {{.u = (uintptr_t)win}, {.u = (uintptr_t)win_name}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_Win_shared_query = PMPI_Win_shared_query
@@ -540,7 +566,9 @@ int PMPI_Win_shared_query(MPI_Win win, int rank, MPI_Aint *size, int *disp_unit,
   SPX_CHECK(size, spx_bad_null(SPX_K_WIN, win, MPI_ERR_ARG, "size"));
   SPX_CHECK(disp_unit, spx_bad_null(SPX_K_WIN, win, MPI_ERR_ARG, "disp_unit"));
   SPX_CHECK(baseptr, spx_bad_null(SPX_K_WIN, win, MPI_ERR_ARG, "baseptr"));
-  return spx_c_Win_shared_query(win, rank, size, (spx_count_out){disp_unit, 0}, baseptr);
+  spx_frame frame = {.fn = SPX_FN_Win_shared_query,
+    .a = {{.u = (uintptr_t)win}, {.i = rank}, {.u = (uintptr_t)size}, {.u = (uintptr_t)disp_unit}, {.u = (uintptr_t)baseptr}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_Win_shared_query_c = PMPI_Win_shared_query_c
@@ -551,7 +579,9 @@ int PMPI_Win_shared_query_c(MPI_Win win, int rank, MPI_Aint *size, MPI_Aint *dis
   SPX_CHECK(size, spx_bad_null(SPX_K_WIN, win, MPI_ERR_ARG, "size"));
   SPX_CHECK(disp_unit, spx_bad_null(SPX_K_WIN, win, MPI_ERR_ARG, "disp_unit"));
   SPX_CHECK(baseptr, spx_bad_null(SPX_K_WIN, win, MPI_ERR_ARG, "baseptr"));
-  return spx_c_Win_shared_query(win, rank, size, (spx_count_out){disp_unit, 1}, baseptr);
+  spx_frame frame = {.fn = SPX_FN_Win_shared_query_c, .wide = 1,
+    .a = {{.u = (uintptr_t)win}, {.i = rank}, {.u = (uintptr_t)size}, {.u = (uintptr_t)disp_unit}, {.u = (uintptr_t)baseptr}}};
+  return spx_go(&frame);
 }
 
 #pragma weak MPI_Win_start = PMPI_Win_start

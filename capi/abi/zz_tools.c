@@ -6,355 +6,456 @@
 int PMPI_T_category_changed(int *update_number)
 {
   spx_fn = SPX_FN_T_category_changed;
-  return spx_c_T_category_changed(update_number);
+  spx_frame frame = {.fn = SPX_FN_T_category_changed,
+    .a = {{.u = (uintptr_t)update_number}}};
+  return spx_go_tool(&frame);
 }
 
 #pragma weak MPI_T_category_get_categories = PMPI_T_category_get_categories
 int PMPI_T_category_get_categories(int cat_index, int len, int indices[])
 {
   spx_fn = SPX_FN_T_category_get_categories;
-  return spx_c_T_category_get_categories(cat_index, len, indices);
+  spx_frame frame = {.fn = SPX_FN_T_category_get_categories,
+    .a = {{.i = cat_index}, {.i = len}, {.u = (uintptr_t)indices}}};
+  return spx_go_tool(&frame);
 }
 
 #pragma weak MPI_T_category_get_cvars = PMPI_T_category_get_cvars
 int PMPI_T_category_get_cvars(int cat_index, int len, int indices[])
 {
   spx_fn = SPX_FN_T_category_get_cvars;
-  return spx_c_T_category_get_cvars(cat_index, len, indices);
+  spx_frame frame = {.fn = SPX_FN_T_category_get_cvars,
+    .a = {{.i = cat_index}, {.i = len}, {.u = (uintptr_t)indices}}};
+  return spx_go_tool(&frame);
 }
 
 #pragma weak MPI_T_category_get_events = PMPI_T_category_get_events
 int PMPI_T_category_get_events(int cat_index, int len, int indices[])
 {
   spx_fn = SPX_FN_T_category_get_events;
-  return spx_c_T_category_get_events(cat_index, len, indices);
+  spx_frame frame = {.fn = SPX_FN_T_category_get_events,
+    .a = {{.i = cat_index}, {.i = len}, {.u = (uintptr_t)indices}}};
+  return spx_go_tool(&frame);
 }
 
 #pragma weak MPI_T_category_get_index = PMPI_T_category_get_index
 int PMPI_T_category_get_index(const char *name, int *cat_index)
 {
   spx_fn = SPX_FN_T_category_get_index;
-  return spx_c_T_category_get_index(name, cat_index);
+  spx_frame frame = {.fn = SPX_FN_T_category_get_index,
+    .a = {{.u = (uintptr_t)name}, {.u = (uintptr_t)cat_index}}};
+  return spx_go_tool(&frame);
 }
 
 #pragma weak MPI_T_category_get_info = PMPI_T_category_get_info
 int PMPI_T_category_get_info(int cat_index, char *name, int *name_len, char *desc, int *desc_len, int *num_cvars, int *num_pvars, int *num_categories)
 {
   spx_fn = SPX_FN_T_category_get_info;
-  return spx_c_T_category_get_info(cat_index, name, name_len, desc, desc_len, num_cvars, num_pvars, num_categories);
+  spx_frame frame = {.fn = SPX_FN_T_category_get_info,
+    .a = {{.i = cat_index}, {.u = (uintptr_t)name}, {.u = (uintptr_t)name_len}, {.u = (uintptr_t)desc}, {.u = (uintptr_t)desc_len}, {.u = (uintptr_t)num_cvars}, {.u = (uintptr_t)num_pvars}, {.u = (uintptr_t)num_categories}}};
+  return spx_go_tool(&frame);
 }
 
 #pragma weak MPI_T_category_get_num = PMPI_T_category_get_num
 int PMPI_T_category_get_num(int *num_cat)
 {
   spx_fn = SPX_FN_T_category_get_num;
-  return spx_c_T_category_get_num(num_cat);
+  spx_frame frame = {.fn = SPX_FN_T_category_get_num,
+    .a = {{.u = (uintptr_t)num_cat}}};
+  return spx_go_tool(&frame);
 }
 
 #pragma weak MPI_T_category_get_num_events = PMPI_T_category_get_num_events
 int PMPI_T_category_get_num_events(int cat_index, int *num_events)
 {
   spx_fn = SPX_FN_T_category_get_num_events;
-  return spx_c_T_category_get_num_events(cat_index, num_events);
+  spx_frame frame = {.fn = SPX_FN_T_category_get_num_events,
+    .a = {{.i = cat_index}, {.u = (uintptr_t)num_events}}};
+  return spx_go_tool(&frame);
 }
 
 #pragma weak MPI_T_category_get_pvars = PMPI_T_category_get_pvars
 int PMPI_T_category_get_pvars(int cat_index, int len, int indices[])
 {
   spx_fn = SPX_FN_T_category_get_pvars;
-  return spx_c_T_category_get_pvars(cat_index, len, indices);
+  spx_frame frame = {.fn = SPX_FN_T_category_get_pvars,
+    .a = {{.i = cat_index}, {.i = len}, {.u = (uintptr_t)indices}}};
+  return spx_go_tool(&frame);
 }
 
 #pragma weak MPI_T_cvar_get_index = PMPI_T_cvar_get_index
 int PMPI_T_cvar_get_index(const char *name, int *cvar_index)
 {
   spx_fn = SPX_FN_T_cvar_get_index;
-  return spx_c_T_cvar_get_index(name, cvar_index);
+  spx_frame frame = {.fn = SPX_FN_T_cvar_get_index,
+    .a = {{.u = (uintptr_t)name}, {.u = (uintptr_t)cvar_index}}};
+  return spx_go_tool(&frame);
 }
 
 #pragma weak MPI_T_cvar_get_info = PMPI_T_cvar_get_info
 int PMPI_T_cvar_get_info(int cvar_index, char *name, int *name_len, int *verbosity, MPI_Datatype *datatype, MPI_T_enum *enumtype, char *desc, int *desc_len, int *bind, int *scope)
 {
   SPX_ENTER_ALWAYS(SPX_FN_T_cvar_get_info);
-  return spx_c_T_cvar_get_info(cvar_index, name, name_len, verbosity, datatype, enumtype, desc, desc_len, bind, scope);
+  spx_frame frame = {.fn = SPX_FN_T_cvar_get_info,
+    .a = {{.i = cvar_index}, {.u = (uintptr_t)name}, {.u = (uintptr_t)name_len}, {.u = (uintptr_t)verbosity}, {.u = (uintptr_t)datatype}, {.u = (uintptr_t)enumtype}, {.u = (uintptr_t)desc}, {.u = (uintptr_t)desc_len}, {.u = (uintptr_t)bind}, {.u = (uintptr_t)scope}}};
+  return spx_go_tool(&frame);
 }
 
 #pragma weak MPI_T_cvar_get_num = PMPI_T_cvar_get_num
 int PMPI_T_cvar_get_num(int *num_cvar)
 {
   spx_fn = SPX_FN_T_cvar_get_num;
-  return spx_c_T_cvar_get_num(num_cvar);
+  spx_frame frame = {.fn = SPX_FN_T_cvar_get_num,
+    .a = {{.u = (uintptr_t)num_cvar}}};
+  return spx_go_tool(&frame);
 }
 
 #pragma weak MPI_T_cvar_handle_alloc = PMPI_T_cvar_handle_alloc
 int PMPI_T_cvar_handle_alloc(int cvar_index, void *obj_handle, MPI_T_cvar_handle *handle, int *count)
 {
   spx_fn = SPX_FN_T_cvar_handle_alloc;
-  return spx_c_T_cvar_handle_alloc(cvar_index, obj_handle, handle, count);
+  spx_frame frame = {.fn = SPX_FN_T_cvar_handle_alloc,
+    .a = {{.i = cvar_index}, {.u = (uintptr_t)obj_handle}, {.u = (uintptr_t)handle}, {.u = (uintptr_t)count}}};
+  return spx_go_tool(&frame);
 }
 
 #pragma weak MPI_T_cvar_handle_free = PMPI_T_cvar_handle_free
 int PMPI_T_cvar_handle_free(MPI_T_cvar_handle *handle)
 {
   spx_fn = SPX_FN_T_cvar_handle_free;
-  return spx_c_T_cvar_handle_free(handle);
+  spx_frame frame = {.fn = SPX_FN_T_cvar_handle_free,
+    .a = {{.u = (uintptr_t)handle}}};
+  return spx_go_tool(&frame);
 }
 
 #pragma weak MPI_T_cvar_read = PMPI_T_cvar_read
 int PMPI_T_cvar_read(MPI_T_cvar_handle handle, void *buf)
 {
   spx_fn = SPX_FN_T_cvar_read;
-  return spx_c_T_cvar_read(handle, buf);
+  spx_frame frame = {.fn = SPX_FN_T_cvar_read,
+    .a = {{.u = (uintptr_t)handle}, {.u = (uintptr_t)buf}}};
+  return spx_go_tool(&frame);
 }
 
 #pragma weak MPI_T_cvar_write = PMPI_T_cvar_write
 int PMPI_T_cvar_write(MPI_T_cvar_handle handle, const void *buf)
 {
   spx_fn = SPX_FN_T_cvar_write;
-  return spx_c_T_cvar_write(handle, buf);
+  spx_frame frame = {.fn = SPX_FN_T_cvar_write,
+    .a = {{.u = (uintptr_t)handle}, {.u = (uintptr_t)buf}}};
+  return spx_go_tool(&frame);
 }
 
 #pragma weak MPI_T_enum_get_info = PMPI_T_enum_get_info
 int PMPI_T_enum_get_info(MPI_T_enum enumtype, int *num, char *name, int *name_len)
 {
   spx_fn = SPX_FN_T_enum_get_info;
-  return spx_c_T_enum_get_info(enumtype, num, name, name_len);
+  spx_frame frame = {.fn = SPX_FN_T_enum_get_info,
+    .a = {{.u = (uintptr_t)enumtype}, {.u = (uintptr_t)num}, {.u = (uintptr_t)name}, {.u = (uintptr_t)name_len}}};
+  return spx_go_tool(&frame);
 }
 
 #pragma weak MPI_T_enum_get_item = PMPI_T_enum_get_item
 int PMPI_T_enum_get_item(MPI_T_enum enumtype, int indx, int *value, char *name, int *name_len)
 {
   spx_fn = SPX_FN_T_enum_get_item;
-  return spx_c_T_enum_get_item(enumtype, indx, value, name, name_len);
+  spx_frame frame = {.fn = SPX_FN_T_enum_get_item,
+    .a = {{.u = (uintptr_t)enumtype}, {.i = indx}, {.u = (uintptr_t)value}, {.u = (uintptr_t)name}, {.u = (uintptr_t)name_len}}};
+  return spx_go_tool(&frame);
 }
 
 #pragma weak MPI_T_event_callback_get_info = PMPI_T_event_callback_get_info
 int PMPI_T_event_callback_get_info(MPI_T_event_registration event_registration, MPI_T_cb_safety cb_safety, MPI_Info *info_used)
 {
   SPX_ENTER_ALWAYS(SPX_FN_T_event_callback_get_info);
-  return spx_c_T_event_callback_get_info(event_registration, cb_safety, info_used);
+  spx_frame frame = {.fn = SPX_FN_T_event_callback_get_info,
+    .a = {{.u = (uintptr_t)event_registration}, {.i = cb_safety}, {.u = (uintptr_t)info_used}}};
+  return spx_go_tool(&frame);
 }
 
 #pragma weak MPI_T_event_callback_set_info = PMPI_T_event_callback_set_info
 int PMPI_T_event_callback_set_info(MPI_T_event_registration event_registration, MPI_T_cb_safety cb_safety, MPI_Info info)
 {
   spx_fn = SPX_FN_T_event_callback_set_info;
-  return spx_c_T_event_callback_set_info(event_registration, cb_safety, info);
+  spx_frame frame = {.fn = SPX_FN_T_event_callback_set_info,
+    .a = {{.u = (uintptr_t)event_registration}, {.i = cb_safety}, {.u = (uintptr_t)info}}};
+  return spx_go_tool(&frame);
 }
 
 #pragma weak MPI_T_event_copy = PMPI_T_event_copy
 int PMPI_T_event_copy(MPI_T_event_instance event_instance, void *buffer)
 {
   spx_fn = SPX_FN_T_event_copy;
-  return spx_c_T_event_copy(event_instance, buffer);
+  spx_frame frame = {.fn = SPX_FN_T_event_copy,
+    .a = {{.u = (uintptr_t)event_instance}, {.u = (uintptr_t)buffer}}};
+  return spx_go_tool(&frame);
 }
 
 #pragma weak MPI_T_event_get_index = PMPI_T_event_get_index
 int PMPI_T_event_get_index(const char *name, int *event_index)
 {
   spx_fn = SPX_FN_T_event_get_index;
-  return spx_c_T_event_get_index(name, event_index);
+  spx_frame frame = {.fn = SPX_FN_T_event_get_index,
+    .a = {{.u = (uintptr_t)name}, {.u = (uintptr_t)event_index}}};
+  return spx_go_tool(&frame);
 }
 
 #pragma weak MPI_T_event_get_info = PMPI_T_event_get_info
 int PMPI_T_event_get_info(int event_index, char *name, int *name_len, int *verbosity, MPI_Datatype array_of_datatypes[], MPI_Aint array_of_displacements[], int *num_elements, MPI_T_enum *enumtype, MPI_Info *info, char *desc, int *desc_len, int *bind)
 {
   SPX_ENTER_ALWAYS(SPX_FN_T_event_get_info);
-  return spx_c_T_event_get_info(event_index, name, name_len, verbosity, array_of_datatypes, array_of_displacements, num_elements, enumtype, info, desc, desc_len, bind);
+  spx_frame frame = {.fn = SPX_FN_T_event_get_info,
+    .a = {{.i = event_index}, {.u = (uintptr_t)name}, {.u = (uintptr_t)name_len}, {.u = (uintptr_t)verbosity}, {.u = (uintptr_t)array_of_datatypes}, {.u = (uintptr_t)array_of_displacements}, {.u = (uintptr_t)num_elements}, {.u = (uintptr_t)enumtype}, {.u = (uintptr_t)info}, {.u = (uintptr_t)desc}, {.u = (uintptr_t)desc_len}, {.u = (uintptr_t)bind}}};
+  return spx_go_tool(&frame);
 }
 
 #pragma weak MPI_T_event_get_num = PMPI_T_event_get_num
 int PMPI_T_event_get_num(int *num_events)
 {
   spx_fn = SPX_FN_T_event_get_num;
-  return spx_c_T_event_get_num(num_events);
+  spx_frame frame = {.fn = SPX_FN_T_event_get_num,
+    .a = {{.u = (uintptr_t)num_events}}};
+  return spx_go_tool(&frame);
 }
 
 #pragma weak MPI_T_event_get_source = PMPI_T_event_get_source
 int PMPI_T_event_get_source(MPI_T_event_instance event_instance, int *source_index)
 {
   spx_fn = SPX_FN_T_event_get_source;
-  return spx_c_T_event_get_source(event_instance, source_index);
+  spx_frame frame = {.fn = SPX_FN_T_event_get_source,
+    .a = {{.u = (uintptr_t)event_instance}, {.u = (uintptr_t)source_index}}};
+  return spx_go_tool(&frame);
 }
 
 #pragma weak MPI_T_event_get_timestamp = PMPI_T_event_get_timestamp
 int PMPI_T_event_get_timestamp(MPI_T_event_instance event_instance, MPI_Count *event_timestamp)
 {
   spx_fn = SPX_FN_T_event_get_timestamp;
-  return spx_c_T_event_get_timestamp(event_instance, event_timestamp);
+  spx_frame frame = {.fn = SPX_FN_T_event_get_timestamp,
+    .a = {{.u = (uintptr_t)event_instance}, {.u = (uintptr_t)event_timestamp}}};
+  return spx_go_tool(&frame);
 }
 
 #pragma weak MPI_T_event_handle_alloc = PMPI_T_event_handle_alloc
 int PMPI_T_event_handle_alloc(int event_index, void *obj_handle, MPI_Info info, MPI_T_event_registration *event_registration)
 {
   spx_fn = SPX_FN_T_event_handle_alloc;
-  return spx_c_T_event_handle_alloc(event_index, obj_handle, info, event_registration);
+  spx_frame frame = {.fn = SPX_FN_T_event_handle_alloc,
+    .a = {{.i = event_index}, {.u = (uintptr_t)obj_handle}, {.u = (uintptr_t)info}, {.u = (uintptr_t)event_registration}}};
+  return spx_go_tool(&frame);
 }
 
 #pragma weak MPI_T_event_handle_free = PMPI_T_event_handle_free
 int PMPI_T_event_handle_free(MPI_T_event_registration event_registration, void *user_data, MPI_T_event_free_cb_function free_cb_function)
 {
   spx_fn = SPX_FN_T_event_handle_free;
-  return spx_c_T_event_handle_free(event_registration, user_data, free_cb_function);
+  spx_frame frame = {.fn = SPX_FN_T_event_handle_free,
+    .a = {{.u = (uintptr_t)event_registration}, {.u = (uintptr_t)user_data}, {.u = (uintptr_t)free_cb_function}}};
+  return spx_go_tool(&frame);
 }
 
 #pragma weak MPI_T_event_handle_get_info = PMPI_T_event_handle_get_info
 int PMPI_T_event_handle_get_info(MPI_T_event_registration event_registration, MPI_Info *info_used)
 {
   SPX_ENTER_ALWAYS(SPX_FN_T_event_handle_get_info);
-  return spx_c_T_event_handle_get_info(event_registration, info_used);
+  spx_frame frame = {.fn = SPX_FN_T_event_handle_get_info,
+    .a = {{.u = (uintptr_t)event_registration}, {.u = (uintptr_t)info_used}}};
+  return spx_go_tool(&frame);
 }
 
 #pragma weak MPI_T_event_handle_set_info = PMPI_T_event_handle_set_info
 int PMPI_T_event_handle_set_info(MPI_T_event_registration event_registration, MPI_Info info)
 {
   spx_fn = SPX_FN_T_event_handle_set_info;
-  return spx_c_T_event_handle_set_info(event_registration, info);
+  spx_frame frame = {.fn = SPX_FN_T_event_handle_set_info,
+    .a = {{.u = (uintptr_t)event_registration}, {.u = (uintptr_t)info}}};
+  return spx_go_tool(&frame);
 }
 
 #pragma weak MPI_T_event_read = PMPI_T_event_read
 int PMPI_T_event_read(MPI_T_event_instance event_instance, int element_index, void *buffer)
 {
   spx_fn = SPX_FN_T_event_read;
-  return spx_c_T_event_read(event_instance, element_index, buffer);
+  spx_frame frame = {.fn = SPX_FN_T_event_read,
+    .a = {{.u = (uintptr_t)event_instance}, {.i = element_index}, {.u = (uintptr_t)buffer}}};
+  return spx_go_tool(&frame);
 }
 
 #pragma weak MPI_T_event_register_callback = PMPI_T_event_register_callback
 int PMPI_T_event_register_callback(MPI_T_event_registration event_registration, MPI_T_cb_safety cb_safety, MPI_Info info, void *user_data, MPI_T_event_cb_function event_cb_function)
 {
   spx_fn = SPX_FN_T_event_register_callback;
-  return spx_c_T_event_register_callback(event_registration, cb_safety, info, user_data, event_cb_function);
+  spx_frame frame = {.fn = SPX_FN_T_event_register_callback,
+    .a = {{.u = (uintptr_t)event_registration}, {.i = cb_safety}, {.u = (uintptr_t)info}, {.u = (uintptr_t)user_data}, {.u = (uintptr_t)event_cb_function}}};
+  return spx_go_tool(&frame);
 }
 
 #pragma weak MPI_T_event_set_dropped_handler = PMPI_T_event_set_dropped_handler
 int PMPI_T_event_set_dropped_handler(MPI_T_event_registration event_registration, MPI_T_event_dropped_cb_function dropped_cb_function)
 {
   spx_fn = SPX_FN_T_event_set_dropped_handler;
-  return spx_c_T_event_set_dropped_handler(event_registration, dropped_cb_function);
+  spx_frame frame = {.fn = SPX_FN_T_event_set_dropped_handler,
+    .a = {{.u = (uintptr_t)event_registration}, {.u = (uintptr_t)dropped_cb_function}}};
+  return spx_go_tool(&frame);
 }
 
 #pragma weak MPI_T_finalize = PMPI_T_finalize
 int PMPI_T_finalize(void)
 {
   spx_fn = SPX_FN_T_finalize;
-  return spx_c_T_finalize();
+  spx_frame frame = {.fn = SPX_FN_T_finalize};
+  return spx_go_tool(&frame);
 }
 
 #pragma weak MPI_T_init_thread = PMPI_T_init_thread
 int PMPI_T_init_thread(int required, int *provided)
 {
   spx_fn = SPX_FN_T_init_thread;
-  return spx_c_T_init_thread(required, provided);
+  spx_frame frame = {.fn = SPX_FN_T_init_thread,
+    .a = {{.i = required}, {.u = (uintptr_t)provided}}};
+  return spx_go_tool(&frame);
 }
 
 #pragma weak MPI_T_pvar_get_index = PMPI_T_pvar_get_index
 int PMPI_T_pvar_get_index(const char *name, int var_class, int *pvar_index)
 {
   spx_fn = SPX_FN_T_pvar_get_index;
-  return spx_c_T_pvar_get_index(name, var_class, pvar_index);
+  spx_frame frame = {.fn = SPX_FN_T_pvar_get_index,
+    .a = {{.u = (uintptr_t)name}, {.i = var_class}, {.u = (uintptr_t)pvar_index}}};
+  return spx_go_tool(&frame);
 }
 
 #pragma weak MPI_T_pvar_get_info = PMPI_T_pvar_get_info
 int PMPI_T_pvar_get_info(int pvar_index, char *name, int *name_len, int *verbosity, int *var_class, MPI_Datatype *datatype, MPI_T_enum *enumtype, char *desc, int *desc_len, int *bind, int *readonly, int *continuous, int *atomic)
 {
   SPX_ENTER_ALWAYS(SPX_FN_T_pvar_get_info);
-  return spx_c_T_pvar_get_info(pvar_index, name, name_len, verbosity, var_class, datatype, enumtype, desc, desc_len, bind, readonly, continuous, atomic);
+  spx_frame frame = {.fn = SPX_FN_T_pvar_get_info,
+    .a = {{.i = pvar_index}, {.u = (uintptr_t)name}, {.u = (uintptr_t)name_len}, {.u = (uintptr_t)verbosity}, {.u = (uintptr_t)var_class}, {.u = (uintptr_t)datatype}, {.u = (uintptr_t)enumtype}, {.u = (uintptr_t)desc}, {.u = (uintptr_t)desc_len}, {.u = (uintptr_t)bind}, {.u = (uintptr_t)readonly}, {.u = (uintptr_t)continuous}, {.u = (uintptr_t)atomic}}};
+  return spx_go_tool(&frame);
 }
 
 #pragma weak MPI_T_pvar_get_num = PMPI_T_pvar_get_num
 int PMPI_T_pvar_get_num(int *num_pvar)
 {
   spx_fn = SPX_FN_T_pvar_get_num;
-  return spx_c_T_pvar_get_num(num_pvar);
+  spx_frame frame = {.fn = SPX_FN_T_pvar_get_num,
+    .a = {{.u = (uintptr_t)num_pvar}}};
+  return spx_go_tool(&frame);
 }
 
 #pragma weak MPI_T_pvar_handle_alloc = PMPI_T_pvar_handle_alloc
 int PMPI_T_pvar_handle_alloc(MPI_T_pvar_session session, int pvar_index, void *obj_handle, MPI_T_pvar_handle *handle, int *count)
 {
   spx_fn = SPX_FN_T_pvar_handle_alloc;
-  return spx_c_T_pvar_handle_alloc(session, pvar_index, obj_handle, handle, count);
+  spx_frame frame = {.fn = SPX_FN_T_pvar_handle_alloc,
+    .a = {{.u = (uintptr_t)session}, {.i = pvar_index}, {.u = (uintptr_t)obj_handle}, {.u = (uintptr_t)handle}, {.u = (uintptr_t)count}}};
+  return spx_go_tool(&frame);
 }
 
 #pragma weak MPI_T_pvar_handle_free = PMPI_T_pvar_handle_free
 int PMPI_T_pvar_handle_free(MPI_T_pvar_session session, MPI_T_pvar_handle *handle)
 {
   spx_fn = SPX_FN_T_pvar_handle_free;
-  return spx_c_T_pvar_handle_free(session, handle);
+  spx_frame frame = {.fn = SPX_FN_T_pvar_handle_free,
+    .a = {{.u = (uintptr_t)session}, {.u = (uintptr_t)handle}}};
+  return spx_go_tool(&frame);
 }
 
 #pragma weak MPI_T_pvar_read = PMPI_T_pvar_read
 int PMPI_T_pvar_read(MPI_T_pvar_session session, MPI_T_pvar_handle handle, void *buf)
 {
   spx_fn = SPX_FN_T_pvar_read;
-  return spx_c_T_pvar_read(session, handle, buf);
+  spx_frame frame = {.fn = SPX_FN_T_pvar_read,
+    .a = {{.u = (uintptr_t)session}, {.u = (uintptr_t)handle}, {.u = (uintptr_t)buf}}};
+  return spx_go_tool(&frame);
 }
 
 #pragma weak MPI_T_pvar_readreset = PMPI_T_pvar_readreset
 int PMPI_T_pvar_readreset(MPI_T_pvar_session session, MPI_T_pvar_handle handle, void *buf)
 {
   spx_fn = SPX_FN_T_pvar_readreset;
-  return spx_c_T_pvar_readreset(session, handle, buf);
+  spx_frame frame = {.fn = SPX_FN_T_pvar_readreset,
+    .a = {{.u = (uintptr_t)session}, {.u = (uintptr_t)handle}, {.u = (uintptr_t)buf}}};
+  return spx_go_tool(&frame);
 }
 
 #pragma weak MPI_T_pvar_reset = PMPI_T_pvar_reset
 int PMPI_T_pvar_reset(MPI_T_pvar_session session, MPI_T_pvar_handle handle)
 {
   spx_fn = SPX_FN_T_pvar_reset;
-  return spx_c_T_pvar_reset(session, handle);
+  spx_frame frame = {.fn = SPX_FN_T_pvar_reset,
+    .a = {{.u = (uintptr_t)session}, {.u = (uintptr_t)handle}}};
+  return spx_go_tool(&frame);
 }
 
 #pragma weak MPI_T_pvar_session_create = PMPI_T_pvar_session_create
 int PMPI_T_pvar_session_create(MPI_T_pvar_session *session)
 {
   spx_fn = SPX_FN_T_pvar_session_create;
-  return spx_c_T_pvar_session_create(session);
+  spx_frame frame = {.fn = SPX_FN_T_pvar_session_create,
+    .a = {{.u = (uintptr_t)session}}};
+  return spx_go_tool(&frame);
 }
 
 #pragma weak MPI_T_pvar_session_free = PMPI_T_pvar_session_free
 int PMPI_T_pvar_session_free(MPI_T_pvar_session *session)
 {
   spx_fn = SPX_FN_T_pvar_session_free;
-  return spx_c_T_pvar_session_free(session);
+  spx_frame frame = {.fn = SPX_FN_T_pvar_session_free,
+    .a = {{.u = (uintptr_t)session}}};
+  return spx_go_tool(&frame);
 }
 
 #pragma weak MPI_T_pvar_start = PMPI_T_pvar_start
 int PMPI_T_pvar_start(MPI_T_pvar_session session, MPI_T_pvar_handle handle)
 {
   spx_fn = SPX_FN_T_pvar_start;
-  return spx_c_T_pvar_start(session, handle);
+  spx_frame frame = {.fn = SPX_FN_T_pvar_start,
+    .a = {{.u = (uintptr_t)session}, {.u = (uintptr_t)handle}}};
+  return spx_go_tool(&frame);
 }
 
 #pragma weak MPI_T_pvar_stop = PMPI_T_pvar_stop
 int PMPI_T_pvar_stop(MPI_T_pvar_session session, MPI_T_pvar_handle handle)
 {
   spx_fn = SPX_FN_T_pvar_stop;
-  return spx_c_T_pvar_stop(session, handle);
+  spx_frame frame = {.fn = SPX_FN_T_pvar_stop,
+    .a = {{.u = (uintptr_t)session}, {.u = (uintptr_t)handle}}};
+  return spx_go_tool(&frame);
 }
 
 #pragma weak MPI_T_pvar_write = PMPI_T_pvar_write
 int PMPI_T_pvar_write(MPI_T_pvar_session session, MPI_T_pvar_handle handle, const void *buf)
 {
   spx_fn = SPX_FN_T_pvar_write;
-  return spx_c_T_pvar_write(session, handle, buf);
+  spx_frame frame = {.fn = SPX_FN_T_pvar_write,
+    .a = {{.u = (uintptr_t)session}, {.u = (uintptr_t)handle}, {.u = (uintptr_t)buf}}};
+  return spx_go_tool(&frame);
 }
 
 #pragma weak MPI_T_source_get_info = PMPI_T_source_get_info
 int PMPI_T_source_get_info(int source_index, char *name, int *name_len, char *desc, int *desc_len, MPI_T_source_order *ordering, MPI_Count *ticks_per_second, MPI_Count *max_ticks, MPI_Info *info)
 {
   SPX_ENTER_ALWAYS(SPX_FN_T_source_get_info);
-  return spx_c_T_source_get_info(source_index, name, name_len, desc, desc_len, ordering, ticks_per_second, max_ticks, info);
+  spx_frame frame = {.fn = SPX_FN_T_source_get_info,
+    .a = {{.i = source_index}, {.u = (uintptr_t)name}, {.u = (uintptr_t)name_len}, {.u = (uintptr_t)desc}, {.u = (uintptr_t)desc_len}, {.u = (uintptr_t)ordering}, {.u = (uintptr_t)ticks_per_second}, {.u = (uintptr_t)max_ticks}, {.u = (uintptr_t)info}}};
+  return spx_go_tool(&frame);
 }
 
 #pragma weak MPI_T_source_get_num = PMPI_T_source_get_num
 int PMPI_T_source_get_num(int *num_sources)
 {
   spx_fn = SPX_FN_T_source_get_num;
-  return spx_c_T_source_get_num(num_sources);
+  spx_frame frame = {.fn = SPX_FN_T_source_get_num,
+    .a = {{.u = (uintptr_t)num_sources}}};
+  return spx_go_tool(&frame);
 }
 
 #pragma weak MPI_T_source_get_timestamp = PMPI_T_source_get_timestamp
 int PMPI_T_source_get_timestamp(int source_index, MPI_Count *timestamp)
 {
   spx_fn = SPX_FN_T_source_get_timestamp;
-  return spx_c_T_source_get_timestamp(source_index, timestamp);
+  spx_frame frame = {.fn = SPX_FN_T_source_get_timestamp,
+    .a = {{.i = source_index}, {.u = (uintptr_t)timestamp}}};
+  return spx_go_tool(&frame);
 }

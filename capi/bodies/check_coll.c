@@ -1,4 +1,5 @@
-/* check_coll.c - SPX_CHECK=1: collectives that do not fit each other. MPI-5.0 6.1.
+/* check_coll.c - SPX_CHECK=1: what is noted where collectives begin, to find those that do not fit each other. MPI-5.0 6.1. What differs is judged and worded by
+ * core/check.
  *
  * Each process writes what it is about to do in an operation into its own cells of the memory file, then looks what the others have
  * written for the same operation of the communicator: nobody waits, and so no program behaves otherwise than without the check. Of two that
@@ -8,10 +9,8 @@
  * no call is left to raise an error: then the job ends with the message. */
 #define _GNU_SOURCE
 #include "check_coll.h"
-#include "once.h"
 #include <fcntl.h>
 #include <stddef.h>
-#include <stdio.h>
 #include <string.h>
 #include "basic.h"
 #include "dp.h"
@@ -68,49 +67,12 @@ static void describe(spx_diag_check *d, const spx_coll *c, int request)
   d->basic = t->basic;
 }
 
-static const char *type_name(uint32_t basic) { return basic && spx_basics[basic].name ? spx_basics[basic].name : "?"; }
-
-/* Two basic types that hold the same: MPI_INT and MPI_INT32_T. 0 is of several, and MPI_PACKED fits all. */
-static bool fit(uint32_t a, uint32_t b)
+/* May they fit? If not, the engine knows whether they do: two basic types may hold the same. */
+static bool alike(const spx_diag_check *a, const spx_diag_check *b)
 {
-  if (a == b || !a || !b || a == SPX_B_PACKED || b == SPX_B_PACKED) return true;
-  return spx_basics[a].cls == spx_basics[b].cls && spx_basics[a].size == spx_basics[b].size;
-}
-
-static int differ(const spx_diag_check *a, const spx_diag_check *b, const char *comm)
-{
-  int rank = a->rank, other = b->rank;
-  const char *name = *comm ? comm : "the communicator";
-  if (a->kind != b->kind || a->request != b->request) {
-    spx_detail("mismatched collectives: operation %u of %s is %s here (rank %d), but %s on rank %d", a->seq, name,
-               spx_fn_name[a->fn], rank, spx_fn_name[b->fn], other);
-    return MPI_ERR_OTHER;
-  }
-  if (a->root != b->root) {
-    spx_detail("mismatched root: root = %d here (rank %d), but root = %d on rank %d (operation %u of %s)", a->root,
-               rank, b->root, other, a->seq, name);
-    return MPI_ERR_ROOT;
-  }
-  if (a->op != b->op && a->op && b->op) {
-    spx_detail("mismatched operations: rank %d and rank %d give different MPI_Op (operation %u of %s)", rank, other,
-               a->seq, name);
-    return MPI_ERR_OP;
-  }
-  if (a->count < 0 || b->count < 0) return MPI_SUCCESS;
-  if (!fit(a->basic, b->basic) && a->bytes && b->bytes) {
-    spx_detail("mismatched datatypes: %lld of %s here (rank %d), but %lld of %s on rank %d (operation %u of %s)",
-               (long long)a->count, type_name(a->basic), rank, (long long)b->count, type_name(b->basic), other, a->seq,
-               name);
-    return MPI_ERR_TYPE;
-  }
-  if (a->bytes != b->bytes) {
-    spx_detail("mismatched counts: %lld elements, %llu bytes here (rank %d), but %lld elements, %llu bytes on rank %d "
-               "(operation %u of %s)",
-               (long long)a->count, (unsigned long long)a->bytes, rank, (long long)b->count,
-               (unsigned long long)b->bytes, other, a->seq, name);
-    return MPI_ERR_COUNT;
-  }
-  return MPI_SUCCESS;
+  bool compared = a->count >= 0 && b->count >= 0;
+  return a->kind == b->kind && a->request == b->request && a->root == b->root && a->op == b->op &&
+         (!compared || (a->bytes == b->bytes && a->basic == b->basic));
 }
 
 /* ---- cells --------------------------------------------------------------------------------------------------- */
@@ -166,7 +128,7 @@ static void tell_hosts(const spx_comm *c, const spx_diag_check *mine)
     lowest[n++] = c->peer[r];
   }
   spx_lock();
-  for (uint32_t k = 0; k < n; k++) spx_tx_put(lowest[k], SPX_REC_CHECK, 0, 0, 0, mine, sizeof *mine);
+  for (uint32_t k = 0; k < n; k++) spx_tx_put(lowest[k], SPX_REC_CHECK, SPX_REC_PLAIN, mine, sizeof *mine);
   spx_unlock();
 }
 
@@ -174,6 +136,11 @@ static bool is_sound(const spx_diag_check *d)
 {
   return d->fn < SPX_FN_COUNT && d->kind > 0 && d->basic < SPX_B_COUNT_OF && d->rank >= 0;
 }
+
+/* Of the last operation of which a process of another host has said something else than this one has written; written with spx_lock held. It is judged where the
+ * engine may be entered. */
+static spx_diag_check apart[2];
+static bool any_apart;
 
 /* What a process of another host does. */
 static void arrived(uint32_t peer, const spx_rec *rec)
@@ -185,9 +152,21 @@ static void arrived(uint32_t peer, const spx_rec *rec)
   uint64_t at = (uint64_t)((char *)cells_of(peer) - (char *)spx_segment);
   if (fallocate(spx_map.fd, 0, (off_t)at, SPX_DIAG_BYTES - SPX_DIAG_CHECKED) != 0) return;
   publish(peer, &theirs);
-  if (!written(spx_me, &theirs, &mine)) return;
-  int err = differ(&mine, &theirs, "");
-  if (err != MPI_SUCCESS) spx_fatal(err, "%s", spx_detail_text());
+  if (!written(spx_me, &theirs, &mine) || alike(&mine, &theirs)) return;
+  apart[0] = mine;
+  apart[1] = theirs;
+  any_apart = true;
+  spx_due |= SPX_DUE_HOOK;
+}
+
+bool spx_check_apart(spx_diag_check of[2])
+{
+  spx_lock();
+  bool any = any_apart;
+  any_apart = false;
+  memcpy(of, apart, sizeof apart);
+  spx_unlock();
+  return any;
 }
 
 void spx_check_start(void)
@@ -206,11 +185,13 @@ int spx_check_collective(const spx_coll *c, int request)
   spx_diag_check mine, other;
   describe(&mine, c, request);
   publish(spx_me, &mine);
-  if (spx_net_on) tell_hosts(comm, &mine);
+  if (spx_beyond_host()) tell_hosts(comm, &mine);
   for (int r = 0; r < comm->size; r++) {
     uint32_t i = comm->peer[r];
     if (r == comm->rank || spx_peer_is_far(i) || !written(i, &mine, &other)) continue;
-    int err = differ(&mine, &other, comm->name);
+    if (alike(&mine, &other)) continue;
+    spx_frame f = {.fn = SPX_IN_CHECK, .a = {{.p = &mine}, {.p = &other}, {.p = comm->name}}};
+    int err = spx_go_internal(&f);
     if (err != MPI_SUCCESS) return err;
   }
   return MPI_SUCCESS;

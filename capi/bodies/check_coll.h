@@ -1,6 +1,7 @@
 /* check_coll.h - SPX_CHECK=1: what a program does wrong in collectives and leaves behind (docs/diagnosis.md). */
 #ifndef SPX_CHECK_COLL_H
 #define SPX_CHECK_COLL_H
+#include "layout.h"
 #include "plan.h"
 #include "shim.h"
 
@@ -11,20 +12,24 @@ SPX_HIDDEN void spx_check_start(void);
  * nonblocking or persistent. */
 SPX_HIDDEN int spx_check_collective(const spx_coll *c, int request);
 
+/* What a process of another host has said, and this one had written, of the last operation in which the two differ; false: of none since the last call. */
+SPX_HIDDEN bool spx_check_apart(spx_diag_check of[2]);
+
 /* ---- check_left.c ---- */
-/* What is left, of one kind and from one place; SPX_IN_LEFT gets an array of them (capi/left.go). */
+/* Where an object was made. */
 typedef struct {
-  uint32_t kind; /* SPX_K_*, SPX_LEFT_PERSISTENT */
-  uint32_t fn;   /* that has made it */
-  uint64_t site; /* where the program has called that; 0: not known */
-  uint64_t n;
-} spx_left;
-enum { SPX_LEFT_PERSISTENT = SPX_K_COUNT, SPX_LEFT_KEYVAL };
+  const void *site; /* where the program has called fn; NULL: not known */
+  uint32_t fn;
+} spx_origin;
+/* Of an object; NULL: it is predefined, or nothing is noted. */
+SPX_HIDDEN const spx_origin *spx_check_origin(spx_kind k, const spx_obj *o);
+/* How many messages were never received. The first is from *src, with *tag and *bytes. */
+SPX_HIDDEN uint64_t spx_check_unreceived(int32_t *src, int32_t *tag, uint64_t *bytes);
 
 /* From now on it is noted where objects are made. */
 SPX_HIDDEN void spx_check_made(void);
 /* An object that was made a moment ago is not the user's. */
 SPX_HIDDEN void spx_check_inside(spx_kind k, const spx_obj *o);
-/* Tells of what is left when MPI ends. */
+/* Has capi/left.go say what is left when MPI ends. */
 SPX_HIDDEN void spx_check_leaks(void);
 #endif

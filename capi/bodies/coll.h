@@ -28,10 +28,12 @@ SPX_HIDDEN void spx_coll_comm_free(spx_comm *c);
 SPX_HIDDEN int spx_inside_gather(spx_comm *comm, const void *mine, void *all, size_t bytes);
 /* The same as a request, which goes on by itself and collects its error by r->finish. */
 SPX_HIDDEN int spx_inside_gather_begin(spx_comm *comm, const void *mine, void *all, size_t bytes, spx_request **r);
-/* The greatest of all processes' values. */
-SPX_HIDDEN int spx_inside_greatest(spx_comm *comm, int64_t *value);
+/* The greatest of each of n values. _begin: as spx_inside_gather_begin. */
+SPX_HIDDEN int spx_inside_greatest_of(spx_comm *comm, const int64_t *mine, int64_t *all, int n);
+SPX_HIDDEN int spx_inside_greatest_begin(spx_comm *comm, const int64_t *mine, int64_t *all, int n, spx_request **r);
 /* What rank 0 has. */
 SPX_HIDDEN int spx_inside_bcast(spx_comm *comm, void *data, size_t bytes);
+SPX_HIDDEN int spx_inside_bcast_begin(spx_comm *comm, void *data, size_t bytes, spx_request **r);
 
 /* Raises on the communicator, with the name of the MPI function. */
 #define SPX_COLL_FAIL(comm, code, ...)                                                                                 \

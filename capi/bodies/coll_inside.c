@@ -31,16 +31,14 @@ int spx_inside_gather(spx_comm *comm, const void *mine, void *all, size_t bytes)
   return run(&c);
 }
 
-int spx_inside_gather_begin(spx_comm *comm, const void *mine, void *all, size_t bytes, spx_request **r)
+static int start(spx_coll *c, spx_request **r)
 {
-  spx_coll c;
   spx_plan *p;
-  gather(&c, comm, mine, all, bytes);
   spx_creation_step();
-  int err = spx_coll_plan(comm, &c.key, &p);
+  int err = spx_coll_plan(c->comm, &c->key, &p);
   if (err != MPI_SUCCESS) return err;
   *r = NULL;
-  err = spx_plan_start(p, &c, r);
+  err = spx_plan_start(p, c, r);
   spx_plan_unref(p);
   if (err == MPI_SUCCESS || !*r) return err;
   spx_request_free(*r);
@@ -48,22 +46,52 @@ int spx_inside_gather_begin(spx_comm *comm, const void *mine, void *all, size_t 
   return err;
 }
 
-int spx_inside_greatest(spx_comm *comm, int64_t *value)
+int spx_inside_gather_begin(spx_comm *comm, const void *mine, void *all, size_t bytes, spx_request **r)
 {
-  int64_t mine = *value;
   spx_coll c;
-  spx_coll_on(&c, comm, SPX_COLL_ALLREDUCE);
-  c.op = (spx_op *)spx_get(SPX_K_OP, MPI_MAX);
-  c.key.commute = 1;
-  spx_coll_sends(&c, &mine, 1, words());
-  spx_coll_receives(&c, value, 1, words());
+  gather(&c, comm, mine, all, bytes);
+  return start(&c, r);
+}
+
+static void greatest(spx_coll *c, spx_comm *comm, const int64_t *mine, int64_t *all, int n)
+{
+  spx_coll_on(c, comm, SPX_COLL_ALLREDUCE);
+  c->op = (spx_op *)spx_get(SPX_K_OP, MPI_MAX);
+  c->key.commute = 1;
+  spx_coll_sends(c, mine, n, words());
+  spx_coll_receives(c, all, n, words());
+}
+
+int spx_inside_greatest_of(spx_comm *comm, const int64_t *mine, int64_t *all, int n)
+{
+  spx_coll c;
+  greatest(&c, comm, mine, all, n);
   return run(&c);
+}
+
+int spx_inside_greatest_begin(spx_comm *comm, const int64_t *mine, int64_t *all, int n, spx_request **r)
+{
+  spx_coll c;
+  greatest(&c, comm, mine, all, n);
+  return start(&c, r);
+}
+
+static void bcast(spx_coll *c, spx_comm *comm, void *data, size_t bytes)
+{
+  spx_coll_on(c, comm, SPX_COLL_BCAST);
+  spx_coll_receives(c, data, (int64_t)bytes / 8, words());
 }
 
 int spx_inside_bcast(spx_comm *comm, void *data, size_t bytes)
 {
   spx_coll c;
-  spx_coll_on(&c, comm, SPX_COLL_BCAST);
-  spx_coll_receives(&c, data, (int64_t)bytes / 8, words());
+  bcast(&c, comm, data, bytes);
   return run(&c);
+}
+
+int spx_inside_bcast_begin(spx_comm *comm, void *data, size_t bytes, spx_request **r)
+{
+  spx_coll c;
+  bcast(&c, comm, data, bytes);
+  return start(&c, r);
 }

@@ -51,8 +51,6 @@ SPX_HIDDEN void spx_creation_step(void);
 SPX_HIDDEN int64_t spx_comm_farewell(spx_word *a);
 
 /* ---- comm_dup.c ---- */
-/* A new context for one communicator, for this process to tell the others; 0: an error, with a detail text. */
-SPX_HIDDEN uint64_t spx_comm_context(void);
 /* MPI has ended: the contexts that are left count no more. */
 SPX_HIDDEN void spx_comm_contexts_end(void);
 

@@ -31,8 +31,8 @@ static uint64_t take(void)
   return got;
 }
 
-/* The engine deals them out by the dozen. */
-uint64_t spx_comm_context(void)
+/* A new context for one communicator, for this process to tell the others; 0: an error, with a detail text. The engine deals them out by the dozen. */
+static uint64_t new_context(void)
 {
   uint64_t got = take();
   if (!got) {
@@ -54,7 +54,7 @@ static int agree(spx_comm *comm, uint64_t *ctx)
 {
   uint64_t news[2] = {0, 0}; /* context; error */
   if (comm->rank == 0) {
-    news[0] = spx_comm_context();
+    news[0] = new_context();
     if (SPX_UNLIKELY(comm->flags & SPX_C_REPLAY) && news[0]) news[0] = spx_replay_context(news[0]);
     news[1] = news[0] ? MPI_SUCCESS : MPI_ERR_NO_MEM;
   }

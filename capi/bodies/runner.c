@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <time.h>
 #include "coll.h"
+#include "dp.h"
 #include "replay.h"
 #include "request.h"
 
@@ -39,11 +40,11 @@ bool spx_batch_end(spx_batch *b, bool cancel)
 static int begin(spx_batch *b, int i)
 {
   message *m = &b->m[i];
-  spx_type *bytes = (spx_type *)spx_get(SPX_K_TYPE, MPI_BYTE);
+  spx_type *type = m->type ? m->type : (spx_type *)spx_get(SPX_K_TYPE, MPI_BYTE);
   void *data = (void *)m->data;
-  int err = i < b->nrecvs ? spx_irecv(data, m->bytes, bytes, (int)m->peer, (int)m->tag, b->comm, b->ctx_kind,
+  int err = i < b->nrecvs ? spx_irecv(data, m->bytes, type, (int)m->peer, (int)m->tag, b->comm, b->ctx_kind,
                                       SPX_RF_INTERNAL, &m->r)
-                          : spx_isend(data, m->bytes, bytes, (int)m->peer, (int)m->tag, b->comm, b->ctx_kind,
+                          : spx_isend(data, m->bytes, type, (int)m->peer, (int)m->tag, b->comm, b->ctx_kind,
                                       SPX_M_STANDARD, SPX_RF_INTERNAL, &m->r);
   if (err) m->r = NULL;
   return err;
@@ -93,7 +94,7 @@ int64_t spx_batch_wait(spx_word *a)
   spx_batch *b = a[0].p;
   begin_all(b);
   int err = b->err;
-  for (int i = 0; i < b->n; i++)
+  for (int i = 0; i < b->n && !(err && a[1].i); i++)
     if (b->m[i].r) err = end(&b->m[i], err);
   return err;
 }
@@ -103,6 +104,43 @@ int64_t spx_batch_gather(spx_word *a)
   spx_batch *b = a[0].p;
   int err = spx_inside_gather_begin(b->comm, a[1].p, a[2].p, (size_t)a[3].i, &b->m[0].r);
   return err ? err : end(&b->m[0], MPI_SUCCESS);
+}
+
+int64_t spx_batch_greatest(spx_word *a)
+{
+  spx_batch *b = a[0].p;
+  int err = spx_inside_greatest_begin(b->comm, a[1].p, a[2].p, (int)a[3].i, &b->m[0].r);
+  return err ? err : end(&b->m[0], MPI_SUCCESS);
+}
+
+int64_t spx_batch_bcast(spx_word *a)
+{
+  spx_batch *b = a[0].p;
+  int err = spx_inside_bcast_begin(b->comm, a[1].p, (size_t)a[2].i, &b->m[0].r);
+  return err ? err : end(&b->m[0], MPI_SUCCESS);
+}
+
+int64_t spx_batch_post(spx_word *a)
+{
+  begin_all(a[0].p);
+  return ((const spx_batch *)a[0].p)->err;
+}
+
+int64_t spx_batch_came(spx_word *a)
+{
+  spx_progress();
+  spx_lock();
+  const spx_unex *e = spx_match_unexpected(((const spx_comm *)a[0].p)->ctx + a[1].u, MPI_ANY_SOURCE, (int)a[2].i);
+  int64_t from = e ? e->src : -1;
+  if (e) *(int64_t *)a[3].p = (int64_t)e->bytes;
+  spx_unlock();
+  return from;
+}
+
+int64_t spx_ticket_wait(spx_word *a)
+{
+  spx_wait_event((uint32_t)a[0].u, a[1].u);
+  return 0;
 }
 
 static bool is_broken(const spx_comm *c) { return c && (atomic_load(&c->revoked) || spx_comm_failures(c) > 0); }

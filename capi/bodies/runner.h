@@ -14,6 +14,7 @@ typedef struct spx_batch {
   struct spx_batch_message {
     int64_t peer, tag, bytes; /* of a receive that is over: bytes that have come */
     uintptr_t data;
+    spx_type *type; /* of memory of the program's, of which bytes is the count then; NULL: bytes */
     spx_request *r; /* NULL: not begun, or over */
   } m[];
 } spx_batch;
@@ -26,11 +27,22 @@ SPX_HIDDEN bool spx_batch_end(spx_batch *b, bool cancel);
 /* Begins the messages, where that is sure not to wait. True: they are over, as short messages to send are as a rule. */
 SPX_HIDDEN bool spx_batch_begin(spx_batch *b);
 
-/* a0: spx_batch *: sends and receives all, and waits. Returns an MPI error code, with a detail text; nothing is pending then. */
+/* a0: spx_batch *, a1: 1 to return at the first error. Sends and receives all, and waits. Returns an MPI error code, with a detail text; if a1 is 0
+ * nothing is pending then. */
 SPX_HIDDEN int64_t spx_batch_wait(spx_word *a);
 /* a0: spx_batch * for one operation, a1: what this process gives, a2: room for what all give, by rank, a3: bytes of each, whole words.
  * A collective of the batch's communicator. Returns an MPI error code, with a detail text. */
 SPX_HIDDEN int64_t spx_batch_gather(spx_word *a);
+/* a0: spx_batch * for one operation, a1: const int64_t * of this process, a2: int64_t * that get the greatest of each, a3: how many. The same. */
+SPX_HIDDEN int64_t spx_batch_greatest(spx_word *a);
+/* a0: spx_batch * for one operation, a1: what rank 0 gives, and the others get, a2: bytes, whole words. The same. */
+SPX_HIDDEN int64_t spx_batch_bcast(spx_word *a);
+/* a0: spx_batch *: begins the messages, which may wait for room, and does not wait for them to be over. Returns an MPI error code. */
+SPX_HIDDEN int64_t spx_batch_post(spx_word *a);
+/* a0: spx_comm *, a1: SPX_CTX_*, a2: tag, a3: int64_t *. Returns the source of a message with this tag that has come, with its bytes; -1: none has. */
+SPX_HIDDEN int64_t spx_batch_came(spx_word *a);
+/* a0: what spx_ticket has returned before, a1: as spx_event_wait's a2: waits until something has happened since. */
+SPX_HIDDEN int64_t spx_ticket_wait(spx_word *a);
 /* a0: const uint32_t *: waits until it is not 0, or a2, ns of CLOCK_MONOTONIC (0: no limit), has passed, or a1, a communicator or NULL,
  * is revoked or has lost a process. Returns the number. spx_ring_self has to be called after it was set. */
 SPX_HIDDEN int64_t spx_event_wait(spx_word *a);

@@ -339,7 +339,7 @@ static int unpark(void)
     }
     moved++;
     r->state = SPX_S_NONE;
-    r->aux[0] = 0;
+    r->id_slot = 0;
     if (iop < 0) {
       spx_complete(r, MPIX_ERR_PROC_FAILED);
       continue;
@@ -562,7 +562,7 @@ void spx_system_leave(void)
 enum { LOOK_AGAIN_NS = 5000000, LOOK_NET_NS = 100000000 };
 
 /* How long to sleep at most: the end of a connection rings no bell, nor does who is reached by the network alone. 0: for ever. */
-static uint64_t look_again(bool closing) { return closing ? LOOK_AGAIN_NS : spx_net_on ? LOOK_NET_NS : 0; }
+static uint64_t look_again(bool closing) { return closing ? LOOK_AGAIN_NS : spx_beyond_host() ? LOOK_NET_NS : 0; }
 
 /* A blocking call waits here: for a message, or until nobody is left to send one, which rings the bell (spx_system_leave, and the agent when the process
  * was on another host). Then it is as from MPI_PROC_NULL. */

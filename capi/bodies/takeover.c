@@ -1,7 +1,7 @@
 /* takeover.c - see takeover.h: MPISP_Repair, and standbys.
  *
  * All processes of the cluster, standbys included, have a communicator of their own, on which nothing happens but what spare processes do
- * (comm_repair.c): they meet out of whatever they do, agree on who lives, and make a communicator of those that work now. Before that counts, all of these have told each
+ * (capi/repair.go): they meet out of whatever they do, agree on who lives, and make a communicator of those that work now. Before that counts, all of these have told each
  * other which communicators they have; then each gives its own ones, in their places, the new members and other contexts, and who is new
  * makes itself those of the rank that it has now. */
 #include "takeover.h"
@@ -11,7 +11,6 @@
 #include "comm.h"
 #include "copies.h"
 #include "dp.h"
-#include "repair.h"
 #include "replay.h"
 #include "replay_shim.h"
 #include "runtime.h"
@@ -20,7 +19,7 @@
 
 bool spx_takeover_on;
 static struct {
-  spx_repair *repair;
+  spx_comm *base; /* all processes, those that have ranks first */
   int ranks;
   int cold;            /* processes that are started when some have died */
   bool standby, taken; /* this process began as one; it has had a rank since */
@@ -71,15 +70,23 @@ static int tell_each_other(MPI_Comm active)
   return err;
 }
 
-int spx_takeover_begin(spx_comm *base, spx_comm *pool, int ranks, int cold)
+void spx_takeover_begin(spx_comm *base, int ranks, int cold)
 {
-  t.repair = spx_repair_open(base, (MPI_Comm)(uintptr_t)pool->o.handle, ranks, cold, tell_each_other);
+  t.base = base;
   t.cold = cold;
   t.ranks = ranks;
   t.standby = base->rank >= ranks;
   t.taken = false;
-  spx_takeover_on = t.repair != NULL;
-  return t.repair ? MPI_SUCCESS : MPI_ERR_NO_MEM;
+  spx_takeover_on = true;
+}
+
+int64_t spx_takeover_together(spx_word *a) { return tell_each_other(a[0].p); }
+
+/* op: SPX_REPAIR_*, with its arguments. */
+static int repair(int op, spx_word in, MPI_Comm *comm, int *home)
+{
+  spx_frame f = {.fn = SPX_IN_REPAIR, .a = {{.i = op}, in, {.p = comm}, {.p = home}}};
+  return spx_go_internal(&f);
 }
 
 void spx_takeover_end(void)
@@ -88,7 +95,7 @@ void spx_takeover_end(void)
   forget();
 }
 
-/* What all do who have met. *active: as of spx_repair_meet. *replaced: ranks that were taken over. err: of the meeting. */
+/* What all do who have met. *active: of the repair. *replaced: ranks that were taken over. err: of the meeting. */
 static int have_met(int err, const MPI_Comm *active, int *replaced)
 {
   if (err != MPI_SUCCESS || *active == MPI_COMM_NULL) return err;
@@ -111,14 +118,16 @@ static int have_met(int err, const MPI_Comm *active, int *replaced)
 static int meet(bool done, bool *home, MPI_Comm *active, int *replaced)
 {
   MPI_Comm pool = MPI_COMM_NULL;
+  int all = 0;
   *replaced = 0;
-  int err = spx_repair_decide(t.repair, done, &pool, home);
+  int err = repair(SPX_REPAIR_DECIDE, (spx_word){.i = done}, &pool, &all);
+  *home = all;
   if (err != MPI_SUCCESS || *home) {
     if (pool != MPI_COMM_NULL) PMPI_Comm_free(&pool);
     return err;
   }
   spx_replay_hold++; /* who sends to whom changes */
-  err = spx_repair_form(t.repair, pool, active);
+  err = repair(SPX_REPAIR_FORM, (spx_word){.p = pool}, active, NULL);
   err = have_met(err, active, replaced);
   spx_replay_hold--;
   return err;
@@ -135,11 +144,7 @@ static void look_again(void)
 /* All ranks leave: what becomes of them is of no interest to a standby any more, which ends as they do, or by its agent. */
 static void rest(void)
 {
-  while (!spx_repair_empty(t.repair)) {
-    uint32_t ticket = spx_ticket();
-    spx_progress();
-    if (!spx_repair_empty(t.repair)) spx_wait_event(ticket, 0);
-  }
+  repair(SPX_REPAIR_EMPTY, (spx_word){0}, NULL, NULL);
   spx_publish_owner(SPX_OWNER_FINALIZED);
   _exit(0);
 }
@@ -148,15 +153,15 @@ static int stand_by(void)
 {
   bool home = false;
   MPI_Comm active = MPI_COMM_NULL;
-  int replaced, err = spx_takeover_on ? spx_vault_meet(spx_repair_base(t.repair), t.ranks, t.cold) : MPI_SUCCESS;
+  int replaced, err = spx_takeover_on ? spx_vault_meet(t.base, t.ranks, t.cold) : MPI_SUCCESS;
   if (err != MPI_SUCCESS || !spx_takeover_on || !t.standby || t.taken) return err;
   uint32_t fn = spx_mute_enter();
-  if (spx_repair_base(t.repair)->rank >= spx_repair_base(t.repair)->size - t.cold) {
-    err = spx_repair_join(t.repair, &active); /* the others have begun already */
+  if (t.base->rank >= t.base->size - t.cold) {
+    err = repair(SPX_REPAIR_JOIN, (spx_word){0}, &active, NULL); /* the others have begun already */
     err = have_met(err, &active, &replaced);
   }
   while (err == MPI_SUCCESS && active == MPI_COMM_NULL) {
-    spx_repair_await(t.repair);
+    repair(SPX_REPAIR_AWAIT, (spx_word){0}, NULL, NULL);
     err = meet(true, &home, &active, &replaced);
     if (home) rest();
   }

@@ -4,9 +4,11 @@
 #include "error.h"
 #include "spx.h"
 
-/* This process belongs to a cluster with standbys. base and pool: communicators of all of its processes, of which the first ranks are those of
- * MPI_COMM_WORLD, and the last cold are started when some have died; these are not in pool, or have one of their own. Called once, by the engine, in MPI_Init. Returns an MPI error code. */
-SPX_HIDDEN int spx_takeover_begin(spx_comm *base, spx_comm *pool, int ranks, int cold);
+/* This process belongs to a cluster with standbys. base: a communicator of all of its processes, of which the first ranks are those of
+ * MPI_COMM_WORLD, and the last cold are started when some have died. Called once, by the engine, in MPI_Init. */
+SPX_HIDDEN void spx_takeover_begin(spx_comm *base, int ranks, int cold);
+/* a0: MPI_Comm of those that are to have ranks: what they do before it counts. Returns an MPI error code, with a detail text. */
+SPX_HIDDEN int64_t spx_takeover_together(spx_word *a);
 SPX_HIDDEN void spx_takeover_end(void);
 SPX_HIDDEN extern bool spx_takeover_on;
 /* A standby waits here, in MPI_Init, until it has a rank. Returns an MPI error code, with a detail text. */
@@ -44,5 +46,12 @@ static inline bool spx_takeover_inherits(const spx_comm *old)
 
 /* SPX_IN_TAKEOVER_LIST: a0: spx_comm * of those that will work; a1: gets a block (free) with what this process has; a2: gets its bytes.
  * SPX_IN_TAKEOVER_APPLY: a0: the same; a1: the blocks of all; a2: const int * of their bytes, by rank; a3: gets the number of ranks that were taken over.
- * SPX_IN_TAKEOVER_POOL: a0: const int * ranks in base, a1: how many, a2: the first of them that has just been started; a3: gets the MPI_Comm of these. */
+ * SPX_IN_REPAIR: a0: one of these (capi/repair.go, package ft/repair), which */
+enum {
+  SPX_REPAIR_DECIDE, /* lets all living processes meet; a1: this one needs the others no more; a2: gets their MPI_Comm, a3: all leave */
+  SPX_REPAIR_FORM, /* gives ranks to standbys; a1: the MPI_Comm of DECIDE, a2: gets that of those that have ranks, which stays the repair's, or MPI_COMM_NULL */
+  SPX_REPAIR_JOIN, /* is what a process does that was started late: it meets the others; a2: as FORM's */
+  SPX_REPAIR_AWAIT, /* waits until others meet, or no process with a rank lives and one of these has died */
+  SPX_REPAIR_EMPTY  /* waits until no process has a rank */
+};
 #endif

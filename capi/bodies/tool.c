@@ -1,127 +1,105 @@
-/* tool.c - beginning and end of the tool information interface, its handles and strings. MPI-5.0, 16.3.3 to 16.3.5. */
+/* tool.c - callbacks of events. MPI-5.0, 16.3.8.
+ *
+ * The data plane puts an event into a queue where it happens, with the time; callbacks are called out of the next MPI call that
+ * makes progress, with no lock held and no Go frame below. An event that finds the queue full is dropped and counted. */
 #include "tool.h"
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
+/* The engine is not asked here: its list may change while callbacks are called, even by one of them. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static int begun; /* calls of MPI_T_init_thread that no MPI_T_finalize has answered */
+static spx_listener *listeners; /* by order */
+static uint32_t used, room;
 
-int spx_tool_enter(void)
+/* The event whose callback this thread is in, and the handle of its instance: a number that no other has had. */
+static SPX_TLS spx_event current;
+static SPX_TLS uintptr_t current_handle;
+
+const spx_event *spx_tool_instance(uintptr_t handle) { return handle && handle == current_handle ? &current : NULL; }
+
+/* The order of the last one, 0: there is none. Those that come while an event is delivered have a higher one. */
+static uint64_t last_order(void)
 {
   pthread_mutex_lock(&lock);
-  return begun ? MPI_SUCCESS : spx_tool_leave(MPI_T_ERR_NOT_INITIALIZED);
-}
-
-int spx_tool_leave(int code)
-{
+  uint64_t last = used ? listeners[used - 1].order : 0;
   pthread_mutex_unlock(&lock);
-  return code;
+  return last;
 }
 
-int spx_c_T_init_thread(int required, int *provided)
+/* Makes *l the listener to a kind that comes after it, as it is now; false: there is none up to last. */
+static bool next_one(spx_event_kind kind, uint64_t last, spx_listener *l)
 {
-  if (!provided || required < MPI_THREAD_SINGLE || required > MPI_THREAD_MULTIPLE) return MPI_T_ERR_INVALID;
   pthread_mutex_lock(&lock);
-  begun++;
-  *provided = required;
-  return spx_tool_leave(MPI_SUCCESS);
-}
-
-/* ---- handles --------------------------------------------------------------------------------------------------- */
-
-#define INDEX_BITS 20
-#define GEN_BITS   7
-
-typedef struct {
-  void *object; /* NULL: free */
-  uint32_t gen;
-} slot;
-static struct {
-  slot *slots;
-  uint32_t used, cap;
-} tables[SPX_TH_COUNT];
-
-void *spx_tool_handle(spx_tool_kind k, void *object)
-{
   uint32_t i = 0;
-  while (i < tables[k].used && tables[k].slots[i].object) i++;
-  if (i == 1u << INDEX_BITS) return NULL;
-  if (i == tables[k].cap) {
-    uint32_t cap = i ? 2 * i : 16;
-    slot *s = realloc(tables[k].slots, cap * sizeof *s);
-    if (!s) return NULL;
-    memset(s + i, 0, (cap - i) * sizeof *s);
-    tables[k].slots = s;
-    tables[k].cap = cap;
-  }
-  slot *s = &tables[k].slots[i];
-  if (i == tables[k].used) tables[k].used++;
-  s->object = object;
-  s->gen = (s->gen + 1) & ((1u << GEN_BITS) - 1);
-  return (void *)((uintptr_t)k << (INDEX_BITS + GEN_BITS) | (uintptr_t)s->gen << INDEX_BITS | i);
+  while (i < used && (listeners[i].order <= l->order || listeners[i].kind != (int64_t)kind)) i++;
+  bool any = i < used && listeners[i].order <= last;
+  if (any) *l = listeners[i];
+  pthread_mutex_unlock(&lock);
+  return any;
 }
 
-static slot *slot_of(spx_tool_kind k, const void *handle)
+static void deliver_dropped(spx_event_kind kind)
 {
-  uintptr_t h = (uintptr_t)handle, i = h & ((1u << INDEX_BITS) - 1);
-  if (h >> (INDEX_BITS + GEN_BITS) != (uintptr_t)k || i >= tables[k].used) return NULL;
-  slot *s = &tables[k].slots[i];
-  return s->object && s->gen == (h >> INDEX_BITS & ((1u << GEN_BITS) - 1)) ? s : NULL;
+  uint64_t lost = spx_event_lost(kind), last = lost ? last_order() : 0;
+  for (spx_listener l = {0}; next_one(kind, last, &l);)
+    if (l.dropped)
+      ((MPI_T_event_dropped_cb_function *)l.dropped)((MPI_Count)lost, (MPI_T_event_registration)l.key, 0,
+                                                     MPI_T_CB_REQUIRE_NONE, (void *)l.data);
 }
 
-void *spx_tool_find(spx_tool_kind k, const void *handle)
+static void deliver_event(const spx_event *e)
 {
-  slot *s = slot_of(k, handle);
-  return s ? s->object : NULL;
-}
-
-void spx_tool_forget(spx_tool_kind k, const void *handle)
-{
-  slot *s = slot_of(k, handle);
-  if (s) s->object = NULL;
-}
-
-void spx_tool_each(spx_tool_kind k, void (*fn)(void *, void *, void *), void *arg)
-{
-  for (uint32_t i = 0; i < tables[k].used; i++) {
-    slot *s = &tables[k].slots[i];
-    if (s->object)
-      fn((void *)((uintptr_t)k << (INDEX_BITS + GEN_BITS) | (uintptr_t)s->gen << INDEX_BITS | i), s->object, arg);
+  static _Atomic uintptr_t instances;
+  const spx_event outer = current;
+  const uintptr_t outer_handle = current_handle, handle = atomic_fetch_add(&instances, 1) + 1;
+  uint64_t last = last_order();
+  for (spx_listener l = {0}; next_one(e->kind, last, &l);) {
+    current = *e;
+    current_handle = handle;
+    ((MPI_T_event_cb_function *)l.fn)((MPI_T_event_instance)handle, (MPI_T_event_registration)l.key,
+                                      MPI_T_CB_REQUIRE_NONE, (void *)l.data);
+    current = outer;
+    current_handle = outer_handle;
   }
 }
 
-/* ---- end ------------------------------------------------------------------------------------------------------- */
-
-static void forget_cvar(void *handle, void *object, void *arg)
+static void deliver(void)
 {
-  (void)arg;
-  spx_tool_forget(SPX_TH_CVAR, handle);
-  free(object);
+  spx_event e;
+  for (int k = 0; k < SPX_EVENTS; k++) deliver_dropped((spx_event_kind)k);
+  while (spx_event_take(&e)) deliver_event(&e);
 }
 
-/* The last call frees what the tool has left; a later MPI_T_init_thread begins anew. What was written stays written. */
-int spx_c_T_finalize(void)
+bool spx_tool_listen(const spx_listener *list, uint32_t n, uint32_t wanted)
 {
-  SPX_TOOL_ENTER;
-  if (--begun == 0) {
-    spx_tool_each(SPX_TH_CVAR, forget_cvar, NULL);
-    spx_tool_pvars_end();
-    spx_tool_events_end();
+  pthread_mutex_lock(&lock);
+  spx_listener *larger = n > room ? realloc(listeners, n * sizeof *list) : listeners;
+  bool fits = n <= room || larger;
+  if (fits) {
+    if (n > room) room = n;
+    if (n) memcpy(larger, list, n * sizeof *list);
+    listeners = larger;
+    used = n;
   }
-  return spx_tool_leave(MPI_SUCCESS);
+  pthread_mutex_unlock(&lock);
+  if (!fits) return false;
+  spx_lock();
+  spx_events_due = deliver;
+  spx_events_wanted = wanted;
+  spx_unlock();
+  return true;
 }
 
-/* ---- strings --------------------------------------------------------------------------------------------------- */
-
-void spx_tool_string(const char *s, char *to, int *len)
+void spx_tool_drop_events(void)
 {
-  if (!len) return;
-  if (to && *len > 0) {
-    size_t n = strlen(s);
-    if (n > (size_t)*len - 1) n = (size_t)*len - 1;
-    memcpy(to, s, n);
-    to[n] = 0;
-  }
-  *len = (int)strlen(s) + 1;
+  spx_event e;
+  while (spx_event_take(&e)) {}
+  for (int k = 0; k < SPX_EVENTS; k++) spx_event_lost((spx_event_kind)k);
+}
+
+int64_t spx_tool_freed(spx_word *a)
+{
+  ((MPI_T_event_free_cb_function *)a[0].p)((MPI_T_event_registration)a[1].p, MPI_T_CB_REQUIRE_NONE, a[2].p);
+  return 0;
 }

@@ -35,9 +35,15 @@ static int bad_rank(const spx_win *w, int rank)
 
 static spx_type *byte_type(void) { return (spx_type *)spx_get(SPX_K_TYPE, MPI_BYTE); }
 
-int spx_win_busy(const spx_win *w) { return w->exposed || w->access > SPX_A_FENCE; }
+int64_t spx_win_far(spx_word *a)
+{
+  if (a[1].i) return spx_rma_far_serve(a[0].p);
+  spx_rma_far_end(a[0].p);
+  return 0;
+}
 
-int spx_win_barrier(spx_win *w)
+/* All processes of the window are here: an error class, with a detail text. Everything stored before it is seen after it. */
+static int barrier(spx_win *w)
 {
   spx_coll c;
   spx_coll_on(&c, w->comm, SPX_COLL_BARRIER);
@@ -62,20 +68,28 @@ int spx_c_Win_fence(int assert, MPI_Win win)
     return fail_sync(w, "another epoch is open on the window: complete it before a fence");
   if ((assert &MPI_MODE_NOPRECEDE) && w->access == SPX_A_FENCE)
     return fail_sync(w, "assert has MPI_MODE_NOPRECEDE, but operations were begun since the last fence");
-  int err = spx_win_barrier(w);
+  int err = barrier(w);
   w->access = assert &MPI_MODE_NOSUCCEED ? SPX_A_NONE : SPX_A_FENCE_OPEN;
   return err == MPI_SUCCESS ? err : fail(w, err);
 }
 
 /* ---- post, start, complete, wait ----------------------------------------------------------------------------- */
 
+/* Gives the window its group: an error code, with a detail text. */
+static int find_group(spx_win *w)
+{
+  if (w->group != MPI_GROUP_NULL) return MPI_SUCCESS;
+  spx_frame f = {.fn = SPX_FN_Win_get_group, .a = {{.u = w->o.handle}, {.p = &w->group}}};
+  return spx_go_internal(&f);
+}
+
 /* The ranks in the window of a group's members: *n of them in ranks (room for the window's size). Raises. */
 static int ranks_of(spx_win *w, MPI_Group group, int *ranks, int *n)
 {
   uint32_t fn = spx_fn;
-  if (w->group == MPI_GROUP_NULL) w->group = spx_win_group(w);
-  if (w->group == MPI_GROUP_NULL) return fail(w, MPI_ERR_NO_MEM);
-  int size = 0, own[64], *from = own, err = PMPI_Group_size(group, &size);
+  int size = 0, own[64], *from = own, err = find_group(w);
+  if (err != MPI_SUCCESS) return fail(w, err);
+  err = PMPI_Group_size(group, &size);
   if (err == MPI_SUCCESS && size <= w->size) {
     if (size > 64) from = spx_temp_get((size_t)size * sizeof *from);
     if (!from) {

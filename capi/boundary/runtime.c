@@ -1,6 +1,7 @@
 /* runtime.c - the door between C and Go: spx_go, call-outs, and the state of the process. docs/decisions/boundary.md. */
 #define _GNU_SOURCE
 #include "runtime.h"
+#include "shim.h"
 #include <execinfo.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -263,6 +264,13 @@ int spx_go_internal(spx_frame *f)
 {
   run(f);
   return f->err;
+}
+
+int spx_go_tool(spx_frame *f)
+{
+  if (SPX_UNLIKELY(spx_forked)) return MPI_T_ERR_NOT_ACCESSIBLE;
+  run(f);
+  return SPX_LIKELY(f->err != MPI_ERR_NO_MEM) ? f->err : MPI_T_ERR_MEMORY;
 }
 
 int spx_go(spx_frame *f)

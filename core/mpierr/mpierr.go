@@ -11,7 +11,7 @@ import (
 // Class is an MPI error class by its value in the standard ABI (MPI-5.0, section 21.3).
 type Class int
 
-// The classes that the engine raises. Failed and Revoked are those of user-level failure mitigation (MPIX_).
+// The classes that the engine raises.
 const (
 	Buffer    Class = 1
 	Count     Class = 2
@@ -41,6 +41,23 @@ const (
 	Service   Class = 51
 	Spawn     Class = 53
 	Win       Class = 56
+)
+
+// The classes of chapter 12, one-sided communication.
+const (
+	Base      Class = 24
+	RMAAttach Class = 46
+	RMAShared Class = 49
+	RMASync   Class = 50
+	Size      Class = 52
+	RMAFlavor Class = 57
+)
+
+// The classes of user-level failure mitigation (include/mpi-ext.h).
+const (
+	ProcFailed        Class = 16385
+	ProcFailedPending Class = 16386
+	Revoked           Class = 16387
 )
 
 // The classes of chapter 15, I/O.

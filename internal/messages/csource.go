@@ -11,22 +11,20 @@ import (
 type cMaker struct{ class, text int }
 
 var cMakers = map[string]cMaker{
-	"spx_raise":        {2, 4},
-	"spx_raise_by":     {1, 3},
-	"spx_fatal":        {0, 1},
-	"spx_detail":       {-1, 0},
-	"spx_say":          {-1, 0},
-	"spx_say_once":     {-1, 1},
-	"spx_end_job":      {0, 1},
-	"spx_dyprc_refuse": {-1, 0},
-	"SPX_COLL_FAIL":    {1, 2},
-	"SPX_WIN_FAIL":     {1, 2},
-	"fail":             {1, 2}, // win.c
-	"refuse":           {0, 1}, // join.c
+	"spx_raise":     {2, 4},
+	"spx_raise_by":  {1, 3},
+	"spx_fatal":     {0, 1},
+	"spx_detail":    {-1, 0},
+	"spx_say":       {-1, 0},
+	"spx_say_once":  {-1, 1},
+	"spx_end_job":   {0, 1},
+	"SPX_COLL_FAIL": {1, 2},
+	"SPX_WIN_FAIL":  {1, 2},
+	"refuse":        {0, 1}, // join.c
 }
 
 var (
-	cCall     = regexp.MustCompile(`\b(spx_raise|spx_raise_by|spx_fatal|spx_detail|spx_say|spx_say_once|spx_end_job|spx_dyprc_refuse|SPX_COLL_FAIL|SPX_WIN_FAIL|fail|refuse|fprintf)\(`)
+	cCall     = regexp.MustCompile(`\b(spx_raise|spx_raise_by|spx_fatal|spx_detail|spx_say|spx_say_once|spx_end_job|SPX_COLL_FAIL|SPX_WIN_FAIL|fail|refuse|fprintf)\(`)
 	cFunction = regexp.MustCompile(`(?m)^[a-zA-Z_][^;{}()=]*?\b(\w+)\([^;{}]*\)\s*\{`)
 	cCase     = regexp.MustCompile(`case (MPIX?_ERR_[A-Z_]+)(?: \.\.\. \w+)?:|default:|^\}`)
 	attribute = regexp.MustCompile(`__attribute__\(\(.*?\)\)`)

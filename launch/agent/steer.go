@@ -49,7 +49,7 @@ const newcomerMark = "SPX_DYPRC_NEWCOMER=1"
 func (a *agent) memberList(q *question) *service.Message {
 	s := &a.steering
 	if q.Number <= s.epoch && s.members != nil {
-		return &service.Message{FD: -1}
+		return &service.Message{Number: s.epoch + 1, FD: -1}
 	}
 	again := s.members == nil // by who decides since another host is lost: those that are to come may be on their way
 	s.epoch, s.members = q.Number, slices.Clone(q.Slots)

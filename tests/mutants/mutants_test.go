@@ -44,9 +44,37 @@ var mutants = []mutant{
 	{"an offer that is lost is not made again", "ft/replica/offer.go", "\tp.anew()\n\tp.asked++", "\tp.asked++"},
 	{"the dead go on voting", "ft/replica/members.go", "return gone(a) && a != m.cfg.Self", "return false"},
 	{"an even number votes", "ft/replica/members.go", "return n - 1 + n%2", "return n"},
+	{"attempts to save a version are not told apart", "ckpt/save.go", "\to.generation++\n\to.saved,", "\to.saved,"},
+	{"a version counts although a copy was not made", "ckpt/save.go", "if class == 0 && least == most {", "if least == most {"},
+	{"what was left of a save is kept", "ckpt/save.go", "if !begun { //", "if false && !begun { //"},
+	{"copies that were lost are not made anew", "ckpt/move.go", "if o.set.Copies > 0 {", "if false {"},
+	{"memory is freed that messages use", "ckpt/spread.go", "b.uses.Add(1)", "b.uses.Add(0)"},
+	{"a version counts of which a part is missing", "ckpt/choose.go", "len(p) == int(v.Ranks)", "len(p) >= int(v.Ranks)-1"},
+	{"a process that has left a call is waited for", "ckpt/object.go", "\t\t\t\to.peers.Revoke()", "\t\t\t\to.peers.Rank()"},
 	{"who has decided before is still heard", "launch/follow/mirror.go", "if entry.Origin != m.Decider || n <= 0", "if n <= 0"},
 	{"who decides goes on although another one does", "launch/follow/office.go", "case o.holds && o.mirror.Decider != o.self:", "case false:"},
+	{"a window that may be at others is dropped silently", "core/win/create.go", "\t\treturn Lost\n", "\t\treturn Failed\n"},
+	{"a creation of a window ends at its first failure", "core/win/create.go", "\tparts, err := c.hear(mine)\n", "\tparts, err := c.hear(mine)\n\tif err != nil {\n\t\treturn err\n\t}\n"},
+	{"not all have come when a window is freed", "core/win/leave.go", "d *= 2", "d *= 3"},
+	{"who sees a failure leaves the end of a window", "core/win/leave.go", "\t\tif err == nil {\n\t\t\terr = e\n\t\t}\n\t}\n\treturn err", "\t\tif err = e; err != nil {\n\t\t\treturn err\n\t\t}\n\t}\n\treturn err"},
 	{"who is cut off waits for ever", "launch/follow/office.go", "if o.waits++; o.waits < o.limit {", "if true {"},
+	{"spares wait for those that work, who have died", "ft/repair/repair.go", "\t\tr.Await()\n", "\t\tr.shell.Wait(0, 0, r.pool.Revoked)\n"},
+	{"spares alone take the work for done", "ft/repair/repair.go", "if decided&isSpare == 0 {", "if true {"},
+	{"a process that cannot make a communicator leaves the others waiting", "ft/repair/repair.go", "pool.Revoke() // no member", "// no member"},
+	{"a communicator counts where it was made", "ft/repair/repair.go", "pool.Agree(err == nil)", "pool.Agree(true)"},
+	{"a process that meets the others does not call them", "ft/repair/repair.go", "\tr.pool.Revoke()\n\tdecided, next, err", "\tdecided, next, err"},
+	{"the cluster leaves while a rank is to be taken over", "ft/repair/repair.go", "return !lives && !r.shell.Done(m)", "return !lives && r.size == 0"},
+	{"a place stays with a dead process", "ft/repair/places.go", "m); lives {", "m); lives || m == 0 {"},
+	{"a start counts before all hosts have heard of it", "ft/repair/late.go", "err == nil && r.hearsOf(pool, now)", "err == nil"},
+	{"one process alone invites", "ft/repair/late.go", "\t\tr.shell.Send(m, v.Encode())", "\t\tif r.self == v.Members[0] {\n\t\t\tr.shell.Send(m, v.Encode())\n\t\t}"},
+	{"a late process invites no later one", "ft/repair/late.go", "\tr.send(v, v.Fresh[", "\t_ = r.send\n\t_ = (v.Fresh["},
+	{"a change counts where it was made", "ft/malleable/malleable.go", "\tif decided&agree.Go != 0 {", "\tif flags&agree.Go != 0 {"},
+	{"a process that fails in a change does not call the others", "ft/malleable/malleable.go", "\t\t\tm.world.Revoke() // others", "\t\t\t// others"},
+	{"rank 0 alone knows the commands", "ft/malleable/malleable.go", "if !known && (restarts", "if false && (restarts"},
+	{"spawned processes that have failed to meet do not call the others", "ft/malleable/change.go", "} else {\n\t\t\tinter.Revoke()", "} else {"},
+	{"commands of a rank 0 that has died are not answered", "ft/malleable/file.go", "if m.order.Unanswered != 0 {", "if false {"},
+	{"the agent does not learn of processes after an epoch that it has had", "ft/malleable/malleable.go", "\t\tm.order.Epoch = least\n", ""},
+	{"a late process waits for the dead", "ft/repair/late.go", "if before && !r.shell.Left(m) {", "if before {"},
 }
 
 // testsOf are the random schedules for a file, and their package.
@@ -54,6 +82,14 @@ func testsOf(file string) (tests, where string) {
 	switch {
 	case strings.HasPrefix(file, "ft/replica/"):
 		return "TestSequences", "./sim"
+	case strings.HasPrefix(file, "ckpt/"):
+		return "TestCheckpoints", "./sim"
+	case strings.HasPrefix(file, "core/win/"):
+		return "TestCreations", "./sim"
+	case strings.HasPrefix(file, "ft/repair/"):
+		return "TestRepairs", "./sim"
+	case strings.HasPrefix(file, "ft/malleable/"):
+		return "TestMalleables", "./sim"
 	case strings.HasPrefix(file, "launch/follow/"):
 		return "TestLeaderships", "./launch/follow"
 	}

@@ -205,6 +205,11 @@ static inline bool spx_is_done(spx_request *r) { return atomic_load_explicit(&r-
 SPX_HIDDEN void spx_get_attach(void);
 /* Gives r a descriptor: its index and generation; false: no memory. */
 SPX_HIDDEN bool spx_id_new(spx_request *r, uint32_t *index, uint32_t *gen);
+/* The stream that cts asks for is the one that the send r has begun. */
+static inline bool spx_is_asked_by(const spx_request *r, const spx_rec_cts *cts)
+{
+  return r->out.to.index == cts->rx_index && r->out.to.gen == cts->rx_gen;
+}
 SPX_HIDDEN spx_request *spx_id_find(uint32_t index, uint32_t gen);
 SPX_HIDDEN void spx_id_free(uint32_t index);
 /* Frees the descriptor that r has, if any. */
@@ -359,7 +364,7 @@ enum {
   SPX_S_ASKED,  /* receive: the first DATA, or to get the message itself */
   SPX_S_PARKED, /* send to other clusters: an I/O process */
   SPX_S_KEPT,   /* the same: to be accepted where it goes (replay.c) */
-  SPX_S_EAGER,  /* send: complete; r->seq names the record (for MPI_Cancel) */
+  SPX_S_EAGER,  /* send: complete; r->out.number names the record (for MPI_Cancel) */
   SPX_S_RECALL  /* send: was complete, MPI_Cancel has asked the receiver to forget it */
 };
 #endif

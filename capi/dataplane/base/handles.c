@@ -25,13 +25,13 @@ uint32_t spx_slab_mask[SPX_K_COUNT];
 void (*spx_destructor[SPX_K_COUNT])(spx_obj *);
 void (*spx_made_now)(spx_kind k, uint32_t index);
 const uint32_t spx_slab_stride[SPX_K_COUNT] = {
-    [SPX_K_COMM] = ROUND(sizeof(spx_comm)),       [SPX_K_GROUP] = ROUND(sizeof(spx_plain)),
-    [SPX_K_TYPE] = ROUND(sizeof(spx_type)),       [SPX_K_OP] = ROUND(sizeof(spx_op)),
-    [SPX_K_ERRH] = ROUND(sizeof(spx_errh)),       [SPX_K_REQ] = ROUND(sizeof(spx_request)),
-    [SPX_K_MSG] = ROUND(sizeof(spx_message)),     [SPX_K_INFO] = ROUND(sizeof(spx_plain)),
-    [SPX_K_WIN] = ROUND(sizeof(spx_win)),         [SPX_K_FILE] = ROUND(sizeof(spx_fh)),
-    [SPX_K_SESSION] = ROUND(sizeof(spx_plain)),   [SPX_K_RANKSET] = ROUND(sizeof(spx_rankset)),
-    [SPX_K_CHECKPOINT] = ROUND(sizeof(spx_ckpt)),
+    [SPX_K_COMM] = ROUND(sizeof(spx_comm)),      [SPX_K_GROUP] = ROUND(sizeof(spx_plain)),
+    [SPX_K_TYPE] = ROUND(sizeof(spx_type)),      [SPX_K_OP] = ROUND(sizeof(spx_op)),
+    [SPX_K_ERRH] = ROUND(sizeof(spx_errh)),      [SPX_K_REQ] = ROUND(sizeof(spx_request)),
+    [SPX_K_MSG] = ROUND(sizeof(spx_message)),    [SPX_K_INFO] = ROUND(sizeof(spx_plain)),
+    [SPX_K_WIN] = ROUND(sizeof(spx_win)),        [SPX_K_FILE] = ROUND(sizeof(spx_fh)),
+    [SPX_K_SESSION] = ROUND(sizeof(spx_plain)),  [SPX_K_RANKSET] = ROUND(sizeof(spx_rankset)),
+    [SPX_K_CHECKPOINT] = ROUND(sizeof(spx_obj)),
 };
 
 typedef struct {
@@ -221,11 +221,13 @@ void spx_unref(spx_kind k, spx_obj *o)
     left = atomic_load_explicit(&o->refs, memory_order_relaxed) - 1;
     atomic_store_explicit(&o->refs, left, memory_order_relaxed);
   }
-  if (left != 0 || !in_slab(k, o)) return;
+  if (left > 0 || !in_slab(k, o)) return;
+  SPX_ASSERT(left == 0);
   if (spx_destructor[k]) spx_destructor[k](o);
   if (o->go) bury(k, o->go);
   uint32_t index = (uint32_t)(((uintptr_t)o - (uintptr_t)spx_slab[k]) / spx_slab_stride[k]);
   table *t = &tables[k];
+  SPX_ASSERT(slot(k, index) == o && index < t->used);
   table_lock(k);
   /* The generation outlives the handle: retired slots have kept it in next. */
   uint32_t gen = o->handle ? (o->handle >> SPX_H_INDEX_BITS) & GEN_MASK : o->next;
@@ -251,6 +253,7 @@ _Static_assert(GEN_MASK < REVIVED, "the generation of a retired object has room 
 uint32_t spx_revive(spx_kind k, spx_obj *o)
 {
   uint32_t index = (uint32_t)(((uintptr_t)o - (uintptr_t)spx_slab[k]) / spx_slab_stride[k]);
+  SPX_ASSERT(slot(k, index) == o);
   spx_ref(o);
   table_lock(k);
   uint32_t handle = (uint32_t)k << 27 | (o->next & GEN_MASK) << SPX_H_INDEX_BITS | index;

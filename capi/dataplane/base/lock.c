@@ -102,6 +102,7 @@ static bool waited_long(void)
 
 static void release(bool pass)
 {
+  SPX_ASSERT(__atomic_load_n(&held, __ATOMIC_RELAXED) == 1);
   bool others = __atomic_load_n(&contenders, __ATOMIC_RELAXED) != 0;
   if (SPX_UNLIKELY(others) && (pass || waited_long()) && wake_first(true)) return;
   __atomic_store_n(&held, 0, __ATOMIC_SEQ_CST);
@@ -116,6 +117,7 @@ void spx_lock_slow(void)
 
 void spx_unlock_slow(void)
 {
+  SPX_ASSERT(depth > 0);
   if (--depth == 0) release(false);
 }
 
@@ -135,6 +137,7 @@ int spx_lock_leave(bool pass)
 
 void spx_lock_return(int d)
 {
+  SPX_ASSERT(d >= 0 && depth == 0);
   if (d > 0 && !try()) wait_in_queue();
   depth = d;
 }

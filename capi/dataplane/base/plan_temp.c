@@ -27,6 +27,7 @@ void *spx_temp_get(size_t bytes)
   block *b = kept[c];
   if (b) {
     kept[c] = b->next;
+    SPX_ASSERT(kept_bytes >= (size_t)1 << (LEAST + c));
     kept_bytes -= (size_t)1 << (LEAST + c);
   }
   spx_unlock();
@@ -35,6 +36,7 @@ void *spx_temp_get(size_t bytes)
 
 void spx_temp_put(void *p, size_t bytes)
 {
+  SPX_ASSERT(p && bytes <= (size_t)1 << 60);
   int c = class_of(bytes);
   size_t size = (size_t)1 << (LEAST + c);
   spx_lock();

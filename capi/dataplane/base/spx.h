@@ -23,6 +23,12 @@
 #define SPX_LIKELY(x)   __builtin_expect(!!(x), 1)
 #define SPX_UNLIKELY(x) __builtin_expect(!!(x), 0)
 
+/* What the code takes for granted of its arguments and of its own state, and what it leaves behind. Always on:
+ * where it does not hold, the process ends and says so. Never of what a peer, a user or the system gives. Cheap
+ * conditions alone; on the short paths only what costs nothing (tests/boundary, TestInstructions). */
+#define SPX_ASSERT(x) (SPX_LIKELY(x) ? (void)0 : spx_broken(__FILE__, __LINE__, #x))
+SPX_HIDDEN _Noreturn void spx_broken(const char *file, int line, const char *expression) __attribute__((cold));
+
 /* ---- handles -------------------------------------------------------------------------------------------------
  * A predefined handle has the value that the standard gives it (< 0x1000). Any other is
  *     kind << 27 | generation << 21 | index        (a positive int: MPI_Comm_toint and Fortran use the same value)
@@ -224,6 +230,38 @@ enum {
   SPX_RF_INTERNAL = 16u
 };
 typedef enum { SPX_M_STANDARD = 0, SPX_M_SYNC, SPX_M_READY, SPX_M_BUFFERED } spx_send_mode;
+
+/* What a send or a receive holds while it is under way: one of the four that follow, by its kind and its
+ * state (SPX_S_*: dp.h, and the table in get.c). In another state than those given it means nothing. */
+typedef struct {
+  uint32_t index, gen;
+} spx_name; /* a descriptor of another process */
+/* A send, in all its states. Written by p2p.c and get.c, by bsend.c (serial), and by what makes sends of
+ * its own: plans, multicasts, clusters. */
+typedef struct {
+  uint64_t serial; /* MPI_Bsend: the same in the user's request and in the one that sends for it */
+  uint64_t at;     /* STREAM, PAUSED: the next byte to be written; the transport counts it up */
+  uint64_t end;    /* STREAM, PAUSED: the byte before which to stop; further streams take from it (net_streams.c) */
+  spx_name to;     /* STREAM, PAUSED, KEPT: the receive */
+  uint32_t number; /* SENT, EAGER and later: of the record in its pair, for MPI_Cancel and traces */
+} spx_sending;
+/* A receive that waits for a message: POSTED. Written by match.c. */
+typedef struct {
+  uint64_t order; /* of posting, among all of this process */
+} spx_posted;
+/* A receive whose data come: DATA. Written by get.c, by mcast_shelf.c (block), by net_streams.c (beside). */
+typedef struct {
+  uint64_t at;     /* bytes that have come, from the beginning of the message on */
+  uint64_t beside; /* SPX_RF_FURTHER: bytes that have come by further streams, from its end on */
+  void *block;     /* it is copied out of shared memory: from this block */
+} spx_coming;
+/* A receive that has asked for DATA and may still read the sender's memory itself: ASKED. Written by get.c. */
+typedef struct {
+  uint64_t due;        /* ns: when it does so */
+  uint64_t addr, type; /* the sender's buffer and datatype, as announced (spx_rec_rts) */
+  spx_name of;         /* the send */
+  uint32_t pieces;     /* DATA records of the pair when `due` was set */
+} spx_asking;
 typedef struct spx_request {
   spx_obj o;
   uint16_t kind;
@@ -242,11 +280,15 @@ typedef struct spx_request {
   uint32_t state; /* protocol state, private to the data plane */
   void *priv;     /* protocol data, private to the data plane, plan run of a collective, ... */
   struct spx_request *next, *prev, *bin_next, *bin_prev; /* queues of the data plane */
-  uint64_t stamp;                                        /* order of posting */
-  uint64_t aux[4];
+  uint32_t id_slot, id_gen;                              /* its descriptor: index + 1, 0: none; generation (get.c) */
+  union {
+    spx_sending out;
+    spx_posted posted;
+    spx_coming in;
+    spx_asking asked;
+  };
   int32_t want_src, want_tag; /* receive: as asked for (src and tag then hold what was found) */
   uint64_t full;              /* receive: bytes of the message, more than bytes when it was truncated */
-  uint32_t seq;               /* send: number of the message in its pair */
   int32_t as;                 /* send: the source that the message has */
   uint32_t ctx_kind;
   /* Other kinds than SPX_R_SEND and SPX_R_RECV. start: what MPI_Start does with a persistent one. finish: called once, with no
@@ -283,12 +325,6 @@ typedef struct spx_rankset {
   int32_t *ranks;  /* ascending */
   uint32_t *procs; /* the others' and its own process indices, ascending */
 } spx_rankset;
-
-/* ---- checkpoints (MPIX_Checkpoint) ---------------------------------------------------------------------------- */
-typedef struct spx_ckpt {
-  spx_obj o;
-  struct spx_checkpoint *state; /* shim/ckpt.h */
-} spx_ckpt;
 
 /* ---- entering and leaving (shim/runtime.c) --------------------------------------------------------------------
  * A generated shim checks its arguments by kind, then either calls a C body  int spx_c_NAME(...)  or fills a frame
@@ -341,30 +377,16 @@ enum {
   SPX_IN_SESSION_LEVEL,
   SPX_IN_FT /* deaths and control messages, capi/ft.go */,
   SPX_IN_PLAN /* a0: const spx_plan_key *, a1: spx_comm *, a2: gets the spx_plan * */,
-  SPX_IN_TYPE_COMMIT,   /* a0: MPI_Datatype * */
-  SPX_IN_TYPE_FREE,     /* a0: MPI_Datatype * */
-  SPX_IN_CONTEXTS,      /* a0: how many, a1: gets the first */
-  SPX_IN_COMM_GROUP,    /* a0: spx_comm * that the engine may not know, a1: gets the MPI_Group of its processes */
-  SPX_IN_DYPRC_DECIDE,  /* a0: MPI_Comm, a1: uint32_t * flags, a2: MPI_Comm *: shim/dyprc.h */
-  SPX_IN_DYPRC_MEMBERS, /* a0: MPI_Comm, a1: a number that grows */
-  SPX_IN_DYPRC_AWAIT,   /* a0: number of the latest command */
-  SPX_IN_DYPRC_DONE,    /* a0: number of a command, a1: const char *: what has come of it */
-  SPX_IN_CKPT_HOST,     /* checkpoints: shim/ckpt.h has the arguments */
-  SPX_IN_CKPT_BUDDIES,
-  SPX_IN_CKPT_COMPLETE,
-  SPX_IN_CKPT_SOURCES,
-  SPX_IN_CKPT_MISSING,
-  SPX_IN_CKPT_SCAN,
-  SPX_IN_CKPT_WRITE,
-  SPX_IN_CKPT_WRITTEN,
-  SPX_IN_CKPT_READ,
-  SPX_IN_CKPT_REMOVE,
-  SPX_IN_LEFT,          /* a0: const spx_left *, a1: how many: shim/check_coll.h */
+  SPX_IN_TYPE_COMMIT, /* a0: MPI_Datatype * */
+  SPX_IN_TYPE_FREE,   /* a0: MPI_Datatype * */
+  SPX_IN_CONTEXTS,    /* a0: how many, a1: gets the first */
+  SPX_IN_CHECK, /* a0, a1: const spx_diag_check * of this process and of another, a2: name of the communicator: do they
+                           fit? All 0: says what is left */
   SPX_IN_SYSTEM_PLAN,   /* how IOPs are chosen may have changed */
   SPX_IN_EARLY,         /* a0: const char *: shim/once.h */
   SPX_IN_TAKEOVER_LIST, /* takeovers: shim/takeover.h has the arguments */
   SPX_IN_TAKEOVER_APPLY,
-  SPX_IN_TAKEOVER_POOL,
+  SPX_IN_REPAIR, /* what takeovers ask of a repair: shim/takeover.h */
   SPX_IN_COPIES_KEEPER
 };
 SPX_HIDDEN int spx_go_internal(spx_frame *f);

@@ -43,32 +43,30 @@ static spx_pass *first, **last = &first;
 static int pump(spx_poller *);
 static spx_poller poller = {.poll = pump};
 
-static uint64_t least(uint64_t a, uint64_t b) { return a < b ? a : b; }
-
 /* ---- the room ------------------------------------------------------------------------------------------------ */
 
 static char *at_of(const spx_request *r, uint64_t at, uint64_t *n)
 {
   const spx_pass *p = r->priv;
   uint64_t place = at % p->size;
-  *n = least(*n, p->size - place);
+  *n = spx_least(*n, p->size - place);
   return p->room + place;
 }
 
 static uint64_t there(const spx_request *r)
 {
   spx_request *in = ((const spx_pass *)r->priv)->in;
-  return spx_is_done(in) && in->error == MPI_SUCCESS ? (uint64_t)in->bytes : in->aux[1];
+  return spx_is_done(in) && in->error == MPI_SUCCESS ? (uint64_t)in->bytes : in->in.at;
 }
 
 /* What is before this byte is not needed any more. */
-static uint64_t gone(const spx_pass *p) { return spx_is_done(p->out) ? (uint64_t)p->in->bytes : p->out->aux[1]; }
+static uint64_t gone(const spx_pass *p) { return spx_is_done(p->out) ? (uint64_t)p->in->bytes : p->out->out.at; }
 
 /* The receiver has not begun, and the room is full: more of it. It was never used twice so far. */
 static void grow(spx_pass *p)
 {
-  if (p->size >= p->most || gone(p) > 0 || p->in->aux[1] < p->size) return;
-  uint64_t size = least(2 * p->size, p->most);
+  if (p->size >= p->most || gone(p) > 0 || p->in->in.at < p->size) return;
+  uint64_t size = spx_least(2 * p->size, p->most);
   char *room = realloc(p->room, size);
   if (!room) return; /* it has to do */
   p->room = room;
@@ -83,7 +81,7 @@ static bool is_stuck(spx_pass *p)
   uint64_t now = spx_now_ns(), out = gone(p);
   if (out != p->seen) p->since = now;
   p->seen = out;
-  if (p->in->aux[1] - out < p->size) return false;
+  if (p->in->in.at - out < p->size) return false;
   return out == 0 ? p->size >= p->most : now - p->since > STUCK_NS;
 }
 
@@ -101,12 +99,12 @@ static int ask(spx_pass *p)
 {
   if (p->whole || spx_is_done(p->in)) return 0;
   grow(p);
-  uint64_t total = (uint64_t)p->in->bytes, to = least(gone(p) + p->size / SPX_LINE * SPX_LINE, total);
+  uint64_t total = (uint64_t)p->in->bytes, to = spx_least(gone(p) + p->size / SPX_LINE * SPX_LINE, total);
   if (spx_is_done(p->out)) to = total; /* nobody takes it: it is dropped */
   if (to <= p->asked || (to - p->asked < p->size / 4 && to < total)) return 0;
   if (is_behind(p)) return 0;
   p->asked = p->cts.bytes = to;
-  spx_tx_put(p->from, SPX_REC_CTS, 0, SPX_CTS_PART, 0, &p->cts, sizeof p->cts);
+  spx_tx_put(p->from, SPX_REC_CTS, (spx_rec_words){.cts.how = SPX_CTS_PART}, &p->cts, sizeof p->cts);
   return 1;
 }
 
@@ -114,8 +112,8 @@ static int ask(spx_pass *p)
 
 static void spoil(spx_request *out)
 {
-  spx_rec_id id = {.index = (uint32_t)out->aux[2], .gen = (uint32_t)(out->aux[2] >> 32)};
-  spx_tx_put(out->peer, SPX_REC_SPOILT, 0, 0, 0, &id, sizeof id);
+  spx_rec_id id = {.index = out->out.to.index, .gen = out->out.to.gen};
+  spx_tx_put(out->peer, SPX_REC_SPOILT, SPX_REC_PLAIN, &id, sizeof id);
   spx_id_drop(out);
   out->state = SPX_S_NONE;
   spx_complete(out, MPIX_ERR_PROC_FAILED);
@@ -125,7 +123,7 @@ static bool is_asked(spx_request *out, const spx_rec_cts *cts)
 {
   const spx_pass *p = out->priv;
   if (!p->spoilt) return false;
-  out->aux[2] = (uint64_t)cts->rx_gen << 32 | cts->rx_index;
+  out->out.to = (spx_name){cts->rx_index, cts->rx_gen};
   spoil(out);
   return true;
 }
@@ -137,7 +135,7 @@ void spx_pass_again(spx_request *out)
   spx_request *in = p->in;
   spx_id_drop(in);
   atomic_store_explicit(&in->done, 0, memory_order_relaxed);
-  in->aux[1] = out->aux[1] = 0;
+  in->in.at = out->out.at = 0;
   p->asked = p->seen = 0;
   if (spx_places[p->from].dead || !spx_id_new(in, &p->cts.rx_index, &p->cts.rx_gen))
     spx_complete(in, spx_places[p->from].dead ? MPIX_ERR_PROC_FAILED : MPI_ERR_NO_MEM);
@@ -160,9 +158,10 @@ static void take_back(spx_pass *p)
     break;
   case SPX_S_SENT:
     if (!p->recalled) {
-      spx_rec_cancel ask = {.index = (uint32_t)out->aux[0] - 1, .gen = (uint32_t)(out->aux[0] >> 32), .seq = out->seq};
+      spx_rec_cancel ask = {.index = out->id_slot - 1, .gen = out->id_gen, .seq = out->out.number};
       p->recalled = true;
-      spx_tx_put(out->peer, SPX_REC_CANCEL, out->ctx, out->want_tag, out->as, &ask, sizeof ask);
+      spx_rec_words message = {.envelope = {out->ctx, out->want_tag, out->as}};
+      spx_tx_put(out->peer, SPX_REC_CANCEL, message, &ask, sizeof ask);
     }
     break;
   case SPX_S_STREAM:
@@ -340,8 +339,8 @@ int spx_pass_start(spx_unex *e, spx_comm *from, int dest, spx_comm *to, uint64_t
     p->bulk = &room;
     p->user = user;
     p->whole = e->kind != SPX_REC_RTS;
-    p->most = least(most < ROOM_LEAST ? ROOM_LEAST : most, e->bytes < SPX_LINE ? SPX_LINE : e->bytes);
-    p->size = p->whole ? p->most : least(p->most, ROOM_FIRST);
+    p->most = spx_least(most < ROOM_LEAST ? ROOM_LEAST : most, e->bytes < SPX_LINE ? SPX_LINE : e->bytes);
+    p->size = p->whole ? p->most : spx_least(p->most, ROOM_FIRST);
     if (p->whole && p->size < e->bytes) p->size = e->bytes;
     p->room = malloc(p->size);
     p->in = part(p, SPX_R_RECV, from, e->bytes);

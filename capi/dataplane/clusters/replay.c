@@ -82,10 +82,14 @@ static struct {
   uint32_t bell;           /* of this process, at the last look for parties that have left: deaths ring it */
   bool changed;            /* who is there, and what stands for whom, has changed since */
   uint32_t nprocs, *party; /* by process: its party + 1 */
-  uint32_t *life, *past;   /* incarnations: by party, its process's; by process, the last whose place another has */
-  uint32_t *past_of;       /* by process: 1 + the party that past is of */
-  uint32_t *broken;        /* by process: that of one which has died while a message was on its way here */
+  uint32_t *life,
+      *past;         /* of serial_of: by party, its process's; by process, that of the last whose place another has */
+  uint32_t *past_of; /* by process: 1 + the party that past is of */
+  uint32_t *broken;  /* by process: that of one which has died while a message was on its way here */
 } x;
+
+/* 1 + the serial number of the process that has this number now; 0: none has had it yet. */
+static uint32_t serial_of(uint32_t proc) { return spx_life_of(proc) ? spx_proc_of(proc)->serial + 1 : 0; }
 
 /* ---- going ------------------------------------------------------------------------------------------------------- */
 
@@ -184,6 +188,7 @@ static void send_now(spx_kept *m)
   flight *f = new_flight(0);
   f->m = m;
   m->busy++;
+  m->head.process = serial_of(spx_me);
   fly(m->to, TAG_MESSAGE, &m->head, sizeof m->head + m->head.bytes, f);
 }
 
@@ -213,6 +218,7 @@ static void tell_now(uint32_t party, int tag, const void *data, size_t n)
     return; /* who takes that place sends again, and is known from then on: that is acknowledged, or claimed, again */
   flight *f = new_flight(n);
   memcpy(f->data, data, n);
+  ((spx_frame_ack *)(void *)f->data)->process = serial_of(spx_me); /* a claim begins with one */
   fly(party, tag, f->data, n, f);
 }
 
@@ -310,13 +316,11 @@ bool spx_replay_send(spx_request *r)
 
 /* ---- who is who -------------------------------------------------------------------------------------------------- */
 
-static uint32_t life_of(uint32_t proc) { return __atomic_load_n(&spx_proc_of(proc)->incarnation, __ATOMIC_ACQUIRE); }
-
 /* Makes a process a party's, unless the party has had it before its present one: tables of the system arrive late, and each lists
  * all parties. A process number may have been reserved for one party and then given to another's process, so the check is by party. */
 static void place(uint32_t party, uint32_t proc)
 {
-  uint32_t before = x.wire->peer[party], life = proc < x.nprocs ? life_of(proc) : 0;
+  uint32_t before = x.wire->peer[party], life = proc < x.nprocs ? serial_of(proc) : 0;
   if (life == 0 || (before == proc && life == x.life[party])) return;
   if (x.past_of[proc] == party + 1 && life <= x.past[proc]) return;
   x.past[before] = x.life[party];
@@ -349,15 +353,14 @@ static bool take_one(void)
   if (!e || (uint32_t)e->src >= spx_replay_core.parties)
     return false; /* of one that has come since: it is about to be known (spx_replay_grow) */
   if (e->kind == SPX_REC_RTS && spx_proc_dead(e->proc)) { /* announced, and nobody is there any more to get it from */
-    x.broken[e->proc] = life_of(e->proc);
+    x.broken[e->proc] = serial_of(e->proc);
     spx_unex_drop(e);
     return true;
   }
   coming *a = malloc(sizeof *a + e->bytes);
   if (!a) return false;
-  *a = (coming){.from = (uint32_t)e->src, .proc = e->proc, .life = life_of(e->proc), .tag = e->tag, .bytes = e->bytes};
-  /* Who sends as a party is that one: what is accepted is acknowledged to nobody else. */
-  if (a->from < spx_replay_core.parties && !spx_proc_dead(e->proc)) place(a->from, e->proc);
+  *a =
+      (coming){.from = (uint32_t)e->src, .proc = e->proc, .life = serial_of(e->proc), .tag = e->tag, .bytes = e->bytes};
   spx_unex_remove(e);
   int rc = spx_imrecv(a->data, (int64_t)a->bytes, x.byte, e, x.wire, SPX_RF_INTERNAL, &a->r);
   if (rc != MPI_SUCCESS) spx_fatal(rc, "no memory for a message that comes");
@@ -373,10 +376,21 @@ static bool is_before(const coming *a)
   return a->from < spx_replay_core.parties && (x.wire->peer[a->from] != a->proc || x.life[a->from] != a->life);
 }
 
+/* A process that sends as a party is that party's: what is accepted is acknowledged to no other. Its number may belong to
+ * another process by now, so what it sends has its serial number. */
+static void place_sender(coming *a, int kind)
+{
+  size_t at = kind == TAG_MESSAGE ? offsetof(spx_frame_head, process) : offsetof(spx_frame_ack, process);
+  if (a->bytes < at + sizeof a->life) return;
+  memcpy(&a->life, a->data + at, sizeof a->life);
+  if (a->life == serial_of(a->proc) && !spx_proc_dead(a->proc)) place(a->from, a->proc);
+}
+
 static void handle(coming *a)
 {
   spx_frame_head h;
   int kind = a->tag & TAG_KIND;
+  if (a->r->error == MPI_SUCCESS) place_sender(a, kind);
   if (a->r->error != MPI_SUCCESS) /* its sender has died in the middle of it */
     x.broken[a->proc] = a->life;
   else if (a->tag != addressed(kind, spx_replay_core.me))
@@ -506,7 +520,7 @@ static bool is_only_awaited(void)
   if (!x.left_at) x.left_at = now;
   for (uint32_t p = 0; p < spx_replay_core.parties; p++) {
     uint32_t proc = x.wire->peer[p];
-    bool came = proc < x.nprocs && life_of(proc) != 0, dead = came && end_of(proc) == DEAD;
+    bool came = proc < x.nprocs && spx_life_of(proc) != 0, dead = came && end_of(proc) == DEAD;
     later |= !x.iop[p] && !x.apart[p] && (!came || (x.heals[p] && dead));
     soon |= dead && (x.iop[p] ? spx_replay_core.first[p] != NULL : !x.apart[p] && x.heals[p]);
   }
@@ -659,7 +673,7 @@ static bool make_tables(const spx_replay_setup *s)
       life[p] = x.life[p];
     } else if (s->procs[p] < x.nprocs) {
       x.party[s->procs[p]] = p + 1;
-      life[p] = life_of(s->procs[p]);
+      life[p] = serial_of(s->procs[p]);
     }
   }
   free(all ? x.heals : heals);
@@ -699,8 +713,7 @@ int spx_replay_begin(const spx_replay_setup *s)
   x.held_last = &x.held;
   x.own = s->vault != NULL;
   x.whole = s->whole;
-  if (!spx_core_begin(&spx_replay_core, &io, s->parties, s->me, spx_proc_of(spx_me)->serial + 1, s->iop[s->me] != 0,
-                      s->vault))
+  if (!spx_core_begin(&spx_replay_core, &io, s->parties, s->me, serial_of(spx_me), s->iop[s->me] != 0, s->vault))
     return MPI_ERR_NO_MEM;
   spx_replay_core.sparing = spx_copies_on;
   spx_harm = 1; /* no short path past us */
@@ -846,7 +859,7 @@ bool spx_replay_is_relay(uint32_t proc)
 
 bool spx_replay_is_gone(uint32_t party, uint32_t life)
 {
-  uint32_t proc = x.wire->peer[party], now = proc < x.nprocs ? spx_proc_of(proc)->serial + 1 : 0;
+  uint32_t proc = x.wire->peer[party], now = proc < x.nprocs ? serial_of(proc) : 0;
   if (now < life) return !x.heals[party]; /* it is a later one: the tables that say so are on their way */
   return now > life || end_of(proc) != RUNS;
 }

@@ -51,13 +51,15 @@ typedef struct spx_frame_head {
   uint32_t announced; /* 1: the message stays with who sends this, and is fetched there: what follows says how */
   uint32_t
       turn; /* of one that is announced: how often it was sent. The last one says where it is: words of I/O processes that have died since come late */
-  uint32_t given, unused; /* given: 1 + the party that the sender has noted it is given to; 0: none */
+  uint32_t given;   /* 1 + the party that the sender has noted it is given to; 0: none */
+  uint32_t process; /* 1 + the serial number of the process that sends it on this part of its way */
 } spx_frame_head;
 
 /* Says that a message was accepted. */
 typedef struct spx_frame_ack {
   uint64_t n;
-  uint32_t stream, sub, life, pad;
+  uint32_t stream, sub, life;
+  uint32_t process; /* of the first in a record of acknowledgements or claims: as in a message's head */
 } spx_frame_ack;
 
 /* From an IOP: it gives a message to a party; and back: to whom that message is given. */

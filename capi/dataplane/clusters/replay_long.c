@@ -53,13 +53,13 @@ void spx_replay_detach(spx_request *r)
 {
   if (r->state == SPX_S_STREAM) spx_tx_unqueue(r->peer, r);
   r->state = SPX_S_KEPT;
-  r->aux[1] = 0;
+  r->out.at = 0;
 }
 
 /* Its receiver, or who has that one's place, asks for all of it again. */
 void spx_replay_asked(spx_request *r, const spx_rec_cts *cts)
 {
-  bool same = r->aux[2] == ((uint64_t)cts->rx_gen << 32 | cts->rx_index);
+  bool same = spx_is_asked_by(r, cts);
   if (same || (r->state != SPX_S_STREAM && r->state != SPX_S_PAUSED && r->state != SPX_S_KEPT)) return;
   spx_replay_detach(r);
   if (r->flags & SPX_RF_PASS) spx_pass_again(r);
@@ -70,11 +70,12 @@ void spx_replay_word(spx_request *r, spx_kept *m)
 {
   m->head.announced = 1;
   m->waits = r;
-  r->seq = (uint32_t)m->head.n;
+  r->out.number = (uint32_t)m->head.n;
   r->flags |= SPX_RF_KEPT;
   r->state = SPX_S_KEPT;
   spx_stat.announced++;
-  r->aux[0] = r->aux[2] = 0;
+  r->id_slot = 0;
+  r->out.to = (spx_name){0};
   spx_core_send(&spx_replay_core, m);
 }
 

@@ -277,7 +277,7 @@ void spx_run_start(spx_run *run, const spx_step *s)
   r->ctx_kind = SPX_CTX_COLL;
   r->peer = (local ? c->local : c->peer)[s->peer];
   r->state = SPX_S_NONE;
-  r->aux[0] = 0;
+  r->id_slot = 0;
   spx_lock();
   if (sends)
     spx_send_start(r);
@@ -515,8 +515,8 @@ static bool writes_together(const spx_plan_key *k)
 
 bool spx_run_advance(spx_run *run)
 {
-  if (SPX_LIKELY(!spx_net_on)) return advance(run);
-  void (*gather)(int) = writes_together(&run->plan->key) ? spx_net_together : spx_net_gather;
+  if (SPX_LIKELY(!spx_network)) return advance(run);
+  void (*gather)(int) = writes_together(&run->plan->key) ? spx_network->together : spx_network->gather;
   gather(1);
   bool done = advance(run);
   gather(-1);

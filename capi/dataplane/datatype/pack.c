@@ -242,8 +242,7 @@ static void whole(walk *w, const spx_node *nd, char *mem)
   }
 }
 
-/* The entry that holds packed byte at: the last i with prefix[i] <= at. */
-static int64_t find_entry(const int64_t *prefix, int64_t n, int64_t at)
+int64_t spx_layout_entry(const int64_t *prefix, int64_t n, int64_t at)
 {
   int64_t lo = 0, hi = n; /* prefix[lo] <= at < prefix[hi] */
   while (hi - lo > 1) {
@@ -298,7 +297,7 @@ static void part_blocks(walk *w, const spx_node *nd, char *mem, int64_t from, in
 static void part_list(walk *w, const spx_node *nd, char *mem, int64_t from, int64_t to)
 {
   const int64_t *disp = spx_layout_words(w->l, nd->disp), *prefix = spx_layout_words(w->l, nd->prefix);
-  for (int64_t i = find_entry(prefix, nd->n, from); from < to; i++) {
+  for (int64_t i = spx_layout_entry(prefix, nd->n, from); from < to; i++) {
     int64_t end = prefix[i + 1] < to ? prefix[i + 1] : to;
     if (nd->kind == SPX_L_LIST) {
       const int64_t *kids = spx_layout_words(w->l, nd->kids);
@@ -307,7 +306,7 @@ static void part_list(walk *w, const spx_node *nd, char *mem, int64_t from, int6
       move_block(mem + disp[i] + (from - prefix[i]), w->packed, (size_t)(end - from), w->unpack);
       w->packed += end - from;
     } else { /* whole runs from here on: all of them in one loop */
-      int64_t j = to == nd->size ? nd->n : find_entry(prefix, nd->n, to);
+      int64_t j = to == nd->size ? nd->n : spx_layout_entry(prefix, nd->n, to);
       whole_runs(w, nd, mem, i, j);
       end = prefix[j];
       i = j - 1;

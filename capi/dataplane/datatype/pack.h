@@ -46,6 +46,9 @@ static inline const spx_node *spx_layout_node(const spx_layout *l, int64_t index
   return (const spx_node *)((const int64_t *)l + index);
 }
 
+/* The entry that holds packed byte at: the last i < n with prefix[i] <= at. */
+SPX_HIDDEN int64_t spx_layout_entry(const int64_t *prefix, int64_t n, int64_t at);
+
 #define SPX_LAYOUT_MOST (64 * 1024) /* words: a larger one is as expensive as the data */
 /* The buffer of r, which is not contiguous, may be read run by run, as far as its runs are concerned: they are long. */
 SPX_HIDDEN bool spx_has_long_runs(const spx_request *r);

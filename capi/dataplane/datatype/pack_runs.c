@@ -29,19 +29,6 @@ static bool emit(lister *s, char *mem, int64_t len)
   return true;
 }
 
-static int64_t find_entry(const int64_t *prefix, int64_t n, int64_t at)
-{
-  int64_t lo = 0, hi = n;
-  while (hi - lo > 1) {
-    int64_t mid = lo + (hi - lo) / 2;
-    if (prefix[mid] <= at)
-      lo = mid;
-    else
-      hi = mid;
-  }
-  return lo;
-}
-
 static bool list(lister *s, const spx_node *nd, char *mem, int64_t from, int64_t to);
 
 /* Entries of equal size: child i at mem + disp[i], or at mem + i * stride when disp is NULL. */
@@ -60,7 +47,7 @@ static bool list_equal(lister *s, const spx_node *c, char *mem, const int64_t *d
 static bool list_entries(lister *s, const spx_node *nd, char *mem, int64_t from, int64_t to)
 {
   const int64_t *disp = spx_layout_words(s->l, nd->disp), *prefix = spx_layout_words(s->l, nd->prefix);
-  for (int64_t i = find_entry(prefix, nd->n, from); from < to; i++) {
+  for (int64_t i = spx_layout_entry(prefix, nd->n, from); from < to; i++) {
     int64_t end = prefix[i + 1] < to ? prefix[i + 1] : to, a = from - prefix[i], b = end - prefix[i];
     bool room = nd->kind == SPX_L_INDEX
                     ? emit(s, mem + disp[i] + a, b - a)

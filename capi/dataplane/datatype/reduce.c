@@ -147,11 +147,6 @@ int spx_op_valid(const spx_op *op, const spx_type *t)
   return spx_red_class_of(t) >= 0 && group_allows(spx_basics[t->basic].group, o);
 }
 
-int spx_op_valid_rma(const spx_op *op, const spx_type *t)
-{
-  return op->predef == REPLACE || op->predef == NO_OP || (op->predef && spx_op_valid(op, t));
-}
-
 int spx_red_has_avx2(void)
 {
 #ifdef __x86_64__

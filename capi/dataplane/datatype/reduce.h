@@ -83,6 +83,4 @@ SPX_HIDDEN spx_red_fn spx_reduce_kernel(const spx_op *op, const spx_type *t);
 SPX_HIDDEN int spx_red_class_of(const spx_type *t);
 /* Puts the predefined operations into spx_predef[SPX_K_OP]. Idempotent; call it before any other thread exists. */
 SPX_HIDDEN void spx_ops_init(void);
-/* 1 when op may be used with t in an accumulate of 12.3.4: as spx_op_valid, but predefined only, with MPI_REPLACE and MPI_NO_OP. */
-SPX_HIDDEN int spx_op_valid_rma(const spx_op *op, const spx_type *t);
 #endif

@@ -26,7 +26,7 @@ typedef struct {
 } unex_bin;
 
 uint64_t spx_unex_count, spx_inlet_from, spx_inlet_to;
-static uint64_t next_stamp;
+static uint64_t next_order;
 static uint32_t posted_bins, unex_bins; /* powers of two */
 static posted_bin *posted, wild;
 static unex_bin *unex[SPX_BY_COUNT];
@@ -127,7 +127,8 @@ static void grow_posted(void)
 void spx_post(spx_request *r)
 {
   if (SPX_UNLIKELY(spx_posted_count >= 2ull * posted_bins)) grow_posted();
-  r->stamp = ++next_stamp;
+  SPX_ASSERT(r->state == SPX_S_NONE && r->kind == SPX_R_RECV);
+  r->posted.order = ++next_order;
   r->state = SPX_S_POSTED;
   bin_append(bin_of(r), r);
   spx_posted_count++;
@@ -148,8 +149,8 @@ spx_request *spx_match_posted(uint64_t ctx, int32_t src, int32_t tag)
   spx_request *exact = posted[hash(ctx, src, tag) & (posted_bins - 1)].first;
   while (exact && !(exact->ctx == ctx && exact->want_src == src && exact->want_tag == tag)) exact = exact->bin_next;
   spx_request *r = wild.first;
-  while (r && !(exact && exact->stamp < r->stamp) && !fits(r, ctx, src, tag)) r = r->bin_next;
-  if (!r || (exact && exact->stamp < r->stamp)) r = exact;
+  while (r && !(exact && exact->posted.order < r->posted.order) && !fits(r, ctx, src, tag)) r = r->bin_next;
+  if (!r || (exact && exact->posted.order < r->posted.order)) r = exact;
   if (r) spx_unpost(r);
   return r;
 }
@@ -255,6 +256,7 @@ void spx_unex_add(spx_unex *e)
 
 void spx_unex_remove(spx_unex *e)
 {
+  SPX_ASSERT(spx_unex_count > 0);
   for (int by = 0; by < SPX_BY_COUNT; by++) {
     unex_bin *b = &unex[by][unex_index(by, e->ctx, e->src, e->tag)];
     spx_unex *next = e->link[by].next, *prev = e->link[by].prev;

@@ -50,7 +50,6 @@ static uint64_t kept_bytes;
 static spx_member *members; /* of the message that is being looked at */
 
 static uint64_t cost(uint64_t n) { return spx_mcast_cost(n); }
-static uint32_t life_of(uint32_t i) { return __atomic_load_n(&spx_proc_of(i)->incarnation, __ATOMIC_ACQUIRE); }
 static uint32_t host_of(uint32_t i) { return spx_proc_of(i)->host; }
 static uint32_t after(uint32_t number) { return spx_mcast_after(number); }
 static bool is_before(uint32_t a, uint32_t b) { return spx_mcast_is_before(a, b); }
@@ -123,7 +122,7 @@ static void renew(uint32_t proc)
     memcpy(e->data, &h, sizeof h);
   }
   uint32_t first = spx_mcast_first();
-  out[proc] = (outgoing){.life = life_of(proc), .number = first, .acked = first, .direct = first};
+  out[proc] = (outgoing){.life = spx_life_of(proc), .number = first, .acked = first, .direct = first};
 }
 
 static uint32_t place_of(const spx_rankset *set, uint32_t proc)
@@ -213,8 +212,8 @@ void spx_mcast_send_split(uint32_t member)
 
 void spx_mcast_acked(uint32_t peer, const spx_rec *rec)
 {
-  uint32_t number = (uint32_t)rec->tag;
-  if (!out || out[peer].life != life_of(peer)) return;
+  uint32_t number = rec->as.acked.number;
+  if (!out || out[peer].life != spx_life_of(peer)) return;
   if (is_before(out[peer].number, number)) {
     spx_refuse(peer, "word of a multicast that it was not sent");
     return;
@@ -223,7 +222,7 @@ void spx_mcast_acked(uint32_t peer, const spx_rec *rec)
   uint64_t matched;
   memcpy(&matched, rec->data, sizeof matched);
   out[peer].matched = matched < out[peer].sent ? matched : out[peer].sent;
-  if (rec->src == SPX_MCAST_LAST_WORD) spx_mcast_send_split(peer);
+  if (rec->as.acked.word == SPX_MCAST_LAST_WORD) spx_mcast_send_split(peer);
   let_go();
 }
 
@@ -483,7 +482,7 @@ static int send_out(spx_request *r)
 {
   op *o = r->priv;
   for (uint32_t i = 0; i < o->set->n; i++)
-    if (out[o->set->procs[i]].life != life_of(o->set->procs[i])) renew(o->set->procs[i]);
+    if (out[o->set->procs[i]].life != spx_life_of(o->set->procs[i])) renew(o->set->procs[i]);
   if (kept_bytes > RETAIN_MAX / 4) let_go();
   bool acked = is_acked(r), eager = has_credit(o->set, (uint64_t)r->bytes);
   uint32_t name = acked && eager ? (uint32_t)sizeof(spx_mcast_name) : 0;
@@ -612,8 +611,9 @@ void spx_mcast_had(uint32_t peer, const spx_rec *rec)
   if (!r || r->kind != SPX_R_MCAST || !members) return; /* members: this process has left */
   op *o = r->priv;
   if (!spx_mcast_has(r, peer)) return; /* it may have handed on what another one says */
-  if (rec->src == SPX_MCAST_LOST) ask_all(r);
-  if (rec->src == SPX_MCAST_LOST || is_acked(r) != (rec->src == SPX_MCAST_GOT)) return;
+  int32_t what = rec->as.have.what;
+  if (what == SPX_MCAST_LOST) ask_all(r);
+  if (what == SPX_MCAST_LOST || is_acked(r) != (what == SPX_MCAST_GOT)) return;
   int64_t n = spx_mcast_decode(rec->data + sizeof a, rec->len - (uint32_t)sizeof a, spx_map.nprocs, members);
   for (int64_t i = 0; i < n; i++) {
     uint32_t at = place_of(o->set, members[i].proc);
@@ -668,10 +668,10 @@ void spx_mcast_asked(spx_request *r, uint32_t peer, const spx_rec_cts *cts, bool
   s->ctx_kind = r->ctx_kind;
   s->peer = peer;
   s->bytes = r->bytes;
-  s->aux[2] = (uint64_t)cts->rx_gen << 32 | cts->rx_index;
-  s->aux[3] = bytes < (uint64_t)r->bytes ? bytes : (uint64_t)r->bytes;
+  s->out.to = (spx_name){cts->rx_index, cts->rx_gen};
+  s->out.end = bytes < (uint64_t)r->bytes ? bytes : (uint64_t)r->bytes;
   spx_stat.streams++;
-  spx_stat.streamed_bytes += s->aux[3];
+  spx_stat.streamed_bytes += s->out.end;
   o->streams++;
   spx_tx_stream(peer, s);
   spx_tx_drain();

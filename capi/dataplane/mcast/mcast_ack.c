@@ -55,7 +55,7 @@ static void speak(gathering *g)
     spx_mcast_tell(g->parent, &have, SPX_MCAST_GOT, g->got, g->n);
   } else if (g->n == 1) { /* processes of other jobs have other numbers there */
     spx_rec_id done = {.index = g->name.index, .gen = g->name.gen};
-    spx_tx_put(g->parent, SPX_REC_DONE, 0, 0, 0, &done, sizeof done);
+    spx_tx_put(g->parent, SPX_REC_DONE, SPX_REC_PLAIN, &done, sizeof done);
   }
 }
 

@@ -34,7 +34,6 @@ static incoming *in;
 static spx_member *members; /* of the message that has come */
 static spx_member *leads;   /* and, if it goes in parts, who gets it for the hosts */
 
-static uint32_t life_of(uint32_t i) { return __atomic_load_n(&spx_proc_of(i)->incarnation, __ATOMIC_ACQUIRE); }
 uint32_t spx_mcast_first(void) { return (uint32_t)spx_count_from(32, 4); }
 static uint32_t after(uint32_t number) { return spx_mcast_after(number); }
 static bool is_before(uint32_t a, uint32_t b) { return spx_mcast_is_before(a, b); }
@@ -83,7 +82,8 @@ static void acknowledge(uint32_t master, int32_t word)
   incoming *from = &in[master];
   from->acked = from->number;
   from->told = from->matched;
-  spx_tx_put(master, SPX_REC_MCAST_ACK, 0, (int32_t)from->number, word, &from->matched, sizeof from->matched);
+  spx_rec_words as = {.acked = {.number = from->number, .word = word}};
+  spx_tx_put(master, SPX_REC_MCAST_ACK, as, &from->matched, sizeof from->matched);
 }
 
 void spx_mcast_matched(uint32_t master, uint64_t n)
@@ -201,7 +201,7 @@ static bool understand(uint32_t peer, const uint8_t *data, uint32_t len, spx_mca
     if (!has_leads(h, at + sizeof where, rest - (uint32_t)sizeof where, who)) return false;
     if (!may_be(peer, h->master, h, &where)) return false;
   }
-  *old = !direct && h->epoch != (uint16_t)life_of(h->master);
+  *old = !direct && h->epoch != (uint16_t)spx_life_of(h->master);
   return h->master != spx_me;
 }
 
@@ -209,7 +209,7 @@ static bool understand(uint32_t peer, const uint8_t *data, uint32_t len, spx_mca
 static incoming *from_master(uint32_t master)
 {
   incoming *from = &in[master];
-  uint32_t life = life_of(master);
+  uint32_t life = spx_life_of(master);
   if (from->life == life) return from;
   forget_early(from);
   free(from->relayed);
@@ -240,7 +240,7 @@ static void had_already(const incoming *from, const spx_mcast_head *h, const spx
   if (spx_mcast_relays(h->master, h->number)) return;
   if (!(h->flags & SPX_MCAST_ANNOUNCED) || !was_relayed(from, h->number)) return;
   spx_rec_id done = {.index = where->rts.index, .gen = where->rts.gen};
-  spx_tx_put(h->master, SPX_REC_DONE, 0, 0, 0, &done, sizeof done);
+  spx_tx_put(h->master, SPX_REC_DONE, SPX_REC_PLAIN, &done, sizeof done);
 }
 
 /* Somebody wants to know who has received it. */
@@ -325,16 +325,15 @@ bool spx_mcast_arrived(uint32_t peer, const spx_rec *rec)
 {
   if (!prepare()) return false;
   incoming *from = &in[peer];
-  if (SPX_LIKELY(!from->piece && rec->tag == 0)) return message(peer, rec->data, rec->len);
+  if (SPX_LIKELY(!from->piece && rec->as.piece.more == 0)) return message(peer, rec->data, rec->len);
   uint32_t left = from->piece ? from->piece_len - from->piece_n : SPX_CTRL_MAX; /* of the message, at most */
-  bool fits = rec->tag >= 0 && rec->len <= left && (uint32_t)rec->tag <= left - rec->len;
-  if (!fits || (from->piece && rec->len + (uint32_t)rec->tag != left)) {
+  if (!spx_piece_fits(rec, left, from->piece != NULL)) {
     spx_refuse(peer, "a piece of a multicast that does not fit");
     return true;
   }
   if (!from->piece) {
     from->piece_n = 0;
-    from->piece_len = rec->len + (uint32_t)rec->tag;
+    from->piece_len = rec->len + (uint32_t)rec->as.piece.more;
     if (!(from->piece = malloc(from->piece_len ? from->piece_len : 1))) return false;
   }
   if (from->piece_n + rec->len == from->piece_len) { /* the last: what was put together stays if there is no memory */
@@ -359,6 +358,6 @@ void spx_mcast_leave(void)
   for (uint32_t i = 0; in && i < spx_map.nprocs; i++) {
     if (in[i].due == 0) continue;
     in[i].due = 0;
-    if (in[i].life == life_of(i) && !spx_proc_left(i)) acknowledge(i, SPX_MCAST_LAST_WORD);
+    if (in[i].life == spx_life_of(i) && !spx_proc_left(i)) acknowledge(i, SPX_MCAST_LAST_WORD);
   }
 }

@@ -145,12 +145,15 @@ void spx_mcast_asked_from(uint32_t peer, const spx_rec *rec)
 {
   spx_rec_ask a;
   memcpy(&a, rec->data, sizeof a);
-  spx_request *r = rec->tag == SPX_ASK_FOR ? spx_id_find(a.index, a.gen) : NULL;
+  spx_request *r = rec->as.ask.what == SPX_ASK_FOR ? spx_id_find(a.index, a.gen) : NULL;
   spx_mcast_op *o = r && r->kind == SPX_R_MCAST && spx_mcast_has(r, peer) ? r->priv : NULL;
   if (o && spx_chain_is(o) && spx_source_may_ask(&o->source, peer) &&
-      spx_source_ask(&o->source, peer, a.rx_index, a.rx_gen, a.from, rec->ctx))
+      spx_source_ask(&o->source, peer, a.rx_index, a.rx_gen, a.from, rec->as.ask.to))
     return;
-  if (rec->tag == SPX_ASK_FOR) spx_tx_put(peer, SPX_REC_MCAST_ASK, rec->ctx, SPX_ASK_NONE, 0, &a, sizeof a);
+  if (rec->as.ask.what == SPX_ASK_FOR) {
+    spx_rec_words none = {.ask = {rec->as.ask.to, SPX_ASK_NONE, 0}};
+    spx_tx_put(peer, SPX_REC_MCAST_ASK, none, &a, sizeof a);
+  }
 }
 
 static void count_one(uint32_t proc, void *n)

@@ -29,7 +29,8 @@ void spx_mcast_put(uint32_t to, spx_mcast_head h, const spx_member *set, uint32_
 {
   h.set = spx_mcast_encode(wire + sizeof h, set, n);
   memcpy(wire, &h, sizeof h);
-  spx_tx_put_two(to, SPX_REC_MCAST, h.ctx, 0, 0, wire, (uint32_t)sizeof h + h.set, data, len);
+  spx_rec_words as = {.piece.ctx = h.ctx};
+  spx_tx_put_two(to, SPX_REC_MCAST, as, wire, (uint32_t)sizeof h + h.set, data, len);
 }
 
 /* Those who will take nothing any more would hand nothing on. */

@@ -151,7 +151,7 @@ static bool fetch(relay *x, uint32_t i)
     spx_complete(s->r, MPI_ERR_NO_MEM);
   else {
     s->r->state = SPX_S_DATA;
-    spx_tx_put(s->from, SPX_REC_MCAST_ASK, x->span[i].end, SPX_ASK_FOR, 0, &a, sizeof a);
+    spx_tx_put(s->from, SPX_REC_MCAST_ASK, (spx_rec_words){.ask = {x->span[i].end, SPX_ASK_FOR, 0}}, &a, sizeof a);
   }
   return true;
 }
@@ -159,7 +159,8 @@ static bool fetch(relay *x, uint32_t i)
 static void answer_ask(uint32_t peer, int32_t what, uint32_t master, const spx_mcast_rts *where)
 {
   spx_rec_ask a = {.master = master, .index = where->rts.index, .gen = where->rts.gen};
-  if (!spx_proc_left(peer)) spx_tx_put(peer, SPX_REC_MCAST_ASK, 0, what, 0, &a, sizeof a);
+  spx_rec_words as = {.ask.what = what};
+  if (!spx_proc_left(peer)) spx_tx_put(peer, SPX_REC_MCAST_ASK, as, &a, sizeof a);
 }
 
 static void refuse(uint32_t peer, const spx_rec_ask *a)
@@ -262,16 +263,16 @@ void spx_mcast_on_ask(uint32_t peer, const spx_rec *rec)
     return;
   }
   relay *x = find(a.master, a.index, a.gen);
-  if (rec->tag == SPX_ASK_FOR) {
+  if (rec->as.ask.what == SPX_ASK_FOR) {
     if (x)
-      answer(x, peer, &a, rec->ctx);
-    else if (!keep_early(peer, &a, rec->ctx))
+      answer(x, peer, &a, rec->as.ask.to);
+    else if (!keep_early(peer, &a, rec->as.ask.to))
       refuse(peer, &a);
     return;
   }
-  for (uint32_t i = 0; x && rec->tag == SPX_ASK_NONE && i < parts_of(x); i++)
+  for (uint32_t i = 0; x && rec->as.ask.what == SPX_ASK_NONE && i < parts_of(x); i++)
     if (x->shares[i].from == peer) cancel(&x->shares[i], peer == x->h.master ? MPIX_ERR_REVOKED : MPIX_ERR_PROC_FAILED);
-  uint32_t k = x && rec->tag == SPX_ASK_HERE ? lead_is(x, peer) : NO_LEAD;
+  uint32_t k = x && rec->as.ask.what == SPX_ASK_HERE ? lead_is(x, peer) : NO_LEAD;
   if (k != NO_LEAD) x->word[k] |= HERE;
 }
 
@@ -301,8 +302,9 @@ void spx_mcast_tell(uint32_t to, const spx_rec_have *have, int32_t what, spx_mem
     now = n - at < most ? n - at : most;
     memcpy(part.items, items + at, now * sizeof *items);
     at += now;
+    spx_rec_words as = {.have = {.more = at < n, .what = what}};
     if (!spx_proc_left(to))
-      spx_tx_put(to, SPX_REC_MCAST_HAVE, 0, at < n, what, &part, (uint32_t)(sizeof part.have + now * sizeof *items));
+      spx_tx_put(to, SPX_REC_MCAST_HAVE, as, &part, (uint32_t)(sizeof part.have + now * sizeof *items));
   } while (at < n);
   free(items);
 }
@@ -336,18 +338,18 @@ void spx_mcast_on_have(uint32_t peer, const spx_rec *rec)
     return;
   }
   relay *x = find(a.master, a.index, a.gen);
-  bool got = rec->src == SPX_MCAST_GOT;
+  bool got = rec->as.have.what == SPX_MCAST_GOT;
   uint32_t *behind = x ? behind_is(x, peer) : NULL;
   if (!got && !behind) { /* this process has told already */
     if (a.master < spx_segment->nprocs && !spx_proc_left(a.master))
-      spx_tx_put(a.master, SPX_REC_MCAST_HAVE, 0, rec->tag, rec->src, rec->data, rec->len);
+      spx_tx_put(a.master, SPX_REC_MCAST_HAVE, rec->as, rec->data, rec->len);
     return;
   }
   spx_member *m = malloc(spx_segment->nprocs * sizeof *m);
   int64_t n = m ? spx_mcast_decode(rec->data + sizeof a, rec->len - (uint32_t)sizeof a, spx_segment->nprocs, m) : -1;
   if (got) {
     if (!m) spx_fatal(MPI_ERR_NO_MEM, "no memory to hear who has received a multicast of process %u", a.master);
-    spx_acks_got(peer, &a, m, n > 0 ? (uint32_t)n : 0, rec->tag != 0);
+    spx_acks_got(peer, &a, m, n > 0 ? (uint32_t)n : 0, rec->as.have.more != 0);
     free(m);
     return;
   }
@@ -356,7 +358,7 @@ void spx_mcast_on_have(uint32_t peer, const spx_rec *rec)
     x->n += (uint32_t)n;
   }
   free(m);
-  if (rec->tag == 0) *behind = SPX_NO_PEER;
+  if (rec->as.have.more == 0) *behind = SPX_NO_PEER;
 }
 
 /* ---- going on ------------------------------------------------------------------------------------------------------- */
@@ -396,7 +398,7 @@ static bool took_more(relay *x)
   for (uint32_t i = 0; i < parts_of(x); i++) {
     const share *s = &x->shares[i];
     if (!s->r) continue;
-    uint64_t there = s->base + (x->chain ? s->r->aux[1] : 0);
+    uint64_t there = s->base + (x->chain ? s->r->in.at : 0);
     if (spx_is_done(s->r) && s->r->error == MPI_SUCCESS) there = x->span[i].end;
     moved = moved || there != x->span[i].there;
     x->span[i].there = there;
@@ -424,7 +426,7 @@ static void hand_on(relay *x)
   x->whole = true;
   x->members[x->n++] = (spx_member){spx_me, 1};
   spx_rec_id done = {.index = x->where.rts.index, .gen = x->where.rts.gen};
-  if (x->again && !spx_proc_left(h.master)) spx_tx_put(h.master, SPX_REC_DONE, 0, 0, 0, &done, sizeof done);
+  if (x->again && !spx_proc_left(h.master)) spx_tx_put(h.master, SPX_REC_DONE, SPX_REC_PLAIN, &done, sizeof done);
 }
 
 /* Does a record for a member of this host wait for room? It would go with this process: until then nobody is told that the member has it. */
@@ -646,7 +648,7 @@ void spx_mcast_leave_chain(spx_mcast_head *h, const spx_mcast_rts *where)
   spx_rec_have none = {h->master, where->rts.index, where->rts.gen, 0};
   h->flags &= (uint16_t)~SPX_MCAST_ALONG;
   if (where->source != h->master && !spx_proc_left(where->source))
-    spx_tx_put(where->source, SPX_REC_MCAST_HAVE, 0, 0, 0, &none, sizeof none);
+    spx_tx_put(where->source, SPX_REC_MCAST_HAVE, SPX_REC_PLAIN, &none, sizeof none);
 }
 
 static bool wanted(const spx_mcast_head *h, uint32_t mine, const spx_mcast_rts *where)

@@ -57,7 +57,6 @@ static struct {
 static spx_request *reading; /* receives that wait for more to be put down */
 static spx_poller reader_poller;
 
-static uint32_t life_of(uint32_t i) { return __atomic_load_n(&spx_proc_of(i)->incarnation, __ATOMIC_ACQUIRE); }
 static uint64_t head_bytes(void) { return ROUND(sizeof(head) + spx_map.nprocs, SPX_LINE); }
 
 bool spx_shelf_reaches(uint32_t proc)
@@ -76,7 +75,7 @@ static bool is_read(spx_block *b)
   if (b->open) return false;
   for (; b->seen < b->n; b->seen++) {
     const reader *r = &b->readers[b->seen];
-    if (__atomic_load_n(&head_of(b)->got[r->proc], __ATOMIC_ACQUIRE) != HAS && life_of(r->proc) == r->life &&
+    if (__atomic_load_n(&head_of(b)->got[r->proc], __ATOMIC_ACQUIRE) != HAS && spx_life_of(r->proc) == r->life &&
         !spx_proc_left(r->proc))
       return false;
   }
@@ -131,8 +130,9 @@ spx_block *spx_shelf_take(uint64_t bytes, const spx_member *members, uint32_t n,
   *b = (spx_block){.next = *p, .at = at, .bytes = need};
   *p = b;
   for (uint32_t i = 0; i < n; i++)
-    if (spx_shelf_reaches(members[i].proc)) b->readers[b->n++] = (reader){members[i].proc, life_of(members[i].proc)};
-  if (self) b->readers[b->n++] = (reader){spx_me, life_of(spx_me)};
+    if (spx_shelf_reaches(members[i].proc))
+      b->readers[b->n++] = (reader){members[i].proc, spx_life_of(members[i].proc)};
+  if (self) b->readers[b->n++] = (reader){spx_me, spx_life_of(spx_me)};
   b->open = self;
   memset(head_of(b), 0, head_bytes());
   head_of(b)->readers = b->n;
@@ -248,8 +248,8 @@ static bool is_past_cache(const head *h, uint64_t bytes)
 /* Copies what is there; true when that is all. */
 static bool go_on(spx_request *r)
 {
-  head *h = (head *)(uintptr_t)r->aux[2];
-  uint64_t want = (uint64_t)r->bytes, there = __atomic_load_n(&h->filled, __ATOMIC_ACQUIRE), from = r->aux[1];
+  head *h = r->in.block;
+  uint64_t want = (uint64_t)r->bytes, there = __atomic_load_n(&h->filled, __ATOMIC_ACQUIRE), from = r->in.at;
   const char *data = (const char *)h + head_bytes();
   uint64_t to = there < want ? there : want; /* `want` lies in the shelf: spx_shelf_sound */
   if (to > from) {
@@ -257,7 +257,7 @@ static bool go_on(spx_request *r)
       spx_copy_past_cache((char *)r->buf + from, data + from, to - from);
     else
       spx_unpack(r->buf, r->count, r->type, (int64_t)from, (int64_t)to, data + from);
-    r->aux[1] = to;
+    r->in.at = to;
   }
   if (to == want)
     say(h, HAS);
@@ -269,10 +269,10 @@ static bool go_on(spx_request *r)
 /* Errors: whoever fails has no use for the block either. */
 static void finish(spx_request *r, int error)
 {
-  head *h = (head *)(uintptr_t)r->aux[2];
+  head *h = r->in.block;
   if (h && error != MPI_SUCCESS) say(h, HAS);
   r->state = SPX_S_NONE;
-  r->aux[1] = 0;
+  r->in.at = 0;
   spx_complete(r, error);
 }
 
@@ -281,9 +281,9 @@ static int read_more(spx_poller *p)
   int n = 0;
   for (spx_request **q = &reading; *q;) {
     spx_request *r = *q;
-    uint64_t before = r->aux[1];
+    uint64_t before = r->in.at;
     bool whole = go_on(r);
-    n += whole || r->aux[1] != before;
+    n += whole || r->in.at != before;
     if (!whole) {
       q = &r->next;
       continue;
@@ -298,8 +298,8 @@ static int read_more(spx_poller *p)
 void spx_shelf_read(spx_request *r, uint32_t master, const spx_mcast_rts *where)
 {
   head *h = block_of(master, where);
-  r->aux[1] = 0;
-  r->aux[2] = (uint64_t)(uintptr_t)h;
+  r->in.at = 0;
+  r->in.block = h;
   if (!h)
     finish(r, MPI_ERR_NO_MEM);
   else if (go_on(r))
@@ -319,14 +319,14 @@ void spx_shelf_read(spx_request *r, uint32_t master, const spx_mcast_rts *where)
 
 void spx_shelf_lost(spx_block *b, int error)
 {
-  uint64_t own = others && others[spx_me].map ? (uint64_t)(uintptr_t)(others[spx_me].map + b->at) : 0;
+  const void *own = others && others[spx_me].map ? others[spx_me].map + b->at : NULL;
   b->readers[0] = b->readers[b->n - 1]; /* the message may still be among the unexpected ones here */
   b->n = 1;
   b->seen = 0;
   b->open = false;
   for (spx_request **q = &reading; own && *q;) {
     spx_request *r = *q;
-    if (r->aux[2] != own) {
+    if (r->in.block != own) {
       q = &r->next;
       continue;
     }

@@ -66,9 +66,9 @@ static void send_piece(const spx_source *s, spx_hop *h, uint64_t there)
   r->count = r->bytes = (int64_t)h->end;
   r->type = spx_byte_type();
   r->peer = h->peer;
-  r->aux[1] = h->at;
-  r->aux[2] = (uint64_t)h->rx_gen << 32 | h->rx_index;
-  r->aux[3] = h->end;
+  r->out.at = h->at;
+  r->out.end = h->end;
+  r->out.to = (spx_name){h->rx_index, h->rx_gen};
   h->s = r;
   spx_tx_stream(h->peer, r);
   spx_tx_drain();

@@ -42,6 +42,6 @@ typedef struct {
   /* Sleeps until a socket is ready or the bell rings, for at most ns; not at all if the bell has another value. True: the time is over. */
   bool (*sleep)(uint32_t value, uint64_t ns);
 } spx_socket_sleep;
-SPX_HIDDEN extern const spx_socket_sleep *spx_on_sockets;  /* asked while spx_net_on */
+SPX_HIDDEN extern const spx_socket_sleep *spx_on_sockets;  /* asked while spx_beyond_host() */
 SPX_HIDDEN extern const spx_socket_sleep spx_net_sleeping; /* net.c */
 #endif

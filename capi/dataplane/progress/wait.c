@@ -64,7 +64,7 @@ static long futex(uint32_t *word, int op, uint32_t value, const struct timespec 
 
 void spx_ring_bell(uint32_t i)
 {
-  if (SPX_UNLIKELY(spx_net_on) && spx_on_sockets->flush(i)) return;
+  if (SPX_UNLIKELY(spx_beyond_host()) && spx_on_sockets->flush(i)) return;
   uint32_t there;
   const spx_file *f = spx_place(i, &there);
   spx_proc *p = spx_file_proc(f, there);
@@ -78,7 +78,7 @@ void spx_ring_bell(uint32_t i)
   bool placed = SPX_UNLIKELY(spx_ring_to != SPX_RING_ANYWHERE) && slept && spx_load_place_at(i, spx_ring_to, &was);
   futex(&p->bell, FUTEX_WAKE, INT32_MAX, NULL);
   if (placed) spx_load_let_go(i, &was);
-  if (slept == SPX_SLEEPS_ON_SOCKETS || (other && spx_net_on)) spx_on_sockets->wake(spx_head(f), there);
+  if (slept == SPX_SLEEPS_ON_SOCKETS || (other && spx_beyond_host())) spx_on_sockets->wake(spx_head(f), there);
   __atomic_fetch_add(&spx_stat.wakeups, 1, __ATOMIC_RELAXED); /* also rung without the lock */
 }
 
@@ -133,7 +133,7 @@ int spx_run_pollers(void)
 static void tell_others(spx_proc *me)
 {
   __atomic_store_n(&me->tx_blocked, spx_sources.wants_room(), __ATOMIC_RELAXED);
-  __atomic_store_n(&me->sleeping, spx_net_on ? SPX_SLEEPS_ON_SOCKETS : 1u, __ATOMIC_SEQ_CST);
+  __atomic_store_n(&me->sleeping, spx_beyond_host() ? SPX_SLEEPS_ON_SOCKETS : 1u, __ATOMIC_SEQ_CST);
 }
 
 /* This thread looks for messages: other processes need not tell us of them, nor wake those of ours that sleep. */
@@ -289,7 +289,7 @@ static bool sleep_on_bell(spx_idle *w, uint32_t value, uint64_t ns, bool (*on_fu
     w->request->flags |= SPX_RF_AWAITED;
   else
     spx_event_sleepers++;
-  bool on_sockets = looking == 0 && spx_net_on && spx_on_sockets->reserve(true);
+  bool on_sockets = looking == 0 && spx_beyond_host() && spx_on_sockets->reserve(true);
   uint64_t began = spx_now_ns();
   if (sleepers == 1) spx_stat.asleep = began;
   int d = spx_lock_leave(false);

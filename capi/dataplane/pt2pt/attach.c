@@ -1,5 +1,6 @@
 /* attach.c - see attach.h. Lower layers come first, and go last. */
 #include "attach.h"
+#include <string.h>
 #include "net_conn.h"
 #include "progress.h"
 
@@ -7,6 +8,8 @@ static const spx_peer_observer *const peer_observers[] = {&spx_ring_peers, &spx_
                                                           &spx_net_peers, NULL};
 
 static const spx_transport *const transports[] = {&spx_shm, &spx_tcp, NULL};
+
+static spx_record_handler *all_handlers[SPX_REC_LAST + 1];
 
 static void detach(void)
 {
@@ -22,7 +25,10 @@ static void fill_in(const spx_failure_observer *const *failures, spx_record_hand
   spx_on_deaths = spx_notice_deaths;
   spx_fail_attach(failures);
   spx_arrived = spx_deliver;
-  spx_handlers = handlers;
+  memcpy(all_handlers, handlers, sizeof all_handlers);
+  all_handlers[SPX_REC_VIA] = spx_net_via;
+  all_handlers[SPX_REC_CLOSE] = spx_net_closes;
+  spx_handlers = all_handlers;
   spx_lent_ends = spx_zero_keeps;
   spx_sources = spx_message_source;
   spx_on_sockets = &spx_net_sleeping;

@@ -165,12 +165,12 @@ void spx_bsend_start(spx_request *r)
   s->ctx = r->ctx;
   s->ctx_kind = r->ctx_kind;
   s->peer = r->peer;
-  s->stamp = r->stamp = ++serial;
+  s->out.serial = r->out.serial = ++serial;
   spx_ref(&r->comm->o);
   spx_send_start(s);
   s->mode = SPX_M_BUFFERED; /* MPI_Finalize waits for those that are not complete */
   r->bytes = (int64_t)n;
-  r->seq = s->seq;
+  r->out.number = s->out.number;
   r->state = SPX_S_EAGER;
   spx_complete(r, MPI_SUCCESS);
 }
@@ -179,7 +179,7 @@ spx_request *spx_bsend_sender(const spx_request *r)
 {
   for (pool *p = pools; p; p = p->next)
     for (block *b = p->first; b; b = b->next)
-      if (b->used && b->r.stamp == r->stamp && !spx_is_done(&b->r)) return &b->r;
+      if (b->used && b->r.out.serial == r->out.serial && !spx_is_done(&b->r)) return &b->r;
   return NULL;
 }
 
@@ -261,17 +261,6 @@ int spx_buffer_flush(spx_obj *owner)
   if (p) wait_for_all(p);
   spx_unlock();
   return rc;
-}
-
-void spx_buffer_finish(void)
-{
-  spx_lock();
-  while (pools) {
-    pool *p = pools;
-    wait_for_all(p);
-    remove_pool(p);
-  }
-  spx_unlock();
 }
 
 /* ---- MPI_Buffer_iflush --------------------------------------------------------------------------------------- */

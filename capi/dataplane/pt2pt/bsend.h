@@ -9,8 +9,6 @@ SPX_HIDDEN int spx_buffer_attach(spx_kind kind, spx_obj *owner, void *buf, int64
 SPX_HIDDEN int spx_buffer_detach(spx_obj *owner, void **buf, int64_t *size);
 SPX_HIDDEN int spx_buffer_flush(spx_obj *owner);
 SPX_HIDDEN int spx_buffer_iflush(spx_obj *owner, spx_request **r);
-/* For MPI_Finalize: waits for the messages in all buffers, and detaches them. */
-SPX_HIDDEN void spx_buffer_finish(void);
 /* How long a buffered send that finds no room waits for some: while nothing moves, and in all. Tests change it. */
 typedef struct {
   uint64_t still_ns, total_ns;

@@ -34,7 +34,7 @@ static void give_back(const spx_unex *e)
 static void answer(uint32_t peer, spx_rec_kind kind, uint32_t index, uint32_t gen, int32_t error)
 {
   spx_rec_id id = {index, gen, error};
-  spx_tx_put(peer, kind, 0, 0, 0, &id, sizeof id);
+  spx_tx_put(peer, kind, SPX_REC_PLAIN, &id, sizeof id);
 }
 
 /* Of a message that r has matched: its number for systems, and for traces. */
@@ -106,9 +106,9 @@ static bool keep(uint32_t peer, const spx_rec *rec, uint32_t kind)
   uint64_t payload = kind == SPX_REC_RTS ? 0 : rec->len - prefix;
   spx_unex *e = spx_unex_new(payload);
   if (!e) return false;
-  e->ctx = spx_inlet(rec->ctx, rec->src);
-  e->src = rec->src;
-  e->tag = rec->tag;
+  e->ctx = spx_inlet(rec->as.envelope.ctx, rec->as.envelope.src);
+  e->src = rec->as.envelope.src;
+  e->tag = rec->as.envelope.tag;
   e->proc = peer;
   e->seq = rec->seq;
   e->kind = (uint16_t)kind;
@@ -134,11 +134,16 @@ static bool keep(uint32_t peer, const spx_rec *rec, uint32_t kind)
   return true;
 }
 
+static inline spx_request *posted_for(const spx_rec *rec)
+{
+  return spx_match_posted(rec->as.envelope.ctx, rec->as.envelope.src, rec->as.envelope.tag);
+}
+
 static bool on_eager(uint32_t peer, const spx_rec *rec)
 {
-  spx_request *r = spx_match_posted(rec->ctx, rec->src, rec->tag);
+  spx_request *r = posted_for(rec);
   if (!r) return keep(peer, rec, SPX_REC_EAGER);
-  spx_found(r, rec->src, rec->tag, peer, rec->len, rec->seq, false);
+  spx_found(r, rec->as.envelope.src, rec->as.envelope.tag, peer, rec->len, rec->seq, false);
   spx_receive_whole(r, rec->data, rec->len);
   give_credit(peer, SPX_REC_BYTES(rec->len));
   spx_complete(r, r->error);
@@ -147,10 +152,10 @@ static bool on_eager(uint32_t peer, const spx_rec *rec)
 
 static bool on_eager_sync(uint32_t peer, const spx_rec *rec)
 {
-  spx_request *r = spx_match_posted(rec->ctx, rec->src, rec->tag);
+  spx_request *r = posted_for(rec);
   if (!r) return keep(peer, rec, SPX_REC_EAGER_SYNC);
   spx_rec_id id = id_of(rec);
-  spx_found(r, rec->src, rec->tag, peer, rec->len - 16, rec->seq, false);
+  spx_found(r, rec->as.envelope.src, rec->as.envelope.tag, peer, rec->len - 16, rec->seq, false);
   spx_receive_whole(r, rec->data + 16, rec->len - 16);
   give_credit(peer, SPX_REC_BYTES(rec->len));
   answer(peer, SPX_REC_ACK, id.index, id.gen, 0);
@@ -218,10 +223,10 @@ spx_unex *spx_keep_frame(uint32_t peer, const spx_frame_head *h, uint32_t number
 
 static bool on_rts(uint32_t peer, const spx_rec *rec)
 {
-  spx_request *r = spx_match_posted(rec->ctx, rec->src, rec->tag);
+  spx_request *r = posted_for(rec);
   if (!r) return keep(peer, rec, SPX_REC_RTS);
   spx_rec_rts rts = rts_of(peer, rec);
-  fetch(r, rec->src, rec->tag, peer, rec->seq, &rts);
+  fetch(r, rec->as.envelope.src, rec->as.envelope.tag, peer, rec->seq, &rts);
   return true;
 }
 
@@ -298,16 +303,17 @@ static void on_cts(uint32_t peer, const spx_rec *rec)
   memcpy(&cts, rec->data, sizeof cts);
   spx_request *r = sent_to(peer, cts.index, cts.gen);
   if (r && r->kind != SPX_R_SEND)
-    spx_kinds[r->kind]->asked(r, peer, &cts, rec->tag == SPX_CTS_RELAY);
+    spx_kinds[r->kind]->asked(r, peer, &cts, rec->as.cts.how == SPX_CTS_RELAY);
   else if (r)
-    spx_stream_start(r, &cts, rec->tag);
+    spx_stream_start(r, &cts, rec->as.cts.how);
 }
 
 static void on_cancel(uint32_t peer, const spx_rec *rec)
 {
   spx_rec_cancel ask;
   memcpy(&ask, rec->data, sizeof ask);
-  spx_unex *e = spx_match_unexpected(spx_inlet(rec->ctx, rec->src), rec->src, rec->tag);
+  spx_unex *e = spx_match_unexpected(spx_inlet(rec->as.envelope.ctx, rec->as.envelope.src), rec->as.envelope.src,
+                                     rec->as.envelope.tag);
   while (e && !(e->proc == peer && e->seq == ask.seq && e->kind != SPX_REC_MCAST && e->kind != SPX_REC_MCAST_RTS))
     e = e->link[SPX_BY_EXACT].next;
   if (e) spx_unex_drop(e);
@@ -348,8 +354,6 @@ bool spx_deliver(uint32_t peer, spx_rx *rx, const spx_rec *rec, uint32_t kind)
   case SPX_REC_CANCEL: on_cancel(peer, rec); return true;
   case SPX_REC_CANCELLED: on_cancelled(peer, rec); return true;
   case SPX_REC_CTRL: return spx_ctrl_piece(peer, rx, rec);
-  case SPX_REC_VIA: return spx_net_via(peer, rec);
-  case SPX_REC_CLOSE: spx_net_on_close(peer, rec); return true;
   case SPX_REC_CHECK:
     if (spx_check_arrived) spx_check_arrived(peer, rec);
     return true;

@@ -252,13 +252,12 @@ static bool enqueue(uint32_t from, uint8_t *bytes, uint32_t n)
 bool spx_ctrl_piece(uint32_t peer, spx_rx *rx, const spx_rec *rec)
 {
   uint32_t left = rx->ctrl ? rx->ctrl_size - rx->ctrl_n : SPX_CTRL_MAX; /* of the message, at most */
-  bool fits = rec->tag >= 0 && rec->len <= left && (uint32_t)rec->tag <= left - rec->len;
-  if (SPX_UNLIKELY(!fits || (rx->ctrl && rec->len + (uint32_t)rec->tag != left))) {
+  if (SPX_UNLIKELY(!spx_piece_fits(rec, left, rx->ctrl != NULL))) {
     spx_refuse(peer, "a piece of a control message that does not fit");
     return true;
   }
   if (!rx->ctrl) {
-    rx->ctrl_size = rec->len + (uint32_t)rec->tag;
+    rx->ctrl_size = rec->len + (uint32_t)rec->as.piece.more;
     rx->ctrl_n = 0;
     if (!(rx->ctrl = malloc(rx->ctrl_size ? rx->ctrl_size : 1))) return false;
   }
@@ -282,7 +281,7 @@ int spx_ctrl_send(uint32_t i, const void *bytes, uint32_t n)
     if (copy) memcpy(copy, bytes, n);
     if (!copy || !enqueue(i, copy, n)) rc = MPI_ERR_NO_MEM;
   } else
-    spx_tx_put(i, SPX_REC_CTRL, SPX_CTX_FT, 0, 0, bytes, n);
+    spx_tx_put(i, SPX_REC_CTRL, (spx_rec_words){.piece.ctx = SPX_CTX_FT}, bytes, n);
   spx_unlock();
   return rc;
 }

@@ -10,6 +10,44 @@
  * cache, one copy by the kernel is less than the two that each of them makes then). But a sender that
  * computes does not stream: if nothing comes for a while, the receiver goes and gets the message after all. The descriptor's word
  * says which of them was first.
+ *
+ * The states of a send and of a receive (SPX_S_*), and what moves them. "Complete" frees the descriptor and retracts its word.
+ *
+ *   send     event                                     next     action
+ *   NONE     short, with credit and room               EAGER    EAGER; complete
+ *            long, or without credit                   SENT     descriptor; RTS
+ *            synchronous and short                     SENT     descriptor; EAGER_SYNC
+ *            no room in the pair                       QUEUED   behind what waits there (pair.c)
+ *            to this process, no receive posted        SELF     among the unexpected messages; or a copy: EAGER
+ *   QUEUED   there is room                             as from NONE
+ *   SENT     ACK; DONE                                 NONE     complete
+ *            CTS, the receiver has not read it all     STREAM   retract the word; from byte 0 to what is asked for
+ *            CTS, it has                               SENT     none: DONE follows
+ *            CANCELLED, forgotten                      NONE     complete, as cancelled; "too late": stays SENT
+ *   STREAM   room in the pair                          STREAM   DATA (or LONG: net_long.c); count out.at up
+ *            all before out.end written, the last      NONE     complete
+ *            all before out.end written, not the last  PAUSED   none (asked for in parts)
+ *            DONE: the receiver did not wait           NONE     out of the pair's queue; complete
+ *   STREAM, PAUSED   CTS, a further part               STREAM   raise out.end
+ *   EAGER    MPI_Cancel                                RECALL   descriptor; CANCEL; pending again
+ *   RECALL   CANCELLED                                 NONE     complete, as cancelled or as it was
+ *   KEPT, PARKED: by clusters (replay_long.c; shim/system.c)
+ *
+ *   receive  event                                     next     action
+ *   POSTED   EAGER                                     NONE     copy; complete
+ *            RTS, the memory is to be read at once     NONE     read; DONE; complete
+ *            RTS, it cannot be read                    DATA     descriptor; CTS
+ *            RTS, a stream is faster                   ASKED    descriptor; CTS; set asked.due
+ *            RTS, the sender is dead                   DATA     descriptor: fails with the death that is published
+ *   ASKED    DATA                                      DATA     as DATA there
+ *            asked.due, read while the word is live    NONE     retract the sender's word; DONE; complete
+ *            asked.due, the sender was first           DATA     none: its DATA come
+ *   DATA     DATA, LONG                                DATA     store; count in.at up
+ *            DATA, the last                            NONE     complete
+ *            SPOILT: it was never sent (pass.c)        POSTED   as if nothing had come
+ *
+ *   all      the peer dies, the communicator is        NONE     out of all queues; complete with the error, RECALL as it was
+ *            revoked, or the peer has left (fail.c)
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -92,7 +130,8 @@ bool spx_id_new(spx_request *r, uint32_t *index, uint32_t *gen)
   d->sends = r->kind == SPX_R_SEND;
   sending += d->sends;
   if (spx_id_shared(i)) __atomic_store_n(shared_word(spx_me, i), live_word(d->gen), __ATOMIC_RELEASE);
-  r->aux[0] = (uint64_t)d->gen << 32 | (i + 1);
+  r->id_slot = i + 1;
+  r->id_gen = d->gen;
   *index = i;
   *gen = d->gen;
   return true;
@@ -117,10 +156,10 @@ static void stop_waiting_for_data(spx_request *r);
 
 void spx_id_drop(spx_request *r)
 {
-  if (!r->aux[0]) return;
+  if (!r->id_slot) return;
   if (r->state == SPX_S_ASKED) stop_waiting_for_data(r);
-  spx_id_free((uint32_t)r->aux[0] - 1);
-  r->aux[0] = 0;
+  spx_id_free(r->id_slot - 1);
+  r->id_slot = 0;
 }
 
 void spx_each_id(void (*fn)(spx_request *, void *), void *arg)
@@ -235,8 +274,10 @@ static void await_death(spx_request *r, uint32_t peer)
   uint32_t index, gen;
   if (known_gone(peer) || !spx_id_new(r, &index, &gen))
     spx_complete(r, MPIX_ERR_PROC_FAILED);
-  else
+  else {
+    r->in = (spx_coming){0};
     r->state = SPX_S_DATA;
+  }
 }
 
 /* May a message come over several streams? Those of multicasts are handed on while they come, from their beginning. */
@@ -250,7 +291,7 @@ static int32_t may_be_further(const spx_request *r, uint32_t peer)
 static bool ask_for_data(spx_request *r, uint32_t peer, const spx_rec_rts *rts)
 {
   spx_rec_cts cts = {.index = rts->index, .gen = rts->gen, .bytes = (uint64_t)r->bytes};
-  r->aux[1] = 0;
+  r->in = (spx_coming){0};
   bool gone = known_gone(peer); /* the announcement came before the sender died, and the receive is posted only now */
   if (gone || !spx_id_new(r, &cts.rx_index, &cts.rx_gen)) {
     spx_complete(r, gone ? MPIX_ERR_PROC_FAILED : MPI_ERR_NO_MEM);
@@ -259,15 +300,14 @@ static bool ask_for_data(spx_request *r, uint32_t peer, const spx_rec_rts *rts)
   r->state = SPX_S_DATA;
   int32_t how = r->comm ? may_be_further(r, peer) : SPX_CTS_RELAY; /* relays have no communicator */
   r->flags = how == SPX_CTS_FURTHER ? r->flags | SPX_RF_FURTHER : r->flags & ~(uint32_t)SPX_RF_FURTHER;
-  r->aux[3] = 0;
-  spx_tx_put(peer, SPX_REC_CTS, 0, how, 0, &cts, sizeof cts);
+  spx_tx_put(peer, SPX_REC_CTS, (spx_rec_words){.cts.how = how}, &cts, sizeof cts);
   return true;
 }
 
 static void finish_get(spx_request *r, uint32_t peer, const spx_rec_rts *rts)
 {
   spx_rec_id id = {.index = rts->index, .gen = rts->gen};
-  spx_tx_put(peer, SPX_REC_DONE, 0, 0, 0, &id, sizeof id);
+  spx_tx_put(peer, SPX_REC_DONE, SPX_REC_PLAIN, &id, sizeof id);
   spx_stat.gets++;
   spx_stat.got_bytes += (uint64_t)r->bytes;
   spx_note(SPX_EV_GET, peer, r->bytes, 0, 0);
@@ -282,11 +322,11 @@ static uint32_t asked_rounds;
 static void wait_for_data(spx_request *r, const spx_rec_rts *rts)
 {
   r->state = SPX_S_ASKED;
-  r->aux[2] = (uint64_t)rts->gen << 32 | rts->index;
-  r->aux[3] = rts->addr;
-  r->aux[1] = rts->type; /* 0 again before the first DATA */
-  r->stamp = spx_now_ns() + PATIENCE_NS;
-  r->seq = spx_rxs[r->peer].pieces;
+  r->asked = (spx_asking){.due = spx_now_ns() + PATIENCE_NS,
+                          .addr = rts->addr,
+                          .type = rts->type,
+                          .of = {rts->index, rts->gen},
+                          .pieces = spx_rxs[r->peer].pieces};
   r->next = spx_asked;
   spx_asked = r;
 }
@@ -296,7 +336,7 @@ static void stop_waiting_for_data(spx_request *r)
   spx_request **p = &spx_asked;
   while (*p != r) p = &(*p)->next;
   *p = r->next;
-  r->aux[1] = 0;
+  r->in = (spx_coming){0};
   r->state = SPX_S_DATA;
 }
 
@@ -311,15 +351,15 @@ int spx_get_impatient(bool at_once)
   uint64_t now = at_once ? UINT64_MAX : spx_now_ns();
   for (spx_request *r = spx_asked, *next; r; r = next) {
     next = r->next;
-    if (r->stamp > now) continue;
+    if (r->asked.due > now) continue;
     if (!at_once &&
-        r->seq != spx_rxs[r->peer].pieces) { /* it streams something else to us: this one's turn will come */
-      r->seq = spx_rxs[r->peer].pieces;
-      r->stamp = now + PATIENCE_NS;
+        r->asked.pieces != spx_rxs[r->peer].pieces) { /* it streams something else to us: this one's turn will come */
+      r->asked.pieces = spx_rxs[r->peer].pieces;
+      r->asked.due = now + PATIENCE_NS;
       continue;
     }
     spx_rec_rts rts = {
-        .index = (uint32_t)r->aux[2], .gen = (uint32_t)(r->aux[2] >> 32), .addr = r->aux[3], .type = r->aux[1]};
+        .index = r->asked.of.index, .gen = r->asked.of.gen, .addr = r->asked.addr, .type = r->asked.type};
     uint32_t peer = r->peer;
     stop_waiting_for_data(r);
     if (get(r, peer, &rts) != GET_DONE || !first_to_end(peer, rts.index, rts.gen))
@@ -394,7 +434,7 @@ void spx_fetch_now(spx_request *r, uint32_t peer, const spx_rec_rts *rts)
 
 static uint64_t stream_end(const spx_request *r)
 {
-  uint64_t end = r->aux[3];
+  uint64_t end = r->out.end;
   if (SPX_LIKELY(!(r->flags & SPX_RF_PASS))) return end;
   uint64_t there = spx_bulk_of(r)->there(r);
   return there < end ? there : end;
@@ -403,14 +443,14 @@ static uint64_t stream_end(const spx_request *r)
 /* A stream has flowed as far as it may. True: it is over; else it pauses. */
 static bool is_over(spx_request *r)
 {
-  if (r->aux[1] >= (r->flags & SPX_RF_PARTS ? (uint64_t)r->bytes : r->aux[3])) return true;
+  if (r->out.at >= (r->flags & SPX_RF_PARTS ? (uint64_t)r->bytes : r->out.end)) return true;
   r->state = SPX_S_PAUSED;
   return false;
 }
 
 int spx_stream_resume(spx_request *r)
 {
-  if (r->state != SPX_S_PAUSED || r->aux[1] >= stream_end(r)) return 0;
+  if (r->state != SPX_S_PAUSED || r->out.at >= stream_end(r)) return 0;
   spx_tx_stream(r->peer, r);
   spx_tx_drain();
   return 1;
@@ -420,8 +460,8 @@ int spx_stream_resume(spx_request *r)
 static void stream_part(spx_request *r, const spx_rec_cts *cts)
 {
   uint64_t end = cts->bytes < (uint64_t)r->bytes ? cts->bytes : (uint64_t)r->bytes;
-  if (r->aux[2] != ((uint64_t)cts->rx_gen << 32 | cts->rx_index) || end <= r->aux[3]) return;
-  r->aux[3] = end;
+  if (!spx_is_asked_by(r, cts) || end <= r->out.end) return;
+  r->out.end = end;
   spx_stream_resume(r);
 }
 
@@ -433,9 +473,9 @@ void spx_stream_start(spx_request *r, const spx_rec_cts *cts, int32_t ask)
   if (r->state != SPX_S_SENT || ((r->flags & SPX_RF_PASS) && spx_bulk_of(r)->asked(r, cts))) return;
   if (!first_to_end(spx_me, cts->index, cts->gen) && !kept)
     return; /* it has it all, DONE will say so; the buffer may be freed */
-  r->aux[1] = 0;
-  r->aux[2] = (uint64_t)cts->rx_gen << 32 | cts->rx_index;
-  r->aux[3] = cts->bytes < (uint64_t)r->bytes ? cts->bytes : (uint64_t)r->bytes;
+  r->out.at = 0;
+  r->out.to = (spx_name){cts->rx_index, cts->rx_gen};
+  r->out.end = cts->bytes < (uint64_t)r->bytes ? cts->bytes : (uint64_t)r->bytes;
   r->flags = part ? r->flags | SPX_RF_PARTS : r->flags & ~(uint32_t)SPX_RF_PARTS;
   bool further = ask == SPX_CTS_FURTHER && !(r->flags & SPX_RF_PASS) && spx_txs[r->peer].conn;
   r->flags = further ? r->flags | SPX_RF_FURTHER : r->flags & ~(uint32_t)SPX_RF_FURTHER;
@@ -447,16 +487,12 @@ void spx_stream_start(spx_request *r, const spx_rec_cts *cts, int32_t ask)
 
 static void put_data(spx_tx *tx, spx_rec *rec, const spx_request *r, uint64_t at, uint32_t n)
 {
-  rec->ctx = 0;
-  rec->tag = (int32_t)(uint32_t)r->aux[2];
-  rec->src = (int32_t)(uint32_t)(r->aux[2] >> 32);
-  rec->seq = tx->seq++;
-  rec->len = n;
+  spx_tx_fill(tx, rec, (spx_rec_words){.stream = {0, r->out.to.index, r->out.to.gen}}, n);
   if (SPX_UNLIKELY(r->flags & SPX_RF_PASS))
     spx_bulk_load(r, at, n, rec->data);
   else if (n >= spx_set.apart_min && r->type->flags & SPX_T_CONTIG && !tx->conn) {
-    uint64_t ns = spx_copy_into(&tx->into, rec->data, (const char *)r->buf + at, n, r->aux[3]);
-    spx_ways *of = ns ? tells(r, r->aux[3]) : NULL;
+    uint64_t ns = spx_copy_into(&tx->into, rec->data, (const char *)r->buf + at, n, r->out.end);
+    spx_ways *of = ns ? tells(r, r->out.end) : NULL;
     if (of) spx_ways_took(of, SPX_WAY_IN, n, ns);
   } else
     spx_pack(r->buf, r->count, r->type, (int64_t)at, (int64_t)(at + n), rec->data);
@@ -472,7 +508,7 @@ static uint32_t piece_of(const spx_request *r)
 static bool stream_more(spx_tx *tx, spx_request *r, int *moved)
 {
   uint64_t end;
-  while (r->aux[1] < (end = stream_end(r))) { /* further streams take from the end */
+  while (r->out.at < (end = stream_end(r))) { /* further streams take from the end */
     spx_long_result way = tx->conn ? spx_long_more(tx, r) : SPX_LONG_NOT;
     if (way == SPX_LONG_WAITS) return false;
     if (way == SPX_LONG_MOVED) {
@@ -481,7 +517,7 @@ static bool stream_more(spx_tx *tx, spx_request *r, int *moved)
     }
     if (tx->ring < 0) tx->by->widen(tx);
     end = stream_end(r);
-    uint64_t at = r->aux[1], n = end - at,
+    uint64_t at = r->out.at, n = end - at,
              most = tx->conn       ? SPX_NET_FRAGMENT
                     : tx->ring < 0 ? SPX_REC_INLINE
                                    : piece_of(r);
@@ -489,9 +525,9 @@ static bool stream_more(spx_tx *tx, spx_request *r, int *moved)
     spx_rec *rec = spx_tx_room(tx, SPX_REC_BYTES(n));
     if (!rec) return false;
     put_data(tx, rec, r, at, (uint32_t)n);
-    if (!tx->conn || r->aux[1] + n == end)
+    if (!tx->conn || r->out.at + n == end)
       spx_bell_if_sleeping(tx->proc, r->peer); /* else: when there is no more room */
-    r->aux[1] += n;
+    r->out.at += n;
     ++*moved;
   }
   if (SPX_UNLIKELY(r->flags & SPX_RF_FURTHER)) return !spx_further_busy(tx->conn, r);
@@ -524,13 +560,13 @@ spx_request *spx_stream_to(uint32_t index, uint32_t gen)
 }
 
 /* Bytes that have come by further streams, from the end on. */
-static uint64_t come_beside(const spx_request *r) { return SPX_UNLIKELY(r->flags & SPX_RF_FURTHER) ? r->aux[3] : 0; }
+static uint64_t come_beside(const spx_request *r) { return SPX_UNLIKELY(r->flags & SPX_RF_FURTHER) ? r->in.beside : 0; }
 
 static void stream_came(spx_request *r, uint64_t n)
 {
   spx_rxs[r->peer].pieces++;
-  r->aux[1] += n;
-  if (r->aux[1] + come_beside(r) < (uint64_t)r->bytes) return;
+  r->in.at += n;
+  if (r->in.at + come_beside(r) < (uint64_t)r->bytes) return;
   r->flags &= ~(uint32_t)SPX_RF_FURTHER;
   spx_id_drop(r);
   r->state = SPX_S_NONE;
@@ -539,14 +575,14 @@ static void stream_came(spx_request *r, uint64_t n)
 
 void spx_stream_data(uint32_t peer, const spx_rec *rec)
 {
-  const spx_request *named = spx_id_find((uint32_t)rec->tag, (uint32_t)rec->src);
+  const spx_request *named = spx_id_find(rec->as.stream.index, rec->as.stream.gen);
   if (!named) return; /* it has failed, or was got */
   if (SPX_UNLIKELY(named->peer != peer || (named->state != SPX_S_DATA && named->state != SPX_S_ASKED))) {
     spx_refuse(peer, "data for what does not receive from there");
     return;
   }
-  spx_request *r = spx_stream_to((uint32_t)rec->tag, (uint32_t)rec->src);
-  uint64_t at = r->aux[1];
+  spx_request *r = spx_stream_to(rec->as.stream.index, rec->as.stream.gen);
+  uint64_t at = r->in.at;
   if (SPX_UNLIKELY(rec->len > (uint64_t)r->bytes - at - come_beside(r))) {
     spx_refuse(peer, "more data than were asked for");
     return;

@@ -33,7 +33,7 @@ static inline void init_request(spx_request *r, spx_req_kind kind, uint32_t flag
   r->ctx_kind = ctx_kind;
   r->peer = rank >= 0 ? c->peer[rank] : SPX_NO_PEER;
   r->state = SPX_S_NONE;
-  r->aux[0] = 0;
+  r->id_slot = 0;
 }
 
 static void hold(spx_request *r)
@@ -78,9 +78,7 @@ static inline eager_result write_eager(spx_tx *tx, const void *buf, int64_t coun
   }
   spx_rec *rec = spx_tx_room(tx, bytes);
   if (SPX_UNLIKELY(!rec)) return EAGER_NO_ROOM;
-  rec->ctx = ctx;
-  rec->tag = tag;
-  rec->src = src;
+  rec->as = (spx_rec_words){.envelope = {ctx, tag, src}};
   rec->seq = tx->seq++;
   rec->len = (uint32_t)n + prefix;
   if (id) memcpy(rec->data, id, sizeof *id);
@@ -101,9 +99,9 @@ static inline eager_result write_eager(spx_tx *tx, const void *buf, int64_t coun
 /* The name of a send: the one that it has, or a new one; false: no memory. */
 static bool name_of(spx_request *r, uint32_t *index, uint32_t *gen)
 {
-  if (!r->aux[0]) return spx_id_new(r, index, gen);
-  *index = (uint32_t)r->aux[0] - 1;
-  *gen = (uint32_t)(r->aux[0] >> 32);
+  if (!r->id_slot) return spx_id_new(r, index, gen);
+  *index = r->id_slot - 1;
+  *gen = r->id_gen;
   return true;
 }
 
@@ -129,16 +127,14 @@ static bool write_rts(spx_tx *tx, spx_request *r, uint64_t n)
     spx_complete(r, MPI_ERR_NO_MEM);
     return true;
   }
-  rec->ctx = r->ctx;
-  rec->tag = r->want_tag;
-  rec->src = r->as;
-  rec->seq = r->seq = tx->seq++;
+  rec->as = (spx_rec_words){.envelope = {r->ctx, r->want_tag, r->as}};
+  rec->seq = r->out.number = tx->seq++;
   rec->len = sizeof rts;
   memcpy(rec->data, &rts, sizeof rts);
   r->state = SPX_S_SENT;
   spx_stat.announced++;
   spx_count_sent(r->comm, n);
-  if (SPX_UNLIKELY(spx_tracer_now)) spx_tracer_now->sent(r->peer, r->ctx, r->want_tag, n, r->seq, false);
+  if (SPX_UNLIKELY(spx_tracer_now)) spx_tracer_now->sent(r->peer, r->ctx, r->want_tag, n, r->out.number, false);
   spx_tx_commit(tx, rec, SPX_LINE, SPX_REC_RTS);
   spx_bell_if_sleeping(tx->proc, (uint32_t)(tx - spx_txs));
   return true;
@@ -164,7 +160,7 @@ bool spx_send_try(spx_request *r)
   case EAGER_NOT: return write_rts(tx, r, n);
   case EAGER_SENT: break;
   }
-  r->seq = tx->seq - 1;
+  r->out.number = tx->seq - 1;
   spx_count_sent(r->comm, n);
   if (sync)
     r->state = SPX_S_SENT;
@@ -180,15 +176,15 @@ static void send_self(spx_request *r)
 {
   uint64_t n = spx_capacity(r);
   r->bytes = (int64_t)n;
-  r->seq = self_seq++;
+  r->out.number = self_seq++;
   spx_count_sent(r->comm, n);
-  if (SPX_UNLIKELY(spx_tracer_now)) spx_tracer_now->sent(spx_me, r->ctx, r->want_tag, n, r->seq, false);
+  if (SPX_UNLIKELY(spx_tracer_now)) spx_tracer_now->sent(spx_me, r->ctx, r->want_tag, n, r->out.number, false);
   spx_request *to = spx_match_posted(r->ctx, r->comm->rank, r->want_tag);
   if (to) {
     to->src = r->comm->rank;
     to->tag = r->want_tag;
     to->peer = spx_me;
-    if (SPX_UNLIKELY(spx_tracer_now)) spx_tracer_now->got(to, n, r->seq, false);
+    if (SPX_UNLIKELY(spx_tracer_now)) spx_tracer_now->got(to, n, r->out.number, false);
     spx_local_copy(r, to);
     spx_complete(to, to->error);
     spx_complete(r, MPI_SUCCESS);
@@ -204,7 +200,7 @@ static void send_self(spx_request *r)
   e->src = r->comm->rank;
   e->tag = r->want_tag;
   e->proc = spx_me;
-  e->seq = r->seq;
+  e->seq = r->out.number;
   e->kind = SPX_REC_EAGER;
   e->bytes = n;
   e->self = copy ? NULL : r;
@@ -286,7 +282,7 @@ int spx_isend(const void *buf, int64_t count, spx_type *t, int dest, int tag, sp
   spx_lock();
   if (SPX_LIKELY(send_short(buf, count, t, dest, tag, c, ctx_kind, m))) {
     r->bytes = count * t->size;
-    r->seq = spx_txs[r->peer].seq - 1;
+    r->out.number = spx_txs[r->peer].seq - 1;
     r->state = SPX_S_EAGER;
     atomic_store_explicit(&r->done, 1, memory_order_release);
   } else {
@@ -399,7 +395,7 @@ int spx_start(spx_request *r)
   r->src = r->want_src;
   r->tag = r->want_tag;
   r->bytes = 0;
-  r->aux[0] = 0;
+  r->id_slot = 0;
   r->peer = r->want_src >= 0 ? r->comm->peer[r->want_src] : SPX_NO_PEER;
   r->state = SPX_S_NONE;
   if (r->want_src == MPI_PROC_NULL)
@@ -449,7 +445,7 @@ void spx_cancel_answer(spx_request *r, bool forgotten)
 static spx_unex *find_sent(const spx_request *r)
 {
   for (spx_unex *e = spx_match_unexpected(r->ctx, r->comm->rank, r->want_tag); e; e = e->link[SPX_BY_EXACT].next)
-    if (e->proc == spx_me && e->seq == r->seq && e->ctx == r->ctx && e->tag == r->want_tag) return e;
+    if (e->proc == spx_me && e->seq == r->out.number && e->ctx == r->ctx && e->tag == r->want_tag) return e;
   return NULL;
 }
 
@@ -465,7 +461,7 @@ static void cancel_send(spx_request *r)
     }
     return;
   }
-  if (sender) r->seq = sender->seq;
+  if (sender) r->out.number = sender->out.number;
   if (r->state != SPX_S_SENT && r->state != SPX_S_EAGER && r->state != SPX_S_SELF) return;
   if (r->peer == spx_me) {
     spx_unex *e = find_sent(r);
@@ -476,14 +472,15 @@ static void cancel_send(spx_request *r)
     complete_cancelled(r);
     return;
   }
-  spx_rec_cancel ask = {.seq = r->seq};
+  spx_rec_cancel ask = {.seq = r->out.number};
   if (r->state == SPX_S_EAGER) {
     if (!name_of(r, &ask.index, &ask.gen)) return;
     atomic_store_explicit(&r->done, 0, memory_order_relaxed);
     r->state = SPX_S_RECALL;
   } else
     name_of(r, &ask.index, &ask.gen);
-  spx_tx_put(r->peer, SPX_REC_CANCEL, r->ctx, r->want_tag, r->comm->rank, &ask, sizeof ask);
+  spx_rec_words message = {.envelope = {r->ctx, r->want_tag, r->comm->rank}};
+  spx_tx_put(r->peer, SPX_REC_CANCEL, message, &ask, sizeof ask);
 }
 
 int spx_cancel(spx_request *r)

@@ -5,7 +5,7 @@
 int spx_poll(bool all)
 {
   int n = spx_rx_poll_all(all);
-  if (SPX_UNLIKELY(spx_net_on)) n += spx_net_poll();
+  if (SPX_UNLIKELY(spx_network != NULL)) n += spx_network->poll();
   if (SPX_UNLIKELY(spx_tx_waiting())) n += spx_tx_drain();
   if (SPX_UNLIKELY(spx_asked != NULL)) n += spx_get_impatient(false);
   if (spx_pollers) n += spx_run_pollers();

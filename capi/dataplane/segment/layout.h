@@ -253,7 +253,7 @@ typedef struct spx_counters {
   uint64_t sleep_ns;                          /* of sleeps that are over */
   uint64_t yields, sleeps, wakeups;           /* while waiting; other processes woken */
   uint64_t unexpected, unexpected_bytes;      /* messages that nobody had asked for yet; bytes copied aside for them */
-  uint64_t unexpected_high;                   /* most of them at once, since the last look (shim/tool_pvar.c) */
+  uint64_t unexpected_high;                   /* most of them at once, since the last look (capi/tool.go) */
   uint64_t announced;                         /* messages sent that are not eager */
   uint64_t gets, got_bytes;                   /* messages read out of the sender's memory */
   uint64_t streams, streamed_bytes;           /* messages sent as a stream */

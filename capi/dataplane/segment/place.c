@@ -17,7 +17,7 @@
 spx_file spx_own = {.fd = -1};
 spx_whereabouts *spx_places;
 uint32_t spx_ndead, spx_deaths, spx_harm;
-bool spx_net_on;
+bool spx_beyond;
 
 int spx_places_attach(void)
 {
@@ -40,6 +40,7 @@ void spx_places_detach(void)
 
 void spx_seg_unmap(spx_file *f)
 {
+  SPX_ASSERT(f->base);
   if (f->row) munmap(f->row, spx_head(f)->ring_row);
   munmap(f->base, f->bytes);
   f->row = NULL;
@@ -47,6 +48,7 @@ void spx_seg_unmap(spx_file *f)
 
 spx_file *spx_place(uint32_t peer, uint32_t *there)
 {
+  SPX_ASSERT(peer < spx_map.nprocs);
   const spx_whereabouts *s = &spx_places[peer];
   *there = s->file ? s->there : peer;
   return s->file ? s->file : &spx_own;
@@ -81,7 +83,7 @@ uint16_t spx_epoch_at(uint32_t i)
 bool spx_net_peer(uint32_t i)
 {
   const spx_proc *p = spx_proc_of(i);
-  if (!spx_net_on || i == spx_me) return false;
+  if (!spx_beyond || i == spx_me) return false;
   if (p->home_job != 0) return p->port != 0; /* else it is met through a memory file */
   return (spx_segment->flags & SPX_SEG_TCP) || p->host != spx_segment->host;
 }
@@ -180,6 +182,7 @@ int spx_file_adopt(int memfd, uint32_t me, uint64_t job)
 void spx_peer_abroad(uint32_t i, uint32_t life, uint32_t our_life)
 {
   spx_lock();
+  SPX_ASSERT(i < spx_map.nprocs && i != spx_me);
   spx_whereabouts *s = &spx_places[i];
   if (!(s->abroad && s->life == life)) *s = (spx_whereabouts){.there = our_life, .life = life, .abroad = true};
   spx_unlock();

@@ -79,9 +79,11 @@ SPX_HIDDEN spx_proc *spx_home(uint32_t peer);
  * reaps it, and the kernel gives pids in turn, so a look at the peer's state just before (to change
  * something) or after (to believe what was read) is enough. */
 SPX_HIDDEN pid_t spx_pid_of(uint32_t peer);
-/* Some process of the job is reached over the network (net.c sets it). False: nothing of net.h is
- * ever called on a hot path. */
-SPX_HIDDEN extern bool spx_net_on;
+/* Some process of the job is reached otherwise than through a memory file: it is on another host, or
+ * all are taken to be (SPX_TRANSPORTS=tcp). The transport that reaches them writes it, when it attaches
+ * and when it detaches. Asked with spx_beyond_host(). */
+SPX_HIDDEN extern bool spx_beyond;
+static inline bool spx_beyond_host(void) { return spx_beyond; }
 /* Process i is reached over the network: it is on another host, or all are (SPX_TRANSPORTS=tcp). */
 SPX_HIDDEN bool spx_net_peer(uint32_t i);
 /* A wildcard receive on c may not go on: a member has failed, which is not acknowledged. */

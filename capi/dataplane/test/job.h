@@ -376,7 +376,7 @@ static job_memory job_memory_of(const job *j, uint32_t h)
   m.seg = mmap(NULL, 4096 + j->maxprocs * sizeof(spx_proc), PROT_READ | PROT_WRITE, MAP_SHARED, m.fd, 0);
   m.procs = (spx_proc *)((char *)m.seg + m.seg->proc_off);
   for (uint32_t i = 0; i < j->procs; i++)
-    m.procs[i].incarnation = 1, m.procs[i].world_rank = i, m.procs[i].host = job_host(i);
+    m.procs[i].incarnation = 1, m.procs[i].serial = m.procs[i].world_rank = i, m.procs[i].host = job_host(i);
   m.seg->host = h;
 #if JOB_SOCKETS
   m.seg->flags |= JOB_HOSTS ? SPX_SEG_HOSTS : SPX_SEG_TCP;

@@ -231,9 +231,7 @@ static uint32_t record(uint8_t *to, spx_rec_kind kind, const part *p, uint32_t n
   *rec = (spx_rec){.valid = SPX_REC_BYTES(p->n),
                    .kind = (uint16_t)kind,
                    .epoch = 1,
-                   .ctx = p->ctx,
-                   .tag = p->tag,
-                   .src = p->src,
+                   .as.envelope = {p->ctx, p->tag, p->src},
                    .seq = number,
                    .len = p->n};
   memcpy(rec->data, p->data, p->n);
@@ -554,7 +552,8 @@ static void still_talks(void)
     for (ssize_t k = scene == RELAYS ? 16 : 0; k + SPX_LINE <= all; k += SPX_LINE) {
       spx_rec rec;
       memcpy(&rec, got + k, sizeof rec);
-      if (rec.kind == SPX_REC_EAGER && rec.tag == 78 && memcmp(got + k + sizeof rec, &answer, sizeof answer) == 0)
+      if (rec.kind == SPX_REC_EAGER && rec.as.envelope.tag == 78 &&
+          memcmp(got + k + sizeof rec, &answer, sizeof answer) == 0)
         return;
     }
   }

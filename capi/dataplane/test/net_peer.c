@@ -51,9 +51,7 @@ static void say(int who, spx_rec_kind kind, uint64_t ctx, int32_t tag, int32_t s
   *rec = (spx_rec){.valid = SPX_REC_BYTES(n),
                    .kind = (uint16_t)kind,
                    .epoch = 1,
-                   .ctx = ctx,
-                   .tag = tag,
-                   .src = src,
+                   .as.envelope = {ctx, tag, src},
                    .seq = seq[who]++,
                    .len = n};
   memcpy(rec->data, a, n);

@@ -7,6 +7,7 @@
 spx_tx *spx_txs;
 spx_rx *spx_rxs;
 const spx_carried *spx_carries;
+const spx_transport *spx_network;
 
 static const spx_transport *const *transports;
 static spx_tx *active; /* pairs with something to send */
@@ -35,12 +36,14 @@ void spx_pairs_detach(void)
 static const spx_transport *transport_of(uint32_t peer)
 {
   const spx_transport *const *t = transports;
-  while (!(*t)->reaches(peer)) t++;
+  while (*t && !(*t)->reaches(peer)) t++;
+  SPX_ASSERT(*t);
   return *t;
 }
 
 int spx_tx_init(uint32_t peer)
 {
+  SPX_ASSERT(peer < spx_map.nprocs);
   spx_tx *tx = &spx_txs[peer];
   tx->life =
       __atomic_load_n(&spx_proc_of(peer)->incarnation, __ATOMIC_ACQUIRE); /* who is met later is known: spx_peer_meet */
@@ -80,6 +83,7 @@ static void append(spx_tx *tx, spx_txitem *it)
   else
     tx->pend = it;
   tx->pend_last = it;
+  SPX_ASSERT(tx->pend && !(tx->slow & SPX_TX_NEW));
   tx->slow |= SPX_TX_QUEUED;
   activate(tx);
 }
@@ -91,20 +95,21 @@ int spx_tx_queue_request(uint32_t peer, spx_request *r)
     spx_detail("no memory to queue a send to process %u", peer);
     return MPI_ERR_NO_MEM;
   }
+  SPX_ASSERT(r->kind == SPX_R_SEND && r->peer == peer);
   it->r = r;
   r->state = SPX_S_QUEUED;
   append(&spx_txs[peer], it);
   return MPI_SUCCESS;
 }
 
-static bool write_two(spx_tx *tx, spx_rec_kind kind, uint64_t ctx, int32_t tag, int32_t src, const void *a,
-                      uint32_t a_len, const void *b, uint32_t b_len)
+static bool write_two(spx_tx *tx, spx_rec_kind kind, spx_rec_words as, const void *a, uint32_t a_len, const void *b,
+                      uint32_t b_len)
 {
   uint32_t bytes = SPX_REC_BYTES(a_len + b_len);
   if (tx->ring < 0 && spx_tx_warm(tx)) tx->by->widen(tx);
   spx_rec *rec = spx_tx_room(tx, bytes);
   if (!rec) return false;
-  spx_tx_fill(tx, rec, ctx, tag, src, a_len + b_len);
+  spx_tx_fill(tx, rec, as, a_len + b_len);
   if (a_len) memcpy(rec->data, a, a_len);
   if (b_len) memcpy(rec->data + a_len, b, b_len);
   spx_tx_commit(tx, rec, bytes, kind);
@@ -112,16 +117,14 @@ static bool write_two(spx_tx *tx, spx_rec_kind kind, uint64_t ctx, int32_t tag, 
   return true;
 }
 
-static bool write_record(spx_tx *tx, spx_rec_kind kind, uint64_t ctx, int32_t tag, int32_t src, const void *payload,
-                         uint32_t len)
+static bool write_record(spx_tx *tx, spx_rec_kind kind, spx_rec_words as, const void *payload, uint32_t len)
 {
-  return write_two(tx, kind, ctx, tag, src, payload, len, NULL, 0);
+  return write_two(tx, kind, as, payload, len, NULL, 0);
 }
 
-bool spx_tx_write(uint32_t peer, spx_rec_kind kind, uint64_t ctx, int32_t tag, int32_t src, const void *payload,
-                  uint32_t len)
+bool spx_tx_write(uint32_t peer, spx_rec_kind kind, spx_rec_words as, const void *payload, uint32_t len)
 {
-  return write_record(&spx_txs[peer], kind, ctx, tag, src, payload, len);
+  return write_record(&spx_txs[peer], kind, as, payload, len);
 }
 
 /* What may be longer than a record goes in pieces. A multicast that fits into one goes whole. */
@@ -134,40 +137,40 @@ static bool goes_whole(spx_tx *tx, spx_rec_kind kind, uint32_t len)
          (tx->ring >= 0 || tx->by->widen(tx));
 }
 
-/* Writes the pieces of a control message or a multicast; it->src is the number of bytes that are on their way. */
+/* Writes the pieces of a control message or a multicast. */
 static bool write_pieces(spx_tx *tx, spx_txitem *it)
 {
   do {
     if (tx->ring < 0 && (it->len > SPX_CHAN_DATA - SPX_CHAN_DATA / 2 || spx_tx_warm(tx))) tx->by->widen(tx);
-    uint32_t left = it->len - (uint32_t)it->src, piece = tx->ring < 0 ? SPX_REC_INLINE : spx_set.fragment;
+    uint32_t left = it->len - it->gone, piece = tx->ring < 0 ? SPX_REC_INLINE : spx_set.fragment;
     if (piece > left) piece = left;
-    if (!write_record(tx, (spx_rec_kind)it->kind, it->ctx, (int32_t)(left - piece), 0, it->data + it->src, piece))
-      return false;
-    it->src += (int32_t)piece;
-  } while ((uint32_t)it->src < it->len);
+    it->as.piece.more = (int32_t)(left - piece);
+    if (!write_record(tx, (spx_rec_kind)it->kind, it->as, it->data + it->gone, piece)) return false;
+    it->gone += piece;
+    SPX_ASSERT(it->gone <= it->len);
+  } while (it->gone < it->len);
   return true;
 }
 
 static int drain_one(spx_tx *tx);
 
-void spx_tx_put(uint32_t peer, spx_rec_kind kind, uint64_t ctx, int32_t tag, int32_t src, const void *payload,
-                uint32_t len)
+void spx_tx_put(uint32_t peer, spx_rec_kind kind, spx_rec_words as, const void *payload, uint32_t len)
 {
-  spx_tx_put_two(peer, kind, ctx, tag, src, payload, len, NULL, 0);
+  spx_tx_put_two(peer, kind, as, payload, len, NULL, 0);
 }
 
-void spx_tx_put_two(uint32_t peer, spx_rec_kind kind, uint64_t ctx, int32_t tag, int32_t src, const void *a,
-                    uint32_t a_len, const void *b, uint32_t b_len)
+void spx_tx_put_two(uint32_t peer, spx_rec_kind kind, spx_rec_words as, const void *a, uint32_t a_len, const void *b,
+                    uint32_t b_len)
 {
   spx_tx *tx = &spx_txs[peer];
   uint32_t len = a_len + b_len;
   if ((tx->slow & SPX_TX_NEW) && spx_tx_init(peer) != MPI_SUCCESS)
     spx_fatal(MPI_ERR_NO_MEM, "no memory to answer process %u", peer);
   if (tx->slow & (kind == SPX_REC_CTRL ? SPX_TX_DEAD | SPX_TX_CLOSED : SPX_TX_DEAD)) return;
-  if (!tx->pend && goes_whole(tx, kind, len) && write_two(tx, kind, ctx, tag, src, a, a_len, b, b_len)) return;
+  if (!tx->pend && goes_whole(tx, kind, len) && write_two(tx, kind, as, a, a_len, b, b_len)) return;
   spx_txitem *it = malloc(sizeof *it + len);
   if (!it) spx_fatal(MPI_ERR_NO_MEM, "no memory to queue an answer to process %u", peer);
-  *it = (spx_txitem){.kind = (uint16_t)kind, .ctx = ctx, .tag = tag, .src = src, .len = len};
+  *it = (spx_txitem){.kind = (uint16_t)kind, .as = as, .len = len};
   if (a_len) memcpy(it->data, a, a_len);
   if (b_len) memcpy(it->data + a_len, b, b_len);
   append(tx, it);
@@ -177,6 +180,7 @@ void spx_tx_put_two(uint32_t peer, spx_rec_kind kind, uint64_t ctx, int32_t tag,
 void spx_tx_stream(uint32_t peer, spx_request *r)
 {
   spx_tx *tx = &spx_txs[peer];
+  SPX_ASSERT(r->kind == SPX_R_SEND && r->state != SPX_S_STREAM && r->out.at <= r->out.end);
   spx_request **p = &tx->stream;
   while (*p) p = &(*p)->next;
   r->next = NULL;
@@ -191,10 +195,9 @@ static int drain_one(spx_tx *tx)
   int moved = 0;
   while (tx->pend) {
     spx_txitem *it = tx->pend;
-    if (it->r ? !spx_carries->send(it->r)
-        : in_pieces((spx_rec_kind)it->kind)
-            ? !write_pieces(tx, it)
-            : !write_record(tx, (spx_rec_kind)it->kind, it->ctx, it->tag, it->src, it->data, it->len))
+    if (it->r                               ? !spx_carries->send(it->r)
+        : in_pieces((spx_rec_kind)it->kind) ? !write_pieces(tx, it)
+                                            : !write_record(tx, (spx_rec_kind)it->kind, it->as, it->data, it->len))
       return moved;
     tx->pend = it->next;
     free(it);

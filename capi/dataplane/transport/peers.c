@@ -135,6 +135,7 @@ void spx_peer_part(uint32_t i)
   if (!peers) return;
   spx_lock();
   peers[i].parting++;
+  SPX_ASSERT(peers[i].parting <= peers[i].refs);
   mark_parting(i);
   spx_unlock();
 }
@@ -144,6 +145,7 @@ void spx_peer_release(uint32_t i, int parted)
   if (!peers) return;
   spx_lock();
   peer_state *s = &peers[i];
+  SPX_ASSERT(s->refs > 0 && (!parted || s->parting > 0));
   if (parted) s->parting--;
   if (--s->refs == 0 && i != spx_me)
     let_go(i);

@@ -8,17 +8,67 @@
 #define SPX_RECORD_H
 #include <stdint.h>
 
+/* The words of a header that mean what its kind says: one view for each meaning. The kinds that no view
+ * names have zeros there (SPX_REC_PLAIN). */
+typedef union {
+  struct {
+    uint64_t ctx;
+    int32_t tag;
+    int32_t src; /* rank of the sender in the communicator; or an origin (origin.h) */
+  } envelope;    /* EAGER, EAGER_SYNC, RTS, CANCEL: a message */
+  struct {
+    uint64_t bytes; /* LONG: so many follow outside of records; DATA: 0 */
+    uint32_t index, gen;
+  } stream; /* DATA, LONG: the receive that they are for */
+  struct {
+    uint64_t ctx;
+    int32_t more; /* bytes that follow in later pieces */
+    int32_t zero;
+  } piece; /* CTRL, MCAST */
+  struct {
+    uint64_t zero;
+    int32_t how; /* SPX_CTS_*, or 0 */
+    int32_t zero_too;
+  } cts; /* CTS */
+  struct {
+    uint64_t zero;
+    uint32_t number; /* all up to this one have come */
+    int32_t word;    /* 0, or SPX_MCAST_LAST_WORD */
+  } acked;           /* MCAST_ACK */
+  struct {
+    uint64_t to;  /* bytes before this one */
+    int32_t what; /* SPX_ASK_* (mcast.h) */
+    int32_t zero;
+  } ask; /* MCAST_ASK */
+  struct {
+    uint64_t zero;
+    int32_t more; /* 1: the set goes on in the next record */
+    int32_t what; /* SPX_MCAST_DATA, GOT, LOST (mcast.h) */
+  } have;         /* MCAST_HAVE */
+  struct {
+    uint32_t position;           /* in the stream of the pair; of what goes back: the bytes of credit */
+    uint16_t from_life, to_life; /* incarnations of that pair's processes */
+    uint32_t route;              /* the receiver in the end, hops that are left, flags: net_relay.c */
+    uint32_t from;               /* the sender in the beginning */
+  } via;                         /* VIA */
+  struct {
+    uint64_t zero;
+    int32_t on; /* CLOSE: the other end's has come; PROMPT: acknowledge at once */
+    int32_t zero_too;
+  } flag; /* CLOSE, PROMPT */
+} spx_rec_words;
+#define SPX_REC_PLAIN ((spx_rec_words){.envelope = {0, 0, 0}})
+
 typedef struct spx_rec {
   uint32_t valid; /* bytes of the record, a multiple of the line; 0: nothing here yet */
   uint16_t kind;  /* spx_rec_kind */
   uint16_t epoch; /* of the sender: low bits of its incarnation */
-  uint64_t ctx;
-  int32_t tag;
-  int32_t src;  /* rank of the sender in the communicator */
+  spx_rec_words as;
   uint32_t seq; /* number of the record in its pair */
   uint32_t len; /* bytes of payload */
   uint8_t data[];
 } spx_rec;
+_Static_assert(sizeof(spx_rec_words) == 16 && sizeof(spx_rec) == 32, "the header of a record");
 
 typedef enum {
   SPX_REC_PAD = 1,    /* nothing: the next record is at the start of the buffer */
@@ -29,21 +79,21 @@ typedef enum {
   SPX_REC_ACK,        /* spx_rec_id: matched */
   SPX_REC_DONE,       /* spx_rec_id: fetched */
   SPX_REC_CTS,        /* spx_rec_cts: send it as DATA */
-  SPX_REC_DATA,       /* a piece of the message of the receiver's id (tag: index, src: generation) */
+  SPX_REC_DATA,       /* a piece of the message of the receiver's id */
   SPX_REC_CANCEL,     /* spx_rec_cancel: forget this message if nobody has matched it */
   SPX_REC_CANCELLED,  /* spx_rec_id, error 0: forgotten, 1: too late */
-  SPX_REC_CTRL,       /* a piece of a control message (tag: bytes that follow in later pieces) */
+  SPX_REC_CTRL,       /* a piece of a control message */
   SPX_REC_CREDIT,     /* over the network: what the control line of a channel says of what was matched (8 bytes) */
-  SPX_REC_MCAST,      /* a multicast, or a piece of one (tag: bytes that follow in later pieces): mcast.h */
-  SPX_REC_MCAST_ACK, /* all multicasts up to number tag have come; the credit for them (8 bytes). src 1: the last word */
-  SPX_REC_MCAST_ASK, /* spx_rec_ask: send me these bytes of a long multicast, as DATA; or an answer to that (tag: SPX_ASK_*, mcast.h) */
-  SPX_REC_MCAST_HAVE, /* spx_rec_have and a set (mcast.h): these have the data, or can get them on their host (src: SPX_MCAST_DATA, or what else is said). tag 1: more follows */
-  SPX_REC_VIA,        /* bytes of the stream of another pair, which go through others: net_relay.c */
-  SPX_REC_CLOSE,      /* the last record of a connection in this direction (tag 1: the other's has come): net_close.c */
-  SPX_REC_LONG,       /* ctx bytes of the message of the receiver's id follow, outside of records: net_long.c */
-  SPX_REC_CHECK,      /* SPX_CHECK=1: what the sender does in a collective: spx_diag_check (layout.h) */
-  SPX_REC_SPOILT,     /* spx_rec_id of the receiver: the message that it is receiving was never sent (pass.c) */
-  SPX_REC_PROMPT, /* tag 1: what this connection brings is to be acknowledged when it is read, for more is kept until then; 0: no longer (net_burst.c) */
+  SPX_REC_MCAST,      /* a multicast, or a piece of one: mcast.h */
+  SPX_REC_MCAST_ACK,  /* multicasts have come; the credit for them (8 bytes) */
+  SPX_REC_MCAST_ASK,  /* spx_rec_ask: send me these bytes of a long multicast, as DATA; or an answer to that */
+  SPX_REC_MCAST_HAVE, /* spx_rec_have and a set (mcast.h): these have the data, or can get them on their host; or what else is said */
+  SPX_REC_VIA,    /* bytes of the stream of another pair, which go through others: net_relay.c */
+  SPX_REC_CLOSE,  /* the last record of a connection in this direction: net_close.c */
+  SPX_REC_LONG,   /* bytes of the message of the receiver's id follow, outside of records: net_long.c */
+  SPX_REC_CHECK,  /* SPX_CHECK=1: what the sender does in a collective: spx_diag_check (layout.h) */
+  SPX_REC_SPOILT, /* spx_rec_id of the receiver: the message that it is receiving was never sent (pass.c) */
+  SPX_REC_PROMPT, /* what this connection brings is to be acknowledged when it is read, for more is kept until then; or no longer (net_burst.c) */
   SPX_REC_LAST = SPX_REC_PROMPT,
   SPX_REC_MCAST_RTS /* not a record: an announced multicast among the unexpected messages */
 } spx_rec_kind;
@@ -72,7 +122,7 @@ typedef struct {
   uint32_t index, gen, rx_index, rx_gen;
   uint64_t bytes;
 } spx_rec_cts;
-/* In its tag: the data of a multicast, for a process that gets them for others. */
+/* cts.how: the data of a multicast, for a process that gets them for others. */
 #define SPX_CTS_RELAY 1
 /* The bytes before `bytes` are wanted now; it is asked for more of the message later (pass.c). */
 #define SPX_CTS_PART 2
@@ -86,7 +136,7 @@ typedef struct {
   uint32_t master, index, gen, rx_index, rx_gen;
   uint32_t number; /* of the message for the receiver of this, who may not have heard of it yet; 0: it has */
   uint64_t from;
-} spx_rec_ask; /* one line: up to which byte stands in the record's ctx */
+} spx_rec_ask; /* one line: up to which byte stands in the record's header */
 typedef struct {
   uint32_t master, index, gen, pad;
 } spx_rec_have;

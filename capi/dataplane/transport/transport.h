@@ -16,6 +16,8 @@
 #include "settings.h"
 #include "spx.h"
 
+static inline uint64_t spx_least(uint64_t a, uint64_t b) { return a < b ? a : b; }
+
 /* The number of the first record of a pair. */
 static inline uint32_t spx_first_record(void) { return (uint32_t)spx_count_from(32, 12); }
 
@@ -24,9 +26,9 @@ typedef struct spx_txitem { /* what waits for room in a pair, in order */
   struct spx_txitem *next;
   spx_request *r; /* a send not yet written; NULL: a record */
   uint16_t kind;
-  uint64_t ctx;
-  int32_t tag, src;
+  spx_rec_words as;
   uint32_t len;
+  uint32_t gone; /* of a record that goes in pieces: bytes that are on their way */
   uint8_t data[];
 } spx_txitem;
 
@@ -137,8 +139,17 @@ typedef struct spx_transport {
   bool (*widen)(spx_tx *tx);                        /* a larger buffer, while tx->ring < 0; false: none is free */
   void (*close)(spx_tx *tx);                        /* nothing more is sent; NULL: that is all the same */
   void (*recall)(spx_tx *tx, const spx_request *r); /* the buffer of r, a stream, is not read any more; or NULL */
+  /* Of a transport that reaches processes beyond this host's memory (spx_network): */
+  int (*poll)(void); /* reads and writes what can be read and written now; the number of things that moved */
+  /* 1: records are written to come, several to a process perhaps; -1: they go now, by one system call for
+   * each process. gather: of jobs whose messages are relayed alone; together: of all jobs. */
+  void (*gather)(int change);
+  void (*together)(int change);
 } spx_transport;
 SPX_HIDDEN extern const spx_transport spx_shm, spx_tcp;
+/* The one that reaches the processes beyond this host's memory, between its attach and its detach; NULL:
+ * there are no such processes. */
+SPX_HIDDEN extern const spx_transport *spx_network;
 
 /* ---- pair.c: both sides of a pair, and what waits for room --------------------------------------------------- */
 /* What the layer of sends and receives (get.c) knows of what is carried: a transport calls it, and knows no message. */
@@ -174,14 +185,12 @@ SPX_HIDDEN void spx_pairs_detach(void);
 SPX_HIDDEN int spx_tx_init(uint32_t peer); /* MPI error code: memory of its transport */
 SPX_HIDDEN void spx_rx_init(uint32_t peer);
 /* Writes a record now or queues it; payload is copied. */
-SPX_HIDDEN void spx_tx_put(uint32_t peer, spx_rec_kind kind, uint64_t ctx, int32_t tag, int32_t src,
-                           const void *payload, uint32_t len);
+SPX_HIDDEN void spx_tx_put(uint32_t peer, spx_rec_kind kind, spx_rec_words as, const void *payload, uint32_t len);
 /* Writes a record now, before what waits in the pair; false: there is no room. */
-SPX_HIDDEN bool spx_tx_write(uint32_t peer, spx_rec_kind kind, uint64_t ctx, int32_t tag, int32_t src,
-                             const void *payload, uint32_t len);
+SPX_HIDDEN bool spx_tx_write(uint32_t peer, spx_rec_kind kind, spx_rec_words as, const void *payload, uint32_t len);
 /* The same with a payload of two parts. */
-SPX_HIDDEN void spx_tx_put_two(uint32_t peer, spx_rec_kind kind, uint64_t ctx, int32_t tag, int32_t src, const void *a,
-                               uint32_t a_len, const void *b, uint32_t b_len);
+SPX_HIDDEN void spx_tx_put_two(uint32_t peer, spx_rec_kind kind, spx_rec_words as, const void *a, uint32_t a_len,
+                               const void *b, uint32_t b_len);
 SPX_HIDDEN int spx_tx_queue_request(uint32_t peer, spx_request *r);
 /* Sends what waits; the number of things that moved. */
 SPX_HIDDEN int spx_tx_drain(void);
@@ -206,13 +215,19 @@ static inline spx_rec *spx_tx_room(spx_tx *tx, uint32_t bytes)
 }
 
 /* Writes the header but for the first word. */
-static inline void spx_tx_fill(spx_tx *tx, spx_rec *rec, uint64_t ctx, int32_t tag, int32_t src, uint32_t len)
+static inline void spx_tx_fill(spx_tx *tx, spx_rec *rec, spx_rec_words as, uint32_t len)
 {
-  rec->ctx = ctx;
-  rec->tag = tag;
-  rec->src = src;
+  rec->as = as;
   rec->seq = tx->seq++;
   rec->len = len;
+}
+
+/* A piece, of what may be `left` bytes at most or, if some pieces are here already, exactly. */
+static inline bool spx_piece_fits(const spx_rec *rec, uint32_t left, bool goes_on)
+{
+  uint32_t more = (uint32_t)rec->as.piece.more;
+  bool fits = rec->as.piece.more >= 0 && rec->len <= left && more <= left - rec->len;
+  return fits && (!goes_on || rec->len + more == left);
 }
 
 /* Publishes the record at rec, of which everything but the first word has been written. */

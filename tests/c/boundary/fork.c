@@ -1,4 +1,4 @@
-/* A forked child may exec; any MPI call in it, MPI_Init too, says so and ends the child alone; system and popen work. */
+/* A forked child may exec; any MPI call in it, MPI_Init too, says so and ends the child alone, but for MPI_T, which returns a code; system and popen work. */
 // run: n=1,2 stderr~"MPI_Comm_rank.*fork" stderr~"MPI_Init.*fork"
 #include "boundary.h"
 #include <sys/wait.h>
@@ -23,6 +23,15 @@ static void calls(void)
   int rank;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
 }
+/* MPI_T raises nothing: its calls return a code. */
+static void tools(void)
+{
+  int level, n;
+  exit(MPI_T_init_thread(MPI_THREAD_SINGLE, &level) == MPI_T_ERR_NOT_ACCESSIBLE &&
+               MPI_T_cvar_get_num(&n) == MPI_T_ERR_NOT_ACCESSIBLE
+           ? 7
+           : 1);
+}
 static void inits(void) { MPI_Init(NULL, NULL); }
 static void execs(void) { execlp("sh", "sh", "-c", "exit 3", (char *)NULL); }
 
@@ -35,6 +44,7 @@ int main(int argc, char **argv)
   MPI_Init(&argc, &argv);
   CHECK(run(nothing) == 0);
   CHECK(run(execs) == 3);
+  CHECK(run(tools) == 7);
   int status = run(calls);
   if (status == 0 || status >= 128) FAIL("MPI_Comm_rank in a child: status %d", status);
   status = run(inits);

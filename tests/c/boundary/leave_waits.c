@@ -6,12 +6,14 @@
 // run: n=3 args="accept 100" timeout=100
 // run: n=3 args="spawn 60" timeout=100
 // run: n=3 args="shrink 200" timeout=100
+// run: n=3 args="checkpoint 200" timeout=100
 // run: n=3 args="exit 100" timeout=100
 // run: n=3 args="split 10000" timeout=300 full=1
 // run: n=3 args="file 10000" timeout=300 full=1
 // run: n=3 args="accept 10000" timeout=300 full=1
 // run: n=3 args="spawn 2000" timeout=300 full=1
 // run: n=3 args="shrink 10000" timeout=300 full=1
+// run: n=3 args="checkpoint 10000" timeout=300 full=1
 // run: n=3 args="exit 10000" timeout=300 full=1
 #include "boundary.h"
 #include <pthread.h>
@@ -97,9 +99,31 @@ static void file(MPI_Comm pair)
   MPI_File_close(&open_file);
 }
 
-/* A file that was left in use is the program's to close: alone, as its communicator was revoked. One that was left in MPI_File_close is closed. */
+static MPIX_Checkpoint open_point;
+static long saved[30000];
+
+static void checkpoint(MPI_Comm pair)
+{
+  int version;
+  open_point = MPIX_CHECKPOINT_NULL;
+  if (MPIX_Checkpoint_create(pair, MPI_INFO_NULL, &open_point) != MPI_SUCCESS) return;
+  MPIX_Checkpoint_register(open_point, 0, saved, sizeof saved / sizeof *saved, MPI_LONG);
+  MPIX_Checkpoint_save_begin(open_point, 1);
+  MPIX_Checkpoint_commit(open_point);
+  MPIX_Checkpoint_save(open_point, 2);
+  MPIX_Checkpoint_restore(open_point, 1, &version);
+  MPIX_Checkpoint_free(&open_point);
+}
+
+/* A file that was left in use is the program's to close: alone, as its communicator was revoked. One that was left in MPI_File_close is closed. A checkpoint
+ * object that was left goes on with others, or is freed. */
 static void close_left(void)
 {
+  if (open_point != MPIX_CHECKPOINT_NULL) {
+    CHECK(MPIX_Checkpoint_attach(MPI_COMM_SELF, open_point) == MPI_SUCCESS);
+    CHECK(MPIX_Checkpoint_save(open_point, 3) == MPI_SUCCESS && MPIX_Checkpoint_commit(open_point) == MPI_SUCCESS);
+    CHECK(MPIX_Checkpoint_free(&open_point) == MPI_SUCCESS);
+  }
   if (open_file != MPI_FILE_NULL) MPI_File_close(&open_file);
   open_file = MPI_FILE_NULL;
 }
@@ -126,8 +150,8 @@ static void shrink(MPI_Comm pair)
 static const struct {
   const char *name;
   void (*call)(MPI_Comm);
-} calls[] = {{"split", split}, {"file", file},     {"accept", accept_one},
-             {"spawn", spawn}, {"shrink", shrink}, {"exit", split}};
+} calls[] = {{"split", split},           {"file", file}, {"accept", accept_one}, {"spawn", spawn}, {"shrink", shrink},
+             {"checkpoint", checkpoint}, {"exit", split}};
 
 static void (*called(const char *name))(MPI_Comm)
 {

@@ -188,6 +188,10 @@ static void sleeping(void)
   if (rank == 0) {
     MPI_T_pvar_read(session, time.h, &slept);
     CHECK(value(sleeps) > 0 && slept > 0 && slept <= MPI_Wtime() - began);
+    double no_time = -1, some = 5;
+    CHECK(MPI_T_pvar_write(session, time.h, &no_time) == MPI_T_ERR_INVALID);
+    CHECK(MPI_T_pvar_write(session, time.h, &some) == MPI_SUCCESS);
+    CHECK(MPI_T_pvar_read(session, time.h, &slept) == MPI_SUCCESS && slept >= 5 && slept < 6);
   }
 }
 

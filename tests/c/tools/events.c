@@ -133,6 +133,18 @@ int main(int argc, char **argv)
   send(1, 100000);
   if (rank == 0) CHECK(got == 0);
   (void)g;
+  /* what was dropped before MPI_T_finalize is not told to those that listen later */
+  r = listen("spx_unexpected_message", on_message, &calls);
+  for (int i = 0; i < 1500; i++) MPI_Isend(&one, 1, MPI_INT, 0, 3, MPI_COMM_SELF, &q[i]);
+  MPI_T_finalize();
+  MPI_T_init_thread(MPI_THREAD_SINGLE, &level);
+  r = listen("spx_unexpected_message", on_message, &calls);
+  CHECK(MPI_T_event_set_dropped_handler(r, on_dropped) == MPI_SUCCESS);
+  silent = dropped_calls;
+  for (int i = 0; i < 1500; i++) MPI_Recv(&y, 1, MPI_INT, 0, 3, MPI_COMM_SELF, MPI_STATUS_IGNORE);
+  MPI_Waitall(1500, q, MPI_STATUSES_IGNORE);
+  progress();
+  CHECK(dropped_calls == silent);
   MPI_Finalize();
   MPI_T_finalize();
   return check_status();

@@ -27,9 +27,7 @@ static void say(spx_rec_kind kind, uint64_t ctx, uint32_t tag, uint32_t src, con
   *rec = (spx_rec){.valid = SPX_REC_BYTES(len),
                    .kind = (uint16_t)kind,
                    .epoch = 1,
-                   .ctx = ctx,
-                   .tag = (int32_t)tag,
-                   .src = (int32_t)src,
+                   .as.envelope = {ctx, (int32_t)tag, (int32_t)src},
                    .seq = said++,
                    .len = len};
   if (len) memcpy(rec->data, data, len);
@@ -176,7 +174,7 @@ static void streams(spx_comm *c)
 
 static void until_moved(spx_request *r, uint64_t bytes)
 {
-  while (r->aux[1] < bytes) job_serve();
+  while (r->kind == SPX_R_SEND ? r->out.at < bytes : r->state != SPX_S_DATA || r->in.at < bytes) job_serve();
 }
 
 /* A receive is over while bytes for it come: its buffer stays as it is, and what comes later is not disturbed. */
@@ -224,7 +222,7 @@ static void send_over(spx_comm *c)
     for (int i = 0; i < BYTES; i++) buf[i] = (uint8_t)(byte_of(1, (uint64_t)i) | 1);
     CHECK(spx_isend(buf, BYTES, job_bytes, 1, 1, other, SPX_CTX_P2P, SPX_M_STANDARD, 0, &r) == 0);
     until_moved(r, FIRST);
-    CHECK(r->aux[1] < BYTES);
+    CHECK(r->out.at < BYTES);
     other->revoked = 1;
     spx_comm_revoked(other);
     CHECK(spx_wait(r) == MPIX_ERR_REVOKED);
@@ -240,8 +238,8 @@ static void send_over(spx_comm *c)
   say(SPX_REC_CTS, 0, 0, 0, &cts, sizeof cts);
   write_text(false);
   const spx_rec *rec = hear(SPX_REC_LONG);
-  uint32_t n = (uint32_t)rec->ctx, i = 0;
-  CHECK(rts.bytes == BYTES && n < BYTES && rec->tag == 3 && rec->src == 4);
+  uint32_t n = (uint32_t)rec->as.stream.bytes, i = 0;
+  CHECK(rts.bytes == BYTES && n < BYTES && rec->as.stream.index == 3 && rec->as.stream.gen == 4);
   read_all(buf, FIRST);
   while (!atomic_load(&job_done[1])) usleep(100); /* the other end has revoked */
   read_all(buf + FIRST, n - FIRST);
@@ -249,7 +247,7 @@ static void send_over(spx_comm *c)
   CHECK(i >= FIRST && i < n);
   while (i < n) CHECK(buf[i++] == 0);
   rec = hear(SPX_REC_DATA);
-  CHECK(rec->tag == -1);
+  CHECK(rec->as.stream.index == UINT32_MAX);
   hear(SPX_REC_EAGER);
 }
 

@@ -140,9 +140,7 @@ static void say(spx_rec_kind kind, uint64_t ctx, uint32_t tag, uint32_t src, con
   *rec = (spx_rec){.valid = SPX_REC_BYTES(len),
                    .kind = (uint16_t)kind,
                    .epoch = 1,
-                   .ctx = ctx,
-                   .tag = (int32_t)tag,
-                   .src = (int32_t)src,
+                   .as.envelope = {ctx, (int32_t)tag, (int32_t)src},
                    .seq = said++,
                    .len = len};
   if (len) memcpy(rec->data, data, len);
@@ -167,7 +165,7 @@ static spx_rec_cts announce(const spx_comm *c, uint64_t bytes)
   spx_rec_cts cts;
   say(SPX_REC_RTS, c->ctx + SPX_CTX_P2P, 1, 1, &rts, sizeof rts);
   const spx_rec *rec = hear(SPX_REC_CTS);
-  CHECK(rec->tag == SPX_CTS_FURTHER);
+  CHECK(rec->as.cts.how == SPX_CTS_FURTHER);
   memcpy(&cts, rec->data, sizeof cts);
   return cts;
 }

@@ -70,7 +70,7 @@ static spx_request *half_sent(spx_comm *c)
   for (int i = 0; i < BYTES; i++) big[i] = (uint8_t)(byte_of(1, (uint64_t)i) | 1);
   CHECK(spx_isend(big, BYTES, job_bytes, 1, 1, c, SPX_CTX_P2P, SPX_M_STANDARD, 0, &r) == 0);
   while (!spx_net.conns[1]->full) job_serve();
-  CHECK(r->aux[1] < BYTES && spx_zero_writes > 0);
+  CHECK(r->out.at < BYTES && spx_zero_writes > 0);
   return r;
 }
 
@@ -94,8 +94,8 @@ static void read_on(void)
     CHECK(rec->valid >= 64 && rec->valid <= sizeof heard);
     read_all(heard + sizeof *rec, rec->valid - sizeof *rec);
     if (rec->kind != SPX_REC_LONG) continue;
-    read_all(big, rec->ctx);
-    for (uint64_t i = 0; i < rec->ctx; i++, at++) {
+    read_all(big, rec->as.stream.bytes);
+    for (uint64_t i = 0; i < rec->as.stream.bytes; i++, at++) {
       if (zeros_from == BYTES && big[i] != (uint8_t)(byte_of(1, at) | 1)) zeros_from = at;
       CHECK(at < zeros_from || big[i] == 0);
     }

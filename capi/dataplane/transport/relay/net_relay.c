@@ -33,13 +33,12 @@
 #define LATE_NS       1000000000 /* a neighbour that cannot be connected with for so long is passed by */
 #define CLASSES       SPX_ROUTE_HOPS
 
-enum { VIA_ACK = 1 /* ctx: position up to which the receiver has all */, VIA_ASK = 2, VIA_AGAIN = 4, VIA_CREDIT = 8 };
+enum { VIA_ACK = 1 /* position: up to there the receiver has all */, VIA_ASK = 2, VIA_AGAIN = 4, VIA_CREDIT = 8 };
 
 typedef struct frame {
   struct frame *next;
   uint32_t from, cost; /* SPX_NET_NOBODY: a process that had a number which another one has now */
-  int32_t tag, src;
-  uint64_t ctx;
+  spx_rec_words as;
   uint32_t len;
   uint8_t class; /* hops that it could take when it came */
   uint8_t data[];
@@ -122,14 +121,14 @@ static void forget(uint32_t peer)
 
 static void forget_if_on(uint32_t peer)
 {
-  if (spx_net_on) forget(peer);
+  if (spx_beyond_host()) forget(peer);
 }
 
 const spx_peer_observer spx_relay_peers = {.forget = forget_if_on};
 
 int spx_relay_attach(void)
 {
-  if (!spx_net_on) return 0;
+  if (!spx_beyond_host()) return 0;
   hops = calloc(spx_map.nprocs, sizeof *hops);
   if (!hops) return ENOMEM;
   for (uint32_t i = 0; i < spx_map.nprocs; i++) new_hop(&hops[i]);
@@ -148,22 +147,29 @@ void spx_relay_detach(void)
 
 /* ---- frames -------------------------------------------------------------------------------------------------------- */
 
-/* The form of a frame's tag: whom it is for, how many hops it may take after this one, what it says beside its bytes. */
-#define TAG_LEFT  24
-#define TAG_FLAGS 27
-#define TAG_DST   ((1u << TAG_LEFT) - 1)
-_Static_assert(CLASSES <= 1 << (TAG_FLAGS - TAG_LEFT), "the hops that are left have their place in a frame's tag");
+/* The form of a frame's route: whom it is for, how many hops it may take after this one, what it says beside its bytes. */
+#define ROUTE_LEFT  24
+#define ROUTE_FLAGS 27
+#define ROUTE_DST   ((1u << ROUTE_LEFT) - 1)
+_Static_assert(CLASSES <= 1 << (ROUTE_FLAGS - ROUTE_LEFT),
+               "the hops that are left have their place in a frame's route");
 
-static int32_t tag_of(uint32_t dst, uint32_t left, uint32_t flags)
+static uint32_t route_of(uint32_t dst, uint32_t left, uint32_t flags)
 {
-  return (int32_t)(dst | left << TAG_LEFT | flags << TAG_FLAGS);
+  return dst | left << ROUTE_LEFT | flags << ROUTE_FLAGS;
 }
+static uint32_t left_of(uint32_t route) { return route >> ROUTE_LEFT & ((1u << (ROUTE_FLAGS - ROUTE_LEFT)) - 1); }
 
 static uint16_t life_of(uint32_t i) { return (uint16_t)spx_proc_of(i)->incarnation; }
 
-static uint64_t place_of(uint32_t src, uint32_t dst, uint32_t position)
+/* The head of a frame of this process's own for dst. */
+static spx_rec_words frame_for(uint32_t dst, uint32_t needs, uint32_t flags, uint32_t position)
 {
-  return position | (uint64_t)life_of(src) << 32 | (uint64_t)life_of(dst) << 48;
+  return (spx_rec_words){.via = {.position = position,
+                                 .from_life = life_of(spx_me),
+                                 .to_life = life_of(dst),
+                                 .route = route_of(dst, needs, flags),
+                                 .from = spx_me}};
 }
 
 /* Can frames go to this neighbour? */
@@ -194,44 +200,40 @@ static uint32_t cost_of(uint32_t len, uint32_t piece)
 }
 
 /* Into the memory of a process of this host. */
-static bool to_memory(uint32_t next, uint64_t ctx, int32_t tag, int32_t src, const uint8_t *data, uint32_t len,
-                      uint32_t piece)
+static bool to_memory(uint32_t next, spx_rec_words as, const uint8_t *data, uint32_t len, uint32_t piece)
 {
   if (spx_txs[next].pend) return false;
-  uint32_t position = (uint32_t)ctx, flags = (uint32_t)tag >> TAG_FLAGS;
   do {
     uint32_t n = len < piece ? len : piece;
-    spx_tx_put(next, SPX_REC_VIA, (ctx & ~(uint64_t)UINT32_MAX) | position, tag, src, data, n);
-    position += n;
+    spx_tx_put(next, SPX_REC_VIA, as, data, n);
+    as.via.position += n;
     data += n;
     len -= n;
-  } while (len > 0 && !(flags & VIA_ACK));
+  } while (len > 0);
   return true;
 }
 
-/* Gives a frame to a neighbour that is ready, from which it needs so many hops. False: it has to wait. */
-static bool give_ready(uint32_t next, uint32_t needs, uint64_t ctx, uint32_t dst, uint32_t flags, int32_t src,
-                       const uint8_t *data, uint32_t len)
+/* Gives a frame to a neighbour that is ready. False: it has to wait. */
+static bool give_ready(uint32_t next, spx_rec_words as, const uint8_t *data, uint32_t len)
 {
   hop *h = &hops[next];
-  int32_t tag = tag_of(dst, needs, flags);
-  if (flags & VIA_ACK) { /* holds no buffer */
-    spx_tx_put(next, SPX_REC_VIA, ctx, tag, src, NULL, 0);
+  uint32_t needs = left_of(as.via.route);
+  if (as.via.route >> ROUTE_FLAGS & VIA_ACK) { /* holds no buffer */
+    spx_tx_put(next, SPX_REC_VIA, as, NULL, 0);
     return true;
   }
   uint32_t piece = piece_for(next, len), cost = cost_of(len, piece);
   if (needs > 0 && h->credit[needs] < cost) return false;
-  if (!(spx_txs[next].conn ? spx_tx_write(next, SPX_REC_VIA, ctx, tag, src, data, len)
-                           : to_memory(next, ctx, tag, src, data, len, piece)))
-    return false;
+  bool given =
+      spx_txs[next].conn ? spx_tx_write(next, SPX_REC_VIA, as, data, len) : to_memory(next, as, data, len, piece);
+  if (!given) return false;
   if (needs > 0) h->credit[needs] -= cost;
   return true;
 }
 
-static bool give(uint32_t next, uint32_t needs, uint64_t ctx, uint32_t dst, uint32_t flags, int32_t src,
-                 const uint8_t *data, uint32_t len)
+static bool give(uint32_t next, spx_rec_words as, const uint8_t *data, uint32_t len)
 {
-  return spx_net_ready(next) && give_ready(next, needs, ctx, dst, flags, src, data, len);
+  return spx_net_ready(next) && give_ready(next, as, data, len);
 }
 
 /* The neighbour, of those that need at most left hops after it, through which dst is reached; -1: none. */
@@ -297,9 +299,7 @@ static void ask_ack(spx_conn *c, uint64_t now)
   c->asked_ack = now;
   c->asking = true;
   c->patience = c->patience < MOST_ASK_NS ? 2 * c->patience : MOST_ASK_NS;
-  if (k >= 0)
-    give(c->via, r->needs[k], place_of(spx_me, c->peer, c->done + c->sent - c->flushed), c->peer, VIA_ASK,
-         (int32_t)spx_me, NULL, 0);
+  if (k >= 0) give(c->via, frame_for(c->peer, r->needs[k], VIA_ASK, c->done + c->sent - c->flushed), NULL, 0);
 }
 
 static void pump(spx_conn *c)
@@ -332,9 +332,8 @@ static void pump(spx_conn *c)
     }
     /* The last one asks for the acknowledgement by itself, now and then: else a frame would have to. */
     bool asks = c->sent + n == tx->pos && !c->asking && now - c->rode >= c->patience;
-    if (!give(c->via, route(c->peer)->needs[k], place_of(spx_me, c->peer, c->done + c->sent - c->flushed), c->peer,
-              asks ? VIA_ASK : 0, (int32_t)spx_me, c->out + c->sent, n))
-      break;
+    uint32_t needs = route(c->peer)->needs[k], at = c->done + c->sent - c->flushed;
+    if (!give(c->via, frame_for(c->peer, needs, asks ? VIA_ASK : 0, at), c->out + c->sent, n)) break;
     if (asks) {
       c->rode = c->asked_ack = now;
       c->asking = true;
@@ -381,9 +380,7 @@ static void acknowledge(spx_conn *c, bool again)
   uint32_t needs;
   int next = way(c->peer, CLASSES - 1, &needs);
   c->owed = 0;
-  if (next >= 0)
-    give((uint32_t)next, needs, place_of(spx_me, c->peer, c->got), c->peer, VIA_ACK | (again ? VIA_AGAIN : 0),
-         (int32_t)spx_me, NULL, 0);
+  if (next >= 0) give((uint32_t)next, frame_for(c->peer, needs, VIA_ACK | (again ? VIA_AGAIN : 0), c->got), NULL, 0);
 }
 
 /* Bytes of src's stream from a position on. False: no memory. */
@@ -424,7 +421,8 @@ static void repay(uint32_t from, uint32_t class, uint32_t cost)
 {
   hop *h = &hops[from];
   if (class == 0 || (h->owed[class] += cost) < CREDIT / 4 || !spx_net_ready(from)) return;
-  spx_tx_put(from, SPX_REC_VIA, h->owed[class], tag_of(from, class, VIA_CREDIT), (int32_t)spx_me, NULL, 0);
+  spx_rec_words as = {.via = {.position = h->owed[class], .route = route_of(from, class, VIA_CREDIT), .from = spx_me}};
+  spx_tx_put(from, SPX_REC_VIA, as, NULL, 0);
   h->owed[class] = 0;
 }
 
@@ -439,8 +437,10 @@ static bool forward(uint32_t from, const spx_rec *rec, uint32_t dst, uint32_t le
     return true;
   }
   hop *h = &hops[next];
+  spx_rec_words as = rec->as;
+  as.via.route = route_of(dst, needs, flags);
   if (!h->first[needs] || !counts) {
-    if (give((uint32_t)next, needs, rec->ctx, dst, flags, rec->src, rec->data, rec->len)) {
+    if (give((uint32_t)next, as, rec->data, rec->len)) {
       if (counts) repay(from, left, cost);
       spx_stat.net_forwarded++;
       spx_stat.net_forwarded_bytes += rec->len;
@@ -455,13 +455,7 @@ static bool forward(uint32_t from, const spx_rec *rec, uint32_t dst, uint32_t le
   frame *f = malloc(sizeof *f + rec->len);
   if (!f) return false;
   hops[from].held += cost;
-  *f = (frame){.from = from,
-               .cost = cost,
-               .tag = tag_of(dst, needs, flags),
-               .src = rec->src,
-               .ctx = rec->ctx,
-               .len = rec->len,
-               .class = (uint8_t)left};
+  *f = (frame){.from = from, .cost = cost, .as = as, .len = rec->len, .class = (uint8_t)left};
   memcpy(f->data, rec->data, rec->len);
   if (h->first[needs])
     h->last[needs]->next = f;
@@ -474,27 +468,28 @@ static bool forward(uint32_t from, const spx_rec *rec, uint32_t dst, uint32_t le
 
 bool spx_net_via(uint32_t from, const spx_rec *rec)
 {
-  uint32_t tag = (uint32_t)rec->tag, dst = tag & TAG_DST, flags = tag >> TAG_FLAGS;
-  uint32_t left = tag >> TAG_LEFT & ((1u << (TAG_FLAGS - TAG_LEFT)) - 1);
-  uint32_t src = (uint32_t)rec->src;
+  uint32_t route = rec->as.via.route, dst = route & ROUTE_DST, flags = route >> ROUTE_FLAGS, left = left_of(route);
+  uint32_t src = rec->as.via.from, position = rec->as.via.position;
+  uint16_t from_life = rec->as.via.from_life, to_life = rec->as.via.to_life;
   if (!hops) return true;
   bool sound = left < CLASSES && dst < spx_map.nprocs && src < spx_map.nprocs && flags < 2 * VIA_CREDIT &&
                (!(flags & (VIA_ACK | VIA_CREDIT)) || rec->len == 0);
-  if (!sound || (flags & VIA_CREDIT && rec->ctx > CREDIT - hops[from].credit[left])) {
+  if (sound && flags & VIA_CREDIT) sound = !from_life && !to_life && position <= CREDIT - hops[from].credit[left];
+  if (!sound) {
     spx_refuse(from, "a frame that can be none");
     return true;
   }
   if (dst >= spx_segment->nprocs || src >= spx_segment->nprocs || src == spx_me)
     return true; /* they are not known here */
   if (flags & VIA_CREDIT) {
-    hops[from].credit[left] += (uint32_t)rec->ctx;
+    hops[from].credit[left] += position;
     return true;
   }
   if (dst != spx_me) return forward(from, rec, dst, left, flags);
-  if (!spx_net_peer(src) || spx_proc_dead(src) || rec->ctx >> 32 != place_of(src, dst, 0) >> 32) return true;
+  if (!spx_net_peer(src) || spx_proc_dead(src) || from_life != life_of(src) || to_life != life_of(dst)) return true;
   if (spx_net_is_new(src)) return true; /* it is met first, and sends again */
-  if (!(flags & VIA_ACK)) return arrived(src, (uint32_t)rec->ctx, flags, rec->data, rec->len);
-  acked(src, (uint32_t)rec->ctx, flags & VIA_AGAIN);
+  if (!(flags & VIA_ACK)) return arrived(src, position, flags, rec->data, rec->len);
+  acked(src, position, flags & VIA_AGAIN);
   return true;
 }
 
@@ -534,13 +529,12 @@ static int send_held(void)
         frame *f = hops[i].first[k];
         if (!f) break;
         if (usable(i, now)) {
-          if (!ready || !give_ready(i, k, f->ctx, (uint32_t)f->tag & TAG_DST, (uint32_t)f->tag >> TAG_FLAGS, f->src,
-                                    f->data, f->len))
-            break;
+          if (!ready || !give_ready(i, f->as, f->data, f->len)) break;
           spx_stat.net_forwarded++;
           spx_stat.net_forwarded_bytes += f->len;
         }
         hops[i].first[k] = f->next;
+        SPX_ASSERT(n_held > 0 && left_of(f->as.via.route) == k);
         n_held--;
         n++;
         if (f->from != SPX_NET_NOBODY) {

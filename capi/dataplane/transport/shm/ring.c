@@ -125,6 +125,7 @@ static spx_rec *reserve(spx_tx *tx, uint32_t bytes)
 {
   tx->tail = spx_tx_published(tx, &tx->chan->tail, tx->head, __ATOMIC_ACQUIRE);
   uint64_t used = tx->head - tx->tail;
+  SPX_ASSERT(tx->pos < tx->size && tx->pos % SPX_LINE == 0);
   uint32_t pad = tx->size - tx->pos;
   bool back = used + pad + bytes + SPX_LINE <= tx->size; /* is there room at the beginning? */
   if (bytes <= pad) {
@@ -142,11 +143,12 @@ static spx_rec *reserve(spx_tx *tx, uint32_t bytes)
 /* Moves the pair to another buffer, at this offset of the file, which the receiver is done with. */
 static bool move_to(spx_tx *tx, uint8_t *base, uint64_t offset, uint32_t size)
 {
+  SPX_ASSERT(base != tx->base);
   spx_rec *rec = spx_tx_room(tx, SPX_LINE);
   if (!rec) return false;
   __atomic_store_n((uint64_t *)base, 0, __ATOMIC_RELAXED);
   spx_rec_switch s = {.offset = offset, .bytes = size};
-  spx_tx_fill(tx, rec, 0, 0, 0, sizeof s);
+  spx_tx_fill(tx, rec, SPX_REC_PLAIN, sizeof s);
   memcpy(rec->data, &s, sizeof s);
   spx_tx_commit(tx, rec, SPX_LINE, SPX_REC_SWITCH);
   tx->base = base;
@@ -330,6 +332,7 @@ static void make_hot(uint32_t peer)
   memmove(&hot[1], &hot[0], nhot * sizeof hot[0]);
   hot[0] = peer;
   nhot++;
+  SPX_ASSERT(nhot <= HOT);
   mask[peer] = 0;
 }
 
@@ -420,7 +423,7 @@ static int scan_row(void)
       __atomic_store_n((uint8_t *)&row[w] + byte, 0, __ATOMIC_RELAXED);
       __atomic_thread_fence(__ATOMIC_SEQ_CST); /* clear before looking: a store that comes later sets it again */
       if (SPX_UNLIKELY(spx_rx_stale(peer, &spx_rxs[peer]))) {
-        if (!spx_net_on || spx_peer_is_held(peer)) continue; /* spx_peer_hold polls it */
+        if (!spx_beyond_host() || spx_peer_is_held(peer)) continue; /* spx_peer_hold polls it */
         spx_peer_meet(peer); /* no communicator leads there, but it may send through this process */
       }
       int got = spx_rx_poll(peer);

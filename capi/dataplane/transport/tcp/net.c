@@ -65,8 +65,9 @@ static bool know_coming(void)
 
 int spx_net_attach(void)
 {
-  spx_net_on = spx_segment->flags & (SPX_SEG_TCP | SPX_SEG_HOSTS);
-  if (!spx_net_on) return 0;
+  spx_beyond = spx_segment->flags & (SPX_SEG_TCP | SPX_SEG_HOSTS);
+  if (!spx_beyond) return 0;
+  spx_network = &spx_tcp;
   spx_net.conns = calloc(spx_map.nprocs, sizeof(spx_conn *));
   spx_net.open_ones = calloc(spx_map.nprocs, sizeof(spx_conn *));
   spx_net.busy = calloc(spx_map.nprocs, sizeof(spx_conn *));
@@ -130,6 +131,7 @@ void spx_net_disconnect(spx_conn *c)
   spx_net_shut(c->fd); /* epoll forgets it by itself */
   c->fd = -1;
   spx_zero_end(c);
+  SPX_ASSERT(c->at < spx_net.n_open && spx_net.open_ones[c->at] == c);
   spx_net.open_ones[c->at] = spx_net.open_ones[--spx_net.n_open];
   spx_net.open_ones[c->at]->at = c->at;
   spx_stat.net_open = spx_net.n_open;
@@ -167,7 +169,8 @@ void spx_net_detach(void)
   spx_net = (spx_net_state){.want_fd = -1};
   spx_further_sweep();
   spx_net_no_bell();
-  spx_net_on = false;
+  spx_network = NULL;
+  spx_beyond = false;
 }
 
 static _Atomic int news; /* the engine is told, and has not looked yet */
@@ -194,7 +197,7 @@ void spx_net_shut(int fd)
 
 void spx_net_news(void)
 {
-  if (spx_net_on && spx_net.heeds && !atomic_exchange(&news, 1)) spx_net_tell(SPX_NET_NEWS, 0);
+  if (spx_beyond_host() && spx_net.heeds && !atomic_exchange(&news, 1)) spx_net_tell(SPX_NET_NEWS, 0);
 }
 
 void spx_net_heard(void) { atomic_store(&news, 0); }
@@ -335,6 +338,7 @@ static bool join(const spx_arrival *a)
   c->opened_at = spx_now_ns();
   c->used = ++spx_net.clock;
   c->at = spx_net.n_open;
+  SPX_ASSERT(c->at < spx_map.nprocs);
   spx_net.open_ones[spx_net.n_open++] = c;
   spx_stat.connections++;
   spx_stat.net_opened++;
@@ -459,6 +463,7 @@ static int open_pair(uint32_t peer)
 void spx_net_done(spx_conn *c, uint32_t n)
 {
   spx_tx *tx = &spx_txs[c->peer];
+  SPX_ASSERT(n <= tx->pos - c->flushed);
   c->flushed += n;
   c->done += n;
   if (c->sent < c->flushed) c->sent = c->flushed;
@@ -569,6 +574,7 @@ static spx_rec *reserve_room(spx_tx *tx, uint32_t bytes)
   push(c);
   if (tx->pos + bytes > tx->size && c->flushed > tx->size / 4) { /* what is written makes room */
     uint32_t aligned = c->flushed / SPX_LINE * SPX_LINE;
+    SPX_ASSERT(c->flushed <= c->sent && c->sent <= tx->pos);
     spx_net_reached(c, &c->out_high, SPX_NET_OUT);
     memmove(c->out, c->out + aligned, tx->pos - aligned);
     tx->pos -= aligned;
@@ -595,7 +601,8 @@ bool spx_net_flush(uint32_t peer)
   return true;
 }
 
-void spx_net_spread(void)
+/* Sends what was written while gathering. */
+static void spread(void)
 {
   for (uint32_t i = 0; i < spx_net.n_gathered;
        i++) /* what goes through others is written for them: they join the list */
@@ -611,26 +618,26 @@ void spx_net_batch(int change)
 {
   if ((spx_net.gathering += change) != 0 || !spx_net.n_gathered) return;
   spx_net.gathering = 1;
-  spx_net_spread();
+  spread();
   spx_net.gathering = 0;
 }
 
 void spx_net_together(int change)
 {
-  if (!spx_net_on) return;
+  if (!spx_beyond_host()) return;
   spx_lock();
   spx_net_batch(change);
   spx_unlock();
 }
 
-void spx_net_gather(int change)
+static void gather(int change)
 {
   if (spx_net.relays) spx_net_together(change);
 }
 
 void spx_net_credit(uint32_t peer, uint64_t matched)
 {
-  spx_tx_put(peer, SPX_REC_CREDIT, 0, 0, 0, &matched, sizeof matched);
+  spx_tx_put(peer, SPX_REC_CREDIT, SPX_REC_PLAIN, &matched, sizeof matched);
 }
 
 /* ---- receiving ------------------------------------------------------------------------------------------------- */
@@ -651,12 +658,17 @@ static void listen_to(uint32_t peer)
   rx->seq = spx_first_record();
 }
 
+static int poll_all(void);
+
 const spx_transport spx_tcp = {.name = "tcp",
                                .reaches = spx_net_peer,
                                .open = open_pair,
                                .listen = listen_to,
                                .reserve = reserve_room,
-                               .recall = spx_long_recall};
+                               .recall = spx_long_recall,
+                               .poll = poll_all,
+                               .gather = gather,
+                               .together = spx_net_together};
 
 void spx_net_coming(uint32_t peer, int change)
 {
@@ -680,7 +692,7 @@ bool spx_net_silent(uint32_t peer)
 
 void spx_net_bury(uint32_t peer)
 {
-  spx_conn *c = spx_net_on ? spx_net.conns[peer] : NULL;
+  spx_conn *c = spx_beyond_host() ? spx_net.conns[peer] : NULL;
   int n = 0;
   if (!c) return;
   take_arrivals();
@@ -701,7 +713,7 @@ bool spx_net_is_new(uint32_t peer)
 
 static void met(uint32_t peer)
 {
-  if (!spx_net_on) return;
+  if (!spx_beyond_host()) return;
   spx_conn *c = spx_net.conns[peer];
   if (c && c->life != spx_proc_of(peer)->incarnation) {
     spx_txs[peer].conn = NULL;
@@ -747,7 +759,7 @@ static void reap_all(int *n)
   for (uint32_t i = spx_net.n_open; i-- > 0;) *n += spx_zero_reap(spx_net.open_ones[i]);
 }
 
-int spx_net_poll(void)
+static int poll_all(void)
 {
   static uint32_t turns; /* now and then the others are read, too */
   int n = 0;
@@ -756,7 +768,7 @@ int spx_net_poll(void)
     if (++turns % HELD_TURNS != 0) return n;
     spx_net.served = held;
   }
-  spx_net_gather(1);
+  gather(1);
   if (SPX_UNLIKELY(early || atomic_load_explicit(&arrivals, memory_order_relaxed) != NULL))
     n = take_arrivals() + meet_early();
   spx_poll_calls = spx_net.n_open > FEW || spx_n_further ? 1 : spx_net.n_open;
@@ -771,7 +783,7 @@ int spx_net_poll(void)
   spx_net_make_room();
   if (SPX_UNLIKELY(spx_net.n_answers)) spx_net_answers();
   if (SPX_UNLIKELY(spx_net.relays || spx_net.n_busy || spx_net.many)) n += spx_detours->poll();
-  spx_net_gather(-1);
+  gather(-1);
   return n;
 }
 
@@ -792,7 +804,7 @@ bool spx_net_gone(uint32_t peer)
 uint64_t spx_net_unsent(void)
 {
   uint64_t n = 0;
-  for (uint32_t i = 0; spx_net_on && i < spx_map.nprocs; i++) {
+  for (uint32_t i = 0; spx_beyond_host() && i < spx_map.nprocs; i++) {
     spx_conn *c = spx_net.conns[i];
     int queued = 0;
     if (c) spx_net_recall(c);
@@ -801,6 +813,6 @@ uint64_t spx_net_unsent(void)
     if (c->fd >= 0 && ioctl(c->fd, SIOCOUTQ, &queued) != 0) queued = 0;
     n += spx_net_end(c) - c->done + (uint64_t)queued + spx_further_unsent(c);
   }
-  if (spx_net_on) n += spx_detours->unsent();
+  if (spx_beyond_host()) n += spx_detours->unsent();
   return n;
 }

@@ -19,9 +19,7 @@ SPX_HIDDEN void spx_relay_detach(void);
 
 /* Writes what waits. False: the peer is not reached over the network. */
 SPX_HIDDEN bool spx_net_flush(uint32_t peer);
-/* 1: records are written to come, several to a process perhaps; -1: they go now, by one system call for each. Of jobs whose messages are relayed alone. */
-SPX_HIDDEN void spx_net_gather(int change);
-/* The same in all jobs, for calls that start several messages, and collectives of short ones. */
+/* spx_transport.together (transport.h): also for calls that start several messages. */
 SPX_HIDDEN void spx_net_together(int change);
 /* Tells a sender how much of what it sent has been asked for. */
 SPX_HIDDEN void spx_net_credit(uint32_t peer, uint64_t matched);
@@ -30,8 +28,6 @@ SPX_HIDDEN void spx_net_bury(uint32_t peer);
 /* What there is of this number is of an earlier process. */
 SPX_HIDDEN bool spx_net_is_new(uint32_t peer);
 
-/* Reads and writes what can be read and written now; the number of things that moved. */
-SPX_HIDDEN int spx_net_poll(void);
 /* A send with SPX_RF_LENT is over. True: the kernel may still read its buffer, and it is complete as soon as that does not. */
 SPX_HIDDEN bool spx_zero_keeps(struct spx_request *r, int error);
 /* Wakes process i of the job whose memory file this is, which sleeps on its sockets (progress.h). Any thread, no lock. */
@@ -90,8 +86,8 @@ SPX_HIDDEN void spx_net_news(void);
 SPX_HIDDEN void spx_net_heard(void);
 /* A VIA record of a neighbour. False: no memory. */
 SPX_HIDDEN bool spx_net_via(uint32_t from, const struct spx_rec *rec);
-/* A CLOSE record. */
-SPX_HIDDEN void spx_net_on_close(uint32_t peer, const struct spx_rec *rec);
+/* A CLOSE record. True: there is nothing that it might lack. */
+SPX_HIDDEN bool spx_net_closes(uint32_t peer, const struct spx_rec *rec);
 /* What the record that is being delivered says is not what its sender, peer, can have to say: its connection ends when it is delivered. A
  * process that shares memory with this one has lost its senses: that is fatal. */
 SPX_HIDDEN void spx_refuse(uint32_t peer, const char *why);

@@ -49,11 +49,7 @@ static bool tell(const spx_conn *c, int32_t prompt)
   spx_tx *tx = &spx_txs[c->peer];
   if (c->long_out.left || tx->pos + SPX_LINE > tx->size) return false;
   spx_rec *rec = (spx_rec *)(tx->base + tx->pos);
-  rec->ctx = 0;
-  rec->tag = prompt;
-  rec->src = 0;
-  rec->seq = tx->seq++;
-  rec->len = 0;
+  spx_tx_fill(tx, rec, (spx_rec_words){.flag.on = prompt}, 0);
   spx_tx_commit(tx, rec, SPX_LINE, SPX_REC_PROMPT);
   return true;
 }

@@ -94,7 +94,8 @@ static bool has_room(const spx_conn *c, uint64_t now)
 /* Writes the last record of this end. False: there is no room for it now. */
 static bool say(spx_conn *c, int32_t closed)
 {
-  if (!spx_net_ready(c->peer) || !spx_tx_write(c->peer, SPX_REC_CLOSE, 0, closed, 0, NULL, 0)) return false;
+  if (!spx_net_ready(c->peer) || !spx_tx_write(c->peer, SPX_REC_CLOSE, (spx_rec_words){.flag.on = closed}, NULL, 0))
+    return false;
   c->stop = spx_net_end(c);
   spx_burst_let_go(c);
   return true;
@@ -245,11 +246,11 @@ static void answer(spx_conn *c)
   spx_net_push(c);
 }
 
-void spx_net_on_close(uint32_t peer, const spx_rec *rec)
+bool spx_net_closes(uint32_t peer, const spx_rec *rec)
 {
-  spx_conn *c = spx_net_on ? spx_net.conns[peer] : NULL;
-  if (!c || c->fd < 0) return;
-  if (rec->tag != 0 || c->closing == SPX_CLOSING_SAID) {
+  spx_conn *c = spx_beyond_host() ? spx_net.conns[peer] : NULL;
+  if (!c || c->fd < 0) return true;
+  if (rec->as.flag.on || c->closing == SPX_CLOSING_SAID) {
     c->farewell = true; /* the rest of ours goes first */
     spx_net_push(c);
   } else if (!c->must_answer) {
@@ -257,6 +258,7 @@ void spx_net_on_close(uint32_t peer, const spx_rec *rec)
     spx_net.n_answers++;
     answer(c);
   }
+  return true;
 }
 
 void spx_net_answers(void)

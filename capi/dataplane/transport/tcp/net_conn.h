@@ -184,8 +184,6 @@ static inline uint32_t spx_net_end(const spx_conn *c)
   return c->done + spx_txs[c->peer].pos - c->flushed + c->long_out.left;
 }
 
-/* Sends what was written while gathering. */
-SPX_HIDDEN void spx_net_spread(void);
 /* 1: what is written waits; -1: it goes, by one system call for each connection. */
 SPX_HIDDEN void spx_net_batch(int change);
 

@@ -52,7 +52,7 @@ void spx_net_take_back(spx_conn *c)
   uint32_t n = c->lent_done;
   c->lent = 0;
   pthread_mutex_unlock(&lock);
-  if (n) spx_net_done(c, n);
+  if (n && spx_txs[c->peer].conn == c) spx_net_done(c, n); /* else it is of an earlier process */
 }
 
 /* Writes what the socket takes. An error is left to the program's next call, which meets it, too. */

@@ -23,8 +23,6 @@
 static uint8_t bounce[BOUNCE];
 static const uint8_t zeros[BOUNCE];
 
-static uint64_t least(uint64_t a, uint64_t b) { return a < b ? a : b; }
-
 /* ---- sending --------------------------------------------------------------------------------------------------- */
 
 static bool may_begin(const spx_conn *c, const spx_request *r)
@@ -49,34 +47,30 @@ static bool begin(spx_tx *tx, spx_request *r)
   spx_conn *c = tx->conn;
   spx_rec *rec = spx_tx_room(tx, SPX_LINE);
   if (!rec || !may_begin(c, r)) return false; /* making room may have ended the connection */
-  uint64_t left = spx_carries->end(r) - r->aux[1];
+  uint64_t left = spx_carries->end(r) - r->out.at;
   uint64_t most = SPX_UNLIKELY(r->flags & SPX_RF_FURTHER) ? spx_further_share(c, r, left) : left;
-  uint32_t n = (uint32_t)(least(least(left - 1, most), SPX_LONG_MOST) / SPX_LINE * SPX_LINE);
-  rec->ctx = n;
-  rec->tag = (int32_t)(uint32_t)r->aux[2];
-  rec->src = (int32_t)(uint32_t)(r->aux[2] >> 32);
-  rec->seq = tx->seq++;
-  rec->len = 0;
+  uint32_t n = (uint32_t)(spx_least(spx_least(left - 1, most), SPX_LONG_MOST) / SPX_LINE * SPX_LINE);
+  spx_tx_fill(tx, rec, (spx_rec_words){.stream = {n, r->out.to.index, r->out.to.gen}}, 0);
   spx_tx_commit(tx, rec, SPX_LINE, SPX_REC_LONG);
   if (c->burst.may) spx_burst_long(c);
-  c->long_out = (spx_long_out){.r = r, .left = n, .at = tx->pos, .to = r->aux[1] + left};
-  c->long_out.ends = left - n <= SPX_LINE && write_end(tx, r, r->aux[1] + n);
+  c->long_out = (spx_long_out){.r = r, .left = n, .at = tx->pos, .to = r->out.at + left};
+  c->long_out.ends = left - n <= SPX_LINE && write_end(tx, r, r->out.at + n);
   return true;
 }
 
 spx_long_result spx_long_more(spx_tx *tx, spx_request *r)
 {
   spx_conn *c = tx->conn;
-  uint64_t before = r->aux[1];
+  uint64_t before = r->out.at;
   if (SPX_UNLIKELY(c->over || c->deaf) && !spx_proc_left(c->peer)) return SPX_LONG_WAITS; /* until its end is told */
   if (SPX_UNLIKELY(r->flags & SPX_RF_FURTHER)) spx_further_give(c, r);
   if (c->long_out.left == 0) {
-    uint64_t left = spx_carries->end(r) - r->aux[1];
+    uint64_t left = spx_carries->end(r) - r->out.at;
     if (left <= SPX_LINE || left < spx_set.direct_min || !may_begin(c, r)) return SPX_LONG_NOT;
     if (!begin(tx, r)) return c->fd < 0 ? SPX_LONG_NOT : SPX_LONG_WAITS;
   }
   spx_net_push(c);
-  return r->aux[1] > before || c->fd < 0 ? SPX_LONG_MOVED : SPX_LONG_WAITS;
+  return r->out.at > before || c->fd < 0 ? SPX_LONG_MOVED : SPX_LONG_WAITS;
 }
 
 void spx_long_recall(spx_tx *tx, const spx_request *r)
@@ -86,14 +80,14 @@ void spx_long_recall(spx_tx *tx, const spx_request *r)
   if (!c || c->long_out.r != r) return;
   spx_long_out *o = &c->long_out;
   o->r = NULL;
-  if (o->ends) ((spx_rec *)(c->out + o->at))->tag = -1; /* of no request */
+  if (o->ends) ((spx_rec *)(c->out + o->at))->as.stream.index = UINT32_MAX; /* of no request */
   o->ends = false;
 }
 
 int spx_long_source(spx_long_out *o, struct iovec *v, uint64_t *covered)
 {
   const spx_request *r = o->r;
-  uint64_t n = o->left, at = r ? r->aux[1] : 0;
+  uint64_t n = o->left, at = r ? r->out.at : 0;
   int64_t done = 0;
   if (r && !o->copies && !(r->type->flags & SPX_T_CONTIG)) {
     int runs = spx_iovecs(r->buf, r->count, r->type, (int64_t)at, (int64_t)(at + n), v, SPX_LONG_RUNS, &done);
@@ -111,7 +105,7 @@ int spx_long_source(spx_long_out *o, struct iovec *v, uint64_t *covered)
     *covered = n;
     return 1;
   }
-  n = least(n, BOUNCE);
+  n = spx_least(n, BOUNCE);
   if (r) spx_pack(r->buf, r->count, r->type, (int64_t)at, (int64_t)(at + n), bounce);
   *v = (struct iovec){r ? bounce : (uint8_t *)(uintptr_t)zeros, n};
   *covered = n;
@@ -121,12 +115,13 @@ int spx_long_source(spx_long_out *o, struct iovec *v, uint64_t *covered)
 void spx_long_written(spx_long_out *o, uint32_t n)
 {
   spx_request *r = o->r;
+  SPX_ASSERT(n <= o->left);
   o->left -= n;
   if (!r) return;
-  r->aux[1] += n;
+  r->out.at += n;
   spx_stat.net_direct += n;
   if (o->left == 0) {
-    if (o->ends) r->aux[1] = o->to;
+    if (o->ends) r->out.at = o->to;
     o->r = NULL;
   }
 }
@@ -137,16 +132,17 @@ void spx_long_written(spx_long_out *o, uint32_t n)
 static spx_request *receive_of(const spx_long_in *in, uint32_t peer)
 {
   spx_request *r = spx_carries->sink(in->index, in->gen);
-  return r && r->peer == peer && in->left <= (uint64_t)r->bytes - r->aux[1] ? r : NULL;
+  return r && r->peer == peer && in->left <= (uint64_t)r->bytes - r->in.at ? r : NULL;
 }
 
 bool spx_long_begins(spx_long_in *in, uint32_t peer, const spx_rec *rec)
 {
-  if (rec->ctx == 0 || rec->ctx > SPX_LONG_MOST || rec->ctx % SPX_LINE) return false;
-  *in = (spx_long_in){.index = (uint32_t)rec->tag, .gen = (uint32_t)rec->src, .left = (uint32_t)rec->ctx};
+  uint64_t n = rec->as.stream.bytes;
+  if (n == 0 || n > SPX_LONG_MOST || n % SPX_LINE) return false;
+  *in = (spx_long_in){.index = rec->as.stream.index, .gen = rec->as.stream.gen, .left = (uint32_t)n};
   const spx_request *r = spx_carries->sink(in->index, in->gen);
   if (!r || r->peer != peer) in->index = UINT32_MAX; /* one that gets this name meanwhile is not meant */
-  return !r || r->peer != peer || rec->ctx <= (uint64_t)r->bytes - r->aux[1];
+  return !r || r->peer != peer || n <= (uint64_t)r->bytes - r->in.at;
 }
 
 int spx_long_target(spx_long_in *in, uint32_t peer, struct iovec *v, uint64_t *covered)
@@ -155,7 +151,7 @@ int spx_long_target(spx_long_in *in, uint32_t peer, struct iovec *v, uint64_t *c
   int64_t done = 0;
   *covered = 0;
   if (!r) return 0;
-  uint64_t at = r->aux[1];
+  uint64_t at = r->in.at;
   if (r->flags & SPX_RF_PASS) {
     *covered = in->left;
     char *to = spx_bulk_of(r)->at(r, at, covered);
@@ -175,6 +171,7 @@ int spx_long_target(spx_long_in *in, uint32_t peer, struct iovec *v, uint64_t *c
 
 void spx_long_read(spx_long_in *in, uint32_t peer, uint32_t n)
 {
+  SPX_ASSERT(n <= in->left);
   in->left -= n;
   spx_request *r = receive_of(in, peer);
   if (r) spx_carries->came(r, n);
@@ -182,12 +179,12 @@ void spx_long_read(spx_long_in *in, uint32_t peer, uint32_t n)
 
 uint32_t spx_long_take(spx_long_in *in, uint32_t peer, const uint8_t *bytes, uint32_t n)
 {
-  n = (uint32_t)least(n, in->left);
+  n = (uint32_t)spx_least(n, in->left);
   spx_request *r = n ? receive_of(in, peer) : NULL;
   if (r && r->flags & SPX_RF_PASS)
-    spx_bulk_store(r, r->aux[1], n, bytes);
+    spx_bulk_store(r, r->in.at, n, bytes);
   else if (r)
-    spx_unpack(r->buf, r->count, r->type, (int64_t)r->aux[1], (int64_t)(r->aux[1] + n), bytes);
+    spx_unpack(r->buf, r->count, r->type, (int64_t)r->in.at, (int64_t)(r->in.at + n), bytes);
   spx_long_read(in, peer, n);
   return n;
 }

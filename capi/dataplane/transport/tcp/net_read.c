@@ -45,7 +45,7 @@ static bool take(spx_conn *c, spx_rx *rx, const spx_rec *rec)
     return true;
   }
   if (rec->kind == SPX_REC_PROMPT) {
-    c->burst.prompt = rec->tag == 1;
+    c->burst.prompt = rec->as.flag.on == 1;
     if (c->burst.prompt && c->fd >= 0) spx_burst_acknowledge(c); /* it may have been read long ago */
     return true;
   }
@@ -271,6 +271,7 @@ static void count_read(spx_conn *c, uint32_t got, bool direct)
   uint32_t part = !direct ? 0 : got < c->long_in.left ? got : c->long_in.left;
   c->got += got;
   c->in_end += got - part;
+  SPX_ASSERT(c->in_at <= c->in_end && c->in_end <= SPX_NET_IN);
   if (part) spx_long_read(&c->long_in, c->peer, part);
 }
 

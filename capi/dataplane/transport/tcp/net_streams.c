@@ -70,8 +70,6 @@ uint32_t spx_n_further;
 static spx_further *ended; /* freed by the next sweep */
 static uint8_t bounce[BOUNCE];
 
-static uint64_t least(uint64_t a, uint64_t b) { return a < b ? a : b; }
-
 static void close_one(spx_further *s)
 {
   spx_further **p = s->out ? &s->c->further.out : &s->c->further.in;
@@ -119,7 +117,7 @@ static int source(const spx_further *s, struct iovec *v, uint64_t *covered)
     *covered = (uint64_t)done;
     if (runs > 0) return runs;
   }
-  n = least(n, BOUNCE);
+  n = spx_least(n, BOUNCE);
   if (r)
     spx_pack(r->buf, r->count, r->type, (int64_t)s->at, (int64_t)(s->at + n), bounce);
   else
@@ -145,9 +143,9 @@ static ssize_t write_some(spx_further *s)
 
 static void count_written(spx_further *s, uint32_t n)
 {
-  uint32_t before = s->b_n < sizeof s->of ? (uint32_t)least(n, sizeof s->of - s->b_n) : 0;
+  uint32_t before = s->b_n < sizeof s->of ? (uint32_t)spx_least(n, sizeof s->of - s->b_n) : 0;
   s->b_n += before;
-  uint32_t part = (uint32_t)least(n - before, s->left);
+  uint32_t part = (uint32_t)spx_least(n - before, s->left);
   s->at += part;
   s->left -= part;
   s->b_n += n - before - part;
@@ -204,15 +202,15 @@ static void look(spx_further *s)
 
 static void give(spx_further *s, spx_request *r, uint32_t n)
 {
-  r->aux[3] -= n;
+  SPX_ASSERT(!s->under_way && n <= r->out.end - r->out.at);
+  r->out.end -= n;
   s->r = r;
-  s->at = r->aux[3];
+  s->at = r->out.end;
   s->left = n;
   s->copies = !(r->type->flags & SPX_T_CONTIG) && !spx_has_long_runs(r);
   s->under_way = true;
   s->b.seal = GOOD;
-  s->of =
-      (head){.magic = MAGIC, .n = n, .index = (uint32_t)r->aux[2], .gen = (uint32_t)(r->aux[2] >> 32), .at = r->aux[3]};
+  s->of = (head){.magic = MAGIC, .n = n, .index = r->out.to.index, .gen = r->out.to.gen, .at = r->out.end};
   s->b_n = 0;
   push(s);
 }
@@ -221,8 +219,8 @@ static void give(spx_further *s, spx_request *r, uint32_t n)
 static uint64_t free_of(const spx_conn *c, const spx_request *r)
 {
   const spx_long_out *o = &c->long_out;
-  uint64_t from = o->left == 0 || o->r != r ? r->aux[1] : o->ends ? o->to : r->aux[1] + o->left;
-  return r->aux[3] > from ? r->aux[3] - from : 0;
+  uint64_t from = o->left == 0 || o->r != r ? r->out.at : o->ends ? o->to : r->out.at + o->left;
+  return r->out.end > from ? r->out.end - from : 0;
 }
 
 bool spx_further_room(void)
@@ -258,8 +256,8 @@ static void want(spx_conn *c)
  * soon by itself. */
 static uint64_t portion(const spx_conn *c, uint64_t left)
 {
-  uint64_t part = left / (2 * least(c->further.n_out + 1, used(c))) / SPX_LINE * SPX_LINE;
-  return left < 2 * LEAST ? 0 : part < LEAST ? LEAST : least(part, MOST);
+  uint64_t part = left / (2 * spx_least(c->further.n_out + 1, used(c))) / SPX_LINE * SPX_LINE;
+  return left < 2 * LEAST ? 0 : part < LEAST ? LEAST : spx_least(part, MOST);
 }
 
 uint64_t spx_further_share(const spx_conn *c, const spx_request *r, uint64_t left)
@@ -384,7 +382,7 @@ static bool fits(const spx_further *s)
   if (h->magic != MAGIC || h->n == 0 || h->n > MOST || h->none) return false;
   const spx_request *r = receive_of(s, h);
   return !r || (h->at <= (uint64_t)r->bytes && h->n <= (uint64_t)r->bytes - h->at &&
-                h->n <= (uint64_t)r->bytes - r->aux[1] - r->aux[3]);
+                h->n <= (uint64_t)r->bytes - r->in.at - r->in.beside);
 }
 
 /* Where the next bytes belong, as in net_long.c; 0: into bounce. */
@@ -412,7 +410,7 @@ static ssize_t read_some(spx_further *s)
   if (s->left) runs = target(s, r, v, &covered);
   bool copied = s->left && runs == 0;
   if (copied) {
-    covered = least(s->left, BOUNCE);
+    covered = spx_least(s->left, BOUNCE);
     v[runs++] = (struct iovec){bounce, covered};
   }
   if (!s->left) v[runs++] = (struct iovec){(char *)&s->b + s->b_n, sizeof s->b - s->b_n};
@@ -429,8 +427,8 @@ static bool sealed(const spx_further *s)
   if (s->b.seal != GOOD && s->b.seal != SPOILT) return false;
   spx_request *r = receive_of(s, &s->of);
   if (s->b.seal == SPOILT || !r) return true;
-  if (s->of.n > (uint64_t)r->bytes - r->aux[1] - r->aux[3]) return false; /* with what came meanwhile */
-  r->aux[3] += s->of.n;
+  if (s->of.n > (uint64_t)r->bytes - r->in.at - r->in.beside) return false; /* with what came meanwhile */
+  r->in.beside += s->of.n;
   spx_carries->came(r, 0);
   return true;
 }

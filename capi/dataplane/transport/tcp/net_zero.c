@@ -54,10 +54,11 @@ ssize_t spx_zero_send(spx_conn *c)
 {
   spx_long_out *o = &c->long_out;
   spx_zero *z = &c->zero;
-  struct iovec v = {(char *)o->r->buf + o->r->aux[1], o->left};
+  struct iovec v = {(char *)o->r->buf + o->r->out.at, o->left};
   struct msghdr m = {.msg_iov = &v, .msg_iovlen = 1};
   ssize_t sent = sendmsg(c->fd, &m, MSG_DONTWAIT | MSG_NOSIGNAL | MSG_ZEROCOPY);
   if (sent > 0) {
+    SPX_ASSERT(!write_of(z, z->next)->r && z->next - z->first < SPX_ZERO_WRITES);
     *write_of(z, z->next++) = (spx_zero_write){.r = o->r, .bytes = (uint32_t)sent};
     o->r->flags |= SPX_RF_LENT;
     spx_zero_writes++;
@@ -85,6 +86,7 @@ static bool is_lent(const spx_zero *z, const spx_request *r)
 static void let_go(spx_zero *z, uint32_t number)
 {
   spx_request *r = write_of(z, number)->r;
+  SPX_ASSERT(r->flags & SPX_RF_LENT && spx_zero_writes > 0);
   *write_of(z, number) = (spx_zero_write){.r = NULL};
   spx_zero_writes--;
   if (is_lent(z, r)) return;

@@ -1,0 +1,40 @@
+package win
+
+// Link carries messages without content between the processes of a window, on the window's own communicator.
+type Link interface {
+	Rank() int
+	Size() int
+	Send(to int) error
+	Recv(from int) error
+}
+
+// Leave waits until all processes of the window have called MPI_Win_free, and so will not touch its memory again. stop ends answering the others and is nil
+// where no process asks any: then, when all are here, no process asks for anything more, and none looks at its mailbox when the memory goes. An error does not
+// end it early, and there is nothing more to be done with the window after it.
+func Leave(l Link, stop func()) error {
+	err := meet(l)
+	if stop == nil {
+		return err
+	}
+	stop()
+	if again := meet(l); err == nil {
+		err = again
+	}
+	return err
+}
+
+// meet waits for all processes: each goes through all rounds, whatever has failed, since others wait for its messages. In round k a process hears from the one
+// 2^k ranks before it, so that after the last it has heard, by others, from all (Hensgen, Finkel, Manber: Two Algorithms for Barrier Synchronization, 1988).
+func meet(l Link) (err error) {
+	n := l.Size()
+	for d := 1; d < n; d *= 2 {
+		e := l.Send((l.Rank() + d) % n)
+		if f := l.Recv((l.Rank() - d + n) % n); e == nil {
+			e = f
+		}
+		if err == nil {
+			err = e
+		}
+	}
+	return err
+}
