@@ -138,12 +138,21 @@ func heldBy(k C.spx_kind, o *C.spx_obj) uint64 {
 
 // leftKinds say what it is, and what to do.
 var leftKinds = map[leftKind]check.Kind{
-	C.SPX_K_COMM: {"communicators", "MPI_Comm_free each"}, C.SPX_K_GROUP: {"groups", "MPI_Group_free each"}, C.SPX_K_TYPE: {"datatypes", "MPI_Type_free each"},
-	C.SPX_K_OP: {"operations", "MPI_Op_free each"}, C.SPX_K_ERRH: {"error handlers", "MPI_Errhandler_free each, also what MPI_Comm_get_errhandler and its like have given"},
-	C.SPX_K_REQ: {"requests", "complete each by MPI_Wait or MPI_Test, or free it"}, leftPersistent: {"persistent requests", "MPI_Request_free each"},
-	C.SPX_K_MSG: {"matched messages", "receive each by MPI_Mrecv"}, C.SPX_K_INFO: {"info objects", "MPI_Info_free each"}, C.SPX_K_WIN: {"windows", "MPI_Win_free each"},
-	C.SPX_K_FILE: {"files", "MPI_File_close each"}, C.SPX_K_SESSION: {"sessions", "MPI_Session_finalize each"}, C.SPX_K_RANKSET: {"sets of ranks", "MPIX_Rankset_free each"},
-	C.SPX_K_CHECKPOINT: {"checkpoint objects", "MPIX_Checkpoint_free each"}, leftKeyval: {"keyvals", "free each, as by MPI_Comm_free_keyval"},
+	C.SPX_K_COMM:       {Several: "communicators", Remedy: "MPI_Comm_free each"},
+	C.SPX_K_GROUP:      {Several: "groups", Remedy: "MPI_Group_free each"},
+	C.SPX_K_TYPE:       {Several: "datatypes", Remedy: "MPI_Type_free each"},
+	C.SPX_K_OP:         {Several: "operations", Remedy: "MPI_Op_free each"},
+	C.SPX_K_ERRH:       {Several: "error handlers", Remedy: "MPI_Errhandler_free each, also what MPI_Comm_get_errhandler and its like have given"},
+	C.SPX_K_REQ:        {Several: "requests", Remedy: "complete each by MPI_Wait or MPI_Test, or free it"},
+	leftPersistent:     {Several: "persistent requests", Remedy: "MPI_Request_free each"},
+	C.SPX_K_MSG:        {Several: "matched messages", Remedy: "receive each by MPI_Mrecv"},
+	C.SPX_K_INFO:       {Several: "info objects", Remedy: "MPI_Info_free each"},
+	C.SPX_K_WIN:        {Several: "windows", Remedy: "MPI_Win_free each"},
+	C.SPX_K_FILE:       {Several: "files", Remedy: "MPI_File_close each"},
+	C.SPX_K_SESSION:    {Several: "sessions", Remedy: "MPI_Session_finalize each"},
+	C.SPX_K_RANKSET:    {Several: "sets of ranks", Remedy: "MPIX_Rankset_free each"},
+	C.SPX_K_CHECKPOINT: {Several: "checkpoint objects", Remedy: "MPIX_Checkpoint_free each"},
+	leftKeyval:         {Several: "keyvals", Remedy: "free each, as by MPI_Comm_free_keyval"},
 }
 
 // byPlace counts what is left: by kind, then by what has made it where.

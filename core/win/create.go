@@ -96,7 +96,8 @@ type creation struct {
 	last  bool // it is in the round after which others use the memory, or behind it
 }
 
-// Create makes a window: collective over p. The arguments have been checked. When it fails, or is left by a panic, nothing of the window is left here.
+// Create makes a window: collective over p. The arguments have been checked. When it fails, nothing of the window is left here; when a wait
+// is left by longjmp it is unwound by a panic, and memory that others may have mapped by then stays.
 func Create(a Args, p Peers, h Host) (_ *Window, err error) {
 	c := &creation{Peers: p, Host: h, w: &Window{Args: a}}
 	whole, how := false, Lost
