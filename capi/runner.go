@@ -10,6 +10,7 @@ package main
 FUNCTION(batch_wait)
 FUNCTION(batch_gather)
 FUNCTION(event_wait)
+FUNCTION(event_next)
 FUNCTION(progress_made)
 */
 import "C"
@@ -220,17 +221,34 @@ func (r *runner) gather(c *C.spx_comm, mine, all []uint64) error {
 
 // event waits until a number of newFlag's is not 0, while communication goes on; false when the time is over, or a process of who has failed. A limit of 0 is none.
 func (r *runner) event(flag *uint32, who *commObject, limit time.Duration) bool {
-	var deadline uint64
-	if limit > 0 {
-		var now unix.Timespec
-		unix.ClockGettime(unix.CLOCK_MONOTONIC, &now) //nolint:errcheck // it exists
-		deadline = uint64(now.Nano() + int64(limit))
-	}
 	var c *C.spx_comm
 	if who != nil {
 		c = who.c
 	}
-	return r.callOut(C.event_wait_function(), uint64(uintptr(unsafe.Pointer(flag))), uint64(uintptr(unsafe.Pointer(c))), deadline) != 0
+	return r.callOut(C.event_wait_function(), uint64(uintptr(unsafe.Pointer(flag))), uint64(uintptr(unsafe.Pointer(c))), deadline(limit)) != 0
+}
+
+// deadline is the time of CLOCK_MONOTONIC in ns when limit is over; 0 for 0.
+func deadline(limit time.Duration) uint64 {
+	if limit == 0 {
+		return 0
+	}
+	var now unix.Timespec
+	unix.ClockGettime(unix.CLOCK_MONOTONIC, &now) //nolint:errcheck // it exists
+	return uint64(now.Nano() + int64(limit))
+}
+
+// until waits until done: it looks for messages, deaths and everything else, asks, and sleeps until anything has happened since, but no longer than again,
+// without a limit if that is 0.
+func (r *runner) until(done func() bool, again time.Duration) {
+	for {
+		ticket := uint64(C.spx_ticket())
+		r.progress()
+		if done() {
+			return
+		}
+		r.callOut(C.event_next_function(), ticket, deadline(again))
+	}
 }
 
 // progress looks for messages, deaths and everything else that may have come.

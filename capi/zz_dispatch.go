@@ -255,4 +255,6 @@ var bodies = [777]func(*call) error{
 	726: ranksetGetFailed,          // MPIX_Rankset_get_failed
 	727: ranksetFree,               // MPIX_Rankset_free
 	758: worldLeft,                 // MPISP_World_left
+	762: spRepair,                  // MPISP_Repair
+	763: spIsReplacement,           // MPISP_Is_replacement
 }

@@ -6,5 +6,5 @@
 // with agents (hosts.go), which watch each other (watch.go, package ft/detect); check.go checks, after every event, what must never happen (safety), and at the end what must have happened (liveness);
 // random.go makes schedules and shrinks those that fail, text.go writes and reads them. topo.go measures simulated networks of switches
 // for the inference of net/topo; conn.go lets processes talk over the connections that net/conn chooses; creation.go runs collective creations
-// (core/comm) with a death at a step.
+// (core/comm) with a death at a step, takeover.go takeovers of ranks (cluster/takeover), logs.go how standbys get the logs of ranks (cluster/msglog).
 package sim

@@ -35,7 +35,7 @@ typedef struct spx_repair {
   int cold; /* of base, the last: each may be started when some have died, in any order, which the launcher says (spx_proc.order) */
   int joined; /* so many of these, in that order, have been asked to meet */
   struct told *told;
-  int (*together)(MPI_Comm active); /* what those of the next active one do before it counts; or NULL */
+  bool together; /* those of the next active one do something before it counts: SPX_IN_TAKEOVER_TOGETHER */
   struct spx_repair *next;
 } repair;
 static repair
@@ -259,13 +259,15 @@ static int grow(repair *p, MPI_Comm *pool)
 }
 
 /* Those that will work meet on active, when all have it: one that has it would wait for one that lives, has got an error instead, and so cannot revoke it. made: what has come of making it. */
-static int meet_on(const repair *p, MPI_Comm pool, MPI_Comm active, int made)
+static int meet_on(MPI_Comm pool, MPI_Comm active, int made)
 {
   int all = made == MPI_SUCCESS;
   PMPIX_Comm_agree(pool, &all); /* its error may be that some have died: seen below, by those who need them */
   if (made == MPI_SUCCESS && !all) made = MPIX_ERR_PROC_FAILED;
   if (made != MPI_SUCCESS || active == MPI_COMM_NULL) return made;
-  made = p->together(active);
+  spx_frame f = {.fn = SPX_IN_TAKEOVER_TOGETHER};
+  f.a[0].p = (void *)active;
+  made = spx_go_internal(&f);
   if (made == MPI_SUCCESS) return made;
   PMPIX_Comm_revoke(active);
   PMPIX_Comm_revoke(pool);
@@ -285,7 +287,7 @@ static int form_with(repair *p, MPI_Comm pool, bool grows)
     p->pool = pool;
     int made = make_active(p, pool, next, &nnext, &active);
     if (made != MPI_SUCCESS) PMPIX_Comm_revoke(pool); /* nobody waits for who could not */
-    if (p->together) made = meet_on(p, pool, active, made);
+    if (p->together) made = meet_on(pool, active, made);
     uint32_t flags = made == MPI_SUCCESS ? SPX_DECIDE_CALM | SPX_DECIDE_GO : 0;
     err = spx_dyprc_decide(pool, &flags, &left);
     if (err == MPI_SUCCESS && flags & SPX_DECIDE_GO) {
@@ -350,17 +352,20 @@ static repair *new_repair(spx_comm *comm, int work)
   return p;
 }
 
-spx_repair *spx_repair_open(spx_comm *base, MPI_Comm pool, int work, int cold, int (*together)(MPI_Comm active))
+spx_repair *spx_repair_open(spx_comm *base, const spx_comm *pool, int work, int cold)
 {
   repair *p = new_repair(base, work);
   if (!p) return NULL;
-  p->pool = pool;
+  p->pool = (MPI_Comm)(uintptr_t)pool->o.handle;
   p->cold = cold;
-  p->together = together;
+  p->together = true;
   return p;
 }
 
-const spx_comm *spx_repair_base(const spx_repair *p) { return p->base; }
+static int64_t result(int err, MPI_Comm comm, bool flag)
+{
+  return (int64_t)((uint64_t)(uintptr_t)comm << 32 | (flag ? 1u << 31 : 0) | (uint32_t)err);
+}
 
 /* It has died, and no other process needs it: all who see it, on the same host, see it alike. */
 static bool was_done(const repair *p, uint32_t proc)
@@ -388,21 +393,27 @@ static bool are_all_there(const repair *p, MPI_Comm pool, bool *all)
   return true;
 }
 
-int spx_repair_decide(spx_repair *p, bool done, MPI_Comm *pool, bool *home)
+int64_t spx_repair_decide(spx_word *a)
 {
-  uint32_t flags = done ? SPX_DECIDE_GO : 0;
-  *home = false;
+  repair *p = a[0].p;
+  uint32_t fn = spx_mute_enter(), flags = a[1].i ? SPX_DECIDE_GO : 0;
+  MPI_Comm pool = MPI_COMM_NULL;
+  bool home = false;
   PMPIX_Comm_revoke(p->pool);
-  int err = spx_dyprc_decide(p->pool, &flags, pool);
-  if (err != MPI_SUCCESS || !(flags & SPX_DECIDE_GO)) return err;
-  return are_all_there(p, *pool, home) ? MPI_SUCCESS : MPI_ERR_NO_MEM;
+  int err = spx_dyprc_decide(p->pool, &flags, &pool);
+  if (err == MPI_SUCCESS && flags & SPX_DECIDE_GO && !are_all_there(p, pool, &home)) err = MPI_ERR_NO_MEM;
+  if ((err != MPI_SUCCESS || home) && pool != MPI_COMM_NULL) PMPI_Comm_free(&pool);
+  spx_mute_leave(fn);
+  return result(err, pool, home);
 }
 
-int spx_repair_form(spx_repair *p, MPI_Comm pool, MPI_Comm *active)
+int64_t spx_repair_form(spx_word *a)
 {
-  int err = form(p, pool);
-  *active = p->active;
-  return err;
+  repair *p = a[0].p;
+  uint32_t fn = spx_mute_enter();
+  int err = form(p, (MPI_Comm)a[1].p);
+  spx_mute_leave(fn);
+  return result(err, p->active, false);
 }
 
 bool spx_repair_empty(const spx_repair *p)
@@ -424,13 +435,14 @@ static bool abandoned(const spx_repair *p)
   return died;
 }
 
-void spx_repair_await(const spx_repair *p)
+int64_t spx_repair_await(spx_word *a)
 {
+  const repair *p = a[0].p;
   const spx_comm *pool = (const spx_comm *)spx_get(SPX_K_COMM, p->pool);
   for (;;) {
     uint32_t ticket = spx_ticket();
     spx_progress();
-    if (atomic_load(&pool->revoked) || abandoned(p)) return;
+    if (atomic_load(&pool->revoked) || abandoned(p)) return 0;
     spx_wait_event(ticket, 0);
   }
 }
@@ -467,10 +479,9 @@ static bool is_first(const repair *p)
   return true;
 }
 
-int spx_repair_join(spx_repair *p, MPI_Comm *active)
+static int join(repair *p)
 {
   int *w = NULL, err = MPI_SUCCESS;
-  *active = MPI_COMM_NULL;
   for (bool first = false; err == MPI_SUCCESS && !w;) {
     uint32_t ticket = spx_ticket();
     spx_progress();
@@ -497,8 +508,16 @@ int spx_repair_join(spx_repair *p, MPI_Comm *active)
     p->joined = order_of(p, p->base->rank);
   if (err == MPI_SUCCESS) err = form_with(p, pool, !w && p->joined < p->cold);
   free(w);
-  *active = p->active;
   return err;
+}
+
+int64_t spx_repair_join(spx_word *a)
+{
+  repair *p = a[0].p;
+  uint32_t fn = spx_mute_enter();
+  int err = join(p);
+  spx_mute_leave(fn);
+  return result(err, p->active, false);
 }
 
 static int begin(spx_comm *comm, int num_spares, repair **made)

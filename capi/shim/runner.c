@@ -124,6 +124,12 @@ int64_t spx_event_wait(spx_word *a)
   }
 }
 
+int64_t spx_event_next(spx_word *a)
+{
+  spx_wait_event((uint32_t)a[0].u, a[1].u);
+  return 0;
+}
+
 int64_t spx_progress_made(spx_word *a)
 {
   (void)a;

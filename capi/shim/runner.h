@@ -34,6 +34,8 @@ SPX_HIDDEN int64_t spx_batch_gather(spx_word *a);
 /* a0: const uint32_t *: waits until it is not 0, or a2, ns of CLOCK_MONOTONIC (0: no limit), has passed, or a1, a communicator or NULL,
  * is revoked or has lost a process. Returns the number. spx_ring_self has to be called after it was set. */
 SPX_HIDDEN int64_t spx_event_wait(spx_word *a);
+/* a0: spx_ticket, drawn before what is waited for was looked at, a1: as a2 above: waits until anything has happened since. 0. */
+SPX_HIDDEN int64_t spx_event_next(spx_word *a);
 /* spx_progress. */
 SPX_HIDDEN int64_t spx_progress_made(spx_word *a);
 #endif

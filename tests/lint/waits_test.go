@@ -20,10 +20,7 @@ const runsUserCode = "spx_run_due"
 var ends = []string{"spx_fatal", "spx_end_job", "spx_end_comm"}
 
 // exceptions are functions that do not call another one which they can come to: they note it for the data plane to call, or have made sure that it is not needed.
-var exceptions = map[string]string{
-	"spx_takeover_begin": "tell_each_other",
-	"spx_vault_begin":    "due",
-}
+var exceptions = map[string]string{}
 
 // No Go frame is below a wait: functions of the program run there, which may leave it by longjmp. What a body of the engine has to wait for it asks the shim for
 // (capi/runner.go, capi/callout.go).

@@ -47,6 +47,11 @@ var mutants = []mutant{
 	{"who has decided before is still heard", "launch/follow/mirror.go", "if entry.Origin != m.Decider || n <= 0", "if n <= 0"},
 	{"who decides goes on although another one does", "launch/follow/office.go", "case o.holds && o.mirror.Decider != o.self:", "case false:"},
 	{"who is cut off waits for ever", "launch/follow/office.go", "if o.waits++; o.waits < o.limit {", "if true {"},
+	{"a rank says that it is done when others may have left", "cluster/takeover/meet.go", "p.sh.Publish(true) // before others know of it, and have left\n\t\tif p.meetAll(true) {", "if p.meetAll(true) {\n\t\t\tp.sh.Publish(true)"},
+	{"a rank leaves although others go on", "cluster/takeover/meet.go", "if p.meetAll(true) {\n\t\t\treturn", "if p.meetAll(true); true {\n\t\t\treturn"},
+	{"a standby keeps the ranks from leaving", "cluster/takeover/meet.go", "p.meet(true); home", "p.meet(false); home"},
+	{"a log is taken for its rank's whatever has become of that", "cluster/msglog/msglog.go", "case !s.src.Runs(rank):", "case false:"},
+	{"a rank waits for standbys that have ended", "cluster/msglog/msglog.go", "if !has[s] && !left[s] {", "if !has[s] {"},
 }
 
 // testsOf are the random schedules for a file, and their package.
@@ -56,6 +61,10 @@ func testsOf(file string) (tests, where string) {
 		return "TestSequences", "./sim"
 	case strings.HasPrefix(file, "launch/follow/"):
 		return "TestLeaderships", "./launch/follow"
+	case strings.HasPrefix(file, "cluster/takeover/"):
+		return "TestTakeovers", "./sim"
+	case strings.HasPrefix(file, "cluster/msglog/"):
+		return "TestLogs", "./sim"
 	}
 	return "TestJobs|TestDeathAtEveryStep", "./sim"
 }

@@ -334,7 +334,7 @@ enum {
   SPX_IN_FIRST = 0x10000,
   SPX_IN_ALONE = SPX_IN_FIRST,
   SPX_IN_START,
-  SPX_IN_ARRIVE, /* after SPX_IN_START, when others of a system of clusters may die: waits for those that are to be complete */
+  SPX_IN_ARRIVE, /* after SPX_IN_START, when others of a system of clusters may die: a standby waits for a rank, all for those that are to be complete */
   SPX_IN_STOP,
   SPX_IN_STOPPED,
   SPX_IN_UNSETTLED, /* a0: gets how many connections have bytes in the hands of the engine (SPX_TLS=1) */
@@ -359,13 +359,12 @@ enum {
   SPX_IN_CKPT_WRITTEN,
   SPX_IN_CKPT_READ,
   SPX_IN_CKPT_REMOVE,
-  SPX_IN_LEFT,          /* a0: const spx_left *, a1: how many: shim/check_coll.h */
-  SPX_IN_SYSTEM_PLAN,   /* how IOPs are chosen may have changed */
-  SPX_IN_EARLY,         /* a0: const char *: shim/once.h */
-  SPX_IN_TAKEOVER_LIST, /* takeovers: shim/takeover.h has the arguments */
-  SPX_IN_TAKEOVER_APPLY,
-  SPX_IN_TAKEOVER_POOL,
-  SPX_IN_COPIES_KEEPER
+  SPX_IN_LEFT,        /* a0: const spx_left *, a1: how many: shim/check_coll.h */
+  SPX_IN_SYSTEM_PLAN, /* how IOPs are chosen may have changed */
+  SPX_IN_EARLY,       /* a0: const char *: shim/once.h */
+  SPX_IN_TAKEOVER_DUE, /* processes of the cluster have died, others meet, or another one is to keep the copy (SPX_DUE_TAKEOVER) */
+  SPX_IN_TAKEOVER_TOGETHER, /* shim/repair.h has the arguments of these two */
+  SPX_IN_TAKEOVER_POOL
 };
 SPX_HIDDEN int spx_go_internal(spx_frame *f);
 /* Every entry into Go is counted here (per process): tests and the bench read it. */
