@@ -104,6 +104,32 @@ func TestRoutes(t *testing.T) {
 	}
 }
 
+// Where messages are not kept, those of one sender that went by an I/O process that died may be received
+// behind those that went by another one. Between one sender, one I/O process and one receiver they are in order.
+func TestOrderOfFastMessages(t *testing.T) {
+	for name, c := range map[string]struct {
+		messages string
+		iops     int
+		fault    string
+		want     string
+	}{
+		"kept":                  {"kept", 2, KillIOP, "sender"},
+		"fast":                  {"fast", 2, KillIOP, "none"},
+		"fast, a silent host":   {"fast", 2, Blink, "none"},
+		"fast, a rank dies":     {"fast", 2, KillRank, "sender"},
+		"fast, one I/O process": {"fast", 1, KillIOP, "sender"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := &Plan{Hosts: 1, Messages: c.messages, Groups: []Group{{Faults: []Fault{{What: c.fault}}}},
+				Clusters: []Cluster{{Role: Send, Ranks: 1}, {Role: Take, Ranks: 1}},
+				Links:    []Link{{From: []int{0}, To: []int{1}, IOPs: c.iops, Choice: "key", Route: Same}}}
+			if got := p.Order(1); got != c.want {
+				t.Errorf("in order comes: %s, want %s", got, c.want)
+			}
+		})
+	}
+}
+
 // quiet is a plan of two clusters, and a report in which all has come.
 func quiet(change func(*Plan)) (*Model, *Report) {
 	p := &Plan{Hosts: 1, Messages: "kept", Clusters: []Cluster{
