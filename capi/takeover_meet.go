@@ -56,14 +56,17 @@ import (
 	"libspx/core/mpierr"
 )
 
-// How a process of a cluster with standbys meets the others: MPISP_Repair, transparent takeover, and what a standby does until it has a rank. Package
-// cluster/takeover decides when; shim/comm_repair.c has them meet.
+// How a process of a cluster with standbys meets the others: MPISP_Repair, transparent takeover,
+// and what a standby does until it has a rank. Package cluster/takeover decides when;
+// shim/comm_repair.c has them meet.
 //
-// All processes of the cluster, standbys included, have a communicator of their own, on which nothing happens but what spare processes do: they meet out
-// of whatever they do, agree on which of them live, and make a communicator of those that work from now on. Before that counts, all of these have told each
-// other which communicators they have (takeover.go).
+// All processes of the cluster, standbys included, have a communicator of their own, on which
+// nothing happens but what spare processes do: they meet out of whatever they do, agree on which of
+// them live, and make a communicator of those that work from now on. Before that counts, all of
+// these have sent each other which communicators they have (takeover.go).
 
-// takeovers is this process's part in the takeovers of its cluster. No process: it belongs to no cluster with standbys.
+// takeovers is this process's part in the takeovers of its cluster. No process: it belongs to no
+// cluster with standbys.
 var takeovers struct {
 	process *takeover.Process
 	shell   takeoverShell
@@ -90,8 +93,9 @@ func init() {
 	})
 }
 
-// startMeetings begins with this process's part. base: all processes of the cluster, ranks first; pool: those of them that are there from the beginning; cold: so
-// many, the last, are started when others have died.
+// startMeetings begins with this process's part. base: all processes of the cluster, ranks first;
+// pool: those of them that are there from the beginning; cold: so many, the last, are started when
+// others have died.
 func startMeetings(base, pool *commObject, ranks, cold int) error {
 	repair := C.spx_repair_open(base.c, pool.c, C.int(ranks), C.int(cold))
 	if repair == nil {
@@ -103,8 +107,9 @@ func startMeetings(base, pool *commObject, ranks, cold int) error {
 	return nil
 }
 
-// standBy is the end of MPI_Init: a standby waits there until it has a rank. A process that waits in MPI_Init does nothing about deaths that it sees, nor
-// does one that has no rank yet: they are looked at as soon as it can.
+// standBy is the end of MPI_Init: a standby waits there until it has a rank. A process that waits
+// in MPI_Init does nothing about deaths that it sees, nor does one that has no rank yet: they are
+// looked at as soon as it can.
 func standBy() error {
 	if takeovers.process != nil {
 		if err := takeovers.process.StandBy(); err != nil {
@@ -115,7 +120,8 @@ func standBy() error {
 	return nil
 }
 
-// leaveCluster is the beginning of MPI_Finalize, in a system whose messages are kept: it waits until no other process needs anything more of this one.
+// leaveCluster is the beginning of MPI_Finalize, in a system whose messages are kept: it waits
+// until no other process needs anything more of this one.
 func leaveCluster() {
 	if !C.spx_replay_on {
 		return
@@ -203,7 +209,8 @@ func (s *takeoverShell) Fetch() error {
 	return linkError(C.int(here().callOut(C.vault_fetch_function(), uint64(s.active.rank))))
 }
 
-// Exchange gives each process the statements of all. They are of different lengths: each travels with as many words as the longest has.
+// Exchange gives each process the statements of all. They are of different lengths: each travels
+// with as many words as the longest has.
 func (s *takeoverShell) Exchange() error {
 	mine := statementHere(s.active).Encode()
 	r, n := here(), int(s.active.size)

@@ -7,10 +7,11 @@ import (
 	"libspx/cluster/msglog"
 )
 
-// How standbys get the message logs of ranks (cluster/msglog) while any of them may be killed between any two looks of a standby, and another process may get
-// the pid of one that has ended.
+// How standbys get the message logs of ranks (cluster/msglog) while any of them may be killed
+// between any two looks of a standby, and another process may get the pid of one that has ended.
 
-// Logs is one simulated cluster at its beginning. Kills is how many of its processes are killed at most.
+// Logs is one simulated cluster at its beginning. Kills is how many of its processes are killed at
+// most.
 type Logs struct {
 	Ranks, Standbys, Kills int
 	Seed                   uint64
@@ -45,7 +46,8 @@ type logs struct {
 	pid map[int]*keeper
 }
 
-// meanwhile may kill a process, have that noted, or give its pid to another one with a file of its own.
+// meanwhile may kill a process, have that noted, or give its pid to another one with a file of its
+// own.
 func (w *logs) meanwhile() {
 	p := w.all[w.rnd.IntN(len(w.all))]
 	switch k := w.rnd.IntN(12); {
@@ -88,8 +90,9 @@ func (s *keeper) Tell(rank, fd int) error {
 	return nil
 }
 
-// RunLogs runs a cluster until none of its processes can do anything more. The error is the first rule that was broken: a rank has gone on and a living
-// standby has not its log, a process waits for ever, or a standby has failed although all ranks live.
+// RunLogs runs a cluster until none of its processes can do anything more. The error is the first
+// rule that was broken: a rank has gone on and a living standby has not its log, a process waits
+// for ever, or a standby has failed although all ranks live.
 func RunLogs(l Logs) error {
 	w := &logs{Logs: l, rnd: rand.New(rand.NewPCG(l.Seed, 3)), pid: map[int]*keeper{}}
 	for i := range l.Ranks + l.Standbys {

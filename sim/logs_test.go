@@ -10,7 +10,8 @@ func randomLogs(seed uint64) Logs {
 	return Logs{Ranks: 1 + rnd.IntN(3), Standbys: rnd.IntN(4), Kills: rnd.IntN(4), Seed: seed}
 }
 
-// Whoever is killed while standbys open the logs: no rank goes on before all living standbys have its log, and none waits for ever.
+// Processes are killed while standbys open the logs: no rank goes on before all living standbys have
+// its log, and none waits for ever.
 func TestLogs(t *testing.T) {
 	for seed := range uint64(*schedules) {
 		if l := randomLogs(seed); RunLogs(l) != nil {

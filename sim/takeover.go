@@ -10,13 +10,15 @@ import (
 	"libspx/cluster/takeover"
 )
 
-// Takeovers (cluster/takeover) under deaths: each process of a cluster runs the library's own Process on a goroutine of its own, one at a
-// time, in an order that a seed decides. Every call of its Shell is a step, before and after which a process may be killed; news of a
-// death come late. What spare processes do (ft/repair, or the shim's comm_repair.c) is a model here: agreements that are over when all
-// living members have come, and collectives that fail where one of them has died.
+// Takeovers (cluster/takeover) under deaths: each process of a cluster runs the library's own
+// Process on a goroutine of its own, one at a time, in an order that a seed decides. Every call of
+// its Shell is a step, before and after which a process may be killed; news of a death come late.
+// What spare processes do (ft/repair, or the shim's comm_repair.c) is a model here: agreements that
+// are over when all living members have come, and collectives that fail where one of them has died.
 
-// Takeover is one simulated cluster: Ranks processes that go through Steps barriers and leave, Warm standbys, and Cold processes that
-// are started when others have died. Kills are spread over the run.
+// Takeover is one simulated cluster: Ranks processes that go through Steps barriers and leave, Warm
+// standbys, and Cold processes that are started when others have died. Kills are spread over the
+// run.
 type Takeover struct {
 	Ranks, Warm, Cold, Steps int
 	Kills                    []TakeoverKill
@@ -30,8 +32,8 @@ type TakeoverKill struct{ Process, At int }
 // TakeoverDefect is what the shell around the machine does wrong.
 type TakeoverDefect struct {
 	NoNews   bool // a process that has a rank now is not called for deaths that it has seen before
-	NoDone   bool // who is done with its work does not say so
-	NoRevoke bool // who meets does not call the others
+	NoDone   bool // a process that is done with its work does not publish it
+	NoRevoke bool // a process that meets does not call the others
 	Forgets  bool // the successor begins with its predecessor's first step
 }
 
@@ -194,7 +196,7 @@ func (p *taker) meet(m *meeting) error {
 	return nil
 }
 
-// assigned is who has which rank of those in members: the living keep theirs.
+// assigned is which of members has which rank: the living keep theirs.
 func (p *taker) assigned(members []int) []int {
 	used := map[int]bool{}
 	for _, id := range p.places {
@@ -325,7 +327,7 @@ func (p *taker) Await() {
 	}
 }
 
-// emptied: nobody has a rank any more.
+// emptied: no living process has a rank any more.
 func (p *taker) emptied() bool {
 	return !slices.ContainsFunc(p.places, func(id int) bool { return p.w.lives(id) && !p.w.procs[id].left })
 }
@@ -387,7 +389,8 @@ func (p *taker) Fail(err error) {
 
 func (p *taker) Exit() { p.left = true; panic(gone{}) }
 
-// run is the program of process p: barriers among the ranks, in each of which it waits for all others, and whatever happens is noticed.
+// run is the program of process p: barriers among the ranks, in each of which it waits for all
+// others, and whatever happens is noticed.
 func (p *taker) run() error {
 	w := p.w
 	if err := p.m.StandBy(); err != nil {
@@ -421,8 +424,9 @@ func (p *taker) run() error {
 // manyTurns is when a run is given up whose processes meet again and again.
 const manyTurns = 100000
 
-// RunTakeover runs a cluster. The error is the first rule that was broken: a process waits for ever, a rank has not made all of its steps
-// once, or the job has failed although there were enough standbys.
+// RunTakeover runs a cluster. The error is the first rule that was broken: a process waits for
+// ever, a rank has not made all of its steps once, or the job has failed although there were enough
+// standbys.
 func RunTakeover(t Takeover) error {
 	w := &takeovers{Takeover: t, rnd: rand.New(rand.NewPCG(t.Seed, 7)), yield: make(chan struct{}), arrived: make([]int, t.Ranks)}
 	var warm, ranks []int

@@ -19,7 +19,8 @@ func randomTakeover(seed uint64) Takeover {
 	return t
 }
 
-// Whoever is killed at whichever step: each rank makes all of its steps once, and all that live end.
+// Processes are killed at any step: each rank makes all of its steps once, and all that live
+// end.
 func TestTakeovers(t *testing.T) {
 	from, to := uint64(1), uint64(*schedules)
 	if *takeoverSeed != 0 {
@@ -55,8 +56,8 @@ func TestTakeoversStepByStep(t *testing.T) {
 func TestTakeoverDefects(t *testing.T) {
 	for name, defect := range map[string]TakeoverDefect{
 		"a new rank does not look for deaths": {NoNews: true},
-		"who is done does not say so":         {NoDone: true},
-		"who meets calls no other process":    {NoRevoke: true},
+		"that it is done is not published":    {NoDone: true},
+		"one that meets calls no other":       {NoRevoke: true},
 		"a successor begins at the beginning": {Forgets: true},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -1,9 +1,12 @@
-// Package msglog decides how the message log of a rank (its last commit, and what it has received since: MPI/SPx, M+N redundancy) comes to the processes
-// that may have to take the rank over, and when the rank may go on from MPI_Init: not before a death of its own could be made good.
+// Package msglog decides how the message log of a rank (its last commit, and what it has received
+// since: MPI/SPx, M+N redundancy) comes to the processes that may have to take the rank over, and
+// when the rank may go on from MPI_Init: not before a death of its own could be made good.
 //
-// A log is a file in the memory of its rank, which the standbys of the cluster open as well (Standby, Rank), or it stays with the rank, and another process
-// keeps a copy (Copied; package copies has which one). It is pure: tables and the results of system calls in, steps out. capi/replay.go carries them out;
-// what is written into a log, and compared, is C (dataplane/clusters/replay_core.c).
+// A log is a file in the memory of its rank, which the standbys of the cluster open as well
+// (Standby, Rank), or it stays with the rank, and another process keeps a copy (Copied; package
+// copies has which one). It is pure: tables and the results of system calls in, steps out.
+// capi/replay.go carries them out; what is written into a log, and compared, is C
+// (dataplane/clusters/replay_core.c).
 package msglog
 
 import "errors"
@@ -32,10 +35,12 @@ type Source interface {
 	See(rank int) Seen
 	// Open opens the log of a rank as it was seen, by its pid. ErrGone: see there.
 	Open(rank int, as Seen) (fd int, err error)
-	// Runs reports whether the process of the rank has not ended: until then its pid is no other one's.
+	// Runs reports whether the process of the rank has not ended: until then its pid is no other
+	// one's.
 	Runs(rank int) bool
 	Close(fd int)
-	// Tell notes in the log of a rank, which is open as fd, that this standby has it, and lets the rank look.
+	// Tell notes in the log of a rank, which is open as fd, that this standby has it, and lets the
+	// rank look.
 	Tell(rank, fd int) error
 }
 
@@ -63,8 +68,9 @@ func Inherited(src Source, held []int) *Standby { return &Standby{src: src, held
 // Held are the descriptors of the logs, by rank.
 func (s *Standby) Held() []int { return s.held }
 
-// Look opens what there is, and reports whether all logs are open. It is called again when something may have changed. An error, one of this package's or
-// of Source.Open: some log will never be.
+// Look opens what there is, and reports whether all logs are open. It is called again when
+// something may have changed. An error, one of this package's or of Source.Open: some log will
+// never be.
 func (s *Standby) Look() (all bool, err error) {
 	all = true
 	for r, fd := range s.held {
@@ -123,8 +129,9 @@ func (s *Standby) Keep(rank int) (fd int) {
 	return fd
 }
 
-// MayBegin reports whether a rank may go on from MPI_Init: by standby, has says that it has the log, left that it has ended. A rank that dies
-// before all standbys have its log that live is not replaced. How many have it does not suffice: one of those may have ended.
+// MayBegin reports whether a rank may go on from MPI_Init: by standby, has says that it has the
+// log, left that it has ended. A rank that dies before all standbys have its log that live is not
+// replaced. How many have it does not suffice: one of those may have ended.
 func MayBegin(has, left []bool) bool {
 	for s := range has {
 		if !has[s] && !left[s] {
@@ -142,8 +149,8 @@ type Keeping interface {
 	Has() bool  // that has all that this rank has had so far
 }
 
-// Copied reports whether the first copy of a rank's log is there: all processes of the cluster rely on it when MPI_Init is over. It is called again until
-// it is.
+// Copied reports whether the first copy of a rank's log is there: all processes of the cluster rely
+// on it when MPI_Init is over. It is called again until it is.
 func Copied(k Keeping) (bool, error) {
 	if k.Wants() {
 		if err := k.Choose(); err != nil {
