@@ -129,7 +129,7 @@ func (s *Standby) Keep(rank int) (fd int) {
 	return fd
 }
 
-// MayBegin reports whether a rank may go on from MPI_Init: by standby, has says that it has the
+// MayBegin reports whether a rank may go on from MPI_Init: by standby, has is that it has the
 // log, left that it has ended. A rank that dies before all standbys have its log that live is not
 // replaced. How many have it does not suffice: one of those may have ended.
 func MayBegin(has, left []bool) bool {
