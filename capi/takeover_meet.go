@@ -52,8 +52,8 @@ import (
 )
 
 // How a process of a cluster with standbys meets the others: MPISP_Repair, transparent takeover,
-// and what a standby does until it has a rank. Package cluster/takeover decides when;
-// shim/comm_repair.c has them meet.
+// and what a standby does until it has a rank. Package cluster/takeover decides when, package
+// ft/repair has them meet.
 //
 // All processes of the cluster, standbys included, have a communicator of their own, on which
 // nothing happens but what spare processes do: they meet out of whatever they do, agree on which of

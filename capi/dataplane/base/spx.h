@@ -377,14 +377,14 @@ enum {
   SPX_IN_SESSION_LEVEL,
   SPX_IN_FT /* deaths and control messages, capi/ft.go */,
   SPX_IN_PLAN /* a0: const spx_plan_key *, a1: spx_comm *, a2: gets the spx_plan * */,
-  SPX_IN_TYPE_COMMIT,   /* a0: MPI_Datatype * */
-  SPX_IN_TYPE_FREE,     /* a0: MPI_Datatype * */
-  SPX_IN_CONTEXTS,      /* a0: how many, a1: gets the first */
-  SPX_IN_CHECK,         /* a0, a1: const spx_diag_check * of this process and of another, a2: name of the communicator: do they
+  SPX_IN_TYPE_COMMIT, /* a0: MPI_Datatype * */
+  SPX_IN_TYPE_FREE,   /* a0: MPI_Datatype * */
+  SPX_IN_CONTEXTS,    /* a0: how many, a1: gets the first */
+  SPX_IN_CHECK, /* a0, a1: const spx_diag_check * of this process and of another, a2: name of the communicator: do they
                            fit? All 0: says what is left */
-  SPX_IN_SYSTEM_PLAN,   /* how IOPs are chosen may have changed */
-  SPX_IN_EARLY,         /* a0: const char *: shim/once.h */
-  SPX_IN_TAKEOVER_DUE   /* processes of the cluster have died, others meet, or another one is to keep the copy (SPX_DUE_TAKEOVER) */
+  SPX_IN_SYSTEM_PLAN, /* how IOPs are chosen may have changed */
+  SPX_IN_EARLY,       /* a0: const char *: shim/once.h */
+  SPX_IN_TAKEOVER_DUE /* processes of the cluster have died, others meet, or another one is to keep the copy (SPX_DUE_TAKEOVER) */
 };
 SPX_HIDDEN int spx_go_internal(spx_frame *f);
 /* Every entry into Go is counted here (per process): tests and the bench read it. */

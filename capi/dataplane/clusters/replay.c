@@ -82,16 +82,14 @@ static struct {
   uint32_t bell;           /* of this process, at the last look for parties that have left: deaths ring it */
   bool changed;            /* who is there, and what stands for whom, has changed since */
   uint32_t nprocs, *party; /* by process: its party + 1 */
-  uint32_t *life, *past; /* of serial_of: by party, its process's; by process, that of the last whose place another has */
-  uint32_t *past_of;     /* by process: 1 + the party that past is of */
-  uint32_t *broken;      /* by process: that of one which has died while a message was on its way here */
+  uint32_t *life;          /* by party: serial_of its process */
+  uint32_t *past;          /* by process: serial_of the last one whose place another has */
+  uint32_t *past_of;       /* by process: 1 + the party that past is of */
+  uint32_t *broken;        /* by process: serial_of one that has died while a message was on its way here */
 } x;
 
 /* 1 + the serial number of the process that has this number now; 0: none has had it yet. */
-static uint32_t serial_of(uint32_t proc)
-{
-  return spx_life_of(proc) ? spx_proc_of(proc)->serial + 1 : 0;
-}
+static uint32_t serial_of(uint32_t proc) { return spx_life_of(proc) ? spx_proc_of(proc)->serial + 1 : 0; }
 
 /* ---- going ------------------------------------------------------------------------------------------------------- */
 
@@ -361,7 +359,8 @@ static bool take_one(void)
   }
   coming *a = malloc(sizeof *a + e->bytes);
   if (!a) return false;
-  *a = (coming){.from = (uint32_t)e->src, .proc = e->proc, .life = serial_of(e->proc), .tag = e->tag, .bytes = e->bytes};
+  *a =
+      (coming){.from = (uint32_t)e->src, .proc = e->proc, .life = serial_of(e->proc), .tag = e->tag, .bytes = e->bytes};
   spx_unex_remove(e);
   int rc = spx_imrecv(a->data, (int64_t)a->bytes, x.byte, e, x.wire, SPX_RF_INTERNAL, &a->r);
   if (rc != MPI_SUCCESS) spx_fatal(rc, "no memory for a message that comes");
