@@ -2,7 +2,9 @@ package main
 
 /*
 #include "copies.h"
+#include "replay.h"
 #include "replay_shim.h"
+static uintptr_t copies_keep_function(void) { return (uintptr_t)spx_vault_keeper; }
 */
 import "C"
 
@@ -10,6 +12,7 @@ import (
 	"slices"
 
 	"libspx/cluster/copies"
+	"libspx/cluster/msglog"
 	"libspx/core/comm"
 )
 
@@ -18,7 +21,6 @@ import (
 var copying *commObject // all members
 
 func init() {
-	internals[C.SPX_IN_COPIES_KEEPER] = copiesKeeper
 	onStopped(func() { copying = nil })
 }
 
@@ -34,8 +36,8 @@ func startCopies() error {
 	return nil
 }
 
-// copiesKeeper says who is to keep the copy of what this process has: shim/replay.c, choose_keeper. a0: its rank; a1: who keeps it so far, or -1; a2: gets the number of the member; a3: 1 when that is on another host.
-func copiesKeeper(c *call) error {
+// chooseKeeper chooses the process that keeps the copy from now on of what this process has. When none can on another host, that is said.
+func chooseKeeper() error {
 	if copying == nil {
 		return fail(C.MPI_ERR_INTERN, "no copies are kept in this cluster")
 	}
@@ -47,11 +49,34 @@ func copiesKeeper(c *call) error {
 		all[i] = copies.Member{Host: host, Switch: netState.policy.switchOf(host), Lives: bool(C.spx_copies_can(C.int(i))), Works: slices.Contains(ranks, p)}
 	}
 	me := slices.Index(procs, world.proc)
-	keeper := copies.Keeper(all, me, c.int(0), c.int(1))
-	*at[int32](c.addr(2)) = int32(keeper)
-	*at[int32](c.addr(3)) = 0
+	keeper := copies.Keeper(all, me, int(C.spx_world.rank), int(C.spx_copies_keeper()))
+	here().callOut(C.copies_keep_function(), uint64(int64(keeper)))
 	if copies.Apart(all, me, keeper) {
-		*at[int32](c.addr(3)) = 1
+		return nil
 	}
+	const cause = "no process on another host can keep a copy of what a rank needs to be taken over"
+	by := "a process of its own host does"
+	if keeper == copies.None {
+		by = "no other process of the cluster is left"
+	}
+	sayOnce(cause, cause, cause+": "+by+". With the host it would be lost. Start standbys on another host")
 	return nil
+}
+
+// firstCopy is package msglog's Keeping of this rank.
+type firstCopy struct{}
+
+func (firstCopy) Wants() bool   { return bool(C.spx_copies_want()) }
+func (firstCopy) Choose() error { return chooseKeeper() }
+func (firstCopy) Kept() bool    { return C.spx_copies_keeper() >= 0 }
+func (firstCopy) Has() bool     { return bool(C.spx_copies_have(C.spx_replay_core.version)) }
+
+// awaitCopy waits until there is a copy of what this rank has.
+func awaitCopy() (err error) {
+	C.spx_copies_of(C.spx_replay_core.vault, C.uint32_t(C.spx_world.rank), 0)
+	here().lookUntil(func() (done bool) {
+		done, err = msglog.Copied(firstCopy{})
+		return done || err != nil
+	})
+	return logError(err)
 }

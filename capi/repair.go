@@ -4,10 +4,8 @@ package main
 #include "mpi-ext.h"
 #include "comm.h"
 #include "runner.h"
-#include "takeover.h"
 static uintptr_t came_function(void) { return (uintptr_t)spx_batch_came; }
 static uint32_t *revoked_word(spx_comm *c) { return (uint32_t *)&c->revoked; }
-static uintptr_t together_function(void) { return (uintptr_t)spx_takeover_together; }
 */
 import "C"
 
@@ -22,7 +20,7 @@ import (
 	"libspx/ft/repair"
 )
 
-// Bodies of MPIX_Comm_repair and MPIX_Comm_dismiss (docs/checkpoint.md), and the repairs of clusters with standbys: the shell around package ft/repair.
+// Bodies of MPIX_Comm_repair and MPIX_Comm_dismiss (docs/checkpoint.md), and the shell around package ft/repair, which clusters with standbys have as well (takeover_meet.go).
 
 // repairs are those of the program's communicators. Its calls for one communicator do not meet; those for several may.
 var repairs struct {
@@ -31,11 +29,10 @@ var repairs struct {
 }
 
 func init() {
-	internals[C.SPX_IN_REPAIR] = takeoverRepairs
 	onStopped(func() {
 		repairs.mu.Lock()
 		defer repairs.mu.Unlock()
-		repairs.list, standbys.Repair = nil, nil
+		repairs.list = nil
 	})
 }
 
@@ -269,53 +266,3 @@ func (k repairComm) Split(in bool, key int) (repair.Comm, error) {
 }
 
 func (k repairComm) Free() { freeComm(k.handle) }
-
-// standbys is the repair of a cluster with standbys.
-var standbys struct {
-	*repair.Repair
-	shell *repairShell
-}
-
-// openStandbys begins the repair of a cluster with standbys: base has all of its processes, pool those that are there, of which the first have
-// ranks, and the last cold are started when some have died.
-func openStandbys(base, pool *commObject, ranks, cold int) {
-	s := newRepairShell(base)
-	s.together = func(active *commObject) error {
-		return linkError(C.int(here().callOut(C.together_function(), uint64(active.handle()))))
-	}
-	base.retain()
-	standbys.shell = s
-	standbys.Repair = repair.New(s, repair.Config{Working: ranks, Late: cold, Meets: true}, s.comm(pool))
-}
-
-// takeoverRepairs has what takeovers ask for in argument 0: shim/takeover.h has the others.
-func takeoverRepairs(c *call) error {
-	r := standbys
-	switch c.int(0) {
-	case C.SPX_REPAIR_DECIDE:
-		pool, home, err := r.Decide(c.int(1) != 0)
-		c.setBool(3, home)
-		c.setPool(2, pool)
-		return err
-	case C.SPX_REPAIR_FORM:
-		err := r.Form(repairComm{r.shell, c.handle(1)})
-		c.setPool(2, r.Active)
-		return err
-	case C.SPX_REPAIR_JOIN:
-		err := r.Join()
-		c.setPool(2, r.Active)
-		return err
-	case C.SPX_REPAIR_AWAIT:
-		r.Await()
-	case C.SPX_REPAIR_EMPTY:
-		here().until(0, 0, r.Empty)
-	}
-	return nil
-}
-
-func (c *call) setPool(i int, k repair.Comm) {
-	c.setHandle(i, C.SPX_HANDLE_COMM_NULL)
-	if k != nil {
-		c.setHandle(i, k.(repairComm).handle)
-	}
-}

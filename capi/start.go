@@ -162,7 +162,10 @@ func (s *startInfo) findWorld() error {
 }
 
 // stop runs what has to be done while MPI still works, last registered first.
-func stop(c *call) error { return stopFrom(c, len(stoppers)-1) }
+func stop(c *call) error {
+	leaveCluster()
+	return stopFrom(c, len(stoppers)-1)
+}
 
 func stopFrom(c *call, i int) error {
 	if i < 0 {

@@ -89,8 +89,11 @@ func startSystem(s *startInfo) error {
 	return err
 }
 
-// awaitSystem waits for those that are to be complete before the program runs ([start] of the system file). Who has just taken a rank over has come as that.
+// awaitSystem waits for a rank, if this process is a standby, and for those that are to be complete before the program runs ([start] of the system file).
 func awaitSystem(*call) error {
+	if err := standBy(); err != nil {
+		return err
+	}
 	if system.layout == nil {
 		return nil
 	}

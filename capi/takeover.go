@@ -43,8 +43,8 @@ import (
 	"libspx/launch/service"
 )
 
-// Clusters with standbys: what a process has to tell of its communicators when ranks are taken over, and what becomes of them then (shim/takeover.c;
-// package cluster/takeover decides).
+// Clusters with standbys: what a process has to tell of its communicators when ranks are taken over, and what becomes of them then (package
+// cluster/takeover decides). How they meet is in takeover_meet.go.
 
 // heirship is what this process knows beside its communicators. Communicators are named by their handles.
 var heirship struct {
@@ -61,11 +61,7 @@ var heirship struct {
 }
 
 func init() {
-	revokedHere = append(revokedHere, func(c *C.spx_comm) { C.spx_takeover_revoked(c) })
-	internals[C.SPX_IN_TAKEOVER_LIST] = takeoverList
-	internals[C.SPX_IN_TAKEOVER_APPLY] = takeoverApply
 	onStopped(func() {
-		C.spx_takeover_end()
 		heirship.freed, heirship.heirs, heirship.newcomers, heirship.kept, heirship.past = nil, nil, nil, nil, nil
 	})
 }
@@ -100,8 +96,7 @@ func startStandbys(s *startInfo, all *group.Group) error {
 		}
 		made[i] = o
 	}
-	openStandbys(made[0], made[1], s.Ranks, s.Cold)
-	C.spx_takeover_begin(made[0].c, C.int(s.Ranks), C.int(s.Cold))
+	startMeetings(made[0], made[1], s.Ranks, s.Cold)
 	return nil
 }
 
@@ -207,9 +202,9 @@ func ranksOf(list *C.uint32_t, n C.int32_t) []uint32 {
 	return unsafe.Slice((*uint32)(unsafe.Pointer(list)), int(n))
 }
 
-// takeoverList gives the statement of this process (package takeover): shim/takeover.h has the arguments.
-func takeoverList(c *call) error {
-	active, w := at[C.spx_comm](c.addr(0)), commOf(C.SPX_HANDLE_COMM_WORLD)
+// statementHere is the statement of this process for those that are to have ranks (package takeover).
+func statementHere(active *C.spx_comm) *takeover.Statement {
+	w := commOf(C.SPX_HANDLE_COMM_WORLD)
 	var s takeover.Statement
 	before, now := ranksOf(w.c.local, w.c.size), ranksOf(active.local, active.size)
 	if before[active.rank] == world.proc { // else this process is new
@@ -249,11 +244,7 @@ func takeoverList(c *call) error {
 		}
 		s.Led = []takeover.Comm{{Ctx: uint64(w.c.ctx), New: world.contexts.TakeFor(2), Local: all, Name: C.GoString(&w.c.name[0])}}
 	}
-	b := s.Encode()
-	p := C.CBytes(b)
-	*at[unsafe.Pointer](c.addr(1)) = p
-	*at[int64](c.addr(2)) = int64(len(b))
-	return nil
+	return &s
 }
 
 // worldRanks names processes by their ranks in MPI_COMM_WORLD; false: some have none.
@@ -267,23 +258,23 @@ func worldRanks(all, procs []uint32) ([]int, bool) {
 	return out, true
 }
 
-// takeoverApply gives every communicator its members: shim/takeover.h has the arguments.
-func takeoverApply(c *call) error {
-	active, w := at[C.spx_comm](c.addr(0)), commOf(C.SPX_HANDLE_COMM_WORLD)
+// applyTakeover gives every communicator its members, as those that have ranks now have said: their statements, by rank. It returns how many ranks were
+// taken over.
+func applyTakeover(active *C.spx_comm, said [][]byte) (int, error) {
+	w := commOf(C.SPX_HANDLE_COMM_WORLD)
 	before, now := slices.Clone(ranksOf(w.c.local, w.c.size)), slices.Clone(ranksOf(active.local, active.size))
-	statements, replaced, n, err := said(c.addr(1), cslice[int32](c.addr(2), len(now)), before, now)
+	statements, replaced, n, err := read(said)
 	if err != nil {
-		return err
+		return 0, err
 	}
-	*at[int32](c.addr(3)) = int32(n)
 	transparent := system.layout != nil && system.layout.Clusters[system.index].Replays
 	x := &taking{now: now, replaced: replaced, rank: int(active.rank), isNew: before[active.rank] != world.proc, mine: map[uint64]*commObject{}, lists: map[string]*C.uint32_t{}}
 	defer x.done()
 	if transparent {
 		if err := x.follow(before); err != nil {
-			return err
+			return 0, err
 		}
-		return tellTakeover(replaced, x)
+		return n, tellTakeover(replaced, x)
 	}
 	if !x.isNew {
 		for _, o := range heritage() {
@@ -291,9 +282,9 @@ func takeoverApply(c *call) error {
 		}
 	}
 	if err := x.takeAll(takeover.Merge(statements, replaced)); err != nil {
-		return err
+		return 0, err
 	}
-	return tellTakeover(replaced, x)
+	return n, tellTakeover(replaced, x)
 }
 
 func (x *taking) takeAll(list []takeover.Comm) error {
@@ -346,11 +337,11 @@ func (x *taking) meetNewcomers(list []takeover.Comm) error {
 	return nil
 }
 
-// said reads the statements of all, and finds out whose rank was taken over: a statement with nothing in it comes from one who is new, as MPI_COMM_WORLD
+// read reads the statements of all, and finds out whose rank was taken over: a statement with nothing in it comes from one that is new, as MPI_COMM_WORLD
 // is in all others.
-func said(blocks uintptr, bytes []int32, before, now []uint32) (all []*takeover.Statement, replaced []bool, n int, err error) {
-	for _, b := range bytes {
-		s, err := takeover.Decode(cslice[byte](blocks, int(b)))
+func read(said [][]byte) (all []*takeover.Statement, replaced []bool, n int, err error) {
+	for _, b := range said {
+		s, err := takeover.Decode(b)
 		if err != nil {
 			return nil, nil, 0, fail(C.MPI_ERR_INTERN, "%v", err)
 		}
@@ -359,12 +350,11 @@ func said(blocks uintptr, bytes []int32, before, now []uint32) (all []*takeover.
 		if isNew {
 			n++
 		}
-		blocks += uintptr(b)
 	}
 	return all, replaced, n, nil
 }
 
-// taking is the work of takeoverApply.
+// taking is the work of applyTakeover.
 type taking struct {
 	now   []uint32 // process by rank of MPI_COMM_WORLD
 	rank  int

@@ -337,6 +337,8 @@ var bodies = [777]func(*call) error{
 	754: commRepair,                // MPIX_Comm_repair
 	755: commDismiss,               // MPIX_Comm_dismiss
 	758: worldLeft,                 // MPISP_World_left
+	762: spRepair,                  // MPISP_Repair
+	763: spIsReplacement,           // MPISP_Is_replacement
 	773: dyprcMergeChild,           // ulfm_dyprc_merge_child
 	774: dyprcPoll,                 // ulfm_dyprc_poll
 	776: dyprcResume,               // ulfm_dyprc_resume

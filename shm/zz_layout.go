@@ -136,7 +136,6 @@ const (
 	procOffIoMessages      = 164
 	procOffIoBytes         = 168
 	procOffVault           = 176
-	procOffVaultHeld       = 180
 	procOffBellName        = 184
 	procBytes              = 192
 )

@@ -8,5 +8,6 @@
 // for the inference of net/topo; conn.go lets processes talk over the connections that net/conn chooses; creation.go runs collective creations
 // (core/comm) with a death at a step, windows.go those of windows (core/win); checkpoint.go runs programs with checkpoints (ckpt),
 // with deaths, and calls that are left, at any step; repair.go and malleable.go run repairs with spares and programs that change
-// their number of processes (ft/repair, ft/malleable), over the communicators of teams.go and the tasks of steps.go.
+// their number of processes (ft/repair, ft/malleable), over the communicators of teams.go and the tasks of steps.go;
+// takeover.go runs takeovers of ranks (cluster/takeover), logs.go how standbys get the logs of ranks (cluster/msglog).
 package sim

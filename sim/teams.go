@@ -41,7 +41,7 @@ type collective struct {
 	parts  map[int]*team // made by it, by color
 }
 
-// errBroken is what a collective fails with.
+// errBroken is what a collective fails with, here and in takeover.go.
 var errBroken = errors.New("a member has failed")
 
 func newTeam(members []int) *team {

@@ -52,14 +52,18 @@ int MPISP_Repair(int *replaced)
 {
   SPX_ENTER(SPX_FN_SP_Repair, spx_t_SP_Repair(replaced));
   SPX_CHECK(replaced, spx_bad_null(0, NULL, MPI_ERR_ARG, "replaced"));
-  return spx_c_SP_Repair(replaced);
+  spx_frame frame = {.fn = SPX_FN_SP_Repair,
+    .a = {{.u = (uintptr_t)replaced}}};
+  return spx_go(&frame);
 }
 
 int MPISP_Is_replacement(int *flag)
 {
   SPX_ENTER(SPX_FN_SP_Is_replacement, spx_t_SP_Is_replacement(flag));
   SPX_CHECK(flag, spx_bad_null(0, NULL, MPI_ERR_ARG, "flag"));
-  return spx_c_SP_Is_replacement(flag);
+  spx_frame frame = {.fn = SPX_FN_SP_Is_replacement,
+    .a = {{.u = (uintptr_t)flag}}};
+  return spx_go(&frame);
 }
 
 int MPISP_Status_get_cluster(const MPI_Status *status, int *cluster)

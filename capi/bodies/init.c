@@ -9,12 +9,10 @@
 #include "dp.h"
 #include "error.h"
 #include "mcast.h"
-#include "replay_shim.h"
 #include "runtime.h"
 #include "settings.h"
 #include "shim.h"
 #include "system.h"
-#include "takeover.h"
 #include "trace.h"
 #include <fcntl.h>
 #include <pthread.h>
@@ -95,7 +93,6 @@ static int enter(int required, int is_session)
     spx_state = SPX_INITIALIZED;
   }
   pthread_mutex_unlock(&life);
-  if (err == MPI_SUCCESS) err = spx_takeover_stand_by(); /* a standby waits here for a rank */
   if (err == MPI_SUCCESS && begins) err = spx_go_internal(&(spx_frame){.fn = SPX_IN_ARRIVE});
   return err;
 }
@@ -223,7 +220,6 @@ int spx_c_Finalize(void)
     return spx_raise(0, NULL, MPI_ERR_OTHER, "MPI_Finalize",
                      spx_world_model ? "called a second time; MPI_Finalized tells whether it was called"
                                      : "MPI_Init was not called, so there is nothing to finalize");
-  spx_vault_leave();
   spx_frame f = {.fn = SPX_IN_STOP};
   int err = spx_go_internal(&f);
   if (err) return spx_raise(0, NULL, err, "MPI_Finalize", "%s", spx_detail_text());

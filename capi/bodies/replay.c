@@ -28,6 +28,8 @@
 
 #define FN spx_fn_name[spx_fn]
 
+bool spx_takeover_on;
+
 typedef struct {
   void *buf;
   int64_t count;
@@ -44,8 +46,6 @@ static struct {
   spx_replay_setup setup;
   uint32_t first; /* party of rank 0 of this cluster */
   file file;      /* fd -1: none */
-  int *held;      /* a standby's: descriptors of the ranks' message logs */
-  int ranks;
   region *regions;
   uint32_t nregions;
   bool committed;
@@ -89,25 +89,6 @@ static spx_vault *map(const file *f)
   return NULL;
 }
 
-/* Where ranks are started again, the agent has the files: who is to take a rank over may not be there yet. The descriptor of that of a rank; -1: there is none. */
-static int inherited_vault(uint32_t rank)
-{
-  const char *at = secure_getenv("SPX_VAULTS");
-  for (; at && *at && rank > 0; rank--)
-    if ((at = strchr(at, ','))) at++;
-  return at && *at ? fcntl(atoi(at), F_DUPFD_CLOEXEC, 3) : -1;
-}
-
-/* Those under their former numbers are for nobody here: what this process needs it has. */
-static void close_inherited(void)
-{
-  for (const char *at = secure_getenv("SPX_VAULTS"); at && *at; at++) {
-    close(atoi(at));
-    if (!(at = strchr(at, ','))) break;
-  }
-  unsetenv("SPX_VAULTS"); /* processes that this one starts have none */
-}
-
 /* Gives the file its size, which cannot be taken back: a process that has it mapped would end by SIGBUS. */
 static bool sized(int fd, off_t bytes)
 {
@@ -126,13 +107,16 @@ static spx_vault *make_file(file *f)
   return NULL;
 }
 
-static int make_vault(void)
+static int make_vault(int fd)
 {
-  v.file.fd = inherited_vault(v.setup.me - v.first);
+  v.file.fd = fd;
   if (!(v.setup.vault = make_file(&v.file))) return MPI_ERR_NO_MEM;
   spx_vault_format(v.setup.vault, v.file.bytes, spx_proc_of(spx_me)->serial + 1);
+  memset((uint8_t *)v.setup.vault + SPX_VAULT_MARKS, 0, SPX_VAULT_HEAD - SPX_VAULT_MARKS);
   return MPI_SUCCESS;
 }
+
+int spx_vault_file(void) { return v.file.fd; }
 
 static int kind_of(uint32_t fn)
 {
@@ -244,25 +228,6 @@ void spx_keep_copies(spx_comm *wire, int cold)
   spx_copies_start(&(spx_copies_setup){wire, cold, make_copy, room_of_copy, drop_copy});
 }
 
-/* Who keeps the copy from now on (package cluster/copies decides). */
-static int choose_keeper(void)
-{
-  static const char cause[] = "no process on another host can keep a copy of what a rank needs to be taken over";
-  int keeper = -1, apart = 0;
-  spx_frame f = {.fn = SPX_IN_COPIES_KEEPER};
-  f.a[0].i = (int64_t)(v.setup.me - v.first);
-  f.a[1].i = spx_copies_keeper();
-  f.a[2].p = &keeper;
-  f.a[3].p = &apart;
-  int err = spx_go_internal(&f);
-  if (err != MPI_SUCCESS) return err;
-  spx_copies_keep(keeper);
-  if (!apart)
-    spx_say_once(cause, "%s: %s. With the host it would be lost. Start standbys on another host", cause,
-                 keeper < 0 ? "no other process of the cluster is left" : "a process of its own host does");
-  return MPI_SUCCESS;
-}
-
 /* What no process is left to take is counted, and said: the first time, since to ask whether it may be said costs a way to the agent for each message. */
 static void say_lost(void)
 {
@@ -279,8 +244,7 @@ static void say_lost(void)
 static void due(void)
 {
   say_lost();
-  if (v.own) spx_takeover_now();
-  if (v.own && spx_copies_want()) choose_keeper();
+  if (v.own) spx_go_internal(&(spx_frame){.fn = SPX_IN_TAKEOVER_DUE});
   spx_replay_reroute();
 }
 
@@ -325,7 +289,7 @@ int spx_vault_grow(uint32_t parties, const uint32_t *procs, const bool *heals, c
 }
 
 int spx_vault_begin(const spx_replay_setup *s, const uint32_t *procs, const bool *heals, const uint32_t *iop, bool own,
-                    bool standby, uint32_t first)
+                    bool standby, uint32_t first, int fd)
 {
   v.setup = *s;
   v.own = own;
@@ -341,7 +305,7 @@ int spx_vault_begin(const spx_replay_setup *s, const uint32_t *procs, const bool
   }
   spx_takeover_due = due;
   if (standby) return MPI_SUCCESS; /* until it has a rank */
-  if (own) SPX_TRY(make_vault());
+  if (own) SPX_TRY(make_vault(fd));
   return begin();
 }
 
@@ -353,125 +317,20 @@ void spx_vault_moved(uint32_t party, uint32_t proc)
 
 /* ---- standbys -------------------------------------------------------------------------------------------------------- */
 
-static int left_early(void)
+int64_t spx_vault_exit(spx_word *a)
 {
-  spx_detail("a rank has ended before MPI_Init was over in all processes of its cluster");
-  return MPIX_ERR_PROC_FAILED;
+  (void)a;
+  spx_publish_owner(SPX_OWNER_FINALIZED);
+  _exit(0);
 }
 
-/* *fd: -1 as long as the rank has not come so far, or nobody has told of its end. */
-static int open_vault(uint32_t proc, int *fd)
+int64_t spx_vault_keeper(spx_word *a)
 {
-  spx_proc *p = spx_proc_of(proc);
-  char path[64];
-  if (p->host != spx_segment->host) {
-    spx_detail(
-        "transparent takeover: a standby is on another host than the ranks of its cluster; it needs their memory");
-    return MPI_ERR_OTHER;
-  }
-  uint32_t there = __atomic_load_n(&p->vault, __ATOMIC_ACQUIRE);
-  if (!there) return spx_proc_left(proc) ? left_early() : MPI_SUCCESS;
-  pid_t pid = spx_pid_of(proc);
-  if (!pid) {
-    spx_detail("transparent takeover: a standby is in another pid namespace than the ranks of its cluster; it needs "
-               "their descriptors");
-    return MPI_ERR_OTHER;
-  }
-  snprintf(path, sizeof path, "/proc/%d/fd/%u", (int)pid, there - 1);
-  *fd = open(path, O_RDWR | O_CLOEXEC);
-  if (*fd < 0 && (errno == ENOENT || errno == ESRCH))
-    return spx_proc_left(proc) ? left_early() : MPI_SUCCESS; /* soon */
-  if (*fd < 0) {
-    spx_detail("transparent takeover: %s: %s", path, strerror(errno));
-    return MPI_ERR_OTHER;
-  }
-  if (__atomic_load_n(&p->agent_state, __ATOMIC_ACQUIRE) != SPX_AGENT_STARTED) { /* it may be another process's */
-    close(*fd);
-    *fd = -1;
-    return left_early();
-  }
-  __atomic_fetch_add(&p->vault_held, 1, __ATOMIC_RELEASE);
-  spx_ring_bell(proc);
-  return MPI_SUCCESS;
+  spx_copies_keep((int)a[0].i);
+  return 0;
 }
 
-/* Who has come waits for no other rank. */
-static int stand_by(const spx_comm *base)
-{
-  v.held = malloc((size_t)v.ranks * sizeof *v.held);
-  if (!v.held) return MPI_ERR_NO_MEM;
-  for (int r = 0; r < v.ranks; r++) v.held[r] = -1;
-  for (;;) {
-    uint32_t ticket = spx_ticket();
-    int missing = 0;
-    for (int r = 0; r < v.ranks; r++) {
-      if (v.held[r] < 0) SPX_TRY(open_vault(base->peer[r], &v.held[r]));
-      missing += v.held[r] < 0;
-    }
-    if (missing == 0) return MPI_SUCCESS;
-    spx_progress();
-    spx_wait_event(ticket, spx_now_ns() + 2000000);
-  }
-}
-
-static int inherit_all(void)
-{
-  v.held = malloc((size_t)v.ranks * sizeof *v.held);
-  if (!v.held) return MPI_ERR_NO_MEM;
-  for (int r = 0; r < v.ranks; r++)
-    if ((v.held[r] = inherited_vault((uint32_t)r)) < 0) {
-      spx_detail("transparent takeover: the file of what rank %d has kept was not inherited (SPX_VAULTS): %s; a "
-                 "wrapper may have closed it",
-                 r, strerror(errno));
-      return MPI_ERR_OTHER;
-    }
-  return MPI_SUCCESS;
-}
-
-/* A rank that dies before all standbys have its message log is not replaced. */
-static void wait_for_standbys(const spx_comm *base, int cold)
-{
-  spx_proc *me = spx_proc_of(spx_me);
-  __atomic_store_n(&me->vault, (uint32_t)v.file.fd + 1, __ATOMIC_RELEASE);
-  for (;;) {
-    uint32_t ticket = spx_ticket(), there = 0;
-    for (int i = v.ranks; i < base->size - cold; i++) there += !spx_proc_left(base->peer[i]);
-    if (__atomic_load_n(&me->vault_held, __ATOMIC_ACQUIRE) >= there) return;
-    spx_progress();
-    spx_wait_event(ticket, spx_now_ns() + 2000000);
-  }
-}
-
-/* What the others may rely on when MPI_Init is over: that of each rank there is a copy. */
-static int first_copy(void)
-{
-  spx_copies_of(v.setup.vault, v.setup.me - v.first, 0);
-  for (;;) {
-    uint32_t ticket = spx_ticket();
-    if (spx_copies_want()) SPX_TRY(choose_keeper());
-    if (spx_copies_keeper() < 0) {
-      spx_detail("transparent takeover, copies: of the processes of this cluster no other one lives that could keep a "
-                 "copy of what this one has");
-      return MPIX_ERR_PROC_FAILED;
-    }
-    if (spx_copies_have(spx_replay_core.version)) return MPI_SUCCESS;
-    spx_progress();
-    spx_wait_event(ticket, spx_now_ns() + 2000000);
-  }
-}
-
-int spx_vault_meet(const spx_comm *base, int ranks, int cold)
-{
-  if (!v.own) return MPI_SUCCESS;
-  v.ranks = ranks;
-  if (spx_copies_on) return v.standby ? MPI_SUCCESS : first_copy();
-  bool started_late = base->rank >= base->size - cold;
-  int err = started_late ? inherit_all() : v.standby ? stand_by(base) : MPI_SUCCESS;
-  close_inherited();
-  if (err != MPI_SUCCESS || v.standby) return err;
-  wait_for_standbys(base, cold);
-  return MPI_SUCCESS;
-}
+int64_t spx_vault_fetch(spx_word *a) { return spx_copies_fetch((uint32_t)a[0].u); }
 
 static int take_copy(uint32_t rank)
 {
@@ -487,11 +346,12 @@ static int take_copy(uint32_t rank)
   int err = begin();
   if (err != MPI_SUCCESS) return err;
   spx_copies_of(v.setup.vault, rank, term);
-  return choose_keeper();
+  return MPI_SUCCESS;
 }
 
-int spx_vault_take(int rank)
+int64_t spx_vault_take(spx_word *a)
 {
+  int rank = (int)a[0].i;
   if (!v.own && !v.standby) return MPI_SUCCESS;
   v.setup.me = v.first + (uint32_t)rank;
   for (int r = 0; r < spx_world->size; r++)
@@ -499,9 +359,7 @@ int spx_vault_take(int rank)
   v.standby = false;
   if (!v.own) return begin(); /* it begins anew: nothing is left of what the one before had received */
   if (spx_copies_on) return take_copy((uint32_t)rank);
-  for (int r = 0; r < v.ranks; r++)
-    if (r != rank) close(v.held[r]);
-  v.file.fd = v.held[rank];
+  v.file.fd = (int)a[1].i;
   if (lseek(v.file.fd, 0, SEEK_END) < (off_t)bytes_of(&v.file) &&
       (ftruncate(v.file.fd, (off_t)bytes_of(&v.file)) != 0 || posix_fallocate(v.file.fd, 0, SPX_VAULT_HEAD) != 0)) {
     spx_detail("transparent takeover: no memory for a message log: %s", strerror(errno));
@@ -778,24 +636,28 @@ int spx_c_SP_Commit(void)
 
 /* ---- the end ------------------------------------------------------------------------------------------------------------- */
 
-void spx_replay_settle(void)
+int64_t spx_vault_last(spx_word *a)
 {
+  (void)a;
+  if (v.own) PMPI_Barrier(MPI_COMM_WORLD);
+  spx_replay_enter(0);
+  return v.own;
+}
+
+int64_t spx_vault_settle(spx_word *a)
+{
+  (void)a;
   for (;;) {
     uint32_t ticket = spx_ticket();
     spx_progress(); /* first: a rank that seems to be awaited may be back */
-    if (spx_replay_idle()) break;
+    if (spx_replay_idle()) return 0;
     spx_wait_event(ticket, spx_now_ns() + 5000000);
   }
 }
 
-void spx_vault_leave(void)
+int64_t spx_vault_end(spx_word *a)
 {
-  if (!spx_replay_on) return;
-  if (v.own) PMPI_Barrier(MPI_COMM_WORLD);
-  spx_replay_enter(0);
-  if (v.own) spx_takeover_leave();
-  if (spx_copies_on) spx_copies_close();
-  spx_replay_settle();
+  (void)a;
   spx_aside &= ~SPX_ASIDE_REPLAY;
   say_lost();
   spx_replay_end();
@@ -809,4 +671,5 @@ void spx_vault_leave(void)
   free((void *)(uintptr_t)v.setup.iop);
   memset(&v, 0, sizeof v);
   v.file.fd = -1;
+  return 0;
 }

@@ -5,21 +5,30 @@
 #include "replay.h"
 
 /* What capi/system.go knows of the system; no message log. procs, heals, iop: for s. own: this process's cluster has transparent takeover. standby: it has no rank yet, and begins
- * when it has. first: party of rank 0 of the cluster. An MPI error code. */
+ * when it has. first: party of rank 0 of the cluster. fd: the file of the vault, if the agent has given it to this process, or -1. An MPI error code. */
 SPX_HIDDEN int spx_vault_begin(const spx_replay_setup *s, const uint32_t *procs, const bool *heals, const uint32_t *iop,
-                               bool own, bool standby, uint32_t first);
+                               bool own, bool standby, uint32_t first, int fd);
+/* The descriptor of the vault; -1: there is none. */
+SPX_HIDDEN int spx_vault_file(void);
 /* There are more parties: these are all of them. An MPI error code. */
 SPX_HIDDEN int spx_vault_grow(uint32_t parties, const uint32_t *procs, const bool *heals, const uint32_t *iop);
 /* A process is that party now. */
 SPX_HIDDEN void spx_vault_moved(uint32_t party, uint32_t proc);
-/* In MPI_Init: standbys open the vaults of the ranks, which wait for that. base: the cluster's processes, ranks first; the last cold inherit the vaults, and nobody waits for them. An MPI error code, with a detail text. */
-SPX_HIDDEN int spx_vault_meet(const spx_comm *base, int ranks, int cold);
-/* This process, a standby, has taken a rank over. */
-SPX_HIDDEN int spx_vault_take(int rank);
+/* Call-outs of a runner (capi/takeover_meet.go); the first two return an MPI error code, with a detail text. */
+/* This process, a standby, has taken the rank a0 over, whose vault is the file a1, if it is at hand. */
+SPX_HIDDEN int64_t spx_vault_take(spx_word *a);
+/* It is about to: gets it the copy of what the rank a0 has had that counts (dataplane/clusters/copies.h). */
+SPX_HIDDEN int64_t spx_vault_fetch(spx_word *a);
+/* Ends this process, a standby that is not needed any more. */
+SPX_HIDDEN int64_t spx_vault_exit(spx_word *a);
+/* Member a0 keeps the copy from now on (spx_copies_keep). 0. */
+SPX_HIDDEN int64_t spx_vault_keeper(spx_word *a);
+/* In MPI_Finalize: the last calls of the program are over in all ranks of the cluster. Not 0: these can be taken over transparently. */
+SPX_HIDDEN int64_t spx_vault_last(spx_word *a);
+/* Waits until all that this process has sent was accepted. 0. */
+SPX_HIDDEN int64_t spx_vault_settle(spx_word *a);
+/* Nobody needs anything more of this process. 0. */
+SPX_HIDDEN int64_t spx_vault_end(spx_word *a);
 /* This process belongs to a cluster whose message logs have copies on other hosts, and keeps them for others (dataplane/clusters/copies.h). */
 SPX_HIDDEN void spx_keep_copies(spx_comm *wire, int cold);
-/* In MPI_Finalize: waits until nobody needs anything more of this process. */
-SPX_HIDDEN void spx_vault_leave(void);
-/* Waits until all that this process has sent was accepted. */
-SPX_HIDDEN void spx_replay_settle(void);
 #endif

@@ -75,6 +75,11 @@ var mutants = []mutant{
 	{"commands of a rank 0 that has died are not answered", "ft/malleable/file.go", "if m.order.Unanswered != 0 {", "if false {"},
 	{"the agent does not learn of processes after an epoch that it has had", "ft/malleable/malleable.go", "\t\tm.order.Epoch = least\n", ""},
 	{"a late process waits for the dead", "ft/repair/late.go", "if before && !r.shell.Left(m) {", "if before {"},
+	{"a rank says that it is done when others may have left", "cluster/takeover/meet.go", "p.sh.Publish(true) // before others know of it, and have left\n\t\tif p.meetAll(true) {", "if p.meetAll(true) {\n\t\t\tp.sh.Publish(true)"},
+	{"a rank leaves although others go on", "cluster/takeover/meet.go", "if p.meetAll(true) {\n\t\t\treturn", "if p.meetAll(true); true {\n\t\t\treturn"},
+	{"a standby keeps the ranks from leaving", "cluster/takeover/meet.go", "p.meet(true); home", "p.meet(false); home"},
+	{"a log is taken for its rank's whatever has become of that", "cluster/msglog/msglog.go", "case !s.src.Runs(rank):", "case false:"},
+	{"a rank waits for standbys that have ended", "cluster/msglog/msglog.go", "if !has[s] && !left[s] {", "if !has[s] {"},
 }
 
 // testsOf are the random schedules for a file, and their package.
@@ -92,6 +97,10 @@ func testsOf(file string) (tests, where string) {
 		return "TestMalleables", "./sim"
 	case strings.HasPrefix(file, "launch/follow/"):
 		return "TestLeaderships", "./launch/follow"
+	case strings.HasPrefix(file, "cluster/takeover/"):
+		return "TestTakeovers", "./sim"
+	case strings.HasPrefix(file, "cluster/msglog/"):
+		return "TestLogs", "./sim"
 	}
 	return "TestJobs|TestDeathAtEveryStep", "./sim"
 }

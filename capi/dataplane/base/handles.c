@@ -227,8 +227,9 @@ void spx_unref(spx_kind k, spx_obj *o)
   if (o->go) bury(k, o->go);
   uint32_t index = (uint32_t)(((uintptr_t)o - (uintptr_t)spx_slab[k]) / spx_slab_stride[k]);
   table *t = &tables[k];
-  SPX_ASSERT(slot(k, index) == o && index < t->used);
+  SPX_ASSERT(slot(k, index) == o);
   table_lock(k);
+  SPX_ASSERT(index < t->used);
   /* The generation outlives the handle: retired slots have kept it in next. */
   uint32_t gen = o->handle ? (o->handle >> SPX_H_INDEX_BITS) & GEN_MASK : o->next;
   o->handle = 0;

@@ -196,7 +196,7 @@ typedef struct spx_comm {
   uint32_t session;        /* handle of the session that its group comes from; 0: the World Model */
   struct spx_comm *outlet; /* behind MPISP_CLUSTER_OUT: the I/O processes, by their number (shim/system.c) */
   uint32_t stands_for;     /* an outlet, or a world of an I/O process: the handle that errors are raised on */
-  /* In a cluster with standbys (shim/takeover.c): which of the communicators made of which one it is, so that who takes a rank over finds it. */
+  /* In a cluster with standbys (capi/takeover.go): which of the communicators made of which one it is, so that who takes a rank over finds it. */
   uint32_t parent,
       birth; /* handle of the one that it was made of (0: it is not given to others), and its number among those */
   uint32_t births; /* communicators made of this one so far */
@@ -370,7 +370,7 @@ enum {
   SPX_IN_FIRST = 0x10000,
   SPX_IN_ALONE = SPX_IN_FIRST,
   SPX_IN_START,
-  SPX_IN_ARRIVE, /* after SPX_IN_START, when others of a system of clusters may die: waits for those that are to be complete */
+  SPX_IN_ARRIVE, /* after SPX_IN_START, when others of a system of clusters may die: a standby waits for a rank, all for those that are to be complete */
   SPX_IN_STOP,
   SPX_IN_STOPPED,
   SPX_IN_UNSETTLED, /* a0: gets how many connections have bytes in the hands of the engine (SPX_TLS=1) */
@@ -382,12 +382,9 @@ enum {
   SPX_IN_CONTEXTS,    /* a0: how many, a1: gets the first */
   SPX_IN_CHECK, /* a0, a1: const spx_diag_check * of this process and of another, a2: name of the communicator: do they
                            fit? All 0: says what is left */
-  SPX_IN_SYSTEM_PLAN,   /* how IOPs are chosen may have changed */
-  SPX_IN_EARLY,         /* a0: const char *: shim/once.h */
-  SPX_IN_TAKEOVER_LIST, /* takeovers: shim/takeover.h has the arguments */
-  SPX_IN_TAKEOVER_APPLY,
-  SPX_IN_REPAIR, /* what takeovers ask of a repair: shim/takeover.h */
-  SPX_IN_COPIES_KEEPER
+  SPX_IN_SYSTEM_PLAN, /* how IOPs are chosen may have changed */
+  SPX_IN_EARLY,       /* a0: const char *: shim/once.h */
+  SPX_IN_TAKEOVER_DUE /* processes of the cluster have died, others meet, or another one is to keep the copy (SPX_DUE_TAKEOVER) */
 };
 SPX_HIDDEN int spx_go_internal(spx_frame *f);
 /* Every entry into Go is counted here (per process): tests and the bench read it. */

@@ -116,7 +116,7 @@ typedef struct spx_came { /* a message that has come, and is not accepted yet; o
 } spx_came;
 
 /* ---- the vault ------------------------------------------------------------------------------------------------- */
-enum { SPX_VAULT_AREAS = 3, SPX_VAULT_HEAD = 4096 };
+enum { SPX_VAULT_AREAS = 3, SPX_VAULT_HEAD = 4096, SPX_VAULT_MARKS = 2048 }; /* from there, by standby: it has it */
 typedef struct spx_vault {
   uint64_t magic, area_bytes;
   uint64_t life;    /* of the party's streams, whoever goes on with them */

@@ -154,8 +154,8 @@ typedef struct spx_proc {
   uint32_t cpu;         /* processor that it was last seen on, + 1; 0: it has not looked (load.c) */
   uint32_t io_messages; /* an I/O process of a system of clusters: what it says that it holds (MPISP_Held) */
   uint64_t io_bytes;
-  uint32_t vault;      /* transparent takeover: 1 + the descriptor of its vault; 0: it has none (yet) */
-  uint32_t vault_held; /* standbys that have opened it: these add 1 */
+  uint32_t vault; /* transparent takeover: 1 + the descriptor of its vault; 0: it has none (yet) */
+  uint8_t pad2[4];
   /* Its socket has the abstract name spx-bell- and this number, in 16 hexadecimal digits. It is chosen by chance: a
    * process of another user cannot take the name first. 0: it has no such socket */
   uint64_t bell_name;

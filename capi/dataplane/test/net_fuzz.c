@@ -6,7 +6,7 @@
  *   SPX_RECORDS=R net_fuzz         as many such cases as R records take (make fuzz-records) */
 // sanitize: address,undefined
 // timeout: 300
-#define JOB_WHOLE 1
+#define JOB_WHOLE   1
 #define JOB_SOCKETS 1
 #include "job.h"
 #include <fcntl.h>

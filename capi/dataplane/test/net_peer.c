@@ -2,7 +2,7 @@
  * one, which it names as matched, fetched, to be sent, forgotten or arrived; credit for what was not sent. Its connection ends, and nothing else has happened.
  * And records that come in pieces, as a small window of TCP makes them: what lies where the rest will be says nothing. */
 // sanitize: address,undefined
-#define JOB_WHOLE 1
+#define JOB_WHOLE   1
 #define JOB_SOCKETS 1
 #include "job.h"
 #include "mcast.h"
