@@ -11,7 +11,7 @@ import (
 )
 
 // Bodies of the functions for keyvals and attributes (MPI-5.0, section 7.7). What they mean is core/attr's; here the user
-// functions that it asks for are called. MPI_Comm_get_attr is in shim/attr.c, which keeps a copy.
+// functions that it asks for are called. MPI_Comm_get_attr is in bodies/attr.c, which keeps a copy.
 
 var attrs = &attr.Registry{
 	OnKeyval: func(num int, live bool) {

@@ -13,7 +13,7 @@ import (
 	"libspx/core/mpierr"
 )
 
-// SPX_CHECK=1: package core/check judges two calls that shim/check_coll.c has found to differ.
+// SPX_CHECK=1: package core/check judges two calls that bodies/check_coll.c has found to differ.
 
 func init() {
 	internals[C.SPX_IN_CHECK] = func(c *call) error {

@@ -150,7 +150,7 @@ func (c *call) dupAs(out int, m *comm.Made, hints *info.Info) error {
 	})
 }
 
-// commDup gets the duplicate's context in argument 2, unless it is still to be agreed upon (shim/comm_dup.c).
+// commDup gets the duplicate's context in argument 2, unless it is still to be agreed upon (bodies/comm_dup.c).
 //
 //spx:body MPI_Comm_dup
 func commDup(c *call) error {

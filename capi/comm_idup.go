@@ -14,7 +14,7 @@ import (
 )
 
 // MPI_Comm_idup: the new communicator is made and gets its attributes at the call, as the standard says. Only its context is
-// agreed upon in the background (shim/comm_idup.c).
+// agreed upon in the background (bodies/comm_idup.c).
 
 //spx:body MPI_Comm_idup
 func commIdup(c *call) error { return c.idup(1, 2, nil) }

@@ -18,7 +18,7 @@ import (
 )
 
 // A Go panic is always an error of libspx. spxGoEnter recovers it, so that the C part below can add its own stack; then the job
-// ends, with one report: job, rank, MPI call and both stacks, by the first process to get here (shim/abort.c).
+// ends, with one report: job, rank, MPI call and both stacks, by the first process to get here (boundary/abort.c).
 
 var panicText atomic.Pointer[string]
 

@@ -45,7 +45,7 @@ import (
 	"libspx/launch/service"
 )
 
-// ulfm_dyprc: the shell around package ft/malleable. What has to be C is in shim/dyprc.c: the way back to the point of the program, and meetings in which nothing is on.
+// ulfm_dyprc: the shell around package ft/malleable. What has to be C is in bodies/dyprc.c: the way back to the point of the program, and meetings in which nothing is on.
 
 // dyprc is the part of this process; nil before ulfm_dyprc_merge_child. The program's calls do not meet.
 var dyprc *malleable.Machine

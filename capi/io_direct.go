@@ -13,11 +13,11 @@ import (
 	"libspx/core/io"
 )
 
-// The part of a file that the C side knows (dataplane/base/file.h): simple accesses are done there (shim/file.c) and never come here.
+// The part of a file that the C side knows (dataplane/base/file.h): simple accesses are done there (bodies/file.c) and never come here.
 
 func (f *fileObject) fh() *C.spx_fh { return (*C.spx_fh)(unsafe.Pointer(f.obj)) }
 
-// pos is the individual pointer, in etypes. The C side (shim/file.c) moves it, too.
+// pos is the individual pointer, in etypes. The C side (bodies/file.c) moves it, too.
 func (f *fileObject) pos() *int64 { return (*int64)(unsafe.Pointer(&f.fh().pos)) }
 
 // descriptor is what a backend has whose files the C side may read and write with system calls.

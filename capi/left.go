@@ -23,7 +23,7 @@ import (
 	"libspx/core/check"
 )
 
-// SPX_CHECK=1: what a program leaves when MPI ends. C notes where objects are made (shim/check_left.c). Keyvals, which are no
+// SPX_CHECK=1: what a program leaves when MPI ends. C notes where objects are made (bodies/check_left.c). Keyvals, which are no
 // objects, are noted here.
 
 // left is what was left of one kind, from one place.

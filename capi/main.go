@@ -24,7 +24,7 @@ import (
 // main is never called in a c-shared library.
 func main() {}
 
-// spxGoEnter is the only way from C into Go, called by spx_go (shim/runtime.c) with asynchronous signals blocked. A frame with
+// spxGoEnter is the only way from C into Go, called by spx_go (boundary/runtime.c) with asynchronous signals blocked. A frame with
 // cont set comes back from a call-out. now is where the thread notes which runner it is in.
 //
 //export spxGoEnter

@@ -152,7 +152,7 @@ type message struct {
 	data      []byte
 }
 
-// batch is what is sent and received at once (shim/runner.h), and the memory that it needs.
+// batch is what is sent and received at once (bodies/runner.h), and the memory that it needs.
 type batch struct {
 	c    *C.spx_batch
 	data any

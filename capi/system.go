@@ -28,7 +28,7 @@ import (
 	"libspx/launch/service"
 )
 
-// Systems of clusters: what a layout makes of this process. shim/system.c does what each message needs.
+// Systems of clusters: what a layout makes of this process. bodies/system.c does what each message needs.
 
 // system is what this process knows of its system. No layout: it belongs to none.
 var system struct {

@@ -37,7 +37,7 @@ import (
 )
 
 // Bodies of MPI_T (MPI-5.0, section 16.3), which core/tool decides on: here are the arguments, and what it looks at in the
-// process. All of it works before MPI_Init, after MPI_Finalize, and by several threads. Callbacks are shim/tool.c's.
+// process. All of it works before MPI_Init, after MPI_Finalize, and by several threads. Callbacks are bodies/tool.c's.
 
 var tools = tool.New(toolProcess{})
 

@@ -15,7 +15,7 @@ import (
 	"libspx/core/tool"
 )
 
-// Bodies of MPI_T for events and their source (MPI-5.0, section 16.3.8). Callbacks are called by shim/tool.c, without Go.
+// Bodies of MPI_T for events and their source (MPI-5.0, section 16.3.8). Callbacks are called by bodies/tool.c, without Go.
 
 // The kinds of events are those of the data plane, and a kind of handle is as wide.
 const (

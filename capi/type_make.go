@@ -236,7 +236,7 @@ func typeDup(c *call) error {
 	})
 }
 
-// Commit and free of the types for which C alone cannot do it (shim/type.c).
+// Commit and free of the types for which C alone cannot do it (bodies/type.c).
 func init() {
 	internals[C.SPX_IN_TYPE_COMMIT] = typeCommit
 	internals[C.SPX_IN_TYPE_FREE] = typeFree

@@ -22,7 +22,7 @@ import (
 )
 
 // Windows on this side of the boundary: attributes and hints (MPI-5.0, 7.7 and 12.2.7), and what can be asked of them. How they are made is in win_make.go,
-// how they are used in C (shim/win_sync.c, rma.c). A window has a Go side from its first attribute or hint on.
+// how they are used in C (bodies/win_sync.c, rma.c). A window has a Go side from its first attribute or hint on.
 
 type winObject struct {
 	attrs *attr.List

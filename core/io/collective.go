@@ -191,7 +191,7 @@ func AccessAll(peers Peers, h Hints, b Backend, v *View, m Memory, pos int64, wr
 }
 
 // WriteOwn is a collective write in which, as all know, nobody needs the others: each writes by itself. failure is an error that the
-// caller has found in its arguments. All return the same error. (A process without one may do its part in C: shim/file.c.)
+// caller has found in its arguments. All return the same error. (A process without one may do its part in C: bodies/file.c.)
 func WriteOwn(peers Peers, h Hints, b Backend, v *View, m Memory, pos int64, failure error) (int64, error) {
 	done := int64(0)
 	if failure == nil {

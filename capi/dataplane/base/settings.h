@@ -62,7 +62,7 @@ typedef struct {
   uint32_t apart_every;   /* one of so many copies is timed */
   uint64_t apart_trial;   /* us between trials of the other way, at most */
   uint32_t cma;           /* 0: never process_vm_readv */
-  uint32_t progress;      /* 1: a thread of its own carries on what is under way (shim/background.c) */
+  uint32_t progress;      /* 1: a thread of its own carries on what is under way (bodies/background.c) */
   uint32_t spin;          /* empty polls before yielding, when processors are not outnumbered */
   uint32_t spin_busy;     /* the same while others want the processors */
   uint32_t yield;         /* yields before parking */

@@ -81,7 +81,7 @@ static inline spx_obj *spx_get(spx_kind k, const void *handle)
 SPX_HIDDEN spx_obj *spx_new(spx_kind k);
 /* The generation of what is first in its slot. */
 SPX_HIDDEN extern uint32_t spx_first_generation;
-/* Is told of each new object, if it is not NULL (shim/check_left.c). It is set once, before MPI is used. */
+/* Is told of each new object, if it is not NULL (bodies/check_left.c). It is set once, before MPI is used. */
 SPX_HIDDEN extern void (*spx_made_now)(spx_kind k, uint32_t index);
 /* Drops a reference. At 0 the kind's destructor runs and the slot is recycled with the next generation. */
 SPX_HIDDEN void spx_unref(spx_kind k, spx_obj *o);
@@ -184,7 +184,7 @@ typedef struct spx_comm {
   _Atomic uint32_t revoked;
   _Atomic uint32_t failed_seen; /* acknowledged failures: wildcard receives are allowed again (ULFM) */
   uint32_t coll_seq;            /* number of collectives started: their tag (plan_run.h) */
-  uint32_t traced;              /* blocking ones that were written down (shim/trace.c) */
+  uint32_t traced;              /* blocking ones that were written down (abi/trace.c) */
   spx_counts_of counts;
   struct spx_comm *counted_next, **counted_prev; /* list of those that count (stat.c) */
   struct spx_errh *errh;
@@ -192,9 +192,9 @@ typedef struct spx_comm {
   struct spx_share *share; /* shared memory for collectives, attached on first use (dataplane/coll/share.h) */
   struct spx_comm
       *inner; /* intercommunicator: a communicator without a handle over the local group, context ctx + SPX_CTX_STEP */
-  struct spx_attrs *attrs; /* values for MPI_Comm_get_attr, owned by shim/attr.c */
+  struct spx_attrs *attrs; /* values for MPI_Comm_get_attr, owned by bodies/attr.c */
   uint32_t session;        /* handle of the session that its group comes from; 0: the World Model */
-  struct spx_comm *outlet; /* behind MPISP_CLUSTER_OUT: the I/O processes, by their number (shim/system.c) */
+  struct spx_comm *outlet; /* behind MPISP_CLUSTER_OUT: the I/O processes, by their number (bodies/system.c) */
   uint32_t stands_for;     /* an outlet, or a world of an I/O process: the handle that errors are raised on */
   /* In a cluster with standbys (capi/takeover.go): which of the communicators made of which one it is, so that who takes a rank over finds it. */
   uint32_t parent,
@@ -299,7 +299,7 @@ typedef struct spx_request {
   int (*finish)(struct spx_request *, MPI_Status *st);
   int (*cancel)(struct spx_request *);
   void (*release)(struct spx_request *);
-  struct spx_attached *attached; /* valid when release says so: shim/request_attach.c */
+  struct spx_attached *attached; /* valid when release says so: bodies/request_attach.c */
 } spx_request;
 
 /* ---- matched messages (MPI_Mprobe) --------------------------------------------------------------------------- */
@@ -326,7 +326,7 @@ typedef struct spx_rankset {
   uint32_t *procs; /* the others' and its own process indices, ascending */
 } spx_rankset;
 
-/* ---- entering and leaving (shim/runtime.c) --------------------------------------------------------------------
+/* ---- entering and leaving (boundary/runtime.c) --------------------------------------------------------------------
  * A generated shim checks its arguments by kind, then either calls a C body  int spx_c_NAME(...)  or fills a frame
  * and enters Go by spx_go, which blocks asynchronous signals around the entry, carries out call-outs (user functions
  * that Go asks for) with no Go frame below and no lock held, and raises the error, if any, through the error handler. */
@@ -383,7 +383,7 @@ enum {
   SPX_IN_CHECK, /* a0, a1: const spx_diag_check * of this process and of another, a2: name of the communicator: do they
                            fit? All 0: says what is left */
   SPX_IN_SYSTEM_PLAN, /* how IOPs are chosen may have changed */
-  SPX_IN_EARLY,       /* a0: const char *: shim/once.h */
+  SPX_IN_EARLY,       /* a0: const char *: boundary/once.h */
   SPX_IN_TAKEOVER_DUE /* processes of the cluster have died, others meet, or another one is to keep the copy (SPX_DUE_TAKEOVER) */
 };
 SPX_HIDDEN int spx_go_internal(spx_frame *f);
@@ -405,7 +405,7 @@ SPX_HIDDEN const char *spx_detail_text(void);
 /* Fatal: prints job, rank, call and the text once, then ends the job as MPI_Abort does. */
 SPX_HIDDEN _Noreturn void spx_fatal(int code, const char *fmt, ...) __attribute__((format(printf, 2, 3), cold));
 
-/* ---- process state (shim/runtime.c) -------------------------------------------------------------------------- */
+/* ---- process state (boundary/runtime.c) -------------------------------------------------------------------------- */
 enum { SPX_BEFORE_INIT = 0, SPX_INITIALIZED = 1, SPX_FINALIZED = 2 };
 SPX_HIDDEN extern _Atomic int spx_state;
 SPX_HIDDEN extern int spx_mt;              /* 1: MPI_THREAD_MULTIPLE was given */

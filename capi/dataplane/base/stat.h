@@ -54,7 +54,7 @@ static inline void spx_note(spx_event_kind kind, int64_t a, int64_t b, int64_t c
   if (SPX_UNLIKELY(spx_events_wanted & 1u << kind)) spx_event_add(kind, a, b, c, d);
 }
 
-/* ---- traces (shim/trace.c) ---------------------------------------------------------------------------------------
+/* ---- traces (abi/trace.c) ---------------------------------------------------------------------------------------
  * Who is told of every message; NULL: nobody. number: of the message, between the two processes; cast: of a multicast.
  * Called with spx_lock held. */
 typedef struct spx_tracer {

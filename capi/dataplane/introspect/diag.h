@@ -5,7 +5,7 @@
 #include "plan_run.h"
 #include "sleeper.h"
 
-/* In a system of clusters: the processes of other clusters' side whose messages a receive on this communicator may take (shim/system.c). */
+/* In a system of clusters: the processes of other clusters' side whose messages a receive on this communicator may take (bodies/system.c). */
 SPX_HIDDEN extern void (*spx_diag_sources)(const spx_comm *, void (*each)(uint32_t proc, void *), void *arg);
 
 /* Prepares this process's row of the memory file. Returns an errno. */

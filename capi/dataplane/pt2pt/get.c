@@ -31,7 +31,7 @@
  *   STREAM, PAUSED   CTS, a further part               STREAM   raise out.end
  *   EAGER    MPI_Cancel                                RECALL   descriptor; CANCEL; pending again
  *   RECALL   CANCELLED                                 NONE     complete, as cancelled or as it was
- *   KEPT, PARKED: by clusters (replay_long.c; shim/system.c)
+ *   KEPT, PARKED: by clusters (replay_long.c; bodies/system.c)
  *
  *   receive  event                                     next     action
  *   POSTED   EAGER                                     NONE     copy; complete

@@ -1,4 +1,4 @@
-/* rma.h - windows: what the data plane knows of them, between dataplane/rma_*.c (moving data) and shim/win*.c, rma.c (the calls).
+/* rma.h - windows: what the data plane knows of them, between dataplane/rma_*.c (moving data) and bodies/win_sync.c, rma.c (the calls).
  *
  * MPI-5.0, chapter 12. docs/decisions/rma.md says why it is as it is. Every operation is complete, at the origin and at the target,
  * when its function returns: the memory of the target is mapped here (MPI_Win_allocate, _shared, the own process), or is

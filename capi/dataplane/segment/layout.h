@@ -226,7 +226,7 @@ enum {
   SPX_QUEUE_SENT = 3,
   SPX_QUEUE_NO_ROOM = 4
 }; /* spx_diag_entry.kind */
-/* SPX_CHECK=1: what it has begun to do in an operation of a communicator (shim/check_coll.c). Those of a process of another host are written by
+/* SPX_CHECK=1: what it has begun to do in an operation of a communicator (bodies/check_coll.c). Those of a process of another host are written by
  * the processes here that are told of them. */
 typedef struct spx_diag_check {
   uint64_t ctx;

@@ -18,6 +18,7 @@
 #include "attach.h"
 #include "basic.h"
 #include "dp.h"
+#include "other_way.h"
 #include "pack.h"
 #include "sleeper.h"
 
@@ -328,10 +329,24 @@ static int no_record(const spx_request *r, uint64_t since, const uint64_t *regis
 }
 static void no_end(int slot) { (void)slot; }
 static const spx_sleep_hooks job_sleeps = {no_record, no_end};
+static bool not_replaced(const spx_comm *c, uint32_t ctx_kind)
+{
+  (void)c, (void)ctx_kind;
+  return false;
+}
+static bool not_outlived(const spx_request *r)
+{
+  (void)r;
+  return false;
+}
+static void not_missed(uint64_t ctx, int src) { (void)ctx, (void)src; }
+/* What is asked without a flag that only messages of systems have. */
+static const spx_other_way job_way = {.replaced = not_replaced, .outlives = not_outlived, .missed = not_missed};
 
 static int job_attach(int fd, uint32_t me)
 {
   spx_sleeper = &job_sleeps;
+  spx_other = &job_way;
   job_above();
   return spx_messages_attach(fd, me, job_failures, job_handlers);
 }
