@@ -201,7 +201,7 @@ func TestCeilings(t *testing.T) {
 	dir := project(t, map[string]string{
 		"budgets.tsv": "# head\nbase\t10\t\tlines\nC\t9\t5\tall\nlongest line\t200\t100\tcharacters\nlongest file\t3\t\tlines\nGo\t-\t\tlines\n", "layers.tsv": "base\t0\t\t\n",
 		"symbols.tsv": "", "files.tsv": "capi/dataplane/a.c\tbase\t\ncapi/dataplane/b.h\tbase\t\n",
-		"capi/dataplane/a.c": "1\n2\n3\n4\n5\n6\n7\n", "capi/dataplane/b.h": "/* " + long + " */\n", "capi/dataplane/zz_c.c": "1\n", "capi/bodies/x.md": "1\n",
+		"capi/dataplane/a.c": "1\n2\n3\n4\n5\n6\n7\n", "capi/dataplane/b.h": "/* " + long + " */\n", "capi/dataplane/zz_c.c": "1\n", "capi/bodies/x.md": "1\n", "capi/boundary/x.md": "1\n", "capi/abi/x.md": "1\n",
 		"capi/a.go": "package a\n\nimport _ \"m/core/b\"\n\n//export oneOfUs\n", "capi/a_test.go": "package a\n", "core/b/b.go": "package b\n", "core/b/zz_b.go": "package b\n", "core/c/c.go": "package c\n",
 	})
 	tables, err := ReadTables(dir)
