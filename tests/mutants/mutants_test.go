@@ -65,7 +65,6 @@ var mutants = []mutant{
 	{"a process that meets the others does not call them", "ft/repair/repair.go", "\tr.pool.Revoke()\n\tdecided, next, err", "\tdecided, next, err"},
 	{"the cluster leaves while a rank is to be taken over", "ft/repair/repair.go", "return !lives && !r.shell.Done(m)", "return !lives && r.size == 0"},
 	{"a place stays with a dead process", "ft/repair/places.go", "m); lives {", "m); lives || m == 0 {"},
-	{"a start counts before all hosts have heard of it", "ft/repair/late.go", "err == nil && r.hearsOf(pool, now)", "err == nil"},
 	{"one process alone invites", "ft/repair/late.go", "\t\tr.shell.Send(m, v.Encode())", "\t\tif r.self == v.Members[0] {\n\t\t\tr.shell.Send(m, v.Encode())\n\t\t}"},
 	{"a late process invites no later one", "ft/repair/late.go", "\tr.send(v, v.Fresh[", "\t_ = r.send\n\t_ = (v.Fresh["},
 	{"a change counts where it was made", "ft/malleable/malleable.go", "\tif decided&agree.Go != 0 {", "\tif flags&agree.Go != 0 {"},
