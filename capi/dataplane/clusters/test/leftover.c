@@ -13,50 +13,14 @@ enum {
   PROCESSES
 }; /* parties have the processes of these numbers at first */
 
-static int kind(uint32_t fn)
-{
-  (void)fn;
-  return SPX_REPLAY_SENDS;
-}
-
-static int choose(int tag)
-{
-  (void)tag;
-  return -1;
-}
-
-static uint32_t lane(int iop, int tag)
-{
-  (void)iop;
-  (void)tag;
-  return 0;
-}
-
-static void begin(uint32_t me)
-{
-  static const uint32_t procs[PARTIES] = {RECEIVER, BEFORE, AFTER}, iop[PARTIES];
-  static const bool heals[PARTIES] = {true, true, true};
-  spx_replay_setup s = {.parties = PARTIES,
-                        .me = me,
-                        .procs = procs,
-                        .heals = heals,
-                        .iop = iop,
-                        .whole = true,
-                        .ctx = 2000,
-                        .wire = job_comm(2000, procs, PARTIES, (int)me),
-                        .kind = kind,
-                        .choose = choose,
-                        .lane = lane};
-  CHECK(spx_replay_begin(&s) == MPI_SUCCESS);
-}
-
 static void body(spx_comm *world)
 {
+  static const uint32_t procs[PARTIES] = {RECEIVER, BEFORE, AFTER};
   spx_comm *c = job_comm(1000, NULL, PROCESSES, world->rank);
   int sent = 7, got = 0;
   barrier(world);
   if (world->rank == BEFORE) {
-    begin(BEFORE);
+    job_party(BEFORE, procs, PARTIES);
     c->flags |= SPX_C_REPLAY;
     spx_request *r;
     CHECK(spx_isend(&sent, sizeof sent, job_bytes, RECEIVER, 1, c, SPX_CTX_P2P, SPX_M_STANDARD, 0, &r) == 0);
@@ -67,7 +31,7 @@ static void body(spx_comm *world)
     barrier(world); /* it lives as long */
     return;
   }
-  begin(RECEIVER);
+  job_party(RECEIVER, procs, PARTIES);
   spx_replay_place(BEFORE, OTHER);
   spx_proc_of(BEFORE)->serial = 9; /* a later process has this number */
   spx_proc_of(BEFORE)->incarnation++;

@@ -5,43 +5,6 @@
 
 enum { PARTIES = 3, ELSEWHERE = 2 /* a number that no process has */ };
 
-static int kind(uint32_t fn)
-{
-  (void)fn;
-  return SPX_REPLAY_SENDS;
-}
-
-static int choose(int tag)
-{
-  (void)tag;
-  return -1;
-}
-
-static uint32_t lane(int iop, int tag)
-{
-  (void)iop;
-  (void)tag;
-  return 0;
-}
-
-static void begin(uint32_t me, const uint32_t *procs)
-{
-  static const bool heals[PARTIES] = {true, true, true};
-  static const uint32_t iop[PARTIES];
-  spx_replay_setup s = {.parties = PARTIES,
-                        .me = me,
-                        .procs = procs,
-                        .heals = heals,
-                        .iop = iop,
-                        .whole = true,
-                        .ctx = 2000,
-                        .wire = job_comm(2000, procs, PARTIES, (int)me),
-                        .kind = kind,
-                        .choose = choose,
-                        .lane = lane};
-  CHECK(spx_replay_begin(&s) == MPI_SUCCESS);
-}
-
 static void body(spx_comm *world)
 {
   static const uint32_t as_sent[PARTIES] = {0, 1, ELSEWHERE}, as_is[PARTIES] = {0, ELSEWHERE, 1};
@@ -49,13 +12,13 @@ static void body(spx_comm *world)
   int first = 1, second = 2, got = 0;
   barrier(world);
   if (world->rank == 1) {
-    begin(2, as_is);
+    job_party(2, as_is, PARTIES);
     CHECK(spx_recv(&got, sizeof got, job_bytes, 0, 1, c, SPX_CTX_P2P, NULL) == 0);
     CHECK(got == second);
     barrier(world);
     return;
   }
-  begin(0, as_sent);
+  job_party(0, as_sent, PARTIES);
   c->flags |= SPX_C_REPLAY;
   spx_request *r[2];
   CHECK(spx_isend(&first, sizeof first, job_bytes, 1, 1, c, SPX_CTX_P2P, SPX_M_STANDARD, 0, &r[0]) == 0);
