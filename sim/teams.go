@@ -79,7 +79,7 @@ func (w *teams) died(id int) {
 	}
 }
 
-// revoke is a revocation by p: a flood that reaches all that live, or nobody.
+// revoke is a revocation by p: a flood that reaches all that live, or none.
 func (w *teams) revoke(p int, t *team) {
 	if w.revoked[p][t] {
 		return

@@ -27,7 +27,7 @@ SPX_HIDDEN int64_t spx_vault_keeper(spx_word *a);
 SPX_HIDDEN int64_t spx_vault_last(spx_word *a);
 /* Waits until all that this process has sent was accepted. 0. */
 SPX_HIDDEN int64_t spx_vault_settle(spx_word *a);
-/* Nobody needs anything more of this process. 0. */
+/* No process needs anything more of this one. Returns 0. */
 SPX_HIDDEN int64_t spx_vault_end(spx_word *a);
 /* This process belongs to a cluster whose message logs have copies on other hosts, and keeps them for others (dataplane/clusters/copies.h). */
 SPX_HIDDEN void spx_keep_copies(spx_comm *wire, int cold);

@@ -237,7 +237,7 @@ SPX_HIDDEN int spx_get_impatient(bool at_once);
 /* The receive r, which may be one of those, will not complete by DATA. */
 SPX_HIDDEN void spx_asked_forget(spx_request *r);
 
-/* ---- what SPX_CHECK=1 tells between hosts (bodies/check_coll.c); NULL: there is nobody who wants to know ----------- */
+/* ---- what SPX_CHECK=1 sends between hosts (bodies/check_coll.c); NULL: it is not on ----------- */
 SPX_HIDDEN extern void (*spx_check_arrived)(uint32_t peer, const spx_rec *rec);
 
 /* ---- bsend.c ------------------------------------------------------------------------------------------------- */
