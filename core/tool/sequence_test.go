@@ -283,6 +283,11 @@ func (r *run) readPvar(reset bool, k int) {
 		}
 		return s.ReadPvar(in, h, &v)
 	})
+	if seen, shown := r.w.read(in, h); shown && (code != Success || r.m.begun == 0) {
+		r.t.Errorf("handle %x is shown: %d", h, seen)
+	} else if !reset && code == Success && r.m.begun > 0 && (seen != v || !shown) && p.v.Class != ClassHigh {
+		r.t.Errorf("%s is %d, and %d is shown: %v", p.v.Name, v, seen, shown)
+	}
 	if code != Success || r.m.begun == 0 {
 		return
 	}
