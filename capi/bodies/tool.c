@@ -117,7 +117,10 @@ int64_t spx_tool_freed(spx_word *a)
 
 /* ---- reading in a callback ---- */
 
-static size_t element_bytes(const instance *in, uint32_t i) { return in->ints >> i & 1 ? sizeof(int) : sizeof(uint64_t); }
+static size_t element_bytes(const instance *in, uint32_t i)
+{
+  return in->ints >> i & 1 ? sizeof(int) : sizeof(uint64_t);
+}
 
 static void put_element(const instance *in, uint32_t i, char *to)
 {

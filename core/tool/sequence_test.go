@@ -273,6 +273,7 @@ func (r *run) startStopReset(what byte, k int) {
 
 func (r *run) readPvar(reset bool, k int) {
 	in, h, p, code := r.pvar(k)
+	found := code == Success && r.m.begun > 0
 	if reset {
 		code = p.unless(NoAtomic, code)
 	}
@@ -283,9 +284,9 @@ func (r *run) readPvar(reset bool, k int) {
 		}
 		return s.ReadPvar(in, h, &v)
 	})
-	if seen, shown := r.w.read(in, h); shown && (code != Success || r.m.begun == 0) {
+	if seen, shown := r.w.read(in, h); shown && !found {
 		r.t.Errorf("handle %x is shown: %d", h, seen)
-	} else if !reset && code == Success && r.m.begun > 0 && (seen != v || !shown) && p.v.Class != ClassHigh {
+	} else if !reset && found && (seen != v || !shown) && p.v.Class != ClassHigh {
 		r.t.Errorf("%s is %d, and %d is shown: %v", p.v.Name, v, seen, shown)
 	}
 	if code != Success || r.m.begun == 0 {
