@@ -20,8 +20,8 @@ import (
 	"libspx/net/tcp"
 )
 
-// Which connections this process keeps: decided here by net/conn, whenever processes have come or gone, and handed to the data plane as a
-// table (dataplane/transport/relay/net_relay.c).
+// Which connections this process keeps: decided here by net/conn, whenever processes have come or
+// gone, and handed to the data plane as a table (dataplane/transport/relay/net_relay.c).
 
 // policy is what SPX_CONNECTIONS and SPX_TOPOLOGY say.
 type policy struct {
@@ -29,8 +29,10 @@ type policy struct {
 	relays bool
 	random int // neighbours by chance; 0: by the topology
 	cache  int
-	few    int    // neighbours in conn.Few, because there may be far fewer connections than there are processes; 0: there need not be
-	most   uint64 // connections; with few
+	// neighbours in conn.Few, because there may be far fewer connections than there are processes;
+	// 0: there need not be
+	few  int
+	most uint64 // connections; with few
 
 	groups   int   // of processes, as if they were on so many switches; 0: switches says
 	switches []int // of each host
@@ -54,8 +56,10 @@ func readPolicy() error {
 	return nil
 }
 
-// spare has messages relayed where the user allows a process fewer connections than the job has processes, so that not each message of those who talk with all of them needs one that is made for it.
-// What does not follow from settings and the size of the job, alike for all, changes nothing: the number of descriptors, processes that are started later.
+// spare has messages relayed where the user allows a process fewer connections than the job has
+// processes, so that not each message of those who talk with all of them needs one that is made for
+// it. What does not follow from settings and the size of the job, alike for all, changes nothing:
+// the number of descriptors, processes that are started later.
 func (p *policy) spare(procs uint64) {
 	most, set := connectionsAllowed()
 	usable := most - uint64(keptForAnswers(most))
@@ -89,12 +93,14 @@ func startPolicy() {
 		most = connectionsMax()
 	}
 	most, netState.server.Answering = netState.slots.start(netState.id.Self.Number, most)
-	C.spx_net_policy(C.spx_net_ways{heeds: C.bool(p.all || p.relays), relays: C.bool(p.relays), spares: C.bool(p.few > 0), cache: C.uint32_t(p.cache), most: C.uint32_t(most)})
+	C.spx_net_policy(C.spx_net_ways{heeds: C.bool(p.all || p.relays), relays: C.bool(p.relays),
+		spares: C.bool(p.few > 0), cache: C.uint32_t(p.cache), most: C.uint32_t(most)})
 	reroute()
 }
 
-// String says what decides the ways of messages, as the settings would: what all processes have to agree about. Where no message is relayed the
-// topology decides nothing, and processes that were spawned need not have what the first ones were told.
+// String says what decides the ways of messages, as the settings would: what all processes have to
+// agree about. Where no message is relayed the topology decides nothing, and processes that were
+// spawned need not have what the first ones were told.
 func (p *policy) String() string {
 	how := "demand"
 	switch {
@@ -113,7 +119,8 @@ func (p *policy) String() string {
 	case p.groups > 0:
 		text += fmt.Sprintf(" SPX_TOPOLOGY=groups:%d", p.groups)
 	case len(p.switches) > 0:
-		text += " SPX_TOPOLOGY=" + strings.Trim(strings.ReplaceAll(fmt.Sprint(p.switches), " ", ","), "[]")
+		text += " SPX_TOPOLOGY=" + strings.Trim(strings.ReplaceAll(fmt.Sprint(p.switches), " ",
+			","), "[]")
 	}
 	return text
 }
@@ -132,13 +139,15 @@ func descriptorsForConnections() uint64 {
 	return max(8, most)
 }
 
-// connectionsMax is the most connections that this process may have: the setting, or what its descriptors allow.
+// connectionsMax is the most connections that this process may have: the setting, or what its
+// descriptors allow.
 func connectionsMax() uint64 {
-	return uint64(C.spx_setting_begin(C.SPX_SET_CONNECTIONS_MAX, C.uint64_t(descriptorsForConnections()), 1<<24))
+	return uint64(C.spx_setting_begin(C.SPX_SET_CONNECTIONS_MAX,
+		C.uint64_t(descriptorsForConnections()), 1<<24))
 }
 
-// raiseDescriptors raises this process's soft limit as far as connections with all processes of the job take: the only case in
-// which the library changes a limit of the program's.
+// raiseDescriptors raises this process's soft limit as far as connections with all processes of the
+// job take: the only case in which the library changes a limit of the program's.
 func raiseDescriptors(procs uint64) {
 	var l unix.Rlimit
 	if unix.Getrlimit(unix.RLIMIT_NOFILE, &l) != nil {
@@ -149,7 +158,8 @@ func raiseDescriptors(procs uint64) {
 		need *= descriptorsOfSealed
 	}
 	l.Cur = max(l.Cur, min(l.Max, (need+16)*4/3+4))
-	unix.Setrlimit(unix.RLIMIT_NOFILE, &l) //nolint:errcheck // then idle connections are closed for others
+	// then idle connections are closed for others
+	unix.Setrlimit(unix.RLIMIT_NOFILE, &l) //nolint:errcheck
 }
 
 func (p *policy) parse(text string) error {
@@ -196,10 +206,13 @@ func (p *policy) parseTopology(text string) error {
 		p.groups = groups
 		return nil
 	}
-	for _, word := range strings.FieldsFunc(text, func(r rune) bool { return r == ',' || r == ' ' }) {
+	for _, word := range strings.FieldsFunc(text,
+		func(r rune) bool { return r == ',' || r == ' ' }) {
 		s, err := strconv.Atoi(word)
 		if err != nil || s < 0 || s > 1<<20 {
-			return fmt.Errorf("%q is no number of a switch; it is groups:N, or one for each host, as 0,0,1,1", word)
+			return fmt.Errorf(
+				"%q is no number of a switch; it is groups:N, or one for each host, as 0,0,1,1",
+				word)
 		}
 		p.switches = append(p.switches, s)
 	}
@@ -214,8 +227,9 @@ func (p *policy) switchOf(host int) int {
 	return 1<<20 + 1 + host
 }
 
-// relayed numbers the switches of processes by which plan connects them; nil where it does not, or may not do so at all of them. All that relay for each other were told the same of the switches, of whatever world
-// they are: else the first connection between them ends the job.
+// relayed numbers the switches of processes by which plan connects them; nil where it does not, or
+// may not do so at all of them. All that relay for each other were told the same of the switches,
+// of whatever world they are: else the first connection between them ends the job.
 func (p *policy) relayed(procs []C.uint32_t) []int32 {
 	if !p.relays || p.random > 0 || p.few > 0 {
 		return nil
@@ -289,7 +303,8 @@ func reroute() {
 	s := &netState
 	if s.policy.all {
 		for i := s.id.Self.Number + 1; i < uint32(C.spx_segment.nprocs); i++ {
-			if p := (tcp.Process{Number: i, Life: lifeOf(i)}); bool(C.spx_net_peer(C.uint32_t(i))) && !isAbroad(i) && !isGone(p) {
+			if p := (tcp.Process{Number: i, Life: lifeOf(i)}); bool(
+				C.spx_net_peer(C.uint32_t(i))) && !isAbroad(i) && !isGone(p) {
 				go callUntil(p)
 			}
 		}
@@ -298,13 +313,15 @@ func reroute() {
 		return
 	}
 	routes := s.policy.plan().Routes(int(s.id.Self.Number), C.SPX_ROUTE_WAYS)
-	t := (*C.spx_routes)(C.calloc(1, C.size_t(unsafe.Sizeof(C.spx_routes{})+uintptr(len(routes))*unsafe.Sizeof(C.spx_route{}))))
+	t := (*C.spx_routes)(C.calloc(1, C.size_t(unsafe.Sizeof(C.spx_routes{})+
+		uintptr(len(routes))*unsafe.Sizeof(C.spx_route{}))))
 	if t == nil {
 		return // the old table still leads everywhere, or by connections of their own
 	}
 	t.n = C.uint32_t(len(routes))
 	kept := make([]bool, len(routes))
-	to := unsafe.Slice((*C.spx_route)(unsafe.Add(unsafe.Pointer(t), unsafe.Sizeof(C.spx_routes{}))), len(routes))
+	to := unsafe.Slice((*C.spx_route)(unsafe.Add(unsafe.Pointer(t), unsafe.Sizeof(C.spx_routes{}))),
+		len(routes))
 	for i, r := range routes {
 		to[i].n = C.uint8_t(len(r.Ways))
 		if kept[i] = r.Kept; r.Kept {

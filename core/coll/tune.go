@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// algorithm is one way to do an operation. needs says what it cannot do without; a forced algorithm whose needs are not
-// met gives way to the table's choice, at all ranks alike.
+// algorithm is one way to do an operation. needs says what it cannot do without; a forced algorithm
+// whose needs are not met gives way to the table's choice, at all ranks alike.
 type algorithm struct {
 	name  string
 	build func(*builder)
@@ -34,9 +34,13 @@ func inPart(a *Args) bool      { return shared(a) && a.data() <= a.Shared }
 func inSlot(a *Args) bool      { return shared(a) && a.data() <= a.slotBytes() }
 func blockPiece(a *Args) int64 { return a.slotBytes() / int64(a.Size) &^ 7 }
 func lengthsToo(a *Args) bool  { return shared(a) && blockPiece(a) > lengthBytes }
-func foldPiece(a *Args) int64  { return a.slotBytes() / int64(a.Size) / a.RType.Size * a.RType.Size }
+func foldPiece(a *Args) int64 {
+	return a.slotBytes() / int64(
+		a.Size) / a.RType.Size * a.RType.Size
+}
 
-// inCell: what a rank posts lies beside the word, so that a root that runs ahead of the others does so by many operations.
+// inCell: what a rank posts lies beside the word, so that a root that runs ahead of the others does
+// so by many operations.
 func inCell(a *Args) bool {
 	n := a.data()
 	if a.Kind == Scatter {
@@ -52,7 +56,8 @@ func foldable(a *Args) bool   { return a.RType.Contig && a.RType.Size > 0 && a.R
 func wired(a *Args) bool      { return a.Wired }
 func many(a *Args) bool       { return a.Size > 2 }
 
-// shortOfMany: blocks of so many ranks on several hosts that a message from each to each takes longer than all blocks along the way of one: up a tree, and one message back for each.
+// shortOfMany: blocks of so many ranks on several hosts that a message from each to each takes
+// longer than all blocks along the way of one: up a tree, and one message back for each.
 func shortOfMany(a *Args) bool {
 	all := a.data()
 	if a.Kind == ReduceScatterBlock {
@@ -178,8 +183,8 @@ var algorithms = [Kinds][]algorithm{
 	NeighborAlltoallw:  {{"direct", neighborAlltoallv, always}},
 }
 
-// rule is a line of the table: the algorithm for an operation when the number of ranks and the bytes (see Args.data) are at
-// most these and the condition holds.
+// rule is a line of the table: the algorithm for an operation when the number of ranks and the
+// bytes (see Args.data) are at most these and the condition holds.
 type rule struct {
 	kind  Kind
 	ranks int
@@ -193,11 +198,13 @@ const (
 	anyBytes = math.MaxInt64
 )
 
-// table: the first line that fits and whose algorithm can do the call is taken. When ranks outnumber the processors, what
-// counts is how often each rank has to get its turn to run (16 ranks on 2 processors: a barrier takes 16 switches over a
-// flat tree, 66 over a binomial one); else it is the number of rounds. For long data it is the number of bytes that pass
-// through one rank. Where each rank has a processor, what lies in memory that all share costs a fraction of the rounds; its limits are
-// those of measurements with 2 to 16 ranks on 16 cores (docs/bench/cores-16.md).
+// table: the first line that fits and whose algorithm can do the call is taken. When ranks
+// outnumber the processors, what counts is how often each rank has to get its turn to run (16 ranks
+// on 2 processors: a barrier takes 16 switches over a flat tree, 66 over a binomial one); else it
+// is the number of rounds. For long data it is the number of bytes that pass through one rank.
+// Where each rank has a processor, what lies in memory that all share costs a fraction of the
+// rounds; its limits are those of measurements with 2 to 16 ranks on 16 cores
+// (docs/bench/cores-16.md).
 var table = []rule{
 	{Barrier, 8, anyBytes, always, "shared"},
 	{Barrier, 1024, anyBytes, (*Args).crowded, "shared"},
@@ -211,7 +218,8 @@ var table = []rule{
 	{Bcast, 64, anyBytes, both((*Args).crowded, isLong), "shared"},
 	{Bcast, anyRanks, anyBytes, leveled, "levels"},
 	{Bcast, 64, anyBytes, many, "shared"},
-	{Bcast, anyRanks, 64 << 10, wired, "binomial"}, // each message costs its sender most: the root should not be all of them
+	// each message costs its sender most: the root should not be all of them
+	{Bcast, anyRanks, 64 << 10, wired, "binomial"},
 	{Bcast, 4, anyBytes, wired, "binomial"},
 	{Bcast, 64, anyBytes, (*Args).crowded, "fan"},
 	{Bcast, 1024, anyBytes, (*Args).crowded, "shared"},
@@ -350,7 +358,8 @@ func choose(a *Args) (*algorithm, error) {
 	if a.Force != "" {
 		alg := find(a.Kind, a.Force)
 		if alg == nil {
-			return nil, fmt.Errorf("%s=%s: no such algorithm; there are: %s", EnvName(a.Kind), a.Force,
+			return nil, fmt.Errorf("%s=%s: no such algorithm; there are: %s", EnvName(a.Kind),
+				a.Force,
 				strings.Join(Algorithms(a.Kind), ", "))
 		}
 		if alg.needs(a) {
