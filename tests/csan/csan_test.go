@@ -3,7 +3,8 @@
 // is well. It is linked with the files of that layer and of those below it (docs/layers.md), and with nothing else:
 // what they register with layers above is left empty, or played by the test. Comments at its beginning say how it is built:
 //
-//	// sanitize: address,undefined thread      one build for each word (default: these two)
+//	// sanitize: address,undefined thread      one build for each word (default: these two); plain: none, at -O2
+//	// layer: relay                            the layer it is linked with, where that is not its folder's
 //	// flags: -lm -DX=1                        more compiler flags; those with -l and -Wl, are the linker's
 //	// timeout: 60                             seconds (default 60)
 package csan
@@ -85,6 +86,8 @@ func read(t *testing.T, path string) program {
 		case !strings.HasPrefix(strings.TrimSpace(line), "// "):
 		case key == "sanitize":
 			p.sanitizers = words
+		case key == "layer":
+			p.layer = strings.TrimSpace(value)
 		case key == "flags":
 			p.flags = words
 		case key == "timeout":
@@ -203,9 +206,13 @@ func (p program) run(t *testing.T, set string, made *objects) {
 	linking := func(flag string) bool { return strings.HasPrefix(flag, "-l") || strings.HasPrefix(flag, "-Wl,") }
 	compiling := slices.DeleteFunc(slices.Clone(p.flags), linking)
 	program := filepath.Join(t.TempDir(), "test")
-	args := []string{"-std=gnu11", "-g1", "-O1", "-fno-omit-frame-pointer", "-fno-strict-aliasing", "-pthread", "-Wall", "-Wextra",
-		"-fsanitize=" + set, "-fno-sanitize-recover=all",
+	args := []string{"-std=gnu11", "-g1", "-fno-omit-frame-pointer", "-fno-strict-aliasing", "-pthread", "-Wall", "-Wextra",
 		"-I" + root + "/include", "-I" + root + "/capi/dataplane/test"}
+	if set == "plain" {
+		args = append(args, "-O2")
+	} else {
+		args = append(args, "-O1", "-fsanitize="+set, "-fno-sanitize-recover=all")
+	}
 	folders, err := csource.Folders(root)
 	if err != nil {
 		t.Fatal(err)

@@ -26,8 +26,21 @@ int spx_pairs_attach(const spx_transport *const *all, const spx_carried *message
   return 0;
 }
 
+/* What waits for room goes; sends among it are their callers'. */
+static void drop_waiting(spx_tx *tx)
+{
+  for (spx_txitem *it = tx->pend, *next; it; it = next) {
+    next = it->next;
+    free(it);
+  }
+  tx->pend = NULL;
+  tx->stream = NULL;
+}
+
 void spx_pairs_detach(void)
 {
+  for (uint32_t i = 0; spx_txs && i < spx_map.nprocs; i++) drop_waiting(&spx_txs[i]);
+  for (uint32_t i = 0; spx_rxs && i < spx_map.nprocs; i++) free(spx_rxs[i].ctrl);
   free(spx_txs);
   free(spx_rxs);
   spx_txs = NULL;
@@ -280,12 +293,7 @@ spx_request *spx_tx_queued(uint32_t peer)
 void spx_tx_kill(uint32_t peer)
 {
   spx_tx *tx = &spx_txs[peer];
-  while (tx->pend) {
-    spx_txitem *it = tx->pend;
-    tx->pend = it->next;
-    free(it);
-  }
-  tx->stream = NULL;
+  drop_waiting(tx);
   tx->slow = (tx->slow | SPX_TX_DEAD) & ~(uint32_t)SPX_TX_QUEUED;
   tx->full = 0;
   if (tx->by && tx->by->close) tx->by->close(tx);

@@ -144,28 +144,59 @@ static inline bool spx_tx_warm(const spx_tx *tx)
 }
 
 /* ---- the table of transports ---- */
-/* What a transport does for the peers that it reaches. */
+/* What every transport promises for the pairs that it reaches. test/conformance.c tries it over
+ * each of them.
+ *
+ * While both processes live: each record that is committed is given to spx_arrived once, whole and
+ * unchanged, in the order of the commits; it is given again, and nothing behind it, as long as that
+ * has no memory for it. No call waits for the peer (open: for a connection, 20 ms at most). What a
+ * pair holds, beside the queue of pair.c, is bounded: if the peer does not look, reserve says NULL,
+ * and the other pairs go on. What is committed and rung for arrives without another call of its
+ * sender; what relays hold needs calls of theirs, and beyond a pair's buffer those of the sender. A
+ * process that sleeps is woken by what arrives and, if it has something queued, by room for it (or
+ * it wakes by itself now and then: the relay).
+ *
+ * What is seen when a pair ends:
+ *   the peer has died    its agent says so. After spx_rx_drain and spx_net_bury all that it had
+ * committed to memory, or its kernel had taken, has arrived: whole records, the first ones of all
+ * that it sent. Nothing comes later, also not for the next process of its number, nor is that sent
+ * what was for this one. What is sent meanwhile is for nobody; spx_tx_kill drops the queue, but for
+ * requests. a connection breaks  each end has the first ones of the other's records, as above.
+ * Records are for nobody from then on, and do not wait; streams wait until they are taken back, or
+ * the peer's end is told. The engine is told once, by each end (SPX_NET_LOST). No connection is
+ * made again. it closes in order   nothing is lost or doubled; the next connection goes on where it
+ * ended. A second one that comes while there is one is closed, and what it brings is not read. a
+ * relay has died     nothing is lost as long as another way leads to the peer. detach at any time:
+ * memory, mappings, descriptors, sockets not yet taken are given back. Requests in queues are their
+ * callers'. */
 typedef struct spx_transport {
   const char *name;
-  bool (*reaches)(uint32_t peer);
-  /* sets up the sending side of the pair; an MPI error code */
+  bool (*reaches)(uint32_t peer); /* the same answer as long as the number is that process's */
+  /* Sets up the sending side of the pair: all of tx but life and by, with no SPX_TX_NEW left. An
+   * MPI error code: SPX_TX_NEW stays, and it may be called again. ring < 0: a channel, to be
+   * widened; else it is as wide as it can be. */
   int (*open)(uint32_t peer);
-  /* the receiving side; that there is no memory is fatal */
-  void (*listen)(uint32_t peer);
-  /* room for a record where spx_tx_room sees none, or NULL */
+  void (*listen)(
+      /* the receiving side: base, epoch, seq, proc, chan; that there is no memory is fatal */
+      uint32_t peer);
+  /* Room for a record of bytes where spx_tx_room sees none, or NULL: then there may be some when
+   * chan->tail has changed. Nothing is taken before the commit. bytes: a quarter of a ring at most
+   * with ring >= 0 (beyond memory SPX_NET_EAGER_MAX and a header), a line with ring < 0; longer
+   * ones may never find room. */
   spx_rec *(*reserve)(spx_tx *tx, uint32_t bytes);
-  /* a larger buffer, while tx->ring < 0; false: none is free */
+  /* a larger buffer, while tx->ring < 0; false: none now. NULL: open leaves ring >= 0 */
   bool (*widen)(spx_tx *tx);
-  /* nothing more is sent; NULL: that is all the same */
-  void (*close)(spx_tx *tx);
-  /* the buffer of r, a stream, is not read any more; or NULL */
+  void (*close)(spx_tx *tx); /* nothing more is sent; also twice. NULL: that is all the same */
+  /* The buffer of r, a stream, is not read any more: its owner may write to it, or unmap it, at
+   * once. What was announced of it and not sent is no message's. NULL: nothing is read outside of
+   * spx_carried. */
   void (*recall)(spx_tx *tx, const spx_request *r);
   /* Of a transport that reaches processes beyond this host's memory (spx_network): */
   /* reads and writes what can be read and written now; the number of things that moved */
   int (*poll)(void);
-  /* 1: records are written to come, several to a process perhaps; -1: they go now, by one system
-   * call for each process. gather: of jobs whose messages are relayed alone; together: of all
-   * jobs. */
+  /* 1: records are written to come, several to a process perhaps, which may wait; -1: with the last
+   * one they go, in order, by one system call for each process. gather: of jobs whose messages are
+   * relayed alone; together: of all jobs. */
   void (*gather)(int change);
   void (*together)(int change);
 } spx_transport;

@@ -171,20 +171,6 @@ static void drop(spx_conn *c)
   free(c);
 }
 
-void spx_net_detach(void)
-{
-  for (uint32_t i = 0; spx_net.conns && i < spx_map.nprocs; i++) drop(spx_net.conns[i]);
-  free(spx_net.conns);
-  free(spx_net.open_ones);
-  free(spx_net.busy);
-  free(spx_net.gathered);
-  spx_net = (spx_net_state){.want_fd = -1};
-  spx_further_sweep();
-  spx_net_no_bell();
-  spx_network = NULL;
-  spx_beyond = false;
-}
-
 static _Atomic int news; /* the engine is told, and has not looked yet */
 
 void spx_net_start(int fd)
@@ -221,6 +207,33 @@ static void put(spx_arrival *_Atomic *list, spx_arrival *a)
   spx_arrival *first = atomic_load(list);
   do a->next = first;
   while (!atomic_compare_exchange_weak(list, &first, a));
+}
+
+/* Sockets that were handed over and not taken. */
+static void drop_arrivals(spx_arrival *a)
+{
+  for (spx_arrival *next; a; a = next) {
+    next = a->next;
+    if (a->fd >= 0) spx_net_shut(a->fd);
+    put(&used, a);
+  }
+}
+
+void spx_net_detach(void)
+{
+  drop_arrivals(atomic_exchange(&arrivals, NULL));
+  drop_arrivals(early);
+  early = NULL;
+  for (uint32_t i = 0; spx_net.conns && i < spx_map.nprocs; i++) drop(spx_net.conns[i]);
+  free(spx_net.conns);
+  free(spx_net.open_ones);
+  free(spx_net.busy);
+  free(spx_net.gathered);
+  spx_net = (spx_net_state){.want_fd = -1};
+  spx_further_sweep();
+  spx_net_no_bell();
+  spx_network = NULL;
+  spx_beyond = false;
 }
 
 void spx_net_arrives(spx_arrival *a) { put(&arrivals, a); }
@@ -726,10 +739,11 @@ bool spx_net_silent(uint32_t peer)
 
 void spx_net_bury(uint32_t peer)
 {
-  spx_conn *c = spx_beyond_host() ? spx_net.conns[peer] : NULL;
+  if (!spx_beyond_host()) return;
+  take_arrivals(); /* what it has sent may lie in one of them */
+  spx_conn *c = spx_net.conns[peer];
   int n = 0;
   if (!c) return;
-  take_arrivals();
   spx_net.served = NULL;
   for (uint32_t before = 1; (c->fd >= 0 && before) || spx_net.held == c;
        before = (uint32_t)n, n = 0)

@@ -71,10 +71,21 @@ int spx_net_events(struct epoll_event *events, int most)
   return epoll_wait(epoll, events, most, 0);
 }
 
+/* Of the thread that sleeps here. Set with the lock, since they depend on all connections; read
+ * without. */
+static uint64_t longest; /* ns to sleep at most; 0: not at all */
+/* ns: when it began to, and for how long; began 0: nothing depends on it */
+static uint64_t began, asked;
+
 static bool reserve(bool takes)
 {
   if (takes && sleeping_here) return false;
   sleeping_here = takes;
+  if (takes) {
+    longest = spx_net.held ? 0 : spx_detours->sleep();
+    began = 0;
+  } else if (began)
+    spx_detours->slept(began, asked);
   return true;
 }
 
@@ -82,15 +93,14 @@ static bool sleep_until(uint32_t value, uint64_t ns)
 {
   char word[8];
   for (int i = 0; i < BELL_TURN && recv(bell_fd, word, sizeof word, MSG_DONTWAIT) >= 0; i++) {}
-  if (spx_net.held || __atomic_load_n(&spx_proc_of(spx_me)->bell, __ATOMIC_SEQ_CST) != value)
+  if (!longest || __atomic_load_n(&spx_proc_of(spx_me)->bell, __ATOMIC_SEQ_CST) != value)
     return false;
   struct epoll_event e;
-  uint64_t most = spx_detours->sleep(), time = ns < most ? ns : most,
-           began = most == UINT64_MAX ? 0 : spx_now_ns();
-  struct timespec t = {(time_t)(time / 1000000000u), (long)(time % 1000000000u)};
-  int rc = epoll_pwait2(epoll, &e, 1, time == UINT64_MAX ? NULL : &t, NULL);
-  if (began) spx_detours->slept(began, time);
-  return rc == 0 && ns <= most;
+  asked = ns < longest ? ns : longest;
+  if (longest != UINT64_MAX) began = spx_now_ns();
+  struct timespec t = {(time_t)(asked / 1000000000u), (long)(asked % 1000000000u)};
+  int rc = epoll_pwait2(epoll, &e, 1, asked == UINT64_MAX ? NULL : &t, NULL);
+  return rc == 0 && ns <= longest;
 }
 
 void spx_net_wake(const spx_seg *file, uint32_t i)
