@@ -46,7 +46,7 @@ func chooseKeeper() error {
 	all := make([]copies.Member, len(procs))
 	for i, p := range procs {
 		host := int(procOf(p).host)
-		all[i] = copies.Member{Host: host, Switch: netState.policy.switchOf(host), Lives: bool(C.spx_copies_can(C.int(i))), Works: slices.Contains(ranks, p)}
+		all[i] = copies.Member{Host: host, Switch: netState.policy.SwitchOf(host), Lives: bool(C.spx_copies_can(C.int(i))), Works: slices.Contains(ranks, p)}
 	}
 	me := slices.Index(procs, world.proc)
 	keeper := copies.Keeper(all, me, int(C.spx_world.rank), int(C.spx_copies_keeper()))

@@ -2,7 +2,8 @@
  *
  * WAYS plans share each of SETS places, the one unused longest gives way; beside that, the last plan of each operation is
  * remembered, which is what a loop needs. Plans of many ranks are large: all of a cache together have at most MOST bytes, or there is
- * but one. Collectives of one communicator are started by one thread at a time (MPI-5.0
+ * but one. What was chosen for the last call of each operation is in spx_comm.chosen, written where the plan is another one than
+ * that of the call before. Collectives of one communicator are started by one thread at a time (MPI-5.0
  * 6.12), so the cache has no lock of its own. */
 #include <stdlib.h>
 #include "check_coll.h"
@@ -25,6 +26,7 @@ static unsigned hash(const spx_plan_key *k)
   return (unsigned)h % SETS;
 }
 _Static_assert(sizeof(spx_plan_key) % 8 == 0, "hashed by words");
+_Static_assert(SPX_COMM_CHOICES == SPX_COLL_COUNT, "a choice for each");
 
 /* The key of a call has just been filled in, in pieces of the sizes of its members, and only loads of these sizes get them without waiting
  * for the stores to end: memcmp took 20 ns. */
@@ -108,6 +110,7 @@ int spx_coll_plan(spx_comm *c, const spx_plan_key *key, spx_plan **out)
       *victim = p;
     }
     k->last[key->kind] = p;
+    __atomic_store_n(&c->chosen[key->kind], p->choice, __ATOMIC_RELAXED);
   }
   p->used = ++k->clock;
   spx_plan_ref(p);

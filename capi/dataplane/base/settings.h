@@ -29,6 +29,9 @@ SPX_HIDDEN extern bool (*spx_setting_crowded)(void);
 SPX_HIDDEN uint64_t spx_setting_begin(spx_setting_id id, uint64_t preset, uint64_t limit);
 /* The value of a text or choice (its name): what MPI_T has written, else the environment's; "": none. */
 SPX_HIDDEN const char *spx_setting_text(spx_setting_id id);
+/* Where its value comes from: MPI_T, the environment, the machine's table; else it is preset. */
+typedef enum { SPX_FROM_NOTHING, SPX_FROM_TOOL, SPX_FROM_ENVIRONMENT, SPX_FROM_TABLE } spx_setting_source;
+SPX_HIDDEN spx_setting_source spx_setting_from(spx_setting_id id);
 /* Ends the program with a message if the choice is none. */
 SPX_HIDDEN void spx_setting_check(spx_setting_id id);
 /* The value now of a number, switch or choice (its index). */

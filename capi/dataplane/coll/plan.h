@@ -111,6 +111,7 @@ typedef struct spx_plan {
   uint32_t ticks;       /* of shared memory */
   uint32_t signature;   /* of posts; 0: none */
   bool slips;           /* cells are slips (share.h) */
+  uint16_t choice;      /* what was chosen, and why: spx_comm.chosen */
   int64_t limit;        /* bytes: of SPX_PF_SHORT */
   int64_t unit;         /* bytes that a unit of the counts stands for in SPX_PT_BYTE, SPX_PM_PREFIX */
   uint64_t used;        /* clock of the cache */
