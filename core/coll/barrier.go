@@ -82,7 +82,7 @@ const flat = 256
 func fan(children int, build func(*builder)) func(*builder) {
 	return func(b *builder) {
 		b.fanout = children
-		b.note("fanout", int64(children))
+		b.note("fanout", int64(min(children, max(b.Size-1, 1))))
 		build(b)
 	}
 }

@@ -200,6 +200,16 @@ func Algorithms(k Kind) []string {
 // EnvName is the environment variable that forces the algorithm of an operation, as in SPX_COLL_BCAST=binomial.
 func EnvName(k Kind) string { return "SPX_COLL_" + strings.ToUpper(names[k]) }
 
+// KindOfCall is the operation of an MPI function, in whatever form: MPI_Ibcast_c is a bcast; false: it is none.
+func KindOfCall(function string) (Kind, bool) {
+	name, ok := strings.CutPrefix(strings.TrimSuffix(strings.TrimSuffix(function, "_c"), "_init"), "MPI_")
+	if len(name) > 1 && name[0] == 'I' && name[1] >= 'a' && name[1] <= 'z' {
+		name = name[1:]
+	}
+	k, known := Lookup(strings.ToLower(name))
+	return k, ok && known
+}
+
 // Lookup finds an operation by its lower-case name.
 func Lookup(name string) (Kind, bool) {
 	for k, n := range names {

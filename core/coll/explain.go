@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // An Explanation is what was chosen for a call, and why, in words. All of it comes from the plan of the call and from the
@@ -77,6 +78,8 @@ func Explain(a Args) (*Explanation, error) {
 	e.Why = e.Reason
 	if alg := find(a.Kind, p.Algorithm); alg != nil {
 		e.About = alg.about
+	} else if p.Choice.Algorithm == between {
+		e.About = "from group to group, by rank 0 of each where one has to speak for all"
 	}
 	if p.Choice.Algorithm >= firstAlgorithm {
 		slice := a.firstSlice()
@@ -127,31 +130,28 @@ func from(r Reason, file string) string {
 func (r *rule) of(a *Args) string {
 	text := r.String()
 	var values []string
+	add := func(here string) {
+		for _, v := range strings.Split(here, ", ") {
+			if !slices.Contains(values, v) {
+				values = append(values, v)
+			}
+		}
+	}
 	if r.ranks != anyRanks {
-		values = append(values, a.ranksHere())
+		add(a.ranksHere())
 	}
 	if r.bytes != anyBytes {
-		values = append(values, a.bytesHere())
+		add(a.bytesHere())
 	}
 	for i := range r.when {
-		if here := r.when[i].here; here != nil && !slices.Contains(values, here(a)) {
-			values = append(values, here(a))
+		if here := r.when[i].here; here != nil {
+			add(here(a))
 		}
 	}
 	if len(values) == 0 {
 		return text
 	}
-	return fmt.Sprintf("%s (here %s)", text, joined(values))
-}
-
-func joined(list []string) (text string) {
-	for i, s := range list {
-		if i > 0 {
-			text += ", "
-		}
-		text += s
-	}
-	return text
+	return fmt.Sprintf("%s (here %s)", text, strings.Join(values, ", "))
 }
 
 // mostBytes is the largest size that Ranges looks at.

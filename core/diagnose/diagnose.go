@@ -74,6 +74,16 @@ type Proc struct {
 	Missing  string  `json:"stack_missing,omitempty"`
 	Queues   *Queues `json:"queues,omitempty"` // nil: not known
 	Traffic  Traffic `json:"traffic"`
+	Place    *Place  `json:"place,omitempty"` // nil: not known
+}
+
+// Place is where a process is, as the choice of algorithms looks at it (docs/collectives.md).
+type Place struct {
+	Host    int  `json:"host"`              // its number in the job
+	CPUs    int  `json:"processors"`        // that the job may use there
+	Node    int  `json:"node,omitempty"`    // 1 + the memory that it is bound to; 0: to none
+	Cache   int  `json:"cache,omitempty"`   // 1 + the last-level cache
+	Network bool `json:"network,omitempty"` // it talks over the network with those of its host, too
 }
 
 // Traffic is what a process has counted since it began. All is 0 before MPI_Init.

@@ -45,8 +45,9 @@ typedef struct spx_trace_record {
   uint16_t fn; /* SPX_FN_*; of a message: of the call in which it passed */
   int32_t error;
   uint32_t tid;
-  uint16_t flags;
-  uint16_t args; /* in arg */
+  uint8_t flags;
+  uint8_t args;              /* in arg */
+  uint8_t algorithm, reason; /* of a collective that has begun: core/coll.Choice; 0: it is none */
   uint64_t site; /* where it returns to in the program; of a message: its number between the two */
   uint64_t ctx;  /* of the communicator; 0: none */
   uint32_t number;
