@@ -49,7 +49,7 @@ func Reasons(k Kind) []string {
 		ByTuning:   EnvName(k) + " in the machine's table (spxctl tune)",
 	}
 	for i := range rulesOf[k] {
-		list = append(list, rulesOf[k][i].String())
+		list = append(list, rulesOf[k][i].use+": "+rulesOf[k][i].String())
 	}
 	return list
 }

@@ -109,7 +109,7 @@ func (e *Explanation) explain(a *Args) {
 		e.Why = rules[e.Choice.Reason-FirstRule].of(a)
 	}
 	if other != nil {
-		e.Otherwise, e.Then = other.name, Choice{Reason: reason}.ReasonText(a.Kind)
+		e.Otherwise, e.Then = other.name, rulesOf[a.Kind][reason-FirstRule].String()
 	}
 }
 

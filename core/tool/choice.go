@@ -10,6 +10,9 @@ import (
 // the reason of its last call, which are states (MPI-5.0, 16.3.7) whose enumerations have the names that core/coll has; and
 // an event for each choice. Numbers and names are core/coll's: nothing is said of algorithms here.
 
+// allCounters is how many there are with those of choices.
+const allCounters = Counters + 1 + 2*Counter(coll.Kinds)
+
 // ChoiceCounter is what a variable of an operation counts: the number of the algorithm, or of the reason.
 func ChoiceCounter(k coll.Kind, reason bool) Counter {
 	c := Counters + 1 + 2*Counter(k)
