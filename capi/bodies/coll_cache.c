@@ -83,6 +83,13 @@ static void make_room(cache *k, size_t bytes)
   }
 }
 
+/* p is another plan than that of the last call of its operation: not the way of a loop, which this must not cost anything. */
+__attribute__((noinline)) static void remember(spx_comm *c, cache *k, spx_plan *p)
+{
+  k->last[p->key.kind] = p;
+  __atomic_store_n(&c->chosen[p->key.kind], p->choice, __ATOMIC_RELAXED);
+}
+
 int spx_coll_plan(spx_comm *c, const spx_plan_key *key, spx_plan **out)
 {
   cache *k = cache_of(c);
@@ -109,8 +116,7 @@ int spx_coll_plan(spx_comm *c, const spx_plan_key *key, spx_plan **out)
       k->bytes += spx_plan_bytes(p);
       *victim = p;
     }
-    k->last[key->kind] = p;
-    __atomic_store_n(&c->chosen[key->kind], p->choice, __ATOMIC_RELAXED);
+    remember(c, k, p);
   }
   p->used = ++k->clock;
   spx_plan_ref(p);

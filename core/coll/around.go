@@ -69,7 +69,7 @@ func (a *Args) Place(w *Around, n *Nearness) {
 	a.Levels, a.Switched, a.Near, a.Several = n.Levels, n.Switched, n.Relayed, n.Several
 }
 
-// Share gives the call the memory that its communicator shares, if there is any: ranks may start persistent calls in another
+// Share gives the call the memory that its communicator shares, if there is any: all on one host, who do not talk over the network. Ranks may start persistent calls in another
 // order than others.
 func (a *Args) Share(offered bool) {
 	if offered && !a.Persistent && a.Remote == 0 {

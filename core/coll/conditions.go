@@ -100,6 +100,8 @@ func (a *Args) whyNotShared() string {
 	switch {
 	case a.Shared > 0:
 		return fmt.Sprintf("parts of %d bytes", a.Shared)
+	case a.Wired:
+		return "ranks of a host talk over the network"
 	case a.Several:
 		return "ranks on several hosts, or of several jobs"
 	case a.Persistent:

@@ -74,7 +74,7 @@ func (s *Situation) args(c Call) (coll.Args, error) {
 		return a, err
 	}
 	a.Place(around, &near)
-	a.Share(!near.Several && a.Size > 1)
+	a.Share(!near.Several && !s.TCP && a.Size > 1)
 	if a.Force, a.ForcedBy, a.ForceFrom, err = s.forced(c.Kind); err != nil {
 		return a, err
 	}
