@@ -163,7 +163,8 @@ var scenes = []scene{
 		"SPX_COLL_ALLTOALL=pairwise", "SPX_COLL_NEIGHBOR_ALLTOALL=direct"}, want: []string{"bcast chain", "allreduce rabenseifner", "alltoall pairwise"}},
 	{name: "a table", ranks: 6, table: "always SPX_COLL_BCAST fan\nfree SPX_COLL_GATHER binomial\ncrowded SPX_COLL_GATHER linear\nalways SPX_COLL_SCAN linear # none\n",
 		env: []string{"SPX_COLL_SCAN=fan"}, want: []string{"bcast fan", "scan fan"}},
-	{name: "over the network", ranks: 12, env: []string{"SPX_TRANSPORTS=tcp", "SPX_CONNECTIONS=topology:1", "SPX_TOPOLOGY=groups:4"}},
+	{name: "over the network", ranks: 16, env: []string{"SPX_TRANSPORTS=tcp", "SPX_CONNECTIONS=topology:1", "SPX_TOPOLOGY=groups:4", "SPX_COLL_ALLTOALL=by_switch"},
+		want: []string{"alltoall by_switch", "alltoallv by_switch", "bcast binomial"}},
 	{name: "bound", ranks: min(runtime.NumCPU(), 8), options: []string{"--bind-to", "core"}},
 }
 

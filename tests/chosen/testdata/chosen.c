@@ -208,6 +208,7 @@ static void all(MPI_Comm c, const char *name, int n, int others, int first, int 
       for (int s = 0; s < SIZES; s++) {
         int bytes = rests_on_bytes(kind) ? sizes[s] : 64;
         if (!rests_on_bytes(kind) && s > 0) continue;
+        if (world_size > 8 && bytes == MOST) continue; /* memory */
         if ((kind == 7 || kind == 14) && bytes == 0) continue; /* the class of no bytes is that of one */
         report(kind, form, bytes, c, name, n, others);
       }
