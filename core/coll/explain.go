@@ -22,6 +22,8 @@ type Explanation struct {
 	Otherwise  string      `json:"otherwise,omitempty"` // what would have been chosen if not this; empty: there is no other
 	Then       string      `json:"otherwise_reason,omitempty"`
 	Passed     []Passed    `json:"passed,omitempty"` // the lines of the table before the one that was taken
+	Setting    string      `json:"setting"`          // that forces an algorithm
+	Names      []string    `json:"names"`            // that it may have
 	Ranges     []Range     `json:"ranges,omitempty"` // by Bytes, for this operation with all else as it is
 }
 
@@ -74,7 +76,7 @@ func Explain(a Args) (*Explanation, error) {
 		return nil, err
 	}
 	e := &Explanation{Operation: a.Kind.String(), Bytes: a.Data(), Algorithm: p.Algorithm, Parameters: p.Parameters,
-		Choice: p.Choice, Reason: p.Choice.ReasonText(a.Kind)}
+		Choice: p.Choice, Reason: p.Choice.ReasonText(a.Kind), Setting: EnvName(a.Kind), Names: Algorithms(a.Kind)}
 	e.Why = e.Reason
 	if alg := find(a.Kind, p.Algorithm); alg != nil {
 		e.About = alg.about
@@ -106,11 +108,23 @@ func (e *Explanation) explain(a *Args) {
 		for i := range e.Choice.Reason - FirstRule {
 			e.Passed = append(e.Passed, Passed{rules[i].String(), rules[i].use, rules[i].fits(a)})
 		}
-		e.Why = rules[e.Choice.Reason-FirstRule].of(a)
+		e.Why = rules[e.Choice.Reason-FirstRule].of(a) + tooLong(rules[:e.Choice.Reason-FirstRule], e.Algorithm, a)
 	}
 	if other != nil {
 		e.Otherwise, e.Then = other.name, rulesOf[a.Kind][reason-FirstRule].String()
 	}
+}
+
+// tooLong names the last of the lines before the one that was taken which is for the call but for its size.
+func tooLong(before []rule, taken string, a *Args) string {
+	for i := len(before) - 1; i >= 0; i-- {
+		r := before[i]
+		limit := r.bytes
+		if r.bytes = anyBytes; r.use != taken && a.Data() > limit && r.isFor(a) {
+			return fmt.Sprintf("; %s is for up to %s, these are %d", r.use, plural(limit, "byte"), a.Data())
+		}
+	}
+	return ""
 }
 
 // from says where a setting comes from.

@@ -64,7 +64,7 @@ func Lines(e *coll.Explanation, rules bool) (out []string) {
 	}
 	if rules {
 		for _, p := range e.Passed {
-			say("not", fmt.Sprintf("%s, which is %s: %s", p.Algorithm, p.Rule, p.Why))
+			say("not", fmt.Sprintf("%s (%s): %s", p.Algorithm, p.Rule, p.Why))
 		}
 	}
 	if e.Otherwise != "" {
@@ -80,6 +80,9 @@ func Lines(e *coll.Explanation, rules bool) (out []string) {
 			list = append(list, text)
 		}
 		say("by size", list...)
+	}
+	if len(e.Names) > 1 {
+		say("change by", e.Setting+"=NAME at all ranks: "+strings.Join(e.Names, ", "))
 	}
 	return out
 }
