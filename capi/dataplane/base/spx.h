@@ -171,7 +171,7 @@ enum {
 };
 typedef struct {
   uint64_t sent, sent_bytes, received, received_bytes;
-} spx_counts_of; /* messages of this process, those of collectives included */
+} spx_counts_of;            /* messages of this process, those of collectives included */
 #define SPX_COMM_CHOICES 22 /* kinds of collectives: SPX_COLL_COUNT */
 typedef struct spx_comm {
   spx_obj o;

@@ -48,8 +48,8 @@ typedef struct spx_trace_record {
   uint8_t flags;
   uint8_t args;              /* in arg */
   uint8_t algorithm, reason; /* of a collective that has begun: core/coll.Choice; 0: it is none */
-  uint64_t site; /* where it returns to in the program; of a message: its number between the two */
-  uint64_t ctx;  /* of the communicator; 0: none */
+  uint64_t site;             /* where it returns to in the program; of a message: its number between the two */
+  uint64_t ctx;              /* of the communicator; 0: none */
   uint32_t number;
   uint32_t times; /* calls that this record stands for */
   uint64_t bytes;

@@ -16,11 +16,28 @@
   } while (0)
 
 enum { MOST = 1 << 20, COMMS = 16 };
-static const char *const kinds[] = {
-    "barrier",       "bcast",           "gather",               "gatherv",           "scatter",             "scatterv",
-    "allgather",     "allgatherv",      "alltoall",             "alltoallv",         "alltoallw",           "reduce",
-    "allreduce",     "reduce_scatter_block", "reduce_scatter",  "scan",              "exscan",              "neighbor_allgather",
-    "neighbor_allgatherv", "neighbor_alltoall", "neighbor_alltoallv", "neighbor_alltoallw"};
+static const char *const kinds[] = {"barrier",
+                                    "bcast",
+                                    "gather",
+                                    "gatherv",
+                                    "scatter",
+                                    "scatterv",
+                                    "allgather",
+                                    "allgatherv",
+                                    "alltoall",
+                                    "alltoallv",
+                                    "alltoallw",
+                                    "reduce",
+                                    "allreduce",
+                                    "reduce_scatter_block",
+                                    "reduce_scatter",
+                                    "scan",
+                                    "exscan",
+                                    "neighbor_allgather",
+                                    "neighbor_allgatherv",
+                                    "neighbor_alltoall",
+                                    "neighbor_alltoallv",
+                                    "neighbor_alltoallw"};
 enum { KINDS = sizeof kinds / sizeof *kinds };
 enum { BLOCKING, NONBLOCKING, PERSISTENT };
 static const char *const forms[] = {"blocking", "nonblocking", "persistent"};
@@ -52,7 +69,8 @@ static int state(const char *kind, const char *what, MPI_Comm comm, MPI_T_enum *
   MPI_Datatype type;
   snprintf(name, sizeof name, "spx_coll_%s_%s", kind, what);
   OK(MPI_T_pvar_get_index(name, MPI_T_PVAR_CLASS_STATE, &index));
-  OK(MPI_T_pvar_get_info(index, NULL, NULL, &verb, &class, &type, e, NULL, NULL, &bind, &readonly, &continuous, &atomic));
+  OK(MPI_T_pvar_get_info(index, NULL, NULL, &verb, &class, &type, e, NULL, NULL, &bind, &readonly, &continuous,
+                         &atomic));
   OK(MPI_T_pvar_handle_alloc(session, index, &comm, &h, &count));
   int guard[2] = {-1, 4711};
   OK(MPI_T_pvar_read(session, h, guard));
@@ -198,7 +216,10 @@ static void report(int kind, int form, int bytes, MPI_Comm c, const char *name, 
 static const int sizes[] = {0, 8, 48, 56, 4096, 4104, 8192, 8200, 65536, 65544, MOST};
 enum { SIZES = sizeof sizes / sizeof *sizes };
 
-static int rests_on_bytes(int kind) { return kind != 0 && kind != 3 && kind != 5 && kind != 9 && kind != 10 && kind < 17; }
+static int rests_on_bytes(int kind)
+{
+  return kind != 0 && kind != 3 && kind != 5 && kind != 9 && kind != 10 && kind < 17;
+}
 
 /* others: rank 0 of the world is in the other group of an intercommunicator, or in none of c. */
 static void all(MPI_Comm c, const char *name, int n, int others, int first, int last)
@@ -208,7 +229,7 @@ static void all(MPI_Comm c, const char *name, int n, int others, int first, int 
       for (int s = 0; s < SIZES; s++) {
         int bytes = rests_on_bytes(kind) ? sizes[s] : 64;
         if (!rests_on_bytes(kind) && s > 0) continue;
-        if (world_size > 8 && bytes == MOST) continue; /* memory */
+        if (world_size > 8 && bytes == MOST) continue;         /* memory */
         if ((kind == 7 || kind == 14) && bytes == 0) continue; /* the class of no bytes is that of one */
         report(kind, form, bytes, c, name, n, others);
       }
@@ -256,7 +277,8 @@ int main(int argc, char **argv)
     OK(MPI_Intercomm_create(half, 0, MPI_COMM_WORLD, there ? 0 : world_size / 2, 1, &inter));
     /* the local group of rank 0 is the one that has the roots */
     for (int kind = 0; kind < 15; kind++)
-      for (int form = BLOCKING; form <= PERSISTENT; form++) report(kind, form, 64, inter, "inter", world_size - n, there);
+      for (int form = BLOCKING; form <= PERSISTENT; form++)
+        report(kind, form, 64, inter, "inter", world_size - n, there);
   }
   if (argc == 2) ask(argv[1]);
   OK(MPI_Barrier(MPI_COMM_WORLD));
