@@ -110,8 +110,7 @@ spx_setting_source spx_setting_from(spx_setting_id id)
 {
   const char *env = secure_getenv(spx_setting_table[id].name), *value = given(&spx_setting_table[id]);
   if (is_told(id)) return SPX_FROM_TOOL;
-  if (!value || !*value) return SPX_FROM_NOTHING;
-  return env && *env ? SPX_FROM_ENVIRONMENT : SPX_FROM_TABLE;
+  return env && *env ? SPX_FROM_ENVIRONMENT : value && *value ? SPX_FROM_TABLE : SPX_FROM_NOTHING;
 }
 
 /* A number with K, M or G behind it. */
