@@ -273,6 +273,9 @@ func situationOf(name, host string) (*explain.Situation, error) {
 	slices.SortStableFunc(procs, func(a, b diagnose.Proc) int { return a.Rank - b.Rank })
 	for i := range procs {
 		p := &procs[i]
+		if p.Part != "" {
+			return nil, errors.New("the job is a system of clusters, of which this knows too little: MPI_T and --trace tell what its programs use")
+		}
 		if p.Place == nil {
 			return nil, fmt.Errorf("nothing is known of rank %d on %s", p.Rank, p.Host)
 		}

@@ -3,7 +3,7 @@
 package trace
 
 const (
-	cTraceMagic      = 0x3165636172747873
+	cTraceMagic      = 0x3265636172747873
 	cTraceHead       = 0x1000
 	cTraceMaps       = 0xf000
 	cTraceSites      = 0x400

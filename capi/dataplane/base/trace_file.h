@@ -11,7 +11,7 @@
 #define SPX_TRACE_FILE_H
 #include <stdint.h>
 
-#define SPX_TRACE_MAGIC   0x3165636172747873 /* "sxtrace1" */
+#define SPX_TRACE_MAGIC   0x3265636172747873 /* "sxtrace2" */
 #define SPX_TRACE_HEAD    4096
 #define SPX_TRACE_MAPS    61440
 #define SPX_TRACE_SITES   1024
