@@ -170,6 +170,14 @@ func countOf(k tool.Counter, c *C.spx_comm) uint64 {
 		}
 		return uint64(chosen & 0xff)
 	}
+	if k == tool.Failures {
+		return uint64(C.spx_comm_failures(c))
+	}
+	return atomic.LoadUint64(commWord(k, c))
+}
+
+// commWord is where the counter is of a communicator that counts messages.
+func commWord(k tool.Counter, c *C.spx_comm) *uint64 {
 	var at *C.uint64_t
 	switch k {
 	case tool.Sent:
@@ -180,10 +188,8 @@ func countOf(k tool.Counter, c *C.spx_comm) uint64 {
 		at = &c.counts.received
 	case tool.ReceivedBytes:
 		at = &c.counts.received_bytes
-	default:
-		return uint64(C.spx_comm_failures(c))
 	}
-	return atomic.LoadUint64((*uint64)(at))
+	return (*uint64)(at)
 }
 
 // countWord is where the counters are that are not in spx_counters.

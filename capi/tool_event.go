@@ -15,7 +15,8 @@ import (
 	"libspx/core/tool"
 )
 
-// Bodies of MPI_T for events and their source (MPI-5.0, section 16.3.8). Callbacks are called by bodies/tool.c, without Go.
+// Bodies of MPI_T for events and their source (MPI-5.0, section 16.3.8). Callbacks are called by bodies/tool.c, without Go, which
+// has the bodies that callbacks call, too.
 
 // The kinds of events are those of the data plane, and a kind of handle is as wide.
 const (
@@ -32,8 +33,10 @@ func (toolProcess) Listen(list []tool.Listener) bool {
 	out := make([]C.spx_listener, len(list))
 	for i, l := range list {
 		wanted |= 1 << l.Kind
+		n, ints := l.Kind.Elements()
 		out[i] = C.spx_listener{order: C.uint64_t(l.Order), key: C.uintptr_t(l.Key), fn: C.uintptr_t(l.Fn),
-			data: C.uintptr_t(l.Data), dropped: C.uintptr_t(l.Dropped), kind: C.int64_t(l.Kind)}
+			data: C.uintptr_t(l.Data), dropped: C.uintptr_t(l.Dropped), kind: C.int64_t(l.Kind),
+			elements: C.uint32_t(n), ints: C.uint32_t(ints)}
 	}
 	return bool(C.spx_tool_listen(unsafe.SliceData(out), C.uint32_t(len(out)), C.uint32_t(wanted)))
 }
@@ -131,39 +134,6 @@ func toolCallbackGetInfo(c *call) error {
 //spx:body MPI_T_event_set_dropped_handler
 func toolEventDropped(c *call) error {
 	return inTool(func(t *tool.State) tool.Code { return t.SetDropped(c.toolHandle(0), c.addr(1)) })
-}
-
-// instance is the event of an instance, argument 0; nil when this thread is not in a callback for it.
-func (c *call) instance() *tool.Event {
-	i := C.spx_tool_instance(C.uintptr_t(c.handle(0)))
-	if i == nil {
-		return nil
-	}
-	e := &tool.Event{Kind: tool.EventKind(i.kind), At: int64(i.at)}
-	for k := range e.Words {
-		e.Words[k] = int64(i.word[k])
-	}
-	return e
-}
-
-//spx:body MPI_T_event_read
-func toolEventRead(c *call) error {
-	return toolError(c.instance().Read(c.int(1), c.memory(2, 8)))
-}
-
-//spx:body MPI_T_event_copy
-func toolEventCopy(c *call) error {
-	return toolError(c.instance().Copy(c.memory(1, 8*tool.EventWords)))
-}
-
-//spx:body MPI_T_event_get_timestamp
-func toolEventTime(c *call) error {
-	return toolError(c.instance().Stamp(c.int64At(1)))
-}
-
-//spx:body MPI_T_event_get_source
-func toolEventSource(c *call) error {
-	return toolError(c.instance().Source(c.int32At(1)))
 }
 
 //spx:body MPI_T_source_get_num

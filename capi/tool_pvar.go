@@ -2,6 +2,7 @@ package main
 
 /*
 #include "comm.h"
+#include "tool.h"
 */
 import "C"
 
@@ -81,6 +82,8 @@ func toolPvarReset(c *call) error {
 	return inTool(func(t *tool.State) tool.Code { return t.Reset(c.toolHandle(0), c.toolHandle(1)) })
 }
 
+// toolPvarRead has what bodies/tool.c does not read by itself.
+//
 //spx:body MPI_T_pvar_read
 func toolPvarRead(c *call) error {
 	return inTool(func(t *tool.State) tool.Code {
@@ -100,3 +103,27 @@ func toolPvarWrite(c *call) error {
 func toolPvarReadReset(c *call) error {
 	return inTool(func(t *tool.State) tool.Code { return t.ReadReset(c.toolHandle(0), c.toolHandle(1), c.uint64At(2)) })
 }
+
+// Show gives the data plane's side what MPI_T_pvar_read of a handle is. Where there is no memory for it, or the counter is not a
+// word, MPI_T_pvar_read asks.
+func (p toolProcess) Show(key tool.Handle, v tool.View) {
+	view := C.spx_tool_view{key: C.uintptr_t(key), session: C.uintptr_t(v.Session), offset: -1, more: C.uint64_t(v.More)}
+	if v.Seconds {
+		view.seconds = 1
+	}
+	w, bound := v.Of.(watched)
+	switch {
+	case v.Still:
+	case v.Counter == tool.Failures, v.Counter == tool.Entries:
+		return
+	case bound:
+		view.at = (*C.uint64_t)(commWord(v.Counter, w.c))
+	case int(v.Counter) < len(countedAt):
+		view.offset = C.int64_t(countedAt[v.Counter])
+	default:
+		view.at = (*C.uint64_t)(countWord(v.Counter))
+	}
+	C.spx_tool_show(C.uint32_t(key.Index()), &view)
+}
+
+func (toolProcess) Hide(key tool.Handle) { C.spx_tool_hide(C.uint32_t(key.Index())) }

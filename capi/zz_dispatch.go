@@ -199,17 +199,13 @@ var bodies = [777]func(*call) error{
 	517: toolEnumItem,              // MPI_T_enum_get_item
 	518: toolCallbackGetInfo,       // MPI_T_event_callback_get_info
 	519: toolCallbackSetInfo,       // MPI_T_event_callback_set_info
-	520: toolEventCopy,             // MPI_T_event_copy
 	521: toolEventIndex,            // MPI_T_event_get_index
 	522: toolEventInfo,             // MPI_T_event_get_info
 	523: toolEventNum,              // MPI_T_event_get_num
-	524: toolEventSource,           // MPI_T_event_get_source
-	525: toolEventTime,             // MPI_T_event_get_timestamp
 	526: toolEventAlloc,            // MPI_T_event_handle_alloc
 	527: toolEventFree,             // MPI_T_event_handle_free
 	528: toolEventGetInfo,          // MPI_T_event_handle_get_info
 	529: toolEventSetInfo,          // MPI_T_event_handle_set_info
-	530: toolEventRead,             // MPI_T_event_read
 	531: toolEventRegister,         // MPI_T_event_register_callback
 	532: toolEventDropped,          // MPI_T_event_set_dropped_handler
 	533: toolFinalize,              // MPI_T_finalize

@@ -134,7 +134,7 @@ func settingsPage(list []*api.Setting) []byte {
 }
 
 var areaNotes = map[string]string{
-	"job":         "Set by spxrun for the ranks that it starts; not for users. [architecture.md](architecture.md) says more.",
+	"job":         "Set by spxrun for the ranks that it starts; not for users. [starting.md](starting.md) says more.",
 	"tests":       "Read by spxrun, the compiler wrappers, tests and bench.",
 	"collectives": "For measurements and for trying algorithms out. The same value is needed at all ranks.",
 }

@@ -186,9 +186,7 @@ int PMPI_T_event_callback_set_info(MPI_T_event_registration event_registration, 
 int PMPI_T_event_copy(MPI_T_event_instance event_instance, void *buffer)
 {
   spx_fn = SPX_FN_T_event_copy;
-  spx_frame frame = {.fn = SPX_FN_T_event_copy,
-    .a = {{.u = (uintptr_t)event_instance}, {.u = (uintptr_t)buffer}}};
-  return spx_go_tool(&frame);
+  return spx_c_T_event_copy(event_instance, buffer);
 }
 
 #pragma weak MPI_T_event_get_index = PMPI_T_event_get_index
@@ -222,18 +220,14 @@ int PMPI_T_event_get_num(int *num_events)
 int PMPI_T_event_get_source(MPI_T_event_instance event_instance, int *source_index)
 {
   spx_fn = SPX_FN_T_event_get_source;
-  spx_frame frame = {.fn = SPX_FN_T_event_get_source,
-    .a = {{.u = (uintptr_t)event_instance}, {.u = (uintptr_t)source_index}}};
-  return spx_go_tool(&frame);
+  return spx_c_T_event_get_source(event_instance, source_index);
 }
 
 #pragma weak MPI_T_event_get_timestamp = PMPI_T_event_get_timestamp
 int PMPI_T_event_get_timestamp(MPI_T_event_instance event_instance, MPI_Count *event_timestamp)
 {
   spx_fn = SPX_FN_T_event_get_timestamp;
-  spx_frame frame = {.fn = SPX_FN_T_event_get_timestamp,
-    .a = {{.u = (uintptr_t)event_instance}, {.u = (uintptr_t)event_timestamp}}};
-  return spx_go_tool(&frame);
+  return spx_c_T_event_get_timestamp(event_instance, event_timestamp);
 }
 
 #pragma weak MPI_T_event_handle_alloc = PMPI_T_event_handle_alloc
@@ -276,9 +270,7 @@ int PMPI_T_event_handle_set_info(MPI_T_event_registration event_registration, MP
 int PMPI_T_event_read(MPI_T_event_instance event_instance, int element_index, void *buffer)
 {
   spx_fn = SPX_FN_T_event_read;
-  spx_frame frame = {.fn = SPX_FN_T_event_read,
-    .a = {{.u = (uintptr_t)event_instance}, {.i = element_index}, {.u = (uintptr_t)buffer}}};
-  return spx_go_tool(&frame);
+  return spx_c_T_event_read(event_instance, element_index, buffer);
 }
 
 #pragma weak MPI_T_event_register_callback = PMPI_T_event_register_callback
@@ -365,9 +357,7 @@ int PMPI_T_pvar_handle_free(MPI_T_pvar_session session, MPI_T_pvar_handle *handl
 int PMPI_T_pvar_read(MPI_T_pvar_session session, MPI_T_pvar_handle handle, void *buf)
 {
   spx_fn = SPX_FN_T_pvar_read;
-  spx_frame frame = {.fn = SPX_FN_T_pvar_read,
-    .a = {{.u = (uintptr_t)session}, {.u = (uintptr_t)handle}, {.u = (uintptr_t)buf}}};
-  return spx_go_tool(&frame);
+  return spx_c_T_pvar_read(session, handle, buf);
 }
 
 #pragma weak MPI_T_pvar_readreset = PMPI_T_pvar_readreset

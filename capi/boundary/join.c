@@ -1,4 +1,4 @@
-/* join.c - how a process finds its job: the contract with the launcher is docs/architecture.md, "Starting". */
+/* join.c - how a process finds its job: the contract with the launcher is docs/starting.md. */
 #define _GNU_SOURCE
 #include "gate.h"
 #include "init.h"

@@ -2,7 +2,6 @@ package tool
 
 import (
 	"cmp"
-	"encoding/binary"
 	"math"
 	"slices"
 )
@@ -23,16 +22,6 @@ const (
 	CollectiveChosen
 	EventKinds // how many there are
 )
-
-// EventWords is how many numbers an event has at most.
-const EventWords = 4
-
-// Event is an event, whose elements are the first of Words. At is its time, by its source's clock.
-type Event struct {
-	Kind  EventKind
-	At    int64
-	Words [EventWords]int64
-}
 
 // element is a part of an event: its type, and where it is in the event's data.
 type element struct {
@@ -135,6 +124,16 @@ type Listener struct {
 	Fn, Data, Dropped uintptr // Dropped is 0 where there is none
 }
 
+// Elements are how many elements events of the kind have, and a bit for each that is an int; the others are unsigned long long.
+func (k EventKind) Elements() (n int, ints uint32) {
+	for i, x := range eventTypes[k].elements {
+		if x.datatype == Int {
+			ints |= 1 << i
+		}
+	}
+	return len(eventTypes[k].elements), ints
+}
+
 // publish has the callbacks called that are registered now.
 func (s *State) publish() Code {
 	var list []Listener
@@ -234,65 +233,6 @@ func (s *State) FreeEvent(key Handle) Code {
 	}
 	s.events.forget(key)
 	return s.publish()
-}
-
-// ---- inside of a callback: e is the event, nil when the instance is none ----
-
-// putElement stores element i at the beginning of buf.
-func (e *Event) putElement(i int, buf []byte) {
-	if eventTypes[e.Kind].elements[i].datatype == Int {
-		binary.NativeEndian.PutUint32(buf, uint32(e.Words[i]))
-	} else {
-		binary.NativeEndian.PutUint64(buf, uint64(e.Words[i]))
-	}
-}
-
-// Read is MPI_T_event_read. buf begins at the caller's buffer, and is nil when there is none.
-func (e *Event) Read(i int, buf []byte) Code {
-	switch {
-	case e == nil:
-		return InvalidHandle
-	case i < 0 || i >= len(eventTypes[e.Kind].elements):
-		return InvalidIndex
-	case buf == nil:
-		return Invalid
-	}
-	e.putElement(i, buf)
-	return Success
-}
-
-// Copy is MPI_T_event_copy; buf is as Read's.
-func (e *Event) Copy(buf []byte) Code {
-	switch {
-	case e == nil:
-		return InvalidHandle
-	case buf == nil:
-		return Invalid
-	}
-	for i, x := range eventTypes[e.Kind].elements {
-		e.putElement(i, buf[x.at:])
-	}
-	return Success
-}
-
-// Stamp is MPI_T_event_get_timestamp.
-func (e *Event) Stamp(to *int64) Code {
-	switch {
-	case e == nil:
-		return InvalidHandle
-	case to == nil:
-		return Invalid
-	}
-	*to = e.At
-	return Success
-}
-
-// Source is MPI_T_event_get_source.
-func (e *Event) Source(to *int32) Code {
-	if e == nil {
-		return InvalidHandle
-	}
-	return needInt(to, 0)
 }
 
 // ---- the source: this process ----

@@ -25,6 +25,9 @@ const (
 	kindShift = indexBits + genBits
 )
 
+// Index is which of its kind a handle is: from 0 on, less than 2^20. Other handles had it before, perhaps.
+func (h Handle) Index() int { return int(h & (1<<indexBits - 1)) }
+
 // handles are those of one kind. No value is given out twice, but after 2^36 others with its index.
 type handles[T any] struct {
 	kind  Handle

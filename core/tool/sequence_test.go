@@ -273,6 +273,7 @@ func (r *run) startStopReset(what byte, k int) {
 
 func (r *run) readPvar(reset bool, k int) {
 	in, h, p, code := r.pvar(k)
+	found := code == Success && r.m.begun > 0
 	if reset {
 		code = p.unless(NoAtomic, code)
 	}
@@ -291,6 +292,13 @@ func (r *run) readPvar(reset bool, k int) {
 		}
 		return s.ReadPvar(in, h, &v)
 	})
+	if seen, shown := r.w.read(in, h); shown && !found {
+		r.t.Errorf("handle %x is shown: %d", h, seen)
+	} else if shown && p.v.isState() {
+		r.t.Errorf("%s is shown, which is an int", p.v.Name)
+	} else if !reset && found && (seen != v || !shown) && p.v.Class != ClassHigh && !p.v.isState() {
+		r.t.Errorf("%s is %d, and %d is shown: %v", p.v.Name, v, seen, shown)
+	}
 	if code != Success || r.m.begun == 0 {
 		return
 	}

@@ -18,6 +18,37 @@ type pvar struct {
 	seen    uint64 // what was counted in earlier runs; the high-water mark
 }
 
+// View is the value of a handle without this package: More, and the counter unless it is Still; Seconds: of a counter of nanoseconds.
+// A process may show it to programs that read often.
+type View struct {
+	Session Handle
+	Counter Counter
+	Of      Object
+	Still   bool
+	More    uint64
+	Seconds bool
+}
+
+// show has a handle read as it is now. High-water marks are not shown: to read one changes others; nor are states, which are ints.
+func (s *State) show(key Handle, h *pvar) {
+	if h.v.Class == ClassHigh || h.v.isState() {
+		return
+	}
+	s.process.Show(key, View{Session: h.session, Counter: h.v.Counter, Of: h.of, Still: !h.v.isLevel() && !h.running,
+		More: h.more(), Seconds: h.v.Class == ClassTimer})
+}
+
+// more is what the value is above the counter.
+func (h *pvar) more() uint64 {
+	switch {
+	case h.v.isLevel():
+		return 0
+	case h.running:
+		return h.seen - h.base
+	}
+	return h.seen
+}
+
 // CreateSession is MPI_T_pvar_session_create.
 func (s *State) CreateSession(handle *Handle) Code {
 	if handle == nil {
@@ -48,6 +79,7 @@ func (s *State) FreeSession(handle *Handle) Code {
 
 func (s *State) freePvar(key Handle, h *pvar) {
 	s.pvars.forget(key)
+	s.process.Hide(key)
 	if h.of != nil {
 		h.of.Release()
 	}
@@ -79,6 +111,7 @@ func (s *State) AllocPvar(in Handle, i int, bind func() Object, handle *Handle, 
 		return OutOfHandles
 	}
 	*handle, *count = key, 1
+	s.show(key, h)
 	return Success
 }
 
@@ -131,9 +164,9 @@ func (s *State) value(h *pvar) uint64 {
 		s.spreadHigh(h)
 		return h.seen
 	case h.running:
-		return h.seen + s.now(h) - h.base
+		return s.now(h) + h.more()
 	}
-	return h.seen
+	return h.more()
 }
 
 // set has the handle go on from value v.
@@ -186,15 +219,17 @@ func (s *State) act(in, key Handle, do func(*State, *pvar) Code) Code {
 	h, code := s.pvarOf(in, key)
 	switch {
 	case key == AllHandles && code != InvalidSession:
-		for _, h := range s.pvars.all {
+		for key, h := range s.pvars.all {
 			if h.session == in {
 				do(s, h)
+				s.show(key, h)
 			}
 		}
 		return Success
 	case code != Success:
 		return code
 	}
+	defer s.show(key, h)
 	return do(s, h)
 }
 
@@ -236,6 +271,7 @@ func (s *State) WritePvar(in, key Handle, buf *uint64) Code {
 		return Invalid
 	}
 	s.set(h, n)
+	s.show(key, h)
 	return Success
 }
 
@@ -250,6 +286,7 @@ func (s *State) ReadReset(in, key Handle, buf *uint64) Code {
 	case buf == nil:
 		return Invalid
 	}
+	defer s.show(key, h)
 	if h.v.Class == ClassHigh || !h.running {
 		*buf = h.v.bits(s.value(h))
 		return s.reset(h)

@@ -103,6 +103,10 @@ type Process interface {
 	Listen(list []Listener) bool
 	// DropEvents forgets the events that have not been delivered.
 	DropEvents()
+	// Show has what is read of handle key be as v says, from now on, without ReadPvar.
+	Show(key Handle, v View)
+	// Hide ends Show.
+	Hide(key Handle)
 }
 
 // Interface is the tool information interface of a process. It may be used by several threads.

@@ -20,6 +20,7 @@ type world struct {
 	full     bool // Listen finds no memory for more
 	dropped  int
 	released map[*thing]int
+	shown    map[Handle]View
 }
 
 // thing is what a variable may be bound to.
@@ -39,7 +40,7 @@ var testSettings = []Setting{
 }
 
 func newWorld() *world {
-	return &world{numbers: make([]uint64, len(testSettings)), texts: make([]string, len(testSettings)), released: map[*thing]int{}}
+	return &world{numbers: make([]uint64, len(testSettings)), texts: make([]string, len(testSettings)), released: map[*thing]int{}, shown: map[Handle]View{}}
 }
 
 func (w *world) Settings() []Setting { return testSettings }
@@ -90,6 +91,25 @@ func (w *world) Listen(list []Listener) bool {
 }
 
 func (w *world) DropEvents() { w.dropped++ }
+
+func (w *world) Show(key Handle, v View) { w.shown[key] = v }
+func (w *world) Hide(key Handle)         { delete(w.shown, key) }
+
+// read is what a program reads of a handle that is shown, in a session.
+func (w *world) read(in, key Handle) (v uint64, shown bool) {
+	view, shown := w.shown[key]
+	if !shown || view.Session != in {
+		return 0, false
+	}
+	v = view.More
+	if !view.Still {
+		v += w.Count(view.Counter, view.Of)
+	}
+	if view.Seconds {
+		return math.Float64bits(float64(v) / 1e9), true
+	}
+	return v, true
+}
 
 // begun is an interface in use.
 func begun(t *testing.T) (*world, *State) {

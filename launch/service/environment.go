@@ -2,7 +2,7 @@ package service
 
 import "strings"
 
-// Names of the environment variables by which a rank finds its job; docs/architecture.md, "Starting", says what they hold.
+// Names of the environment variables by which a rank finds its job; docs/starting.md says what they hold.
 const (
 	EnvFD         = "SPX_FD"
 	EnvGate       = "SPX_GATE"

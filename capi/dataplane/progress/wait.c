@@ -1,4 +1,4 @@
-/* wait.c - progress and waiting. docs/architecture.md, "Waiting".
+/* wait.c - progress and waiting. docs/dataplane.md, "Waiting".
  *
  * Who waits polls, then yields, then parks on the process's bell; idle.h says when. The
  * sleeper sets its flag, looks once more, then sleeps for at most 1 ms the first time: a record whose sender read the flag

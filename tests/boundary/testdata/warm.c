@@ -137,7 +137,8 @@ static unsigned long long entered(void)
   unsigned long long n;
   if (index < 0) {
     MPI_T_init_thread(MPI_THREAD_SINGLE, &provided);
-    if (MPI_T_pvar_get_index("spx_engine_entries", MPI_T_PVAR_CLASS_COUNTER, &index) != MPI_SUCCESS) MPI_Abort(MPI_COMM_WORLD, 1);
+    if (MPI_T_pvar_get_index("spx_engine_entries", MPI_T_PVAR_CLASS_COUNTER, &index) != MPI_SUCCESS)
+      MPI_Abort(MPI_COMM_WORLD, 1);
     MPI_T_pvar_session_create(&session);
     MPI_T_pvar_handle_alloc(session, index, NULL, &handle, &count);
     MPI_T_pvar_start(session, handle); /* an error where it is always on */

@@ -27,6 +27,10 @@ static void on_message(MPI_T_event_instance e, MPI_T_event_registration r, MPI_T
   CHECK(safety == MPI_T_CB_REQUIRE_NONE && data == &calls);
   CHECK(MPI_T_event_read(e, 0, &source) == MPI_SUCCESS && MPI_T_event_read(e, 1, &tag) == MPI_SUCCESS);
   CHECK(MPI_T_event_read(e, 2, &bytes) == MPI_SUCCESS && MPI_T_event_read(e, 4, &bytes) == MPI_T_ERR_INVALID_INDEX);
+  CHECK(MPI_T_event_read(e, -1, &bytes) == MPI_T_ERR_INVALID_INDEX &&
+        MPI_T_event_read(e, 0, NULL) == MPI_T_ERR_INVALID);
+  CHECK(MPI_T_event_copy(e, NULL) == MPI_T_ERR_INVALID && MPI_T_event_get_timestamp(e, NULL) == MPI_T_ERR_INVALID);
+  CHECK(MPI_T_event_get_source(e, NULL) == MPI_T_ERR_INVALID);
   CHECK(MPI_T_event_copy(e, &last) == MPI_SUCCESS);
   CHECK(last.source == source && last.tag == tag && last.bytes == bytes);
   CHECK(MPI_T_event_get_timestamp(e, &t) == MPI_SUCCESS && MPI_T_event_get_source(e, &where) == MPI_SUCCESS);

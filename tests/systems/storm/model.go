@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 )
 
 // What the policies of a system file make of faults (docs/systems.md). A fault whose outcome they leave open, or which the documents except, is refused: no plan has it.
@@ -43,6 +44,7 @@ type ClusterState struct {
 	Came    bool  // it has left, and has come again
 	early   bool  // a rank of it has died while all started: who came first then is not who was there first
 	unclear bool  // where it is, or what it has left, is not known from here on
+	anew    bool  // it was started again because that rank could not be taken over yet
 }
 
 // LinkState is how a link must be.
@@ -129,8 +131,24 @@ func (m *Model) ApplyEarly(f Fault) bool {
 // tooEarly: a rank of it may have died before a standby could take it over transparently; then all of the cluster is started again.
 func (m *Model) tooEarly(c int) bool {
 	p := &m.plan.Clusters[c]
-	return m.Clusters[c].early && p.Kind == Transparent && p.Whole == "restart"
+	return m.Clusters[c].early && !m.Clusters[c].anew && p.Kind == Transparent && p.Whole == "restart"
 }
+
+// CameAnew is told what the system has said when all ranks were there: of a cluster that had a death too early it says whether all of
+// it was started again. Its standbys are others then. true: there is one, and what is planned may have no outcome any more.
+func (m *Model) CameAnew(said string) (any bool) {
+	for c := range m.Clusters {
+		if k := &m.Clusters[c]; m.tooEarly(c) && strings.Contains(said, fmt.Sprintf("cluster %s is started again (", Name(c))) {
+			k.anew, k.Renewed, k.Dead, k.left, k.mixed = true, true, nil, m.plan.Clusters[c].Standbys, false
+			k.again++
+			any = true
+		}
+	}
+	return any
+}
+
+// Has says whether a fault has an outcome.
+func (m *Model) Has(f Fault) bool { return m.clone().Apply(f) }
 
 // ApplyLast is what a fault does when the system ends: ranks that are taken over transparently leave together, and what the others were told of they do without.
 func (m *Model) ApplyLast(f Fault) bool {

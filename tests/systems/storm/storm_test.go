@@ -296,6 +296,32 @@ func TestJudgeEnds(t *testing.T) {
 	}
 }
 
+// A rank that dies while its cluster starts is taken over, or all of the cluster is started again: what comes then is another thing
+// in each case.
+func TestModelOfEarlyDeaths(t *testing.T) {
+	for _, said := range []string{"", "cluster c1 is started again (1 of at most 40 times)."} {
+		m, _ := quiet(func(p *Plan) {
+			p.Clusters[1].Kind, p.Clusters[1].Whole, p.Clusters[1].Standbys = Transparent, "restart", 1
+		})
+		dies := Fault{What: KillRank, Cluster: 1}
+		m.Begin()
+		if !m.ApplyEarly(dies) {
+			t.Fatal("it has no outcome")
+		}
+		if m.CameAnew(said) != (said != "") {
+			t.Fatalf("%q: it came anew, or did not", said)
+		}
+		again := m.Again(1)
+		m.Begin()
+		if !m.Has(dies) || !m.Apply(dies) {
+			t.Fatalf("%q: the second death has no outcome", said)
+		}
+		if restarted := m.Again(1) > again; restarted != (said == "") {
+			t.Errorf("%q: started again for the second death: %v", said, restarted)
+		}
+	}
+}
+
 // Clusters that were started one by one: one that has left and come again has, with what it had said when it left, all of it; one whose spxrun was lost has what came since; the loss of the first one has no outcome here.
 func TestJudgeApart(t *testing.T) {
 	for name, c := range map[string]struct {

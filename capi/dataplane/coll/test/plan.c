@@ -1,5 +1,5 @@
 /* The plan executor alone, with plans written by hand: order of steps, waits, copies, reductions, counts by array, several runs
- * of one plan at once, and a death in the middle: every survivor's run ends. MPI-5.0 6.12; docs/architecture.md, "Failures". */
+ * of one plan at once, and a death in the middle: every survivor's run ends. MPI-5.0 6.12; docs/dataplane.md, "Failures". */
 // sanitize: address,undefined
 // timeout: 120
 #include "job.h"
