@@ -3,6 +3,7 @@ package hosts
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -29,21 +30,28 @@ func TestChosen(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			list := b.list(6, 6, 6)
-			command := b.spxrun("-host", list, "-n", "18", program)
+			command := b.spxrun("-host", list, "-n", "18", program, spxctl) // which rank 0 asks of the job itself, too
 			command.Env, command.Limit = append(command.Env, c.env...), 2*time.Minute
 			o := harness.Run(t, command)
 			if o.Status != 0 {
 				t.Fatalf("status %d\n%s", o.Status, o.Text())
 			}
 			known, seen, n := map[string]*coll.Explanation{}, []string{}, 0
+			asked, used := map[string]string{}, map[string]string{} // algorithms by operation: what spxctl says of the job, and what that does
 			for _, line := range strings.Split(strings.TrimSpace(o.Stdout), "\n") {
 				part := strings.Split(line, " | ")
 				w := strings.Fields(part[0])
+				if w[0] == "job" {
+					asked[w[1]] = w[2]
+				}
 				if w[0] != "call" {
 					continue
 				}
 				n++
 				kind, form, bytes, comm := w[1], w[2], w[3], w[4]
+				if form == "blocking" && (comm == "world" || comm == "ring") && (bytes == "8200" || bytes == "64") {
+					used[kind] = part[1]
+				}
 				seen = append(seen, kind+" "+part[1])
 				words := []string{spxctl, "explain", kind, bytes, "--json", "-n", "18", "--host", list}
 				if form == "persistent" {
@@ -66,6 +74,9 @@ func TestChosen(t *testing.T) {
 				if e := known[key]; e.Algorithm != part[1] || e.Reason != part[2] {
 					t.Errorf("%s: spxctl says %s (%s)", line, e.Algorithm, e.Reason)
 				}
+			}
+			if !maps.Equal(asked, used) || len(used) != int(coll.Kinds) {
+				t.Errorf("spxctl says of the job %v\nit uses %v\n%s", asked, used, o.Stderr)
 			}
 			if n < 400 {
 				t.Errorf("only %d calls", n)
