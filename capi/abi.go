@@ -29,8 +29,9 @@ import (
 	"libspx/core/info"
 )
 
-// Bodies of MPI_Abi_get_info and of the registration of Fortran's types (MPI-5.0, 21.2 and 21.4.1). The Fortran types of libspx
-// are those of compilers in their default settings: that is known from the start, and cannot be set.
+// Bodies of MPI_Abi_get_info and of the registration of Fortran's types (MPI-5.0, 21.2 and 21.4.1).
+// The Fortran types of libspx are those of compilers in their default settings: that is known from
+// the start, and cannot be set.
 
 // abiGetInfo tells the sizes of the integer types of the binary interface.
 //
@@ -53,14 +54,17 @@ func abiGetFortranInfo(c *call) error {
 		{"mpi_double_precision_size", size(C.spx_size_double())},
 	}
 	for i := range C.int(C.SPX_FORTRAN_TYPES) {
-		pairs = append(pairs, [2]string{C.GoString(C.spx_fortran_name(i)) + "_supported", strconv.FormatBool(C.spx_fortran_size(i) > 0)})
+		pairs = append(pairs, [2]string{C.GoString(C.spx_fortran_name(i)) + "_supported",
+			strconv.FormatBool(C.spx_fortran_size(i) > 0)})
 	}
 	return c.describe(pairs)
 }
 
 //spx:body MPI_Abi_set_fortran_info
 func abiSetFortranInfo(*call) error {
-	return fail(C.MPI_ERR_ABI, "the properties of Fortran's types are known (default INTEGER, REAL and LOGICAL of 4 bytes) and cannot be set; MPI_Abi_get_fortran_info tells them")
+	return fail(C.MPI_ERR_ABI,
+		"the properties of Fortran's types are known (default INTEGER, REAL and LOGICAL of 4 "+
+			"bytes) and cannot be set; MPI_Abi_get_fortran_info tells them")
 }
 
 // describe stores a new info object with these keys and values in argument 0.

@@ -18,8 +18,10 @@ import (
 	"libspx/net/tcp"
 )
 
-// Processes of other jobs that are reached over the network (launch/abroad). A pair of them has four numbers: each end has one in its own job and one in the other's. Who calls says
-// how it is known to the end that it calls, and proves by the key of the two jobs, the pact, that it belongs to one of them.
+// Processes of other jobs that are reached over the network (launch/abroad). A pair of them has
+// four numbers: each end has one in its own job and one in the other's. Who calls says how it is
+// known to the end that it calls, and proves by the key of the two jobs, the pact, that it belongs
+// to one of them.
 
 // acquaintance is what a process must know to call one of another job, or to answer it.
 type acquaintance struct {
@@ -30,7 +32,10 @@ type acquaintance struct {
 }
 
 // isAbroad: the process with this number is of another job, and reached over the network.
-func isAbroad(number uint32) bool { return procOf(number).home_job != 0 && procOf(number).port != 0 }
+func isAbroad(number uint32) bool {
+	return procOf(number).home_job != 0 &&
+		procOf(number).port != 0
+}
 
 // overNetwork: the job is connected with others over the network, and not otherwise.
 func overNetwork() bool { return C.spx_segment.flags&C.SPX_SEG_HOSTS != 0 }
@@ -42,7 +47,8 @@ func meetAbroad(ids []ident.ProcID) error {
 		jobs[id.Job] = append(jobs[id.Job], service.Peer{ID: id})
 	}
 	for _, peers := range jobs {
-		answer, err := ask(world.me.Job, &service.Message{Kind: service.Guests, Peer: self(), Peers: peers, FD: -1}, mpierr.Other, 0)
+		answer, err := ask(world.me.Job, &service.Message{Kind: service.Guests, Peer: self(),
+			Peers: peers, FD: -1}, mpierr.Other, 0)
 		if err != nil {
 			return err
 		}
@@ -58,16 +64,20 @@ const pactBytes = 16 + 32
 // acquaint takes the agent's word on processes of another job.
 func acquaint(asked []service.Peer, answer *service.Message) error {
 	n := len(asked)
-	if len(answer.Slots) != n || len(answer.Codes) != n || len(answer.Peers) != n || len(answer.Text) != pactBytes {
-		return mpierr.New(mpierr.Intern, "the agent has named %d of %d processes", len(answer.Slots), n)
+	if len(answer.Slots) != n || len(answer.Codes) != n || len(answer.Peers) != n ||
+		len(answer.Text) != pactBytes {
+		return mpierr.New(mpierr.Intern, "the agent has named %d of %d processes",
+			len(answer.Slots), n)
 	}
-	a := acquaintance{me: tcp.Process{Number: uint32(answer.Number >> 32), Life: uint32(answer.Number)}}
+	a := acquaintance{me: tcp.Process{Number: uint32(answer.Number >> 32),
+		Life: uint32(answer.Number)}}
 	copy(a.pact[:], answer.Text)
 	copy(a.key[:], answer.Text[len(a.pact):])
 	for k, p := range answer.Peers {
 		here := tcp.Process{Number: answer.Slots[k], Life: answer.Codes[k]}
 		if p.ID != asked[k].ID || here.Number >= uint32(C.spx_map.nprocs) {
-			return mpierr.New(mpierr.Intern, "the agent has named process %v in place of %v", p.ID, asked[k].ID)
+			return mpierr.New(mpierr.Intern, "the agent has named process %v in place of %v", p.ID,
+				asked[k].ID)
 		}
 		a.there = tcp.Process{Number: p.Slot, Life: p.Pid}
 		netState.befriend(here, a)
@@ -104,7 +114,8 @@ func (s *netEngine) friend(p tcp.Process) (acquaintance, bool) {
 // askLimit is how long the agent may take to say who calls from another job.
 const askLimit = 4 * time.Second
 
-// meetCaller asks the agent for a process of another job that has met this one before this one has met it. Of an engine's goroutine.
+// meetCaller asks the agent for a process of another job that has met this one before this one has
+// met it. Of an engine's goroutine.
 func meetCaller(p tcp.Process) (acquaintance, bool) {
 	if p.Number >= uint32(C.spx_map.nprocs) || !isAbroad(p.Number) || isGone(p) {
 		return acquaintance{}, false
@@ -117,7 +128,8 @@ func meetCaller(p tcp.Process) (acquaintance, bool) {
 	defer conn.Close()
 	defer time.AfterFunc(askLimit, conn.Hang).Stop()
 	peers := []service.Peer{{ID: id}}
-	if conn.Send(&service.Message{Kind: service.Guests, Peer: self(), Peers: peers, FD: -1}) != nil {
+	if conn.Send(&service.Message{Kind: service.Guests, Peer: self(), Peers: peers,
+		FD: -1}) != nil {
 		return acquaintance{}, false
 	}
 	answer, err := conn.Receive()
@@ -168,7 +180,8 @@ func waysAbroad() string {
 	return "between jobs"
 }
 
-// yields: of two calls at the same time that of p counts, and this process's does not. Both ends see it alike.
+// yields: of two calls at the same time that of p counts, and this process's does not. Both ends
+// see it alike.
 func yields(p tcp.Process) bool {
 	if isAbroad(p.Number) {
 		return ident.Compare(world.me, memberOf(procOf(p.Number), world.me.Job)) > 0
@@ -184,18 +197,25 @@ func sealing() string {
 	return "0"
 }
 
-// mayGoAbroad says why a process of this job cannot meet those of another one, which has opened a port.
+// mayGoAbroad says why a process of this job cannot meet those of another one, which has opened a
+// port.
 func mayGoAbroad(port string) error {
 	_, listens := strings.CutPrefix(port, portPrefix)
 	listens = listens && strings.Contains(port, "@")
 	switch {
 	case overNetwork() && netState.policy.Relays && netState.policy.few == 0:
-		return mpierr.New(mpierr.UnsupportedOperation, "with SPX_CONNECTIONS=%s the messages of a job go through its own processes, and none to other jobs; leave it unset",
+		return mpierr.New(mpierr.UnsupportedOperation,
+			"with SPX_CONNECTIONS=%s the messages of a job go through its own processes, and "+
+				"none to other jobs; leave it unset",
 			C.GoString(C.spx_setting_text(C.SPX_SET_CONNECTIONS)))
 	case overNetwork() && !listens:
-		return mpierr.New(mpierr.UnsupportedOperation, "the port is of a job of one host, whose processes are reached in its memory alone; start that one with --more-hosts, and it is reached over the network")
+		return mpierr.New(mpierr.UnsupportedOperation,
+			"the port is of a job of one host, whose processes are reached in its memory alone; "+
+				"start that one with --more-hosts, and it is reached over the network")
 	case !overNetwork() && listens:
-		return mpierr.New(mpierr.UnsupportedOperation, "the port is of a job whose processes are reached over the network; start this one with --more-hosts, and its are, too")
+		return mpierr.New(mpierr.UnsupportedOperation,
+			"the port is of a job whose processes are reached over the network; start this one "+
+				"with --more-hosts, and its are, too")
 	}
 	return nil
 }

@@ -24,15 +24,16 @@ import (
 	"libspx/launch/service"
 )
 
-// Questions to the agent of this process's job, and to those of other jobs. A process without a launcher is its own agent until it
-// needs more: then it starts one.
+// Questions to the agent of this process's job, and to those of other jobs. A process without a
+// launcher is its own agent until it needs more: then it starts one.
 
 var ownAgent struct {
 	mu    sync.Mutex
 	there bool // guarded by mu
 }
 
-// self is this process as its job knows it: by the pid that the agent sees, which in a pid namespace of this process's own is another number than getpid's.
+// self is this process as its job knows it: by the pid that the agent sees, which in a pid
+// namespace of this process's own is another number than getpid's.
 func self() service.Peer {
 	pid := uint32(C.spx_proc_of(C.uint32_t(world.proc)).pid)
 	if pid == 0 { // the agent has not written it yet
@@ -41,14 +42,18 @@ func self() service.Peer {
 	return service.Peer{ID: world.me, Slot: world.proc, Pid: pid}
 }
 
-// ask puts a question to the agent of a job and waits for the answer, while communication goes on. An error of the agent's is returned
-// with its class; class is that of an agent that cannot be reached. A limit of 0 is none.
-func ask(job uint64, m *service.Message, class mpierr.Class, limit time.Duration) (*service.Message, error) {
+// ask puts a question to the agent of a job and waits for the answer, while communication goes on.
+// An error of the agent's is returned with its class; class is that of an agent that cannot be
+// reached. A limit of 0 is none.
+func ask(job uint64, m *service.Message, class mpierr.Class, limit time.Duration) (*service.Message,
+	error) {
 	return askFor(nil, job, m, class, limit)
 }
 
-// askFor is ask for all processes of a communicator, unless it is nil: there is no answer when one of them has failed, or it is revoked.
-func askFor(who *commObject, job uint64, m *service.Message, class mpierr.Class, limit time.Duration) (*service.Message, error) {
+// askFor is ask for all processes of a communicator, unless it is nil: there is no answer when one
+// of them has failed, or it is revoked.
+func askFor(who *commObject, job uint64, m *service.Message, class mpierr.Class,
+	limit time.Duration) (*service.Message, error) {
 	return askUntil(waiting{who: who, limit: limit}, job, m, class)
 }
 
@@ -59,7 +64,8 @@ type waiting struct {
 	limit time.Duration   // 0: none
 }
 
-func askUntil(w waiting, job uint64, m *service.Message, class mpierr.Class) (*service.Message, error) {
+func askUntil(w waiting, job uint64, m *service.Message, class mpierr.Class) (*service.Message,
+	error) {
 	if job == world.me.Job {
 		if err := needAgent(class); err != nil {
 			return nil, err
@@ -93,24 +99,27 @@ func askUntil(w waiting, job uint64, m *service.Message, class mpierr.Class) (*s
 	return answer, nil
 }
 
-// hangUpAfter is how long an agent that lives needs at most to say that it has taken note of a withdrawal. One that is stopped does not
-// hold this process up.
+// hangUpAfter is how long an agent that lives needs at most to say that it has taken note of a
+// withdrawal. One that is stopped does not hold this process up.
 const hangUpAfter = 2 * time.Second
 
-// broken is why nothing can be done by all processes of a communicator together; nil when it is nil.
+// broken is why nothing can be done by all processes of a communicator together; nil when it is
+// nil.
 func (o *commObject) broken() error {
 	switch {
 	case o == nil:
 	case C.is_revoked(o.c) != 0:
 		return mpierr.New(errRevoked, "the communicator was revoked")
 	case C.failures(o.c) > 0:
-		return mpierr.New(errProcFailed, "a process of the communicator has failed; MPIX_Comm_get_failed tells which")
+		return mpierr.New(errProcFailed,
+			"a process of the communicator has failed; MPIX_Comm_get_failed tells which")
 	}
 	return nil
 }
 
-// await receives the answer; nil when it is waited for no longer. If others count on who was told of them, withdraw says so: then the agent
-// decides whether the answer or the end of the patience came first, so that both sides know the same.
+// await receives the answer; nil when it is waited for no longer. If others count on who was told
+// of them, withdraw says so: then the agent decides whether the answer or the end of the patience
+// came first, so that both sides know the same.
 func await(conn *service.Conn, w waiting, withdraw bool) (*service.Message, error) {
 	const is, vain = 1, 2 // the answer is there; it is waited for in vain
 	var answer *service.Message
@@ -154,7 +163,8 @@ func await(conn *service.Conn, w waiting, withdraw bool) (*service.Message, erro
 	return answer, err
 }
 
-// meanwhile does work that waits for something outside of MPI, while communication goes on. stop makes it end: the wait was left.
+// meanwhile does work that waits for something outside of MPI, while communication goes on. stop
+// makes it end: the wait was left.
 func meanwhile(work, stop func()) {
 	flag, free := newFlag()
 	defer free()
@@ -192,7 +202,8 @@ func needAgent(class mpierr.Class) error {
 		return nil
 	}
 	if err := startAgent(); err != nil {
-		return mpierr.New(class, "no launcher has started this process, and its own agent cannot be started: %v", err)
+		return mpierr.New(class,
+			"no launcher has started this process, and its own agent cannot be started: %v", err)
 	}
 	ownAgent.there = true
 	return nil
@@ -210,7 +221,8 @@ func startAgent() error {
 	if err != nil {
 		return err
 	}
-	if err := conn.Send(&service.Message{Kind: service.Adopt, Peer: self(), Programs: []service.Program{ownProgram()}, FD: int(aloneSegment.File().Fd())}); err != nil {
+	if err := conn.Send(&service.Message{Kind: service.Adopt, Peer: self(),
+		Programs: []service.Program{ownProgram()}, FD: int(aloneSegment.File().Fd())}); err != nil {
 		return err
 	}
 	answer, err := await(conn, waiting{}, false)
@@ -220,7 +232,8 @@ func startAgent() error {
 	return err
 }
 
-// runAgent starts an agent, which is no child of this process, with a word that says what it is for and a descriptor for that.
+// runAgent starts an agent, which is no child of this process, with a word that says what it is for
+// and a descriptor for that.
 func runAgent(purpose string, fd int) error {
 	path, err := agentProgram()
 	if err != nil {

@@ -10,8 +10,9 @@ import (
 	"libspx/core/mpierr"
 )
 
-// Bodies of the functions for keyvals and attributes (MPI-5.0, section 7.7). What they mean is core/attr's; here the user
-// functions that it asks for are called. MPI_Comm_get_attr is in bodies/attr.c, which keeps a copy.
+// Bodies of the functions for keyvals and attributes (MPI-5.0, section 7.7). What they mean is
+// core/attr's; here the user functions that it asks for are called. MPI_Comm_get_attr is in
+// bodies/attr.c, which keeps a copy.
 
 var attrs = &attr.Registry{
 	OnKeyval: func(num int, live bool) {
@@ -36,8 +37,8 @@ func commAttrs(c *C.spx_comm) *attr.List {
 	return l
 }
 
-// walk calls the user functions that an operation on attributes asks for, on the object with this handle, and goes on with the
-// outcome in then. It is the last thing that a body does.
+// walk calls the user functions that an operation on attributes asks for, on the object with this
+// handle, and goes on with the outcome in then. It is the last thing that a body does.
 func (c *call) walk(w *attr.Walk, handle uintptr, then func(error) error) error {
 	f, ok := w.Next()
 	if !ok {
@@ -58,8 +59,8 @@ func (c *call) walk(w *attr.Walk, handle uintptr, then func(error) error) error 
 	})
 }
 
-// copyAttrs copies the attributes of an object with this handle to a new one's list. If a copy function fails, what has been
-// copied is deleted again.
+// copyAttrs copies the attributes of an object with this handle to a new one's list. If a copy
+// function fails, what has been copied is deleted again.
 func (c *call) copyAttrs(handle uintptr, from, to *attr.List, then func(error) error) error {
 	return c.walk(from.CopyAll(to), handle, func(failure error) error {
 		if failure == nil {
@@ -99,8 +100,10 @@ func (c *call) freeKeyval(kind attr.Kind) error {
 // keyval looks argument 1 up. Predefined attributes may not be changed.
 func (c *call) keyval(kind attr.Kind) (*attr.Keyval, error) {
 	num := c.int(1)
-	if num >= C.MPI_TAG_UB && num <= C.MPI_UNIVERSE_SIZE || num >= C.MPI_WIN_BASE && num <= C.MPI_WIN_MODEL {
-		return nil, mpierr.New(mpierr.Keyval, "keyval %d is that of a predefined attribute, which cannot be changed", num)
+	if num >= C.MPI_TAG_UB && num <= C.MPI_UNIVERSE_SIZE || num >= C.MPI_WIN_BASE &&
+		num <= C.MPI_WIN_MODEL {
+		return nil, mpierr.New(mpierr.Keyval,
+			"keyval %d is that of a predefined attribute, which cannot be changed", num)
 	}
 	return attrs.Lookup(kind, num)
 }
@@ -159,7 +162,8 @@ func attrPut(c *call) error { return commSetAttr(c) }
 
 //spx:body MPI_Comm_delete_attr
 func commDeleteAttr(c *call) error {
-	return c.deleteAttr(attr.Comm, c.comm(0).attrs, func(err error) error { return c.onComm(0, err) })
+	return c.deleteAttr(attr.Comm, c.comm(0).attrs,
+		func(err error) error { return c.onComm(0, err) })
 }
 
 //spx:body MPI_Attr_delete

@@ -13,15 +13,17 @@ import (
 	"unsafe"
 )
 
-// call is one entry into Go from a generated shim: the decoded view of a C.spx_frame. Arguments are addressed by their
-// position in the C prototype. Addresses of user memory are uintptr, never unsafe.Pointer: MPI_IN_PLACE is 1.
-// A body that needs a function of the user's called returns c.callOut(...): callout.go.
+// call is one entry into Go from a generated shim: the decoded view of a C.spx_frame. Arguments are
+// addressed by their position in the C prototype. Addresses of user memory are uintptr, never
+// unsafe.Pointer: MPI_IN_PLACE is 1. A body that needs a function of the user's called returns
+// c.callOut(...): callout.go.
 type call struct {
 	f *C.spx_frame
 }
 
-// mpiError is what a body returns to have an error raised: class is an MPI error class (or code), text says what, where, and
-// what to do. kind and handle name the object whose error handler is called; zero kind means the default of the function.
+// mpiError is what a body returns to have an error raised: class is an MPI error class (or code),
+// text says what, where, and what to do. kind and handle name the object whose error handler is
+// called; zero kind means the default of the function.
 type mpiError struct {
 	class  int
 	text   string
@@ -43,7 +45,8 @@ func (c *call) addr(i int) uintptr   { return uintptr(c.word(i)) }
 func (c *call) handle(i int) uintptr { return uintptr(c.word(i)) }
 func (c *call) wide() bool           { return c.f.wide != 0 }
 
-// at turns an address of C memory into a pointer, without passing through a Go pointer variable in between.
+// at turns an address of C memory into a pointer, without passing through a Go pointer variable in
+// between.
 func at[T any](addr uintptr) *T { return *(**T)(unsafe.Pointer(&addr)) }
 
 func cslice[T any](addr uintptr, n int) []T {
@@ -102,7 +105,8 @@ func (c *call) setBool(i int, v bool) {
 func (c *call) setInt64(i int, v int64)    { *at[int64](c.addr(i)) = v }
 func (c *call) setHandle(i int, h uintptr) { *at[uintptr](c.addr(i)) = h }
 
-// setCount stores a count: int in the small form (MPI_UNDEFINED when it does not fit), MPI_Count in the large.
+// setCount stores a count: int in the small form (MPI_UNDEFINED when it does not fit), MPI_Count in
+// the large.
 func (c *call) setCount(i int, v int64) {
 	switch {
 	case c.wide():
@@ -122,7 +126,8 @@ func (c *call) setInts(i int, v []int) {
 	}
 }
 
-// setStr stores a string and its NUL into a buffer of size bytes, cut if it does not fit; it returns the length stored.
+// setStr stores a string and its NUL into a buffer of size bytes, cut if it does not fit; it
+// returns the length stored.
 func (c *call) setStr(i int, s string, size int) int {
 	dst := cslice[byte](c.addr(i), size)
 	n := copy(dst[:size-1], s)

@@ -10,9 +10,10 @@ import (
 	"unsafe"
 )
 
-// A call-out is "call this, then come back". No Go frame may be below a user's function, which may leave by longjmp or call
-// MPI again: a body that wants one called returns c.callOut(...), and goes on in the closure given to it, when the shim has
-// called the function from C and come back. The closure's result is the body's: nil, an error, or the next call-out.
+// A call-out is "call this, then come back". No Go frame may be below a user's function, which may
+// leave by longjmp or call MPI again: a body that wants one called returns c.callOut(...), and goes
+// on in the closure given to it, when the shim has called the function from C and come back. The
+// closure's result is the body's: nil, an error, or the next call-out.
 //
 //	func commFree(c *call) error {
 //		...
@@ -24,10 +25,12 @@ import (
 //		})
 //	}
 //
-// Between the two, no lock may be held, and nothing may be half done: a function that leaves by longjmp never comes back, and
-// the closure is then dropped. Arguments of the call stay readable in the closure: the frame is the same.
+// Between the two, no lock may be held, and nothing may be half done: a function that leaves by
+// longjmp never comes back, and the closure is then dropped. Arguments of the call stay readable in
+// the closure: the frame is the same.
 //
-// What waits in the middle of its work, and calls no function of the program's, is simpler with a runner: runner.go.
+// What waits in the middle of its work, and calls no function of the program's, is simpler with a
+// runner: runner.go.
 type callOut struct {
 	kind uint32
 	fn   uintptr
@@ -40,24 +43,30 @@ func (o *callOut) Error() string { return "libspx: a call-out was taken for an e
 
 // Kinds of call-outs: what is called, with which args. The closure gets what the function returned.
 const (
-	coCopyAttr   = C.SPX_CO_COPY_ATTR   // MPI_*_copy_attr_function: handle, keyval, extra_state, value in; see copied
-	coDeleteAttr = C.SPX_CO_DELETE_ATTR // MPI_*_delete_attr_function: handle, keyval, value, extra_state
+	// MPI_*_copy_attr_function: handle, keyval, extra_state, value in; see copied
+	coCopyAttr = C.SPX_CO_COPY_ATTR
+	// MPI_*_delete_attr_function: handle, keyval, value, extra_state
+	coDeleteAttr = C.SPX_CO_DELETE_ATTR
 	coGreqQuery  = C.SPX_CO_GREQ_QUERY  // MPI_Grequest_query_function: extra_state, status address
 	coGreqFree   = C.SPX_CO_GREQ_FREE   // MPI_Grequest_free_function: extra_state
 	coGreqCancel = C.SPX_CO_GREQ_CANCEL // MPI_Grequest_cancel_function: extra_state, complete
 	// MPI_Datarep_extent_function: datatype, extra_state; co_a[6] gets the extent
 	coDatarepExtent = C.SPX_CO_DATAREP_EXTENT
-	// MPI_Datarep_conversion_function: userbuf, datatype, count, filebuf, position, extra_state, 1 for the large-count form
+	// MPI_Datarep_conversion_function: userbuf, datatype, count, filebuf, position, extra_state, 1
+	// for the large-count form
 	coDatarepConvert = C.SPX_CO_DATAREP_CONVERT
-	coInternal       = C.SPX_CO_INTERNAL // a hidden C function of libspx, int64_t f(spx_word *args): waits with no Go frame below
+	// a hidden C function of libspx, int64_t f(spx_word *args): waits with no Go frame below
+	coInternal = C.SPX_CO_INTERNAL
 )
 
-// callOut asks for fn to be called with args, and for next after it. It is the last thing that a body does.
+// callOut asks for fn to be called with args, and for next after it. It is the last thing that a
+// body does.
 func (c *call) callOut(kind uint32, fn uintptr, args []uint64, next func(ret int64) error) error {
 	return &callOut{kind: kind, fn: fn, args: args, next: next}
 }
 
-// copied returns the results of a coCopyAttr: the value that the function stored, and its flag. Valid in the closure.
+// copied returns the results of a coCopyAttr: the value that the function stored, and its flag.
+// Valid in the closure.
 func (c *call) copied() (value uintptr, flag bool) {
 	return *(*uintptr)(unsafe.Pointer(&c.f.co_a[6])), *(*int32)(unsafe.Pointer(&c.f.co_a[7])) != 0
 }
@@ -119,7 +128,8 @@ func takeContinuation(id uint32) continuation {
 	return k
 }
 
-// pendingContinuations counts the call-outs that are out, or were left by longjmp and not noticed yet.
+// pendingContinuations counts the call-outs that are out, or were left by longjmp and not noticed
+// yet.
 func pendingContinuations() int {
 	continuations.mu.Lock()
 	defer continuations.mu.Unlock()
@@ -127,6 +137,10 @@ func pendingContinuations() int {
 }
 
 func neverComesBack() error {
-	return fail(C.MPI_ERR_INTERN, "a user function came back to an MPI call that a later MPI call of the same thread had replaced "+
-		"(user functions may not switch stacks and call MPI), or it came back in another thread than that which waited")
+	return fail(C.MPI_ERR_INTERN,
+		"a user function came back to an MPI call that a later MPI call of the same thread had "+
+			"replaced "+
+			"(user functions may not switch stacks and call MPI), or it came back in another "+
+			"thread "+
+			"than that which waited")
 }

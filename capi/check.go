@@ -21,11 +21,13 @@ func init() {
 			sayLeft()
 			return nil
 		}
-		return check.Compare(checkCall(at[C.spx_diag_check](c.addr(0))), checkCall(at[C.spx_diag_check](c.addr(1))), c.str(2))
+		return check.Compare(checkCall(at[C.spx_diag_check](c.addr(0))),
+			checkCall(at[C.spx_diag_check](c.addr(1))), c.str(2))
 	}
 }
 
-// checkArrived ends the job if a process of another host has begun something that does not fit what this process waits in: no call is left to raise an error.
+// checkArrived ends the job if a process of another host has begun something that does not fit what
+// this process waits in: no call is left to raise an error.
 func checkArrived() {
 	var of [2]C.spx_diag_check
 	if C.spx_checking == 0 || !bool(C.spx_check_apart(&of[0])) {
@@ -38,7 +40,8 @@ func checkArrived() {
 
 // checkCall reads what C has noted of a call.
 func checkCall(d *C.spx_diag_check) check.Call {
-	out := check.Call{Rank: int(d.rank), Seq: uint32(d.seq), Name: functionName(C.uint32_t(d.fn)), Kind: uint32(d.kind), Request: d.request != 0,
+	out := check.Call{Rank: int(d.rank), Seq: uint32(d.seq), Name: functionName(C.uint32_t(d.fn)),
+		Kind: uint32(d.kind), Request: d.request != 0,
 		Root: int(d.root), Op: uint32(d.op), Count: int64(d.count), Bytes: uint64(d.bytes)}
 	if d.basic != 0 {
 		b := &C.spx_basics[d.basic]
@@ -46,7 +49,8 @@ func checkCall(d *C.spx_diag_check) check.Call {
 		if b.name != nil {
 			name = C.GoString(b.name)
 		}
-		out.Basic = check.Basic{Name: name, Class: int(b.cls), Size: int(b.size), Packed: d.basic == C.SPX_B_PACKED}
+		out.Basic = check.Basic{Name: name, Class: int(b.cls), Size: int(b.size),
+			Packed: d.basic == C.SPX_B_PACKED}
 	}
 	return out
 }

@@ -22,7 +22,8 @@ import (
 // checkpoint is what a handle stands for.
 type checkpoint struct {
 	*ckpt.Object
-	comm uintptr // the user's communicator, which it was attached to last: its error handler gets the errors
+	// the user's communicator, which it was attached to last: its error handler gets the errors
+	comm uintptr
 }
 
 var checkpoints table[checkpoint]
@@ -94,7 +95,8 @@ func newCheckpoint(in *info.Info) (*checkpoint, error) {
 		}
 		files = checkpointFiles{dir, name}
 	}
-	return &checkpoint{Object: ckpt.New(ckpt.Settings{Copies: copies, Versions: versions}, checkpointHeap{}, files)}, nil
+	return &checkpoint{Object: ckpt.New(ckpt.Settings{Copies: copies, Versions: versions},
+		checkpointHeap{}, files)}, nil
 }
 
 // infoNumber is the value of a key, from least to 1,000,000; otherwise if it is not there.
@@ -176,7 +178,8 @@ func checkpointCommit(c *call) error {
 func checkpointGetVersions(c *call) error {
 	k, room := c.checkpoint(0), c.int(1)
 	if room > 0 && c.addr(2) == 0 {
-		return k.raised(mpierr.New(mpierr.Arg, "versions is NULL, but there is to be room for %d", room))
+		return k.raised(mpierr.New(mpierr.Arg, "versions is NULL, but there is to be room for %d",
+			room))
 	}
 	known := k.Versions()
 	out := cslice[int32](c.addr(2), min(room, len(known)))
@@ -196,7 +199,8 @@ func checkpointDelete(c *call) error {
 //spx:body MPIX_Checkpoint_restore
 func checkpointRestore(c *call) error {
 	k := c.checkpoint(0)
-	v, err := k.Restore(c.int(1), func(b ckpt.Buffer) ckpt.Buffer { return b.(*checkpointBuffer).again() })
+	v, err := k.Restore(c.int(1),
+		func(b ckpt.Buffer) ckpt.Buffer { return b.(*checkpointBuffer).again() })
 	if err != nil {
 		return k.raised(err)
 	}

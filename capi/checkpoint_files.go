@@ -23,7 +23,8 @@ func ckptError(err error) error {
 		return nil
 	case errors.Is(err, syscall.ENOENT):
 		class = mpierr.NoSuchFile
-	case errors.Is(err, syscall.EACCES) || errors.Is(err, syscall.EPERM) || errors.Is(err, syscall.EISDIR):
+	case errors.Is(err, syscall.EACCES) || errors.Is(err, syscall.EPERM) ||
+		errors.Is(err, syscall.EISDIR):
 		class = mpierr.Access
 	case errors.Is(err, syscall.ENOTDIR) || errors.Is(err, syscall.ENAMETOOLONG):
 		class = mpierr.BadFile

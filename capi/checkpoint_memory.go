@@ -63,7 +63,8 @@ func (checkpointHeap) Pack(all []ckpt.Packing) {
 	for i, p := range all {
 		b := p.From.(*checkpointBuffer)
 		list[i] = C.spx_ckpt_packing{
-			to: C.uintptr_t(uintptr(unsafe.Pointer(unsafe.SliceData(p.To)))), buf: C.uintptr_t(b.at),
+			to:    C.uintptr_t(uintptr(unsafe.Pointer(unsafe.SliceData(p.To)))),
+			buf:   C.uintptr_t(b.at),
 			count: C.int64_t(b.count), bytes: C.int64_t(len(p.To)), _type: b.typ,
 		}
 	}

@@ -81,7 +81,8 @@ func (p *checkpointPeers) Revoke()   { p.own.revoke() }
 
 func (p *checkpointPeers) Leave() {
 	attachedPeers.mu.Lock()
-	attachedPeers.list = slices.DeleteFunc(attachedPeers.list, func(q *checkpointPeers) bool { return q == p })
+	attachedPeers.list = slices.DeleteFunc(attachedPeers.list,
+		func(q *checkpointPeers) bool { return q == p })
 	attachedPeers.mu.Unlock()
 	C.spx_retire(C.SPX_K_COMM, &p.own.c.o)
 	p.user.release()
@@ -93,8 +94,10 @@ func (p *checkpointPeers) Gather(mine []uint64) ([]uint64, error) {
 	return all, err
 }
 
-func (p *checkpointPeers) Post(receives, sends []ckpt.Message, failed func()) (ckpt.Transfer, error) {
-	b, err := newBatch(p.own.c, C.SPX_CTX_P2P, len(receives), len(receives)+len(sends), [2][]ckpt.Message{receives, sends})
+func (p *checkpointPeers) Post(receives, sends []ckpt.Message, failed func()) (ckpt.Transfer,
+	error) {
+	b, err := newBatch(p.own.c, C.SPX_CTX_P2P, len(receives), len(receives)+len(sends),
+		[2][]ckpt.Message{receives, sends})
 	if err != nil {
 		return nil, err
 	}

@@ -27,11 +27,13 @@ import (
 	"libspx/core/tool"
 )
 
-// The planner's side of capi/dataplane/coll/plan.h: a collective that the communicator's cache has no plan for comes here once.
+// The planner's side of capi/dataplane/coll/plan.h: a collective that the communicator's cache has
+// no plan for comes here once.
 
 func init() { internals[C.SPX_IN_PLAN] = planCollective }
 
-// Numbers that core/coll and plan.h must agree on: each line has an index out of range when they do not.
+// Numbers that core/coll and plan.h must agree on: each line has an index out of range when they do
+// not.
 var (
 	_ = [1]int{}[C.SPX_COLL_COUNT-int(coll.Kinds)]
 	_ = [1]int{}[C.SPX_COLL_ALLTOALLW-int(coll.Alltoallw)]
@@ -71,7 +73,8 @@ var (
 	_ = [1]int{}[C.MPI_PROC_NULL-coll.RootNone]
 )
 
-// forced is the algorithm of an operation that a setting asks for, "" when none does, and which setting that is.
+// forced is the algorithm of an operation that a setting asks for, "" when none does, and which
+// setting that is.
 func forced(k coll.Kind) (string, coll.Reason) {
 	name := C.CString(coll.EnvName(k))
 	defer C.free(unsafe.Pointer(name))
@@ -92,7 +95,8 @@ func forced(k coll.Kind) (string, coll.Reason) {
 	return text, coll.ByVariable
 }
 
-// planCollective compiles the plan for a key. Arguments: const spx_plan_key *, spx_comm *, spx_plan ** (out).
+// planCollective compiles the plan for a key. Arguments: const spx_plan_key *, spx_comm *, spx_plan
+// ** (out).
 func planCollective(c *call) error {
 	key, comm := at[C.spx_plan_key](c.addr(0)), at[C.spx_comm](c.addr(1))
 	a := coll.Args{
@@ -112,7 +116,8 @@ func planCollective(c *call) error {
 	}
 	a.Force, a.ForcedBy = forced(a.Kind)
 	near := knownLevels(comm)
-	a.Place(&coll.Around{CPUs: processorsFor(comm), TCP: C.spx_segment != nil && C.spx_segment.flags&C.SPX_SEG_TCP != 0}, &near)
+	a.Place(&coll.Around{CPUs: processorsFor(comm), TCP: C.spx_segment != nil &&
+		C.spx_segment.flags&C.SPX_SEG_TCP != 0}, &near)
 	if comm.flags&C.SPX_C_INTER != 0 {
 		a.Remote = int(comm.remote_size)
 	}
@@ -130,13 +135,15 @@ func planCollective(c *call) error {
 		return err
 	}
 	*at[*C.spx_plan](c.addr(2)) = out
-	C.note_chosen(C.int64_t(tool.ChoiceOf(a.Kind, p.Choice)), C.int64_t(p.Choice.Reason), C.int64_t(a.Data()), C.int64_t(comm.ctx))
+	C.note_chosen(C.int64_t(tool.ChoiceOf(a.Kind, p.Choice)), C.int64_t(p.Choice.Reason),
+		C.int64_t(a.Data()), C.int64_t(comm.ctx))
 	planned(len(p.Steps))
 	return nil
 }
 
-// planned gives memory back to the system after so many steps have been compiled: with a thousand ranks a process compiles megabytes, and
-// what one process keeps for the next plan, a thousand keep.
+// planned gives memory back to the system after so many steps have been compiled: with a thousand
+// ranks a process compiles megabytes, and what one process keeps for the next plan, a thousand
+// keep.
 func planned(steps int) {
 	if plannedSteps.Add(int64(steps)) > 4096 {
 		plannedSteps.Store(0)
@@ -154,7 +161,8 @@ func processors() int {
 	return 1
 }
 
-// processorsFor is the same for the collectives of a communicator: who replays them on another host must count as many.
+// processorsFor is the same for the collectives of a communicator: who replays them on another host
+// must count as many.
 func processorsFor(comm *C.spx_comm) int {
 	if isReplayedElsewhere(comm) {
 		return int(comm.size)
@@ -172,7 +180,8 @@ func knownLevels(c *C.spx_comm) coll.Nearness {
 	return o.near
 }
 
-// nearnessOf is which ranks of a communicator are near each other, and the switch of each rank where the messages between switches are relayed.
+// nearnessOf is which ranks of a communicator are near each other, and the switch of each rank
+// where the messages between switches are relayed.
 func nearnessOf(comm *C.spx_comm) coll.Nearness {
 	around := aroundOf(comm)
 	near := around.Near()
@@ -182,20 +191,24 @@ func nearnessOf(comm *C.spx_comm) coll.Nearness {
 	return near
 }
 
-// isReplayedElsewhere reports whether what is done with a communicator may be done again by processes on other hosts.
+// isReplayedElsewhere reports whether what is done with a communicator may be done again by
+// processes on other hosts.
 func isReplayedElsewhere(comm *C.spx_comm) bool {
-	return copying != nil && comm.flags&C.SPX_C_INTER == 0 && (comm.flags&C.SPX_C_REPLAY != 0 || comm == C.spx_world)
+	return copying != nil && comm.flags&C.SPX_C_INTER == 0 &&
+		(comm.flags&C.SPX_C_REPLAY != 0 || comm == C.spx_world)
 }
 
-// placesOf are the processes of a communicator, by rank, where they count as near or far: as far as collectives are replayed by processes on other hosts, those that the ranks had first. Who takes a rank over
-// has to send and receive what the one before it did.
+// placesOf are the processes of a communicator, by rank, where they count as near or far: as far as
+// collectives are replayed by processes on other hosts, those that the ranks had first. Who takes a
+// rank over has to send and receive what the one before it did.
 func placesOf(comm *C.spx_comm) []C.uint32_t {
 	procs := unsafe.Slice(comm.local, int(comm.size))
 	if !isReplayedElsewhere(comm) {
 		return procs
 	}
 	out := slices.Clone(procs)
-	first, now := ranksOf(copying.c.peer, copying.c.size), ranksOf(C.spx_world.local, C.spx_world.size)
+	first, now := ranksOf(copying.c.peer, copying.c.size),
+		ranksOf(C.spx_world.local, C.spx_world.size)
 	for i, p := range procs {
 		if rank := slices.Index(now, uint32(p)); rank >= 0 {
 			out[i] = C.uint32_t(first[rank])
@@ -204,10 +217,13 @@ func placesOf(comm *C.spx_comm) []C.uint32_t {
 	return out
 }
 
-// aroundOf is where the ranks of a communicator are. All ranks see the same: hosts are numbered alike in all files of a job, and what ranks are bound to is in the
-// file before they start. What is known of switches the processes of a world are told alike when they start, so they count where all ranks are of one.
+// aroundOf is where the ranks of a communicator are. All ranks see the same: hosts are numbered
+// alike in all files of a job, and what ranks are bound to is in the
+// file before they start. What is known of switches the processes of a world are told alike when
+// they start, so they count where all ranks are of one.
 func aroundOf(comm *C.spx_comm) coll.Around {
-	w := coll.Around{CPUs: processors(), Inter: comm.flags&C.SPX_C_INTER != 0, Foreign: isForeign(comm), Moving: copying != nil}
+	w := coll.Around{CPUs: processors(), Inter: comm.flags&C.SPX_C_INTER != 0,
+		Foreign: isForeign(comm), Moving: copying != nil}
 	if w.Foreign || w.Inter || comm.size < 2 {
 		return w
 	}
@@ -215,23 +231,27 @@ func aroundOf(comm *C.spx_comm) coll.Around {
 	first := C.spx_proc_of(*comm.local)
 	for _, proc := range placesOf(comm) {
 		p := C.spx_proc_of(proc)
-		w.Places = append(w.Places, coll.Place{Host: uint32(p.host), Switch: uint32(netState.policy.SwitchOf(int(p.host))),
-			Node: uint32(p.node), Cache: uint32(p.cache)})
+		w.Places = append(w.Places, coll.Place{Host: uint32(p.host),
+			Switch: uint32(netState.policy.SwitchOf(int(p.host))),
+			Node:   uint32(p.node), Cache: uint32(p.cache)})
 		w.Switches = w.Switches && p.world_id == first.world_id
 	}
 	return w
 }
 
-// isForeign reports whether a communicator has processes of several jobs; all of them say the same. Jobs number hosts differently, may use other processors of a host, and one may talk over
-// the network within it where the other does not: nothing of that counts then.
+// isForeign reports whether a communicator has processes of several jobs; all of them say the same.
+// Jobs number hosts differently, may use other processors of a host, and one may talk over the
+// network within it where the other does not: nothing of that counts then.
 func isForeign(comm *C.spx_comm) bool {
 	guest := func(proc C.uint32_t) bool { return C.spx_proc_of(proc).home_job != 0 }
 	return slices.ContainsFunc(unsafe.Slice(comm.local, int(comm.size)), guest) ||
-		comm.flags&C.SPX_C_INTER != 0 && slices.ContainsFunc(unsafe.Slice(comm.peer, int(comm.remote_size)), guest)
+		comm.flags&C.SPX_C_INTER != 0 && slices.ContainsFunc(
+			unsafe.Slice(comm.peer, int(comm.remote_size)), guest)
 }
 
 func planType(t *[4]C.int64_t, contig C.uint8_t) coll.Type {
-	return coll.Type{Size: int64(t[0]), Extent: int64(t[1]), TrueLB: int64(t[2]), TrueExtent: int64(t[3]), Contig: contig != 0}
+	return coll.Type{Size: int64(t[0]), Extent: int64(t[1]), TrueLB: int64(t[2]),
+		TrueExtent: int64(t[3]), Contig: contig != 0}
 }
 
 // prefixes is the number of receive counts whose running sums the plan uses.
@@ -252,13 +272,16 @@ func prefixes(p *coll.Plan, a *coll.Args) int {
 // storePlan writes a plan into C memory.
 func storePlan(p *coll.Plan, nprefix int) (*C.spx_plan, error) {
 	if len(p.Regions) > C.SPX_PLAN_REGIONS {
-		return nil, fail(int(mpierr.Intern), "a plan (%s) with %d temporary regions; %d fit", p.Algorithm, len(p.Regions), C.SPX_PLAN_REGIONS)
+		return nil, fail(int(mpierr.Intern), "a plan (%s) with %d temporary regions; %d fit",
+			p.Algorithm, len(p.Regions), C.SPX_PLAN_REGIONS)
 	}
-	out := C.spx_plan_new(C.uint32_t(len(p.Steps)), C.uint32_t(len(p.Waits)), C.uint32_t(p.Slots), C.uint32_t(len(p.Regions)))
+	out := C.spx_plan_new(C.uint32_t(len(p.Steps)), C.uint32_t(len(p.Waits)), C.uint32_t(p.Slots),
+		C.uint32_t(len(p.Regions)))
 	if out == nil {
 		return nil, fail(int(mpierr.NoMem), "no memory for a plan of %d steps", len(p.Steps))
 	}
-	out.ticks, out.signature, out.limit = C.uint32_t(p.Ticks), C.uint32_t(p.Signature), C.int64_t(p.Limit)
+	out.ticks, out.signature, out.limit = C.uint32_t(p.Ticks), C.uint32_t(p.Signature),
+		C.int64_t(p.Limit)
 	out.slips = C.bool(p.Slips)
 	out.unit, out.nprefix = C.int64_t(p.Unit), C.uint32_t(nprefix)
 	out.choice = C.uint16_t(p.Choice.Algorithm) | C.uint16_t(p.Choice.Reason)<<8
@@ -270,7 +293,8 @@ func storePlan(p *coll.Plan, nprefix int) (*C.spx_plan, error) {
 	steps := unsafe.Slice(out.steps, len(p.Steps))
 	for i := range p.Steps {
 		s := &p.Steps[i]
-		steps[i] = C.spx_step{op: C.uint8_t(s.Op), flags: C.uint8_t(s.Flags), peer: C.int32_t(s.Peer), slot: C.int32_t(s.Slot),
+		steps[i] = C.spx_step{op: C.uint8_t(s.Op), flags: C.uint8_t(s.Flags),
+			peer: C.int32_t(s.Peer), slot: C.int32_t(s.Slot),
 			first: C.int32_t(s.First), n: C.int32_t(s.N), x: operand(s.X), y: operand(s.Y)}
 	}
 	waits := unsafe.Slice(out.waits, len(p.Waits))
@@ -285,6 +309,7 @@ func storePlan(p *coll.Plan, nprefix int) (*C.spx_plan, error) {
 }
 
 func operand(r coll.Ref) C.spx_operand {
-	return C.spx_operand{off: C.int64_t(r.Off), count: C.int64_t(r.Count), a: C.int32_t(r.A), b: C.int32_t(r.B),
+	return C.spx_operand{off: C.int64_t(r.Off), count: C.int64_t(r.Count), a: C.int32_t(r.A),
+		b:   C.int32_t(r.B),
 		buf: C.uint8_t(r.Buf), mode: C.uint8_t(r.Mode), _type: C.uint8_t(r.Type)}
 }

@@ -21,8 +21,9 @@ import (
 	"libspx/core/topo"
 )
 
-// Communicators on this side of the boundary. Each has three parts: core/comm's (groups, context, how it is created), the
-// descriptor that the data plane uses (spx_comm), and what only the engine knows, here.
+// Communicators on this side of the boundary. Each has three parts: core/comm's (groups, context,
+// how it is created), the descriptor that the data plane uses (spx_comm), and what only the engine
+// knows, here.
 
 // commObject is a communicator. c may be used while the handle is valid, or while c is referenced.
 type commObject struct {
@@ -79,7 +80,8 @@ func meetTwin(c *C.spx_comm) {
 	twinsMu.Lock()
 	defer twinsMu.Unlock()
 	if c.o._go == 0 {
-		o := &commObject{Comm: comm.New(&comm.Made{Ctx: uint64(c.ctx), Local: group.Of(membersOf(c)...), Rank: int(c.rank)}), c: c, hints: info.New()}
+		o := &commObject{Comm: comm.New(&comm.Made{Ctx: uint64(c.ctx),
+			Local: group.Of(membersOf(c)...), Rank: int(c.rank)}), c: c, hints: info.New()}
 		o.enter()
 	}
 }
@@ -102,7 +104,8 @@ func (o *commObject) handle() uintptr { return uintptr(o.c.o.handle) }
 func (o *commObject) retain()  { C.spx_ref(&o.c.o) }
 func (o *commObject) release() { C.spx_unref(C.SPX_K_COMM, &o.c.o) }
 
-// newComm makes a communicator, with the error handler of parent. A *Made without a context is an MPI_Comm_idup's.
+// newComm makes a communicator, with the error handler of parent. A *Made without a context is an
+// MPI_Comm_idup's.
 func newComm(m *comm.Made, parent *commObject) (*commObject, error) {
 	obj, err := newObject(C.SPX_K_COMM)
 	if err != nil {
@@ -130,7 +133,8 @@ func adoptComm(c *C.spx_comm, m *comm.Made, parent *commObject) (*commObject, er
 		}
 		remoteSize = m.Remote.Size()
 	}
-	if C.spx_comm_fill(c, C.int(m.Rank), C.int(m.Local.Size()), C.int(remoteSize), C.uint64_t(m.Ctx), peer, local) != 0 {
+	if C.spx_comm_fill(c, C.int(m.Rank), C.int(m.Local.Size()), C.int(remoteSize),
+		C.uint64_t(m.Ctx), peer, local) != 0 {
 		return nil, noMemory()
 	}
 	if parent != nil {
@@ -150,15 +154,18 @@ func (o *commObject) setFar() {
 	c := o.c
 	const flags = C.SPX_C_FAR | C.SPX_C_APART
 	c.flags &^= flags
-	if hasFar(o.Group()) || o.Inter() && hasFar(o.RemoteGroup()) || bool(C.spx_beyond_host()) && slices.ContainsFunc(
-		slices.Concat(unsafe.Slice((*uint32)(unsafe.Pointer(c.local)), int(c.size)), unsafe.Slice((*uint32)(unsafe.Pointer(c.peer)), int(c.remote_size))),
-		func(i uint32) bool { return !sharesMemory(i) }) {
+	if hasFar(o.Group()) || o.Inter() && hasFar(o.RemoteGroup()) || bool(C.spx_beyond_host()) &&
+		slices.ContainsFunc(
+			slices.Concat(unsafe.Slice((*uint32)(unsafe.Pointer(c.local)), int(c.size)),
+				unsafe.Slice((*uint32)(unsafe.Pointer(c.peer)), int(c.remote_size))),
+			func(i uint32) bool { return !sharesMemory(i) }) {
 		c.flags |= flags
 	}
 	if isReplayedElsewhere(c) {
 		c.flags &^= C.SPX_C_APART
 		places := placesOf(c)
-		if slices.ContainsFunc(places, func(i C.uint32_t) bool { return hostOf(i) != hostOf(places[0]) }) {
+		if slices.ContainsFunc(places,
+			func(i C.uint32_t) bool { return hostOf(i) != hostOf(places[0]) }) {
 			c.flags |= C.SPX_C_APART
 		}
 	}
@@ -173,8 +180,8 @@ func noMemory() error {
 	return mpierr.New(mpierr.NoMem, "no memory for a communicator")
 }
 
-// rankArray returns the array of the process indices of a group, with one reference for the caller: parent's if it has the same
-// group.
+// rankArray returns the array of the process indices of a group, with one reference for the caller:
+// parent's if it has the same group.
 func rankArray(g *group.Group, parent *commObject) (*C.uint32_t, error) {
 	if parent != nil {
 		switch g {
@@ -188,7 +195,8 @@ func rankArray(g *group.Group, parent *commObject) (*C.uint32_t, error) {
 	if p == nil {
 		return nil, noMemory()
 	}
-	if err := processIndices(g.IDs(), unsafe.Slice((*uint32)(unsafe.Pointer(p)), g.Size())); err != nil {
+	if err := processIndices(g.IDs(), unsafe.Slice((*uint32)(unsafe.Pointer(p)),
+		g.Size())); err != nil {
 		C.spx_ranks_free(p)
 		return nil, err
 	}

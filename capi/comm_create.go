@@ -17,8 +17,8 @@ import (
 	"libspx/core/mpierr"
 )
 
-// Bodies of the functions that create communicators (MPI-5.0, sections 7.4.2 and 7.6.2). They wait for other processes
-// without holding any lock.
+// Bodies of the functions that create communicators (MPI-5.0, sections 7.4.2 and 7.6.2). They wait
+// for other processes without holding any lock.
 
 // created builds what a creation over argument 0 made and stores it in argument out.
 func (c *call) created(out int, m *comm.Made, parent *commObject, err error) error {
@@ -42,8 +42,9 @@ func (c *call) stored(out int, m *comm.Made, parent *commObject, child bool, err
 	return nil
 }
 
-// newLiving is newComm, but of members none of whom is known to be dead: the messages that make a communicator do not pass by each of them, and the death
-// shall be told where it is known (ULFM: some members may have made it then). child: who takes a rank over has it, too.
+// newLiving is newComm, but of members none of whom is known to be dead: the messages that make a
+// communicator do not pass by each of them, and the death shall be told where it is known (ULFM:
+// some members may have made it then). child: who takes a rank over has it, too.
 func newLiving(m *comm.Made, parent *commObject, child bool) (*commObject, error) {
 	m.Local = parent.living(m.Local)
 	replaced := child && parent.c.flags&C.SPX_C_REPLAY != 0 // who is dead is, and it follows
@@ -55,7 +56,8 @@ func newLiving(m *comm.Made, parent *commObject, child bool) (*commObject, error
 	return o, err
 }
 
-// duplicated copies to o, made from old, what a duplicate has beside its groups, and stores it in argument out.
+// duplicated copies to o, made from old, what a duplicate has beside its groups, and stores it in
+// argument out.
 func (c *call) duplicated(out int, old, o *commObject, hints *info.Info, then func() error) error {
 	if old.c.flags&C.SPX_C_HINTS != 0 {
 		o.setHints(old.hintsNow())
@@ -75,8 +77,9 @@ func (c *call) duplicated(out int, old, o *commObject, hints *info.Info, then fu
 	})
 }
 
-// inherits is for a function that makes a communicator of argument 0 and stores it in argument out: done if the process that had this rank before has made
-// it. Else it is to be made by way of via. found, unless nil, is called with what was made before.
+// inherits is for a function that makes a communicator of argument 0 and stores it in argument out:
+// done if the process that had this rank before has made it. Else it is to be made by way of via.
+// found, unless nil, is called with what was made before.
 func (c *call) inherits(out int, found func(*commObject)) (via *commObject, done bool, err error) {
 	o, done, via, err := c.comm(0).inherit()
 	if err != nil {
@@ -113,7 +116,8 @@ func (o *commObject) splitOff(in bool, key int) (*commObject, error) {
 	return newLiving(m, o, false)
 }
 
-// freeComm is MPI_Comm_free, for a body on a runner. A function of the program's that an attribute has may keep the communicator by an error.
+// freeComm is MPI_Comm_free, for a body on a runner. A function of the program's that an attribute
+// has may keep the communicator by an error.
 func freeComm(handle uintptr) {
 	if commOf(handle) != nil {
 		here().finish((&call{}).freeComm(&handle)) //nolint:errcheck // it stays then
@@ -150,7 +154,8 @@ func (c *call) dupAs(out int, m *comm.Made, hints *info.Info) error {
 	})
 }
 
-// commDup gets the duplicate's context in argument 2, unless it is still to be agreed upon (bodies/comm_dup.c).
+// commDup gets the duplicate's context in argument 2, unless it is still to be agreed upon
+// (bodies/comm_dup.c).
 //
 //spx:body MPI_Comm_dup
 func commDup(c *call) error {
@@ -174,9 +179,9 @@ func commSplit(c *call) error {
 	return c.createdChild(3, m, old, err)
 }
 
-// commSplitType knows one level: the host, whose processes share memory (MPI_COMM_TYPE_SHARED, and the resource type
-// "mpi_shared_memory"). There is no narrower one that MPI_COMM_TYPE_HW_UNGUIDED could give, and unknown resource types give
-// MPI_COMM_NULL.
+// commSplitType knows one level: the host, whose processes share memory (MPI_COMM_TYPE_SHARED, and
+// the resource type "mpi_shared_memory"). There is no narrower one that MPI_COMM_TYPE_HW_UNGUIDED
+// could give, and unknown resource types give MPI_COMM_NULL.
 //
 //spx:body MPI_Comm_split_type
 func commSplitType(c *call) error {
@@ -191,7 +196,8 @@ func commSplitType(c *call) error {
 	case C.MPI_COMM_TYPE_HW_UNGUIDED, C.MPI_UNDEFINED:
 		color = group.Undefined
 	default:
-		err = mpierr.New(mpierr.Arg, "split_type is %d, which is none of MPI_COMM_TYPE_* nor MPI_UNDEFINED", kind)
+		err = mpierr.New(mpierr.Arg,
+			"split_type is %d, which is none of MPI_COMM_TYPE_* nor MPI_UNDEFINED", kind)
 	}
 	via, done, failure := c.inherits(4, nil)
 	if done {
@@ -201,20 +207,23 @@ func commSplitType(c *call) error {
 	return c.createdChild(4, m, old, err)
 }
 
-// sharedColor is the same for those that share memory with this process: those of its job on its host.
+// sharedColor is the same for those that share memory with this process: those of its job on its
+// host.
 func (o *commObject) sharedColor() int {
 	if o.c.flags&C.SPX_C_APART == 0 {
 		return 0
 	}
 	if isReplayedElsewhere(o.c) {
 		places := placesOf(o.c)
-		return slices.IndexFunc(places, func(i C.uint32_t) bool { return hostOf(i) == hostOf(places[o.Rank]) })
+		return slices.IndexFunc(places,
+			func(i C.uint32_t) bool { return hostOf(i) == hostOf(places[o.Rank]) })
 	}
-	return slices.IndexFunc(unsafe.Slice((*uint32)(unsafe.Pointer(o.c.local)), int(o.c.size)), sharesMemory)
+	return slices.IndexFunc(unsafe.Slice((*uint32)(unsafe.Pointer(o.c.local)), int(o.c.size)),
+		sharesMemory)
 }
 
-// guidedColor returns the color of this process for the resource or the process set that info names, group.Undefined when it is not
-// known or this process is not in it.
+// guidedColor returns the color of this process for the resource or the process set that info
+// names, group.Undefined when it is not known or this process is not in it.
 func (o *commObject) guidedColor(in *info.Info) int {
 	if in == nil {
 		return group.Undefined
@@ -233,8 +242,12 @@ func (o *commObject) guidedColor(in *info.Info) int {
 	return group.Undefined
 }
 
-// sharedWorld is the same for those of o that are in this process's set g: the rank of the first of them.
-func (o *commObject) sharedWorld(g *group.Group) int { return slices.IndexFunc(o.Group().IDs(), g.Has) }
+// sharedWorld is the same for those of o that are in this process's set g: the rank of the first of
+// them.
+func (o *commObject) sharedWorld(g *group.Group) int {
+	return slices.IndexFunc(o.Group().IDs(),
+		g.Has)
+}
 
 //spx:body MPI_Comm_create
 func commCreate(c *call) error {
@@ -259,23 +272,26 @@ func commCreateGroup(c *call) error {
 
 func checkTag(tag int) error {
 	if tag < 0 || tag > C.SPX_TAG_UB {
-		return mpierr.New(mpierr.Tag, "tag is %d: it must be from 0 to MPI_TAG_UB, %d", tag, C.SPX_TAG_UB)
+		return mpierr.New(mpierr.Tag, "tag is %d: it must be from 0 to MPI_TAG_UB, %d", tag,
+			C.SPX_TAG_UB)
 	}
 	return nil
 }
 
-// intercommCreate has peer_comm and remote_leader, which count on the leader alone, in arguments 2 and 3. The leader tells the
-// others if they are wrong.
+// intercommCreate has peer_comm and remote_leader, which count on the leader alone, in arguments 2
+// and 3. The leader tells the others if they are wrong.
 //
 //spx:body MPI_Intercomm_create
 func intercommCreate(c *call) error {
 	local := c.comm(0)
 	leader, remote, tag := c.int(1), c.int(3), c.int(4)
 	if local.Inter() {
-		return c.onComm(0, mpierr.New(mpierr.Comm, "local_comm is an intercommunicator; an intracommunicator is needed"))
+		return c.onComm(0, mpierr.New(mpierr.Comm,
+			"local_comm is an intercommunicator; an intracommunicator is needed"))
 	}
 	if n := local.Group().Size(); leader < 0 || leader >= n {
-		return c.onComm(0, mpierr.New(mpierr.Rank, "local_leader is %d, but local_comm has ranks 0 to %d", leader, n-1))
+		return c.onComm(0, mpierr.New(mpierr.Rank,
+			"local_leader is %d, but local_comm has ranks 0 to %d", leader, n-1))
 	}
 	var peer *comm.Comm
 	failure := checkTag(tag)
@@ -293,7 +309,8 @@ func (c *call) peerComm(i, remote int) (*comm.Comm, error) {
 		return nil, mpierr.New(mpierr.Comm, "peer_comm is not a communicator at the local leader")
 	}
 	if n := peer.RemoteGroup().Size(); remote < 0 || remote >= n {
-		return nil, mpierr.New(mpierr.Rank, "remote_leader is %d, but peer_comm has ranks 0 to %d", remote, n-1)
+		return nil, mpierr.New(mpierr.Rank, "remote_leader is %d, but peer_comm has ranks 0 to %d",
+			remote, n-1)
 	}
 	return peer.Comm, nil
 }
@@ -323,8 +340,8 @@ func commRemoteGroup(c *call) error {
 	return c.onComm(0, c.setGroup(1, o.RemoteGroup(), nil))
 }
 
-// commFree deletes the attributes, which may fail and then leaves the communicator as it is, and retires the handle. The
-// descriptor stays until pending operations are complete.
+// commFree deletes the attributes, which may fail and then leaves the communicator as it is, and
+// retires the handle. The descriptor stays until pending operations are complete.
 //
 //spx:body MPI_Comm_free
 func commFree(c *call) error {
@@ -337,7 +354,8 @@ func (c *call) freeComm(h *uintptr) error {
 		return mpierr.New(mpierr.Comm, "the communicator is MPI_COMM_NULL or has been freed")
 	}
 	if o.isPredefined() {
-		return raisedOn(C.SPX_K_COMM, *h, mpierr.New(mpierr.Comm, "MPI_COMM_WORLD and MPI_COMM_SELF cannot be freed"))
+		return raisedOn(C.SPX_K_COMM, *h, mpierr.New(mpierr.Comm,
+			"MPI_COMM_WORLD and MPI_COMM_SELF cannot be freed"))
 	}
 	return c.deleteAttrs(*h, o.attrs, func(err error) error {
 		if err != nil {
@@ -350,8 +368,9 @@ func (c *call) freeComm(h *uintptr) error {
 	})
 }
 
-// commDisconnect is MPI_Comm_free after all have come, and what was sent on the communicator has left this process. Those that are
-// connected in no other way are independent then: no one's end is the others' concern (MPI-5.0, 11.10.4).
+// commDisconnect is MPI_Comm_free after all have come, and what was sent on the communicator has
+// left this process. Those that are connected in no other way are independent then: no one's end is
+// the others' concern (MPI-5.0, 11.10.4).
 //
 //spx:body MPI_Comm_disconnect
 func commDisconnect(c *call) error {
@@ -361,11 +380,14 @@ func commDisconnect(c *call) error {
 		return commFree(c)
 	}
 	if o.isPredefined() {
-		return raisedOn(C.SPX_K_COMM, h, mpierr.New(mpierr.Comm, "MPI_COMM_WORLD and MPI_COMM_SELF cannot be disconnected"))
+		return raisedOn(C.SPX_K_COMM, h, mpierr.New(mpierr.Comm,
+			"MPI_COMM_WORLD and MPI_COMM_SELF cannot be disconnected"))
 	}
 	first := uint64(0)
 	if o.First {
 		first = 1
 	}
-	return c.callOut(coInternal, uintptr(C.farewell_function()), []uint64{uint64(uintptr(unsafe.Pointer(o.c))), first}, func(int64) error { return commFree(c) })
+	return c.callOut(coInternal, uintptr(C.farewell_function()),
+		[]uint64{uint64(uintptr(unsafe.Pointer(o.c))), first},
+		func(int64) error { return commFree(c) })
 }

@@ -15,10 +15,11 @@ import (
 	"libspx/core/mpierr"
 )
 
-// Bodies of MPI_Comm_create_from_group and MPI_Intercomm_create_from_groups (MPI-5.0, 7.4.2 and 7.6.2): see core/comm.
+// Bodies of MPI_Comm_create_from_group and MPI_Intercomm_create_from_groups (MPI-5.0, 7.4.2 and
+// 7.6.2): see core/comm.
 
-// meeting opens a communicator over g for as long as its members make another one. shut has no effect on messages that are
-// on their way already: the members may meet again on the same context.
+// meeting opens a communicator over g for as long as its members make another one. shut has no
+// effect on messages that are on their way already: the members may meet again on the same context.
 func meeting(g *group.Group, ctx uint64) (o *commObject, shut func(), err error) {
 	o, err = newComm(comm.NewFromGroup(g, ctx, world.me), nil)
 	if err != nil {
@@ -30,7 +31,8 @@ func meeting(g *group.Group, ctx uint64) (o *commObject, shut func(), err error)
 	}, nil
 }
 
-// finishFromGroup gives a new communicator its hints and error handler, and stores it in argument out.
+// finishFromGroup gives a new communicator its hints and error handler, and stores it in argument
+// out.
 func (c *call) finishFromGroup(m *comm.Made, info, errhandler, out int) error {
 	o, err := newComm(m, nil)
 	if err != nil {
@@ -53,7 +55,9 @@ func (c *call) finishFromGroup(m *comm.Made, info, errhandler, out int) error {
 func (c *call) stringtag(i int) (string, error) {
 	tag := c.str(i)
 	if len(tag) >= C.MPI_MAX_STRINGTAG_LEN {
-		return "", mpierr.New(mpierr.Arg, "stringtag has %d characters; at most MPI_MAX_STRINGTAG_LEN - 1 = %d are possible", len(tag), C.MPI_MAX_STRINGTAG_LEN-1)
+		return "", mpierr.New(mpierr.Arg,
+			"stringtag has %d characters; at most MPI_MAX_STRINGTAG_LEN - 1 = %d are possible",
+			len(tag), C.MPI_MAX_STRINGTAG_LEN-1)
 	}
 	return tag, nil
 }
@@ -128,9 +132,11 @@ func checkFromGroups(local, remote *group.Group, leader, remoteLeader int) error
 	case !local.Has(world.me):
 		return mpierr.New(mpierr.Group, "the calling process is not in local_group")
 	case leader < 0 || leader >= local.Size():
-		return mpierr.New(mpierr.Rank, "local_leader is %d, but local_group has ranks 0 to %d", leader, local.Size()-1)
+		return mpierr.New(mpierr.Rank, "local_leader is %d, but local_group has ranks 0 to %d",
+			leader, local.Size()-1)
 	case remoteLeader < 0 || remoteLeader >= remote.Size():
-		return mpierr.New(mpierr.Rank, "remote_leader is %d, but remote_group has ranks 0 to %d", remoteLeader, remote.Size()-1)
+		return mpierr.New(mpierr.Rank, "remote_leader is %d, but remote_group has ranks 0 to %d",
+			remoteLeader, remote.Size()-1)
 	}
 	if id, both := group.Overlap(local, remote); both {
 		return mpierr.New(mpierr.Group, "the two groups must be disjoint, and %v is in both", id)

@@ -13,8 +13,8 @@ import (
 	"libspx/core/mpierr"
 )
 
-// MPI_Comm_idup: the new communicator is made and gets its attributes at the call, as the standard says. Only its context is
-// agreed upon in the background (bodies/comm_idup.c).
+// MPI_Comm_idup: the new communicator is made and gets its attributes at the call, as the standard
+// says. Only its context is agreed upon in the background (bodies/comm_idup.c).
 
 //spx:body MPI_Comm_idup
 func commIdup(c *call) error { return c.idup(1, 2, nil) }
@@ -56,7 +56,8 @@ func startIdup(old, made *commObject, tree comm.DupTree) (uintptr, error) {
 		ctx = old.dealer().TakeLike(made.Comm)
 	}
 	var r *C.spx_request
-	code := C.spx_idup_start(old.c, made.c, C.uint64_t(ctx), parent, children, C.int(len(tree.Children)), C.int(tree.Tag), &r)
+	code := C.spx_idup_start(old.c, made.c, C.uint64_t(ctx), parent, children,
+		C.int(len(tree.Children)), C.int(tree.Tag), &r)
 	if code != 0 {
 		return 0, mpierr.New(mpierr.Class(code), "%s", C.GoString(C.spx_detail_text()))
 	}
@@ -66,8 +67,8 @@ func startIdup(old, made *commObject, tree comm.DupTree) (uintptr, error) {
 // takeContext takes what a communicator like o needs.
 func (o *commObject) takeContext() uint64 { return world.contexts.Take(o.Contexts()) }
 
-// edge translates a neighbour of the tree: the remote group is reached over the communicator itself, the local group over the
-// inner one of an intercommunicator.
+// edge translates a neighbour of the tree: the remote group is reached over the communicator
+// itself, the local group over the inner one of an intercommunicator.
 func (o *commObject) edge(e comm.Edge) C.spx_edge {
 	via := o.c
 	if o.Inter() && !e.Remote {

@@ -39,7 +39,8 @@ func startWorld(s *startInfo) error {
 	ids := make([]ident.ProcID, len(s.World))
 	world.index = map[ident.ProcID]uint32{}
 	for rank, proc := range s.World {
-		ids[rank] = ident.ProcID{Job: job, World: s.WorldID, Rank: uint32(rank), Incarnation: uint32(procOf(proc).incarnation)}
+		ids[rank] = ident.ProcID{Job: job, World: s.WorldID, Rank: uint32(rank),
+			Incarnation: uint32(procOf(proc).incarnation)}
 		world.index[ids[rank]] = proc
 	}
 	world.me, world.proc, world.origin = ids[s.Rank], s.Proc, s.Origin
@@ -52,12 +53,14 @@ func startWorld(s *startInfo) error {
 	C.spx_comm_start()
 	rank := max(working.Rank(world.me), 0) // a standby has none yet
 	w, err := predefineComm(C.SPX_HANDLE_COMM_WORLD, C.SPX_C_WORLD, "MPI_COMM_WORLD",
-		&comm.Made{Ctx: comm.WorldContext(s.Origin, uint32(procOf(s.World[0]).serial)), Local: working, Rank: rank})
+		&comm.Made{Ctx: comm.WorldContext(s.Origin, uint32(procOf(s.World[0]).serial)),
+			Local: working, Rank: rank})
 	if err != nil {
 		return err
 	}
 	self, err := predefineComm(C.SPX_HANDLE_COMM_SELF, C.SPX_C_SELF, "MPI_COMM_SELF",
-		comm.NewFromGroup(group.Of(world.me), comm.SelfContext(s.Origin, uint32(procOf(s.Proc).serial)), world.me))
+		comm.NewFromGroup(group.Of(world.me),
+			comm.SelfContext(s.Origin, uint32(procOf(s.Proc).serial)), world.me))
 	if err != nil {
 		return err
 	}
@@ -83,13 +86,16 @@ func predefineComm(handle int, flags C.uint32_t, name string, m *comm.Made) (*co
 	return o, nil
 }
 
-// setPredefinedAttributes gives the attributes of MPI_COMM_WORLD their values (MPI-5.0, section 9.1.2). The processes of a
-// host read one clock, which began when that host did: clocks of several hosts are not synchronized. As many processes as one likes can be spawned; MPI_UNIVERSE_SIZE, which programs take for how many there should
-// be, is the number of processors or twice that of the processes so far, unless the user has said it.
+// setPredefinedAttributes gives the attributes of MPI_COMM_WORLD their values (MPI-5.0, section
+// 9.1.2). The processes of a host read one clock, which began when that host did: clocks of several
+// hosts are not synchronized. As many processes as one likes can be spawned; MPI_UNIVERSE_SIZE,
+// which programs take for how many there should be, is the number of processors or twice that of
+// the processes so far, unless the user has said it.
 func setPredefinedAttributes(s *startInfo) {
 	v := &C.spx_attr_values
 	v.wtime_is_global = 0
-	if !slices.ContainsFunc(s.World, func(proc uint32) bool { return procOf(proc).host != C.spx_segment.host }) {
+	if !slices.ContainsFunc(s.World,
+		func(proc uint32) bool { return procOf(proc).host != C.spx_segment.host }) {
 		v.wtime_is_global = 1
 	}
 	if v.universe_size = C.int(C.spx_segment.universe_size); v.universe_size == 0 {
@@ -103,7 +109,8 @@ func setPredefinedAttributes(s *startInfo) {
 	}
 }
 
-// stopWorld takes the predefined communicators away. Other objects stay: a program may still free info objects.
+// stopWorld takes the predefined communicators away. Other objects stay: a program may still free
+// info objects.
 func stopWorld() {
 	C.spx_world, C.spx_self = nil, nil
 	for _, h := range []C.int{C.SPX_HANDLE_COMM_WORLD, C.SPX_HANDLE_COMM_SELF} {

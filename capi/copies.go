@@ -16,7 +16,8 @@ import (
 	"libspx/core/comm"
 )
 
-// Copies of what ranks need to be taken over, on other hosts (dataplane/clusters/copies.c): which processes are the members, and who keeps whose copy (package cluster/copies decides).
+// Copies of what ranks need to be taken over, on other hosts (dataplane/clusters/copies.c): which
+// processes are the members, and who keeps whose copy (package cluster/copies decides).
 
 var copying *commObject // all members
 
@@ -27,7 +28,8 @@ func init() {
 // startCopies has this process keep copies for the others of its cluster. system.mu is held.
 func startCopies() error {
 	all := heirship.base
-	o, err := newComm(comm.NewFromGroup(all, comm.CopiesContext(world.origin, uint32(procOf(world.index[all.At(0)]).serial)), world.me), nil)
+	o, err := newComm(comm.NewFromGroup(all, comm.CopiesContext(world.origin,
+		uint32(procOf(world.index[all.At(0)]).serial)), world.me), nil)
 	if err != nil {
 		return err
 	}
@@ -36,7 +38,8 @@ func startCopies() error {
 	return nil
 }
 
-// chooseKeeper chooses the process that keeps the copy from now on of what this process has. When none can on another host, that is said.
+// chooseKeeper chooses the process that keeps the copy from now on of what this process has. When
+// none can on another host, that is said.
 func chooseKeeper() error {
 	if copying == nil {
 		return fail(C.MPI_ERR_INTERN, "no copies are kept in this cluster")
@@ -46,7 +49,8 @@ func chooseKeeper() error {
 	all := make([]copies.Member, len(procs))
 	for i, p := range procs {
 		host := int(procOf(p).host)
-		all[i] = copies.Member{Host: host, Switch: netState.policy.SwitchOf(host), Lives: bool(C.spx_copies_can(C.int(i))), Works: slices.Contains(ranks, p)}
+		all[i] = copies.Member{Host: host, Switch: netState.policy.SwitchOf(host),
+			Lives: bool(C.spx_copies_can(C.int(i))), Works: slices.Contains(ranks, p)}
 	}
 	me := slices.Index(procs, world.proc)
 	keeper := copies.Keeper(all, me, int(C.spx_world.rank), int(C.spx_copies_keeper()))
@@ -59,7 +63,8 @@ func chooseKeeper() error {
 	if keeper == copies.None {
 		by = "no other process of the cluster is left"
 	}
-	sayOnce(cause, cause, cause+": "+by+". With the host it would be lost. Start standbys on another host")
+	sayOnce(cause, cause, cause+": "+by+
+		". With the host it would be lost. Start standbys on another host")
 	return nil
 }
 

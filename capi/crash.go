@@ -17,12 +17,14 @@ import (
 	_ "github.com/ianlancetaylor/cgosymbolizer" // names and lines of C frames
 )
 
-// A Go panic is always an error of libspx. spxGoEnter recovers it, so that the C part below can add its own stack; then the job
-// ends, with one report: job, rank, MPI call and both stacks, by the first process to get here (boundary/abort.c).
+// A Go panic is always an error of libspx. spxGoEnter recovers it, so that the C part below can add
+// its own stack; then the job ends, with one report: job, rank, MPI call and both stacks, by the
+// first process to get here (boundary/abort.c).
 
 var panicText atomic.Pointer[string]
 
-// panicIn is the name of an MPI function in which the engine shall panic: SPX_PANIC_IN=MPI_Comm_split shows and tests the report.
+// panicIn is the name of an MPI function in which the engine shall panic:
+// SPX_PANIC_IN=MPI_Comm_split shows and tests the report.
 var panicIn = getenv("SPX_PANIC_IN")
 
 func panicIfAsked(f *C.spx_frame) {
@@ -41,12 +43,15 @@ func panicked(why any, stack []byte) string {
 	return fmt.Sprintf("Go panic: %v\nGo stack, innermost first:\n%s", why, text)
 }
 
-// spxGoCrash ends the job after spxGoEnter has recovered a panic. pcs are the return addresses of the C stack.
+// spxGoCrash ends the job after spxGoEnter has recovered a panic. pcs are the return addresses of
+// the C stack.
 //
 //export spxGoCrash
 func spxGoCrash(f *C.spx_frame, pcs *C.uintptr_t, n C.int) {
-	text := *panicText.Load() + "C stack, innermost first:\n" + cFrames(unsafe.Slice((*uintptr)(unsafe.Pointer(pcs)), int(n)))
-	C.spx_crash(C.uint32_t(f.fn), (*C.char)(unsafe.Pointer(unsafe.StringData(text))), C.size_t(len(text)))
+	text := *panicText.Load() + "C stack, innermost first:\n" +
+		cFrames(unsafe.Slice((*uintptr)(unsafe.Pointer(pcs)), int(n)))
+	C.spx_crash(C.uint32_t(f.fn), (*C.char)(unsafe.Pointer(unsafe.StringData(text))),
+		C.size_t(len(text)))
 }
 
 func cFrames(pcs []uintptr) string {

@@ -45,15 +45,18 @@ import (
 	"libspx/launch/service"
 )
 
-// ulfm_dyprc: the shell around package ft/malleable. What has to be C is in bodies/dyprc.c: the way back to the point of the program, and meetings in which nothing is on.
+// ulfm_dyprc: the shell around package ft/malleable. What has to be C is in bodies/dyprc.c: the way
+// back to the point of the program, and meetings in which nothing is on.
 
-// dyprc is the part of this process; nil before ulfm_dyprc_merge_child. The program's calls do not meet.
+// dyprc is the part of this process; nil before ulfm_dyprc_merge_child. The program's calls do not
+// meet.
 var dyprc *malleable.Machine
 
 func init() { revokedHere = append(revokedHere, dyprcRevoked) }
 
-// dyprcRevoked is called when c has been revoked. What was made of the communicator of all processes has its error handler, and is of no use
-// either: a process may wait there for one that has gone back already.
+// dyprcRevoked is called when c has been revoked. What was made of the communicator of all
+// processes has its error handler, and is of no use either: a process may wait there for one that
+// has gone back already.
 func dyprcRevoked(c *C.spx_comm) {
 	if c != C.spx_dyprc.comm {
 		return
@@ -68,17 +71,21 @@ func dyprcRevoked(c *C.spx_comm) {
 	}
 }
 
-// dyprcMergeChild has mworld, and gets in arguments 1 and 2 whether this process is new, and what C does then.
+// dyprcMergeChild has mworld, and gets in arguments 1 and 2 whether this process is new, and what C
+// does then.
 //
 //spx:body ulfm_dyprc_merge_child
 func dyprcMergeChild(c *call) error {
 	m := malleable.New(dyprcShell{}, dyprcDisk{})
-	if inter := commOf(*(*uintptr)(unsafe.Pointer(&C.spx_parent))); inter != nil && getenv(envNewcomer) != "" {
-		os.Unsetenv(envNewcomer) //nolint:errcheck // it is set: what this process starts is not new in this way
+	if inter := commOf(*(*uintptr)(unsafe.Pointer(&C.spx_parent))); inter != nil &&
+		getenv(envNewcomer) != "" {
+		// it is set: what this process starts is not new in this way
+		os.Unsetenv(envNewcomer) //nolint:errcheck
 		joined, err := m.Join(dyprcInter{inter.handle()})
 		endIf(err)
 		if !joined {
-			fmt.Fprintln(os.Stderr, "ulfm_dyprc: the processes that have spawned this one are gone; it ends")
+			fmt.Fprintln(os.Stderr,
+				"ulfm_dyprc: the processes that have spawned this one are gone; it ends")
 			c.setInt(2, C.SPX_DYPRC_UNWANTED)
 			return nil
 		}
@@ -95,10 +102,12 @@ func dyprcMergeChild(c *call) error {
 	return nil
 }
 
-// envNewcomer is set in processes that are spawned to join a running program, and not for another reason.
+// envNewcomer is set in processes that are spawned to join a running program, and not for another
+// reason.
 const envNewcomer = "SPX_DYPRC_NEWCOMER"
 
-// dyprcResume has mworld, jumped and newcomer, and gets in arguments 3 and 4 whether a process comes after a change, and what C does then.
+// dyprcResume has mworld, jumped and newcomer, and gets in arguments 3 and 4 whether a process
+// comes after a change, and what C does then.
 //
 //spx:body ulfm_dyprc_resume
 func dyprcResume(c *call) error {
@@ -290,7 +299,8 @@ func (dyprcShell) Adopted(w malleable.World) {
 }
 
 func (dyprcShell) Spawn(w malleable.World, n int) (malleable.Inter, error) {
-	o, _, err := w.(dyprcWorld).obj().spawn(0, func() ([]service.Program, error) { return newcomers(n) })
+	o, _, err := w.(dyprcWorld).obj().spawn(0,
+		func() ([]service.Program, error) { return newcomers(n) })
 	if err != nil {
 		return nil, mpierr.New(mpierr.ClassOf(err), "MPI_Comm_spawn: %v", err)
 	}
@@ -364,7 +374,8 @@ func fileState(st *unix.Stat_t) malleable.FileState {
 	if age < 0 {
 		age = 1<<63 - 1
 	}
-	return malleable.FileState{Regular: st.Mode&unix.S_IFMT == unix.S_IFREG, Modified: st.Mtim.Nano(), Inode: st.Ino, Size: st.Size, Age: age}
+	return malleable.FileState{Regular: st.Mode&unix.S_IFMT == unix.S_IFREG,
+		Modified: st.Mtim.Nano(), Inode: st.Ino, Size: st.Size, Age: age}
 }
 
 // systemError is an error of the system as C names it.

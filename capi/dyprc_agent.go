@@ -31,14 +31,16 @@ func hasAgent() bool {
 	return aloneSegment == nil || ownAgent.there
 }
 
-// Members tells the agent which processes are those of w. When it returns, the agent knows: it is waited for as long as it lives, however busy the hosts are that it asks.
+// Members tells the agent which processes are those of w. When it returns, the agent knows: it is
+// waited for as long as it lives, however busy the hosts are that it asks.
 func (dyprcShell) Members(w malleable.World, epoch uint64) (least uint64, ok bool) {
 	if !hasAgent() {
 		return 0, true
 	}
 	o := w.(dyprcWorld).obj()
 	procs := slices.Clone(ranksOf(o.c.local, o.c.size))
-	answer, err := ask(world.me.Job, &service.Message{Kind: service.Members, Number: epoch, Slots: procs, FD: -1}, mpierr.Other, 0)
+	answer, err := ask(world.me.Job, &service.Message{Kind: service.Members, Number: epoch,
+		Slots: procs, FD: -1}, mpierr.Other, 0)
 	if err != nil {
 		return 0, false
 	}
@@ -47,13 +49,16 @@ func (dyprcShell) Members(w malleable.World, epoch uint64) (least uint64, ok boo
 
 // Report tells the agent what has come of a command. If the agent is gone, so is the job.
 func (dyprcShell) Report(number uint64, text string) {
-	ask(world.me.Job, &service.Message{Kind: service.OrderDone, Number: number, Text: text, FD: -1}, mpierr.Other, 0) //nolint:errcheck // see above
+	// see above
+	ask(world.me.Job, &service.Message{Kind: service.OrderDone, Number: number, Text: text, FD: -1}, mpierr.Other, 0) //nolint:errcheck
 }
 
-// dyprcMail is the command that is on its way from the agent to rank 0, over a connection on which a goroutine waits for it.
+// dyprcMail is the command that is on its way from the agent to rank 0, over a connection on which
+// a goroutine waits for it.
 var dyprcMail struct {
-	mu     sync.Mutex
-	begun  bool             // guarded by mu, as the rest; it stays set when the connection has failed
+	mu sync.Mutex
+	// guarded by mu, as the rest; it stays set when the connection has failed
+	begun  bool
 	conn   *service.Conn    // nil: none is waiting
 	letter *service.Message // it has come
 }
@@ -104,7 +109,8 @@ func dyprcHangUp() {
 	}
 }
 
-// startOf reads the start of a process, in ticks since the machine began, in /proc/PID/stat: the 20th field behind the name, which may hold anything.
+// startOf reads the start of a process, in ticks since the machine began, in /proc/PID/stat: the
+// 20th field behind the name, which may hold anything.
 func startOf(stat string) (int64, bool) {
 	fields := strings.Fields(stat[strings.LastIndexByte(stat, ')')+1:])
 	if len(fields) < 20 {
@@ -122,13 +128,15 @@ func ownCommand() ([]string, error) {
 	text, err := os.ReadFile("/proc/self/cmdline")
 	words := bytes.Split(bytes.TrimSuffix(text, []byte{0}), []byte{0})
 	if err != nil || len(text) == 0 || len(text) >= mostCommand {
-		return nil, mpierr.New(mpierr.Spawn, "the command line of this process is not to be read in /proc/self/cmdline")
+		return nil, mpierr.New(mpierr.Spawn,
+			"the command line of this process is not to be read in /proc/self/cmdline")
 	}
 	var argv []string
 	for _, w := range words {
 		argv = append(argv, string(w))
 	}
-	if program, err := os.Readlink("/proc/self/exe"); err == nil && unix.Access(program, unix.X_OK) == nil {
+	if program, err := os.Readlink("/proc/self/exe"); err == nil &&
+		unix.Access(program, unix.X_OK) == nil {
 		argv[0] = program
 	}
 	return argv, nil

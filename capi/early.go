@@ -15,16 +15,18 @@ import (
 	"libspx/launch/service"
 )
 
-// A process that another launcher has started, and that ends the job before it is in it (a call of MPI before MPI_Init, a setting that is wrong), joins it to
-// say why: mostly all ranks have the same to say, and only the agents of all hosts know who says it. When the job does not come together in time, the
-// agent of the host knows for its own.
+// A process that another launcher has started, and that ends the job before it is in it (a call of
+// MPI before MPI_Init, a setting that is wrong), joins it to say why: mostly all ranks have the
+// same to say, and only the agents of all hosts know who says it. When the job does not come
+// together in time, the agent of the host knows for its own.
 
 func init() { internals[C.SPX_IN_EARLY] = joinToSay }
 
 const earlyLimit = 3 * time.Second
 
-// joinToSay: a[0] is what is to be said. a[1] gets what has come of it: SPX_EARLY_JOINED, with the memory file in a[2] and the number of this process there in
-// a[3]; SPX_EARLY_FIRST: this process says it, and a[2] is its turn; SPX_EARLY_AGAIN: it was said; SPX_EARLY_NOTHING.
+// joinToSay: a[0] is what is to be said. a[1] gets what has come of it: SPX_EARLY_JOINED, with the
+// memory file in a[2] and the number of this process there in a[3]; SPX_EARLY_FIRST: this process
+// says it, and a[2] is its turn; SPX_EARLY_AGAIN: it was said; SPX_EARLY_NOTHING.
 func joinToSay(c *call) error {
 	set := func(what, x, y int) {
 		for i, v := range []int{what, x, y} {
@@ -68,7 +70,8 @@ func joinToSay(c *call) error {
 		if !late.CompareAndSwap(false, true) {
 			return nil
 		}
-		answer, err := askHost(conn, &service.Message{Kind: service.Say, Name: "early: " + c.str(0), Text: c.str(0), FD: -1})
+		answer, err := askHost(conn, &service.Message{Kind: service.Say, Name: "early: " + c.str(0),
+			Text: c.str(0), FD: -1})
 		switch {
 		case err != nil:
 		case answer.Number == service.SaidAgain:
@@ -87,7 +90,8 @@ func announce(l pmi.Launcher) (conn *service.Conn, offer string, err error) {
 		return nil, "", err
 	}
 	rank, size := l.Place()
-	join := &service.Message{Kind: service.Join, Number: uint64(rank), World: uint32(size), Name: l.Name(), Programs: []service.Program{ownProgram()}, FD: l.Socket()}
+	join := &service.Message{Kind: service.Join, Number: uint64(rank), World: uint32(size),
+		Name: l.Name(), Programs: []service.Program{ownProgram()}, FD: l.Socket()}
 	for _, r := range l.Near() {
 		join.Slots = append(join.Slots, uint32(r))
 	}
@@ -98,7 +102,8 @@ func announce(l pmi.Launcher) (conn *service.Conn, offer string, err error) {
 	return conn, answer.Text, nil
 }
 
-// meetOthers waits for all processes of the job, and returns the offer that rank 0 has put into the launcher's key space.
+// meetOthers waits for all processes of the job, and returns the offer that rank 0 has put into the
+// launcher's key space.
 func meetOthers(l pmi.Launcher, offer string) (text []byte, err error) {
 	if rank, _ := l.Place(); rank == 0 {
 		if err := l.Put(offerKey, []byte(offer)); err != nil {

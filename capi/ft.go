@@ -42,11 +42,13 @@ import (
 	"libspx/ft/rankset"
 )
 
-// The shell around the failure machines of package ft: it feeds them deaths and control messages as the data plane reports
-// them, and carries out their sends. One machine a communicator, made when it is first needed, kept while the communicator
-// lives, and a while longer: members that are behind may still ask.
+// The shell around the failure machines of package ft: it feeds them deaths and control messages as
+// the data plane reports them, and carries out their sends. One machine a communicator, made when
+// it is first needed, kept while the communicator lives, and a while longer: members that are
+// behind may still ask.
 //
-// A control message is the communicator's context (8 bytes, little endian), then the message of package member.
+// A control message is the communicator's context (8 bytes, little endian), then the message of
+// package member.
 
 // ftComm is a communicator's part in the failure protocols. Members are numbered as in ftMembers.
 type ftComm struct {
@@ -75,7 +77,8 @@ type ftFrame struct {
 	data []byte
 }
 
-// maxEarly bounds the control messages kept for communicators that do not exist here yet; the oldest go first.
+// maxEarly bounds the control messages kept for communicators that do not exist here yet; the
+// oldest go first.
 const maxEarly = 4096
 
 // maxRetired bounds the machines kept for communicators that have been freed.
@@ -92,8 +95,9 @@ var ft struct {
 // revokeHere makes c useless in this process alone: what is pending on it ends.
 func revokeHere(c *C.spx_comm) { C.ft_revoked(c) }
 
-// revokedHere are called when a communicator has been revoked, and what was pending on it here has ended: features that keep
-// something for communicators register them in an init function. ft.mu is held: they do not wait.
+// revokedHere are called when a communicator has been revoked, and what was pending on it here has
+// ended: features that keep something for communicators register them in an init function. ft.mu is
+// held: they do not wait.
 var revokedHere []func(*C.spx_comm)
 
 func init() {
@@ -111,8 +115,8 @@ func init() {
 	})
 }
 
-// ftMembers lists the processes of a communicator in an order that all of them use: the local group, or for an
-// intercommunicator the group that decides for both, then the other.
+// ftMembers lists the processes of a communicator in an order that all of them use: the local
+// group, or for an intercommunicator the group that decides for both, then the other.
 func ftMembers(o *commObject) (procs []uint32, self int) {
 	local := unsafe.Slice((*uint32)(unsafe.Pointer(o.c.local)), int(o.c.size))
 	if !o.Inter() {
@@ -137,7 +141,8 @@ func ftOf(o *commObject) *ftComm {
 	for k, p := range procs {
 		f.rankOf[p] = int32(k)
 	}
-	C.spx_ft_hold((*C.uint32_t)(&f.procs[0]), (*C.uint8_t)(&f.state[0]), C.uint32_t(len(procs)), C.uint32_t(self))
+	C.spx_ft_hold((*C.uint32_t)(&f.procs[0]), (*C.uint8_t)(&f.state[0]), C.uint32_t(len(procs)),
+		C.uint32_t(self))
 	f.m = member.New(place.New(len(procs), ftHosts(procs), 0, 0), self, f.ended())
 	ft.comms[ctx] = f
 	sweep()
@@ -153,7 +158,8 @@ func ftOf(o *commObject) *ftComm {
 	return f
 }
 
-// ftHosts names the host of each process; nil when hosts have not the same numbers for all of them: some are of another job.
+// ftHosts names the host of each process; nil when hosts have not the same numbers for all of them:
+// some are of another job.
 func ftHosts(procs []uint32) []int {
 	hosts := make([]int, len(procs))
 	for k, i := range procs {
@@ -166,8 +172,9 @@ func ftHosts(procs []uint32) []int {
 	return hosts
 }
 
-// ended takes in the members that have ended since the last time, and returns them. Who has called MPI_Finalize had returned from
-// its agreements, but can no more forward what a dead member should have forwarded.
+// ended takes in the members that have ended since the last time, and returns them. Who has called
+// MPI_Finalize had returned from its agreements, but can no more forward what a dead member should
+// have forwarded.
 func (f *ftComm) ended() rankset.Set {
 	n := C.uint32_t(len(f.procs))
 	if C.spx_ft_look((*C.uint32_t)(&f.procs[0]), (*C.uint8_t)(&f.state[0]), n) == 0 {
@@ -187,17 +194,20 @@ func (f *ftComm) ended() rankset.Set {
 	return rankset.Of(now...)
 }
 
-// fails takes a death in. A decision may tell of it before this host's agent does: who has been excluded is known to have failed.
+// fails takes a death in. A decision may tell of it before this host's agent does: who has been
+// excluded is known to have failed.
 func (f *ftComm) fails(member int) {
 	if !slices.Contains(f.failed, member) {
 		f.failed = append(f.failed, member)
 	}
 }
 
-// letGo gives up the ways to those members that can need the machine of a freed communicator no more, or (all) to everybody. Until then they stay
-// open: a member that is behind may turn to us when those between have died, though no communicator leads there any more.
+// letGo gives up the ways to those members that can need the machine of a freed communicator no
+// more, or (all) to everybody. Until then they stay open: a member that is behind may turn to us
+// when those between have died, though no communicator leads there any more.
 func (f *ftComm) letGo(all bool) {
-	procs, state, n := (*C.uint32_t)(&f.procs[0]), (*C.uint8_t)(&f.state[0]), C.uint32_t(len(f.procs))
+	procs, state, n := (*C.uint32_t)(&f.procs[0]), (*C.uint8_t)(&f.state[0]),
+		C.uint32_t(len(f.procs))
 	C.spx_ft_look(procs, state, n)
 	force := C.int(0)
 	if all {
@@ -241,7 +251,8 @@ func ftPoll() {
 			continue
 		}
 		C.ft_expects()
-		if f := ftFind(frame.ctx); f != nil { // it has come just now, and its maker has not seen that it was expected
+		// it has come just now, and its maker has not seen that it was expected
+		if f := ftFind(frame.ctx); f != nil {
 			f.receive(frame.from, frame.data)
 			continue
 		}
@@ -263,7 +274,8 @@ func ftFind(ctx uint64) *ftComm {
 	return nil
 }
 
-// ftArrived takes in what came too early for communicators that have been made since. ft.mu is held.
+// ftArrived takes in what came too early for communicators that have been made since. ft.mu is
+// held.
 func ftArrived() {
 	if C.ft_has_new() == 0 {
 		return
@@ -294,7 +306,8 @@ func ftNext() (ftFrame, bool) {
 		case n > len(ft.buf):
 			ft.buf = make([]byte, n)
 		case n >= 8:
-			return ftFrame{uint32(from), binary.LittleEndian.Uint64(ft.buf), slices.Clone(ft.buf[8:n])}, true
+			return ftFrame{uint32(from), binary.LittleEndian.Uint64(ft.buf),
+				slices.Clone(ft.buf[8:n])}, true
 		}
 	}
 }
@@ -314,7 +327,8 @@ func commWithContext(ctx uint64) *commObject {
 	return nil
 }
 
-// receive hands a control message to the machine. What strangers send, and what is malformed, has no effect.
+// receive hands a control message to the machine. What strangers send, and what is malformed, has
+// no effect.
 func (f *ftComm) receive(from uint32, data []byte) {
 	if int(from) >= len(f.rankOf) || f.rankOf[from] < 0 {
 		return
@@ -327,11 +341,13 @@ func (f *ftComm) receive(from uint32, data []byte) {
 // act carries out what the machine asks for.
 func (f *ftComm) act(out member.Output) {
 	if out.Fresh != 0 && f.obj != nil && !f.obj.Inter() {
-		C.spx_share_offer(C.uint64_t(out.Fresh)) // the collectives of the communicator to come; its other members cannot know it yet
+		// the collectives of the communicator to come; its other members cannot know it yet
+		C.spx_share_offer(C.uint64_t(out.Fresh))
 	}
 	for _, s := range out.Sends {
 		data := append(binary.LittleEndian.AppendUint64(nil, f.ctx), s.Data...)
-		C.spx_ctrl_send(C.uint32_t(f.procs[s.To]), unsafe.Pointer(unsafe.SliceData(data)), C.uint32_t(len(data)))
+		C.spx_ctrl_send(C.uint32_t(f.procs[s.To]), unsafe.Pointer(unsafe.SliceData(data)),
+			C.uint32_t(len(data)))
 	}
 	if out.Revoked && f.obj != nil && uint64(f.obj.c.ctx) == f.ctx { // not freed in the meantime
 		revokeHere(f.obj.c)
@@ -372,8 +388,8 @@ func (f *ftComm) agreement(a *ftCall) {
 // ackedSet is what this process has acknowledged.
 func (f *ftComm) ackedSet() rankset.Set { return rankset.Of(f.failed[:f.acked]...) }
 
-// ftGone lists freed communicators that have a machine. It has a lock of its own: communicators are also buried while one is
-// made under ft.mu.
+// ftGone lists freed communicators that have a machine. It has a lock of its own: communicators are
+// also buried while one is made under ft.mu.
 var ftGone struct {
 	mu      sync.Mutex
 	objs    []*commObject
@@ -390,7 +406,8 @@ func ftFreed(o *commObject) {
 	ftGone.objs = append(ftGone.objs, o)
 }
 
-// sweep retires the machines of freed communicators: they stay a while for members that are behind. ft.mu is held.
+// sweep retires the machines of freed communicators: they stay a while for members that are behind.
+// ft.mu is held.
 func sweep() {
 	ftGone.mu.Lock()
 	gone := ftGone.objs

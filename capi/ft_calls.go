@@ -47,9 +47,10 @@ func commIsRevoked(c *call) error {
 	return nil
 }
 
-// startAgreement calls an agreement on argument 0. If req is an argument, the user's request is stored there; else the body
-// waits.
-func (c *call) startAgreement(req int, contribution agree.Contribution, done func(*ftComm, agree.Decision) error) error {
+// startAgreement calls an agreement on argument 0. If req is an argument, the user's request is
+// stored there; else the body waits.
+func (c *call) startAgreement(req int, contribution agree.Contribution,
+	done func(*ftComm, agree.Decision) error) error {
 	o := c.comm(0)
 	if req < 0 {
 		return c.onComm(0, o.agreeOn(contribution, done))
@@ -63,19 +64,23 @@ func (c *call) startAgreement(req int, contribution agree.Contribution, done fun
 	return nil
 }
 
-// callAgreement begins an agreement, or queues it behind those that were called before. done, called at its end, stores the results; its error is the request's.
-func (o *commObject) callAgreement(r *C.spx_request, said agree.Contribution, done func(*ftComm, agree.Decision) error) *ftCall {
+// callAgreement begins an agreement, or queues it behind those that were called before. done,
+// called at its end, stores the results; its error is the request's.
+func (o *commObject) callAgreement(r *C.spx_request, said agree.Contribution,
+	done func(*ftComm, agree.Decision) error) *ftCall {
 	ft.mu.Lock()
 	defer ft.mu.Unlock()
 	f := ftOf(o)
 	said.Acked = f.ackedSet()
-	a := &ftCall{contribution: said, req: r, done: func(d agree.Decision) error { return done(f, d) }}
+	a := &ftCall{contribution: said, req: r,
+		done: func(d agree.Decision) error { return done(f, d) }}
 	f.agreement(a)
 	return a
 }
 
 // agreeOn is an agreement for which the body waits.
-func (o *commObject) agreeOn(said agree.Contribution, done func(*ftComm, agree.Decision) error) error {
+func (o *commObject) agreeOn(said agree.Contribution,
+	done func(*ftComm, agree.Decision) error) error {
 	r := C.spx_ft_request(nil)
 	if r == nil {
 		return noMemory()
@@ -90,14 +95,16 @@ func (o *commObject) agreeOn(said agree.Contribution, done func(*ftComm, agree.D
 	return failure
 }
 
-// decide is an agreement on flags and, unless all living members are agree.Calm, a shrink in the same round: next is the communicator of the living then.
+// decide is an agreement on flags and, unless all living members are agree.Calm, a shrink in the
+// same round: next is the communicator of the living then.
 func (o *commObject) decide(flags uint32) (decided uint32, next *commObject, err error) {
-	err = o.agreeOn(agree.Contribution{Flags: flags, Context: o.takeContext()}, func(_ *ftComm, d agree.Decision) (err error) {
-		if decided = d.Flags; decided&agree.Calm == 0 {
-			next, err = o.shrink(d)
-		}
-		return err
-	})
+	err = o.agreeOn(agree.Contribution{Flags: flags, Context: o.takeContext()},
+		func(_ *ftComm, d agree.Decision) (err error) {
+			if decided = d.Flags; decided&agree.Calm == 0 {
+				next, err = o.shrink(d)
+			}
+			return err
+		})
 	return decided, next, err
 }
 
@@ -113,7 +120,8 @@ func (o *commObject) agree(ok bool) (all bool) {
 	}) == nil && all
 }
 
-// leave gives up the request of an agreement that nothing waits for any more. If it goes on, its results are not stored: the caller has gone.
+// leave gives up the request of an agreement that nothing waits for any more. If it goes on, its
+// results are not stored: the caller has gone.
 func (a *ftCall) leave() {
 	ft.mu.Lock()
 	defer ft.mu.Unlock()
@@ -121,13 +129,15 @@ func (a *ftCall) leave() {
 	C.spx_ft_leave(a.req)
 }
 
-// agreed is the outcome of MPIX_Comm_agree: flags goes to addr, and the error is the same at all members.
+// agreed is the outcome of MPIX_Comm_agree: flags goes to addr, and the error is the same at all
+// members.
 func agreed(addr uintptr) func(*ftComm, agree.Decision) error {
 	return func(f *ftComm, d agree.Decision) error {
 		*at[int32](addr) = int32(d.Flags)
 		if !d.Acked.Contains(d.Failed) {
-			return mpierr.New(errProcFailed, "members %v of the communicator have failed, and not all have acknowledged it "+
-				"(MPIX_Comm_ack_failed); the flag is agreed upon all the same", d.Failed)
+			return mpierr.New(errProcFailed,
+				"members %v of the communicator have failed, and not all have acknowledged it "+
+					"(MPIX_Comm_ack_failed); the flag is agreed upon all the same", d.Failed)
 		}
 		return nil
 	}
@@ -145,7 +155,8 @@ func commIagree(c *call) error {
 	return c.startAgreement(2, agree.Contribution{Flags: uint32(*at[int32](addr))}, agreed(addr))
 }
 
-// survivors takes the members that the decision excludes out of a group of f. first is the number of the group's rank 0.
+// survivors takes the members that the decision excludes out of a group of f. first is the number
+// of the group's rank 0.
 func survivors(g *group.Group, first int, d agree.Decision) (*group.Group, error) {
 	var gone []int
 	for _, k := range d.Failed.Ranks() {
@@ -216,7 +227,8 @@ func (f *ftComm) failedGroup(o *commObject, n int) *group.Group {
 	return group.Of(ids...)
 }
 
-// acknowledge makes the first n failures known here acknowledged: receives from any source work again.
+// acknowledge makes the first n failures known here acknowledged: receives from any source work
+// again.
 func (f *ftComm) acknowledge(o *commObject, n int) {
 	f.acked = max(f.acked, min(n, len(f.failed)))
 	C.set_failed_seen(o.c, C.uint32_t(f.acked))

@@ -28,7 +28,8 @@ import (
 	"libspx/core/mpierr"
 )
 
-// Bodies of MPI_Group_* (MPI-5.0, section 7.3). Groups are core/group's; the C side of one is a bare object.
+// Bodies of MPI_Group_* (MPI-5.0, section 7.3). Groups are core/group's; the C side of one is a
+// bare object.
 
 var groups table[group.Group]
 
@@ -61,7 +62,8 @@ func (c *call) group(i int) *group.Group {
 	return groups.get(uint32(o._go))
 }
 
-// groupOfComm returns the handle of a new group of the processes of a communicator that has no Go side.
+// groupOfComm returns the handle of a new group of the processes of a communicator that has no Go
+// side.
 func groupOfComm(comm *C.spx_comm) (uintptr, error) {
 	h, err := groupHandle(group.Of(membersOf(comm)...))
 	if err != nil {
@@ -96,8 +98,9 @@ func (c *call) setGroup(i int, g *group.Group, err error) error {
 	return nil
 }
 
-// sessionBehind is the handle of the session that the arguments of the call come from, 0 when there is none: the session itself, a
-// communicator, or a group. The arguments that a group can come from are the first two.
+// sessionBehind is the handle of the session that the arguments of the call come from, 0 when there
+// is none: the session itself, a communicator, or a group. The arguments that a group can come from
+// are the first two.
 func (c *call) sessionBehind() C.uint32_t {
 	for i := range 2 {
 		if s := C.session_behind(C.uintptr_t(c.handle(i))); s != 0 {
@@ -159,7 +162,8 @@ func (c *call) checkRanks(n int, arrays ...int) error {
 	}
 	for _, i := range arrays {
 		if n > 0 && c.addr(i) == 0 {
-			return mpierr.New(mpierr.Arg, "the array for %d ranks, argument %d (ranks, ranges or ranks2), is NULL", n, i+1)
+			return mpierr.New(mpierr.Arg,
+				"the array for %d ranks, argument %d (ranks, ranges or ranks2), is NULL", n, i+1)
 		}
 	}
 	return nil

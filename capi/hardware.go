@@ -17,8 +17,8 @@ import (
 	"libspx/launch/cpus"
 )
 
-// hwResources are the types of hardware resources that are told of, by hwloc's names, and the files under a processor's folder in sysfs
-// that list the processors of its instance.
+// hwResources are the types of hardware resources that are told of, by hwloc's names, and the files
+// under a processor's folder in sysfs that list the processors of its instance.
 var hwResources = []struct{ name, list string }{
 	{"hwloc://PU", ""},
 	{"hwloc://Core", "topology/core_cpus_list"},
@@ -31,14 +31,15 @@ var hwResources = []struct{ name, list string }{
 
 const cpuFolder = "/sys/devices/system/cpu"
 
-// getHwResourceInfo tells for each type of hardware resource whether this process is restricted to one instance of it, that is
-// whether all the processors that it may run on are of one.
+// getHwResourceInfo tells for each type of hardware resource whether this process is restricted to
+// one instance of it, that is whether all the processors that it may run on are of one.
 //
 //spx:body MPI_Get_hw_resource_info
 func getHwResourceInfo(c *call) error {
 	mine, err := cpus.Allowed()
 	if err != nil || len(mine) == 0 {
-		return fail(C.MPI_ERR_OTHER, "the system does not tell which processors this process may use: %v", err)
+		return fail(C.MPI_ERR_OTHER,
+			"the system does not tell which processors this process may use: %v", err)
 	}
 	in := info.New("hwloc://Machine", "true")
 	for _, r := range hwResources {
@@ -52,7 +53,8 @@ func getHwResourceInfo(c *call) error {
 		}
 		in.Merge(info.New(r.name, within(mine, list)))
 	}
-	if nodes, _ := filepath.Glob(fmt.Sprintf("%s/cpu%d/node*/cpulist", cpuFolder, mine[0])); len(nodes) == 1 {
+	if nodes, _ := filepath.Glob(fmt.Sprintf("%s/cpu%d/node*/cpulist", cpuFolder, mine[0])); len(
+		nodes) == 1 {
 		if b, err := os.ReadFile(nodes[0]); err == nil {
 			in.Merge(info.New("hwloc://NUMANode", within(mine, strings.TrimSpace(string(b)))))
 		}
@@ -63,6 +65,7 @@ func getHwResourceInfo(c *call) error {
 // within tells whether all the processors are in a list such as 0-3,8.
 func within(mine []int, list string) string {
 	instance := cpus.ParseList(list)
-	outside := slices.ContainsFunc(mine, func(cpu int) bool { return !slices.Contains(instance, cpu) })
+	outside := slices.ContainsFunc(mine,
+		func(cpu int) bool { return !slices.Contains(instance, cpu) })
 	return strconv.FormatBool(!outside)
 }

@@ -13,15 +13,16 @@ import (
 	"libspx/core/mpierr"
 )
 
-// Bodies of MPI_Info_* (MPI-5.0, chapter 10). They may be called before MPI_Init and after MPI_Finalize. Info objects are
-// core/info's; the C side of one is a bare object.
+// Bodies of MPI_Info_* (MPI-5.0, chapter 10). They may be called before MPI_Init and after
+// MPI_Finalize. Info objects are core/info's; the C side of one is a bare object.
 
 var infos table[info.Info]
 
 func init() {
 	buried[C.SPX_K_INFO] = infos.remove
 	onStart(func(s *startInfo) error {
-		return predefine(C.SPX_K_INFO, C.SPX_HANDLE_INFO_ENV, infos.add(environment(s.Level).Freeze()))
+		return predefine(C.SPX_K_INFO, C.SPX_HANDLE_INFO_ENV,
+			infos.add(environment(s.Level).Freeze()))
 	})
 }
 
@@ -67,7 +68,8 @@ func infoFree(c *call) error {
 	h := at[uintptr](c.addr(0))
 	o := findObject(C.SPX_K_INFO, *h)
 	if o == nil || *h == C.SPX_HANDLE_INFO_ENV {
-		return mpierr.New(mpierr.Info, "the info object is MPI_INFO_NULL, MPI_INFO_ENV or has been freed")
+		return mpierr.New(mpierr.Info,
+			"the info object is MPI_INFO_NULL, MPI_INFO_ENV or has been freed")
 	}
 	C.spx_retire(C.SPX_K_INFO, o)
 	*h = C.SPX_HANDLE_INFO_NULL
@@ -91,7 +93,8 @@ func infoGet(c *call) error {
 	}
 	value, ok := c.info(0).Get(key)
 	if ok {
-		c.setStr(3, value, size+1) // the user's buffer has room for the NUL (section 10, MPI_Info_get)
+		// the user's buffer has room for the NUL (section 10, MPI_Info_get)
+		c.setStr(3, value, size+1)
 	}
 	c.setBool(4, ok)
 	return nil
@@ -111,7 +114,8 @@ func infoGetValuelen(c *call) error {
 	return nil
 }
 
-// infoGetString counts the NUL in *buflen, on the way in and out. Nothing is stored in value when *buflen is 0.
+// infoGetString counts the NUL in *buflen, on the way in and out. Nothing is stored in value when
+// *buflen is 0.
 //
 //spx:body MPI_Info_get_string
 func infoGetString(c *call) error {
@@ -150,8 +154,8 @@ func infoGetNthkey(c *call) error {
 	return nil
 }
 
-// infoCreateEnv makes an info object with what MPI_INFO_ENV has, for use before MPI_Init. argc and argv, if given, tell the
-// command line.
+// infoCreateEnv makes an info object with what MPI_INFO_ENV has, for use before MPI_Init. argc and
+// argv, if given, tell the command line.
 //
 //spx:body MPI_Info_create_env
 func infoCreateEnv(c *call) error {
@@ -169,7 +173,8 @@ func infoCreateEnv(c *call) error {
 	return c.setInfo(2, in)
 }
 
-// environment tells how this process was started: the keys of MPI-5.0, section 11.2.1, as far as they are known.
+// environment tells how this process was started: the keys of MPI-5.0, section 11.2.1, as far as
+// they are known.
 func environment(level int) *info.Info {
 	in := info.New()
 	if b, err := os.ReadFile("/proc/self/cmdline"); err == nil {
@@ -193,8 +198,10 @@ func environment(level int) *info.Info {
 	if dir, err := os.Getwd(); err == nil {
 		set("wdir", dir)
 	}
-	set("thread_level", map[int]string{C.MPI_THREAD_SINGLE: "MPI_THREAD_SINGLE", C.MPI_THREAD_FUNNELED: "MPI_THREAD_FUNNELED",
-		C.MPI_THREAD_SERIALIZED: "MPI_THREAD_SERIALIZED", C.MPI_THREAD_MULTIPLE: "MPI_THREAD_MULTIPLE"}[level])
+	set("thread_level", map[int]string{C.MPI_THREAD_SINGLE: "MPI_THREAD_SINGLE",
+		C.MPI_THREAD_FUNNELED:   "MPI_THREAD_FUNNELED",
+		C.MPI_THREAD_SERIALIZED: "MPI_THREAD_SERIALIZED",
+		C.MPI_THREAD_MULTIPLE:   "MPI_THREAD_MULTIPLE"}[level])
 	return in
 }
 
@@ -236,7 +243,8 @@ func setCommand(in *info.Info, args []string) {
 		if i > 0 {
 			argv = append(argv, ' ')
 		}
-		if argv = append(argv, a[:min(len(a), info.MaxValue)]...); len(argv) >= info.MaxValue { // command lines may have megabytes
+		// command lines may have megabytes
+		if argv = append(argv, a[:min(len(a), info.MaxValue)]...); len(argv) >= info.MaxValue {
 			argv = argv[:info.MaxValue-1]
 			break
 		}

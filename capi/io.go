@@ -19,8 +19,9 @@ import (
 	"libspx/io/posix"
 )
 
-// Files (MPI-5.0, 15.2): opening, closing, sizes. What files do is core/io's; the C side of one is a bare object with an error
-// handler. A file has a private duplicate of its communicator, over which its processes work together.
+// Files (MPI-5.0, 15.2): opening, closing, sizes. What files do is core/io's; the C side of one is
+// a bare object with an error handler. A file has a private duplicate of its communicator, over
+// which its processes work together.
 
 const fileNull = 280 // MPI_FILE_NULL
 
@@ -87,7 +88,8 @@ func (p filePeers) Exchange(sends, recvs []io.Message) error {
 	})
 }
 
-// together does what all processes do at once. If it fails here, or is left, the others must not wait for what this process will not send.
+// together does what all processes do at once. If it fails here, or is left, the others must not
+// wait for what this process will not send.
 func (p filePeers) together(work func() error) (err error) {
 	whole := false
 	defer func() {
@@ -132,7 +134,8 @@ func (f *fileObject) peers() io.Peers { return filePeers{f.comm} }
 func fileOpen(c *call) error {
 	old := c.comm(0)
 	if old.Inter() {
-		return onNoFile(mpierr.New(mpierr.Comm, "comm is an intercommunicator; a file is opened by an intracommunicator"))
+		return onNoFile(mpierr.New(mpierr.Comm,
+			"comm is an intercommunicator; a file is opened by an intracommunicator"))
 	}
 	f := &fileObject{name: fileName(c.str(1)), mode: c.int(2), hints: info.New()}
 	opened := false
@@ -230,13 +233,19 @@ func (f *fileObject) openHere(mode int) error {
 	if mode&io.ReadOnly != 0 {
 		return nil // what others write is seen late, and nothing is lost
 	}
-	return mpierr.New(mpierr.UnsupportedOperation, "the file \"%s\" is on a network file system without locks, which is not to be written by several hosts: "+
-		"one would write back what it has kept of another's data; mount it with locks: %v", f.name, err)
+	return mpierr.New(mpierr.UnsupportedOperation,
+		"the file \"%s\" is on a network file system without locks, which is not to be written "+
+			"by several hosts: "+
+			"one would write back what it has kept of another's data; mount it with locks: %v",
+		f.name,
+		err)
 }
 
-// onHosts reports whether processes of the file share no memory with others; all of them say the same.
+// onHosts reports whether processes of the file share no memory with others; all of them say the
+// same.
 func (f *fileObject) onHosts() bool {
-	return slices.ContainsFunc(unsafe.Slice((*uint32)(unsafe.Pointer(f.comm.c.peer)), f.peers().Size()), func(p uint32) bool { return !bool(C.spx_is_near(C.uint32_t(p))) })
+	return slices.ContainsFunc(unsafe.Slice((*uint32)(unsafe.Pointer(f.comm.c.peer)),
+		f.peers().Size()), func(p uint32) bool { return !bool(C.spx_is_near(C.uint32_t(p))) })
 }
 
 // begin sets the pointers that a file begins with.
@@ -275,7 +284,8 @@ func fileClose(c *call) error {
 		return onNoFile(mpierr.New(mpierr.File, "the file is MPI_FILE_NULL, or it has been closed"))
 	}
 	if f.split != nil {
-		return f.onFile(mpierr.New(mpierr.IO, "the split collective operation %s was begun on this file and not ended", f.split.name))
+		return f.onFile(mpierr.New(mpierr.IO,
+			"the split collective operation %s was begun on this file and not ended", f.split.name))
 	}
 	err := f.backend.Close()
 	f.backend = nil
@@ -329,9 +339,11 @@ func (f *fileObject) resize(n int64, do func(int64) error) error {
 	case n < 0:
 		err = mpierr.New(mpierr.Arg, "size is %d: it may not be negative", n)
 	case f.mode&io.ReadOnly != 0:
-		err = mpierr.New(mpierr.ReadOnly, "the file \"%s\" was opened with MPI_MODE_RDONLY: its size cannot be set", f.name)
+		err = mpierr.New(mpierr.ReadOnly,
+			"the file \"%s\" was opened with MPI_MODE_RDONLY: its size cannot be set", f.name)
 	case f.mode&io.Sequential != 0:
-		err = mpierr.New(mpierr.UnsupportedOperation, "the file \"%s\" was opened with MPI_MODE_SEQUENTIAL: its size cannot be set", f.name)
+		err = mpierr.New(mpierr.UnsupportedOperation,
+			"the file \"%s\" was opened with MPI_MODE_SEQUENTIAL: its size cannot be set", f.name)
 	}
 	if err = io.AgreeOn(f.peers(), "size", n, err); err != nil {
 		return err
@@ -390,7 +402,8 @@ func fileGetAtomicity(c *call) error {
 	return nil
 }
 
-// setType stores a handle of a view's type: predefined ones are themselves, others are new, for the user to free.
+// setType stores a handle of a view's type: predefined ones are themselves, others are new, for the
+// user to free.
 func (c *call) setType(i int, o *typeObject) error {
 	if o.t.Predefined() {
 		c.setHandle(i, o.handle())

@@ -12,9 +12,10 @@ import (
 	"libspx/core/mpierr"
 )
 
-// Data access (MPI-5.0, 15.4). All forms go one way: check, convert what is written, find the position, move, convert what was
-// read, tell the result. Nonblocking forms have moved the data when they return, and give a request that is complete; split
-// collective forms do it in their first half. Nonblocking collective forms do not wait for others: each process accesses alone.
+// Data access (MPI-5.0, 15.4). All forms go one way: check, convert what is written, find the
+// position, move, convert what was read, tell the result. Nonblocking forms have moved the data
+// when they return, and give a request that is complete; split collective forms do it in their
+// first half. Nonblocking collective forms do not wait for others: each process accesses alone.
 
 type pointer int
 
@@ -57,7 +58,8 @@ type transfer struct {
 	fail   error // of the arguments
 }
 
-// access is the body of all functions that move data, but for the second halves of split collectives.
+// access is the body of all functions that move data, but for the second halves of split
+// collectives.
 func (c *call) access(k form) error {
 	f := c.file()
 	t := &transfer{form: k, f: f}
@@ -89,7 +91,8 @@ func (c *call) access(k form) error {
 		if k.write {
 			return f.onFile(t.finish(c, t.m.Size()))
 		}
-		return t.v.rep.fromFile(c, t.m, m, done, func(bytes int64) error { return f.onFile(t.finish(c, bytes)) })
+		return t.v.rep.fromFile(c, t.m, m, done,
+			func(bytes int64) error { return f.onFile(t.finish(c, bytes)) })
 	}))
 }
 
@@ -105,11 +108,14 @@ func (t *transfer) check() error {
 	f.mu.Unlock()
 	switch {
 	case split != nil && t.collective && !t.nonblock:
-		return mpierr.New(mpierr.IO, "the split collective operation %s is active on this file: end it first", split.name)
+		return mpierr.New(mpierr.IO,
+			"the split collective operation %s is active on this file: end it first", split.name)
 	case t.write && f.mode&io.ReadOnly != 0:
-		return mpierr.New(mpierr.ReadOnly, "the file \"%s\" was opened with MPI_MODE_RDONLY and cannot be written", f.name)
+		return mpierr.New(mpierr.ReadOnly,
+			"the file \"%s\" was opened with MPI_MODE_RDONLY and cannot be written", f.name)
 	case !t.write && f.mode&io.WriteOnly != 0:
-		return mpierr.New(mpierr.Access, "the file \"%s\" was opened with MPI_MODE_WRONLY and cannot be read", f.name)
+		return mpierr.New(mpierr.Access,
+			"the file \"%s\" was opened with MPI_MODE_WRONLY and cannot be read", f.name)
 	case t.off < 0:
 		return mpierr.New(mpierr.Arg, "offset is %d: it may not be negative", t.off)
 	}
@@ -125,7 +131,8 @@ func (t *transfer) check() error {
 func (t *transfer) position(n int64) (pos int64, err error) {
 	f, each := t.f, t.v.Etype
 	if n%each != 0 && t.fail == nil {
-		t.fail = mpierr.New(mpierr.Arg, "the buffer has %d bytes, which is no multiple of the etype's %d", n, each)
+		t.fail = mpierr.New(mpierr.Arg,
+			"the buffer has %d bytes, which is no multiple of the etype's %d", n, each)
 	}
 	if t.fail != nil {
 		n = 0
@@ -133,7 +140,8 @@ func (t *transfer) position(n int64) (pos int64, err error) {
 	switch t.at {
 	case explicit:
 		if t.off > (1<<62)/each {
-			t.fail = mpierr.New(mpierr.Arg, "offset is %d: that is beyond the largest offset that a file can have", t.off)
+			t.fail = mpierr.New(mpierr.Arg,
+				"offset is %d: that is beyond the largest offset that a file can have", t.off)
 			return 0, nil
 		}
 		return t.off * each, nil
@@ -147,7 +155,8 @@ func (t *transfer) position(n int64) (pos int64, err error) {
 	return pos * each, err
 }
 
-// move moves the data between m and the file, and returns the number of bytes in the file's representation.
+// move moves the data between m and the file, and returns the number of bytes in the file's
+// representation.
 func (t *transfer) move(m io.Memory) (int64, error) {
 	f := t.f
 	pos, err := t.position(m.Size())
@@ -161,7 +170,8 @@ func (t *transfer) move(m io.Memory) (int64, error) {
 		if t.own {
 			return io.WriteOwn(f.peers(), f.tune, f.backend, t.v.View, m, pos, t.fail)
 		}
-		return io.AccessAll(f.peers(), f.tune, f.backend, t.v.View, m, pos, t.write, t.atomic, t.fail)
+		return io.AccessAll(f.peers(), f.tune, f.backend, t.v.View, m, pos, t.write, t.atomic,
+			t.fail)
 	}
 	if t.fail != nil {
 		return 0, t.fail
@@ -196,9 +206,12 @@ func (c *call) end(name string) error {
 	defer f.mu.Unlock()
 	switch s := f.split; {
 	case s == nil:
-		return f.onFile(mpierr.New(mpierr.IO, "no split collective operation is active on this file: its _begin comes first"))
+		return f.onFile(mpierr.New(mpierr.IO,
+			"no split collective operation is active on this file: its _begin comes first"))
 	case s.name != name:
-		return f.onFile(mpierr.New(mpierr.IO, "the split collective operation that is active on this file is %s, not %s", s.name, name))
+		return f.onFile(mpierr.New(mpierr.IO,
+			"the split collective operation that is active on this file is %s, not %s", s.name,
+			name))
 	case s.buf != c.addr(1):
 		return f.onFile(mpierr.New(mpierr.Buffer, "buf is not the buffer that %s_begin got", name))
 	default:

@@ -1,6 +1,7 @@
 package main
 
-// The functions of data access, table 15.1 of MPI-5.0, one a line: what they have in common is in io_access.go.
+// The functions of data access, table 15.1 of MPI-5.0, one a line: what they have in common is in
+// io_access.go.
 
 //spx:body MPI_File_read_at
 func fileReadAt(c *call) error { return c.access(form{at: explicit}) }
@@ -67,19 +68,28 @@ func fileReadOrderedEnd(c *call) error { return c.end("MPI_File_read_ordered") }
 func fileWriteAt(c *call) error { return c.access(form{at: explicit, write: true}) }
 
 //spx:body MPI_File_iwrite_at
-func fileIwriteAt(c *call) error { return c.access(form{at: explicit, write: true, nonblock: true}) }
+func fileIwriteAt(c *call) error {
+	return c.access(
+		form{at: explicit, write: true, nonblock: true})
+}
 
 //spx:body MPI_File_write
 func fileWrite(c *call) error { return c.access(form{at: individual, write: true}) }
 
 //spx:body MPI_File_iwrite
-func fileIwrite(c *call) error { return c.access(form{at: individual, write: true, nonblock: true}) }
+func fileIwrite(c *call) error {
+	return c.access(
+		form{at: individual, write: true, nonblock: true})
+}
 
 //spx:body MPI_File_write_shared
 func fileWriteShared(c *call) error { return c.access(form{at: shared, write: true}) }
 
 //spx:body MPI_File_iwrite_shared
-func fileIwriteShared(c *call) error { return c.access(form{at: shared, write: true, nonblock: true}) }
+func fileIwriteShared(c *call) error {
+	return c.access(
+		form{at: shared, write: true, nonblock: true})
+}
 
 //spx:body MPI_File_write_at_all
 func fileWriteAtAll(c *call) error {
@@ -108,7 +118,8 @@ func fileWriteOrdered(c *call) error {
 
 //spx:body MPI_File_write_at_all_begin
 func fileWriteAtAllBegin(c *call) error {
-	return c.access(form{at: explicit, write: true, collective: true, begin: true, name: "MPI_File_write_at_all"})
+	return c.access(form{at: explicit, write: true, collective: true, begin: true,
+		name: "MPI_File_write_at_all"})
 }
 
 //spx:body MPI_File_write_at_all_end
@@ -116,7 +127,8 @@ func fileWriteAtAllEnd(c *call) error { return c.end("MPI_File_write_at_all") }
 
 //spx:body MPI_File_write_all_begin
 func fileWriteAllBegin(c *call) error {
-	return c.access(form{at: individual, write: true, collective: true, begin: true, name: "MPI_File_write_all"})
+	return c.access(form{at: individual, write: true, collective: true, begin: true,
+		name: "MPI_File_write_all"})
 }
 
 //spx:body MPI_File_write_all_end
@@ -124,7 +136,8 @@ func fileWriteAllEnd(c *call) error { return c.end("MPI_File_write_all") }
 
 //spx:body MPI_File_write_ordered_begin
 func fileWriteOrderedBegin(c *call) error {
-	return c.access(form{at: ordered, write: true, collective: true, begin: true, name: "MPI_File_write_ordered"})
+	return c.access(form{at: ordered, write: true, collective: true, begin: true,
+		name: "MPI_File_write_ordered"})
 }
 
 //spx:body MPI_File_write_ordered_end

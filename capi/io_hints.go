@@ -9,7 +9,8 @@ import (
 	"libspx/core/io"
 )
 
-// Hints of files (MPI-5.0, 15.2.8). Known keys with a sensible value are kept and given back; others are ignored.
+// Hints of files (MPI-5.0, 15.2.8). Known keys with a sensible value are kept and given back;
+// others are ignored.
 
 const (
 	defaultWindow = 4 << 20
@@ -17,17 +18,20 @@ const (
 )
 
 // keptHints are the standard's keys that change nothing here, but are given back.
-var keptHints = []string{"access_style", "chunked", "chunked_item", "chunked_size", "filename", "io_node_list", "nb_proc", "num_io_nodes", "striping_factor",
+var keptHints = []string{"access_style", "chunked", "chunked_item", "chunked_size", "filename",
+	"io_node_list", "nb_proc", "num_io_nodes", "striping_factor",
 	"striping_unit", "cb_block_size"}
 
-// setHints takes over what in says. Collective over the file, whose processes follow rank 0 in what they must do alike.
+// setHints takes over what in says. Collective over the file, whose processes follow rank 0 in what
+// they must do alike.
 func (f *fileObject) setHints(in *info.Info) error {
 	if in == nil {
 		in = info.New()
 	}
 	f.mu.Lock()
 	f.keepHints(in)
-	nodes, window, mode := f.number("cb_nodes", int64(min(f.peers().Size(), runtime.NumCPU()))), f.number("cb_buffer_size", defaultWindow), int64(io.CollectiveAuto)
+	nodes, window, mode := f.number("cb_nodes", int64(min(f.peers().Size(), runtime.NumCPU()))),
+		f.number("cb_buffer_size", defaultWindow), int64(io.CollectiveAuto)
 	if v, ok := f.hints.Get("collective_buffering"); ok {
 		mode = io.CollectiveNever
 		if v == "true" {
@@ -45,8 +49,10 @@ func (f *fileObject) setHints(in *info.Info) error {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.tune = io.Hints{Aggregators: int(all[0][0]), Window: all[0][1], Mode: int(all[0][2]), Locked: f.locked}
-	f.alone = f.tune.Mode != io.CollectiveAlways && !slices.ContainsFunc(all, func(x []int64) bool { return x[3] == 0 })
+	f.tune = io.Hints{Aggregators: int(all[0][0]), Window: all[0][1], Mode: int(all[0][2]),
+		Locked: f.locked}
+	f.alone = f.tune.Mode != io.CollectiveAlways &&
+		!slices.ContainsFunc(all, func(x []int64) bool { return x[3] == 0 })
 	if f.obj != nil {
 		f.publish()
 	}
@@ -114,6 +120,7 @@ func fileGetInfo(c *call) error {
 	in := f.hints.Clone()
 	mergeKinds(in, f.comm.c.session, f.hints)
 	f.mu.Unlock()
-	in.Merge(info.New("cb_nodes", strconv.Itoa(f.tune.Aggregators), "cb_buffer_size", strconv.FormatInt(f.tune.Window, 10), "filename", f.name))
+	in.Merge(info.New("cb_nodes", strconv.Itoa(f.tune.Aggregators), "cb_buffer_size",
+		strconv.FormatInt(f.tune.Window, 10), "filename", f.name))
 	return f.onFile(c.setInfo(1, in))
 }

@@ -12,11 +12,12 @@ import (
 	"libspx/core/mpierr"
 )
 
-// sharedCounter is the shared file pointer (MPI-5.0, 15.4.4), in etypes: where it is, and how processes reach it, is decided in
-// dataplane/rma/counter.h.
+// sharedCounter is the shared file pointer (MPI-5.0, 15.4.4), in etypes: where it is, and how
+// processes reach it, is decided in dataplane/rma/counter.h.
 type sharedCounter struct{ k *C.spx_counter }
 
-// shareCounter makes the counter of all processes, of which none may fail: one that cannot have it gets an error when it uses it.
+// shareCounter makes the counter of all processes, of which none may fail: one that cannot have it
+// gets an error when it uses it.
 func (f *fileObject) shareCounter() error {
 	place := C.int64_t(0)
 	if f.comm.Rank == 0 {
@@ -29,10 +30,12 @@ func (f *fileObject) shareCounter() error {
 	return err
 }
 
-// Add adds n and returns the value before. Rank 0 has no error, unless it had no memory for the counter.
+// Add adds n and returns the value before. Rank 0 has no error, unless it had no memory for the
+// counter.
 func (s *sharedCounter) Add(n int64) (int64, error) {
 	if s.k == nil {
-		return 0, mpierr.New(mpierr.NoMem, "there was no memory for the shared file pointer when the file was opened")
+		return 0, mpierr.New(mpierr.NoMem,
+			"there was no memory for the shared file pointer when the file was opened")
 	}
 	var before C.int64_t
 	var q C.spx_counter_question
@@ -45,16 +48,21 @@ func (s *sharedCounter) Add(n int64) (int64, error) {
 // askCounter has rank 0 add n.
 func askCounter(c *C.spx_comm, n, tag int64) (int64, error) {
 	question, answer := []uint64{uint64(n), uint64(tag)}, make([]uint64, 1)
-	got, err := here().exchange(c, C.SPX_CTX_P2P, []message{{0, int(tag), octets(answer)}}, []message{{0, C.SPX_COUNTER_ASK, octets(question)}})
+	got, err := here().exchange(c, C.SPX_CTX_P2P, []message{{0, int(tag), octets(answer)}},
+		[]message{{0, C.SPX_COUNTER_ASK, octets(question)}})
 	switch mpierr.ClassOf(err) {
 	case 0:
 		if got != 8 {
-			return 0, mpierr.New(mpierr.Intern, "rank 0 of the file does not understand this process: is libspx of the same version on all hosts?")
+			return 0, mpierr.New(mpierr.Intern,
+				"rank 0 of the file does not understand this process: is libspx of the same "+
+					"version on all hosts?")
 		}
 	case errProcFailed:
-		err = mpierr.New(errProcFailed, "rank 0 of the file, which has the shared file pointer, has failed")
+		err = mpierr.New(errProcFailed,
+			"rank 0 of the file, which has the shared file pointer, has failed")
 	case errRevoked:
-		err = mpierr.New(errRevoked, "a process of the file has failed: the shared file pointer cannot be reached")
+		err = mpierr.New(errRevoked,
+			"a process of the file has failed: the shared file pointer cannot be reached")
 	}
 	return int64(answer[0]), err
 }
@@ -72,7 +80,8 @@ func (s *sharedCounter) close(together bool) {
 	s.k = nil
 }
 
-// number is where the C side adds by itself; nil when it cannot, or not before this process has used the pointer once.
+// number is where the C side adds by itself; nil when it cannot, or not before this process has
+// used the pointer once.
 func (s *sharedCounter) number() *C.int64_t {
 	if s.k == nil {
 		return nil
@@ -104,10 +113,12 @@ func (f *fileObject) seekTo(v fileView, now, offset int64, whence int) (int64, e
 		}
 		offset += (v.End(size) + v.Etype - 1) / v.Etype
 	default:
-		return 0, mpierr.New(mpierr.Arg, "whence is %d, which is none of MPI_SEEK_SET, MPI_SEEK_CUR and MPI_SEEK_END", whence)
+		return 0, mpierr.New(mpierr.Arg,
+			"whence is %d, which is none of MPI_SEEK_SET, MPI_SEEK_CUR and MPI_SEEK_END", whence)
 	}
 	if offset < 0 {
-		return 0, mpierr.New(mpierr.Arg, "the seek leads to offset %d, before the beginning of the view", offset)
+		return 0, mpierr.New(mpierr.Arg,
+			"the seek leads to offset %d, before the beginning of the view", offset)
 	}
 	return offset, nil
 }
@@ -116,7 +127,9 @@ func (f *fileObject) noSequential() error {
 	if f.mode&io.Sequential == 0 {
 		return nil
 	}
-	return mpierr.New(mpierr.UnsupportedOperation, "the file \"%s\" was opened with MPI_MODE_SEQUENTIAL: only the shared file pointer may be used, and not be set", f.name)
+	return mpierr.New(mpierr.UnsupportedOperation,
+		"the file \"%s\" was opened with MPI_MODE_SEQUENTIAL: only the shared file pointer may "+
+			"be used, and not be set", f.name)
 }
 
 //spx:body MPI_File_seek
@@ -144,7 +157,8 @@ func fileGetPosition(c *call) error {
 	return nil
 }
 
-// fileSeekShared sets the pointer between two meetings: what was begun before uses the old one, what comes after the new one.
+// fileSeekShared sets the pointer between two meetings: what was begun before uses the old one,
+// what comes after the new one.
 //
 //spx:body MPI_File_seek_shared
 func fileSeekShared(c *call) error {

@@ -47,7 +47,8 @@ func fileSetView(c *call) error {
 	out := rep.inFile(c, []*datatype.Type{etype.t, filetype.t}, func(t []*datatype.Type) error {
 		v, err := io.NewView(disp, t[0], t[1])
 		if err == nil && v.Overlaps && f.mode&io.ReadOnly == 0 {
-			err = mpierr.New(mpierr.IO, "the filetype has data that overlap, but the file was opened for writing")
+			err = mpierr.New(mpierr.IO,
+				"the filetype has data that overlap, but the file was opened for writing")
 		}
 		err = f.adopt(fileView{v, etype, filetype, rep}, err)
 		if err == nil {
@@ -67,7 +68,9 @@ func (f *fileObject) displacement(disp int64) (int64, error) {
 		now, err := f.take(0)
 		return v.Offset(now * v.Etype), err
 	case sequential:
-		return 0, mpierr.New(mpierr.Arg, "disp is %d, but a file that was opened with MPI_MODE_SEQUENTIAL takes MPI_DISPLACEMENT_CURRENT", disp)
+		return 0, mpierr.New(mpierr.Arg,
+			"disp is %d, but a file that was opened with MPI_MODE_SEQUENTIAL takes "+
+				"MPI_DISPLACEMENT_CURRENT", disp)
 	case disp < 0:
 		return 0, mpierr.New(mpierr.Arg, "disp is %d: it may not be negative", disp)
 	}

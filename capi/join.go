@@ -25,10 +25,13 @@ import (
 	"libspx/launch/service"
 )
 
-// MPI_Comm_join (MPI-5.0, 11.10.4): two processes that have a socket tell each other over it who they are, and where to meet. The socket is the program's: nothing of it is read or written but what the
-// other side's call has sent, and its options are as they were when the call returns. While the call lasts it ends with the other side, also when that one's host answers no more.
+// MPI_Comm_join (MPI-5.0, 11.10.4): two processes that have a socket tell each other over it who
+// they are, and where to meet. The socket is the program's: nothing of it is read or written but
+// what the other side's call has sent, and its options are as they were when the call returns.
+// While the call lasts it ends with the other side, also when that one's host answers no more.
 
-// What the two processes of MPI_Comm_join send each other: a word that tells the protocol, who they are, a number, whether they are reached over the network, and a public key.
+// What the two processes of MPI_Comm_join send each other: a word that tells the protocol, who they
+// are, a number, whether they are reached over the network, and a public key.
 const joinWord = "spxjoin2"
 const joinWire = len(joinWord) + ident.WireSize + 8 + 1 + joinKey
 const joinKey = 32
@@ -51,7 +54,8 @@ func commJoin(c *call) error {
 
 // introduce exchanges identities over a connected stream socket, which is as quiet after as before.
 func introduce(fd int) (*service.Message, error) {
-	if kind, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_TYPE); err != nil || kind != unix.SOCK_STREAM {
+	if kind, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_TYPE); err != nil ||
+		kind != unix.SOCK_STREAM {
 		return nil, mpierr.New(mpierr.Arg, "fd %d is not a connected stream socket", fd)
 	}
 	if err := needAgent(mpierr.Other); err != nil {
@@ -59,7 +63,8 @@ func introduce(fd int) (*service.Message, error) {
 	}
 	var nonce [8]byte
 	if _, err := unix.Getrandom(nonce[:], 0); err != nil {
-		return nil, mpierr.New(mpierr.Other, "no random number for the connection (getrandom): %v", err)
+		return nil, mpierr.New(mpierr.Other, "no random number for the connection (getrandom): %v",
+			err)
 	}
 	private, err := ecdh.X25519().GenerateKey(rand.Reader)
 	if err != nil {
@@ -72,7 +77,8 @@ func introduce(fd int) (*service.Message, error) {
 		return nil, mpierr.New(mpierr.Other, "fd %d: %v", fd, err)
 	}
 	if string(in[:len(joinWord)]) != joinWord {
-		return nil, mpierr.New(mpierr.Other, "fd %d: the other side has not called MPI_Comm_join of this library", fd)
+		return nil, mpierr.New(mpierr.Other,
+			"fd %d: the other side has not called MPI_Comm_join of this library", fd)
 	}
 	id, _ := ident.Decode(in[len(joinWord):])
 	if id == world.me {
@@ -83,7 +89,8 @@ func introduce(fd int) (*service.Message, error) {
 	if id.Job != world.me.Job && (rest[8] != 0 || overNetwork()) {
 		return joinAbroad(fd, id, private, rest[8] != 0, rest[9:])
 	}
-	return &service.Message{Text: "join", Number: theirs ^ binary.LittleEndian.Uint64(nonce[:]), Peer: service.Peer{ID: id}}, nil
+	return &service.Message{Text: "join", Number: theirs ^ binary.LittleEndian.Uint64(nonce[:]),
+		Peer: service.Peer{ID: id}}, nil
 }
 
 // overWhat says how this process's job is connected with others: 1 over the network, 0 in memory.
@@ -94,14 +101,19 @@ func overWhat() byte {
 	return 0
 }
 
-// joinLimit is for how long the process that keeps the port waits for the other one, which may have died.
+// joinLimit is for how long the process that keeps the port waits for the other one, which may have
+// died.
 const joinLimit = time.Minute
 
-// joinAbroad has two processes of different jobs meet at a port, which one of them opens for this and whose name it sends the other one: sealed by a key that
-// only the two ends of the socket know, since who has the name can connect.
-func joinAbroad(fd int, id ident.ProcID, private *ecdh.PrivateKey, theyToo bool, public []byte) (*service.Message, error) {
+// joinAbroad has two processes of different jobs meet at a port, which one of them opens for this
+// and whose name it sends the other one: sealed by a key that only the two ends of the socket know,
+// since who has the name can connect.
+func joinAbroad(fd int, id ident.ProcID, private *ecdh.PrivateKey, theyToo bool, public []byte) (
+	*service.Message, error) {
 	if !theyToo || !overNetwork() {
-		return nil, mpierr.New(mpierr.UnsupportedOperation, "one of the two jobs is reached over the network, and the other one in memory alone; start that with --more-hosts")
+		return nil, mpierr.New(mpierr.UnsupportedOperation,
+			"one of the two jobs is reached over the network, and the other one in memory "+
+				"alone; start that with --more-hosts")
 	}
 	if err := mayGoAbroad(portPrefix + "@"); err != nil {
 		return nil, err
@@ -120,7 +132,8 @@ func joinAbroad(fd int, id ident.ProcID, private *ecdh.PrivateKey, theyToo bool,
 	text, err := box.Open(nil, make([]byte, box.NonceSize()), sealed, nil)
 	name := strings.TrimRight(string(text), "\x00")
 	if err != nil || name == "" {
-		return nil, mpierr.New(mpierr.Other, "fd %d: the other side has no port at which the two could meet", fd)
+		return nil, mpierr.New(mpierr.Other,
+			"fd %d: the other side has no port at which the two could meet", fd)
 	}
 	return meetToJoin(fd, service.Connect, name)
 }
@@ -146,14 +159,17 @@ func joinSeal(private *ecdh.PrivateKey, public []byte) (cipher.AEAD, error) {
 // keepJoin opens the port, and waits there for the other one.
 func keepJoin(fd int, box cipher.AEAD) (*service.Message, error) {
 	var name string
-	answer, failure := ask(world.me.Job, &service.Message{Kind: service.OpenPort, Peer: self(), FD: -1}, mpierr.Other, 0)
+	answer, failure := ask(world.me.Job, &service.Message{Kind: service.OpenPort, Peer: self(),
+		FD: -1}, mpierr.Other, 0)
 	if failure == nil {
 		name = answer.Text
-		defer ask(world.me.Job, &service.Message{Kind: service.ClosePort, Text: name, FD: -1}, mpierr.Other, 0) //nolint:errcheck // it ends with the job
+		// it ends with the job
+		defer ask(world.me.Job, &service.Message{Kind: service.ClosePort, Text: name, FD: -1}, mpierr.Other, 0) //nolint:errcheck
 	}
 	text := make([]byte, C.MPI_MAX_PORT_NAME)
 	copy(text, name)
-	sealed := box.Seal(nil, make([]byte, box.NonceSize()), text, nil) // the key is for this message alone
+	// the key is for this message alone
+	sealed := box.Seal(nil, make([]byte, box.NonceSize()), text, nil)
 	if err := exchange(fd, sealed, nil); err != nil && failure == nil {
 		failure = mpierr.New(mpierr.Other, "fd %d: %v", fd, err)
 	}
@@ -163,18 +179,22 @@ func keepJoin(fd int, box cipher.AEAD) (*service.Message, error) {
 	return meetToJoin(fd, service.Accept, name)
 }
 
-// meetToJoin has this process meet the other one at a port. Who goes away meanwhile has closed the socket.
+// meetToJoin has this process meet the other one at a port. Who goes away meanwhile has closed the
+// socket.
 func meetToJoin(fd int, kind service.Kind, name string) (*service.Message, error) {
 	lost, stop := watchEnd(fd)
 	defer stop()
-	met, err := askUntil(waiting{lost: lost, limit: joinLimit}, world.me.Job, &service.Message{Kind: kind, Text: name, Name: sealing(), Peer: self(), FD: -1}, mpierr.Other)
+	met, err := askUntil(waiting{lost: lost, limit: joinLimit}, world.me.Job,
+		&service.Message{Kind: kind, Text: name, Name: sealing(), Peer: self(), FD: -1},
+		mpierr.Other)
 	if err == nil {
 		met.Text = name
 	}
 	return met, err
 }
 
-// watchEnd has the channel closed when the other end of a socket is gone. stop ends the watch; the descriptor is not touched any more when it has returned.
+// watchEnd has the channel closed when the other end of a socket is gone. stop ends the watch; the
+// descriptor is not touched any more when it has returned.
 func watchEnd(fd int) (lost <-chan struct{}, stop func()) {
 	gone := make(chan struct{})
 	var ends [2]int
@@ -185,9 +205,11 @@ func watchEnd(fd int) (lost <-chan struct{}, stop func()) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		poll := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLRDHUP}, {Fd: int32(ends[0]), Events: unix.POLLIN}}
+		poll := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLRDHUP},
+			{Fd: int32(ends[0]), Events: unix.POLLIN}}
 		for {
-			if _, err := unix.Poll(poll, -1); err != nil && err != unix.EINTR || poll[1].Revents != 0 {
+			if _, err := unix.Poll(poll, -1); err != nil && err != unix.EINTR ||
+				poll[1].Revents != 0 {
 				return
 			}
 			if poll[0].Revents != 0 {
@@ -207,12 +229,16 @@ func watchEnd(fd int) (lost <-chan struct{}, stop func()) {
 // socketLimit is for how long the other end of a socket may not answer, in seconds.
 const socketLimit = 10
 
-// keepSocketAlive has the kernel find out whether the other host still answers, until restore is called. Sockets within a host need that not, and do not take it.
+// keepSocketAlive has the kernel find out whether the other host still answers, until restore is
+// called. Sockets within a host need that not, and do not take it.
 func keepSocketAlive(fd int) (restore func()) {
 	type option struct{ level, name, value int }
 	var before []option
-	for _, o := range []option{{unix.IPPROTO_TCP, unix.TCP_KEEPIDLE, 2}, {unix.IPPROTO_TCP, unix.TCP_KEEPINTVL, 1}, {unix.IPPROTO_TCP, unix.TCP_KEEPCNT, socketLimit - 2},
-		{unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT, socketLimit * 1000}, {unix.SOL_SOCKET, unix.SO_KEEPALIVE, 1}} {
+	for _, o := range []option{{unix.IPPROTO_TCP, unix.TCP_KEEPIDLE, 2},
+		{unix.IPPROTO_TCP, unix.TCP_KEEPINTVL, 1},
+		{unix.IPPROTO_TCP, unix.TCP_KEEPCNT, socketLimit - 2},
+		{unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT, socketLimit * 1000},
+		{unix.SOL_SOCKET, unix.SO_KEEPALIVE, 1}} {
 		was, err := unix.GetsockoptInt(fd, o.level, o.name)
 		if err == nil && unix.SetsockoptInt(fd, o.level, o.name, o.value) == nil {
 			before = append(before, option{o.level, o.name, was})

@@ -20,8 +20,9 @@ import (
 	"libspx/launch/service"
 )
 
-// Jobs that another launcher than spxrun has started (PMI-1: Hydra, Slurm, Flux; PMIx: Slurm, PRRTE). The process finds the agent that gathers its host's
-// processes, or starts it, and learns from it where it stands (launch/agent/join.go). The launcher is asked for two things: a word of
+// Jobs that another launcher than spxrun has started (PMI-1: Hydra, Slurm, Flux; PMIx: Slurm,
+// PRRTE). The process finds the agent that gathers its host's processes, or starts it, and learns
+// from it where it stands (launch/agent/join.go). The launcher is asked for two things: a word of
 // rank 0's for all, and one barrier. Nothing after MPI_Init talks with it, but for the agent.
 
 var launched struct {
@@ -36,7 +37,8 @@ var launched struct {
 // offerKey is where rank 0 puts its agent's offer.
 const offerKey = "spx-job"
 
-// joinLaunched joins the job that the environment tells of, if there is one of several processes. c gets what startAlone's call does.
+// joinLaunched joins the job that the environment tells of, if there is one of several processes. c
+// gets what startAlone's call does.
 func joinLaunched(c *call) (bool, error) {
 	l, err := findLauncher()
 	if l == nil || err != nil {
@@ -61,7 +63,8 @@ func launchFailure(err error) error {
 	return fail(C.MPI_ERR_OTHER, "%v", err)
 }
 
-// findLauncher is nil for a process that is alone. One process under a launcher is: it needs nobody.
+// findLauncher is nil for a process that is alone. One process under a launcher is: it needs
+// nobody.
 func findLauncher() (pmi.Launcher, error) {
 	place, ok, err := pmi.Find(getenv)
 	if ok && place.FD < 0 {
@@ -112,9 +115,11 @@ func meetJob(l pmi.Launcher) (*service.Message, error) {
 	return answer, conn.DieWithPeer()
 }
 
-// settle tells the host's agent that all processes are there. The answer has the memory file, and the number of this process in it.
+// settle tells the host's agent that all processes are there. The answer has the memory file, and
+// the number of this process in it.
 func settle(conn *service.Conn, offer []byte) (*service.Message, error) {
-	answer, err := askHost(conn, &service.Message{Kind: service.Settle, Text: string(offer), FD: -1})
+	answer, err := askHost(conn, &service.Message{Kind: service.Settle, Text: string(offer),
+		FD: -1})
 	if err != nil {
 		launched.said = answer != nil && answer.Number == service.SaidAgain
 		return nil, err
@@ -125,7 +130,8 @@ func settle(conn *service.Conn, offer []byte) (*service.Message, error) {
 	return answer, nil
 }
 
-// hostAgent is the agent that gathers this host's processes of a job; it is started if it is not there.
+// hostAgent is the agent that gathers this host's processes of a job; it is started if it is not
+// there.
 func hostAgent(job string) (*service.Conn, error) {
 	for range 2 {
 		conn, listener, err := service.Meet(job)
@@ -161,7 +167,8 @@ func ownProgram() service.Program {
 	return p
 }
 
-// askHost says something to the agent and waits for the answer. With an error there is one when the agent has refused.
+// askHost says something to the agent and waits for the answer. With an error there is one when the
+// agent has refused.
 func askHost(conn *service.Conn, m *service.Message) (*service.Message, error) {
 	if err := conn.Send(m); err != nil {
 		return nil, err
@@ -173,7 +180,8 @@ func askHost(conn *service.Conn, m *service.Message) (*service.Message, error) {
 	case answer.Class != 0:
 		return answer, errors.New(answer.Text)
 	case answer.Kind != m.Kind:
-		return nil, fmt.Errorf("this host's agent for the job answers %d to %d", answer.Kind, m.Kind)
+		return nil, fmt.Errorf("this host's agent for the job answers %d to %d", answer.Kind,
+			m.Kind)
 	}
 	return answer, nil
 }
@@ -182,7 +190,8 @@ func askHost(conn *service.Conn, m *service.Message) (*service.Message, error) {
 func takeListener(conn *service.Conn) (err error) {
 	m, err := conn.Receive()
 	if err != nil || m.FD < 0 {
-		return fmt.Errorf("this host's agent for the job has given no socket to listen on (%v)", err)
+		return fmt.Errorf("this host's agent for the job has given no socket to listen on (%v)",
+			err)
 	}
 	f := os.NewFile(uintptr(m.FD), "listener")
 	defer f.Close()

@@ -23,8 +23,8 @@ import (
 	"libspx/core/check"
 )
 
-// SPX_CHECK=1: what a program leaves when MPI ends. C notes where objects are made (bodies/check_left.c). Keyvals, which are no
-// objects, are noted here.
+// SPX_CHECK=1: what a program leaves when MPI ends. C notes where objects are made
+// (bodies/check_left.c). Keyvals, which are no objects, are noted here.
 
 // left is what was left of one kind, from one place.
 type left struct {
@@ -97,7 +97,8 @@ func leftKeyvals() []left {
 func leftObjects() (all []left) {
 	for k := C.spx_kind(1); k < C.SPX_K_COUNT; k++ {
 		for i := range uintptr(C.spx_slab_mask[k]) + 1 {
-			o := (*C.spx_obj)(unsafe.Add(unsafe.Pointer(C.spx_slab[k]), i*uintptr(C.spx_slab_stride[k])))
+			o := (*C.spx_obj)(unsafe.Add(unsafe.Pointer(C.spx_slab[k]),
+				i*uintptr(C.spx_slab_stride[k])))
 			if o.handle == 0 {
 				continue
 			}
@@ -117,7 +118,8 @@ func leftKindOf(k C.spx_kind, o *C.spx_obj) leftKind {
 	return leftKind(k)
 }
 
-// heldBy is how often the program has the object: 0 for those that it has not got, or need not free.
+// heldBy is how often the program has the object: 0 for those that it has not got, or need not
+// free.
 func heldBy(k C.spx_kind, o *C.spx_obj) uint64 {
 	has := true
 	switch k {
@@ -138,12 +140,15 @@ func heldBy(k C.spx_kind, o *C.spx_obj) uint64 {
 
 // leftKinds say what it is, and what to do.
 var leftKinds = map[leftKind]check.Kind{
-	C.SPX_K_COMM:       {Several: "communicators", Remedy: "MPI_Comm_free each"},
-	C.SPX_K_GROUP:      {Several: "groups", Remedy: "MPI_Group_free each"},
-	C.SPX_K_TYPE:       {Several: "datatypes", Remedy: "MPI_Type_free each"},
-	C.SPX_K_OP:         {Several: "operations", Remedy: "MPI_Op_free each"},
-	C.SPX_K_ERRH:       {Several: "error handlers", Remedy: "MPI_Errhandler_free each, also what MPI_Comm_get_errhandler and its like have given"},
-	C.SPX_K_REQ:        {Several: "requests", Remedy: "complete each by MPI_Wait or MPI_Test, or free it"},
+	C.SPX_K_COMM:  {Several: "communicators", Remedy: "MPI_Comm_free each"},
+	C.SPX_K_GROUP: {Several: "groups", Remedy: "MPI_Group_free each"},
+	C.SPX_K_TYPE:  {Several: "datatypes", Remedy: "MPI_Type_free each"},
+	C.SPX_K_OP:    {Several: "operations", Remedy: "MPI_Op_free each"},
+	C.SPX_K_ERRH: {Several: "error handlers",
+		Remedy: "MPI_Errhandler_free each, also what MPI_Comm_get_errhandler and its like have " +
+			"given"},
+	C.SPX_K_REQ: {Several: "requests",
+		Remedy: "complete each by MPI_Wait or MPI_Test, or free it"},
 	leftPersistent:     {Several: "persistent requests", Remedy: "MPI_Request_free each"},
 	C.SPX_K_MSG:        {Several: "matched messages", Remedy: "receive each by MPI_Mrecv"},
 	C.SPX_K_INFO:       {Several: "info objects", Remedy: "MPI_Info_free each"},

@@ -1,7 +1,8 @@
-// Package main is the Go half of libspx.so, built with -buildmode=c-shared, and the only package with cgo. It owns the bodies
-// of the MPI functions that need the engine (`//spx:body`), their arguments and errors (call.go), and the one door through
-// which C enters Go. It must not do what happens between entering and leaving a call on shared memory: that is C
-// (dataplane/), and warm communication never comes here. See docs/decisions/boundary.md.
+// Package main is the Go half of libspx.so, built with -buildmode=c-shared, and the only package
+// with cgo. It owns the bodies of the MPI functions that need the engine (`//spx:body`), their
+// arguments and errors (call.go), and the one door through which C enters Go. It must not do what
+// happens between entering and leaving a call on shared memory: that is C (dataplane/), and warm
+// communication never comes here. See docs/decisions/boundary.md.
 package main
 
 /*
@@ -24,8 +25,9 @@ import (
 // main is never called in a c-shared library.
 func main() {}
 
-// spxGoEnter is the only way from C into Go, called by spx_go (boundary/runtime.c) with asynchronous signals blocked. A frame with
-// cont set comes back from a call-out. now is where the thread notes which runner it is in.
+// spxGoEnter is the only way from C into Go, called by spx_go (boundary/runtime.c) with
+// asynchronous signals blocked. A frame with cont set comes back from a call-out. now is where the
+// thread notes which runner it is in.
 //
 //export spxGoEnter
 func spxGoEnter(f *C.spx_frame, now *C.uint32_t) (crashed C.int) {
@@ -53,7 +55,8 @@ func spxGoEnter(f *C.spx_frame, now *C.uint32_t) (crashed C.int) {
 	return 0
 }
 
-// enter begins a body, or goes on with it behind a call-out. It returns its error, which may be the next call-out; false: it has panicked on its runner.
+// enter begins a body, or goes on with it behind a call-out. It returns its error, which may be the
+// next call-out; false: it has panicked on its runner.
 func enter(f *C.spx_frame, now *uint32) (error, bool) {
 	var work func() error
 	if id := uint32(f.cont); id != 0 {
@@ -92,7 +95,8 @@ func (r *runner) proceed(now *uint32) (error, bool) {
 	return err, ok
 }
 
-// spxGoDrop ends what is after a call-out that never comes back, because the user's function left it by longjmp.
+// spxGoDrop ends what is after a call-out that never comes back, because the user's function left
+// it by longjmp.
 //
 //export spxGoDrop
 func spxGoDrop(id C.uint32_t, now *C.uint32_t) (crashed C.int) {
@@ -108,10 +112,12 @@ func spxGoDrop(id C.uint32_t, now *C.uint32_t) (crashed C.int) {
 //export spxGoPrime
 func spxGoPrime(threads C.int) { adjustProcs(int(threads)) }
 
-// internals are bodies that are no MPI functions, by SPX_IN_*: C parts of the library enter Go through them (spx_go_internal).
+// internals are bodies that are no MPI functions, by SPX_IN_*: C parts of the library enter Go
+// through them (spx_go_internal).
 var internals = map[uint32]func(*call) error{}
 
-// report hands an error of a body to the shim, which raises it, but for codes of MPI_T: these are returned.
+// report hands an error of a body to the shim, which raises it, but for codes of MPI_T: these are
+// returned.
 func report(f *C.spx_frame, err error) {
 	if code, ok := err.(tool.Code); ok {
 		f.err = C.int32_t(code)
@@ -124,7 +130,8 @@ func report(f *C.spx_frame, err error) {
 	setDetail(e.text)
 	f.err = C.int32_t(e.class)
 	f.err_kind = C.uint32_t(e.kind)
-	*(*uintptr)(unsafe.Pointer(&f.err_handle)) = e.handle // never as a Go pointer: predefined handles are small numbers
+	// never as a Go pointer: predefined handles are small numbers
+	*(*uintptr)(unsafe.Pointer(&f.err_handle)) = e.handle
 }
 
 func setDetail(text string) {

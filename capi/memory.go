@@ -15,8 +15,9 @@ import (
 	"libspx/core/mpierr"
 )
 
-// Bodies of MPI_Alloc_mem and MPI_Free_mem (MPI-5.0, 10.2): memory of the C library, aligned to a cache line, or to what the info key
-// mpi_minimum_memory_alignment asks for. Any memory may be sent from and received into, so that there is nothing more to it.
+// Bodies of MPI_Alloc_mem and MPI_Free_mem (MPI-5.0, 10.2): memory of the C library, aligned to a
+// cache line, or to what the info key mpi_minimum_memory_alignment asks for. Any memory may be sent
+// from and received into, so that there is nothing more to it.
 
 const cacheLine = 64
 
@@ -39,14 +40,17 @@ func allocMem(c *call) error {
 		if text, ok := in.Get("mpi_minimum_memory_alignment"); ok {
 			want, err := strconv.ParseUint(text, 10, 32)
 			if err != nil || want == 0 || want&(want-1) != 0 {
-				return mpierr.New(mpierr.InfoValue, "mpi_minimum_memory_alignment = %q is not a power of two", text)
+				return mpierr.New(mpierr.InfoValue,
+					"mpi_minimum_memory_alignment = %q is not a power of two", text)
 			}
 			align = max(align, want)
 		}
 	}
 	if size > askedAbove { // else the kernel would end a process when it is used
 		if most := uint64(C.spx_memory_available()); uint64(size) > most {
-			return mpierr.New(mpierr.NoMem, "no memory for size = %d bytes: the host, or the control group of the process, can give %d", size, most)
+			return mpierr.New(mpierr.NoMem,
+				"no memory for size = %d bytes: the host, or the control group of the process, "+
+					"can give %d", size, most)
 		}
 	}
 	rounded := (uint64(size) + align - 1) &^ (align - 1)
@@ -69,7 +73,8 @@ func freeMem(c *call) error {
 	delete(allocated.at, base)
 	allocated.Unlock()
 	if !ours && base != 0 {
-		return fail(C.MPI_ERR_BASE, "base = 0x%x is not memory that MPI_Alloc_mem gave and that was not freed yet", base)
+		return fail(C.MPI_ERR_BASE,
+			"base = 0x%x is not memory that MPI_Alloc_mem gave and that was not freed yet", base)
 	}
 	C.free(unsafe.Pointer(at[byte](base)))
 	return nil

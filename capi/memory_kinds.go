@@ -9,7 +9,8 @@ import "C"
 
 import "libspx/core/info"
 
-// Memory allocation kinds (MPI-5.0, section 12.4.3): what was asked for by spxrun or the environment, and by each session.
+// Memory allocation kinds (MPI-5.0, section 12.4.3): what was asked for by spxrun or the
+// environment, and by each session.
 
 // sessionKinds holds the kinds of the sessions that asked for some; spx_plain.o.go is the index.
 var sessionKinds table[string]
@@ -38,7 +39,8 @@ func mergeKinds(in *info.Info, session C.uint32_t, hints *info.Info) {
 	}
 }
 
-// keepKinds takes over an assertion about memory allocation kinds; one that names others than are supported is ignored.
+// keepKinds takes over an assertion about memory allocation kinds; one that names others than are
+// supported is ignored.
 func keepKinds(hints, in *info.Info) {
 	if v, ok := in.Get(info.KeyAssertKinds); ok && info.KindsSupported(v) {
 		hints.Merge(info.New(info.KeyAssertKinds, v))

@@ -38,12 +38,16 @@ import (
 	"libspx/shm"
 )
 
-// Connections with the processes that are reached over the network: made here, by goroutines that wait for nobody's MPI calls, and handed to
-// the data plane (dataplane/transport/tcp/net.c), which writes whom it wants to reach to a pipe. A pair has one connection. When both ends call at
-// the same time, the call of the end with the lower number counts (between jobs, where each has its own: of the lower identity).
+// Connections with the processes that are reached over the network: made here, by goroutines that
+// wait for nobody's MPI calls, and handed to the data plane (dataplane/transport/tcp/net.c), which
+// writes whom it wants to reach to a pipe. A pair has one connection. When both ends call at the
+// same time, the call of the end with the lower number counts (between jobs, where each has its
+// own: of the lower identity).
 
-// A pairState says how far the connection of a pair is. Never do both ends think that a connection is theirs and mean different ones: who answers Taken has the
-// connection when the caller confirms; a caller with the lower number answers no call between its own and its end; and who waits for a confirmation does not call.
+// A pairState says how far the connection of a pair is. Never do both ends think that a connection
+// is theirs and mean different ones: who answers Taken has the connection when the caller confirms;
+// a caller with the lower number answers no call between its own and its end; and who waits for a
+// confirmation does not call.
 type pairState struct {
 	made      bool          // handed over: nothing is called or answered any more
 	wanted    bool          // a goroutine calls until there is a connection
@@ -81,7 +85,8 @@ func startNet(info *startInfo) (err error) {
 		return nil
 	}
 	s := &netState
-	s.id = tcp.Identity{Job: info.JobID, Self: tcp.Process{Number: info.Proc, Life: lifeOf(info.Proc)}}
+	s.id = tcp.Identity{Job: info.JobID, Self: tcp.Process{Number: info.Proc,
+		Life: lifeOf(info.Proc)}}
 	copy(s.id.Key[:], unsafe.Slice((*byte)(unsafe.Pointer(&C.spx_segment.key)), len(s.id.Key)))
 	s.pairs, s.stop = map[tcp.Process]*pairState{}, make(chan struct{})
 	if err := readPolicy(); err != nil {
@@ -92,7 +97,8 @@ func startNet(info *startInfo) (err error) {
 		s.id.Ways += " SPX_TLS=1"
 		C.spx_net_sealed = true
 	}
-	s.server = tcp.Server{Identity: s.id, Decide: decide, Adopt: confirmed, Failed: givenUp, Short: noDescriptors, Refused: (*tcp.Refusals)(unsafe.Pointer(&C.spx_refused)),
+	s.server = tcp.Server{Identity: s.id, Decide: decide, Adopt: confirmed, Failed: givenUp,
+		Short: noDescriptors, Refused: (*tcp.Refusals)(unsafe.Pointer(&C.spx_refused)),
 		DecideFurther: decideFurther, AdoptFurther: furtherConfirmed, Other: identityAbroad}
 	if s.listener, err = inheritedListener(); err != nil {
 		return fail(C.MPI_ERR_OTHER, "%v", err)
@@ -102,7 +108,8 @@ func startNet(info *startInfo) (err error) {
 		return fail(C.MPI_ERR_OTHER, "a pipe for connections: %v", err)
 	}
 	spare.take()
-	unix.SetNonblock(ends[0], true) //nolint:errcheck // os.File would only block a thread of its own
+	// os.File would only block a thread of its own
+	unix.SetNonblock(ends[0], true) //nolint:errcheck
 	for i, fd := range ends {
 		s.want[i] = os.NewFile(uintptr(fd), "connections")
 	}
@@ -128,8 +135,8 @@ func stopNet() {
 	s.listener = nil
 }
 
-// inheritedListener is the socket that the agent made for this process before it was started: its address was known to all from the
-// first moment.
+// inheritedListener is the socket that the agent made for this process before it was started: its
+// address was known to all from the first moment.
 func inheritedListener() (net.Listener, error) {
 	if launched.listener != nil {
 		return launched.listener, nil
@@ -137,13 +144,17 @@ func inheritedListener() (net.Listener, error) {
 	text := getenv(service.EnvListen)
 	fd, err := strconv.Atoi(text)
 	if err != nil {
-		return nil, fmt.Errorf("this process is reached over the network, but has no socket to listen on (%s=%q)", service.EnvListen, text)
+		return nil, fmt.Errorf(
+			"this process is reached over the network, but has no socket to listen on (%s=%q)",
+			service.EnvListen, text)
 	}
 	f := os.NewFile(uintptr(fd), "listener")
 	defer f.Close()
 	l, err := net.FileListener(f)
 	if err != nil {
-		return nil, fmt.Errorf("descriptor %d, on which this process should listen (%s), is no listening socket (%v); a wrapper may have closed it", fd, service.EnvListen, err)
+		return nil, fmt.Errorf(
+			"descriptor %d, on which this process should listen (%s), is no listening socket "+
+				"(%v); a wrapper may have closed it", fd, service.EnvListen, err)
 	}
 	return l, nil
 }
@@ -224,7 +235,8 @@ func givenUp(from tcp.Process, stream uint16) {
 	netState.slots.give()
 }
 
-// decideFurther answers a call of from for a further stream of the pair: there is a connection, or was one.
+// decideFurther answers a call of from for a further stream of the pair: there is a connection, or
+// was one.
 func decideFurther(from tcp.Process, _ uint16) tcp.Verdict {
 	switch {
 	case from.Number >= uint32(C.spx_map.nprocs) || isGone(from):
@@ -248,8 +260,8 @@ func handFurther(c net.Conn, p tcp.Process, out bool) {
 	C.spx_net_adopt_further(C.int(fd), C.uint32_t(p.Number), C.uint32_t(p.Life), C.bool(out))
 }
 
-// callFurther makes one more stream to a process that the data plane has a connection with. When it cannot be made, all goes over those that there are: the data plane
-// asks again after a while.
+// callFurther makes one more stream to a process that the data plane has a connection with. When it
+// cannot be made, all goes over those that there are: the data plane asks again after a while.
 func callFurther(p tcp.Process) {
 	if id, to, err := identityFor(p, 1); err == nil && netState.slots.try() {
 		c, verdict, err := tcp.Dial(addressOf(p.Number).String(), id, to)
@@ -269,13 +281,15 @@ func forgetPair(p tcp.Process) {
 	pairWith(p).made = false
 }
 
-// handOver gives a connection to the data plane. False: there was no descriptor for it, and it is closed.
+// handOver gives a connection to the data plane. False: there was no descriptor for it, and it is
+// closed.
 func handOver(c net.Conn, p tcp.Process) bool {
 	fd, err := socketOf(c, p)
 	if err != nil {
 		forgetPair(p)
 		netState.slots.give()
-		complain(fmt.Sprintf("connections: %v", err), fmt.Sprintf("the connection with %v: %v", describe(p), err))
+		complain(fmt.Sprintf("connections: %v", err),
+			fmt.Sprintf("the connection with %v: %v", describe(p), err))
 		return false
 	}
 	C.spx_net_adopt(C.int(fd), C.uint32_t(p.Number), C.uint32_t(p.Life))
@@ -309,11 +323,13 @@ func socketOf(c net.Conn, p tcp.Process) (fd int, err error) {
 	return fd, err
 }
 
-// descriptorPatience is for how long a connection that both ends use already waits for a descriptor, and pressEvery how often one is asked for.
+// descriptorPatience is for how long a connection that both ends use already waits for a
+// descriptor, and pressEvery how often one is asked for.
 const descriptorPatience, pressEvery = 20 * time.Second, 100 * time.Millisecond
 
-// withDescriptors opens something for a connection that the other end counts on: closed, it would be one that has broken. So while there are no descriptors, it waits for those of connections
-// that were not used for long.
+// withDescriptors opens something for a connection that the other end counts on: closed, it would
+// be one that has broken. So while there are no descriptors, it waits for those of connections that
+// were not used for long.
 func withDescriptors(open func() error) error {
 	began := time.Now()
 	var pressed time.Time
@@ -333,8 +349,8 @@ func withDescriptors(open func() error) error {
 	}
 }
 
-// spare are descriptors that are kept for when the program has all others: a connection has two for a moment, and those that are to make room for it
-// may take their time to end.
+// spare are descriptors that are kept for when the program has all others: a connection has two for
+// a moment, and those that are to make room for it may take their time to end.
 var spare reserve
 
 const mostSpare = 4
@@ -370,11 +386,13 @@ func (r *reserve) take() {
 	}
 }
 
-// collectAfter is how many connections end before what making them has left is collected: the engine's heap would else grow to 4 MB first, in every
-// process of a job whose connections come and go.
+// collectAfter is how many connections end before what making them has left is collected: the
+// engine's heap would else grow to 4 MB first, in every process of a job whose connections come and
+// go.
 const collectAfter = 256
 
-// heed does what the data plane writes to the pipe: a number with a word, and the life of the process, or the news that processes have come or gone.
+// heed does what the data plane writes to the pipe: a number with a word, and the life of the
+// process, or the news that processes have come or gone.
 func heed(want *os.File) {
 	var b [8]byte
 	for ended := 0; ; {
@@ -422,10 +440,12 @@ func heed(want *os.File) {
 	}
 }
 
-// carryFirst is for how long what a program has left in a connection's buffer is left to its own calls, and carryMost how often a socket that takes nothing is tried at least.
+// carryFirst is for how long what a program has left in a connection's buffer is left to its own
+// calls, and carryMost how often a socket that takes nothing is tried at least.
 const carryFirst, carryMost = 10 * time.Millisecond, 50 * time.Millisecond
 
-// carryLent writes what the program has left behind while it makes no calls of MPI (dataplane/transport/tcp/net_lend.c).
+// carryLent writes what the program has left behind while it makes no calls of MPI
+// (dataplane/transport/tcp/net_lend.c).
 func carryLent() {
 	for pause := carryFirst; ; {
 		select {
@@ -444,7 +464,8 @@ func carryLent() {
 	}
 }
 
-// fullPause is how long a process that had no connection to spare is left alone, at most, more or less.
+// fullPause is how long a process that had no connection to spare is left alone, at most, more or
+// less.
 const fullPause = 16 * time.Millisecond
 
 // errGaveWay: a call was given up for one that has called this process.
@@ -453,11 +474,13 @@ var errGaveWay = errors.New("a call gave way to another one")
 // complainAfter is how long a process may be out of reach before its user is told.
 const complainAfter = 10 * time.Second
 
-// callUntil calls one process until there is a connection, from whichever end, or the process is gone.
+// callUntil calls one process until there is a connection, from whichever end, or the process is
+// gone.
 func callUntil(p tcp.Process) {
 	s := &netState
 	began, pause, told := time.Now(), time.Millisecond, false
-	var why error // the latest that says more than that there was no answer: who rejects does not do so each time
+	// the latest that says more than that there was no answer: who rejects does not do so each time
+	var why error
 	if !beginCalling(p) {
 		return
 	}
@@ -484,8 +507,10 @@ func callUntil(p tcp.Process) {
 		}
 		if err != nil && !told && time.Since(began) > complainAfter && !isGone(p) {
 			told = true
-			complain(unreached(addressOf(p.Number), why), fmt.Sprintf("%v%s cannot be reached at %v from %s (%v): %v%s",
-				describe(p), onHost(p), addressOf(p.Number), hostName(), addressOf(s.id.Self.Number).Addr(), why, cause(why)))
+			complain(unreached(addressOf(p.Number), why),
+				fmt.Sprintf("%v%s cannot be reached at %v from %s (%v): %v%s",
+					describe(p), onHost(p), addressOf(p.Number), hostName(),
+					addressOf(s.id.Self.Number).Addr(), why, cause(why)))
 		}
 		select {
 		case <-s.stop:
@@ -496,9 +521,10 @@ func callUntil(p tcp.Process) {
 	}
 }
 
-// lostWith finds out why the connection with a process has broken, which neither end has closed in order. It has ended, as a rule: its agent tells soon. One that
-// still answers lives, and what was on its way between it and this one is lost: the job ends. One that cannot be reached has perhaps ended, too, or left MPI; if its agent does not
-// tell for long, the user is told.
+// lostWith finds out why the connection with a process has broken, which neither end has closed in
+// order. It has ended, as a rule: its agent tells soon. One that still answers lives, and what was
+// on its way between it and this one is lost: the job ends. One that cannot be reached has perhaps
+// ended, too, or left MPI; if its agent does not tell for long, the user is told.
 func lostWith(p tcp.Process, why syscall.Errno) {
 	const first, most = 100 * time.Millisecond, 500 * time.Millisecond
 	stop := netState.stop
@@ -530,8 +556,11 @@ func lostWith(p tcp.Process, why syscall.Errno) {
 			endLost(p, why)
 		case n == int(complainAfter/most):
 			complain(fmt.Sprintf("the connection with %v is lost", describe(p)),
-				fmt.Sprintf("the connection with %v%s has broken (%s), and it cannot be reached at %v from %s (%v) any more: %v%s",
-					describe(p), onHost(p), broke(why), addressOf(p.Number), hostName(), addressOf(netState.id.Self.Number).Addr(), err, cause(err)))
+				fmt.Sprintf(
+					"the connection with %v%s has broken (%s), and it cannot be reached at %v "+
+						"from %s (%v) any more: %v%s",
+					describe(p), onHost(p), broke(why), addressOf(p.Number), hostName(),
+					addressOf(netState.id.Self.Number).Addr(), err, cause(err)))
 		}
 		pause = min(2*pause, most)
 	}
@@ -540,8 +569,11 @@ func lostWith(p tcp.Process, why syscall.Errno) {
 // endLost ends the job: messages between this process and p, which both run, are lost.
 func endLost(p tcp.Process, why syscall.Errno) {
 	self := netState.id.Self
-	text := C.CString(fmt.Sprintf("the connection between %v at %v (%s) and %v%s at %v has broken (%s) although both run: messages are lost; %s",
-		describe(self), addressOf(self.Number).Addr(), hostName(), describe(p), onHost(p), addressOf(p.Number).Addr(), broke(why), causeOfLoss(why)))
+	text := C.CString(fmt.Sprintf(
+		"the connection between %v at %v (%s) and %v%s at %v has broken (%s) although both run: "+
+			"messages are lost; %s",
+		describe(self), addressOf(self.Number).Addr(), hostName(), describe(p), onHost(p),
+		addressOf(p.Number).Addr(), broke(why), causeOfLoss(why)))
 	C.spx_end_job(C.MPI_ERR_OTHER, text)
 }
 
@@ -562,11 +594,13 @@ func causeOfLoss(why syscall.Errno) string {
 		if refusal := C.GoString(C.spx_refusal); refusal != "" {
 			what = " (" + refusal + ")"
 		}
-		return "what came was no message of this library" + what + ": does the program write to descriptors that are not its own?"
+		return "what came was no message of this library" + what +
+			": does the program write to descriptors that are not its own?"
 	case syscall.ETIMEDOUT, syscall.EHOSTUNREACH, syscall.ENETUNREACH:
 		return "the network between them was cut for long"
 	}
-	return "a firewall between them may have reset it, or a device that forgets connections which are idle for long; or the program has closed descriptors that are not its own"
+	return "a firewall between them may have reset it, or a device that forgets connections " +
+		"which are idle for long; or the program has closed descriptors that are not its own"
 }
 
 // beginCalling is false when another goroutine calls p already.
@@ -590,20 +624,23 @@ func mayCall(p tcp.Process) bool {
 	return pair.wanted
 }
 
-// endCalling ends the calling of a process that has no connection to spare, where messages go through others then.
+// endCalling ends the calling of a process that has no connection to spare, where messages go
+// through others then.
 func endCalling(p tcp.Process) bool {
 	s := &netState
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	pair := pairWith(p)
-	if pair.made || pair.answering || s.policy.few == 0 || isAbroad(p.Number) || int(p.Number) >= len(s.kept) || s.kept[p.Number] {
+	if pair.made || pair.answering || s.policy.few == 0 || isAbroad(p.Number) ||
+		int(p.Number) >= len(s.kept) || s.kept[p.Number] {
 		return false
 	}
 	pair.wanted = false
 	return true
 }
 
-// callOnce is one try. A connection that it returns is the pair's, and ends the calling; it is to be handed over.
+// callOnce is one try. A connection that it returns is the pair's, and ends the calling; it is to
+// be handed over.
 func callOnce(p tcp.Process) (c net.Conn, verdict tcp.Verdict, err error) {
 	s := &netState
 	ctx, over, ok := slotToCall(p)
@@ -649,7 +686,8 @@ func dial(ctx context.Context, p tcp.Process) (net.Conn, tcp.Verdict, error) {
 	return tcp.DialContext(ctx, addressOf(p.Number).String(), id, to)
 }
 
-// slotToCall waits for a slot for a call of p, and takes it. False: there is a connection, or one comes.
+// slotToCall waits for a slot for a call of p, and takes it. False: there is a connection, or one
+// comes.
 func slotToCall(p tcp.Process) (ctx context.Context, over func(), ok bool) {
 	s := &netState
 	s.mu.Lock()
@@ -678,9 +716,13 @@ func slotToCall(p tcp.Process) (ctx context.Context, over func(), ok bool) {
 }
 
 // isShort: there are no descriptors left, of this process or on this host.
-func isShort(err error) bool { return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) }
+func isShort(err error) bool {
+	return errors.Is(err, syscall.EMFILE) ||
+		errors.Is(err, syscall.ENFILE)
+}
 
-// noDescriptors has a connection closed that was not used for long, so that another one can be made.
+// noDescriptors has a connection closed that was not used for long, so that another one can be
+// made.
 func noDescriptors(err error) {
 	if isShort(err) {
 		spare.give()
@@ -690,14 +732,17 @@ func noDescriptors(err error) {
 
 // endDiffering ends the job: messages between these two would not arrive.
 func endDiffering(p tcp.Process, theirs string) {
-	text := C.CString(fmt.Sprintf("the processes of a job must have the same SPX_CONNECTIONS, SPX_TOPOLOGY and SPX_TLS; this one has %s, but %s has %s",
+	text := C.CString(fmt.Sprintf(
+		"the processes of a job must have the same SPX_CONNECTIONS, SPX_TOPOLOGY and SPX_TLS; "+
+			"this one has %s, but %s has %s",
 		netState.id.Ways, describe(p), theirs))
 	C.spx_end_job(C.MPI_ERR_OTHER, text)
 }
 
 // unreached says shortly what is out of reach: the host, where that is the cause.
 func unreached(at netip.AddrPort, err error) string {
-	for _, no := range []error{syscall.EHOSTUNREACH, syscall.ENETUNREACH, syscall.EACCES, syscall.EINVAL} {
+	for _, no := range []error{syscall.EHOSTUNREACH, syscall.ENETUNREACH, syscall.EACCES,
+		syscall.EINVAL} {
 		if errors.Is(err, no) {
 			return fmt.Sprintf("%v cannot be reached (%v)", at.Addr(), no)
 		}
@@ -709,7 +754,8 @@ func unreached(at netip.AddrPort, err error) string {
 }
 
 func cause(err error) string {
-	return tcp.Cause(err, tcp.Circumstances{TLS: netState.id.TLS, Networks: getenv(service.EnvNetworks)})
+	return tcp.Cause(err, tcp.Circumstances{TLS: netState.id.TLS,
+		Networks: getenv(service.EnvNetworks)})
 }
 
 // hostLimit is for how long the agent may think about the names of the hosts.
@@ -754,12 +800,15 @@ func hostName() string {
 
 func describe(p tcp.Process) string {
 	if home := uint64(procOf(p.Number).home_job); home != 0 {
-		return fmt.Sprintf("rank %d of world %d of job %016x", procOf(p.Number).world_rank, procOf(p.Number).world_id, home)
+		return fmt.Sprintf("rank %d of world %d of job %016x", procOf(p.Number).world_rank,
+			procOf(p.Number).world_id, home)
 	}
-	return fmt.Sprintf("rank %d of world %d (process %d)", procOf(p.Number).world_rank, procOf(p.Number).world_id, p.Number)
+	return fmt.Sprintf("rank %d of world %d (process %d)", procOf(p.Number).world_rank,
+		procOf(p.Number).world_id, p.Number)
 }
 
-// complain says what is wrong with the network as it shows in this process; of those that have the same to say, one does. what is that shortly.
+// complain says what is wrong with the network as it shows in this process; of those that have the
+// same to say, one does. what is that shortly.
 func complain(what, here string) {
 	me := procOf(netState.id.Self.Number)
 	sayOnce(what, what, fmt.Sprintf("rank %d of world %d: %s", me.world_rank, me.world_id, here))

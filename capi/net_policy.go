@@ -19,13 +19,16 @@ import (
 	"libspx/net/tcp"
 )
 
-// Which connections this process keeps: decided here by net/conn, whenever processes have come or gone, and handed to the data plane as a
-// table (dataplane/transport/relay/net_relay.c).
+// Which connections this process keeps: decided here by net/conn, whenever processes have come or
+// gone, and handed to the data plane as a table (dataplane/transport/relay/net_relay.c).
 
-// policy is what SPX_CONNECTIONS and SPX_TOPOLOGY say, and what follows from the number of processes.
+// policy is what SPX_CONNECTIONS and SPX_TOPOLOGY say, and what follows from the number of
+// processes.
 type policy struct {
 	conn.Policy
-	few  int    // neighbours in conn.Few, because there may be far fewer connections than there are processes; 0: there need not be
+	// neighbours in conn.Few, because there may be far fewer connections than there are processes;
+	// 0: there need not be
+	few  int
 	most uint64 // connections; with few
 }
 
@@ -45,8 +48,10 @@ func readPolicy() error {
 	return nil
 }
 
-// spare has messages relayed where the user allows a process fewer connections than the job has processes, so that not each message of those who talk with all of them needs one that is made for it.
-// What does not follow from settings and the size of the job, alike for all, changes nothing: the number of descriptors, processes that are started later.
+// spare has messages relayed where the user allows a process fewer connections than the job has
+// processes, so that not each message of those who talk with all of them needs one that is made for
+// it. What does not follow from settings and the size of the job, alike for all, changes nothing:
+// the number of descriptors, processes that are started later.
 func (p *policy) spare(procs uint64) {
 	most, set := connectionsAllowed()
 	usable := most - uint64(keptForAnswers(most))
@@ -80,12 +85,14 @@ func startPolicy() {
 		most = connectionsMax()
 	}
 	most, netState.server.Answering = netState.slots.start(netState.id.Self.Number, most)
-	C.spx_net_policy(C.spx_net_ways{heeds: C.bool(p.All || p.Relays), relays: C.bool(p.Relays), spares: C.bool(p.few > 0), cache: C.uint32_t(p.Cache), most: C.uint32_t(most)})
+	C.spx_net_policy(C.spx_net_ways{heeds: C.bool(p.All || p.Relays), relays: C.bool(p.Relays),
+		spares: C.bool(p.few > 0), cache: C.uint32_t(p.Cache), most: C.uint32_t(most)})
 	reroute()
 }
 
-// String says what decides the ways of messages, as the settings would: what all processes have to agree about. Where no message is relayed the
-// topology decides nothing, and processes that were spawned need not have what the first ones were told.
+// String says what decides the ways of messages, as the settings would: what all processes have to
+// agree about. Where no message is relayed the topology decides nothing, and processes that were
+// spawned need not have what the first ones were told.
 func (p *policy) String() string {
 	how := "demand"
 	switch {
@@ -104,7 +111,8 @@ func (p *policy) String() string {
 	case p.Groups > 0:
 		text += fmt.Sprintf(" SPX_TOPOLOGY=groups:%d", p.Groups)
 	case len(p.Switches) > 0:
-		text += " SPX_TOPOLOGY=" + strings.Trim(strings.ReplaceAll(fmt.Sprint(p.Switches), " ", ","), "[]")
+		text += " SPX_TOPOLOGY=" + strings.Trim(strings.ReplaceAll(fmt.Sprint(p.Switches), " ",
+			","), "[]")
 	}
 	return text
 }
@@ -123,13 +131,15 @@ func descriptorsForConnections() uint64 {
 	return max(8, most)
 }
 
-// connectionsMax is the most connections that this process may have: the setting, or what its descriptors allow.
+// connectionsMax is the most connections that this process may have: the setting, or what its
+// descriptors allow.
 func connectionsMax() uint64 {
-	return uint64(C.spx_setting_begin(C.SPX_SET_CONNECTIONS_MAX, C.uint64_t(descriptorsForConnections()), 1<<24))
+	return uint64(C.spx_setting_begin(C.SPX_SET_CONNECTIONS_MAX,
+		C.uint64_t(descriptorsForConnections()), 1<<24))
 }
 
-// raiseDescriptors raises this process's soft limit as far as connections with all processes of the job take: the only case in
-// which the library changes a limit of the program's.
+// raiseDescriptors raises this process's soft limit as far as connections with all processes of the
+// job take: the only case in which the library changes a limit of the program's.
 func raiseDescriptors(procs uint64) {
 	var l unix.Rlimit
 	if unix.Getrlimit(unix.RLIMIT_NOFILE, &l) != nil {
@@ -140,7 +150,8 @@ func raiseDescriptors(procs uint64) {
 		need *= descriptorsOfSealed
 	}
 	l.Cur = max(l.Cur, min(l.Max, (need+16)*4/3+4))
-	unix.Setrlimit(unix.RLIMIT_NOFILE, &l) //nolint:errcheck // then idle connections are closed for others
+	// then idle connections are closed for others
+	unix.Setrlimit(unix.RLIMIT_NOFILE, &l) //nolint:errcheck
 }
 
 // relayed is conn.Policy.Relayed of processes.
@@ -151,7 +162,8 @@ func (p *policy) relayed(procs []C.uint32_t) []int32 {
 	list := make([]conn.Process, len(procs))
 	for i, proc := range procs {
 		at := procOf(uint32(proc))
-		list[i] = conn.Process{Host: int(at.host), Rank: int(at.world_rank), Later: at.world_id != 0, Guest: at.home_job != 0}
+		list[i] = conn.Process{Host: int(at.host), Rank: int(at.world_rank),
+			Later: at.world_id != 0, Guest: at.home_job != 0}
 	}
 	return p.Relayed(list, int(C.spx_segment.world_size), C.spx_segment.flags&C.SPX_SEG_TCP != 0)
 }
@@ -191,7 +203,8 @@ func reroute() {
 	s := &netState
 	if s.policy.All {
 		for i := s.id.Self.Number + 1; i < uint32(C.spx_segment.nprocs); i++ {
-			if p := (tcp.Process{Number: i, Life: lifeOf(i)}); bool(C.spx_net_peer(C.uint32_t(i))) && !isAbroad(i) && !isGone(p) {
+			if p := (tcp.Process{Number: i, Life: lifeOf(i)}); bool(
+				C.spx_net_peer(C.uint32_t(i))) && !isAbroad(i) && !isGone(p) {
 				go callUntil(p)
 			}
 		}
@@ -200,13 +213,15 @@ func reroute() {
 		return
 	}
 	routes := s.policy.plan().Routes(int(s.id.Self.Number), C.SPX_ROUTE_WAYS)
-	t := (*C.spx_routes)(C.calloc(1, C.size_t(unsafe.Sizeof(C.spx_routes{})+uintptr(len(routes))*unsafe.Sizeof(C.spx_route{}))))
+	t := (*C.spx_routes)(C.calloc(1, C.size_t(unsafe.Sizeof(C.spx_routes{})+
+		uintptr(len(routes))*unsafe.Sizeof(C.spx_route{}))))
 	if t == nil {
 		return // the old table still leads everywhere, or by connections of their own
 	}
 	t.n = C.uint32_t(len(routes))
 	kept := make([]bool, len(routes))
-	to := unsafe.Slice((*C.spx_route)(unsafe.Add(unsafe.Pointer(t), unsafe.Sizeof(C.spx_routes{}))), len(routes))
+	to := unsafe.Slice((*C.spx_route)(unsafe.Add(unsafe.Pointer(t), unsafe.Sizeof(C.spx_routes{}))),
+		len(routes))
 	for i, r := range routes {
 		to[i].n = C.uint8_t(len(r.Ways))
 		if kept[i] = r.Kept; r.Kept {

@@ -21,9 +21,10 @@ import (
 	"libspx/net/tcp"
 )
 
-// SPX_TLS=1: what the data plane writes to a socket is encrypted on its way. It has one end of a pair of local sockets, and two goroutines carry what
-// passes between the other end and the TLS stream. To the data plane that is a connection like any other, but for the end of MPI: what it has written may be
-// in the hands of a goroutine, so unsettled is asked as well.
+// SPX_TLS=1: what the data plane writes to a socket is encrypted on its way. It has one end of a
+// pair of local sockets, and two goroutines carry what passes between the other end and the TLS
+// stream. To the data plane that is a connection like any other, but for the end of MPI: what it
+// has written may be in the hands of a goroutine, so unsettled is asked as well.
 
 func init() {
 	internals[C.SPX_IN_UNSETTLED] = func(c *call) error {
@@ -63,7 +64,8 @@ func sealedSocket(c *tls.Conn, to tcp.Process) (fd int, err error) {
 	}
 	var ends [2]int
 	err = withDescriptors(func() (err error) {
-		ends, err = unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
+		ends, err = unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|
+			unix.SOCK_NONBLOCK, 0)
 		return err
 	})
 	if err != nil {
@@ -88,7 +90,10 @@ func tuneSocket(c *net.TCPConn) error {
 		return err
 	}
 	var failed error
-	err = raw.Control(func(fd uintptr) { failed = tcp.Tune(int(fd), c.LocalAddr(), c.RemoteAddr()) })
+	err = raw.Control(func(fd uintptr) {
+		failed = tcp.Tune(int(fd), c.LocalAddr(),
+			c.RemoteAddr())
+	})
 	if err == nil {
 		err = failed
 	}
@@ -129,8 +134,8 @@ func (s *sealedConn) outwards() {
 	}
 }
 
-// take reads what the data plane has written. Before it leaves the kernel it is in hand: so it is always seen by who looks at the kernel's queue first, and at
-// inHand then.
+// take reads what the data plane has written. Before it leaves the kernel it is in hand: so it is
+// always seen by who looks at the kernel's queue first, and at inHand then.
 func (s *sealedConn) take(buffer []byte) (n int) {
 	raw, err := s.local.SyscallConn()
 	if err != nil {
@@ -154,7 +159,8 @@ func (s *sealedConn) take(buffer []byte) (n int) {
 	return n
 }
 
-// inwards carries what comes, until the other end writes no more or the data plane has closed its end.
+// inwards carries what comes, until the other end writes no more or the data plane has closed its
+// end.
 func (s *sealedConn) inwards() {
 	buffer := make([]byte, sealedBytes)
 	for {
@@ -178,19 +184,22 @@ func (s *sealedConn) inwards() {
 // shutdown: the data plane has read the last byte.
 func (s *sealedConn) shutdown() {
 	if raw, err := s.local.SyscallConn(); err == nil {
-		raw.Control(func(fd uintptr) { unix.Shutdown(int(fd), unix.SHUT_WR) }) //nolint:errcheck // closed: seen as well
+		// closed: seen as well
+		raw.Control(func(fd uintptr) { unix.Shutdown(int(fd), unix.SHUT_WR) }) //nolint:errcheck
 	}
 }
 
 // endChanged ends the job: what this process is told is not what the other end has said.
 func endChanged(p tcp.Process, err error) {
-	text := C.CString(fmt.Sprintf("what comes from %v was changed on its way: somebody on the network between %v and %v changes it, or a device there is broken (%v)",
+	text := C.CString(fmt.Sprintf(
+		"what comes from %v was changed on its way: somebody on the network between %v and %v "+
+			"changes it, or a device there is broken (%v)",
 		describe(p), addressOf(p.Number), hostName(), err))
 	C.spx_end_job(C.MPI_ERR_OTHER, text)
 }
 
-// unsettled is how many connections have bytes that the data plane has written and the other end's kernel does not have, those with processes that are gone left
-// aside.
+// unsettled is how many connections have bytes that the data plane has written and the other end's
+// kernel does not have, those with processes that are gone left aside.
 func unsettled() (n int) {
 	sealedConns.mu.Lock()
 	defer sealedConns.mu.Unlock()
@@ -205,7 +214,8 @@ func unsettled() (n int) {
 // queued is how many bytes the socket has that the other end's kernel has not acknowledged.
 func (s *sealedConn) queued() (n int) {
 	if raw, err := s.socket.SyscallConn(); err == nil {
-		raw.Control(func(fd uintptr) { n, _ = unix.IoctlGetInt(int(fd), unix.TIOCOUTQ) }) //nolint:errcheck // closed: none
+		// closed: none
+		raw.Control(func(fd uintptr) { n, _ = unix.IoctlGetInt(int(fd), unix.TIOCOUTQ) }) //nolint:errcheck
 	}
 	return n
 }

@@ -15,10 +15,13 @@ import (
 	"libspx/net/tcp"
 )
 
-// The connections that this process has at most: net/conn.Slots says who gets one. A slot is taken before a socket is made or accepted for a connection, and given back when it is closed: by the
-// code here, where it did not become a connection, else when the data plane says so. The data plane is told how many wait, and closes what was not used for the longest time.
+// The connections that this process has at most: net/conn.Slots says who gets one. A slot is taken
+// before a socket is made or accepted for a connection, and given back when it is closed: by the
+// code here, where it did not become a connection, else when the data plane says so. The data plane
+// is told how many wait, and closes what was not used for the longest time.
 
-// answerPatience is for how long one that has called waits for a connection to be closed for it, before it is told to call again. It has a slot of its own end's meanwhile.
+// answerPatience is for how long one that has called waits for a connection to be closed for it,
+// before it is told to call again. It has a slot of its own end's meanwhile.
 const answerPatience = 20 * time.Millisecond
 
 // mostAnswered is the most calls that are answered at once.
@@ -31,8 +34,10 @@ type slots struct {
 	calls map[int]context.CancelFunc // those that may be given up
 }
 
-// start has as many as the setting says. Some of those that a user allows are kept for calls that are answered, until it is decided about them: so whoever calls gets an answer. What follows from the
-// number of descriptors leaves enough of them. It returns the number of connections, and that of calls answered at once.
+// start has as many as the setting says. Some of those that a user allows are kept for calls that
+// are answered, until it is decided about them: so whoever calls gets an answer. What follows from
+// the number of descriptors leaves enough of them. It returns the number of connections, and that
+// of calls answered at once.
 func (p *slots) start(self uint32, most uint64) (connections uint64, answered int) {
 	answered = mostAnswered
 	if _, set := connectionsAllowed(); set {
@@ -47,7 +52,8 @@ func (p *slots) start(self uint32, most uint64) (connections uint64, answered in
 	return most, answered
 }
 
-// keptForAnswers is how many of the connections that a user allows are kept for calls that are answered.
+// keptForAnswers is how many of the connections that a user allows are kept for calls that are
+// answered.
 func keptForAnswers(most uint64) int { return int(min(max(most/8, 1), mostAnswered)) }
 
 // settle does what follows from a change. Under mu.
@@ -97,7 +103,8 @@ func (p *slots) limit(most uint32) {
 	p.settle()
 }
 
-// wait waits for the slot of a ticket, until one of the events. Under mu when it is called, and not any more when it returns. False: there is none.
+// wait waits for the slot of a ticket, until one of the events. Under mu when it is called, and not
+// any more when it returns. False: there is none.
 func (p *slots) wait(t conn.Ticket, limit <-chan time.Time, end, there <-chan struct{}) bool {
 	ready := make(chan struct{})
 	p.ready[t] = ready
@@ -120,8 +127,10 @@ func (p *slots) wait(t conn.Ticket, limit <-chan time.Time, end, there <-chan st
 	return false
 }
 
-// call waits for a slot to call to, and takes it; false: end, or there, came first. The call is made by ctx, which ends if it has to be given up; over is to be called when it has ended.
-func (p *slots) call(to tcp.Process, end, there <-chan struct{}) (ctx context.Context, over func(), ok bool) {
+// call waits for a slot to call to, and takes it; false: end, or there, came first. The call is
+// made by ctx, which ends if it has to be given up; over is to be called when it has ended.
+func (p *slots) call(to tcp.Process, end, there <-chan struct{}) (ctx context.Context, over func(),
+	ok bool) {
 	p.mu.Lock()
 	t, ok := p.s.Call(int(to.Number))
 	if !ok {

@@ -13,8 +13,8 @@ import (
 	"libspx/core/mpierr"
 )
 
-// table holds the Go sides of the objects of one kind. An object's C side knows the index of its Go side (spx_obj.go), which
-// is not 0.
+// table holds the Go sides of the objects of one kind. An object's C side knows the index of its Go
+// side (spx_obj.go), which is not 0.
 type table[T any] struct {
 	mu   sync.RWMutex
 	objs []*T
@@ -53,8 +53,9 @@ func (t *table[T]) remove(i uint32) {
 	t.free = append(t.free, i)
 }
 
-// buried has, for each kind with a Go side, what removes it. C objects die whenever their last use ends, maybe where Go may not
-// be entered: the data plane keeps a list of what they leave (spx_grave_pop), which is emptied when objects are made.
+// buried has, for each kind with a Go side, what removes it. C objects die whenever their last use
+// ends, maybe where Go may not be entered: the data plane keeps a list of what they leave
+// (spx_grave_pop), which is emptied when objects are made.
 var buried [C.SPX_K_COUNT]func(index uint32)
 
 func emptyGraves() {
@@ -71,7 +72,8 @@ func newObject(kind C.spx_kind) (*C.spx_obj, error) {
 	emptyGraves()
 	o := C.spx_new(kind)
 	if o == nil {
-		return nil, mpierr.New(mpierr.NoMem, "there are 2^%d objects of this kind; free some", C.SPX_H_INDEX_BITS)
+		return nil, mpierr.New(mpierr.NoMem, "there are 2^%d objects of this kind; free some",
+			C.SPX_H_INDEX_BITS)
 	}
 	return o, nil
 }

@@ -20,8 +20,9 @@ import (
 	"libspx/launch/service"
 )
 
-// From who a process is to where it is: its number in this job's memory file. Those of other jobs get one when they are first met,
-// by asking both agents; docs/dynamic-processes.md has the picture.
+// From who a process is to where it is: its number in this job's memory file. Those of other jobs
+// get one when they are first met, by asking both agents; docs/dynamic-processes.md has the
+// picture.
 
 // world is what the process knows of itself and of the processes around it.
 var world struct {
@@ -30,13 +31,15 @@ var world struct {
 	origin   comm.Origin
 	contexts *comm.Contexts
 
-	mu    sync.RWMutex
-	index map[ident.ProcID]uint32 // process -> number in the memory file; may be out of date, see isThere
+	mu sync.RWMutex
+	// process -> number in the memory file; may be out of date, see isThere
+	index map[ident.ProcID]uint32
 }
 
 // memberOf says who entry p of a job's memory file is.
 func memberOf(p *C.spx_proc, job uint64) ident.ProcID {
-	id := ident.ProcID{Job: job, World: uint32(p.world_id), Rank: uint32(p.world_rank), Incarnation: uint32(p.incarnation)}
+	id := ident.ProcID{Job: job, World: uint32(p.world_id), Rank: uint32(p.world_rank),
+		Incarnation: uint32(p.incarnation)}
 	if p.home_job != 0 {
 		id.Job, id.Incarnation = uint64(p.home_job), uint32(p.home_incarnation)
 	}
@@ -63,13 +66,16 @@ func processIndex(id ident.ProcID) (uint32, error) {
 	return 0, mpierr.New(mpierr.Intern, "process %v is not known on this host", id)
 }
 
-// hasMet: the process with number i is of this job, or knows this process. One of another job that is reached over the network may have ended as far as this job could tell, and have another
-// number when the two jobs are connected again.
+// hasMet: the process with number i is of this job, or knows this process. One of another job that
+// is reached over the network may have ended as far as this job could tell, and have another number
+// when the two jobs are connected again.
 func hasMet(id ident.ProcID, i uint32) bool {
-	return id.Job == world.me.Job || C.spx_peer_is_far(C.uint32_t(i)) != 0 && !(isAbroad(i) && hasEnded(i))
+	return id.Job == world.me.Job || C.spx_peer_is_far(C.uint32_t(i)) != 0 &&
+		!(isAbroad(i) && hasEnded(i))
 }
 
-// remember keeps the number of a process. The table is cleaned when it has grown: processes come and go.
+// remember keeps the number of a process. The table is cleaned when it has grown: processes come
+// and go.
 func remember(id ident.ProcID, i uint32) {
 	world.mu.Lock()
 	defer world.mu.Unlock()
@@ -83,13 +89,15 @@ func remember(id ident.ProcID, i uint32) {
 	}
 }
 
-// processIndices finds processes, and makes those of other jobs known. Who has ended long ago is an error.
+// processIndices finds processes, and makes those of other jobs known. Who has ended long ago is an
+// error.
 func processIndices(ids []ident.ProcID, out []uint32) error {
 	var far []ident.ProcID
 	for k, id := range ids {
 		i, err := processIndex(id)
 		if err != nil && id.Job == world.me.Job {
-			return mpierr.New(mpierr.Group, "process %v has ended, and its place was given away", id)
+			return mpierr.New(mpierr.Group, "process %v has ended, and its place was given away",
+				id)
 		}
 		if err != nil {
 			far = append(far, id)
@@ -121,15 +129,18 @@ func hasFar(g *group.Group) bool {
 	return false
 }
 
-// meetings lets one thread at a time become acquainted: a file that was adopted is in use only once its processes have numbers here.
+// meetings lets one thread at a time become acquainted: a file that was adopted is in use only once
+// its processes have numbers here.
 var meetings sync.Mutex
 
-// sharesMemory reports whether this process and process i have one memory file, and talk through it.
+// sharesMemory reports whether this process and process i have one memory file, and talk through
+// it.
 func sharesMemory(i uint32) bool {
 	return C.spx_peer_is_far(C.uint32_t(i)) == 0 && !bool(C.spx_net_peer(C.uint32_t(i)))
 }
 
-// meetFar makes processes of other jobs known here: we become a guest of each job, they become guests of ours.
+// meetFar makes processes of other jobs known here: we become a guest of each job, they become
+// guests of ours.
 func meetFar(ids []ident.ProcID) error {
 	meetings.Lock()
 	defer meetings.Unlock()
@@ -150,12 +161,14 @@ func meetFar(ids []ident.ProcID) error {
 		}
 		peers = append(peers, p)
 	}
-	answer, err := ask(world.me.Job, &service.Message{Kind: service.Guests, Peer: self(), Peers: peers, FD: -1}, mpierr.Other, 0)
+	answer, err := ask(world.me.Job, &service.Message{Kind: service.Guests, Peer: self(),
+		Peers: peers, FD: -1}, mpierr.Other, 0)
 	if err != nil {
 		return err
 	}
 	if len(answer.Slots) != len(peers) {
-		return mpierr.New(mpierr.Intern, "the agent has named %d of %d processes", len(answer.Slots), len(peers))
+		return mpierr.New(mpierr.Intern, "the agent has named %d of %d processes",
+			len(answer.Slots), len(peers))
 	}
 	for k, p := range peers {
 		C.spx_peer_place(C.uint32_t(answer.Slots[k]), C.uint64_t(p.ID.Job), C.uint32_t(p.Slot))
@@ -169,7 +182,8 @@ func farFile(job uint64) (*C.spx_seg, error) {
 	if head := C.spx_file_of(C.uint64_t(job)); head != nil {
 		return head, nil
 	}
-	answer, err := ask(job, &service.Message{Kind: service.Attach, Peer: self(), FD: -1}, mpierr.Other, 0)
+	answer, err := ask(job, &service.Message{Kind: service.Attach, Peer: self(), FD: -1},
+		mpierr.Other, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -177,13 +191,15 @@ func farFile(job uint64) (*C.spx_seg, error) {
 		return nil, mpierr.New(mpierr.Intern, "the agent of job %016x has sent no memory file", job)
 	}
 	defer unix.Close(answer.FD)
-	if code := C.spx_file_adopt(C.int(answer.FD), C.uint32_t(answer.Slots[0]), C.uint64_t(job)); code != 0 {
+	if code := C.spx_file_adopt(C.int(answer.FD), C.uint32_t(answer.Slots[0]),
+		C.uint64_t(job)); code != 0 {
 		return nil, mpierr.New(mpierr.Class(code), "%s", C.GoString(C.spx_detail_text()))
 	}
 	head := C.spx_file_of(C.uint64_t(job))
 	id := *(*[16]byte)(unsafe.Pointer(&head.job_id))
 	if world.origin.Near(comm.Origin(binary.LittleEndian.Uint64(id[8:]))) {
-		return nil, mpierr.New(mpierr.Other, "job %016x numbers its communicators like this one; start one of the two again", job)
+		return nil, mpierr.New(mpierr.Other,
+			"job %016x numbers its communicators like this one; start one of the two again", job)
 	}
 	return head, nil
 }
@@ -191,10 +207,12 @@ func farFile(job uint64) (*C.spx_seg, error) {
 // findIn looks a process up in the memory file of its job.
 func findIn(head *C.spx_seg, id ident.ProcID) (service.Peer, error) {
 	for i := range uint32(head.nprocs) {
-		p := (*C.spx_proc)(unsafe.Add(unsafe.Pointer(head), uintptr(head.proc_off)+uintptr(i)*uintptr(head.proc_stride)))
+		p := (*C.spx_proc)(unsafe.Add(unsafe.Pointer(head),
+			uintptr(head.proc_off)+uintptr(i)*uintptr(head.proc_stride)))
 		if p.home_job == 0 && memberOf(p, id.Job) == id {
 			return service.Peer{ID: id, Slot: i, Pid: uint32(p.pid)}, nil
 		}
 	}
-	return service.Peer{}, mpierr.New(mpierr.Group, "process %v has ended, and its place was given away", id)
+	return service.Peer{}, mpierr.New(mpierr.Group,
+		"process %v has ended, and its place was given away", id)
 }

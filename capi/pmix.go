@@ -32,15 +32,20 @@ func findPMIx() (*pmixJob, error) {
 	p := &pmixJob{appnum: -1}
 	var name [C.SPX_PMIX_NAME]C.char
 	if code := C.spx_pmix_begin(&name[0], (*C.uint32_t)(&p.rank)); code != 0 {
-		hint := "; a program that a process of the job starts is not in the job: unset PMIX_RANK in its environment to run it alone"
+		hint := "; a program that a process of the job starts is not in the job: unset " +
+			"PMIX_RANK in its environment to run it alone"
 		if code == C.SPX_PMIX_NO_LIBRARY {
-			hint = "; install the PMIx library (Debian: libpmix2) or name its folder in LD_LIBRARY_PATH, or start the program with spxrun"
+			hint = "; install the PMIx library (Debian: libpmix2) or name its folder in " +
+				"LD_LIBRARY_PATH, or start the program with spxrun"
 		}
-		return nil, fmt.Errorf("a launcher that speaks PMIx has started this process (PMIX_RANK=%s), but cannot be talked with: %s%s", getenv("PMIX_RANK"), C.GoString(C.spx_pmix_why(code)), hint)
+		return nil, fmt.Errorf(
+			"a launcher that speaks PMIx has started this process (PMIX_RANK=%s), but cannot be "+
+				"talked with: %s%s", getenv("PMIX_RANK"), C.GoString(C.spx_pmix_why(code)), hint)
 	}
 	p.name = C.GoString(&name[0])
 	var size, appnum C.uint32_t
-	if err := pmixError("its number of processes", C.spx_pmix_number(C.SPX_PMIX_ALL, pmixKey("pmix.job.size"), &size)); err != nil {
+	if err := pmixError("its number of processes",
+		C.spx_pmix_number(C.SPX_PMIX_ALL, pmixKey("pmix.job.size"), &size)); err != nil {
 		p.Close()
 		return nil, err
 	}
@@ -80,7 +85,8 @@ func pmixError(what string, code C.int) error {
 	if code == 0 {
 		return nil
 	}
-	return fmt.Errorf("the PMIx server of this job: %s: %s (%d)", what, C.GoString(C.spx_pmix_why(code)), code)
+	return fmt.Errorf("the PMIx server of this job: %s: %s (%d)", what,
+		C.GoString(C.spx_pmix_why(code)), code)
 }
 
 func pmixText(rank C.uint32_t, key string) (string, error) {

@@ -19,9 +19,10 @@ import (
 	"libspx/launch/service"
 )
 
-// Bodies of the functions by which programs that were started apart find each other (MPI-5.0, 11.9 and 11.10). A port is kept by the
-// agent of the job that has opened it, whose number is in the port's name. Two roots meet there, and learn who the other is; then
-// both sides make the intercommunicator as parents and children do.
+// Bodies of the functions by which programs that were started apart find each other (MPI-5.0, 11.9
+// and 11.10). A port is kept by the agent of the job that has opened it, whose number is in the
+// port's name. Two roots meet there, and learn who the other is; then both sides make the
+// intercommunicator as parents and children do.
 
 const portPrefix = "spx:"
 
@@ -31,7 +32,8 @@ func portJob(name string) (uint64, error) {
 	number, _, second := strings.Cut(rest, ":")
 	job, err := strconv.ParseUint(number, 16, 64)
 	if !ok || !second || err != nil || len(number) != 16 {
-		return 0, mpierr.New(mpierr.Port, "%.80q is not the name of a port; MPI_Open_port makes them", portName(name))
+		return 0, mpierr.New(mpierr.Port,
+			"%.80q is not the name of a port; MPI_Open_port makes them", portName(name))
 	}
 	return job, nil
 }
@@ -42,7 +44,8 @@ func portID(name string) string {
 	return id
 }
 
-// portName is the name of a port as it is printed: what follows admits to it (launch/agent/ways.go).
+// portName is the name of a port as it is printed: what follows admits to it
+// (launch/agent/ways.go).
 func portName(name string) string {
 	shown, _, _ := strings.Cut(name, "#")
 	return shown
@@ -50,7 +53,8 @@ func portName(name string) string {
 
 //spx:body MPI_Open_port
 func openPort(c *call) error {
-	answer, err := ask(world.me.Job, &service.Message{Kind: service.OpenPort, Peer: self(), FD: -1}, mpierr.Port, 0)
+	answer, err := ask(world.me.Job, &service.Message{Kind: service.OpenPort, Peer: self(), FD: -1},
+		mpierr.Port, 0)
 	if err != nil {
 		return err
 	}
@@ -66,7 +70,8 @@ func closePort(c *call) error {
 		err = mpierr.New(mpierr.Port, "port %s was opened by another job", portName(name))
 	}
 	if err == nil {
-		_, err = ask(job, &service.Message{Kind: service.ClosePort, Text: name, FD: -1}, mpierr.Port, 0)
+		_, err = ask(job, &service.Message{Kind: service.ClosePort, Text: name, FD: -1},
+			mpierr.Port, 0)
 	}
 	return err
 }
@@ -81,7 +86,8 @@ func commConnect(c *call) error { return c.atPort(service.Connect) }
 func (c *call) atPort(kind service.Kind) error {
 	local, root := c.comm(3), c.int(2)
 	if local.Inter() {
-		return c.onComm(3, mpierr.New(mpierr.Comm, "comm is an intercommunicator; an intracommunicator is needed"))
+		return c.onComm(3, mpierr.New(mpierr.Comm,
+			"comm is an intercommunicator; an intracommunicator is needed"))
 	}
 	var met *service.Message
 	var failure error
@@ -96,13 +102,16 @@ func (c *call) atPort(kind service.Kind) error {
 	return nil
 }
 
-func waitAtPort(kind service.Kind, local *commObject, name string, hints *info.Info) (*service.Message, error) {
+func waitAtPort(kind service.Kind, local *commObject, name string, hints *info.Info) (
+	*service.Message, error) {
 	job, err := portJob(name)
 	if err != nil {
 		return nil, err
 	}
 	if kind == service.Accept && job != world.me.Job {
-		return nil, mpierr.New(mpierr.Port, "port %s was opened by another job; only processes of that can accept at it", portName(name))
+		return nil, mpierr.New(mpierr.Port,
+			"port %s was opened by another job; only processes of that can accept at it",
+			portName(name))
 	}
 	limit, err := patience(kind, hints)
 	if err != nil {
@@ -119,15 +128,16 @@ func waitAtPort(kind service.Kind, local *commObject, name string, hints *info.I
 	if overNetwork() {
 		job = world.me.Job // whose agent asks that of the other
 	}
-	met, err := askFor(local, job, &service.Message{Kind: kind, Text: name, Name: sealing(), Peer: self(), FD: -1}, mpierr.Port, limit)
+	met, err := askFor(local, job, &service.Message{Kind: kind, Text: name, Name: sealing(),
+		Peer: self(), FD: -1}, mpierr.Port, limit)
 	if err == nil {
 		met.Text = name
 	}
 	return met, err
 }
 
-// patience is how long a root waits at a port: for ever, unless the info key "timeout" or, for those that connect, SPX_CONNECT_TIMEOUT says
-// how many seconds.
+// patience is how long a root waits at a port: for ever, unless the info key "timeout" or, for
+// those that connect, SPX_CONNECT_TIMEOUT says how many seconds.
 func patience(kind service.Kind, hints *info.Info) (time.Duration, error) {
 	text, given := "", false
 	if kind == service.Connect {
@@ -144,13 +154,15 @@ func patience(kind service.Kind, hints *info.Info) (time.Duration, error) {
 	}
 	seconds, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
 	if err != nil || seconds <= 0 {
-		return 0, mpierr.New(mpierr.InfoValue, "timeout is %q; it must be a number of seconds above 0", text)
+		return 0, mpierr.New(mpierr.InfoValue,
+			"timeout is %q; it must be a number of seconds above 0", text)
 	}
 	return time.Duration(seconds * float64(time.Second)), nil
 }
 
 // bridgeTo makes the intercommunicator with the group of the root that met names.
-func bridgeTo(local *commObject, root int, met *service.Message, failure error) (*commObject, error) {
+func bridgeTo(local *commObject, root int, met *service.Message, failure error) (*commObject,
+	error) {
 	var pair *commObject
 	shut := func() {}
 	defer func() {
@@ -159,7 +171,8 @@ func bridgeTo(local *commObject, root int, met *service.Message, failure error) 
 		}
 	}()
 	if local.Rank == root && failure == nil && met.Peer.ID == world.me {
-		failure = mpierr.New(mpierr.Comm, "the process that connects is the one that accepts; the two groups must be disjoint")
+		failure = mpierr.New(mpierr.Comm,
+			"the process that connects is the one that accepts; the two groups must be disjoint")
 	}
 	if local.Rank == root && failure == nil {
 		ctx := comm.RendezvousContext(fmt.Sprintf("%s\x00%d", portID(met.Text), met.Number))
@@ -171,7 +184,8 @@ func bridgeTo(local *commObject, root int, met *service.Message, failure error) 
 // nameServerKey is the info key that names a name service, by its file.
 const nameServerKey = "name_server"
 
-// nameServer is the name service that the hints name, as agents are told it; empty: that of the job.
+// nameServer is the name service that the hints name, as agents are told it; empty: that of the
+// job.
 func nameServer(hints *info.Info) (string, error) {
 	if hints == nil {
 		return "", nil
@@ -182,7 +196,8 @@ func nameServer(hints *info.Info) (string, error) {
 	}
 	place, err := names.Read(file)
 	if err != nil {
-		return "", mpierr.New(mpierr.InfoValue, "%s: %v (spxctl names serve %s)", nameServerKey, err, file)
+		return "", mpierr.New(mpierr.InfoValue, "%s: %v (spxctl names serve %s)", nameServerKey,
+			err, file)
 	}
 	return place.Encode(), nil
 }
@@ -193,7 +208,8 @@ func publishName(c *call) error {
 	if err != nil {
 		return err
 	}
-	m := &service.Message{Kind: service.Publish, Name: c.str(0), Text: c.str(2), Server: server, FD: -1}
+	m := &service.Message{Kind: service.Publish, Name: c.str(0), Text: c.str(2), Server: server,
+		FD: -1}
 	_, err = ask(world.me.Job, m, mpierr.Service, 0)
 	return err
 }
@@ -205,7 +221,9 @@ func unpublishName(c *call) error { // from where it was published
 	return err
 }
 
-// lookupName asks this job's agent first, then those of the user's other jobs on the host, and then, by this job's agent, the name service that the info key names or that both may have been started with.
+// lookupName asks this job's agent first, then those of the user's other jobs on the host, and
+// then, by this job's agent, the name service that the info key names or that both may have been
+// started with.
 //
 //spx:body MPI_Lookup_name
 func lookupName(c *call) error {
@@ -237,5 +255,6 @@ func lookupName(c *call) error {
 	return nil
 }
 
-// lookupLimit is how long another job's agent may take; one that is stopped does not hold this one up.
+// lookupLimit is how long another job's agent may take; one that is stopped does not hold this one
+// up.
 const lookupLimit = 2 * time.Second

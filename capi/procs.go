@@ -5,9 +5,10 @@ import (
 	"sync"
 )
 
-// The library's share of the machine. Go runs short bodies in the threads of the application and in a few helpers; a rank is one of
-// many on its host, so the runtime gets as little as lets it work: one processor more than there are threads in MPI, so that
-// threads that stay in C code below Go for long never keep the collector or a timer from running.
+// The library's share of the machine. Go runs short bodies in the threads of the application and in
+// a few helpers; a rank is one of many on its host, so the runtime gets as little as lets it work:
+// one processor more than there are threads in MPI, so that threads that stay in C code below Go
+// for long never keep the collector or a timer from running.
 var procsMu sync.Mutex
 
 // adjustProcs is told how many threads of the application have entered Go and live.

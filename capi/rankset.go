@@ -15,14 +15,18 @@ import (
 	"libspx/ft/rankset"
 )
 
-// Bodies of MPIX_Rankset_*: sets of ranks of a communicator, for multicast (docs/multicast.md). What they are is ft/rankset's; the
-// C side has their process indices, so that what is done with a set enters Go no more.
+// Bodies of MPIX_Rankset_*: sets of ranks of a communicator, for multicast (docs/multicast.md).
+// What they are is ft/rankset's; the C side has their process indices, so that what is done with a
+// set enters Go no more.
 
-// rankSet is a set of ranks of the communicator with context ctx: of the remote group of an intercommunicator.
+// rankSet is a set of ranks of the communicator with context ctx: of the remote group of an
+// intercommunicator.
 type rankSet struct {
-	ctx   C.uint64_t
-	set   rankset.Set
-	procs []uint32 // process index of every rank of the communicator; shared by the sets that are made of one another
+	ctx C.uint64_t
+	set rankset.Set
+	// process index of every rank of the communicator; shared by the sets that are made of one
+	// another
+	procs []uint32
 }
 
 var rankSets table[rankSet]
@@ -40,7 +44,8 @@ func (c *call) setRankSet(i int, s *rankSet) error {
 	ranks := s.set.Ranks()
 	o := C.spx_rankset_new(s.ctx, C.uint32_t(len(ranks)))
 	if o == nil {
-		return mpierr.New(mpierr.NoMem, "no memory for a set of %d ranks, or there are too many sets; free some", len(ranks))
+		return mpierr.New(mpierr.NoMem,
+			"no memory for a set of %d ranks, or there are too many sets; free some", len(ranks))
 	}
 	procs := unsafe.Slice((*uint32)(unsafe.Pointer(o.procs)), len(ranks))
 	inC := unsafe.Slice((*int32)(unsafe.Pointer(o.ranks)), len(ranks))
@@ -57,14 +62,16 @@ func (c *call) setRankSet(i int, s *rankSet) error {
 	return nil
 }
 
-// newRankSet makes a set of ranks of the communicator that is argument 0, and stores its handle in argument i.
+// newRankSet makes a set of ranks of the communicator that is argument 0, and stores its handle in
+// argument i.
 func (c *call) newRankSet(i int, ranks []int, err error) error {
 	o := c.comm(0)
 	if err == nil {
 		err = o.RemoteGroup().CheckRanks(ranks)
 	}
 	if err == nil {
-		procs := slices.Clone(unsafe.Slice((*uint32)(unsafe.Pointer(o.c.peer)), int(o.c.remote_size)))
+		procs := slices.Clone(unsafe.Slice((*uint32)(unsafe.Pointer(o.c.peer)),
+			int(o.c.remote_size)))
 		err = c.setRankSet(i, &rankSet{ctx: o.c.ctx, set: rankset.Of(ranks...), procs: procs})
 	}
 	return c.onComm(0, err)
@@ -95,7 +102,9 @@ func ranksetFromGroup(c *call) error {
 	ranks := make([]int, g.Size())
 	for k := range ranks {
 		if ranks[k] = of.Rank(g.At(k)); ranks[k] == group.Undefined {
-			return c.onComm(0, mpierr.New(mpierr.Group, "rank %d of group is not a process that comm sends to: its group has %d others", k, of.Size()))
+			return c.onComm(0, mpierr.New(mpierr.Group,
+				"rank %d of group is not a process that comm sends to: its group has %d others", k,
+				of.Size()))
 		}
 	}
 	return c.newRankSet(2, ranks, nil)
@@ -116,7 +125,8 @@ func ranksetFromBitmap(c *call) error {
 		}
 	}
 	if n := len(ranks); n > 0 && ranks[n-1] >= size {
-		return c.onComm(0, mpierr.New(mpierr.Rank, "bits has a 1 for rank %d, but comm has ranks 0 to %d", ranks[n-1], size-1))
+		return c.onComm(0, mpierr.New(mpierr.Rank,
+			"bits has a 1 for rank %d, but comm has ranks 0 to %d", ranks[n-1], size-1))
 	}
 	return c.newRankSet(2, ranks, nil)
 }
@@ -160,9 +170,11 @@ func ranksetSize(c *call) error {
 func ranksetSetFlags(c *call) error {
 	flags := c.int(1)
 	if flags&^(C.MPIX_MCAST_ORDERED|C.MPIX_MCAST_ACKED) != 0 {
-		return mpierr.New(mpierr.Class(C.MPI_ERR_ASSERT), "flags is %d, not a sum of MPIX_MCAST_ORDERED and MPIX_MCAST_ACKED", flags)
+		return mpierr.New(mpierr.Class(C.MPI_ERR_ASSERT),
+			"flags is %d, not a sum of MPIX_MCAST_ORDERED and MPIX_MCAST_ACKED", flags)
 	}
-	(*C.spx_rankset)(unsafe.Pointer(findObject(C.SPX_K_RANKSET, c.handle(0)))).flags = C.uint32_t(flags)
+	(*C.spx_rankset)(unsafe.Pointer(findObject(C.SPX_K_RANKSET, c.handle(0)))).flags = C.uint32_t(
+		flags)
 	return nil
 }
 

@@ -20,9 +20,11 @@ import (
 	"libspx/ft/repair"
 )
 
-// Bodies of MPIX_Comm_repair and MPIX_Comm_dismiss (docs/checkpoint.md), and the shell around package ft/repair, which clusters with standbys have as well (takeover_meet.go).
+// Bodies of MPIX_Comm_repair and MPIX_Comm_dismiss (docs/checkpoint.md), and the shell around
+// package ft/repair, which clusters with standbys have as well (takeover_meet.go).
 
-// repairs are those of the program's communicators. Its calls for one communicator do not meet; those for several may.
+// repairs are those of the program's communicators. Its calls for one communicator do not meet;
+// those for several may.
 var repairs struct {
 	mu   sync.Mutex
 	list map[*commObject]*repair.Repair // guarded by mu
@@ -77,7 +79,8 @@ func commRepair(c *call) error {
 	return nil
 }
 
-// repairNow makes the next active communicator of o, the first one with so many spares. home: those that work are done.
+// repairNow makes the next active communicator of o, the first one with so many spares. home: those
+// that work are done.
 func repairNow(o *commObject, spares int) (r *repair.Repair, home bool, err error) {
 	if r = repairOf(o); r != nil {
 		home, err = r.Repair()
@@ -96,7 +99,8 @@ func beginRepair(o *commObject, spares int) (*repair.Repair, error) {
 		return nil, mpierr.New(mpierr.Comm, "comm is an intercommunicator: merge it first")
 	}
 	if spares >= size {
-		return nil, mpierr.New(mpierr.Arg, "num_spares is %d, but comm has %d processes: at least one has to work", spares, size)
+		return nil, mpierr.New(mpierr.Arg,
+			"num_spares is %d, but comm has %d processes: at least one has to work", spares, size)
 	}
 	shell := newRepairShell(o)
 	r := repair.New(shell, repair.Config{Working: size - spares}, nil)
@@ -118,7 +122,8 @@ func commDismiss(c *call) error {
 	o := c.comm(0)
 	r := repairOf(o)
 	if r == nil {
-		return c.onComm(0, mpierr.New(mpierr.Arg, "comm has had no MPIX_Comm_repair, or its spares have been dismissed"))
+		return c.onComm(0, mpierr.New(mpierr.Arg,
+			"comm has had no MPIX_Comm_repair, or its spares have been dismissed"))
 	}
 	err := r.Dismiss()
 	switch {
@@ -169,7 +174,8 @@ func (s *repairShell) Done(member int) bool {
 			return false
 		}
 	}
-	return atomic.LoadUint32((*uint32)(&procOf(uint32(s.proc(member))).owner_state)) == C.SPX_OWNER_DONE
+	return atomic.LoadUint32(
+		(*uint32)(&procOf(uint32(s.proc(member))).owner_state)) == C.SPX_OWNER_DONE
 }
 
 func (s *repairShell) Meet(members []int, first int) (repair.Comm, error) {
@@ -189,12 +195,14 @@ func (s *repairShell) Send(member int, words []uint64) {
 
 func (s *repairShell) Receive() ([]uint64, error) {
 	n := new(int64)
-	from := here().callOut(C.came_function(), uint64(uintptr(unsafe.Pointer(s.base.c))), C.SPX_CTX_P2P, invitationTag, uint64(uintptr(unsafe.Pointer(n))))
+	from := here().callOut(C.came_function(), uint64(uintptr(unsafe.Pointer(s.base.c))),
+		C.SPX_CTX_P2P, invitationTag, uint64(uintptr(unsafe.Pointer(n))))
 	if from < 0 {
 		return nil, nil
 	}
 	words := make([]uint64, *n/8)
-	if _, err := here().exchange(s.base.c, C.SPX_CTX_P2P, []message{{int(from), invitationTag, bytesOf(words)}}, nil); err != nil {
+	if _, err := here().exchange(s.base.c, C.SPX_CTX_P2P,
+		[]message{{int(from), invitationTag, bytesOf(words)}}, nil); err != nil {
 		return nil, nil // its sender has died: others send it, too
 	}
 	return words, nil

@@ -28,21 +28,27 @@ import (
 	"libspx/launch/service"
 )
 
-// Messages that are kept, and transparent takeover: which processes are the parties of a system (dataplane/clusters/replay_core.h).
+// Messages that are kept, and transparent takeover: which processes are the parties of a system
+// (dataplane/clusters/replay_core.h).
 
-// parties lists the processes of a layout: of those that the system began with, and then of those that have been attached each time, the ranks of the clusters, one cluster after
-// another, and the I/O processes. So no number changes when there are more.
+// parties lists the processes of a layout: of those that the system began with, and then of those
+// that have been attached each time, the ranks of the clusters, one cluster after another, and the
+// I/O processes. So no number changes when there are more.
 type parties struct {
 	procs []C.uint32_t
 	heals []C.bool
-	apart []C.bool     // a rank of a cluster to which no link leads from this process's; of I/O processes that is not asked
+	// a rank of a cluster to which no link leads from this process's; of I/O processes that is not
+	// asked
+	apart []C.bool
 	iop   []C.uint32_t // 1 + its number among the I/O processes of the layout; 0: it is a rank
 	first []C.uint32_t // by cluster: its rank 0
 	iops  []C.uint32_t // by I/O process of the layout
 }
 
 func partiesOf(l *layout.Layout) (p parties) {
-	own := system.role == layout.IO && system.layout != nil && system.index < len(l.IOPs) && l.IOPs[system.index].Leaving // then it goes with its cluster
+	// then it goes with its cluster
+	own := system.role == layout.IO && system.layout != nil && system.index < len(l.IOPs) &&
+		l.IOPs[system.index].Leaving
 	reached := reachedFrom(l)
 	p.first, p.iops = make([]C.uint32_t, len(l.Clusters)), make([]C.uint32_t, len(l.IOPs))
 	for since := 0; since <= l.Growths; since++ {
@@ -53,7 +59,9 @@ func partiesOf(l *layout.Layout) (p parties) {
 			p.first[i] = C.uint32_t(len(p.procs))
 			for _, proc := range c.Procs {
 				p.procs, p.iop = append(p.procs, C.uint32_t(proc)), append(p.iop, 0)
-				p.heals = append(p.heals, C.bool(c.Heals && !c.Gone && !slices.Contains(c.Dead, proc) && !(own && c.Leaving))) // one that is taken over transparently heals, until it has stopped for good
+				// one that is taken over transparently heals, until it has stopped for good
+				p.heals = append(p.heals, C.bool(c.Heals && !c.Gone &&
+					!slices.Contains(c.Dead, proc) && !(own && c.Leaving)))
 				p.apart = append(p.apart, C.bool(system.role != layout.IO && !reached[i]))
 			}
 		}
@@ -81,7 +89,8 @@ func reachedFrom(l *layout.Layout) []bool {
 }
 
 func replays(l *layout.Layout) bool {
-	return l.Kept || slices.ContainsFunc(l.Clusters, func(c layout.Cluster) bool { return c.Replays })
+	return l.Kept || slices.ContainsFunc(l.Clusters,
+		func(c layout.Cluster) bool { return c.Replays })
 }
 
 // startReplay begins with it, in a system in which some cluster has it. system.mu is held.
@@ -93,8 +102,10 @@ func startReplay() error {
 	p := partiesOf(l)
 	own := system.role != layout.IO && l.Clusters[system.index].Replays
 	standby := system.role == layout.Standby
-	setup := C.spx_replay_setup{parties: C.uint32_t(len(p.procs)), ctx: C.uint64_t(comm.ReplayContext(world.origin)),
-		whole: C.bool(slices.ContainsFunc(l.Clusters, func(c layout.Cluster) bool { return c.Replays }))}
+	setup := C.spx_replay_setup{parties: C.uint32_t(len(p.procs)),
+		ctx: C.uint64_t(comm.ReplayContext(world.origin)),
+		whole: C.bool(slices.ContainsFunc(l.Clusters,
+			func(c layout.Cluster) bool { return c.Replays }))}
 	first := C.uint32_t(0)
 	switch role, index, rank := l.Find(int(world.proc)); {
 	case role == layout.IO:
@@ -114,7 +125,8 @@ func startReplay() error {
 	if own && !standby {
 		fd, _ = inheritedLog(int(setup.me - first)) // else it makes one
 	}
-	if code := C.spx_vault_begin(&setup, &p.procs[0], &p.heals[0], &p.iop[0], C.bool(own), C.bool(standby), first, C.int(fd)); code != 0 {
+	if code := C.spx_vault_begin(&setup, &p.procs[0], &p.heals[0], &p.iop[0], C.bool(own),
+		C.bool(standby), first, C.int(fd)); code != 0 {
 		return fail(int(code), "%s", C.GoString(C.spx_detail_text()))
 	}
 	p.setApart()
@@ -134,7 +146,8 @@ func growReplay(before, now *layout.Layout) error {
 	if len(p.procs) <= len(partiesOf(before).procs) {
 		return nil
 	}
-	if code := C.spx_vault_grow(C.uint32_t(len(p.procs)), &p.procs[0], &p.heals[0], &p.iop[0]); code != 0 {
+	if code := C.spx_vault_grow(C.uint32_t(len(p.procs)), &p.procs[0], &p.heals[0],
+		&p.iop[0]); code != 0 {
 		return fail(int(code), "no memory for the messages of %d processes", len(p.procs))
 	}
 	p.setApart()
@@ -156,8 +169,8 @@ func followReplay(l *layout.Layout) {
 // lookAgain is how long a process of a cluster sleeps at most that waits for what rings no bell.
 const lookAgain = 2 * time.Millisecond
 
-// lookUntil waits until done, for what rings no bell: it looks for messages, deaths and all else that
-// may have come before it asks.
+// lookUntil waits until done, for what rings no bell: it looks for messages, deaths and all else
+// that may have come before it asks.
 func (r *runner) lookUntil(done func() bool) {
 	r.until(lookAgain, 0, func() bool {
 		r.progress()
@@ -167,11 +180,13 @@ func (r *runner) lookUntil(done func() bool) {
 
 // replaysHere reports whether ranks of this process's cluster are taken over transparently.
 func replaysHere() bool {
-	return system.layout != nil && system.role != layout.IO && system.layout.Clusters[system.index].Replays
+	return system.layout != nil && system.role != layout.IO &&
+		system.layout.Clusters[system.index].Replays
 }
 
-// inheritedLog is a descriptor of the log of a rank that the agent has given to this process: where ranks are started again it has the files, since the process
-// that is to take a rank over may not be there yet.
+// inheritedLog is a descriptor of the log of a rank that the agent has given to this process: where
+// ranks are started again it has the files, since the process that is to take a rank over may not
+// be there yet.
 func inheritedLog(rank int) (fd int, err error) {
 	list := strings.Split(getenv(service.EnvVaults), ",")
 	if rank >= len(list) || list[rank] == "" {
@@ -186,7 +201,8 @@ func inheritedLog(rank int) (fd int, err error) {
 	return fd, nil
 }
 
-// closeInherited closes the logs under their former numbers: what this process needs it has, and processes that it starts have none.
+// closeInherited closes the logs under their former numbers: what this process needs it has, and
+// processes that it starts have none.
 func closeInherited() {
 	for fd := range strings.SplitSeq(getenv(service.EnvVaults), ",") {
 		if n, err := strconv.Atoi(fd); err == nil {
@@ -196,7 +212,8 @@ func closeInherited() {
 	os.Unsetenv(service.EnvVaults) //nolint:errcheck // it cannot fail
 }
 
-// Prepare is what the ranks of a cluster and its standbys do in MPI_Init, so that each rank can be taken over.
+// Prepare is what the ranks of a cluster and its standbys do in MPI_Init, so that each rank can be
+// taken over.
 func (s *takeoverShell) Prepare() error {
 	standby := int(s.base.rank) >= s.ranks
 	switch {
@@ -223,7 +240,9 @@ func (s *takeoverShell) inheritLogs() error {
 	for r := range held {
 		fd, err := inheritedLog(r)
 		if err != nil {
-			return fail(C.MPI_ERR_OTHER, "transparent takeover: the file of what rank %d has kept was not inherited (SPX_VAULTS): %v; a wrapper may have closed it", r, err)
+			return fail(C.MPI_ERR_OTHER,
+				"transparent takeover: the file of what rank %d has kept was not inherited "+
+					"(SPX_VAULTS): %v; a wrapper may have closed it", r, err)
 		}
 		held[r] = fd
 	}
@@ -240,7 +259,8 @@ func (s *takeoverShell) openLogs() (err error) {
 	return logError(err)
 }
 
-// awaitStandbys lets the standbys open the log of this rank, and waits until all of them have it that live.
+// awaitStandbys lets the standbys open the log of this rank, and waits until all of them have it
+// that live.
 func (s *takeoverShell) awaitStandbys() {
 	me := procOf(world.proc)
 	atomic.StoreUint32((*uint32)(&me.vault), uint32(C.spx_vault_file())+1)
@@ -267,11 +287,14 @@ func isMarked(standby int) bool {
 	return word>>(8*(at&3))&0xff != 0
 }
 
-// See, Open, Runs, Close and Tell are package msglog's Source over the table of processes and /proc.
+// See, Open, Runs, Close and Tell are package msglog's Source over the table of processes and
+// /proc.
 func (s *takeoverShell) See(rank int) msglog.Seen {
 	proc := s.rankProc(rank)
 	p := procOf(proc)
-	seen := msglog.Seen{Elsewhere: p.host != C.spx_segment.host, Descriptor: atomic.LoadUint32((*uint32)(&p.vault)), Left: C.spx_proc_left(C.uint32_t(proc)) != 0}
+	seen := msglog.Seen{Elsewhere: p.host != C.spx_segment.host,
+		Descriptor: atomic.LoadUint32((*uint32)(&p.vault)),
+		Left:       C.spx_proc_left(C.uint32_t(proc)) != 0}
 	if seen.Descriptor != 0 {
 		seen.PID = int(C.spx_pid_of(C.uint32_t(proc)))
 	}
@@ -293,14 +316,16 @@ func (s *takeoverShell) Open(_ int, as msglog.Seen) (int, error) {
 }
 
 func (s *takeoverShell) Runs(rank int) bool {
-	return atomic.LoadUint32((*uint32)(&procOf(s.rankProc(rank)).agent_state)) == C.SPX_AGENT_STARTED
+	return atomic.LoadUint32(
+		(*uint32)(&procOf(s.rankProc(rank)).agent_state)) == C.SPX_AGENT_STARTED
 }
 
 func (s *takeoverShell) Close(fd int) { unix.Close(fd) } //nolint:errcheck // it is open
 
 func (s *takeoverShell) Tell(rank, fd int) error {
 	if _, err := unix.Pwrite(fd, []byte{1}, int64(markAt(int(s.base.rank)-s.ranks))); err != nil {
-		return fmt.Errorf("transparent takeover: a standby cannot write into the log of rank %d: %w", rank, err)
+		return fmt.Errorf(
+			"transparent takeover: a standby cannot write into the log of rank %d: %w", rank, err)
 	}
 	C.spx_ring_bell(C.uint32_t(s.rankProc(rank)))
 	return nil

@@ -31,9 +31,10 @@ import (
 	"libspx/core/mpierr"
 )
 
-// runner is what a body runs on that may wait: a coroutine of the thread that called MPI. No Go frame may be below a wait, which runs functions of the
-// program, since these may leave it by longjmp. So a body that waits asks for a call-out and stops where it is; the entry into Go returns; the shim's
-// thread waits in C, comes back, and the body goes on behind its call:
+// runner is what a body runs on that may wait: a coroutine of the thread that called MPI. No Go
+// frame may be below a wait, which runs functions of the program, since these may leave it by
+// longjmp. So a body that waits asks for a call-out and stops where it is; the entry into Go
+// returns; the shim's thread waits in C, comes back, and the body goes on behind its call:
 //
 //	shim            entry (spxGoEnter)      runner: the body
 //	spx_go --------> begin ---------------> via.Split(...)
@@ -46,8 +47,10 @@ import (
 //	                                         ...
 //	<--------------- <--- body is over ----- return
 //
-// A body whose wait was left by longjmp is ended: callOut does not return but unwinds it, so that what it has deferred is done. It must not hold a lock
-// while it waits. It goes on in no other thread than that which has called it, as the Go runtime demands of coroutines of threads that are not its own.
+// A body whose wait was left by longjmp is ended: callOut does not return but unwinds it, so that
+// what it has deferred is done. It must not hold a lock while it waits. It goes on in no other
+// thread than that which has called it, as the Go runtime demands of coroutines of threads that are
+// not its own.
 type runner struct {
 	id    uint32 // in runners
 	next  func() (struct{}, bool)
@@ -67,13 +70,16 @@ type unwound struct{}
 
 var runners table[runner]
 
-// mayWait tells whether the body of an entry needs a runner. The others are sure not to wait: here panics when they do.
+// mayWait tells whether the body of an entry needs a runner. The others are sure not to wait: here
+// panics when they do.
 func mayWait(fn uint32) bool {
 	if fn < C.SPX_IN_FIRST {
-		return *(*C.uint8_t)(unsafe.Add(unsafe.Pointer(&C.spx_fn_local), fn)) == 0 || fn == C.SPX_FN_SP_World_left
+		return *(*C.uint8_t)(unsafe.Add(unsafe.Pointer(&C.spx_fn_local), fn)) == 0 ||
+			fn == C.SPX_FN_SP_World_left
 	}
 	switch fn {
-	case C.SPX_IN_FT, C.SPX_IN_PLAN, C.SPX_IN_TYPE_COMMIT, C.SPX_IN_TYPE_FREE, C.SPX_IN_CONTEXTS, C.SPX_IN_UNSETTLED, C.SPX_IN_STOPPED:
+	case C.SPX_IN_FT, C.SPX_IN_PLAN, C.SPX_IN_TYPE_COMMIT, C.SPX_IN_TYPE_FREE, C.SPX_IN_CONTEXTS,
+		C.SPX_IN_UNSETTLED, C.SPX_IN_STOPPED:
 		return false
 	}
 	return true
@@ -97,8 +103,8 @@ func (r *runner) run(leave func(struct{}) bool) {
 	r.err = r.body()
 }
 
-// goOn lets the body run until it waits, or is over. now is where the thread notes the runner that it is in. It returns the body's error, or the call-out
-// that it waits for.
+// goOn lets the body run until it waits, or is over. now is where the thread notes the runner that
+// it is in. It returns the body's error, or the call-out that it waits for.
 func (r *runner) goOn(now *uint32) (error, bool) {
 	outer := *now
 	*now = r.id
@@ -126,13 +132,15 @@ func (r *runner) end(now *uint32) bool {
 func here() *runner {
 	r := runners.get(uint32(C.spx_runner_now()))
 	if r == nil {
-		panic("libspx: a body waits that is not to wait: mayWait in capi/runner.go does not know it")
+		panic(
+			"libspx: a body waits that is not to wait: mayWait in capi/runner.go does not know it")
 	}
 	return r
 }
 
-// callOut has the shim call fn, a hidden C function of the library's, and returns what it has returned. What args point at has to stay where it is until
-// then, and also when it was left: memory of Go's to which something that is pending may still write belongs into a batch.
+// callOut has the shim call fn, a hidden C function of the library's, and returns what it has
+// returned. What args point at has to stay where it is until then, and also when it was left:
+// memory of Go's to which something that is pending may still write belongs into a batch.
 func (r *runner) callOut(fn C.uintptr_t, args ...uint64) int64 {
 	return r.callOutOf(coInternal, uintptr(fn), args)
 }
@@ -180,7 +188,8 @@ func (b *batch) ends(cancel bool) bool {
 
 // messages are those of the batch, to be filled.
 func (b *batch) messages() []C.struct_spx_batch_message {
-	return unsafe.Slice((*C.struct_spx_batch_message)(unsafe.Add(unsafe.Pointer(b.c), unsafe.Sizeof(*b.c))), int(b.c.n))
+	return unsafe.Slice((*C.struct_spx_batch_message)(
+		unsafe.Add(unsafe.Pointer(b.c), unsafe.Sizeof(*b.c))), int(b.c.n))
 }
 
 // put makes m the message number i.
@@ -196,7 +205,8 @@ var leftBatches struct {
 	list []*batch // guarded by mu
 }
 
-// end frees the batch. What is still pending, as the wait was left, is cancelled or, where it has begun, goes on; its memory stays as long.
+// end frees the batch. What is still pending, as the wait was left, is cancelled or, where it has
+// begun, goes on; its memory stays as long.
 func (b *batch) end() {
 	if !b.ends(true) {
 		b.keep()
@@ -230,8 +240,10 @@ func sweepBatches() {
 	leftBatches.list = kept
 }
 
-// exchange sends and receives messages, all at once, and waits for them. It returns the length of the first that was received.
-func (r *runner) exchange(c *C.spx_comm, context C.uint32_t, receives, sends []message) (int, error) {
+// exchange sends and receives messages, all at once, and waits for them. It returns the length of
+// the first that was received.
+func (r *runner) exchange(c *C.spx_comm, context C.uint32_t, receives, sends []message) (int,
+	error) {
 	all := append(append(make([]message, 0, len(receives)+len(sends)), receives...), sends...)
 	b, err := newBatch(c, context, len(receives), len(all), all)
 	if err != nil || len(all) == 0 {
@@ -249,13 +261,15 @@ func (r *runner) exchange(c *C.spx_comm, context C.uint32_t, receives, sends []m
 	return int(first.bytes), err
 }
 
-// wait waits for the messages of a batch. early: it returns when one has failed; else nothing is pending when it returns.
+// wait waits for the messages of a batch. early: it returns when one has failed; else nothing is
+// pending when it returns.
 func (r *runner) wait(b *batch, early bool) error {
 	stop := uint64(0)
 	if early {
 		stop = 1
 	}
-	return linkError(C.int(r.callOut(C.batch_wait_function(), uint64(uintptr(unsafe.Pointer(b.c))), stop)))
+	return linkError(C.int(r.callOut(C.batch_wait_function(), uint64(uintptr(unsafe.Pointer(b.c))),
+		stop)))
 }
 
 // begin begins the messages of a batch, which go on while the program does.
@@ -265,7 +279,8 @@ func (r *runner) begin(b *batch) {
 	}
 }
 
-// settle waits for the messages of a batch, and frees it. failed is called when one has failed; the others end by that.
+// settle waits for the messages of a batch, and frees it. failed is called when one has failed; the
+// others end by that.
 func (r *runner) settle(b *batch, failed func()) error {
 	if err := r.wait(b, true); err != nil {
 		failed()
@@ -277,18 +292,22 @@ func (r *runner) settle(b *batch, failed func()) error {
 	return nil
 }
 
-// gather gives all what each process of c has, whole words, by rank. When it is left, the others still get this process's part.
+// gather gives all what each process of c has, whole words, by rank. When it is left, the others
+// still get this process's part.
 func (r *runner) gather(c *C.spx_comm, mine, all []uint64) error {
 	b, err := newBatch(c, C.SPX_CTX_COLL, 1, 1, [2][]uint64{mine, all})
 	if err != nil {
 		return err
 	}
 	defer b.end()
-	return linkError(C.int(r.callOut(C.batch_gather_function(), uint64(uintptr(unsafe.Pointer(b.c))), uint64(uintptr(unsafe.Pointer(unsafe.SliceData(mine)))),
+	return linkError(C.int(r.callOut(C.batch_gather_function(),
+		uint64(uintptr(unsafe.Pointer(b.c))),
+		uint64(uintptr(unsafe.Pointer(unsafe.SliceData(mine)))),
 		uint64(uintptr(unsafe.Pointer(unsafe.SliceData(all)))), uint64(8*len(mine)))))
 }
 
-// greatest gives all the greatest of each of the values that the processes of c have. When it is left, the others still get this process's part.
+// greatest gives all the greatest of each of the values that the processes of c have. When it is
+// left, the others still get this process's part.
 func (r *runner) greatest(c *C.spx_comm, values []int64) ([]int64, error) {
 	all := make([]int64, len(values))
 	b, err := newBatch(c, C.SPX_CTX_COLL, 1, 1, [2][]int64{values, all})
@@ -296,7 +315,9 @@ func (r *runner) greatest(c *C.spx_comm, values []int64) ([]int64, error) {
 		return nil, err
 	}
 	defer b.end()
-	err = linkError(C.int(r.callOut(C.batch_greatest_function(), uint64(uintptr(unsafe.Pointer(b.c))), uint64(uintptr(unsafe.Pointer(unsafe.SliceData(values)))),
+	err = linkError(C.int(r.callOut(C.batch_greatest_function(),
+		uint64(uintptr(unsafe.Pointer(b.c))),
+		uint64(uintptr(unsafe.Pointer(unsafe.SliceData(values)))),
 		uint64(uintptr(unsafe.Pointer(unsafe.SliceData(all)))), uint64(len(values)))))
 	return all, err
 }
@@ -308,7 +329,8 @@ func (r *runner) bcast(c *C.spx_comm, words []uint64) error {
 		return err
 	}
 	defer b.end()
-	return linkError(C.int(r.callOut(C.batch_bcast_function(), uint64(uintptr(unsafe.Pointer(b.c))), uint64(uintptr(unsafe.Pointer(unsafe.SliceData(words)))), uint64(8*len(words)))))
+	return linkError(C.int(r.callOut(C.batch_bcast_function(), uint64(uintptr(unsafe.Pointer(b.c))),
+		uint64(uintptr(unsafe.Pointer(unsafe.SliceData(words)))), uint64(8*len(words)))))
 }
 
 // post sends a message without waiting. The message is lost if it cannot be sent.
@@ -325,7 +347,8 @@ func (r *runner) post(c *C.spx_comm, context C.uint32_t, m message) {
 	b.leave()
 }
 
-// until asks over whenever something has happened, and after each time every (0: not for that reason), until it is true; false after limit (0: none).
+// until asks over whenever something has happened, and after each time every (0: not for that
+// reason), until it is true; false after limit (0: none).
 func (r *runner) until(every, limit time.Duration, over func() bool) bool {
 	end := deadline(limit)
 	for {
@@ -360,7 +383,8 @@ func monotonic() time.Duration {
 	return time.Duration(now.Nano())
 }
 
-// finish carries out the call-outs of a function that returns them, one after another, and returns its error.
+// finish carries out the call-outs of a function that returns them, one after another, and returns
+// its error.
 func (r *runner) finish(err error) error {
 	for {
 		var out *callOut
@@ -371,13 +395,15 @@ func (r *runner) finish(err error) error {
 	}
 }
 
-// event waits until a number of newFlag's is not 0, while communication goes on; false when the time is over, or a process of who has failed. A limit of 0 is none.
+// event waits until a number of newFlag's is not 0, while communication goes on; false when the
+// time is over, or a process of who has failed. A limit of 0 is none.
 func (r *runner) event(flag *uint32, who *commObject, limit time.Duration) bool {
 	var c *C.spx_comm
 	if who != nil {
 		c = who.c
 	}
-	return r.callOut(C.event_wait_function(), uint64(uintptr(unsafe.Pointer(flag))), uint64(uintptr(unsafe.Pointer(c))), deadline(limit)) != 0
+	return r.callOut(C.event_wait_function(), uint64(uintptr(unsafe.Pointer(flag))),
+		uint64(uintptr(unsafe.Pointer(c))), deadline(limit)) != 0
 }
 
 // progress looks for messages, deaths and everything else that may have come.

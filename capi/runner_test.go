@@ -43,7 +43,8 @@ func TestARunnerGoesOnBehindItsWait(t *testing.T) {
 		}
 		return failure
 	})
-	if err := drive(t, r, &now, func(a []uint64) int64 { return int64(a[0] + a[1]) }); err != failure {
+	if err := drive(t, r, &now,
+		func(a []uint64) int64 { return int64(a[0] + a[1]) }); err != failure {
 		t.Errorf("the body returns %v", err)
 	}
 	if runners.get(r.id) != nil {
@@ -51,7 +52,8 @@ func TestARunnerGoesOnBehindItsWait(t *testing.T) {
 	}
 }
 
-// A function of the program calls MPI again while a body waits: the inner body runs on a runner of its own, and either may be left.
+// A function of the program calls MPI again while a body waits: the inner body runs on a runner of
+// its own, and either may be left.
 func TestRunnersNest(t *testing.T) {
 	var now uint32
 	var order []string
@@ -71,12 +73,14 @@ func TestRunnersNest(t *testing.T) {
 		t.Fatal(inner.crash)
 	}
 	outer.goOn(&now)
-	if want := []string{"inner is over", "outer goes on", "outer is over"}; !slices.Equal(order, want) || now != 0 {
+	if want := []string{"inner is over", "outer goes on", "outer is over"}; !slices.Equal(order,
+		want) || now != 0 {
 		t.Errorf("%v, want %v; in runner %d", order, want, now)
 	}
 }
 
-// A body whose wait was left is unwound: what it has deferred is done, a wait in that ends that as well, and nothing is left.
+// A body whose wait was left is unwound: what it has deferred is done, a wait in that ends that as
+// well, and nothing is left.
 func TestARunnerThatIsLeft(t *testing.T) {
 	var now uint32
 	before := runtime.NumGoroutine()
@@ -117,7 +121,8 @@ func TestARunnerThatIsLeft(t *testing.T) {
 func TestARunnerThatPanics(t *testing.T) {
 	var now uint32
 	r := newRunner(func() error { panic("by itself") })
-	if _, ok := r.goOn(&now); ok || !strings.Contains(r.crash, "by itself") || !strings.Contains(r.crash, "TestARunnerThatPanics") {
+	if _, ok := r.goOn(&now); ok || !strings.Contains(r.crash, "by itself") ||
+		!strings.Contains(r.crash, "TestARunnerThatPanics") {
 		t.Errorf("%v %s", ok, r.crash)
 	}
 	r = newRunner(func() error {

@@ -21,8 +21,9 @@ import (
 	"libspx/core/mpierr"
 )
 
-// The Sessions Model (MPI-5.0, 12.3): process sets and what a session tells of itself. bodies/init.c begins and ends sessions.
-// There are the two process sets that every MPI has, one of the processes on this host, and, in a job that is a named cluster, one of its processes.
+// The Sessions Model (MPI-5.0, 12.3): process sets and what a session tells of itself.
+// bodies/init.c begins and ends sessions. There are the two process sets that every MPI has, one of
+// the processes on this host, and, in a job that is a named cluster, one of its processes.
 const (
 	psetWorld   = "mpi://WORLD"
 	psetSelf    = "mpi://SELF"
@@ -33,7 +34,8 @@ const (
 // psets lists the names of the process sets. A host without a name has no set of its own.
 var psets = sync.OnceValue(func() []string {
 	names := []string{psetWorld, psetSelf}
-	if host, err := os.Hostname(); err == nil && host != "" && len(psetHost)+len(host) < C.MPI_MAX_PSET_NAME_LEN {
+	if host, err := os.Hostname(); err == nil && host != "" &&
+		len(psetHost)+len(host) < C.MPI_MAX_PSET_NAME_LEN {
 		names = append(names, psetHost+host)
 	}
 	if name := clusterName(); name != "" {
@@ -73,15 +75,19 @@ const keyThreadLevel = "thread_level"
 
 func init() { internals[C.SPX_IN_SESSION_LEVEL] = sessionLevel }
 
-// sessionLevel reads the thread level that the info object in a[0] asks for into a[1], and makes the Go side of the session, whose index
-// a[2] gets: 0 when it needs none.
+// sessionLevel reads the thread level that the info object in a[0] asks for into a[1], and makes
+// the Go side of the session, whose index a[2] gets: 0 when it needs none.
 func sessionLevel(c *call) error {
-	level := C.MPI_THREAD_SERIALIZED // MPI_THREAD_SINGLE is discouraged as a default; this one costs no lock either
+	// MPI_THREAD_SINGLE is discouraged as a default; this one costs no lock either
+	level := C.MPI_THREAD_SERIALIZED
 	if in := c.info(0); in != nil {
 		if text, ok := in.Get(keyThreadLevel); ok {
-			i := slices.IndexFunc(threadLevels, func(l threadLevel) bool { return l.name == strings.TrimSpace(text) })
+			i := slices.IndexFunc(threadLevels,
+				func(l threadLevel) bool { return l.name == strings.TrimSpace(text) })
 			if i < 0 {
-				return fail(C.MPI_ERR_INFO_VALUE, "%s is %q; it must be MPI_THREAD_SINGLE, _FUNNELED, _SERIALIZED or _MULTIPLE", keyThreadLevel, text)
+				return fail(C.MPI_ERR_INFO_VALUE,
+					"%s is %q; it must be MPI_THREAD_SINGLE, _FUNNELED, _SERIALIZED or _MULTIPLE",
+					keyThreadLevel, text)
 			}
 			level = threadLevels[i].value
 		}
@@ -117,13 +123,15 @@ func sessionGetNumPsets(c *call) error {
 	return nil
 }
 
-// sessionGetNthPset counts the NUL in *pset_len, on the way in and out; with 0 there it only tells the length.
+// sessionGetNthPset counts the NUL in *pset_len, on the way in and out; with 0 there it only tells
+// the length.
 //
 //spx:body MPI_Session_get_nth_pset
 func sessionGetNthPset(c *call) error {
 	n := c.int(2)
 	if n < 0 || n >= len(psets()) {
-		return c.onSession(mpierr.New(mpierr.Arg, "n is %d; there are %d process sets", n, len(psets())))
+		return c.onSession(mpierr.New(mpierr.Arg, "n is %d; there are %d process sets", n,
+			len(psets())))
 	}
 	size := at[int32](c.addr(3))
 	if *size < 0 {
@@ -151,10 +159,12 @@ func pset(name string) (*group.Group, error) {
 	case strings.HasPrefix(name, psetCluster) && slices.Contains(psets(), name):
 		return commOf(C.SPX_HANDLE_COMM_WORLD).Group(), nil
 	}
-	return nil, mpierr.New(mpierr.Arg, "pset_name is %q; there are %s", name, strings.Join(psets(), ", "))
+	return nil, mpierr.New(mpierr.Arg, "pset_name is %q; there are %s", name,
+		strings.Join(psets(), ", "))
 }
 
-// onThisHost returns those members of g that run here: processes of other hosts have lines in the memory file, too.
+// onThisHost returns those members of g that run here: processes of other hosts have lines in the
+// memory file, too.
 func onThisHost(g *group.Group) *group.Group {
 	var here []ident.ProcID
 	for _, id := range g.IDs() {

@@ -22,55 +22,63 @@ import (
 	"libspx/launch/service"
 )
 
-// Bodies of MPI_Comm_spawn and MPI_Comm_spawn_multiple (MPI-5.0, 11.8), and the other end: what a spawned process does in MPI_Init.
-// The root has the agent start the processes, tells the other parents how that went, and meets the first child, which comes when
-// all children are in MPI_Init.
+// Bodies of MPI_Comm_spawn and MPI_Comm_spawn_multiple (MPI-5.0, 11.8), and the other end: what a
+// spawned process does in MPI_Init. The root has the agent start the processes, tells the other
+// parents how that went, and meets the first child, which comes when all children are in MPI_Init.
 
 func init() { onStart(meetParents) }
 
 //spx:body MPI_Comm_spawn
 func commSpawn(c *call) error {
-	return c.spawn(spawnArgs{root: 4, comm: 5, out: 6, codes: 7}, func() ([]service.Program, error) {
-		p, err := c.program(c.str(0), c.addr(1), c.int(2), c.handle(3))
-		return []service.Program{p}, err
-	})
+	return c.spawn(spawnArgs{root: 4, comm: 5, out: 6, codes: 7},
+		func() ([]service.Program, error) {
+			p, err := c.program(c.str(0), c.addr(1), c.int(2), c.handle(3))
+			return []service.Program{p}, err
+		})
 }
 
 //spx:body MPI_Comm_spawn_multiple
 func commSpawnMultiple(c *call) error {
-	return c.spawn(spawnArgs{root: 5, comm: 6, out: 7, codes: 8}, func() ([]service.Program, error) {
-		n := c.int(0)
-		if n < 1 {
-			return nil, mpierr.New(mpierr.Arg, "count is %d: there must be a command at least", n)
-		}
-		commands, procs, infos := cslice[uintptr](c.addr(1), n), cslice[int32](c.addr(3), n), cslice[uintptr](c.addr(4), n)
-		if commands == nil || procs == nil || infos == nil {
-			return nil, mpierr.New(mpierr.Arg, "array_of_commands, array_of_maxprocs or array_of_info is NULL at the root")
-		}
-		var out []service.Program
-		var failure error
-		for k := range n {
-			argv := uintptr(0) // MPI_ARGVS_NULL
-			if c.addr(2) != 0 {
-				argv = cslice[uintptr](c.addr(2), n)[k]
+	return c.spawn(spawnArgs{root: 5, comm: 6, out: 7, codes: 8},
+		func() ([]service.Program, error) {
+			n := c.int(0)
+			if n < 1 {
+				return nil, mpierr.New(mpierr.Arg, "count is %d: there must be a command at least",
+					n)
 			}
-			if commands[k] == 0 {
-				return nil, mpierr.New(mpierr.Arg, "array_of_commands[%d] is NULL", k)
+			commands, procs, infos := cslice[uintptr](c.addr(1), n), cslice[int32](c.addr(3), n),
+				cslice[uintptr](c.addr(4), n)
+			if commands == nil || procs == nil || infos == nil {
+				return nil, mpierr.New(mpierr.Arg,
+					"array_of_commands, array_of_maxprocs or array_of_info is NULL at the root")
 			}
-			p, err := c.program(C.GoString(at[C.char](commands[k])), argv, int(procs[k]), infos[k])
-			out = append(out, p)
-			failure = cmp.Or(failure, err)
-		}
-		return out, failure
-	})
+			var out []service.Program
+			var failure error
+			for k := range n {
+				argv := uintptr(0) // MPI_ARGVS_NULL
+				if c.addr(2) != 0 {
+					argv = cslice[uintptr](c.addr(2), n)[k]
+				}
+				if commands[k] == 0 {
+					return nil, mpierr.New(mpierr.Arg, "array_of_commands[%d] is NULL", k)
+				}
+				p, err := c.program(C.GoString(at[C.char](commands[k])), argv, int(procs[k]),
+					infos[k])
+				out = append(out, p)
+				failure = cmp.Or(failure, err)
+			}
+			return out, failure
+		})
 }
 
 // spawnArgs are the positions of what the two functions have in common.
 type spawnArgs struct{ root, comm, out, codes int }
 
 // program is one command with its arguments (NULL: none), number of processes and hints.
-func (c *call) program(command string, argv uintptr, maxprocs int, hints uintptr) (service.Program, error) {
-	p := service.Program{Argv: []string{command}, Procs: uint32(max(maxprocs, 0)), Env: currentEnvironment()}
+func (c *call) program(command string, argv uintptr, maxprocs int, hints uintptr) (service.Program,
+	error) {
+	p := service.Program{Argv: []string{command}, Procs: uint32(max(maxprocs, 0)),
+		Env: currentEnvironment()}
 	if maxprocs < 0 {
 		return p, mpierr.New(mpierr.Arg, "maxprocs is %d: it must be 0 or more", maxprocs)
 	}
@@ -96,7 +104,8 @@ func (c *call) program(command string, argv uintptr, maxprocs int, hints uintptr
 // currentEnvironment is that of this process as it is now: the variables that spxrun would forward.
 func currentEnvironment() []string {
 	var out []string
-	for e := C.spx_environ(); *e != nil; e = (**C.char)(unsafe.Add(unsafe.Pointer(e), unsafe.Sizeof(*e))) {
+	for e := C.spx_environ(); *e != nil; e = (**C.char)(
+		unsafe.Add(unsafe.Pointer(e), unsafe.Sizeof(*e))) {
 		kv := C.GoString(*e)
 		name, _, ok := strings.Cut(kv, "=")
 		if ok && name != "" && !service.IsPlace(name) {
@@ -110,7 +119,8 @@ func currentEnvironment() []string {
 func (c *call) spawn(a spawnArgs, programs func() ([]service.Program, error)) error {
 	parents := c.comm(a.comm)
 	if parents.Inter() {
-		return c.onComm(a.comm, mpierr.New(mpierr.Comm, "comm is an intercommunicator; an intracommunicator is needed"))
+		return c.onComm(a.comm, mpierr.New(mpierr.Comm,
+			"comm is an intercommunicator; an intracommunicator is needed"))
 	}
 	made, o, err := parents.spawn(c.int(a.root), programs)
 	c.setCodes(a.codes, o, err != nil)
@@ -122,7 +132,8 @@ func (c *call) spawn(a spawnArgs, programs func() ([]service.Program, error)) er
 }
 
 // spawn starts what programs says at the root, and makes the intercommunicator with it.
-func (parents *commObject) spawn(root int, programs func() ([]service.Program, error)) (*commObject, comm.Outcome, error) {
+func (parents *commObject) spawn(root int, programs func() ([]service.Program, error)) (*commObject,
+	comm.Outcome, error) {
 	ftLetGo()
 	var answer *service.Message
 	var meetingID uint64
@@ -154,13 +165,15 @@ func (parents *commObject) spawn(root int, programs func() ([]service.Program, e
 	case o.Failure != nil:
 		return nil, o, o.Failure
 	case answer != nil:
-		ask(world.me.Job, &service.Message{Kind: service.SpawnResult, World: answer.World, FD: -1}, mpierr.Spawn, 0) //nolint:errcheck // they are gone then
+		// they are gone then
+		ask(world.me.Job, &service.Message{Kind: service.SpawnResult, World: answer.World, FD: -1}, mpierr.Spawn, 0) //nolint:errcheck
 	}
 	return nil, o, err
 }
 
-// bridge makes the intercommunicator with the group of the other process of pair, which the root has alone, and nil when there is none
-// because of failure. All processes of both groups have it when it returns, or an error; whoever has it all the same finds it revoked.
+// bridge makes the intercommunicator with the group of the other process of pair, which the root
+// has alone, and nil when there is none because of failure. All processes of both groups have it
+// when it returns, or an error; whoever has it all the same finds it revoked.
 func bridge(local *commObject, root int, pair *commObject, failure error) (*commObject, error) {
 	var made *commObject
 	defer giveUp(&made)()
@@ -170,7 +183,8 @@ func bridge(local *commObject, root int, pair *commObject, failure error) (*comm
 	return whole, err
 }
 
-// giveUp gives a function that a maker's caller defers: *made that is left then was not handed out, as the wait for the others was left.
+// giveUp gives a function that a maker's caller defers: *made that is left then was not handed out,
+// as the wait for the others was left.
 func giveUp(made **commObject) func() {
 	return func() {
 		if *made != nil {
@@ -195,7 +209,8 @@ func maker(parent *commObject, made **commObject) comm.Maker {
 }
 
 // startChildren has the agent start the processes.
-func startChildren(programs func() ([]service.Program, error), meetingID uint64) (answer *service.Message, o comm.Outcome) {
+func startChildren(programs func() ([]service.Program, error), meetingID uint64) (
+	answer *service.Message, o comm.Outcome) {
 	list, err := programs()
 	for _, p := range list {
 		o.Asked += int(p.Procs)
@@ -204,7 +219,8 @@ func startChildren(programs func() ([]service.Program, error), meetingID uint64)
 		o.Failure = err
 		return nil, o
 	}
-	answer, o.Failure = ask(world.me.Job, &service.Message{Kind: service.Spawn, Peer: self(), Text: parentText(meetingID), Programs: list, FD: -1},
+	answer, o.Failure = ask(world.me.Job, &service.Message{Kind: service.Spawn, Peer: self(),
+		Text: parentText(meetingID), Programs: list, FD: -1},
 		mpierr.Spawn, 0)
 	if answer != nil {
 		o.Codes = answer.Codes
@@ -212,13 +228,16 @@ func startChildren(programs func() ([]service.Program, error), meetingID uint64)
 	return answer, o
 }
 
-// notMet is the error of a spawn to which the children did not come, by what the root has seen of them. The root decides whether a child or a
-// parent has failed: other parents may hear of the error before their agent tells them who has died.
+// notMet is the error of a spawn to which the children did not come, by what the root has seen of
+// them. The root decides whether a child or a parent has failed: other parents may hear of the
+// error before their agent tells them who has died.
 func notMet(err error) error {
 	if mpierr.ClassOf(err) == mpierr.Spawn {
 		return err
 	}
-	return mpierr.New(mpierr.Spawn, "the processes were started, but have ended before MPI_Init was complete in all of them: %v", err)
+	return mpierr.New(mpierr.Spawn,
+		"the processes were started, but have ended before MPI_Init was complete in all of "+
+			"them: %v", err)
 }
 
 // core is the communicator of package comm, nil for none.
@@ -265,9 +284,11 @@ func twoOf(a, b ident.ProcID) *group.Group {
 	return group.Of(a, b)
 }
 
-// parentText is what spawned processes find in SPX_PARENT: who the root is, and the context of the meeting.
+// parentText is what spawned processes find in SPX_PARENT: who the root is, and the context of the
+// meeting.
 func parentText(ctx uint64) string {
-	return fmt.Sprintf("%x:%x:%x:%x:%x", world.me.Job, world.me.World, world.me.Rank, world.me.Incarnation, ctx)
+	return fmt.Sprintf("%x:%x:%x:%x:%x", world.me.Job, world.me.World, world.me.Rank,
+		world.me.Incarnation, ctx)
 }
 
 // meetParents connects a spawned process with those that have spawned it.
@@ -278,8 +299,10 @@ func meetParents(s *startInfo) error {
 	}
 	var root ident.ProcID
 	var ctx uint64
-	if _, err := fmt.Sscanf(text, "%x:%x:%x:%x:%x", &root.Job, &root.World, &root.Rank, &root.Incarnation, &ctx); err != nil {
-		return fail(C.MPI_ERR_OTHER, "%s is %q, which the launcher cannot have written", service.EnvParent, text)
+	if _, err := fmt.Sscanf(text, "%x:%x:%x:%x:%x", &root.Job, &root.World, &root.Rank,
+		&root.Incarnation, &ctx); err != nil {
+		return fail(C.MPI_ERR_OTHER, "%s is %q, which the launcher cannot have written",
+			service.EnvParent, text)
 	}
 	w := commOf(C.SPX_HANDLE_COMM_WORLD)
 	var pair *commObject
@@ -294,7 +317,8 @@ func meetParents(s *startInfo) error {
 	o, err := bridge(w, 0, pair, failure)
 	shut()
 	if err != nil {
-		return fail(C.MPI_ERR_SPAWN, "this process was spawned, and cannot meet its parents: %v", err)
+		return fail(C.MPI_ERR_SPAWN, "this process was spawned, and cannot meet its parents: %v",
+			err)
 	}
 	for k, ch := range "MPI_COMM_PARENT" {
 		o.c.name[k] = C.char(ch)

@@ -59,7 +59,8 @@ func withVariables(env, set []string) []string {
 		if !ok || name == "" {
 			continue
 		}
-		env = slices.DeleteFunc(env, func(old string) bool { return strings.HasPrefix(old, name+"=") })
+		env = slices.DeleteFunc(env,
+			func(old string) bool { return strings.HasPrefix(old, name+"=") })
 		env = append(env, kv)
 	}
 	return env
@@ -86,7 +87,8 @@ func hintFile(name string) (*info.Info, error) {
 }
 
 func isThisArch(name string) bool {
-	return name == "" || strings.EqualFold(name, runtime.GOARCH) || strings.EqualFold(name, thisArch()) || name == "linux-"+thisArch()
+	return name == "" || strings.EqualFold(name, runtime.GOARCH) ||
+		strings.EqualFold(name, thisArch()) || name == "linux-"+thisArch()
 }
 
 // thisArch is the architecture as uname names it.
@@ -98,10 +100,12 @@ func thisArch() string {
 	return unix.ByteSliceToString(u.Machine[:])
 }
 
-// softNumbers reads the numbers of processes that would do: N, FIRST:LAST or FIRST:LAST:STEP, with commas. Those above maxprocs do
-// not count.
+// softNumbers reads the numbers of processes that would do: N, FIRST:LAST or FIRST:LAST:STEP, with
+// commas. Those above maxprocs do not count.
 func softNumbers(p *service.Program, text string) error {
-	bad := mpierr.New(mpierr.Spawn, "soft is %q; it must be numbers or ranges FIRST:LAST[:STEP], with commas, of which one is at most maxprocs, %d",
+	bad := mpierr.New(mpierr.Spawn,
+		"soft is %q; it must be numbers or ranges FIRST:LAST[:STEP], with commas, of which one "+
+			"is at most maxprocs, %d",
 		text, p.Procs)
 	for part := range strings.SplitSeq(text, ",") {
 		var n []int
@@ -124,7 +128,8 @@ func softNumbers(p *service.Program, text string) error {
 		if n[2] == 0 {
 			return bad
 		}
-		for v := n[0]; n[2] > 0 && v <= min(n[1], int(p.Procs)) || n[2] < 0 && v >= max(n[1], 0); v += n[2] {
+		for v := n[0]; n[2] > 0 && v <= min(n[1], int(p.Procs)) || n[2] < 0 &&
+			v >= max(n[1], 0); v += n[2] {
 			if v >= 0 && v <= int(p.Procs) {
 				p.Soft = append(p.Soft, uint32(v))
 			}

@@ -19,9 +19,10 @@ import (
 
 // startInfo is what a process knows of its job when MPI_Init begins: docs/starting.md.
 type startInfo struct {
-	Proc      uint32         // this process's index in the memory file
-	Rank      int            // in its MPI_COMM_WORLD
-	World     []uint32       // process index of each rank of that world, and of the standbys of its cluster behind them
+	Proc uint32 // this process's index in the memory file
+	Rank int    // in its MPI_COMM_WORLD
+	// process index of each rank of that world, and of the standbys of its cluster behind them
+	World     []uint32
 	Ranks     int            // of that world
 	Cold      int            // of World, the last: they are started when a rank has died
 	Layout    *layout.Layout // of the system of clusters; nil: it belongs to none
@@ -61,7 +62,8 @@ func init() {
 	internals[C.SPX_IN_STOPPED] = halt
 }
 
-// halt ends the engine. a[0] and a[1] get what is left, for SPX_COUNTERS: goroutines, and call-outs that never came back.
+// halt ends the engine. a[0] and a[1] get what is left, for SPX_COUNTERS: goroutines, and call-outs
+// that never came back.
 func halt(c *call) error {
 	for _, f := range stopped {
 		f()
@@ -71,12 +73,13 @@ func halt(c *call) error {
 	return nil
 }
 
-// aloneProcs is the capacity of the memory file of a process without a launcher: itself, and what it may spawn. The file is
-// sparse, so the capacity costs nothing.
+// aloneProcs is the capacity of the memory file of a process without a launcher: itself, and what
+// it may spawn. The file is sparse, so the capacity costs nothing.
 const aloneProcs = 255
 
-// startAlone makes the memory file of a process that no launcher started, or gets that of the job that another launcher than spxrun has started. a[0] gets
-// its descriptor, which the data plane copies, a[1] the number of this process in it, a[2] whether such a launcher is there.
+// startAlone makes the memory file of a process that no launcher started, or gets that of the job
+// that another launcher than spxrun has started. a[0] gets its descriptor, which the data plane
+// copies, a[1] the number of this process in it, a[2] whether such a launcher is there.
 func startAlone(c *call) error {
 	if getenv(service.EnvJob) == "" { // else a process of a job has started this one: it is alone
 		if joined, err := joinLaunched(c); joined || err != nil {
@@ -130,11 +133,12 @@ func start(c *call) error {
 // procOf returns the entry of a process in the memory file.
 func procOf(i uint32) *C.spx_proc {
 	seg := C.spx_segment
-	return (*C.spx_proc)(unsafe.Add(unsafe.Pointer(seg), uintptr(seg.proc_off)+uintptr(i)*uintptr(seg.proc_stride)))
+	return (*C.spx_proc)(unsafe.Add(unsafe.Pointer(seg),
+		uintptr(seg.proc_off)+uintptr(i)*uintptr(seg.proc_stride)))
 }
 
-// findWorld looks for the members of this process's world in the memory file; the launcher has written them all before it
-// started the first.
+// findWorld looks for the members of this process's world in the memory file; the launcher has
+// written them all before it started the first.
 func (s *startInfo) findWorld() error {
 	n := 0
 	for i := range s.ThisHost {
@@ -151,12 +155,16 @@ func (s *startInfo) findWorld() error {
 		}
 		r := int(p.world_rank)
 		if r >= n || seen[r] {
-			return fail(C.MPI_ERR_INTERN, "the launcher's table of processes is wrong: process %d has rank %d in a world of %d", i, r, n)
+			return fail(C.MPI_ERR_INTERN,
+				"the launcher's table of processes is wrong: process %d has rank %d in a world "+
+					"of %d", i, r, n)
 		}
 		s.World[r], seen[r] = uint32(i), true
 	}
 	if s.Rank >= n || s.World[s.Rank] != s.Proc {
-		return fail(C.MPI_ERR_INTERN, "the launcher's table of processes is wrong: process %d is not rank %d of its world", s.Proc, s.Rank)
+		return fail(C.MPI_ERR_INTERN,
+			"the launcher's table of processes is wrong: process %d is not rank %d of its world",
+			s.Proc, s.Rank)
 	}
 	return nil
 }

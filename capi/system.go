@@ -28,7 +28,8 @@ import (
 	"libspx/launch/service"
 )
 
-// Systems of clusters: what a layout makes of this process. bodies/system.c does what each message needs.
+// Systems of clusters: what a layout makes of this process. bodies/system.c does what each message
+// needs.
 
 // system is what this process knows of its system. No layout: it belongs to none.
 var system struct {
@@ -80,7 +81,8 @@ func startSystem(s *startInfo) error {
 	defer system.mu.Unlock()
 	system.layout, system.role, system.index, system.worlds = l, role, index, map[int]*commObject{}
 	err := publishSystem()
-	if err == nil && role == layout.IO { // what asks MPI_COMM_WORLD for its group means the first of its worlds
+	// what asks MPI_COMM_WORLD for its group means the first of its worlds
+	if err == nil && role == layout.IO {
 		commOf(C.SPX_HANDLE_COMM_WORLD).Comm = system.worlds[clustersOf(&l.IOPs[index])[0]].Comm
 	}
 	if err == nil {
@@ -89,7 +91,8 @@ func startSystem(s *startInfo) error {
 	return err
 }
 
-// awaitSystem waits for a rank, if this process is a standby, and for those that are to be complete before the program runs ([start] of the system file).
+// awaitSystem waits for a rank, if this process is a standby, and for those that are to be complete
+// before the program runs ([start] of the system file).
 func awaitSystem(*call) error {
 	if err := standBy(); err != nil {
 		return err
@@ -97,7 +100,8 @@ func awaitSystem(*call) error {
 	if system.layout == nil {
 		return nil
 	}
-	_, err := ask(world.me.Job, &service.Message{Kind: service.Arrive, Number: uint64(world.proc), FD: -1}, mpierr.Other, 0)
+	_, err := ask(world.me.Job, &service.Message{Kind: service.Arrive, Number: uint64(world.proc),
+		FD: -1}, mpierr.Other, 0)
 	return err
 }
 
@@ -131,21 +135,25 @@ func publishSystem() error {
 		from = append(from, choice.Candidate{Index: i, Weight: l.IOPs[i].Weight})
 	}
 	plan := choice.Make(policy, from)
-	o := C.spx_system_new(C.uint32_t(len(l.IOPs)), C.uint32_t(len(outs)), C.uint32_t(len(ins)), C.uint32_t(len(plan.Slots)), C.uint32_t(len(clusters)))
+	o := C.spx_system_new(C.uint32_t(len(l.IOPs)), C.uint32_t(len(outs)), C.uint32_t(len(ins)),
+		C.uint32_t(len(plan.Slots)), C.uint32_t(len(clusters)))
 	if o == nil {
 		return noMemory()
 	}
-	o.clusters, o.ctx, o.mode = C.int32_t(len(l.Clusters)), C.uint64_t(comm.SystemContext(world.origin)), C.int(plan.Mode)
+	o.clusters, o.ctx, o.mode = C.int32_t(len(l.Clusters)),
+		C.uint64_t(comm.SystemContext(world.origin)), C.int(plan.Mode)
 	fill(o.out, outs)
 	fill(o.in, ins)
 	fill(o.slot, plan.Slots)
 	procs := make([]int, len(l.IOPs))
 	for i, p := range l.IOPs {
-		unsafe.Slice((*uint8)(o.heals), len(l.IOPs))[i] = healsOf(p.Heals, p.Leaving, system.role != layout.IO && l.Clusters[system.index].Leaving)
+		unsafe.Slice((*uint8)(o.heals), len(l.IOPs))[i] = healsOf(p.Heals, p.Leaving,
+			system.role != layout.IO && l.Clusters[system.index].Leaving)
 		if procs[i] = p.Proc; p.Gone {
 			procs[i] = int(world.proc) // nobody asks for it
 		} else if p.Proc >= int(C.spx_segment.nprocs) {
-			return fail(C.MPI_ERR_INTERN, "the I/O process %d is process %d; this job has %d", i, p.Proc, int(C.spx_segment.nprocs))
+			return fail(C.MPI_ERR_INTERN, "the I/O process %d is process %d; this job has %d", i,
+				p.Proc, int(C.spx_segment.nprocs))
 		}
 	}
 	fill(o.proc, procs)
@@ -197,14 +205,17 @@ func fillWorlds(o *C.spx_system, clusters []int) error {
 		}
 		w.describe(clusters, c)
 		worlds[k].comm, worlds[k].cluster = w.c, C.int32_t(c)
-		worlds[k].heals = C.int32_t(healsOf(system.layout.Clusters[c].Heals, system.layout.Clusters[c].Leaving, p.Leaving))
+		worlds[k].heals = C.int32_t(healsOf(system.layout.Clusters[c].Heals,
+			system.layout.Clusters[c].Leaving, p.Leaving))
 		worlds[k].closing = flagOf(p.Leaving && !system.layout.Clusters[c].Leaving)
-		worlds[k].in, worlds[k].out = flagOf(slices.Contains(p.In, c)), flagOf(slices.Contains(p.Out, c))
+		worlds[k].in, worlds[k].out = flagOf(slices.Contains(p.In, c)),
+			flagOf(slices.Contains(p.Out, c))
 	}
 	return nil
 }
 
-// healsOf is what this process knows of another one that heals, or belongs to a cluster which leaves the system. own: so does this one, for which the other is there as long as it is.
+// healsOf is what this process knows of another one that heals, or belongs to a cluster which
+// leaves the system. own: so does this one, for which the other is there as long as it is.
 func healsOf(heals, leaving, own bool) uint8 {
 	switch {
 	case leaving && own:
@@ -224,7 +235,8 @@ func flagOf(b bool) C.int32_t {
 	return 0
 }
 
-// clusterWorld makes the MPI_COMM_WORLD of a cluster as one of its IOPs has it: the same group and context, and no rank.
+// clusterWorld makes the MPI_COMM_WORLD of a cluster as one of its IOPs has it: the same group and
+// context, and no rank.
 func clusterWorld(index int) (*commObject, error) {
 	c := &system.layout.Clusters[index]
 	m, err := worldAsSeen(c)
@@ -241,12 +253,15 @@ func clusterWorld(index int) (*commObject, error) {
 	return o, nil
 }
 
-// worldAsSeen is the MPI_COMM_WORLD of a cluster in the eyes of an IOP. Its context is that which it had first.
+// worldAsSeen is the MPI_COMM_WORLD of a cluster in the eyes of an IOP. Its context is that which
+// it had first.
 func worldAsSeen(c *layout.Cluster) (*comm.Made, error) {
 	ids := make([]ident.ProcID, len(c.Procs))
 	for rank, proc := range c.Procs {
 		if proc >= int(C.spx_segment.nprocs) {
-			return nil, fail(C.MPI_ERR_INTERN, "rank %d of cluster %s is process %d; this job has %d", rank, c.Name, proc, int(C.spx_segment.nprocs))
+			return nil, fail(C.MPI_ERR_INTERN,
+				"rank %d of cluster %s is process %d; this job has %d", rank, c.Name, proc,
+				int(C.spx_segment.nprocs))
 		}
 		ids[rank] = memberOf(procOf(uint32(proc)), world.me.Job)
 	}
@@ -254,7 +269,8 @@ func worldAsSeen(c *layout.Cluster) (*comm.Made, error) {
 	if c.Lead != 0 {
 		serial = c.Lead - 1
 	}
-	return &comm.Made{Ctx: comm.WorldContext(world.origin, serial), Local: group.Of(ids...), Rank: -1}, nil
+	return &comm.Made{Ctx: comm.WorldContext(world.origin, serial), Local: group.Of(ids...),
+		Rank: -1}, nil
 }
 
 // Keys by which an IOP learns what a world is: MPI_Comm_get_info.
@@ -264,7 +280,8 @@ const (
 	keyDirection = "spx_direction" // in, out or both, in the eyes of the IOP
 	keyHeals     = "spx_heals"     // true: processes that die there are replaced
 	keyDead      = "spx_dead"      // ranks that are not replaced all the same, as 0,2
-	keyTo        = "spx_to"        // worlds (indices of MPISP_World_get) that messages from there are for, as 1,2
+	// worlds (indices of MPISP_World_get) that messages from there are for, as 1,2
+	keyTo = "spx_to"
 )
 
 // describe gives the world of cluster c its hints; worlds are the clusters of the process.
@@ -292,29 +309,36 @@ func (o *commObject) describe(worlds []int, c int) {
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.hints.Merge(info.New(keyCluster, l.Clusters[c].Name, keyIndex, strconv.Itoa(c), keyDirection, direction, keyHeals, strconv.FormatBool(l.Clusters[c].Heals), keyDead, strings.Join(dead, ","), keyTo, strings.Join(to, ",")))
+	o.hints.Merge(info.New(keyCluster, l.Clusters[c].Name, keyIndex, strconv.Itoa(c), keyDirection,
+		direction, keyHeals, strconv.FormatBool(l.Clusters[c].Heals), keyDead,
+		strings.Join(dead, ","), keyTo, strings.Join(to, ",")))
 }
 
-// linked: one of the IOP's links leads from cluster a to cluster b. Without links, all it receives is for all that it sends to, but for the cluster itself.
+// linked: one of the IOP's links leads from cluster a to cluster b. Without links, all it receives
+// is for all that it sends to, but for the cluster itself.
 func linked(l *layout.Layout, p *layout.IOP, a, b int) bool {
 	if len(p.Links) == 0 {
 		return slices.Contains(p.In, a) && a != b
 	}
 	return slices.ContainsFunc(p.Links, func(k int) bool {
-		return !l.Links[k].Gone && slices.Contains(l.Links[k].From, a) && slices.Contains(l.Links[k].To, b)
+		return !l.Links[k].Gone && slices.Contains(l.Links[k].From, a) &&
+			slices.Contains(l.Links[k].To, b)
 	})
 }
 
-// planAgain carries out a change of SPX_IOP_CHOICE. One that is not understood leaves things as they are, and is told once.
+// planAgain carries out a change of SPX_IOP_CHOICE. One that is not understood leaves things as
+// they are, and is told once.
 func planAgain() error {
 	system.mu.Lock()
 	defer system.mu.Unlock()
-	if system.layout == nil || system.choice == C.GoString(C.spx_setting_text(C.SPX_SET_IOP_CHOICE)) {
+	if system.layout == nil || system.choice == C.GoString(
+		C.spx_setting_text(C.SPX_SET_IOP_CHOICE)) {
 		return nil
 	}
 	err := publishSystem()
 	if err != nil {
-		sayOnce(err.Error(), err.Error(), fmt.Sprintf("%v; I/O processes are chosen as before", err))
+		sayOnce(err.Error(), err.Error(), fmt.Sprintf("%v; I/O processes are chosen as before",
+			err))
 	}
 	return err
 }
@@ -332,7 +356,8 @@ func layoutPoll() {
 		err = takeLayout(text)
 	}
 	if err != nil {
-		sayOnce("layout", "the system has changed", fmt.Sprintf("the system has changed, and how cannot be learnt: %v", err))
+		sayOnce("layout", "the system has changed",
+			fmt.Sprintf("the system has changed, and how cannot be learnt: %v", err))
 	}
 }
 
@@ -411,7 +436,8 @@ func worldLeft(c *call) error {
 	here().progress()
 	all := o.RemoteGroup()
 	var ranks []int
-	for rank, proc := range unsafe.Slice((*uint32)(unsafe.Pointer(o.c.peer)), all.Size()) { // c.remote_size is 0 in the worlds of an IOP
+	// c.remote_size is 0 in the worlds of an IOP
+	for rank, proc := range unsafe.Slice((*uint32)(unsafe.Pointer(o.c.peer)), all.Size()) {
 		if C.spx_proc_left(C.uint32_t(proc)) != 0 && C.spx_proc_dies(C.uint32_t(proc)) == 0 {
 			ranks = append(ranks, rank)
 		}

@@ -44,26 +44,33 @@ import (
 	"libspx/launch/service"
 )
 
-// Clusters with standbys: what a process has to tell of its communicators when ranks are taken over, and what becomes of them then (package
-// cluster/takeover decides). How they meet is in takeover_meet.go.
+// Clusters with standbys: what a process has to tell of its communicators when ranks are taken
+// over, and what becomes of them then (package cluster/takeover decides). How they meet is in
+// takeover_meet.go.
 
-// heirship is what this process knows beside its communicators. Communicators are named by their handles.
+// heirship is what this process knows beside its communicators. Communicators are named by their
+// handles.
 var heirship struct {
-	mu    sync.Mutex
-	freed map[uint32][]uint32               // numbers of those that were made of a communicator, and freed
-	heirs map[uint32]map[uint32]*commObject // by parent and number: made by the one that had this rank before, and not asked for yet
+	mu sync.Mutex
+	// numbers of those that were made of a communicator, and freed
+	freed map[uint32][]uint32
+	// by parent and number: made by the one that had this rank before, and not asked for yet
+	heirs map[uint32]map[uint32]*commObject
 
-	past map[ident.ProcID]int // of processes that have died, and whose ranks others have: the rank, with transparent takeover
+	// of processes that have died, and whose ranks others have: the rank, with transparent takeover
+	past map[ident.ProcID]int
 
 	// Of a process that has taken a rank over, with others at the same time.
-	base      *group.Group                   // all processes of the cluster
-	newcomers *commObject                    // they and itself
-	kept      map[uint32]map[uint32][]uint32 // by parent and number: who has those that were made of it
+	base      *group.Group // all processes of the cluster
+	newcomers *commObject  // they and itself
+	// by parent and number: who has those that were made of it
+	kept map[uint32]map[uint32][]uint32
 }
 
 func init() {
 	onStopped(func() {
-		heirship.freed, heirship.heirs, heirship.newcomers, heirship.kept, heirship.past = nil, nil, nil, nil, nil
+		heirship.freed, heirship.heirs, heirship.newcomers, heirship.kept, heirship.past = nil, nil,
+			nil, nil, nil
 	})
 }
 
@@ -101,14 +108,16 @@ func startStandbys(s *startInfo, all *group.Group) error {
 	return nil
 }
 
-// poolOf makes the communicator of those members of the base that are to meet from now on, some of which have just been started. Each of these is new once, so
-// that the first of them has the context.
+// poolOf makes the communicator of those members of the base that are to meet from now on, some of
+// which have just been started. Each of these is new once, so that the first of them has the
+// context.
 func poolOf(members []int, first int) (*commObject, error) {
 	var ids []ident.ProcID
 	for _, m := range members {
 		ids = append(ids, heirship.base.At(m))
 	}
-	_, ctx := comm.StandbyContexts(world.origin, uint32(procOf(world.index[heirship.base.At(first)]).serial))
+	_, ctx := comm.StandbyContexts(world.origin,
+		uint32(procOf(world.index[heirship.base.At(first)]).serial))
 	return newComm(comm.NewFromGroup(group.Of(ids...), ctx, world.me), nil)
 }
 
@@ -128,14 +137,19 @@ func (o *commObject) noteFreed() {
 	}
 	heirship.mu.Lock()
 	defer heirship.mu.Unlock()
-	heirship.freed[uint32(o.c.parent)] = append(heirship.freed[uint32(o.c.parent)], uint32(o.c.birth))
+	heirship.freed[uint32(o.c.parent)] = append(heirship.freed[uint32(o.c.parent)],
+		uint32(o.c.birth))
 }
 
-// inherit is for a function that makes a communicator of old. done: it was made before this process had its rank; o is nil for MPI_COMM_NULL. Else it is to be made by way of via: old, or those that have taken ranks over and make it again, since nobody who lives has been in it.
+// inherit is for a function that makes a communicator of old. done: it was made before this process
+// had its rank; o is nil for MPI_COMM_NULL. Else it is to be made by way of via: old, or those that
+// have taken ranks over and make it again, since nobody who lives has been in it.
 func (old *commObject) inherit() (o *commObject, done bool, via *commObject, err error) {
 	if C.inherits(old.c) == 0 {
 		if old.c.flags&C.SPX_C_REPLAY != 0 && C.muted() == 0 && C.spx_vault_closed() != 0 {
-			return nil, false, nil, fail(C.MPI_ERR_UNSUPPORTED_OPERATION, "in a cluster with transparent takeover communicators are made before the first MPISP_Commit")
+			return nil, false, nil, fail(C.MPI_ERR_UNSUPPORTED_OPERATION,
+				"in a cluster with transparent takeover communicators are made before the first "+
+					"MPISP_Commit")
 		}
 		return nil, false, old, nil
 	}
@@ -150,14 +164,17 @@ func (old *commObject) inherit() (o *commObject, done bool, via *commObject, err
 	}
 	if slices.Contains(heirship.freed[parent], birth) {
 		old.c.births++
-		return nil, true, old, mpierr.New(mpierr.Comm, "the others have made this communicator, and freed it: it is number %d of those made of %s (MPISP_Is_replacement tells who "+
-			"should not ask for it)", birth, C.GoString(&old.c.name[0]))
+		return nil, true, old, mpierr.New(mpierr.Comm,
+			"the others have made this communicator, and freed it: it is number %d of those "+
+				"made of %s (MPISP_Is_replacement tells who "+
+				"should not ask for it)", birth, C.GoString(&old.c.name[0]))
 	}
 	via, err = old.again(heirship.kept[parent][birth], birth)
 	return nil, false, via, err
 }
 
-// again makes a communicator of those who are new in old and were in none of the communicators with this number that live.
+// again makes a communicator of those who are new in old and were in none of the communicators with
+// this number that live.
 func (old *commObject) again(kept []uint32, birth uint32) (*commObject, error) {
 	news := heirship.newcomers
 	var ids []ident.ProcID
@@ -203,7 +220,8 @@ func ranksOf(list *C.uint32_t, n C.int32_t) []uint32 {
 	return unsafe.Slice((*uint32)(unsafe.Pointer(list)), int(n))
 }
 
-// statementHere is the statement of this process for those that are to have ranks (package takeover).
+// statementHere is the statement of this process for those that are to have ranks (package
+// takeover).
 func statementHere(active *C.spx_comm) *takeover.Statement {
 	w := commOf(C.SPX_HANDLE_COMM_WORLD)
 	var s takeover.Statement
@@ -222,12 +240,15 @@ func statementHere(active *C.spx_comm) *takeover.Statement {
 			heirship.mu.Lock()
 			freed := slices.Clone(heirship.freed[uint32(o.c.o.handle)])
 			heirship.mu.Unlock()
-			s.Has = append(s.Has, takeover.Has{Ctx: uint64(o.c.ctx), Births: uint32(max(o.c.births, o.c.heirs)), Freed: freed})
+			s.Has = append(s.Has, takeover.Has{Ctx: uint64(o.c.ctx),
+				Births: uint32(max(o.c.births, o.c.heirs)), Freed: freed})
 			first := slices.IndexFunc(before, func(p uint32) bool { return p == world.proc })
-			if slices.ContainsFunc(slices.Concat(local, remote), func(r int) bool { return r < first && lives(r) }) {
+			if slices.ContainsFunc(slices.Concat(local, remote),
+				func(r int) bool { return r < first && lives(r) }) {
 				continue
 			}
-			e := takeover.Comm{Ctx: uint64(o.c.ctx), New: world.contexts.TakeLike(o.Comm), Birth: uint32(o.c.birth), First: o.First, Local: local, Remote: remote,
+			e := takeover.Comm{Ctx: uint64(o.c.ctx), New: world.contexts.TakeLike(o.Comm),
+				Birth: uint32(o.c.birth), First: o.First, Local: local, Remote: remote,
 				Name: C.GoString(&o.c.name[0])}
 			if o == w {
 				e.New = world.contexts.TakeFor(2) // and one for those who are new
@@ -243,7 +264,8 @@ func statementHere(active *C.spx_comm) *takeover.Statement {
 		for r := range all {
 			all[r] = r
 		}
-		s.Led = []takeover.Comm{{Ctx: uint64(w.c.ctx), New: world.contexts.TakeFor(2), Local: all, Name: C.GoString(&w.c.name[0])}}
+		s.Led = []takeover.Comm{{Ctx: uint64(w.c.ctx), New: world.contexts.TakeFor(2), Local: all,
+			Name: C.GoString(&w.c.name[0])}}
 	}
 	return &s
 }
@@ -259,17 +281,20 @@ func worldRanks(all, procs []uint32) ([]int, bool) {
 	return out, true
 }
 
-// applyTakeover gives every communicator its members, as those that have ranks now have said: their statements, by rank. It returns how many ranks were
-// taken over.
+// applyTakeover gives every communicator its members, as those that have ranks now have said: their
+// statements, by rank. It returns how many ranks were taken over.
 func applyTakeover(active *C.spx_comm, said [][]byte) (int, error) {
 	w := commOf(C.SPX_HANDLE_COMM_WORLD)
-	before, now := slices.Clone(ranksOf(w.c.local, w.c.size)), slices.Clone(ranksOf(active.local, active.size))
+	before, now := slices.Clone(ranksOf(w.c.local, w.c.size)),
+		slices.Clone(ranksOf(active.local, active.size))
 	statements, replaced, n, err := read(said)
 	if err != nil {
 		return 0, err
 	}
 	transparent := system.layout != nil && system.layout.Clusters[system.index].Replays
-	x := &taking{now: now, replaced: replaced, rank: int(active.rank), isNew: before[active.rank] != world.proc, mine: map[uint64]*commObject{}, lists: map[string]*C.uint32_t{}}
+	x := &taking{now: now, replaced: replaced, rank: int(active.rank),
+		isNew: before[active.rank] != world.proc, mine: map[uint64]*commObject{},
+		lists: map[string]*C.uint32_t{}}
 	defer x.done()
 	if transparent {
 		if err := x.follow(before); err != nil {
@@ -316,11 +341,14 @@ func (x *taking) meetNewcomers(list []takeover.Comm) error {
 		}
 	}
 	var err error
-	heirship.newcomers, err = newComm(comm.NewFromGroup(group.Of(ids...), list[0].New+comm.CtxStep, world.me), commOf(C.SPX_HANDLE_COMM_WORLD))
+	heirship.newcomers, err = newComm(comm.NewFromGroup(group.Of(ids...), list[0].New+comm.CtxStep,
+		world.me), commOf(C.SPX_HANDLE_COMM_WORLD))
 	if err != nil {
 		return err
 	}
-	heirship.newcomers.c.parent, heirship.newcomers.c.birth = C.SPX_HANDLE_COMM_WORLD, C.uint32_t(^uint32(0)) // it ends with the others
+	// it ends with the others
+	heirship.newcomers.c.parent, heirship.newcomers.c.birth = C.SPX_HANDLE_COMM_WORLD,
+		C.uint32_t(^uint32(0))
 	heirship.kept = map[uint32]map[uint32][]uint32{}
 	for _, m := range list {
 		parent := x.made[m.Parent]
@@ -338,8 +366,8 @@ func (x *taking) meetNewcomers(list []takeover.Comm) error {
 	return nil
 }
 
-// read reads the statements of all, and finds out whose rank was taken over: a statement with nothing in it comes from one that is new, as MPI_COMM_WORLD
-// is in all others.
+// read reads the statements of all, and finds out whose rank was taken over: a statement with
+// nothing in it comes from one that is new, as MPI_COMM_WORLD is in all others.
 func read(said [][]byte) (all []*takeover.Statement, replaced []bool, n int, err error) {
 	for _, b := range said {
 		s, err := takeover.Decode(b)
@@ -363,8 +391,9 @@ type taking struct {
 
 	replaced []bool
 	mine     map[uint64]*commObject // by former context: what is left to be done
-	lists    map[string]*C.uint32_t // by its members: equal groups share their list, by which duplicates are known
-	made     map[uint64]*commObject
+	// by its members: equal groups share their list, by which duplicates are known
+	lists map[string]*C.uint32_t
+	made  map[uint64]*commObject
 }
 
 func (x *taking) done() {
@@ -394,7 +423,8 @@ func (x *taking) members(ranks []int) (*group.Group, *C.uint32_t, error) {
 	return group.Of(ids...), C.spx_ranks_share(list), nil
 }
 
-// take gives this process its part of m: renewed, or made. local: it is in the local group, else in the other.
+// take gives this process its part of m: renewed, or made. local: it is in the local group, else in
+// the other.
 func (x *taking) take(m *takeover.Comm, local bool) error {
 	mine, others := m.Local, m.Remote
 	first := m.First
@@ -439,7 +469,8 @@ func (x *taking) take(m *takeover.Comm, local bool) error {
 }
 
 // heir makes a communicator for the rank that this process has now.
-func (x *taking) heir(m *takeover.Comm, made *comm.Made, list, peer *C.uint32_t) (*commObject, error) {
+func (x *taking) heir(m *takeover.Comm, made *comm.Made, list, peer *C.uint32_t) (*commObject,
+	error) {
 	parent := x.made[m.Parent]
 	handler := parent
 	if handler == nil {
@@ -466,8 +497,9 @@ func (x *taking) heir(m *takeover.Comm, made *comm.Made, list, peer *C.uint32_t)
 	return o, nil
 }
 
-// follow gives the communicators their members, transparently: nothing else of them changes, and nothing that is on its way is lost. What this process has not
-// made itself yet, since it is new, it makes again.
+// follow gives the communicators their members, transparently: nothing else of them changes, and
+// nothing that is on its way is lost. What this process has not made itself yet, since it is new,
+// it makes again.
 func (x *taking) follow(before []uint32) error {
 	all := heritage()
 	if x.isNew {
@@ -506,15 +538,18 @@ func (x *taking) follow(before []uint32) error {
 	return nil
 }
 
-// dealer deals out the contexts of communicators that are made of o. Where ranks are taken over transparently they are noted.
+// dealer deals out the contexts of communicators that are made of o. Where ranks are taken over
+// transparently they are noted.
 func (o *commObject) dealer() *comm.Contexts {
 	if o.c.flags&C.SPX_C_REPLAY == 0 || C.muted() != 0 {
 		return world.contexts
 	}
-	return world.contexts.Settled(func(first uint64) uint64 { return uint64(C.spx_replay_context(C.uint64_t(first))) })
+	return world.contexts.Settled(
+		func(first uint64) uint64 { return uint64(C.spx_replay_context(C.uint64_t(first))) })
 }
 
-// living is g with who has a rank now in the place of those that have died: a program's group may be from before.
+// living is g with who has a rank now in the place of those that have died: a program's group may
+// be from before.
 func (o *commObject) living(g *group.Group) *group.Group {
 	if g == nil || o.c.flags&C.SPX_C_REPLAY == 0 {
 		return g
@@ -570,7 +605,8 @@ func (o *commObject) renew(m *comm.Made, local, peer *C.uint32_t) {
 	C.spx_ctrl_expected()
 }
 
-// tellTakeover tells the agent who has which rank: one of those that had theirs before does, and waits for as long as the agent lives.
+// tellTakeover tells the agent who has which rank: one of those that had theirs before does, and
+// waits for as long as the agent lives.
 func tellTakeover(replaced []bool, x *taking) error {
 	if system.layout == nil || max(slices.Index(replaced, false), 0) != x.rank {
 		return nil

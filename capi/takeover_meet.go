@@ -231,7 +231,8 @@ func (s *takeoverShell) Apply() (replaced int, err error) {
 }
 
 func (s *takeoverShell) Lack(ranks int) error {
-	return fail(C.MPIX_ERR_PROC_FAILED, "%d of the cluster's %d ranks are dead, and have no standby", ranks, s.ranks)
+	return fail(C.MPIX_ERR_PROC_FAILED,
+		"%d of the cluster's %d ranks are dead, and have no standby", ranks, s.ranks)
 }
 
 func (s *takeoverShell) Begin() error {
@@ -239,7 +240,8 @@ func (s *takeoverShell) Begin() error {
 	if s.logs != nil {
 		fd = s.logs.Keep(rank)
 	}
-	if err := linkError(C.int(r.callOut(C.vault_take_function(), uint64(rank), uint64(int64(fd))))); err != nil {
+	if err := linkError(C.int(r.callOut(C.vault_take_function(), uint64(rank),
+		uint64(int64(fd))))); err != nil {
 		return err
 	}
 	if replaysHere() && bool(C.spx_copies_on) {
@@ -282,7 +284,9 @@ func (s *takeoverShell) Exit() { here().callOut(C.vault_exit_function()) }
 func spRepair(c *call) error {
 	c.setInt(0, 0)
 	if takeovers.process == nil {
-		return fail(C.MPI_ERR_OTHER, "this process belongs to no cluster with standbys, which spxrun --system starts (standbys = N, or process = \"restart\")")
+		return fail(C.MPI_ERR_OTHER,
+			"this process belongs to no cluster with standbys, which spxrun --system starts "+
+				"(standbys = N, or process = \"restart\")")
 	}
 	commOf(C.SPX_HANDLE_COMM_WORLD).revoke()
 	replaced, err := takeovers.process.Repair()

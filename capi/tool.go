@@ -38,8 +38,9 @@ import (
 	"libspx/core/tool"
 )
 
-// Bodies of MPI_T (MPI-5.0, section 16.3), which core/tool decides on: here are the arguments, and what it looks at in the
-// process. All of it works before MPI_Init, after MPI_Finalize, and by several threads. Callbacks are bodies/tool.c's.
+// Bodies of MPI_T (MPI-5.0, section 16.3), which core/tool decides on: here are the arguments, and
+// what it looks at in the process. All of it works before MPI_Init, after MPI_Finalize, and by
+// several threads. Callbacks are bodies/tool.c's.
 
 var tools = tool.New(toolProcess{})
 
@@ -97,8 +98,10 @@ func (toolProcess) Settings() []tool.Setting {
 	for i := range list {
 		s := &C.spx_setting_table[i]
 		list[i] = tool.Setting{
-			Entry: tool.Entry{Name: C.GoString(s.name), Area: C.GoString(s.area), Description: C.GoString(s.description)},
-			Kind:  tool.Kind(s.kind), Scope: int(s.scope), Level: int(s.level), Choices: choicesOf(s),
+			Entry: tool.Entry{Name: C.GoString(s.name), Area: C.GoString(s.area),
+				Description: C.GoString(s.description)},
+			Kind: tool.Kind(s.kind), Scope: int(s.scope), Level: int(s.level),
+			Choices: choicesOf(s),
 		}
 	}
 	return list
@@ -109,14 +112,18 @@ func choicesOf(s *C.spx_setting) (names []string) {
 	if s.choices == nil {
 		return nil
 	}
-	for p := s.choices; *p != nil; p = (**C.char)(unsafe.Add(unsafe.Pointer(p), unsafe.Sizeof(*p))) {
+	for p := s.choices; *p != nil; p = (**C.char)(
+		unsafe.Add(unsafe.Pointer(p), unsafe.Sizeof(*p))) {
 		names = append(names, C.GoString(*p))
 	}
 	return names
 }
 
 func (toolProcess) Number(i int) uint64 { return uint64(C.spx_setting_value(C.spx_setting_id(i))) }
-func (toolProcess) Text(i int) string   { return C.GoString(C.spx_setting_text(C.spx_setting_id(i))) }
+func (toolProcess) Text(i int) string {
+	return C.GoString(
+		C.spx_setting_text(C.spx_setting_id(i)))
+}
 
 func (toolProcess) WriteNumber(i int, v uint64) tool.Code {
 	return written(C.spx_setting_write(C.spx_setting_id(i), C.uint64_t(v)))
@@ -139,12 +146,14 @@ func written(r C.spx_write_result) tool.Code {
 	return tool.Invalid
 }
 
-// watched is a communicator that a performance variable is bound to. It stays as long as the variable's handle.
+// watched is a communicator that a performance variable is bound to. It stays as long as the
+// variable's handle.
 type watched struct{ c *C.spx_comm }
 
 func (w watched) Release() { C.spx_unref(C.SPX_K_COMM, &w.c.o) }
 
-// Count reads a counter. They are written by the threads that are in MPI, with plain stores of whole words.
+// Count reads a counter. They are written by the threads that are in MPI, with plain stores of
+// whole words.
 func (toolProcess) Count(k tool.Counter, of tool.Object) uint64 {
 	if w, ok := of.(watched); ok {
 		return countOf(k, w.c)
@@ -223,7 +232,8 @@ var counters C.spx_counters
 // countedAt are the places of the counters in spx_counters.
 var countedAt = [tool.UnexpectedLength]uintptr{
 	tool.Sent: unsafe.Offsetof(counters.sent), tool.SentBytes: unsafe.Offsetof(counters.sent_bytes),
-	tool.Received: unsafe.Offsetof(counters.received), tool.ReceivedBytes: unsafe.Offsetof(counters.received_bytes),
+	tool.Received:          unsafe.Offsetof(counters.received),
+	tool.ReceivedBytes:     unsafe.Offsetof(counters.received_bytes),
 	tool.Unexpected:        unsafe.Offsetof(counters.unexpected),
 	tool.UnexpectedBytes:   unsafe.Offsetof(counters.unexpected_bytes),
 	tool.Announced:         unsafe.Offsetof(counters.announced),

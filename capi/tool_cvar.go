@@ -2,7 +2,8 @@ package main
 
 import "libspx/core/tool"
 
-// Bodies of MPI_T for control variables, enumerations and categories (MPI-5.0, sections 16.3.5, 16.3.6 and 16.3.9).
+// Bodies of MPI_T for control variables, enumerations and categories (MPI-5.0, sections 16.3.5,
+// 16.3.6 and 16.3.9).
 
 //spx:body MPI_T_cvar_get_num
 func toolCvarNum(c *call) error {
@@ -12,7 +13,8 @@ func toolCvarNum(c *call) error {
 //spx:body MPI_T_cvar_get_info
 func toolCvarInfo(c *call) error {
 	return inTool(func(t *tool.State) tool.Code {
-		return t.CvarInfo(c.int(0), c.text(1), c.int32At(3), c.toolType(4), c.toolResult(5), c.text(6), c.int32At(8), c.int32At(9))
+		return t.CvarInfo(c.int(0), c.text(1), c.int32At(3), c.toolType(4), c.toolResult(5),
+			c.text(6), c.int32At(8), c.int32At(9))
 	})
 }
 
@@ -23,7 +25,10 @@ func toolCvarIndex(c *call) error {
 
 //spx:body MPI_T_cvar_handle_alloc
 func toolCvarAlloc(c *call) error {
-	return inTool(func(t *tool.State) tool.Code { return t.AllocCvar(c.int(0), c.toolResult(2), c.int32At(3)) })
+	return inTool(func(t *tool.State) tool.Code {
+		return t.AllocCvar(c.int(0), c.toolResult(2),
+			c.int32At(3))
+	})
 }
 
 //spx:body MPI_T_cvar_handle_free
@@ -33,22 +38,34 @@ func toolCvarFree(c *call) error {
 
 //spx:body MPI_T_cvar_read
 func toolCvarRead(c *call) error {
-	return inTool(func(t *tool.State) tool.Code { return t.ReadCvar(c.toolHandle(0), c.memory(1, tool.TextMax)) })
+	return inTool(func(t *tool.State) tool.Code {
+		return t.ReadCvar(c.toolHandle(0),
+			c.memory(1, tool.TextMax))
+	})
 }
 
 //spx:body MPI_T_cvar_write
 func toolCvarWrite(c *call) error {
-	return inTool(func(t *tool.State) tool.Code { return t.WriteCvar(c.toolHandle(0), c.memory(1, tool.TextMax)) })
+	return inTool(func(t *tool.State) tool.Code {
+		return t.WriteCvar(c.toolHandle(0),
+			c.memory(1, tool.TextMax))
+	})
 }
 
 //spx:body MPI_T_enum_get_info
 func toolEnumInfo(c *call) error {
-	return inTool(func(t *tool.State) tool.Code { return t.EnumInfo(c.toolHandle(0), c.int32At(1), c.text(2)) })
+	return inTool(func(t *tool.State) tool.Code {
+		return t.EnumInfo(c.toolHandle(0), c.int32At(1),
+			c.text(2))
+	})
 }
 
 //spx:body MPI_T_enum_get_item
 func toolEnumItem(c *call) error {
-	return inTool(func(t *tool.State) tool.Code { return t.EnumItem(c.toolHandle(0), c.int(1), c.int32At(2), c.text(3)) })
+	return inTool(func(t *tool.State) tool.Code {
+		return t.EnumItem(c.toolHandle(0), c.int(1),
+			c.int32At(2), c.text(3))
+	})
 }
 
 //spx:body MPI_T_category_get_num
@@ -59,7 +76,8 @@ func toolCategoryNum(c *call) error {
 //spx:body MPI_T_category_get_info
 func toolCategoryInfo(c *call) error {
 	return inTool(func(t *tool.State) tool.Code {
-		return t.CategoryInfo(c.int(0), c.text(1), c.text(3), c.int32At(5), c.int32At(6), c.int32At(7))
+		return t.CategoryInfo(c.int(0), c.text(1), c.text(3), c.int32At(5), c.int32At(6),
+			c.int32At(7))
 	})
 }
 

@@ -22,14 +22,18 @@ func toolPvarNum(c *call) error {
 //spx:body MPI_T_pvar_get_info
 func toolPvarInfo(c *call) error {
 	return inTool(func(t *tool.State) tool.Code {
-		return t.PvarInfo(c.int(0), c.text(1), c.int32At(3), c.int32At(4), c.toolType(5), c.toolResult(6), c.text(7),
+		return t.PvarInfo(c.int(0), c.text(1), c.int32At(3), c.int32At(4), c.toolType(5),
+			c.toolResult(6), c.text(7),
 			c.int32At(9), c.int32At(10), c.int32At(11), c.int32At(12))
 	})
 }
 
 //spx:body MPI_T_pvar_get_index
 func toolPvarIndex(c *call) error {
-	return inTool(func(t *tool.State) tool.Code { return t.PvarIndex(c.name(0), c.int(1), c.int32At(2)) })
+	return inTool(func(t *tool.State) tool.Code {
+		return t.PvarIndex(c.name(0), c.int(1),
+			c.int32At(2))
+	})
 }
 
 //spx:body MPI_T_pvar_session_create
@@ -45,7 +49,8 @@ func toolSessionFree(c *call) error {
 //spx:body MPI_T_pvar_handle_alloc
 func toolPvarAlloc(c *call) error {
 	return inTool(func(t *tool.State) tool.Code {
-		return t.AllocPvar(c.toolHandle(0), c.int(1), func() tool.Object { return watch(c.addr(2)) }, c.toolResult(3), c.int32At(4))
+		return t.AllocPvar(c.toolHandle(0), c.int(1),
+			func() tool.Object { return watch(c.addr(2)) }, c.toolResult(3), c.int32At(4))
 	})
 }
 
@@ -64,12 +69,18 @@ func watch(addr uintptr) tool.Object {
 
 //spx:body MPI_T_pvar_handle_free
 func toolPvarFree(c *call) error {
-	return inTool(func(t *tool.State) tool.Code { return t.FreePvar(c.toolHandle(0), c.toolResult(1)) })
+	return inTool(func(t *tool.State) tool.Code {
+		return t.FreePvar(c.toolHandle(0),
+			c.toolResult(1))
+	})
 }
 
 //spx:body MPI_T_pvar_start
 func toolPvarStart(c *call) error {
-	return inTool(func(t *tool.State) tool.Code { return t.Start(c.toolHandle(0), c.toolHandle(1)) })
+	return inTool(func(t *tool.State) tool.Code {
+		return t.Start(c.toolHandle(0),
+			c.toolHandle(1))
+	})
 }
 
 //spx:body MPI_T_pvar_stop
@@ -79,7 +90,10 @@ func toolPvarStop(c *call) error {
 
 //spx:body MPI_T_pvar_reset
 func toolPvarReset(c *call) error {
-	return inTool(func(t *tool.State) tool.Code { return t.Reset(c.toolHandle(0), c.toolHandle(1)) })
+	return inTool(func(t *tool.State) tool.Code {
+		return t.Reset(c.toolHandle(0),
+			c.toolHandle(1))
+	})
 }
 
 // toolPvarRead has what bodies/tool.c does not read by itself.
@@ -96,18 +110,25 @@ func toolPvarRead(c *call) error {
 
 //spx:body MPI_T_pvar_write
 func toolPvarWrite(c *call) error {
-	return inTool(func(t *tool.State) tool.Code { return t.WritePvar(c.toolHandle(0), c.toolHandle(1), c.uint64At(2)) })
+	return inTool(func(t *tool.State) tool.Code {
+		return t.WritePvar(c.toolHandle(0),
+			c.toolHandle(1), c.uint64At(2))
+	})
 }
 
 //spx:body MPI_T_pvar_readreset
 func toolPvarReadReset(c *call) error {
-	return inTool(func(t *tool.State) tool.Code { return t.ReadReset(c.toolHandle(0), c.toolHandle(1), c.uint64At(2)) })
+	return inTool(func(t *tool.State) tool.Code {
+		return t.ReadReset(c.toolHandle(0),
+			c.toolHandle(1), c.uint64At(2))
+	})
 }
 
-// Show gives the data plane's side what MPI_T_pvar_read of a handle is. Where there is no memory for it, or the counter is not a
-// word, MPI_T_pvar_read asks.
+// Show gives the data plane's side what MPI_T_pvar_read of a handle is. Where there is no memory
+// for it, or the counter is not a word, MPI_T_pvar_read asks.
 func (p toolProcess) Show(key tool.Handle, v tool.View) {
-	view := C.spx_tool_view{key: C.uintptr_t(key), session: C.uintptr_t(v.Session), offset: -1, more: C.uint64_t(v.More)}
+	view := C.spx_tool_view{key: C.uintptr_t(key), session: C.uintptr_t(v.Session), offset: -1,
+		more: C.uint64_t(v.More)}
 	if v.Seconds {
 		view.seconds = 1
 	}

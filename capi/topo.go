@@ -12,8 +12,9 @@ import (
 	"libspx/core/topo"
 )
 
-// Communicators with a virtual topology (MPI-5.0, chapter 9): how they are created. All processes of comm_old take part, and an
-// error in the arguments of one is told to all. Ranks are never reordered: a host's processes share its memory, all equally near.
+// Communicators with a virtual topology (MPI-5.0, chapter 9): how they are created. All processes
+// of comm_old take part, and an error in the arguments of one is told to all. Ranks are never
+// reordered: a host's processes share its memory, all equally near.
 
 // These do not compile when the values of core/topo are not those of mpi.h.
 var (
@@ -34,12 +35,14 @@ func (o *commObject) setTopo(t topo.Topology) {
 	o.c.indegree, o.c.outdegree = C.int32_t(len(n.Sources)), C.int32_t(len(n.Dests))
 }
 
-// withTopo makes a communicator of the first n processes of argument 0, with topology t, and stores it in argument out;
-// MPI_COMM_NULL at the others. failure is what is wrong with this process's arguments.
+// withTopo makes a communicator of the first n processes of argument 0, with topology t, and stores
+// it in argument out; MPI_COMM_NULL at the others. failure is what is wrong with this process's
+// arguments.
 func (c *call) withTopo(out int, t topo.Topology, n int, failure error) error {
 	old := c.comm(0)
 	if old.Inter() {
-		return c.onComm(0, mpierr.New(mpierr.Comm, "comm_old is an intercommunicator, which cannot have a topology"))
+		return c.onComm(0, mpierr.New(mpierr.Comm,
+			"comm_old is an intercommunicator, which cannot have a topology"))
 	}
 	color := 0
 	if old.Rank >= n {
@@ -53,7 +56,8 @@ func (c *call) withTopo(out int, t topo.Topology, n int, failure error) error {
 	return c.arranged(out, m, t, err)
 }
 
-// arranged builds what a creation over argument 0 made, and stores it in argument out: MPI_COMM_NULL after an error.
+// arranged builds what a creation over argument 0 made, and stores it in argument out:
+// MPI_COMM_NULL after an error.
 func (c *call) arranged(out int, m *comm.Made, t topo.Topology, err error) error {
 	old := c.comm(0)
 	if m == nil || err != nil {
@@ -76,10 +80,12 @@ func (c *call) arranged(out int, m *comm.Made, t topo.Topology, err error) error
 	return nil
 }
 
-// array reads n int entries of argument i, called name; length is what the caller calls n. Errors: class when n is negative, MPI_ERR_ARG when the array is missing.
+// array reads n int entries of argument i, called name; length is what the caller calls n. Errors:
+// class when n is negative, MPI_ERR_ARG when the array is missing.
 func (c *call) array(i, n int, name, length string, class mpierr.Class) ([]int, error) {
 	if n < 0 {
-		return nil, mpierr.New(class, "%s is %d: it is the length of %s, and must be 0 or more", length, n, name)
+		return nil, mpierr.New(class, "%s is %d: it is the length of %s, and must be 0 or more",
+			length, n, name)
 	}
 	if n > 0 && c.addr(i) == 0 {
 		return nil, mpierr.New(mpierr.Arg, "%s is NULL, but %d entries are wanted", name, n)
@@ -166,14 +172,16 @@ func graphCreate(c *call) error {
 	return c.withTopo(5, g, len(g.Index), nil)
 }
 
-// weights reads the weights of n edges. MPI_UNWEIGHTED and MPI_WEIGHTS_EMPTY are addresses of no array.
+// weights reads the weights of n edges. MPI_UNWEIGHTED and MPI_WEIGHTS_EMPTY are addresses of no
+// array.
 func (c *call) weights(i, n int, name string) (list []int, weighted bool, err error) {
 	switch c.addr(i) {
 	case c.unweighted():
 		return nil, false, nil
 	case c.weightsEmpty():
 		if n > 0 {
-			return nil, true, mpierr.New(mpierr.Arg, "%s is MPI_WEIGHTS_EMPTY, but there are %d edges", name, n)
+			return nil, true, mpierr.New(mpierr.Arg,
+				"%s is MPI_WEIGHTS_EMPTY, but there are %d edges", name, n)
 		}
 		return nil, true, nil
 	}
@@ -201,7 +209,8 @@ func (c *call) adjacent() (*topo.DistGraph, error) {
 		return nil, err
 	}
 	if weighted != also {
-		return nil, mpierr.New(mpierr.Arg, "one of sourceweights and destweights is MPI_UNWEIGHTED: either both are, or none")
+		return nil, mpierr.New(mpierr.Arg,
+			"one of sourceweights and destweights is MPI_UNWEIGHTED: either both are, or none")
 	}
 	return topo.NewAdjacent(sources, sw, dests, dw, weighted, c.comm(0).Group().Size())
 }
@@ -230,7 +239,8 @@ func (c *call) contribution() (*topo.Contribution, error) {
 	if err != nil {
 		return nil, err
 	}
-	if g.Dests, err = c.array(4, ends, "destinations", "the sum of degrees", mpierr.Arg); err != nil {
+	if g.Dests, err = c.array(4, ends, "destinations", "the sum of degrees",
+		mpierr.Arg); err != nil {
 		return nil, err
 	}
 	if g.Weights, g.Weighted, err = c.weights(5, ends, "weights"); err != nil {
@@ -248,8 +258,10 @@ func distGraphCreate(c *call) error {
 		return c.withTopo(8, nil, 0, nil)
 	}
 	if old.c.births < old.c.heirs {
-		return c.onComm(0, mpierr.New(mpierr.UnsupportedOperation, "the others have made this communicator before this process had its rank, and only they know its edges: "+
-			"make such ones after MPISP_Repair, all together"))
+		return c.onComm(0, mpierr.New(mpierr.UnsupportedOperation,
+			"the others have made this communicator before this process had its rank, and only "+
+				"they know its edges: "+
+				"make such ones after MPISP_Repair, all together"))
 	}
 	var block []byte
 	mine, err := c.contribution()

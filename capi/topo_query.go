@@ -13,12 +13,14 @@ import (
 	"libspx/core/topo"
 )
 
-// What a virtual topology tells of itself (MPI-5.0, sections 9.5.2 and 9.5.5 to 9.5.8). All of these calls are local.
+// What a virtual topology tells of itself (MPI-5.0, sections 9.5.2 and 9.5.5 to 9.5.8). All of
+// these calls are local.
 
 func (*call) unweighted() uintptr   { return uintptr(C.topo_unweighted()) }
 func (*call) weightsEmpty() uintptr { return uintptr(C.topo_weights_empty()) }
 
-// topology returns the topology of the communicator that is argument 0, which must be a T, called name.
+// topology returns the topology of the communicator that is argument 0, which must be a T, called
+// name.
 func topology[T topo.Topology](c *call, name string) (T, error) {
 	t, ok := c.comm(0).topo.(T)
 	if !ok {
@@ -46,7 +48,8 @@ func (c *call) onGraph(f func(*topo.Graph) error) error {
 // store puts v into the array that is argument i and has room for n entries.
 func (c *call) store(i, n int, v []int, name string) error {
 	if len(v) > n {
-		return mpierr.New(mpierr.Arg, "%s has room for %d entries, but there are %d", name, n, len(v))
+		return mpierr.New(mpierr.Arg, "%s has room for %d entries, but there are %d", name, n,
+			len(v))
 	}
 	if len(v) > 0 && c.addr(i) == 0 {
 		return mpierr.New(mpierr.Arg, "%s is NULL, but there are %d entries to store", name, len(v))
@@ -58,7 +61,8 @@ func (c *call) store(i, n int, v []int, name string) error {
 // nodeRank checks a rank of the communicator that is argument 0.
 func (c *call) nodeRank(rank int) error {
 	if n := c.comm(0).Group().Size(); rank < 0 || rank >= n {
-		return mpierr.New(mpierr.Rank, "rank is %d, but the communicator has ranks 0 to %d", rank, n-1)
+		return mpierr.New(mpierr.Rank, "rank is %d, but the communicator has ranks 0 to %d", rank,
+			n-1)
 	}
 	return nil
 }
@@ -247,7 +251,8 @@ func distGraphNeighbors(c *call) error {
 	})
 }
 
-// ends stores neighbours and their weights: argument i is the room for them, the next two are the arrays.
+// ends stores neighbours and their weights: argument i is the room for them, the next two are the
+// arrays.
 func (c *call) ends(i int, ranks, weights []int, weighted bool, name string) error {
 	n := c.int(i)
 	if n < 0 {

@@ -22,8 +22,9 @@ import (
 	"libspx/core/datatype"
 )
 
-// Datatypes on this side of the boundary: the object behind a handle is a C.spx_type, which communication uses and which stays
-// until the last pending operation is done; beside it, while the handle is valid, there is a typeObject here.
+// Datatypes on this side of the boundary: the object behind a handle is a C.spx_type, which
+// communication uses and which stays until the last pending operation is done; beside it, while the
+// handle is valid, there is a typeObject here.
 
 // typeObject is the engine's half of a datatype object.
 type typeObject struct {
@@ -36,8 +37,9 @@ type typeObject struct {
 // types holds the objects of derived and unnamed types, by spx_type.o.go.
 var types table[typeObject]
 
-// What belongs to attributes of datatypes, which are not this file's: copying them in MPI_Type_dup, and deleting them in
-// MPI_Type_free. Both call next with their result, after any call-outs. Set in an init function.
+// What belongs to attributes of datatypes, which are not this file's: copying them in MPI_Type_dup,
+// and deleting them in MPI_Type_free. Both call next with their result, after any call-outs. Set in
+// an init function.
 var typeAttrs = struct {
 	copy   func(c *call, from, to *typeObject, next func(error) error) error
 	delete func(c *call, o *typeObject, next func(error) error) error
@@ -60,7 +62,8 @@ func typeOf(handle uintptr) (*typeObject, error) {
 		if handle == datatypeNull {
 			return nil, fail(C.MPI_ERR_TYPE, "the datatype is MPI_DATATYPE_NULL")
 		}
-		return nil, fail(C.MPI_ERR_TYPE, "0x%x is not a datatype: it was freed or never made", handle)
+		return nil, fail(C.MPI_ERR_TYPE, "0x%x is not a datatype: it was freed or never made",
+			handle)
 	}
 	return typeOfC(o), nil
 }
@@ -107,7 +110,8 @@ func newTypeObject(t *datatype.Type) (*typeObject, error) {
 	if t.Mixed() {
 		c.basic_mixed = 1
 	}
-	// NULL is as good as any address for data that are further away than the first page that a program may map.
+	// NULL is as good as any address for data that are further away than the first page that a
+	// program may map.
 	if t.Size() > 0 && uint64(t.TrueLB()) >= C.SPX_LEAST_ADDRESS {
 		c.flags |= C.SPX_T_ABSOLUTE
 	}
@@ -115,8 +119,8 @@ func newTypeObject(t *datatype.Type) (*typeObject, error) {
 	return o, nil
 }
 
-// compile makes the type's layouts in C memory, where they live as long as the C object. Types that are quickly compiled are so when they
-// are made: then MPI_Type_commit need not come here.
+// compile makes the type's layouts in C memory, where they live as long as the C object. Types that
+// are quickly compiled are so when they are made: then MPI_Type_commit need not come here.
 func (o *typeObject) compile() error {
 	if o.c.flags&C.SPX_T_COMPILED != 0 {
 		return nil
@@ -155,7 +159,8 @@ func cLayout(words []int64) (*C.spx_layout, error) {
 	n := C.size_t(len(words)) * 8
 	p := (*C.spx_layout)(C.words_alloc(n))
 	if p == nil {
-		return nil, fail(C.MPI_ERR_NO_MEM, "no memory for the %d bytes of a datatype's compiled form", n)
+		return nil, fail(C.MPI_ERR_NO_MEM,
+			"no memory for the %d bytes of a datatype's compiled form", n)
 	}
 	copy(unsafe.Slice((*int64)(unsafe.Pointer(p)), len(words)), words)
 	return p, nil
@@ -180,7 +185,8 @@ func named() namedTypes {
 		p.byName = map[string]*typeObject{}
 		for id := 1; id < len(basics); id++ {
 			basics[id] = basicOf(id, basics)
-			o := &typeObject{t: datatype.NewBasic(basics[id]), c: C.named_type(C.int(id)), name: basics[id].Name}
+			o := &typeObject{t: datatype.NewBasic(basics[id]), c: C.named_type(C.int(id)),
+				name: basics[id].Name}
 			p.byID[id] = o
 			p.byName[o.name] = o
 		}
@@ -191,7 +197,8 @@ func named() namedTypes {
 // basicOf reads a row of the C table. Parts of a pair stand before it.
 func basicOf(id int, basics []*datatype.Basic) *datatype.Basic {
 	r := C.basic_row(C.int(id))
-	b := &datatype.Basic{ID: id, Name: C.GoString(r.name), Size: int64(r.size), Extent: int64(r.extent), Align: int64(r.align), Ext32: int64(r.ext32)}
+	b := &datatype.Basic{ID: id, Name: C.GoString(r.name), Size: int64(r.size),
+		Extent: int64(r.extent), Align: int64(r.align), Ext32: int64(r.ext32)}
 	if r.cls == C.SPX_BC_PAIR {
 		b.Value, b.Index, b.IndexAt = basics[r.value], basics[r.index], int64(r.index_at)
 	}

@@ -11,7 +11,8 @@ import (
 	"libspx/core/attr"
 )
 
-// Attributes of datatypes (MPI-5.0, section 7.7.4). The list of a datatype is made when it gets its first attribute.
+// Attributes of datatypes (MPI-5.0, section 7.7.4). The list of a datatype is made when it gets its
+// first attribute.
 
 func init() {
 	typeAttrs.copy = func(c *call, from, to *typeObject, next func(error) error) error {

@@ -15,8 +15,8 @@ import (
 
 // How a type was made (MPI-5.0, 5.1.13), and its name (7.8).
 
-// envelope returns the object and contents of the datatype of argument 0. The small forms cannot give the large counts of types that
-// were made by a large-count constructor.
+// envelope returns the object and contents of the datatype of argument 0. The small forms cannot
+// give the large counts of types that were made by a large-count constructor.
 func (c *call) envelope(large bool) (*typeObject, datatype.Contents, error) {
 	o, err := c.typeObject(0)
 	if err != nil {
@@ -24,7 +24,9 @@ func (c *call) envelope(large bool) (*typeObject, datatype.Contents, error) {
 	}
 	k := o.t.Contents()
 	if !large && len(k.Counts) > 0 {
-		return nil, k, fail(C.MPI_ERR_TYPE, "the datatype was made with large counts, which only the _c form of this function can give")
+		return nil, k, fail(C.MPI_ERR_TYPE,
+			"the datatype was made with large counts, which only the _c form of this function "+
+				"can give")
 	}
 	return o, k, nil
 }
@@ -62,7 +64,8 @@ func typeGetContents(c *call) error {
 	if err != nil {
 		return err
 	}
-	return c.contents(o, k, []space{{"max_integers", 1, len(k.Ints), 4}, {"max_addresses", 2, len(k.Addrs), 5}, {"max_datatypes", 3, len(k.Types), 6}})
+	return c.contents(o, k, []space{{"max_integers", 1, len(k.Ints), 4},
+		{"max_addresses", 2, len(k.Addrs), 5}, {"max_datatypes", 3, len(k.Types), 6}})
 }
 
 //spx:body MPI_Type_get_contents_c
@@ -71,7 +74,8 @@ func typeGetContentsC(c *call) error {
 	if err != nil {
 		return err
 	}
-	err = c.contents(o, k, []space{{"max_integers", 1, len(k.Ints), 5}, {"max_addresses", 2, len(k.Addrs), 6}, {"max_datatypes", 4, len(k.Types), 8},
+	err = c.contents(o, k, []space{{"max_integers", 1, len(k.Ints), 5},
+		{"max_addresses", 2, len(k.Addrs), 6}, {"max_datatypes", 4, len(k.Types), 8},
 		{"max_large_counts", 3, len(k.Counts), 7}})
 	if err == nil {
 		copy(cslice[int64](c.addr(7), len(k.Counts)), k.Counts)
@@ -79,8 +83,8 @@ func typeGetContentsC(c *call) error {
 	return err
 }
 
-// space is an array of the caller's: the name and position of the argument that tells its length, what is needed, and the
-// position of the array.
+// space is an array of the caller's: the name and position of the argument that tells its length,
+// what is needed, and the position of the array.
 type space struct {
 	name       string
 	max        int
@@ -90,14 +94,18 @@ type space struct {
 // contents stores integers, addresses and datatypes into the first three arrays.
 func (c *call) contents(o *typeObject, k datatype.Contents, to []space) error {
 	if o.t.Combiner() == datatype.Named {
-		return fail(C.MPI_ERR_TYPE, "%s is a predefined datatype, which was not made by a constructor", o.title())
+		return fail(C.MPI_ERR_TYPE,
+			"%s is a predefined datatype, which was not made by a constructor", o.title())
 	}
 	for _, s := range to {
 		if have := c.int64(s.max); have < int64(s.need) {
-			return fail(C.MPI_ERR_ARG, "%s is %d, but the datatype has %d (see MPI_Type_get_envelope)", s.name, have, s.need)
+			return fail(C.MPI_ERR_ARG,
+				"%s is %d, but the datatype has %d (see MPI_Type_get_envelope)", s.name, have,
+				s.need)
 		}
 		if s.need > 0 && c.addr(s.into) == 0 {
-			return fail(C.MPI_ERR_ARG, "%s is NULL, but %d values go into it", strings.Replace(s.name, "max_", "array_of_", 1), s.need)
+			return fail(C.MPI_ERR_ARG, "%s is NULL, but %d values go into it",
+				strings.Replace(s.name, "max_", "array_of_", 1), s.need)
 		}
 	}
 	handles := make([]uintptr, len(k.Types))
@@ -122,12 +130,14 @@ func (c *call) contents(o *typeObject, k datatype.Contents, to []space) error {
 	return nil
 }
 
-// objectFor returns an object for a type that another is made of: the predefined one, or a new one, which the user frees.
+// objectFor returns an object for a type that another is made of: the predefined one, or a new one,
+// which the user frees.
 func objectFor(t *datatype.Type) (*typeObject, error) {
 	switch t.Combiner() {
 	case datatype.Named:
 		return named().byID[t.Basic().ID], nil
-	case datatype.CombF90Real, datatype.CombF90Complex, datatype.CombF90Integer, datatype.CombValueIndex:
+	case datatype.CombF90Real, datatype.CombF90Complex, datatype.CombF90Integer,
+		datatype.CombValueIndex:
 		return unnamed(t)
 	}
 	return newTypeObject(t)

@@ -31,8 +31,8 @@ func (c *call) made(i int, t *datatype.Type, err error) error {
 // lengthMax bounds the lengths of arrays that a caller can have.
 const lengthMax = 1 << 40
 
-// checkArrays makes sure that argument length, called name, is at least least, and that the arrays that have this length are not NULL:
-// pairs of position and name.
+// checkArrays makes sure that argument length, called name, is at least least, and that the arrays
+// that have this length are not NULL: pairs of position and name.
 func (c *call) checkArrays(length int, name string, least int64, arrays ...any) error {
 	n := c.int64(length)
 	if n < least || n > lengthMax {
@@ -40,7 +40,8 @@ func (c *call) checkArrays(length int, name string, least int64, arrays ...any) 
 		if name == "count" {
 			class = C.MPI_ERR_COUNT
 		}
-		return fail(class, "%s is %d; it must be at least %d, and the length of the arrays", name, n, least)
+		return fail(class, "%s is %d; it must be at least %d, and the length of the arrays", name,
+			n, least)
 	}
 	for i := 0; i < len(arrays) && n > 0; i += 2 {
 		if c.addr(arrays[i].(int)) == 0 {
@@ -93,7 +94,8 @@ func typeHvector(c *call) error {
 
 //spx:body MPI_Type_indexed
 func typeIndexed(c *call) error {
-	if err := c.checkArrays(0, "count", 0, 1, "array_of_blocklengths", 2, "array_of_displacements"); err != nil {
+	if err := c.checkArrays(0, "count", 0, 1, "array_of_blocklengths", 2,
+		"array_of_displacements"); err != nil {
 		return err
 	}
 	old, err := c.datatype(3)
@@ -107,7 +109,8 @@ func typeIndexed(c *call) error {
 
 //spx:body MPI_Type_create_hindexed
 func typeHindexed(c *call) error {
-	if err := c.checkArrays(0, "count", 0, 1, "array_of_blocklengths", 2, "array_of_displacements"); err != nil {
+	if err := c.checkArrays(0, "count", 0, 1, "array_of_blocklengths", 2,
+		"array_of_displacements"); err != nil {
 		return err
 	}
 	old, err := c.datatype(3)
@@ -147,7 +150,8 @@ func typeHindexedBlock(c *call) error {
 
 //spx:body MPI_Type_create_struct
 func typeStruct(c *call) error {
-	if err := c.checkArrays(0, "count", 0, 1, "array_of_blocklengths", 2, "array_of_displacements", 3, "array_of_types"); err != nil {
+	if err := c.checkArrays(0, "count", 0, 1, "array_of_blocklengths", 2, "array_of_displacements",
+		3, "array_of_types"); err != nil {
 		return err
 	}
 	n := c.int(0)
@@ -170,7 +174,8 @@ func typeStruct(c *call) error {
 
 //spx:body MPI_Type_create_subarray
 func typeSubarray(c *call) error {
-	if err := c.checkArrays(0, "ndims", 1, 1, "array_of_sizes", 2, "array_of_subsizes", 3, "array_of_starts"); err != nil {
+	if err := c.checkArrays(0, "ndims", 1, 1, "array_of_sizes", 2, "array_of_subsizes", 3,
+		"array_of_starts"); err != nil {
 		return err
 	}
 	old, err := c.datatype(5)
@@ -178,13 +183,15 @@ func typeSubarray(c *call) error {
 		return err
 	}
 	n := c.int(0)
-	t, err := datatype.Subarray(c.counts(1, n), c.counts(2, n), c.counts(3, n), datatype.Order(c.int(4)), old, c.wide())
+	t, err := datatype.Subarray(c.counts(1, n), c.counts(2, n), c.counts(3, n),
+		datatype.Order(c.int(4)), old, c.wide())
 	return c.made(6, t, err)
 }
 
 //spx:body MPI_Type_create_darray
 func typeDarray(c *call) error {
-	if err := c.checkArrays(2, "ndims", 1, 3, "array_of_gsizes", 4, "array_of_distribs", 5, "array_of_dargs", 6, "array_of_psizes"); err != nil {
+	if err := c.checkArrays(2, "ndims", 1, 3, "array_of_gsizes", 4, "array_of_distribs", 5,
+		"array_of_dargs", 6, "array_of_psizes"); err != nil {
 		return err
 	}
 	old, err := c.datatype(8)
@@ -192,7 +199,8 @@ func typeDarray(c *call) error {
 		return err
 	}
 	n := c.int(2)
-	t, err := datatype.Darray(c.int64(0), c.int64(1), c.counts(3, n), widen64(c.ints(4, n)), widen64(c.ints(5, n)), widen64(c.ints(6, n)),
+	t, err := datatype.Darray(c.int64(0), c.int64(1), c.counts(3, n), widen64(c.ints(4, n)),
+		widen64(c.ints(5, n)), widen64(c.ints(6, n)),
 		datatype.Order(c.int(7)), old, c.wide())
 	return c.made(9, t, err)
 }

@@ -16,16 +16,19 @@ import (
 	"libspx/core/datatype"
 )
 
-// Predefined types without a name: Fortran kinds and value-index pairs (MPI-5.0, 6.9.4, 19.1.9), and types found by size.
+// Predefined types without a name: Fortran kinds and value-index pairs (MPI-5.0, 6.9.4, 19.1.9),
+// and types found by size.
 
-// unnamedTypes keeps one object for each, so that the same question has the same handle for an answer.
+// unnamedTypes keeps one object for each, so that the same question has the same handle for an
+// answer.
 var unnamedTypes struct {
 	mu    sync.Mutex
 	byKey map[string]*typeObject
 	pairs map[int]*datatype.Basic
 }
 
-// unnamed returns the object of an unnamed predefined type; a type that says the same gets the same object.
+// unnamed returns the object of an unnamed predefined type; a type that says the same gets the same
+// object.
 func unnamed(t *datatype.Type) (*typeObject, error) {
 	key := fmt.Sprint(t.Combiner(), t.Contents().Ints)
 	for _, part := range t.Contents().Types {
@@ -140,7 +143,8 @@ func pairOf(value, index *datatype.Type) (*typeObject, error) {
 	b := u.pairs[id]
 	if b == nil {
 		row := C.basic_row(C.int(id))
-		b = &datatype.Basic{ID: id, Size: int64(row.size), Extent: int64(row.extent), Align: int64(row.align), Ext32: int64(row.ext32),
+		b = &datatype.Basic{ID: id, Size: int64(row.size), Extent: int64(row.extent),
+			Align: int64(row.align), Ext32: int64(row.ext32),
 			Value: v, Index: x, IndexAt: int64(row.index_at)}
 		if u.pairs == nil {
 			u.pairs = map[int]*datatype.Basic{}

@@ -21,8 +21,9 @@ import (
 	"libspx/core/win"
 )
 
-// Windows on this side of the boundary: attributes and hints (MPI-5.0, 7.7 and 12.2.7), and what can be asked of them. How they are made is in win_make.go,
-// how they are used in C (bodies/win_sync.c, rma.c). A window has a Go side from its first attribute or hint on.
+// Windows on this side of the boundary: attributes and hints (MPI-5.0, 7.7 and 12.2.7), and what
+// can be asked of them. How they are made is in win_make.go, how they are used in C
+// (bodies/win_sync.c, rma.c). A window has a Go side from its first attribute or hint on.
 
 type winObject struct {
 	attrs *attr.List
@@ -79,14 +80,18 @@ func winGetAttr(c *call) error {
 	return c.onWin(0, c.getAttr(attr.Win, c.win(0).attrs))
 }
 
-// Hints of windows and their defaults. Others are ignored, as the standard asks, and not given back.
+// Hints of windows and their defaults. Others are ignored, as the standard asks, and not given
+// back.
 var winHints = []struct {
 	key, preset string
 	ok          func(string) bool
 }{
 	{"no_locks", "false", isBool},
 	{"accumulate_ordering", "rar,raw,war,waw", isAnything},
-	{"accumulate_ops", "same_op_no_op", func(v string) bool { return v == "same_op" || v == "same_op_no_op" }},
+	{"accumulate_ops", "same_op_no_op", func(v string) bool {
+		return v == "same_op" ||
+			v == "same_op_no_op"
+	}},
 	{"mpi_accumulate_granularity", "0", isAnything},
 	{"same_size", "false", isBool},
 	{"same_disp_unit", "false", isBool},
@@ -126,7 +131,8 @@ func winGetInfo(c *call) error {
 	return c.onWin(0, c.setInfo(1, in))
 }
 
-// predefinedWinAttr is the value of a predefined attribute (MPI-5.0, 12.2.6), 0 when keyval is none.
+// predefinedWinAttr is the value of a predefined attribute (MPI-5.0, 12.2.6), 0 when keyval is
+// none.
 func predefinedWinAttr(w *C.spx_win, keyval int) uintptr {
 	var value unsafe.Pointer
 	switch keyval {
@@ -146,7 +152,8 @@ func predefinedWinAttr(w *C.spx_win, keyval int) uintptr {
 
 //spx:body MPI_Win_set_name
 func winSetName(c *call) error {
-	name := unsafe.Slice((*byte)(unsafe.Pointer(&windowOf(c.handle(0)).name)), C.MPI_MAX_OBJECT_NAME)
+	name := unsafe.Slice((*byte)(unsafe.Pointer(&windowOf(c.handle(0)).name)),
+		C.MPI_MAX_OBJECT_NAME)
 	C.spx_lock()
 	defer C.spx_unlock()
 	n := copy(name[:len(name)-1], c.str(1))
@@ -178,7 +185,8 @@ func winGetGroup(c *call) error {
 	return c.onWin(0, err)
 }
 
-// memoryOf is where this process reaches the memory of a rank by loads and stores; 0: it does not, or there is none.
+// memoryOf is where this process reaches the memory of a rank by loads and stores; 0: it does not,
+// or there is none.
 func memoryOf(w *C.spx_win, rank int) uintptr {
 	t := index(w.targets, rank)
 	switch {
@@ -190,17 +198,20 @@ func memoryOf(w *C.spx_win, rank int) uintptr {
 	return uintptr(unsafe.Pointer(t.here))
 }
 
-// winSharedQuery gives of windows of other flavors than shared ones what can be reached by loads and stores: of a window of MPI_Win_create, that is a process's
-// own memory. What cannot be reached has size 0 (MPI-5.0, 13.2.3). For MPI_PROC_NULL it is the lowest rank with memory.
+// winSharedQuery gives of windows of other flavors than shared ones what can be reached by loads
+// and stores: of a window of MPI_Win_create, that is a process's own memory. What cannot be reached
+// has size 0 (MPI-5.0, 13.2.3). For MPI_PROC_NULL it is the lowest rank with memory.
 //
 //spx:body MPI_Win_shared_query
 func winSharedQuery(c *call) error {
 	w, rank := windowOf(c.handle(0)), c.int(1)
 	if w.flavor == C.MPI_WIN_FLAVOR_DYNAMIC {
-		return c.onWin(0, mpierr.New(mpierr.RMAFlavor, "the window was made by MPI_Win_create_dynamic: its memory may be in many pieces"))
+		return c.onWin(0, mpierr.New(mpierr.RMAFlavor,
+			"the window was made by MPI_Win_create_dynamic: its memory may be in many pieces"))
 	}
 	if rank != C.MPI_PROC_NULL && (rank < 0 || rank >= int(w.size)) {
-		return c.onWin(0, mpierr.New(mpierr.Rank, "rank = %d is not a rank of the window (size %d)", rank, int(w.size)))
+		return c.onWin(0, mpierr.New(mpierr.Rank, "rank = %d is not a rank of the window (size %d)",
+			rank, int(w.size)))
 	}
 	if rank == C.MPI_PROC_NULL {
 		for rank = 0; rank < int(w.size) && memoryOf(w, rank) == 0; rank++ {
@@ -224,7 +235,8 @@ func winSharedQuery(c *call) error {
 func (c *call) dynamicWin() (*C.spx_win, error) {
 	w := windowOf(c.handle(0))
 	if w.flavor != C.MPI_WIN_FLAVOR_DYNAMIC {
-		return nil, mpierr.New(mpierr.RMAFlavor, "the window was not made by MPI_Win_create_dynamic")
+		return nil, mpierr.New(mpierr.RMAFlavor,
+			"the window was not made by MPI_Win_create_dynamic")
 	}
 	return w, nil
 }
@@ -246,7 +258,8 @@ func winAttach(c *call) error {
 	base, size := c.word(1), c.int64(2)
 	C.spx_lock()
 	if err = win.Attach(attached(w), base, size); err == nil {
-		if a := (*C.spx_attached)(C.calloc(1, C.size_t(unsafe.Sizeof(C.spx_attached{})))); a == nil {
+		if a := (*C.spx_attached)(C.calloc(1,
+			C.size_t(unsafe.Sizeof(C.spx_attached{})))); a == nil {
 			err = mpierr.New(mpierr.NoMem, "no memory to attach more memory to the window")
 		} else {
 			a.next, a.base, a.size = w.attached, C.uint64_t(base), C.uint64_t(size)

@@ -21,11 +21,13 @@ import (
 	"libspx/core/win"
 )
 
-// Making and freeing windows (MPI-5.0, 12.2): package core/win decides, here is what it works with. What the data plane reads of a window is in spx_win (rma.h).
+// Making and freeing windows (MPI-5.0, 12.2): package core/win decides, here is what it works with.
+// What the data plane reads of a window is in spx_win (rma.h).
 
 //spx:body MPI_Win_create
 func winCreate(c *call) error {
-	_, err := c.makeWindow(win.Args{Flavor: win.FromUser, Base: c.word(0), Size: c.int64(1), Unit: c.int64(2)}, 3, 5)
+	_, err := c.makeWindow(win.Args{Flavor: win.FromUser, Base: c.word(0), Size: c.int64(1),
+		Unit: c.int64(2)}, 3, 5)
 	return err
 }
 
@@ -50,7 +52,8 @@ func (c *call) allocateWindow(flavor win.Flavor) error {
 	return err
 }
 
-// makeWindow makes a window of the communicator behind argument in, an info object, and stores its handle in argument out.
+// makeWindow makes a window of the communicator behind argument in, an info object, and stores its
+// handle in argument out.
 func (c *call) makeWindow(a win.Args, in, out int) (*C.spx_win, error) {
 	hints, over := c.info(in), c.comm(in+1)
 	c.setHandle(out, C.SPX_HANDLE_WIN_NULL)
@@ -65,7 +68,8 @@ func (c *call) makeWindow(a win.Args, in, out int) (*C.spx_win, error) {
 	w := (*C.spx_win)(unsafe.Pointer(C.spx_new(C.SPX_K_WIN)))
 	if w == nil {
 		return nil, c.onComm(in+1, mpierr.New(mpierr.NoMem,
-			"there is no room for another window (at most %d exist): free those that are not used any more", 1<<C.SPX_H_INDEX_BITS))
+			"there is no room for another window (at most %d exist): free those that are not "+
+				"used any more", 1<<C.SPX_H_INDEX_BITS))
 	}
 	describeWindow(w, a, over.c)
 	if _, err := win.Create(a, winPeers{over}, winHost{w, over.c}); err != nil {
@@ -84,7 +88,8 @@ func describeWindow(w *C.spx_win, a win.Args, over *C.spx_comm) {
 	w.flavor, w.model = C.int(a.Flavor), C.MPI_WIN_UNIFIED
 	w.bytes, w.unit = C.MPI_Aint(a.Size), C.int(a.Unit)
 	w.rank, w.size = C.int(over.rank), C.int(over.size)
-	*(*uintptr)(unsafe.Pointer(&w.base)) = uintptr(a.Base)          // as a number: MPI_IN_PLACE is 1
+	// as a number: MPI_IN_PLACE is 1
+	*(*uintptr)(unsafe.Pointer(&w.base)) = uintptr(a.Base)
 	*(*uintptr)(unsafe.Pointer(&w.group)) = C.SPX_HANDLE_GROUP_NULL // as above
 	w.errh = C.spx_initial_errh()
 	C.spx_ref(&w.errh.o)
@@ -124,8 +129,8 @@ func (h winHost) Prepare() bool {
 	return w.targets != nil && w.starts != nil && w.waits != nil && h.ownComm()
 }
 
-// ownComm makes the communicator of the window's own messages. It has the processes of over, and no Go side before it is revoked; its errors come back to the
-// functions of windows.
+// ownComm makes the communicator of the window's own messages. It has the processes of over, and no
+// Go side before it is revoked; its errors come back to the functions of windows.
 func (h winHost) ownComm() bool {
 	obj, err := newObject(C.SPX_K_COMM)
 	if err != nil {
@@ -185,7 +190,8 @@ func (h winHost) Map(w *win.Window) bool {
 		h.w._map = C.spx_plot_map(h.w.file_offset, h.w.file_bytes)
 		return h.w._map != nil
 	}
-	p, err := unix.MmapPtr(int(file.fd), int64(h.w.file_offset), nil, uintptr(h.w.file_bytes), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	p, err := unix.MmapPtr(int(file.fd), int64(h.w.file_offset), nil, uintptr(h.w.file_bytes),
+		unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
 	if err == nil {
 		h.w._map = (*C.char)(p)
 	}
@@ -195,7 +201,8 @@ func (h winHost) Map(w *win.Window) bool {
 // note writes down which memory the window has.
 func (h winHost) note(w *win.Window) {
 	h.w.leader, h.w.elsewhere = C.int(w.Leader), C.bool(w.Elsewhere)
-	h.w.file_offset, h.w.file_bytes, h.w.used = C.uint64_t(w.Plot.Offset), C.uint64_t(w.Plot.Bytes), C.uint64_t(w.Used)
+	h.w.file_offset, h.w.file_bytes, h.w.used = C.uint64_t(w.Plot.Offset), C.uint64_t(w.Plot.Bytes),
+		C.uint64_t(w.Used)
 }
 
 func (h winHost) Fill(w *win.Window) {
@@ -259,7 +266,8 @@ func endWindow(w *C.spx_win, how win.End) {
 		C.free(unsafe.Pointer(a))
 		a = next
 	}
-	if g := findObject(C.SPX_K_GROUP, *(*uintptr)(unsafe.Pointer(&w.group))); g != nil && uintptr(g.handle) != C.SPX_HANDLE_GROUP_NULL {
+	if g := findObject(C.SPX_K_GROUP, *(*uintptr)(unsafe.Pointer(&w.group))); g != nil &&
+		uintptr(g.handle) != C.SPX_HANDLE_GROUP_NULL {
 		C.spx_retire(C.SPX_K_GROUP, g)
 	}
 	if w.comm != nil {
@@ -309,7 +317,8 @@ func (l winLink) Recv(from int) error {
 	return err
 }
 
-// freeWindow waits for the other processes and frees the window, also when some have failed: there is nothing more to be done with it.
+// freeWindow waits for the other processes and frees the window, also when some have failed: there
+// is nothing more to be done with it.
 func freeWindow(w *C.spx_win) error {
 	how := win.Left
 	defer func() { endWindow(w, how) }()
@@ -362,7 +371,9 @@ func winFree(c *call) error {
 		err = freeWindow(windowOf(handle))
 		*h = C.SPX_HANDLE_WIN_NULL
 		if err != nil {
-			return mpierr.New(mpierr.ClassOf(err), "a process of the window has failed, or has not got the window; it is freed all the same")
+			return mpierr.New(mpierr.ClassOf(err),
+				"a process of the window has failed, or has not got the window; it is freed all "+
+					"the same")
 		}
 		return nil
 	}

@@ -13,7 +13,9 @@ const (
 
 // An Item is a part that a process has: what one rank has saved of one version.
 type Item struct {
-	Generation int64 // grows whenever processes come together anew, or go back: the same version may be saved again then
+	// grows whenever processes come together anew, or go back: the same version may be saved again
+	// then
+	Generation int64
 	Version    int32
 	Rank       int32 // that has saved it
 	Ranks      int32 // how many have saved this version
@@ -30,8 +32,8 @@ type Version struct {
 
 func (i Item) version() Version { return Version{i.Generation, i.Version, i.Ranks} }
 
-// Complete lists the versions of which all parts are there, the latest first: of several with the same number the one that was saved
-// last.
+// Complete lists the versions of which all parts are there, the latest first: of several with the
+// same number the one that was saved last.
 func Complete(items []Item) []Version {
 	parts := map[Version]map[int32]bool{}
 	for _, i := range items {
@@ -51,7 +53,8 @@ func Complete(items []Item) []Version {
 		}
 	}
 	slices.SortFunc(out, func(a, b Version) int {
-		return -cmp.Or(cmp.Compare(a.Generation, b.Generation), cmp.Compare(a.Version, b.Version), cmp.Compare(a.Ranks, b.Ranks))
+		return -cmp.Or(cmp.Compare(a.Generation, b.Generation), cmp.Compare(a.Version, b.Version),
+			cmp.Compare(a.Ranks, b.Ranks))
 	})
 	numbers := map[int32]bool{}
 	return slices.DeleteFunc(out, func(v Version) bool {
@@ -61,8 +64,9 @@ func Complete(items []Item) []Version {
 	})
 }
 
-// Sources says for every rank that has saved v who is to serve its part: who has it in memory rather than in a file, the process that
-// has this rank now before others, then those that serve least.
+// Sources says for every rank that has saved v who is to serve its part: who has it in memory
+// rather than in a file, the process that has this rank now before others, then those that serve
+// least.
 func Sources(items []Item, v Version) []int {
 	best := make([]Item, v.Ranks)
 	for r := range best {
@@ -76,14 +80,19 @@ func Sources(items []Item, v Version) []int {
 			}
 			return 1
 		}
-		return b.Holder < 0 || cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(own(a), own(b)), cmp.Compare(load[a.Holder], load[b.Holder]), cmp.Compare(a.Holder, b.Holder)) < 0
+		return b.Holder < 0 || cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(own(a), own(b)),
+			cmp.Compare(load[a.Holder], load[b.Holder]), cmp.Compare(a.Holder, b.Holder)) < 0
 	}
 	sorted := slices.Clone(items)
-	slices.SortFunc(sorted, func(a, b Item) int { return cmp.Or(cmp.Compare(a.Rank, b.Rank), cmp.Compare(a.Holder, b.Holder)) })
+	slices.SortFunc(sorted, func(a, b Item) int {
+		return cmp.Or(cmp.Compare(a.Rank, b.Rank),
+			cmp.Compare(a.Holder, b.Holder))
+	})
 	for first := 0; first < len(sorted); {
 		last := first
 		for ; last < len(sorted) && sorted[last].Rank == sorted[first].Rank; last++ {
-			if i := sorted[last]; i.version() == v && i.Rank >= 0 && i.Rank < v.Ranks && better(i, best[i.Rank]) {
+			if i := sorted[last]; i.version() == v && i.Rank >= 0 && i.Rank < v.Ranks &&
+				better(i, best[i.Rank]) {
 				best[i.Rank] = i
 			}
 		}
@@ -102,8 +111,9 @@ func Sources(items []Item, v Version) []int {
 // A Copy is one that has to be made: of a rank's part, from one process to another.
 type Copy struct{ Rank, From, To int }
 
-// Missing lists the copies that have to be made so that every part of v is in the memory of 1 + copies processes again (or of all),
-// given who serves each part. hosts is as for Buddies. Sources count as having the part in memory.
+// Missing lists the copies that have to be made so that every part of v is in the memory of 1 +
+// copies processes again (or of all), given who serves each part. hosts is as for Buddies. Sources
+// count as having the part in memory.
 func Missing(items []Item, v Version, sources, hosts []int, copies int) []Copy {
 	var out []Copy
 	holders := make([]map[int]bool, v.Ranks)

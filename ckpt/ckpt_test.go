@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// On one host and on several, of one size and of many: buddies are others, on other hosts if there are such, and evenly spread.
+// On one host and on several, of one size and of many: buddies are others, on other hosts if there
+// are such, and evenly spread.
 func TestBuddies(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	for range 2000 {
@@ -29,7 +30,9 @@ func TestBuddies(t *testing.T) {
 				}
 				for k, q := range b {
 					if on[q] == on[r] && k < n-size[on[r]] || slices.Contains(b[:k], q) {
-						t.Fatalf("hosts %v: the buddies of %d are %v, although there are others on other hosts", on, r, b)
+						t.Fatalf(
+							"hosts %v: the buddies of %d are %v, although there are others on "+
+								"other hosts", on, r, b)
 					}
 					if copies == 1 {
 						kept[q]++
@@ -43,8 +46,8 @@ func TestBuddies(t *testing.T) {
 	}
 }
 
-// Whoever dies, as long as every part is left, the version is found, everybody has a source that has the part, and after the copies
-// that are said to be missing are made any one host may be lost.
+// Whoever dies, as long as every part is left, the version is found, everybody has a source that
+// has the part, and after the copies that are said to be missing are made any one host may be lost.
 func TestSurvivors(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(3, 4))
 	for range 2000 {
@@ -91,7 +94,10 @@ func checkPlan(t *testing.T, items []Item, v Version, hosts []int) {
 	t.Helper()
 	sources := Sources(items, v)
 	for r, s := range sources {
-		if !slices.ContainsFunc(items, func(i Item) bool { return int(i.Rank) == r && int(i.Holder) == s }) {
+		if !slices.ContainsFunc(items, func(i Item) bool {
+			return int(i.Rank) == r &&
+				int(i.Holder) == s
+		}) {
 			t.Fatalf("rank %d does not have part %d: %v", s, r, items)
 		}
 	}
@@ -100,7 +106,8 @@ func checkPlan(t *testing.T, items []Item, v Version, hosts []int) {
 		if c.From != sources[c.Rank] {
 			t.Fatalf("%+v, but the source is %d", c, sources[c.Rank])
 		}
-		have = append(have, Item{v.Generation, v.Version, int32(c.Rank), v.Ranks, int32(c.To), Memory})
+		have = append(have, Item{v.Generation, v.Version, int32(c.Rank), v.Ranks, int32(c.To),
+			Memory})
 	}
 	for r := range v.Ranks {
 		holders := map[int32]bool{}
@@ -115,17 +122,20 @@ func checkPlan(t *testing.T, items []Item, v Version, hosts []int) {
 	}
 }
 
-// The latest first; what was saved later counts more than a higher number; incomplete ones and nonsense not at all.
+// The latest first; what was saved later counts more than a higher number; incomplete ones and
+// nonsense not at all.
 func TestComplete(t *testing.T) {
 	items := []Item{
-		{1, 5, 0, 2, 0, File}, {1, 5, 1, 2, 0, File}, {2, 4, 0, 1, 3, Memory}, {2, 5, 0, 1, 3, Memory}, {2, 6, 0, 2, 3, Memory},
+		{1, 5, 0, 2, 0, File}, {1, 5, 1, 2, 0, File}, {2, 4, 0, 1, 3, Memory},
+		{2, 5, 0, 1, 3, Memory}, {2, 6, 0, 2, 3, Memory},
 		{1, 9, 0, 1, 1, Memory}, {3, 7, 2, 2, 0, Memory}, {3, 7, -1, 2, 0, Memory},
 	}
 	want := []Version{{2, 5, 1}, {2, 4, 1}, {1, 9, 1}}
 	if got := Complete(items); !slices.Equal(got, want) {
 		t.Fatalf("%v, want %v", got, want)
 	}
-	if got := Sources([]Item{{1, 5, 0, 2, 0, File}, {1, 5, 0, 2, 3, Memory}, {1, 5, 1, 2, 1, File}, {1, 5, 1, 2, 0, File}}, Version{1, 5, 2}); !slices.Equal(got, []int{3, 1}) {
+	if got := Sources([]Item{{1, 5, 0, 2, 0, File}, {1, 5, 0, 2, 3, Memory}, {1, 5, 1, 2, 1, File},
+		{1, 5, 1, 2, 0, File}}, Version{1, 5, 2}); !slices.Equal(got, []int{3, 1}) {
 		t.Fatalf("memory before files, the own rank before others: %v", got)
 	}
 }
@@ -156,7 +166,8 @@ func part(regions ...[]byte) []byte {
 func TestDamage(t *testing.T) {
 	good := part([]byte("some data"), nil, []byte("more"))
 	item, regions, err := Parse(good)
-	if err != nil || item != (Item{2, 9, 1, 4, 0, File}) || len(regions) != 3 || regions[2] != (Region{20, 136, 4}) {
+	if err != nil || item != (Item{2, 9, 1, 4, 0, File}) || len(regions) != 3 ||
+		regions[2] != (Region{20, 136, 4}) {
 		t.Fatal(item, regions, err)
 	}
 	for k := range good {
@@ -180,14 +191,16 @@ func TestNames(t *testing.T) {
 	if got, tmp, ok := ParseName("my run", name+Temporary); got != i || !tmp || !ok {
 		t.Fatal(name, got, tmp, ok)
 	}
-	for _, other := range []string{"", "my run", "my run-g3", "my run2-g3-v12-r5-of64.ckpt", "my run-g03-v12-r5-of64.ckpt", "my run-g3-v12-r5-of64.ckptx", "my run-g3-v12-r5-of64.tmp"} {
+	for _, other := range []string{"", "my run", "my run-g3", "my run2-g3-v12-r5-of64.ckpt",
+		"my run-g03-v12-r5-of64.ckpt", "my run-g3-v12-r5-of64.ckptx", "my run-g3-v12-r5-of64.tmp"} {
 		if got, _, ok := ParseName("my run", other); ok {
 			t.Fatalf("%q is taken for %v", other, got)
 		}
 	}
 }
 
-// Whatever stands in a file, regions lie in it, behind one another, and what is accepted has the checksum of its data.
+// Whatever stands in a file, regions lie in it, behind one another, and what is accepted has the
+// checksum of its data.
 func FuzzParse(f *testing.F) {
 	f.Add(part([]byte("some data"), nil, []byte("more")))
 	f.Add(part())

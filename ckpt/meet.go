@@ -52,7 +52,8 @@ func (o *Object) greet() (newest int64, err error) {
 		newest = max(newest, int64(said[generation]))
 		if !slices.Equal(said[copies:generation], all[copies:generation]) {
 			return 0, mpierr.New(mpierr.InfoValue,
-				"info is not the same at all: mpix_copies, mpix_versions or whether there is a mpix_directory differ between ranks 0 and %d", r)
+				"info is not the same at all: mpix_copies, mpix_versions or whether there is a "+
+					"mpix_directory differ between ranks 0 and %d", r)
 		}
 	}
 	o.to, o.from = Buddies(o.hosts, o.peers.Rank(), o.set.Copies), nil

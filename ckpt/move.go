@@ -32,7 +32,8 @@ func (o *Object) endRestore(status error) error {
 func (o *Object) goBack() {
 	o.known = o.known[slices.Index(o.known, o.chosen):]
 	o.discard(func(p *held) bool {
-		return cmp.Or(cmp.Compare(p.Generation, o.chosen.Generation), cmp.Compare(p.Version, o.chosen.Version)) > 0
+		return cmp.Or(cmp.Compare(p.Generation, o.chosen.Generation),
+			cmp.Compare(p.Version, o.chosen.Version)) > 0
 	})
 	if o.set.Copies == 0 && o.files != nil {
 		o.discard(func(p *held) bool { return p.Kind == Memory && o.hasFile(p.Item) })
@@ -71,7 +72,8 @@ func (o *Object) deliver() error {
 	for to, orders := range serve {
 		for _, w := range orders {
 			b := o.part(w.rank, Memory).data
-			sends = append(sends, Message{Peer: to, Tag: tagFetched, Data: b.bytes[w.at : w.at+w.bytes]})
+			sends = append(sends, Message{Peer: to, Tag: tagFetched,
+				Data: b.bytes[w.at : w.at+w.bytes]})
 			used = append(used, b)
 		}
 	}
@@ -137,7 +139,8 @@ func (o *Object) protect() error {
 			}
 			blocks, used = append(blocks, b), append(used, b)
 			parts = append(parts, Item{
-				Generation: o.chosen.Generation, Version: o.chosen.Version, Rank: int32(c.Rank), Ranks: o.chosen.Ranks, Kind: Memory,
+				Generation: o.chosen.Generation, Version: o.chosen.Version, Rank: int32(c.Rank),
+				Ranks: o.chosen.Ranks, Kind: Memory,
 			})
 			receives = append(receives, Message{Peer: c.From, Tag: tagRemade, Data: b.bytes})
 		}

@@ -13,17 +13,20 @@ const (
 
 // FileName is the name of the file that holds a part.
 func FileName(name string, i Item) string {
-	return fmt.Sprintf("%s-g%d-v%d-r%d-of%d%s", name, i.Generation, i.Version, i.Rank, i.Ranks, suffix)
+	return fmt.Sprintf("%s-g%d-v%d-r%d-of%d%s", name, i.Generation, i.Version, i.Rank, i.Ranks,
+		suffix)
 }
 
-// ParseName tells whether a file is one of name's, which part it should hold, and whether it is one that was being written.
+// ParseName tells whether a file is one of name's, which part it should hold, and whether it is one
+// that was being written.
 func ParseName(name, file string) (i Item, temporary, ok bool) {
 	whole, temporary := strings.CutSuffix(file, Temporary)
 	rest, found := strings.CutPrefix(whole, name+"-g")
 	if !found {
 		return Item{}, false, false
 	}
-	if _, err := fmt.Sscanf(rest, "%d-v%d-r%d-of%d"+suffix, &i.Generation, &i.Version, &i.Rank, &i.Ranks); err != nil {
+	if _, err := fmt.Sscanf(rest, "%d-v%d-r%d-of%d"+suffix, &i.Generation, &i.Version, &i.Rank,
+		&i.Ranks); err != nil {
 		return Item{}, false, false
 	}
 	i.Kind = File

@@ -28,10 +28,11 @@ type Object struct {
 	mem   Heap
 	files Files // nil: none are written
 
-	peers      Peers // nil: attached to none
-	hosts      []int // a number for the host of each rank
-	to, from   []int // ranks that keep copies of this one's part; ranks whose parts this one keeps
-	generation int64 // of what was saved last: with the version's number it names one attempt to save
+	peers    Peers // nil: attached to none
+	hosts    []int // a number for the host of each rank
+	to, from []int // ranks that keep copies of this one's part; ranks whose parts this one keeps
+	// of what was saved last: with the version's number it names one attempt to save
+	generation int64
 
 	regions []registered // in ascending order of id
 	parts   []*held
@@ -135,12 +136,14 @@ func (o *Object) ready(restoring bool) error {
 	switch {
 	case o.peers == nil:
 		return mpierr.New(mpierr.Comm,
-			"checkpoint is attached to no communicator, since MPIX_Checkpoint_attach has failed: call it again")
+			"checkpoint is attached to no communicator, since MPIX_Checkpoint_attach has "+
+				"failed: call it again")
 	case restoring && !o.restoring:
 		return mpierr.New(mpierr.Arg,
 			"checkpoint is not being restored: call MPIX_Checkpoint_restore_begin first")
 	case !restoring && o.restoring:
-		return mpierr.New(mpierr.Arg, "checkpoint is being restored: call MPIX_Checkpoint_restore_end first")
+		return mpierr.New(mpierr.Arg,
+			"checkpoint is being restored: call MPIX_Checkpoint_restore_end first")
 	}
 	return nil
 }
@@ -183,7 +186,8 @@ func (o *Object) Register(id int, count, size int64, buf Buffer) error {
 
 // region is where a region is registered, or would be.
 func (o *Object) region(id int) (int, bool) {
-	return slices.BinarySearchFunc(o.regions, id, func(r registered, id int) int { return r.id - id })
+	return slices.BinarySearchFunc(o.regions, id,
+		func(r registered, id int) int { return r.id - id })
 }
 
 // Unregister has region id saved no more.

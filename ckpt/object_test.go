@@ -112,7 +112,8 @@ func (heap) Pack(all []Packing) {
 }
 
 // all runs a process for each rank, of which each has an object that is attached.
-func all(t *testing.T, n int, set Settings, mem func(rank int) Heap, run func(o *Object, rank int) error) {
+func all(t *testing.T, n int, set Settings, mem func(rank int) Heap,
+	run func(o *Object, rank int) error) {
 	t.Helper()
 	w := newNet(n)
 	var wg sync.WaitGroup
@@ -168,7 +169,8 @@ func TestCollectives(t *testing.T) {
 // All get the class of the worst error, and its process the text.
 func TestAgree(t *testing.T) {
 	all(t, 5, Settings{Versions: 1}, enough, func(o *Object, me int) error {
-		status := map[int]error{1: mpierr.New(mpierr.Arg, "mine"), 3: mpierr.New(mpierr.NoMem, "worst")}[me]
+		status := map[int]error{1: mpierr.New(mpierr.Arg, "mine"),
+			3: mpierr.New(mpierr.NoMem, "worst")}[me]
 		_, err := o.agree(status)
 		want := "checkpoint: rank 3 could not do its part; it has the reason"
 		if me == 3 {
@@ -200,7 +202,8 @@ func TestNoMemory(t *testing.T) {
 				return err
 			}
 			err := o.Commit()
-			if class := mpierr.ClassOf(err); version == 1 && err != nil || version == 2 && class != mpierr.NoMem {
+			if class := mpierr.ClassOf(err); version == 1 && err != nil || version == 2 &&
+				class != mpierr.NoMem {
 				return fmt.Errorf("version %d: %v", version, err)
 			}
 			mem = make([]byte, 1000)

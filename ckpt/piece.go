@@ -44,7 +44,8 @@ func Layout(regions []Region) int64 {
 
 func rounded(bytes int64) int64 { return (bytes + 7) &^ 7 }
 
-// Begin writes all of a part but its regions' data, which are at the positions of Layout, and its checksum.
+// Begin writes all of a part but its regions' data, which are at the positions of Layout, and its
+// checksum.
 func Begin(part []byte, i Item, regions []Region) {
 	le := binary.LittleEndian
 	clear(part[:HeadBytes])
@@ -82,22 +83,24 @@ func Seal(part []byte) {
 	binary.LittleEndian.PutUint32(part[8:], crc32.Checksum(part[sumEnd:], castagnoli))
 }
 
-// Head reads the fixed beginning of a part, of which size bytes are there altogether. The part is what it says, but for its regions and
-// its checksum.
+// Head reads the fixed beginning of a part, of which size bytes are there altogether. The part is
+// what it says, but for its regions and its checksum.
 func Head(head []byte, size int64) (Item, error) {
 	if len(head) < HeadBytes || string(head[:8]) != Magic {
 		return Item{}, fmt.Errorf("this is no checkpoint")
 	}
 	le := binary.LittleEndian
 	i := Item{
-		Generation: int64(le.Uint64(head[16:])), Version: int32(le.Uint32(head[24:])), Rank: int32(le.Uint32(head[28:])),
+		Generation: int64(le.Uint64(head[16:])), Version: int32(le.Uint32(head[24:])),
+		Rank:  int32(le.Uint32(head[28:])),
 		Ranks: int32(le.Uint32(head[32:])), Kind: File,
 	}
 	said, regions := int64(le.Uint64(head[40:])), int64(le.Uint32(head[12:]))
 	switch {
 	case said != size:
 		return Item{}, fmt.Errorf("it has %d bytes instead of %d", size, said)
-	case i.Rank < 0 || i.Rank >= i.Ranks || i.Version < 0 || i.Generation < 0 || HeadBytes+EntryBytes*regions > size:
+	case i.Rank < 0 || i.Rank >= i.Ranks || i.Version < 0 || i.Generation < 0 ||
+		HeadBytes+EntryBytes*regions > size:
 		return Item{}, fmt.Errorf("its head makes no sense")
 	}
 	return i, nil
@@ -109,13 +112,16 @@ func Parse(part []byte) (Item, []Region, error) {
 	if err != nil {
 		return Item{}, nil, err
 	}
-	if sum := crc32.Checksum(part[sumEnd:], castagnoli); sum != binary.LittleEndian.Uint32(part[8:]) {
-		return Item{}, nil, fmt.Errorf("its checksum is %08x, but %08x is that of its data", binary.LittleEndian.Uint32(part[8:]), sum)
+	if sum := crc32.Checksum(part[sumEnd:], castagnoli); sum != binary.LittleEndian.Uint32(
+		part[8:]) {
+		return Item{}, nil, fmt.Errorf("its checksum is %08x, but %08x is that of its data",
+			binary.LittleEndian.Uint32(part[8:]), sum)
 	}
 	regions := Regions(part)
 	end, last := int64(HeadBytes+EntryBytes*len(regions)), int64(math.MinInt64)
 	for k, r := range regions {
-		if r.ID <= last || r.At < end || r.At > int64(len(part)) || r.Bytes < 0 || r.Bytes > int64(len(part))-r.At {
+		if r.ID <= last || r.At < end || r.At > int64(len(part)) || r.Bytes < 0 ||
+			r.Bytes > int64(len(part))-r.At {
 			return Item{}, nil, fmt.Errorf("region %d of it makes no sense", k)
 		}
 		last, end = r.ID, r.At+r.Bytes

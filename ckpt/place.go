@@ -1,8 +1,9 @@
 package ckpt
 
-// Buddies returns the ranks that keep copies of a rank's part in their memory: copies of them, or fewer when there are not so many
-// others. hosts has a number for the host of every rank. They are on other hosts while there are any; every rank keeps as many
-// copies as every other if no host has more than half of the ranks.
+// Buddies returns the ranks that keep copies of a rank's part in their memory: copies of them, or
+// fewer when there are not so many others. hosts has a number for the host of every rank. They are
+// on other hosts while there are any; every rank keeps as many copies as every other if no host has
+// more than half of the ranks.
 func Buddies(hosts []int, rank, copies int) []int {
 	order, most := byHost(hosts)
 	n, at := len(order), 0
@@ -31,7 +32,8 @@ func Buddies(hosts []int, rank, copies int) []int {
 	for k := 1; k <= n; k++ { // a host further each time
 		add(order[(at+k*shift)%n])
 	}
-	for k := 1; k < n && len(far) < copies; k++ { // from the beginning of the other hosts on: not all of a large host to one
+	// from the beginning of the other hosts on: not all of a large host to one
+	for k := 1; k < n && len(far) < copies; k++ {
 		add(order[(at*2+k)%n])
 	}
 	for k := 1; k < n; k++ {

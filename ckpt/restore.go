@@ -61,7 +61,10 @@ func (o *Object) beginRestore(version int) error {
 }
 
 func (o *Object) choose(version int) error {
-	i := slices.IndexFunc(o.known, func(v Version) bool { return version == Newest || int(v.Version) == version })
+	i := slices.IndexFunc(o.known, func(v Version) bool {
+		return version == Newest ||
+			int(v.Version) == version
+	})
 	switch {
 	case i >= 0:
 		o.chosen = o.known[i]
@@ -86,7 +89,8 @@ func (o *Object) readFiles() (bad uint64, err error) {
 			return bad, err
 		}
 		if err != nil {
-			o.files.Unusable(o.peers.Rank(), fmt.Sprintf("a part of checkpoint version %d is not used: %v", o.chosen.Version, err))
+			o.files.Unusable(o.peers.Rank(), fmt.Sprintf(
+				"a part of checkpoint version %d is not used: %v", o.chosen.Version, err))
 			o.parts = slices.DeleteFunc(o.parts, func(p *held) bool { return p == file })
 			bad = 1
 			continue
@@ -133,7 +137,8 @@ func (e entry) words() []uint64 {
 
 // regionOf is what a rank has saved as a region; false: it has saved no such.
 func (o *Object) regionOf(rank, id int) (entry, bool) {
-	i, there := slices.BinarySearchFunc(o.table, id, func(e entry, id int) int { return e.compare(rank, id) })
+	i, there := slices.BinarySearchFunc(o.table, id,
+		func(e entry, id int) int { return e.compare(rank, id) })
 	if !there {
 		return entry{}, false
 	}
@@ -145,7 +150,8 @@ func (o *Object) checkRank(rank int) error {
 		return nil
 	}
 	return mpierr.New(mpierr.Rank,
-		"rank is %d, but version %d was saved by ranks 0 to %d", rank, o.chosen.Version, o.chosen.Ranks-1)
+		"rank is %d, but version %d was saved by ranks 0 to %d", rank, o.chosen.Version,
+		o.chosen.Ranks-1)
 }
 
 // Bytes is how large a region of a rank is, in the version that is being restored; -1: there is
@@ -177,12 +183,14 @@ func (o *Object) fetch(rank, id int, offset, count, size int64, buf Buffer) (kep
 	e, there := o.regionOf(rank, id)
 	if id < 0 || !there {
 		return false, mpierr.New(ErrCheckpoint,
-			"id is %d, but rank %d has saved no such region in version %d", id, rank, o.chosen.Version)
+			"id is %d, but rank %d has saved no such region in version %d", id, rank,
+			o.chosen.Version)
 	}
 	high, bytes := bits.Mul64(uint64(count), uint64(size))
 	if offset < 0 || offset > e.bytes || high > 0 || bytes > uint64(e.bytes-offset) {
 		return false, mpierr.New(mpierr.Truncate,
-			"offset is %d and count is %d, of %d bytes each, but region %d of rank %d has %d bytes in version %d",
+			"offset is %d and count is %d, of %d bytes each, but region %d of rank %d has %d "+
+				"bytes in version %d",
 			offset, count, size, id, rank, e.bytes, o.chosen.Version)
 	}
 	if bytes == 0 {
@@ -220,8 +228,10 @@ func (o *Object) Restore(version int, again func(Buffer) Buffer) (Version, error
 func (o *Object) fetchOwn(again func(Buffer) Buffer) error {
 	if size := o.peers.Size(); int(o.chosen.Ranks) != size {
 		return mpierr.New(ErrCheckpoint,
-			"version %d was saved by %d processes, but there are %d now: use MPIX_Checkpoint_restore_begin, "+
-				"MPIX_Checkpoint_fetch and MPIX_Checkpoint_restore_end", o.chosen.Version, o.chosen.Ranks, size)
+			"version %d was saved by %d processes, but there are %d now: use "+
+				"MPIX_Checkpoint_restore_begin, "+
+				"MPIX_Checkpoint_fetch and MPIX_Checkpoint_restore_end", o.chosen.Version,
+			o.chosen.Ranks, size)
 	}
 	me := o.peers.Rank()
 	for _, r := range o.regions {
@@ -231,7 +241,8 @@ func (o *Object) fetchOwn(again func(Buffer) Buffer) error {
 		}
 		if e.bytes != r.bytes {
 			return mpierr.New(ErrCheckpoint,
-				"checkpoint has %d bytes registered as region %d, but %d in version %d (-1: none)", r.bytes, r.id, e.bytes, o.chosen.Version)
+				"checkpoint has %d bytes registered as region %d, but %d in version %d (-1: none)",
+				r.bytes, r.id, e.bytes, o.chosen.Version)
 		}
 		buf := again(r.in)
 		if kept, err := o.fetch(me, r.id, 0, r.bytes, 1, buf); !kept {

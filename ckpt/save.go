@@ -44,7 +44,8 @@ func (o *Object) save(version int, do func() error) error {
 		return mpierr.New(mpierr.Arg, "version is %d, but must be 0 or more", version)
 	case len(o.known) > 0 && version <= int(o.known[0].Version):
 		return mpierr.New(mpierr.Arg,
-			"version is %d, but must be above %d, which is there already", version, o.known[0].Version)
+			"version is %d, but must be above %d, which is there already", version,
+			o.known[0].Version)
 	}
 	return o.together(do)
 }
@@ -70,7 +71,8 @@ func (o *Object) beginSave(version int) error {
 	o.saved, o.trouble = int64(version), nil
 	me := int32(o.peers.Rank())
 	s := &save{is: Item{
-		Generation: o.generation, Version: int32(version), Rank: me, Ranks: int32(o.peers.Size()), Kind: Memory,
+		Generation: o.generation, Version: int32(version), Rank: me, Ranks: int32(o.peers.Size()),
+		Kind: Memory,
 	}}
 	begun := false
 	defer func() {
@@ -261,7 +263,8 @@ func (o *Object) Commit() error {
 		return err
 	}
 	if o.saved < 0 {
-		return mpierr.New(mpierr.Arg, "checkpoint has no version that was saved since the last commit")
+		return mpierr.New(mpierr.Arg,
+			"checkpoint has no version that was saved since the last commit")
 	}
 	return o.together(func() error {
 		if err := o.settle(); err != nil {
@@ -295,7 +298,8 @@ func (o *Object) commit() error {
 	switch {
 	case least != most:
 		return mpierr.New(cmp.Or(class, mpierr.Arg),
-			"this process has saved version %d, but others have saved others, from %d to %d", version, least, most)
+			"this process has saved version %d, but others have saved others, from %d to %d",
+			version, least, most)
 	case o.trouble != nil:
 		return mpierr.New(class, "version %d: %v", version, o.trouble)
 	}

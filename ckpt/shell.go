@@ -12,7 +12,8 @@ type Buffer any
 type Message struct {
 	Peer, Tag int
 	Data      []byte // what is sent, or where what comes is stored: exactly as many bytes
-	Into      Buffer // if not nil, of a message to be received: it goes into the program's memory instead
+	// if not nil, of a message to be received: it goes into the program's memory instead
+	Into Buffer
 }
 
 // A Pending is work that goes on while the process does something else.

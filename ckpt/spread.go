@@ -64,7 +64,8 @@ func (o *Object) agree(status error, words ...uint64) ([]uint64, error) {
 	case worst == o.peers.Rank():
 		return nil, status
 	default:
-		return nil, mpierr.New(class, "checkpoint: rank %d could not do its part; it has the reason", worst)
+		return nil, mpierr.New(class,
+			"checkpoint: rank %d could not do its part; it has the reason", worst)
 	}
 }
 
@@ -220,7 +221,8 @@ func (o *Object) swap(mine []uint64) ([]uint64, error) {
 
 // rows gives everyone's rows of width words by what each process has of them: flat, in the order of
 // the ranks.
-func (o *Object) rows(status error, mine []uint64, width int) (all []uint64, ranks []int, err error) {
+func (o *Object) rows(status error, mine []uint64, width int) (all []uint64, ranks []int,
+	err error) {
 	lengths, err := o.agree(status, uint64(len(mine)))
 	if err != nil {
 		return nil, nil, err

@@ -5,9 +5,10 @@ import (
 	"slices"
 )
 
-// gathering is what a process knows about who has received an acked message: itself, and those behind it in the tree. When all have, or have died, it tells the
-// process that the message came from. A member that gets the message another way, too, tells both: so what was told to a process that died is told to the
-// master, who sends the message again to all that it knows nothing of.
+// gathering is what a process knows about who has received an acked message: itself, and those
+// behind it in the tree. When all have, or have died, it tells the process that the message came
+// from. A member that gets the message another way, too, tells both: so what was told to a process
+// that died is told to the master, who sends the message again to all that it knows nothing of.
 type gathering struct {
 	master uint32
 	id     uint64
@@ -24,7 +25,8 @@ func (g *gathering) behind(child uint32) {
 	}
 }
 
-// gather begins to wait for what is to be told to peer, from whom the message came; nil: nothing is.
+// gather begins to wait for what is to be told to peer, from whom the message came; nil: nothing
+// is.
 func (p *Process) gather(peer uint32, rec Record, own bool) *gathering {
 	if rec.Kind != Acked {
 		return nil
@@ -39,7 +41,10 @@ func (p *Process) gather(peer uint32, rec Record, own bool) *gathering {
 
 // isUnread tells whether the message, which has come before, has still to be received here.
 func (p *Process) isUnread(rec Record) bool {
-	return slices.ContainsFunc(p.acks, func(g *gathering) bool { return g.own && g.master == rec.Master && g.id == rec.ID })
+	return slices.ContainsFunc(p.acks, func(g *gathering) bool {
+		return g.own &&
+			g.master == rec.Master && g.id == rec.ID
+	})
 }
 
 // tell tells what is known now.
@@ -50,7 +55,8 @@ func (p *Process) tell(res *Result) {
 		}
 		if !p.dead[g.parent] {
 			slices.SortFunc(g.got, func(a, b Member) int { return cmp.Compare(a.Proc, b.Proc) })
-			res.put(g.parent, Record{Kind: Got, Master: g.master, ID: g.id, Set: Encode(nil, slices.Compact(g.got))})
+			res.put(g.parent, Record{Kind: Got, Master: g.master, ID: g.id,
+				Set: Encode(nil, slices.Compact(g.got))})
 		}
 		return true
 	})
@@ -91,7 +97,8 @@ func (p *Process) got(res *Result, from uint32, rec Record) {
 	p.tell(res)
 }
 
-// gone: nothing more is said by who. What it has said before it left may still come, or it has not had the message from this process: the master sends it again.
+// gone: nothing more is said by who. What it has said before it left may still come, or it has not
+// had the message from this process: the master sends it again.
 func (p *Process) gone(res *Result, who uint32, died bool) {
 	p.acks = slices.DeleteFunc(p.acks, func(g *gathering) bool { return died && g.master == who })
 	for _, g := range p.acks {
@@ -114,7 +121,8 @@ func (p *Process) lost(res *Result, rec Record) {
 	p.passGone(res)
 }
 
-// passGone: members that have left have received what they were sent; what they said of it may be lost.
+// passGone: members that have left have received what they were sent; what they said of it may be
+// lost.
 func (p *Process) passGone(res *Result) {
 	for _, k := range p.kept {
 		if k.lossy && k.kind == Acked {

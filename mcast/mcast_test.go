@@ -88,14 +88,17 @@ func FuzzDecode(f *testing.F) {
 				t.Fatalf("%x was taken for %v", src, members)
 			}
 		}
-		if back, err := Decode(Encode(nil, members), procs); err != nil || !slices.Equal(back, members) {
+		if back, err := Decode(Encode(nil, members), procs); err != nil ||
+			!slices.Equal(back, members) {
 			t.Fatalf("%v does not survive the wire: %v, %v", members, back, err)
 		}
 	})
 }
 
-// spread hands a message on along Children from a process on host home, and returns how often each member got it and the depth.
-func spread(rest []Member, home uint32, host, sw func(uint32) uint32, width int, got map[Member]int) int {
+// spread hands a message on along Children from a process on host home, and returns how often each
+// member got it and the depth.
+func spread(rest []Member, home uint32, host, sw func(uint32) uint32, width int,
+	got map[Member]int) int {
 	depth := 0
 	for i, b := range Children(rest, home, host, sw, width) {
 		got[b.Lead()]++
@@ -112,7 +115,8 @@ func switches(n uint32) func(uint32) uint32 {
 	return func(host uint32) uint32 { return host % n }
 }
 
-// S2.8: a message crosses to each switch once, and to each host once, also when the hosts of a switch have no consecutive numbers.
+// S2.8: a message crosses to each switch once, and to each host once, also when the hosts of a
+// switch have no consecutive numbers.
 func TestTreeCrossesToASwitchOnce(t *testing.T) {
 	host, sw := func(p uint32) uint32 { return p / 3 }, switches(4)
 	for seed := range uint64(500) {
@@ -123,7 +127,8 @@ func TestTreeCrossesToASwitchOnce(t *testing.T) {
 		follow = func(rest []Member, home uint32) {
 			for _, b := range Children(rest, home, host, sw, 0) {
 				to := host(b.Lead().Proc)
-				if !slices.IsSortedFunc(b, func(x, y Member) int { return int(x.Proc) - int(y.Proc) }) {
+				if !slices.IsSortedFunc(b,
+					func(x, y Member) int { return int(x.Proc) - int(y.Proc) }) {
 					t.Fatalf("seed %d: %v is not in order", seed, b)
 				}
 				if to != home {
@@ -168,14 +173,16 @@ func TestTreeReachesEverybodyOnce(t *testing.T) {
 	}
 }
 
-// In a tree whose members send to one after another, n members have the message after log2(n) steps; a host gets it once.
+// In a tree whose members send to one after another, n members have the message after log2(n)
+// steps; a host gets it once.
 func TestTreeIsFlatAndCrossesOnce(t *testing.T) {
 	for n, steps := range map[int]int{1: 1, 2: 2, 3: 2, 4: 3, 7: 3, 8: 4, 255: 8, 256: 9} {
 		var members []Member
 		for i := range n {
 			members = append(members, Member{uint32(i), 1})
 		}
-		if depth := spread(members, 0, func(uint32) uint32 { return 0 }, nil, 0, map[Member]int{}); depth != steps {
+		if depth := spread(members, 0, func(uint32) uint32 { return 0 }, nil, 0,
+			map[Member]int{}); depth != steps {
 			t.Errorf("%d members have it after %d steps, want %d", n, depth, steps)
 		}
 	}
@@ -197,13 +204,14 @@ func TestTreeIsFlatAndCrossesOnce(t *testing.T) {
 	follow(members, 3)
 	for h := range uint32(8) {
 		if want := min(1, int(h^3)); crossed[h] != want {
-			t.Errorf("host %d got the message %d times from another one, want %d", h, crossed[h], want)
+			t.Errorf("host %d got the message %d times from another one, want %d", h, crossed[h],
+				want)
 		}
 	}
 }
 
-// carryOut runs a plan as processes would: each does its sends in order, as soon as it has the bytes. It returns what each process
-// has got how often, or an error when nothing can go on.
+// carryOut runs a plan as processes would: each does its sends in order, as soon as it has the
+// bytes. It returns what each process has got how often, or an error when nothing can go on.
 func carryOut(plan []Send, master, bytes int) (map[int][]int, error) {
 	got := map[int][]int{}
 	has := func(s Send) bool {
@@ -250,9 +258,11 @@ func TestPlansDeliverEveryByteOnce(t *testing.T) {
 		host := func(p int) int { return p / per }
 		segment := 1 + rng.IntN(9)
 		plans := map[string]Plan{
-			"binomial": Binomial, "scatter and ring": ScatterRing, "scatter and doubling": ScatterDoubling, "chain": Chain(segment),
-			"fork":       Fork(segment),
-			"two levels": TwoLevel(host, ScatterDoubling, Binomial), "two levels, chain": TwoLevel(host, Chain(segment), ScatterRing),
+			"binomial": Binomial, "scatter and ring": ScatterRing,
+			"scatter and doubling": ScatterDoubling, "chain": Chain(segment),
+			"fork":              Fork(segment),
+			"two levels":        TwoLevel(host, ScatterDoubling, Binomial),
+			"two levels, chain": TwoLevel(host, Chain(segment), ScatterRing),
 		}
 		ranks := rng.Perm(40)
 		master, members := ranks[0], ranks[1:1+rng.IntN(36)]
@@ -266,22 +276,26 @@ func TestPlansDeliverEveryByteOnce(t *testing.T) {
 			}
 			for _, m := range members {
 				if got[m] == nil {
-					t.Fatalf("seed %d: %s to %v, %d bytes: %d got nothing", seed, name, members, size, m)
+					t.Fatalf("seed %d: %s to %v, %d bytes: %d got nothing", seed, name, members,
+						size, m)
 				}
 				for b, n := range got[m] {
 					if n != 1 {
-						t.Fatalf("seed %d: %s to %v, %d bytes: %d got byte %d %d times", seed, name, members, size, m, b, n)
+						t.Fatalf("seed %d: %s to %v, %d bytes: %d got byte %d %d times", seed, name,
+							members, size, m, b, n)
 					}
 				}
 			}
 			if len(got) > len(members) {
-				t.Fatalf("seed %d: %s to %v: somebody else got something: %v", seed, name, members, got)
+				t.Fatalf("seed %d: %s to %v: somebody else got something: %v", seed, name, members,
+					got)
 			}
 		}
 	}
 }
 
-// rounds is after how many steps all is done, when a process sends to one other process at a time and receives from one.
+// rounds is after how many steps all is done, when a process sends to one other process at a time
+// and receives from one.
 func rounds(plan []Send, master int) int {
 	type block struct{ who, lo, hi int }
 	at := map[block]int{} // when bytes arrived
@@ -301,7 +315,8 @@ func rounds(plan []Send, master int) int {
 	return last
 }
 
-// S2.7: the doubling needs log2(n) steps after the scatter where the ring needs n-1, also when n is no power of two.
+// S2.7: the doubling needs log2(n) steps after the scatter where the ring needs n-1, also when n is
+// no power of two.
 func TestStepsOfPlans(t *testing.T) {
 	for _, n := range []int{8, 13, 31, 32, 100} {
 		members := make([]int, n)
@@ -315,7 +330,8 @@ func TestStepsOfPlans(t *testing.T) {
 		if r := rounds(Binomial(0, members, 1000), 0); r > 1+log {
 			t.Errorf("binomial tree of %d: %d steps", n, r)
 		}
-		if r := rounds(ScatterDoubling(0, members, 1000), 0); r > 1+log+2*log+2 { // a step may be two ranges
+		// a step may be two ranges
+		if r := rounds(ScatterDoubling(0, members, 1000), 0); r > 1+log+2*log+2 {
 			t.Errorf("scatter and doubling of %d: %d steps", n, r)
 		}
 		if r := rounds(ScatterRing(0, members, 1000), 0); r > 1+log+n+log {
@@ -326,8 +342,8 @@ func TestStepsOfPlans(t *testing.T) {
 
 var update = flag.Bool("update", false, "write the table of cases for C anew")
 
-// Where processes outnumber processors, each process that hands on costs a turn: with 16 branches, 256 members of a host are reached by way of 15 others at
-// most, and in two levels.
+// Where processes outnumber processors, each process that hands on costs a turn: with 16 branches,
+// 256 members of a host are reached by way of 15 others at most, and in two levels.
 func TestWideTreeIsFlat(t *testing.T) {
 	host := func(uint32) uint32 { return 0 }
 	var levels func(rest []Member) int
@@ -345,11 +361,14 @@ func TestWideTreeIsFlat(t *testing.T) {
 	}
 }
 
-// What the wire form is and whom the tree reaches: capi/dataplane/mcast/test/mcast_wire.c compares its own with it.
+// What the wire form is and whom the tree reaches: capi/dataplane/mcast/test/mcast_wire.c compares
+// its own with it.
 func TestCasesForC(t *testing.T) {
 	const path = "../capi/dataplane/mcast/test/zz_mcast_cases.h"
 	var b strings.Builder
-	b.WriteString("/* Generated by go test ./mcast -update. Do not edit. */\nstatic const wire_case cases[] = {\n")
+	b.WriteString(
+		"/* Generated by go test ./mcast -update. Do not edit. */\nstatic const wire_case " +
+			"cases[] = {\n")
 	for seed := range uint64(24) {
 		rng := rand.New(rand.NewPCG(seed, 4))
 		procs := 1 + rng.Uint32N(40)
@@ -367,7 +386,8 @@ func TestCasesForC(t *testing.T) {
 			fmt.Fprintf(&b, "{%d, %d}, ", m.Proc, m.Number)
 		}
 		fmt.Fprintf(&b, "{0, 0}}, \"%x\", {", Encode(nil, members))
-		for _, c := range Children(members, home, func(p uint32) uint32 { return p / per }, switches(on), width) {
+		for _, c := range Children(members, home, func(p uint32) uint32 { return p / per },
+			switches(on), width) {
 			fmt.Fprintf(&b, "{%d, %d}, ", c.Lead().Proc, len(c))
 		}
 		b.WriteString("{0, 0}}},\n")
@@ -377,7 +397,8 @@ func TestCasesForC(t *testing.T) {
 		for me := range n {
 			fmt.Fprintf(&b, "    {%d, %d, {", n, me)
 			for i := range n {
-				fmt.Fprintf(&b, "{%d, %d, %d}, ", RingFrom(me, i, n), DoublingFrom(me, i, n), Cut(81921+n, n, i))
+				fmt.Fprintf(&b, "{%d, %d, %d}, ", RingFrom(me, i, n), DoublingFrom(me, i, n),
+					Cut(81921+n, n, i))
 			}
 			fmt.Fprintf(&b, "{0, 0, %d}}},\n", Cut(81921+n, n, n))
 		}

@@ -1,7 +1,9 @@
 package mcast
 
-// A message in parts: each of n hosts gets one of them from the master, and the others from other hosts, as they come. So every host receives each byte once, none sends more than it receives, and the master sends each byte
-// once. capi/dataplane/mcast/mcast_relay.c carries it out: each host asks for its parts, and who has a part, or will have it, is the same at all.
+// A message in parts: each of n hosts gets one of them from the master, and the others from other
+// hosts, as they come. So every host receives each byte once, none sends more than it receives, and
+// the master sends each byte once. capi/dataplane/mcast/mcast_relay.c carries it out: each host
+// asks for its parts, and who has a part, or will have it, is the same at all.
 
 // line is what parts are cut at.
 const line = 64
@@ -14,7 +16,8 @@ func Cut(bytes, n, i int) int {
 	return bytes / line * i / n * line
 }
 
-// RingFrom tells from which of n hosts the host me gets part i: from the one before it, if it is not its own one.
+// RingFrom tells from which of n hosts the host me gets part i: from the one before it, if it is
+// not its own one.
 func RingFrom(me, i, n int) int {
 	if me == i {
 		return me
@@ -22,7 +25,9 @@ func RingFrom(me, i, n int) int {
 	return (me + n - 1) % n
 }
 
-// DoublingFrom tells the same of the other way: in step k a host gets the parts that the host 2^k behind it has by then, 2^k of them, or fewer in the last one. So a part is everywhere after log2(n) steps, rounded down.
+// DoublingFrom tells the same of the other way: in step k a host gets the parts that the host 2^k
+// behind it has by then, 2^k of them, or fewer in the last one. So a part is everywhere after
+// log2(n) steps, rounded down.
 func DoublingFrom(me, i, n int) int {
 	ahead, step := (i-me+n)%n, 1
 	if ahead == 0 {

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// Every part comes to every host from its own one, over others: along a ring in n-1 steps, doubling in log2(n), rounded down. No host sends more of the message than one that has it once.
+// Every part comes to every host from its own one, over others: along a ring in n-1 steps, doubling
+// in log2(n), rounded down. No host sends more of the message than one that has it once.
 func TestPartsReachEveryHost(t *testing.T) {
 	for n := 1; n <= 70; n++ {
 		for _, way := range []struct {
@@ -21,7 +22,8 @@ func TestPartsReachEveryHost(t *testing.T) {
 						at = way.from(at, i, n)
 					}
 					if at != i {
-						t.Fatalf("%s, %d hosts: part %d does not come to host %d", way.name, n, i, me)
+						t.Fatalf("%s, %d hosts: part %d does not come to host %d", way.name, n, i,
+							me)
 					}
 					most = max(most, steps)
 					if me != i {

@@ -2,18 +2,20 @@ package mcast
 
 import "math/bits"
 
-// A Send is one step of a plan: bytes lo to hi of the message go from one process to another. A process carries out its sends in
-// the order of the plan, each as soon as it has the bytes.
+// A Send is one step of a plan: bytes lo to hi of the message go from one process to another. A
+// process carries out its sends in the order of the plan, each as soon as it has the bytes.
 type Send struct {
 	From, To int
 	Lo, Hi   int
 }
 
-// A Plan lists who sends what to whom so that every member gets every byte of a message once. master is not a member; it sends to
-// the first member only, unless the plan says otherwise, and is then free.
+// A Plan lists who sends what to whom so that every member gets every byte of a message once.
+// master is not a member; it sends to the first member only, unless the plan says otherwise, and is
+// then free.
 type Plan func(master int, members []int, bytes int) []Send
 
-// Binomial sends whole messages along a binomial tree of the members: log2(n) steps, for short messages.
+// Binomial sends whole messages along a binomial tree of the members: log2(n) steps, for short
+// messages.
 func Binomial(master int, members []int, bytes int) []Send {
 	if len(members) == 0 {
 		return nil
@@ -79,8 +81,8 @@ func (s *scattered) give(from, to, lo, hi int) {
 	s.send(from, to, max(lo, s.until[to]), hi)
 }
 
-// ScatterRing scatters a message and passes the blocks on in a ring: every member sends about as much as it receives, in n-1 steps.
-// For long messages.
+// ScatterRing scatters a message and passes the blocks on in a ring: every member sends about as
+// much as it receives, in n-1 steps. For long messages.
 func ScatterRing(master int, members []int, bytes int) []Send {
 	n := len(members)
 	if n < 2 || bytes == 0 { // there is nothing to scatter
@@ -96,9 +98,9 @@ func ScatterRing(master int, members []int, bytes int) []Send {
 	return s.out
 }
 
-// ScatterDoubling scatters a message, then every member passes on all that it has, twice as much each time: log2(n) steps, for any
-// number of members. In step k member i has the blocks from i on, 2^k of them (cyclically), and sends them 2^k members back. For
-// messages of middle size.
+// ScatterDoubling scatters a message, then every member passes on all that it has, twice as much
+// each time: log2(n) steps, for any number of members. In step k member i has the blocks from i on,
+// 2^k of them (cyclically), and sends them 2^k members back. For messages of middle size.
 func ScatterDoubling(master int, members []int, bytes int) []Send {
 	n := len(members)
 	if n < 2 || bytes == 0 { // there is nothing to scatter
@@ -116,8 +118,8 @@ func ScatterDoubling(master int, members []int, bytes int) []Send {
 	return s.out
 }
 
-// Chain passes a message on from member to member in segments of so many bytes, all at once on their way: for very long messages and
-// few members.
+// Chain passes a message on from member to member in segments of so many bytes, all at once on
+// their way: for very long messages and few members.
 func Chain(segment int) Plan {
 	return func(master int, members []int, bytes int) []Send {
 		var out []Send
@@ -132,8 +134,9 @@ func Chain(segment int) Plan {
 	}
 }
 
-// Fork passes a message on in segments, as Chain does, but each member to two others, which look after half of the rest each: every byte leaves a
-// process twice, and n members have a segment after log2(n) steps.
+// Fork passes a message on in segments, as Chain does, but each member to two others, which look
+// after half of the rest each: every byte leaves a process twice, and n members have a segment
+// after log2(n) steps.
 func Fork(segment int) Plan {
 	return func(master int, members []int, bytes int) []Send {
 		var out []Send
@@ -155,8 +158,8 @@ func fork(out []Send, from int, members []int, lo, hi int) []Send {
 	return fork(out, members[0], rest[len(near):], lo, hi)
 }
 
-// TwoLevel carries out across among the first members of each host, and inside among the members of every host, whose first member
-// is then the master of the others.
+// TwoLevel carries out across among the first members of each host, and inside among the members of
+// every host, whose first member is then the master of the others.
 func TwoLevel(host func(proc int) int, across, inside Plan) Plan {
 	return func(master int, members []int, bytes int) []Send {
 		var leads, order []int

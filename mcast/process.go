@@ -17,13 +17,16 @@ const (
 	Ask                   // a member wants the data of message ID
 	Answer                // here they are
 	Ack                   // all messages of the receiver's up to Number have come
-	Bye                   // the same; and who says so leaves, without having handed on all that it might have had to
-	Acked                 // a message, with its data, whose master wants to know that all have received it
-	Got                   // those in Set have received message ID of Master
-	Lost                  // what some have said of message ID may not come
+	// the same; and who says so leaves, without having handed on all that it might have had to
+	Bye
+	// a message, with its data, whose master wants to know that all have received it
+	Acked
+	Got  // those in Set have received message ID of Master
+	Lost // what some have said of message ID may not come
 )
 
-// A Record goes from one process to another. Records of a pair arrive in the order in which they were put.
+// A Record goes from one process to another. Records of a pair arrive in the order in which they
+// were put.
 type Record struct {
 	Kind   Kind
 	Master uint32
@@ -41,10 +44,13 @@ type Put struct {
 
 // Result is what follows from an event at a Process.
 type Result struct {
-	Puts      []Put
-	Delivered []Record // messages whose turn it is; of an announced one the data are asked for by Fetch
-	Complete  []uint64 // announced or acked multicasts of this process that all living members have fetched, or received
-	Failed    []uint64 // of them, those of which a member has died before it had
+	Puts []Put
+	// messages whose turn it is; of an announced one the data are asked for by Fetch
+	Delivered []Record
+	// announced or acked multicasts of this process that all living members have fetched, or
+	// received
+	Complete []uint64
+	Failed   []uint64 // of them, those of which a member has died before it had
 }
 
 func (r *Result) put(to uint32, rec Record) { r.Puts = append(r.Puts, Put{to, rec}) }
@@ -52,31 +58,36 @@ func (r *Result) put(to uint32, rec Record) { r.Puts = append(r.Puts, Put{to, re
 // outgoing is what a process has sent to a member as its master.
 type outgoing struct {
 	number, acked uint32
-	direct        uint32 // all up to this one were put into the member's own channel: no other way is faster than what follows there
+	// all up to this one were put into the member's own channel: no other way is faster than what
+	// follows there
+	direct uint32
 }
 
 type kept struct {
 	id      uint64
 	kind    Kind
 	members []Member
-	left    []uint32 // announced: have not asked for it yet; acked: are not known to have received it
-	failed  bool
-	lossy   bool // a member has died: what others had told it may be lost
-	tree    bool // it has gone along the tree
-	split   bool // and to some members directly: these may leave before they have handed it on
-	all     bool // to all members directly that had not acknowledged it
+	// announced: have not asked for it yet; acked: are not known to have received it
+	left   []uint32
+	failed bool
+	lossy  bool // a member has died: what others had told it may be lost
+	tree   bool // it has gone along the tree
+	split  bool // and to some members directly: these may leave before they have handed it on
+	all    bool // to all members directly that had not acknowledged it
 }
 
 // incoming is what a process has had from a master.
 type incoming struct {
 	number, acked uint32
 	early         map[uint32]Record
-	due           int // messages that have come directly first, and are still on their way along the tree
+	// messages that have come directly first, and are still on their way along the tree
+	due int
 }
 
-// Process is one process's part in multicasts: numbers, handing on, holding back, acknowledging, and what deaths do. It decides as
-// capi/dataplane/mcast/mcast.c does, without data and credit, so that the rules can be run by a simulator. Events are calls; each tells what is
-// to be sent and delivered.
+// Process is one process's part in multicasts: numbers, handing on, holding back, acknowledging,
+// and what deaths do. It decides as capi/dataplane/mcast/mcast.c does, without data and credit, so
+// that the rules can be run by a simulator. Events are calls; each tells what is to be sent and
+// delivered.
 type Process struct {
 	me    uint32
 	procs uint32
@@ -103,14 +114,18 @@ const (
 	NoOrder                // an ordered multicast goes along the tree
 	NoBye                  // a member leaves without a word
 	NoLastWord             // a master does
-	NoGathering            // who has handed an acked message on does not wait for what those behind it say
-	NoNewWay               // nothing is done about acknowledgements that a dead process had to hand on
-	NoLost                 // nor about those of a process that has left
+	// who has handed an acked message on does not wait for what those behind it say
+	NoGathering
+	// nothing is done about acknowledgements that a dead process had to hand on
+	NoNewWay
+	NoLost // nor about those of a process that has left
 )
 
-// NewProcess makes process me of procs processes; host tells where each is. sw, width: as for Children.
+// NewProcess makes process me of procs processes; host tells where each is. sw, width: as for
+// Children.
 func NewProcess(me, procs uint32, host, sw func(uint32) uint32, width int) *Process {
-	return &Process{me: me, procs: procs, host: host, sw: sw, width: width, dead: map[uint32]bool{}, out: map[uint32]*outgoing{}, in: map[uint32]*incoming{}}
+	return &Process{me: me, procs: procs, host: host, sw: sw, width: width, dead: map[uint32]bool{},
+		out: map[uint32]*outgoing{}, in: map[uint32]*incoming{}}
 }
 
 func (p *Process) to(member uint32) *outgoing {
@@ -120,9 +135,10 @@ func (p *Process) to(member uint32) *outgoing {
 	return p.out[member]
 }
 
-// Send multicasts message id (Data, Announced or Acked) to the members, other processes in ascending order. ordered: no member receives it before what
-// this process has sent to it otherwise until now, nor after what it sends from now on: then it goes to each of them directly, behind what
-// they may not have yet.
+// Send multicasts message id (Data, Announced or Acked) to the members, other processes in
+// ascending order. ordered: no member receives it before what this process has sent to it otherwise
+// until now, nor after what it sends from now on: then it goes to each of them directly, behind
+// what they may not have yet.
 func (p *Process) Send(id uint64, members []uint32, kind Kind, ordered bool) Result {
 	var res Result
 	k := &kept{id: id, kind: kind}
@@ -154,13 +170,15 @@ func (p *Process) Send(id uint64, members []uint32, kind Kind, ordered bool) Res
 	return res
 }
 
-// handOver gives the message to one member, the first on this host if there is one, or on this switch, who looks after all others. Where processes outnumber
-// processors, few members that are all on this host get it at once.
+// handOver gives the message to one member, the first on this host if there is one, or on this
+// switch, who looks after all others. Where processes outnumber processors, few members that are
+// all on this host get it at once.
 func (p *Process) handOver(res *Result, k *kept) {
 	k.tree = true
 	rest := slices.Clone(k.members)
 	home := p.host(p.me)
-	if p.width > 0 && len(rest) <= p.width && !slices.ContainsFunc(rest, func(m Member) bool { return p.host(m.Proc) != home }) {
+	if p.width > 0 && len(rest) <= p.width &&
+		!slices.ContainsFunc(rest, func(m Member) bool { return p.host(m.Proc) != home }) {
 		for _, m := range rest {
 			res.put(m.Proc, Record{Kind: k.kind, Master: p.me, Number: m.Number, ID: k.id})
 		}
@@ -168,12 +186,14 @@ func (p *Process) handOver(res *Result, k *kept) {
 	}
 	at := slices.IndexFunc(rest, func(m Member) bool { return p.host(m.Proc) == home })
 	if at < 0 && p.sw != nil {
-		at = slices.IndexFunc(rest, func(m Member) bool { return p.sw(p.host(m.Proc)) == p.sw(home) })
+		at = slices.IndexFunc(rest,
+			func(m Member) bool { return p.sw(p.host(m.Proc)) == p.sw(home) })
 	}
 	at = max(at, 0)
 	lead := rest[at]
 	rest = slices.Delete(rest, at, at+1)
-	res.put(lead.Proc, Record{Kind: k.kind, Master: p.me, Number: lead.Number, ID: k.id, Set: Encode(nil, rest)})
+	res.put(lead.Proc, Record{Kind: k.kind, Master: p.me, Number: lead.Number, ID: k.id,
+		Set: Encode(nil, rest)})
 }
 
 // catchUp puts everything that the member may lack into its own channel.
@@ -182,7 +202,8 @@ func (p *Process) catchUp(res *Result, member uint32) {
 	for _, k := range p.kept {
 		for _, m := range k.members {
 			if m.Proc == member && m.Number > max(o.acked, o.direct) {
-				res.put(member, Record{Kind: k.kind, Master: p.me, Number: m.Number, ID: k.id, Again: k.tree})
+				res.put(member, Record{Kind: k.kind, Master: p.me, Number: m.Number, ID: k.id,
+					Again: k.tree})
 				k.split = k.split || k.tree
 			}
 		}
@@ -242,7 +263,8 @@ func (p *Process) message(res *Result, peer uint32, rec Record) {
 	g := p.gather(peer, rec, !twice || p.isUnread(rec))
 	for _, b := range Children(members, p.host(p.me), p.host, p.sw, p.width) {
 		g.behind(b.Lead().Proc)
-		res.put(b.Lead().Proc, Record{Kind: rec.Kind, Master: rec.Master, Number: b.Lead().Number, ID: rec.ID, Set: Encode(nil, b[1:])})
+		res.put(b.Lead().Proc, Record{Kind: rec.Kind, Master: rec.Master, Number: b.Lead().Number,
+			ID: rec.ID, Set: Encode(nil, b[1:])})
 	}
 	rec.Set = nil
 	p.tell(res)
@@ -301,8 +323,9 @@ func (p *Process) strike(res *Result, member uint32, which func(*kept) bool, die
 	}
 }
 
-// Died is called when this process learns of a death. Nothing of the dead is given to Arrived from then on. What the dead may have had to
-// hand on is sent again, to all that have not acknowledged it.
+// Died is called when this process learns of a death. Nothing of the dead is given to Arrived from
+// then on. What the dead may have had to hand on is sent again, to all that have not acknowledged
+// it.
 func (p *Process) Died(who uint32) Result {
 	var res Result
 	p.dead[who] = true
@@ -328,19 +351,22 @@ func (k *kept) has(member uint32) bool {
 	return slices.ContainsFunc(k.members, func(m Member) bool { return m.Proc == member })
 }
 
-// sendAll sends a message to all members that have not acknowledged it, and an acked one to those that are not known to have received it, who answer this process.
+// sendAll sends a message to all members that have not acknowledged it, and an acked one to those
+// that are not known to have received it, who answer this process.
 func (p *Process) sendAll(res *Result, k *kept) {
 	k.all = true
 	k.lossy = k.kind == Acked && p.Defect != NoNewWay
 	for _, m := range k.members {
 		unknown := k.lossy && slices.Contains(k.left, m.Proc)
 		if !p.dead[m.Proc] && (unknown || p.to(m.Proc).acked < m.Number) {
-			res.put(m.Proc, Record{Kind: k.kind, Master: p.me, Number: m.Number, ID: k.id, Again: true})
+			res.put(m.Proc, Record{Kind: k.kind, Master: p.me, Number: m.Number, ID: k.id,
+				Again: true})
 		}
 	}
 }
 
-// sendSplit sends those messages to all their members that have gone to some of them directly, to the others along a tree.
+// sendSplit sends those messages to all their members that have gone to some of them directly, to
+// the others along a tree.
 func (p *Process) sendSplit(res *Result, which func(*kept) bool) {
 	for _, k := range p.kept {
 		if k.split && !k.all && which(k) {
@@ -350,8 +376,9 @@ func (p *Process) sendSplit(res *Result, which func(*kept) bool) {
 	p.passGone(res)
 }
 
-// Leave is called when this process will take nothing any more. Those that may depend on what it has not handed on get it from their
-// master, who is told; and those that it is the master of, from itself.
+// Leave is called when this process will take nothing any more. Those that may depend on what it
+// has not handed on get it from their master, who is told; and those that it is the master of, from
+// itself.
 func (p *Process) Leave() Result {
 	var res Result
 	if p.Defect != NoLastWord {
@@ -367,8 +394,8 @@ func (p *Process) Leave() Result {
 	return res
 }
 
-// Left is called when this process learns that another one has left: nothing is to be sent to it any more. What it has said is still
-// given to Arrived.
+// Left is called when this process learns that another one has left: nothing is to be sent to it
+// any more. What it has said is still given to Arrived.
 func (p *Process) Left(who uint32) Result {
 	var res Result
 	p.dead[who] = true

@@ -1,11 +1,14 @@
 /* shim.h - what the generated shims and the C bodies share.
  *
- * A shim (zz_*.c) checks its arguments and calls the body. A C body is  int spx_c_Send(...)  in a file of this folder; it
- * serves MPI_Send and MPI_Send_c. zz_bodies.h has the prototype of every body, so that the compiler compares them:
- *   - a communicator, datatype or operation arrives as a checked spx_comm *, spx_type *, spx_op *; NULL where it is
- *     not significant (sendtype with MPI_IN_PLACE, recvtype of MPI_Gather away from the root) or may be null;
- *   - what is int in the small form and MPI_Count or MPI_Aint in the large one arrives as int64_t, an array of such as
- *     spx_counts, the address of such a result as spx_count_out, a user function with such arguments as spx_fnptr;
+ * A shim (zz_*.c) checks its arguments and calls the body. A C body is  int spx_c_Send(...)  in a
+ * file of this folder; it serves MPI_Send and MPI_Send_c. zz_bodies.h has the prototype of every
+ * body, so that the compiler compares them:
+ *   - a communicator, datatype or operation arrives as a checked spx_comm *, spx_type *, spx_op *;
+ * NULL where it is not significant (sendtype with MPI_IN_PLACE, recvtype of MPI_Gather away from
+ * the root) or may be null;
+ *   - what is int in the small form and MPI_Count or MPI_Aint in the large one arrives as int64_t,
+ * an array of such as spx_counts, the address of such a result as spx_count_out, a user function
+ * with such arguments as spx_fnptr;
  *   - everything else is as in the C prototype of the small form.
  * A body raises its own errors (spx_raise) and returns the code.
  */
@@ -42,7 +45,10 @@ static inline int64_t spx_count_at(spx_counts c, int64_t i)
   return c.wide ? ((const int64_t *)c.p)[i] : ((const int *)c.p)[i];
 }
 
-static inline int64_t spx_count_get(spx_count_out o) { return o.wide ? *(int64_t *)o.p : *(int *)o.p; }
+static inline int64_t spx_count_get(spx_count_out o)
+{
+  return o.wide ? *(int64_t *)o.p : *(int *)o.p;
+}
 
 /* Stores a count: MPI_UNDEFINED when it does not fit an int (MPI-5.0, 2.5.8). */
 static inline void spx_count_store(spx_count_out o, int64_t v)

@@ -1,8 +1,10 @@
-/* trace.c - writes down what this process does in MPI, into a file of its own that stays when it dies: spxrun --trace and --profile.
+/* trace.c - writes down what this process does in MPI, into a file of its own that stays when it
+ * dies: spxrun --trace and --profile.
  *
- * SPX_TRACE names the directory of the files, SPX_TRACE_ROOM the number of records that each keeps. A process that is not traced pays nothing:
- * the shims find out by the comparison that they make anyway, and the data plane calls what is here by a pointer that is NULL.
- * Disk space is taken before it is written, so that a full disk ends the trace and not the process. */
+ * SPX_TRACE names the directory of the files, SPX_TRACE_ROOM the number of records that each keeps.
+ * A process that is not traced pays nothing: the shims find out by the comparison that they make
+ * anyway, and the data plane calls what is here by a pointer that is NULL. Disk space is taken
+ * before it is written, so that a full disk ends the trace and not the process. */
 #define _GNU_SOURCE
 #include "trace.h"
 #include "check.h"
@@ -57,7 +59,7 @@ static void unlock(void)
   if (spx_mt) atomic_store_explicit(&trace.busy, 0, memory_order_release);
 }
 
-/* ---- records ------------------------------------------------------------------------------------------------- */
+/* ---- records ---- */
 
 /* Takes more disk space; without, the records that there is space for are used again and again. */
 static void back_more(uint64_t n)
@@ -65,9 +67,11 @@ static void back_more(uint64_t n)
   uint64_t room = trace.head->room, want = trace.backed + STEP / sizeof(spx_trace_record);
   if (want > room) want = room;
   off_t from = (off_t)(trace.head->records_off + trace.backed * sizeof(spx_trace_record));
-  if (n < want && fallocate(trace.fd, 0, from, (off_t)((want - trace.backed) * sizeof(spx_trace_record))) == 0) {
+  if (n < want && fallocate(trace.fd, 0, from,
+                            (off_t)((want - trace.backed) * sizeof(spx_trace_record))) == 0) {
 #ifdef MADV_POPULATE_WRITE
-    madvise((char *)trace.head + from, (want - trace.backed) * sizeof(spx_trace_record), MADV_POPULATE_WRITE);
+    madvise((char *)trace.head + from, (want - trace.backed) * sizeof(spx_trace_record),
+            MADV_POPULATE_WRITE);
 #endif
     trace.backed = want;
     return;
@@ -80,7 +84,8 @@ static void back_more(uint64_t n)
 static spx_trace_record *next_record(uint64_t *index)
 {
   spx_trace_head *h = trace.head;
-  if (h->room && SPX_UNLIKELY(h->records < h->room && h->records >= trace.backed)) back_more(h->records);
+  if (h->room && SPX_UNLIKELY(h->records < h->room && h->records >= trace.backed))
+    back_more(h->records);
   if (!h->room) {
     h->refused++;
     return NULL;
@@ -107,7 +112,7 @@ static uint32_t thread(void)
   return tid;
 }
 
-/* ---- what calls cost ------------------------------------------------------------------------------------------ */
+/* ---- what calls cost ---- */
 
 static spx_trace_site *site_of(uint32_t fn, uint64_t site)
 {
@@ -141,11 +146,15 @@ static void charge(const spx_call *c, uint64_t ns, int error)
   if (c->bytes > s->bytes_max) s->bytes_max = c->bytes;
 }
 
-/* ---- calls ---------------------------------------------------------------------------------------------------- */
+/* ---- calls ---- */
 
-static bool in_fortran(const void *pc) { return (uintptr_t)pc >= fortran.from && (uintptr_t)pc < fortran.to; }
+static bool in_fortran(const void *pc)
+{
+  return (uintptr_t)pc >= fortran.from && (uintptr_t)pc < fortran.to;
+}
 
-/* The place behind those in the Fortran library, from the one at site on, or from the first that is in it; NULL: there is none. */
+/* The place behind those in the Fortran library, from the one at site on, or from the first that is
+ * in it; NULL: there is none. */
 static const void *behind_fortran(const void *site)
 {
   void *pcs[16];
@@ -155,7 +164,8 @@ static const void *behind_fortran(const void *site)
   return i < n ? pcs[i] : NULL;
 }
 
-/* Programs in Fortran call libspx's Fortran library, which is not the place that they want to know. */
+/* Programs in Fortran call libspx's Fortran library, which is not the place that they want to
+ * know. */
 static const void *caller(const void *site)
 {
   const void *behind = in_fortran(site) ? behind_fortran(site) : NULL;
@@ -178,7 +188,8 @@ const void *spx_call_place(void)
 spx_way spx_find_way(void)
 {
   if (spx_aside & SPX_ASIDE_FORKED || spx_state != SPX_INITIALIZED) return SPX_WAY_BAD;
-  /* The frames of calls that are not over lie above; those of calls that were left by longjmp may lie below. */
+  /* The frames of calls that are not over lie above; those of calls that were left by longjmp may
+   * lie below. */
   while (calls && (char *)calls < (char *)__builtin_frame_address(0)) calls = calls->outer;
   if (spx_aside & SPX_ASIDE_CHECKED && fortran.to && !calls) note_fortran();
   if (spx_aside & SPX_ASIDE_REPLAY && !spx_mute && !calls) spx_replay_enter(spx_fn);
@@ -196,7 +207,8 @@ static bool continues(const spx_call *c)
 {
   if (!(c->flags & SPX_TRACE_POLLS) || !trace.head->records) return false;
   const spx_trace_record *r = record_at(trace.head->records - 1);
-  return r && r->kind == SPX_TRACE_CALL && r->fn == c->fn && r->site == (uintptr_t)c->site && r->tid == thread();
+  return r && r->kind == SPX_TRACE_CALL && r->fn == c->fn && r->site == (uintptr_t)c->site &&
+         r->tid == thread();
 }
 
 static void fill(spx_trace_record *r, const spx_call *c)
@@ -262,7 +274,7 @@ int spx_call_end(spx_call *c, int error)
   return error;
 }
 
-/* ---- messages, told by the data plane ---------------------------------------------------------------------------- */
+/* ---- messages, told by the data plane ---- */
 
 static bool is_users(uint64_t ctx)
 {
@@ -270,7 +282,8 @@ static bool is_users(uint64_t ctx)
   return kind == SPX_CTX_P2P || kind == SPX_CTX_PART_DATA;
 }
 
-static void put_message(uint16_t kind, uint32_t peer, uint64_t ctx, int tag, uint64_t bytes, uint32_t number)
+static void put_message(uint16_t kind, uint32_t peer, uint64_t ctx, int tag, uint64_t bytes,
+                        uint32_t number)
 {
   uint64_t index;
   spx_trace_record *r = next_record(&index);
@@ -321,7 +334,7 @@ static void died(uint32_t peer)
 
 static const spx_tracer tracer = {.sent = sent, .got = got, .died = died};
 
-/* ---- beginning and end -------------------------------------------------------------------------------------------- */
+/* ---- beginning and end ---- */
 
 static int find_fortran(struct dl_phdr_info *o, size_t size, void *arg)
 {
@@ -372,7 +385,8 @@ static int make_file(const char *dir, uint64_t room)
   int fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
   if (fd < 0) return errno;
   void *at = MAP_FAILED;
-  int err = fallocate(fd, 0, 0, (off_t)records) != 0 || ftruncate(fd, (off_t)bytes) != 0 ? errno : 0;
+  int err =
+      fallocate(fd, 0, 0, (off_t)records) != 0 || ftruncate(fd, (off_t)bytes) != 0 ? errno : 0;
   if (!err) at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
   if (!err && at == MAP_FAILED) err = errno;
   if (err) {

@@ -1,4 +1,5 @@
-/* alive.c - MPISP_Alive: how long this process will be silent. The agent of its host, which watches it (launch/watch), reads that in the memory file. */
+/* alive.c - MPISP_Alive: how long this process will be silent. The agent of its host, which watches
+ * it (launch/watch), reads that in the memory file. */
 #include "dp.h"
 #include "shim.h"
 #include "stat.h"

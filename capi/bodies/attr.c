@@ -1,5 +1,6 @@
-/* attr.c - MPI_Comm_get_attr without entering Go (MPI-5.0, 7.7 and 9.1.2): libraries call it before every operation. The
- * engine (core/attr) owns keyvals and attributes; here is a copy of what this function needs. spx_lock guards it. */
+/* attr.c - MPI_Comm_get_attr without entering Go (MPI-5.0, 7.7 and 9.1.2): libraries call it before
+ * every operation. The engine (core/attr) owns keyvals and attributes; here is a copy of what this
+ * function needs. spx_lock guards it. */
 #include <stdlib.h>
 #include <string.h>
 #include "comm.h"
@@ -14,8 +15,11 @@ typedef struct spx_attrs {
   } at[];
 } spx_attrs;
 
-spx_predef_attrs spx_attr_values = {
-    .tag_ub = SPX_TAG_UB, .host = MPI_PROC_NULL, .io = MPI_ANY_SOURCE, .appnum = -1, .universe_size = -1};
+spx_predef_attrs spx_attr_values = {.tag_ub = SPX_TAG_UB,
+                                    .host = MPI_PROC_NULL,
+                                    .io = MPI_ANY_SOURCE,
+                                    .appnum = -1,
+                                    .universe_size = -1};
 
 /* Live keyvals by their index, which is in the low 20 bits (core/attr). */
 #define INDEX(keyval) ((uint32_t)(keyval)&0xfffff)
@@ -111,8 +115,8 @@ static int get(spx_comm *c, int keyval, void *value, int *flag, const char *func
       *flag = 1;
       break;
     }
-  int known =
-      *flag || (keyval > 0 && INDEX(keyval) < nlive && live[INDEX(keyval)] == keyval && KIND(keyval) == KIND_COMM);
+  int known = *flag || (keyval > 0 && INDEX(keyval) < nlive && live[INDEX(keyval)] == keyval &&
+                        KIND(keyval) == KIND_COMM);
   spx_unlock();
   if (SPX_LIKELY(known)) return MPI_SUCCESS;
   return spx_raise(SPX_K_COMM, (void *)(uintptr_t)c->o.handle, MPI_ERR_KEYVAL, function,

@@ -1,8 +1,10 @@
-/* background.c - SPX_PROGRESS=1: a thread of libspx's own that carries on what is under way while the program computes and calls nothing of MPI.
- * MPI-5.0, 2.9 and 6.12: nonblocking operations may progress so.
+/* background.c - SPX_PROGRESS=1: a thread of libspx's own that carries on what is under way while
+ * the program computes and calls nothing of MPI. MPI-5.0, 2.9 and 6.12: nonblocking operations may
+ * progress so.
  *
- * The thread waits for a request that is complete when MPI ends, as a thread of the program's may wait for a message with
- * MPI_THREAD_MULTIPLE: it sleeps while nothing comes, and leaves the messages to other threads that look for them. */
+ * The thread waits for a request that is complete when MPI ends, as a thread of the program's may
+ * wait for a message with MPI_THREAD_MULTIPLE: it sleeps while nothing comes, and leaves the
+ * messages to other threads that look for them. */
 #include <pthread.h>
 #include <signal.h>
 #include "dp.h"
@@ -27,7 +29,8 @@ int spx_background_start(void)
   sigfillset(&all);
   for (int i = 0; i < 4; i++)
     sigdelset(&all, (const int[]){SIGSEGV, SIGBUS, SIGFPE, SIGILL}[i]); /* a crash is told as any */
-  pthread_sigmask(SIG_SETMASK, &all, &before);                          /* signals are the program's */
+  /* signals are the program's */
+  pthread_sigmask(SIG_SETMASK, &all, &before);
   int err = pthread_create(&thread, NULL, carry_on, NULL);
   pthread_sigmask(SIG_SETMASK, &before, NULL);
   runs = err == 0;

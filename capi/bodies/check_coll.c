@@ -1,12 +1,14 @@
-/* check_coll.c - SPX_CHECK=1: what is noted where collectives begin, to find those that do not fit each other. MPI-5.0 6.1. What differs is judged and worded by
- * core/check.
+/* check_coll.c - SPX_CHECK=1: what is noted where collectives begin, to find those that do not fit
+ * each other. MPI-5.0 6.1. What differs is judged and worded by core/check.
  *
- * Each process writes what it is about to do in an operation into its own cells of the memory file, then looks what the others have
- * written for the same operation of the communicator: nobody waits, and so no program behaves otherwise than without the check. Of two that
- * do not fit, the later one sees it. The cells of the last SPX_DIAG_CHECKS operations are kept: who is further behind is not compared.
- * Of each host the member of the lowest rank tells those of the other hosts what it does (SPX_REC_CHECK); who is told writes it
- * into the teller's cells in its own host's file, where all processes of that host find it. If it has begun its own part already, and waits in it,
- * no call is left to raise an error: then the job ends with the message. */
+ * Each process writes what it is about to do in an operation into its own cells of the memory file,
+ * then looks what the others have written for the same operation of the communicator: nobody waits,
+ * and so no program behaves otherwise than without the check. Of two that do not fit, the later one
+ * sees it. The cells of the last SPX_DIAG_CHECKS operations are kept: who is further behind is not
+ * compared. Of each host the member of the lowest rank tells those of the other hosts what it does
+ * (SPX_REC_CHECK); who is told writes it into the teller's cells in its own host's file, where all
+ * processes of that host find it. If it has begun its own part already, and waits in it, no call is
+ * left to raise an error: then the job ends with the message. */
 #define _GNU_SOURCE
 #include "check_coll.h"
 #include <fcntl.h>
@@ -24,15 +26,16 @@ static spx_diag_check *cells_of(uint32_t i)
   return (spx_diag_check *)(void *)(row + SPX_DIAG_CHECKED);
 }
 
-/* ---- what is compared ---------------------------------------------------------------------------------------- */
+/* ---- what is compared ---- */
 
 static bool has_root(uint32_t kind)
 {
-  return kind == SPX_COLL_BCAST || kind == SPX_COLL_GATHER || kind == SPX_COLL_GATHERV || kind == SPX_COLL_SCATTER ||
-         kind == SPX_COLL_SCATTERV || kind == SPX_COLL_REDUCE;
+  return kind == SPX_COLL_BCAST || kind == SPX_COLL_GATHER || kind == SPX_COLL_GATHERV ||
+         kind == SPX_COLL_SCATTER || kind == SPX_COLL_SCATTERV || kind == SPX_COLL_REDUCE;
 }
 
-/* The side of the call whose amount has to be that of the others: 0: none, 1: what is sent, 2: what is received. */
+/* The side of the call whose amount has to be that of the others: 0: none, 1: what is sent, 2: what
+ * is received. */
 static int compared_side(const spx_coll *c)
 {
   bool root = c->key.root == c->comm->rank;
@@ -53,8 +56,11 @@ static int compared_side(const spx_coll *c)
 
 static void describe(spx_diag_check *d, const spx_coll *c, int request)
 {
-  *d = (spx_diag_check){
-      .ctx = c->comm->ctx, .seq = c->comm->coll_seq, .fn = spx_fn, .kind = c->key.kind + 1u, .rank = c->comm->rank};
+  *d = (spx_diag_check){.ctx = c->comm->ctx,
+                        .seq = c->comm->coll_seq,
+                        .fn = spx_fn,
+                        .kind = c->key.kind + 1u,
+                        .rank = c->comm->rank};
   d->request = request != 0;
   d->root = has_root(c->key.kind) ? c->key.root : -1;
   d->op = c->op && c->op->predef ? (uint32_t)c->op->predef : 0;
@@ -75,20 +81,21 @@ static bool alike(const spx_diag_check *a, const spx_diag_check *b)
          (!compared || (a->bytes == b->bytes && a->basic == b->basic));
 }
 
-/* ---- cells --------------------------------------------------------------------------------------------------- */
+/* ---- cells ---- */
 
 static uint32_t place_of(uint64_t ctx, uint32_t seq)
 {
   return (uint32_t)((ctx / SPX_CTX_STEP * 0x9e3779b97f4a7c15ull >> 40) + seq) % SPX_DIAG_CHECKS;
 }
 
-/* Writes what process i does. Where two write the same cell at once, what one of them has to say is lost. */
+/* Writes what process i does. Where two write the same cell at once, what one of them has to say is
+ * lost. */
 static void publish(uint32_t i, const spx_diag_check *what)
 {
   spx_diag_check *cell = cells_of(i) + place_of(what->ctx, what->seq);
   uint32_t version = __atomic_load_n(&cell->version, __ATOMIC_RELAXED);
-  if (version & 1 ||
-      !__atomic_compare_exchange_n(&cell->version, &version, version + 1, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+  if (version & 1 || !__atomic_compare_exchange_n(&cell->version, &version, version + 1, false,
+                                                  __ATOMIC_RELAXED, __ATOMIC_RELAXED))
     return;
   __atomic_thread_fence(__ATOMIC_RELEASE);
   uint64_t before = offsetof(spx_diag_check, version), behind = before + sizeof cell->version;
@@ -106,15 +113,16 @@ static bool written(uint32_t i, const spx_diag_check *mine, spx_diag_check *out)
   if (version == 0 || version & 1) return false;
   memcpy(out, cell, sizeof *out);
   __atomic_thread_fence(__ATOMIC_ACQUIRE);
-  return __atomic_load_n(&cell->version, __ATOMIC_RELAXED) == version && out->ctx == mine->ctx && out->seq == mine->seq;
+  return __atomic_load_n(&cell->version, __ATOMIC_RELAXED) == version && out->ctx == mine->ctx &&
+         out->seq == mine->seq;
 }
 
-/* ---- between hosts ------------------------------------------------------------------------------------------- */
+/* ---- between hosts ---- */
 
 static uint32_t host_of(const spx_comm *c, int rank) { return spx_proc_of(c->peer[rank])->host; }
 
-/* Tells the lowest ranks of the other hosts; of more hosts than that, those of the first ones. On a connection this comes before what the
- * operation itself sends. */
+/* Tells the lowest ranks of the other hosts; of more hosts than that, those of the first ones. On a
+ * connection this comes before what the operation itself sends. */
 static void tell_hosts(const spx_comm *c, const spx_diag_check *mine)
 {
   enum { MOST = 256 };
@@ -128,7 +136,8 @@ static void tell_hosts(const spx_comm *c, const spx_diag_check *mine)
     lowest[n++] = c->peer[r];
   }
   spx_lock();
-  for (uint32_t k = 0; k < n; k++) spx_tx_put(lowest[k], SPX_REC_CHECK, SPX_REC_PLAIN, mine, sizeof *mine);
+  for (uint32_t k = 0; k < n; k++)
+    spx_tx_put(lowest[k], SPX_REC_CHECK, SPX_REC_PLAIN, mine, sizeof *mine);
   spx_unlock();
 }
 
@@ -137,8 +146,8 @@ static bool is_sound(const spx_diag_check *d)
   return d->fn < SPX_FN_COUNT && d->kind > 0 && d->basic < SPX_B_COUNT_OF && d->rank >= 0;
 }
 
-/* Of the last operation of which a process of another host has said something else than this one has written; written with spx_lock held. It is judged where the
- * engine may be entered. */
+/* Of the last operation of which a process of another host has said something else than this one
+ * has written; written with spx_lock held. It is judged where the engine may be entered. */
 static spx_diag_check apart[2];
 static bool any_apart;
 

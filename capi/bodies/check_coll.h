@@ -1,4 +1,5 @@
-/* check_coll.h - SPX_CHECK=1: what a program does wrong in collectives and leaves behind (docs/diagnosis.md). */
+/* check_coll.h - SPX_CHECK=1: what a program does wrong in collectives and leaves behind
+ * (docs/diagnosis.md). */
 #ifndef SPX_CHECK_COLL_H
 #define SPX_CHECK_COLL_H
 #include "layout.h"
@@ -8,11 +9,12 @@
 SPX_HIDDEN extern int spx_checking; /* SPX_CHECK=1, and there is memory for it */
 /* Prepares it, after the memory file was adopted. */
 SPX_HIDDEN void spx_check_start(void);
-/* Compares what this process is about to do with what the others do in the same operation: an error code with a detail text. request: the call is
- * nonblocking or persistent. */
+/* Compares what this process is about to do with what the others do in the same operation: an error
+ * code with a detail text. request: the call is nonblocking or persistent. */
 SPX_HIDDEN int spx_check_collective(const spx_coll *c, int request);
 
-/* What a process of another host has said, and this one had written, of the last operation in which the two differ; false: of none since the last call. */
+/* What a process of another host has said, and this one had written, of the last operation in which
+ * the two differ; false: of none since the last call. */
 SPX_HIDDEN bool spx_check_apart(spx_diag_check of[2]);
 
 /* ---- check_left.c ---- */

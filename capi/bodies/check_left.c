@@ -1,11 +1,13 @@
-/* check_left.c - SPX_CHECK=1: where each object is made is noted, for capi/left.go, which says what is left when MPI ends. MPI-5.0 12.2. */
+/* check_left.c - SPX_CHECK=1: where each object is made is noted, for capi/left.go, which says what
+ * is left when MPI ends. MPI-5.0 12.2. */
 #include <sys/mman.h>
 #include "check_coll.h"
 #include "dp.h"
 #include "runtime.h"
 #include "trace.h"
 
-static spx_origin *origins[SPX_K_COUNT]; /* by the index of the handle; address space until it is used */
+/* by the index of the handle; address space until it is used */
+static spx_origin *origins[SPX_K_COUNT];
 
 static void made(spx_kind k, uint32_t index)
 {
@@ -30,7 +32,8 @@ void spx_check_made(void)
 const spx_origin *spx_check_origin(spx_kind k, const spx_obj *o)
 {
   uintptr_t d = (uintptr_t)o - (uintptr_t)spx_slab[k];
-  if (!spx_made_now || d / spx_slab_stride[k] >= (uintptr_t)1 << SPX_H_INDEX_BITS) return NULL; /* predefined */
+  /* predefined */
+  if (!spx_made_now || d / spx_slab_stride[k] >= (uintptr_t)1 << SPX_H_INDEX_BITS) return NULL;
   return &origins[k][d / spx_slab_stride[k]];
 }
 

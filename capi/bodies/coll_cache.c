@@ -1,10 +1,12 @@
-/* coll_cache.c - the plans that a communicator has compiled. A warm call finds its plan here and never enters Go.
+/* coll_cache.c - the plans that a communicator has compiled. A warm call finds its plan here and
+ * never enters Go.
  *
- * WAYS plans share each of SETS places, the one unused longest gives way; beside that, the last plan of each operation is
- * remembered, which is what a loop needs. Plans of many ranks are large: all of a cache together have at most MOST bytes, or there is
- * but one. What was chosen for the last call of each operation is in spx_comm.chosen, written where the plan is another one than
- * that of the call before. Collectives of one communicator are started by one thread at a time (MPI-5.0
- * 6.12), so the cache has no lock of its own. */
+ * WAYS plans share each of SETS places, the one unused longest gives way; beside that, the last
+ * plan of each operation is remembered, which is what a loop needs. Plans of many ranks are large:
+ * all of a cache together have at most MOST bytes, or there is but one. What was chosen for the
+ * last call of each operation is in spx_comm.chosen, written where the plan is another one than
+ * that of the call before. Collectives of one communicator are started by one thread at a time
+ * (MPI-5.0 6.12), so the cache has no lock of its own. */
 #include <stdlib.h>
 #include "check_coll.h"
 #include "coll.h"
@@ -22,19 +24,22 @@ static unsigned hash(const spx_plan_key *k)
 {
   uint64_t h = 0x9e3779b97f4a7c15ull, w[sizeof *k / 8];
   memcpy(w, k, sizeof w);
-  for (unsigned i = 0; i < sizeof w / sizeof *w; i++) h = (h ^ w[i]) * 0xff51afd7ed558ccdull, h ^= h >> 32;
+  for (unsigned i = 0; i < sizeof w / sizeof *w; i++)
+    h = (h ^ w[i]) * 0xff51afd7ed558ccdull, h ^= h >> 32;
   return (unsigned)h % SETS;
 }
 _Static_assert(sizeof(spx_plan_key) % 8 == 0, "hashed by words");
 _Static_assert(SPX_COMM_CHOICES == SPX_COLL_COUNT, "a choice for each");
 
-/* The key of a call has just been filled in, in pieces of the sizes of its members, and only loads of these sizes get them without waiting
- * for the stores to end: memcmp took 20 ns. */
+/* The key of a call has just been filled in, in pieces of the sizes of its members, and only loads
+ * of these sizes get them without waiting for the stores to end: memcmp took 20 ns. */
 static int same(const spx_plan_key *a, const spx_plan_key *b)
 {
-  if (a->kind != b->kind || a->in_place != b->in_place || a->commute != b->commute || a->persistent != b->persistent)
+  if (a->kind != b->kind || a->in_place != b->in_place || a->commute != b->commute ||
+      a->persistent != b->persistent)
     return 0;
-  if (a->s_contig != b->s_contig || a->r_contig != b->r_contig || a->size_class != b->size_class || a->root != b->root)
+  if (a->s_contig != b->s_contig || a->r_contig != b->r_contig || a->size_class != b->size_class ||
+      a->root != b->root)
     return 0;
   if (a->scount != b->scount || a->rcount != b->rcount) return 0;
   for (int i = 0; i < 4; i++)
@@ -83,7 +88,8 @@ static void make_room(cache *k, size_t bytes)
   }
 }
 
-/* p is another plan than that of the last call of its operation: not the way of a loop, which this must not cost anything. */
+/* p is another plan than that of the last call of its operation: not the way of a loop, which this
+ * must not cost anything. */
 __attribute__((noinline)) static void remember(spx_comm *c, cache *k, spx_plan *p)
 {
   k->last[p->key.kind] = p;

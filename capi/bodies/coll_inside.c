@@ -1,5 +1,6 @@
-/* coll_inside.c - collectives that other functions of MPI need for themselves, on words of 8 bytes. They run over the caller's communicator,
- * whose plans are warm, between the user's own: all processes are in the same call. */
+/* coll_inside.c - collectives that other functions of MPI need for themselves, on words of 8 bytes.
+ * They run over the caller's communicator, whose plans are warm, between the user's own: all
+ * processes are in the same call. */
 #include "coll.h"
 #include "comm.h"
 #include "shim.h"
@@ -46,7 +47,8 @@ static int start(spx_coll *c, spx_request **r)
   return err;
 }
 
-int spx_inside_gather_begin(spx_comm *comm, const void *mine, void *all, size_t bytes, spx_request **r)
+int spx_inside_gather_begin(spx_comm *comm, const void *mine, void *all, size_t bytes,
+                            spx_request **r)
 {
   spx_coll c;
   gather(&c, comm, mine, all, bytes);
@@ -69,7 +71,8 @@ int spx_inside_greatest_of(spx_comm *comm, const int64_t *mine, int64_t *all, in
   return run(&c);
 }
 
-int spx_inside_greatest_begin(spx_comm *comm, const int64_t *mine, int64_t *all, int n, spx_request **r)
+int spx_inside_greatest_begin(spx_comm *comm, const int64_t *mine, int64_t *all, int n,
+                              spx_request **r)
 {
   spx_coll c;
   greatest(&c, comm, mine, all, n);

@@ -1,20 +1,26 @@
-/* coll_rooted.c - the collectives with a root that move data: MPI_Bcast, MPI_Gather(v), MPI_Scatter(v), blocking, nonblocking
- * and persistent. MPI-5.0 6.4 to 6.6, 6.12, 6.13. Arguments that are not significant here have been dropped by the shim. */
+/* coll_rooted.c - the collectives with a root that move data: MPI_Bcast, MPI_Gather(v),
+ * MPI_Scatter(v), blocking, nonblocking and persistent. MPI-5.0 6.4 to 6.6, 6.12, 6.13. Arguments
+ * that are not significant here have been dropped by the shim. */
 #include "coll.h"
 
 /* This process has the root's side of the operation. */
-static int at_root(const spx_comm *c, int root) { return spx_is_inter(c) ? root == MPI_ROOT : root == c->rank; }
+static int at_root(const spx_comm *c, int root)
+{
+  return spx_is_inter(c) ? root == MPI_ROOT : root == c->rank;
+}
 /* This process has the other side: everybody on an intracommunicator, the root included. */
 static int at_leaf(const spx_comm *c, int root) { return !spx_is_inter(c) || root >= 0; }
 
 static int alias(const spx_comm *c, const char *function_hint)
 {
-  return SPX_COLL_FAIL(c, MPI_ERR_BUFFER,
-                       "the send buffer and this process's part of the receive buffer are the same memory; %s",
-                       function_hint);
+  return SPX_COLL_FAIL(
+      c, MPI_ERR_BUFFER,
+      "the send buffer and this process's part of the receive buffer are the same memory; %s",
+      function_hint);
 }
 
-static int bcast(void *buffer, int64_t count, spx_type *datatype, int root, spx_comm *comm, spx_how how)
+static int bcast(void *buffer, int64_t count, spx_type *datatype, int root, spx_comm *comm,
+                 spx_how how)
 {
   spx_coll c;
   spx_coll_on(&c, comm, SPX_COLL_BCAST);
@@ -28,20 +34,21 @@ int spx_c_Bcast(void *buffer, int64_t count, spx_type *datatype, int root, spx_c
   return bcast(buffer, count, datatype, root, comm, SPX_BLOCKING);
 }
 
-int spx_c_Ibcast(void *buffer, int64_t count, spx_type *datatype, int root, spx_comm *comm, MPI_Request *request)
+int spx_c_Ibcast(void *buffer, int64_t count, spx_type *datatype, int root, spx_comm *comm,
+                 MPI_Request *request)
 {
   return bcast(buffer, count, datatype, root, comm, SPX_NONBLOCKING(request));
 }
 
-int spx_c_Bcast_init(void *buffer, int64_t count, spx_type *datatype, int root, spx_comm *comm, MPI_Info info,
-                     MPI_Request *request)
+int spx_c_Bcast_init(void *buffer, int64_t count, spx_type *datatype, int root, spx_comm *comm,
+                     MPI_Info info, MPI_Request *request)
 {
   (void)info;
   return bcast(buffer, count, datatype, root, comm, SPX_PERSISTENT(request));
 }
 
-static int gather(const void *sendbuf, int64_t sendcount, spx_type *sendtype, void *recvbuf, int64_t recvcount,
-                  spx_type *recvtype, int root, spx_comm *comm, spx_how how)
+static int gather(const void *sendbuf, int64_t sendcount, spx_type *sendtype, void *recvbuf,
+                  int64_t recvcount, spx_type *recvtype, int root, spx_comm *comm, spx_how how)
 {
   spx_coll c;
   spx_coll_on(&c, comm, SPX_COLL_GATHER);
@@ -54,32 +61,39 @@ static int gather(const void *sendbuf, int64_t sendcount, spx_type *sendtype, vo
       spx_coll_sends(&c, sendbuf, sendcount, sendtype);
   }
   if (c.send && c.recv && c.key.scount * c.key.s[0] > 0 &&
-      spx_coll_alias(c.send, sendtype, spx_coll_at(c.recv, comm->rank * recvcount, recvtype), recvtype))
+      spx_coll_alias(c.send, sendtype, spx_coll_at(c.recv, comm->rank * recvcount, recvtype),
+                     recvtype))
     return alias(comm, "give MPI_IN_PLACE as sendbuf");
   return spx_collective(&c, how);
 }
 
-int spx_c_Gather(const void *sendbuf, int64_t sendcount, spx_type *sendtype, void *recvbuf, int64_t recvcount,
-                 spx_type *recvtype, int root, spx_comm *comm)
+int spx_c_Gather(const void *sendbuf, int64_t sendcount, spx_type *sendtype, void *recvbuf,
+                 int64_t recvcount, spx_type *recvtype, int root, spx_comm *comm)
 {
-  return gather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, SPX_BLOCKING);
+  return gather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
+                SPX_BLOCKING);
 }
 
-int spx_c_Igather(const void *sendbuf, int64_t sendcount, spx_type *sendtype, void *recvbuf, int64_t recvcount,
-                  spx_type *recvtype, int root, spx_comm *comm, MPI_Request *request)
+int spx_c_Igather(const void *sendbuf, int64_t sendcount, spx_type *sendtype, void *recvbuf,
+                  int64_t recvcount, spx_type *recvtype, int root, spx_comm *comm,
+                  MPI_Request *request)
 {
-  return gather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, SPX_NONBLOCKING(request));
+  return gather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
+                SPX_NONBLOCKING(request));
 }
 
-int spx_c_Gather_init(const void *sendbuf, int64_t sendcount, spx_type *sendtype, void *recvbuf, int64_t recvcount,
-                      spx_type *recvtype, int root, spx_comm *comm, MPI_Info info, MPI_Request *request)
+int spx_c_Gather_init(const void *sendbuf, int64_t sendcount, spx_type *sendtype, void *recvbuf,
+                      int64_t recvcount, spx_type *recvtype, int root, spx_comm *comm,
+                      MPI_Info info, MPI_Request *request)
 {
   (void)info;
-  return gather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, SPX_PERSISTENT(request));
+  return gather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
+                SPX_PERSISTENT(request));
 }
 
-static int gatherv(const void *sendbuf, int64_t sendcount, spx_type *sendtype, void *recvbuf, spx_counts recvcounts,
-                   spx_counts displs, spx_type *recvtype, int root, spx_comm *comm, spx_how how)
+static int gatherv(const void *sendbuf, int64_t sendcount, spx_type *sendtype, void *recvbuf,
+                   spx_counts recvcounts, spx_counts displs, spx_type *recvtype, int root,
+                   spx_comm *comm, spx_how how)
 {
   spx_coll c;
   spx_coll_on(&c, comm, SPX_COLL_GATHERV);
@@ -96,35 +110,39 @@ static int gatherv(const void *sendbuf, int64_t sendcount, spx_type *sendtype, v
       spx_coll_sends(&c, sendbuf, 0, sendtype), c.sown = sendcount;
   }
   if (c.send && c.recv && !spx_is_inter(comm) && c.sown * c.key.s[0] > 0 &&
-      spx_coll_alias(c.send, sendtype, spx_coll_at(c.recv, spx_count_at(displs, comm->rank), recvtype), recvtype))
+      spx_coll_alias(c.send, sendtype,
+                     spx_coll_at(c.recv, spx_count_at(displs, comm->rank), recvtype), recvtype))
     return alias(comm, "give MPI_IN_PLACE as sendbuf");
   return spx_collective(&c, how);
 }
 
-int spx_c_Gatherv(const void *sendbuf, int64_t sendcount, spx_type *sendtype, void *recvbuf, spx_counts recvcounts,
-                  spx_counts displs, spx_type *recvtype, int root, spx_comm *comm)
+int spx_c_Gatherv(const void *sendbuf, int64_t sendcount, spx_type *sendtype, void *recvbuf,
+                  spx_counts recvcounts, spx_counts displs, spx_type *recvtype, int root,
+                  spx_comm *comm)
 {
-  return gatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm, SPX_BLOCKING);
+  return gatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm,
+                 SPX_BLOCKING);
 }
 
-int spx_c_Igatherv(const void *sendbuf, int64_t sendcount, spx_type *sendtype, void *recvbuf, spx_counts recvcounts,
-                   spx_counts displs, spx_type *recvtype, int root, spx_comm *comm, MPI_Request *request)
+int spx_c_Igatherv(const void *sendbuf, int64_t sendcount, spx_type *sendtype, void *recvbuf,
+                   spx_counts recvcounts, spx_counts displs, spx_type *recvtype, int root,
+                   spx_comm *comm, MPI_Request *request)
 {
   return gatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm,
                  SPX_NONBLOCKING(request));
 }
 
-int spx_c_Gatherv_init(const void *sendbuf, int64_t sendcount, spx_type *sendtype, void *recvbuf, spx_counts recvcounts,
-                       spx_counts displs, spx_type *recvtype, int root, spx_comm *comm, MPI_Info info,
-                       MPI_Request *request)
+int spx_c_Gatherv_init(const void *sendbuf, int64_t sendcount, spx_type *sendtype, void *recvbuf,
+                       spx_counts recvcounts, spx_counts displs, spx_type *recvtype, int root,
+                       spx_comm *comm, MPI_Info info, MPI_Request *request)
 {
   (void)info;
   return gatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm,
                  SPX_PERSISTENT(request));
 }
 
-static int scatter(const void *sendbuf, int64_t sendcount, spx_type *sendtype, void *recvbuf, int64_t recvcount,
-                   spx_type *recvtype, int root, spx_comm *comm, spx_how how)
+static int scatter(const void *sendbuf, int64_t sendcount, spx_type *sendtype, void *recvbuf,
+                   int64_t recvcount, spx_type *recvtype, int root, spx_comm *comm, spx_how how)
 {
   spx_coll c;
   spx_coll_on(&c, comm, SPX_COLL_SCATTER);
@@ -137,32 +155,39 @@ static int scatter(const void *sendbuf, int64_t sendcount, spx_type *sendtype, v
       spx_coll_receives(&c, recvbuf, recvcount, recvtype);
   }
   if (c.send && c.recv && c.key.scount * c.key.s[0] > 0 &&
-      spx_coll_alias(spx_coll_at(c.send, comm->rank * sendcount, sendtype), sendtype, c.recv, recvtype))
+      spx_coll_alias(spx_coll_at(c.send, comm->rank * sendcount, sendtype), sendtype, c.recv,
+                     recvtype))
     return alias(comm, "give MPI_IN_PLACE as recvbuf");
   return spx_collective(&c, how);
 }
 
-int spx_c_Scatter(const void *sendbuf, int64_t sendcount, spx_type *sendtype, void *recvbuf, int64_t recvcount,
-                  spx_type *recvtype, int root, spx_comm *comm)
+int spx_c_Scatter(const void *sendbuf, int64_t sendcount, spx_type *sendtype, void *recvbuf,
+                  int64_t recvcount, spx_type *recvtype, int root, spx_comm *comm)
 {
-  return scatter(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, SPX_BLOCKING);
+  return scatter(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
+                 SPX_BLOCKING);
 }
 
-int spx_c_Iscatter(const void *sendbuf, int64_t sendcount, spx_type *sendtype, void *recvbuf, int64_t recvcount,
-                   spx_type *recvtype, int root, spx_comm *comm, MPI_Request *request)
+int spx_c_Iscatter(const void *sendbuf, int64_t sendcount, spx_type *sendtype, void *recvbuf,
+                   int64_t recvcount, spx_type *recvtype, int root, spx_comm *comm,
+                   MPI_Request *request)
 {
-  return scatter(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, SPX_NONBLOCKING(request));
+  return scatter(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
+                 SPX_NONBLOCKING(request));
 }
 
-int spx_c_Scatter_init(const void *sendbuf, int64_t sendcount, spx_type *sendtype, void *recvbuf, int64_t recvcount,
-                       spx_type *recvtype, int root, spx_comm *comm, MPI_Info info, MPI_Request *request)
+int spx_c_Scatter_init(const void *sendbuf, int64_t sendcount, spx_type *sendtype, void *recvbuf,
+                       int64_t recvcount, spx_type *recvtype, int root, spx_comm *comm,
+                       MPI_Info info, MPI_Request *request)
 {
   (void)info;
-  return scatter(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, SPX_PERSISTENT(request));
+  return scatter(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
+                 SPX_PERSISTENT(request));
 }
 
-static int scatterv(const void *sendbuf, spx_counts sendcounts, spx_counts displs, spx_type *sendtype, void *recvbuf,
-                    int64_t recvcount, spx_type *recvtype, int root, spx_comm *comm, spx_how how)
+static int scatterv(const void *sendbuf, spx_counts sendcounts, spx_counts displs,
+                    spx_type *sendtype, void *recvbuf, int64_t recvcount, spx_type *recvtype,
+                    int root, spx_comm *comm, spx_how how)
 {
   spx_coll c;
   spx_coll_on(&c, comm, SPX_COLL_SCATTERV);
@@ -179,27 +204,31 @@ static int scatterv(const void *sendbuf, spx_counts sendcounts, spx_counts displ
       spx_coll_receives(&c, recvbuf, 0, recvtype), c.rown = recvcount;
   }
   if (c.send && c.recv && !spx_is_inter(comm) && c.rown * c.key.r[0] > 0 &&
-      spx_coll_alias(spx_coll_at(c.send, spx_count_at(displs, comm->rank), sendtype), sendtype, c.recv, recvtype))
+      spx_coll_alias(spx_coll_at(c.send, spx_count_at(displs, comm->rank), sendtype), sendtype,
+                     c.recv, recvtype))
     return alias(comm, "give MPI_IN_PLACE as recvbuf");
   return spx_collective(&c, how);
 }
 
-int spx_c_Scatterv(const void *sendbuf, spx_counts sendcounts, spx_counts displs, spx_type *sendtype, void *recvbuf,
-                   int64_t recvcount, spx_type *recvtype, int root, spx_comm *comm)
+int spx_c_Scatterv(const void *sendbuf, spx_counts sendcounts, spx_counts displs,
+                   spx_type *sendtype, void *recvbuf, int64_t recvcount, spx_type *recvtype,
+                   int root, spx_comm *comm)
 {
-  return scatterv(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm, SPX_BLOCKING);
+  return scatterv(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm,
+                  SPX_BLOCKING);
 }
 
-int spx_c_Iscatterv(const void *sendbuf, spx_counts sendcounts, spx_counts displs, spx_type *sendtype, void *recvbuf,
-                    int64_t recvcount, spx_type *recvtype, int root, spx_comm *comm, MPI_Request *request)
+int spx_c_Iscatterv(const void *sendbuf, spx_counts sendcounts, spx_counts displs,
+                    spx_type *sendtype, void *recvbuf, int64_t recvcount, spx_type *recvtype,
+                    int root, spx_comm *comm, MPI_Request *request)
 {
   return scatterv(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm,
                   SPX_NONBLOCKING(request));
 }
 
-int spx_c_Scatterv_init(const void *sendbuf, spx_counts sendcounts, spx_counts displs, spx_type *sendtype,
-                        void *recvbuf, int64_t recvcount, spx_type *recvtype, int root, spx_comm *comm, MPI_Info info,
-                        MPI_Request *request)
+int spx_c_Scatterv_init(const void *sendbuf, spx_counts sendcounts, spx_counts displs,
+                        spx_type *sendtype, void *recvbuf, int64_t recvcount, spx_type *recvtype,
+                        int root, spx_comm *comm, MPI_Info info, MPI_Request *request)
 {
   (void)info;
   return scatterv(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm,

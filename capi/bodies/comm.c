@@ -1,4 +1,5 @@
-/* comm.c - descriptors of communicators, and the functions that only read them (MPI-5.0, 7.4.1 and 7.6.1). */
+/* comm.c - descriptors of communicators, and the functions that only read them (MPI-5.0, 7.4.1
+ * and 7.6.1). */
 #include "check_coll.h"
 #include "comm.h"
 #include "stat.h"
@@ -12,17 +13,19 @@
 #include "share.h"
 #include "shim.h"
 
-_Static_assert(SPX_HANDLE_COMM_NULL == (uintptr_t)MPI_COMM_NULL && SPX_HANDLE_COMM_WORLD == (uintptr_t)MPI_COMM_WORLD &&
+_Static_assert(SPX_HANDLE_COMM_NULL == (uintptr_t)MPI_COMM_NULL &&
+                   SPX_HANDLE_COMM_WORLD == (uintptr_t)MPI_COMM_WORLD &&
                    SPX_HANDLE_COMM_SELF == (uintptr_t)MPI_COMM_SELF &&
                    SPX_HANDLE_GROUP_NULL == (uintptr_t)MPI_GROUP_NULL &&
                    SPX_HANDLE_GROUP_EMPTY == (uintptr_t)MPI_GROUP_EMPTY &&
-                   SPX_HANDLE_INFO_NULL == (uintptr_t)MPI_INFO_NULL && SPX_HANDLE_INFO_ENV == (uintptr_t)MPI_INFO_ENV,
+                   SPX_HANDLE_INFO_NULL == (uintptr_t)MPI_INFO_NULL &&
+                   SPX_HANDLE_INFO_ENV == (uintptr_t)MPI_INFO_ENV,
                "handles of comm.h");
 
 spx_comm *spx_world, *spx_self;
 
-/* ---- arrays of process indices: the number of entries and the reference count stand before the first. Each holds its
- * processes from spx_ranks_hold on. ---- */
+/* ---- arrays of process indices: the number of entries and the reference count stand before the
+ * first. Each holds its processes from spx_ranks_hold on. ---- */
 
 enum { RANKS_HELD = 1u << 31, RANKS_PARTING = 1u << 30 };
 
@@ -60,7 +63,8 @@ void spx_ranks_free(uint32_t *ranks)
 static void ranks_part(uint32_t *ranks, uint32_t users)
 {
   uint32_t n = ranks[-2] & ~(uint32_t)RANKS_HELD;
-  if (__atomic_load_n(ranks - 1, __ATOMIC_RELAXED) != users || !(ranks[-2] & RANKS_HELD) || (ranks[-2] & RANKS_PARTING))
+  if (__atomic_load_n(ranks - 1, __ATOMIC_RELAXED) != users || !(ranks[-2] & RANKS_HELD) ||
+      (ranks[-2] & RANKS_PARTING))
     return;
   ranks[-2] |= RANKS_PARTING;
   for (uint32_t i = 0; i < n; i++) spx_peer_part(ranks[i]);
@@ -68,7 +72,8 @@ static void ranks_part(uint32_t *ranks, uint32_t users)
 
 /* ---- descriptors ---- */
 
-int spx_comm_fill(spx_comm *c, int rank, int size, int remote_size, uint64_t ctx, uint32_t *peer, uint32_t *local)
+int spx_comm_fill(spx_comm *c, int rank, int size, int remote_size, uint64_t ctx, uint32_t *peer,
+                  uint32_t *local)
 {
   spx_stat_comm(c);
   c->rank = rank;
@@ -105,7 +110,8 @@ static void move_request(spx_obj *o, void *arg)
 {
   spx_request *r = (spx_request *)o;
   const moved *m = arg;
-  if (r->comm == m->c && r->flags & SPX_RF_PERSISTENT && (r->kind == SPX_R_SEND || r->kind == SPX_R_RECV))
+  if (r->comm == m->c && r->flags & SPX_RF_PERSISTENT &&
+      (r->kind == SPX_R_SEND || r->kind == SPX_R_RECV))
     r->ctx = m->c->ctx + (r->ctx - m->from);
 }
 
@@ -273,8 +279,9 @@ static void hear(spx_request *r, uint32_t peer)
   spx_request_free(r);
 }
 
-/* A barrier in which those that are gone, or useless because the communicator was revoked, are not waited for. Who has left it is not
- * connected any more with those that have not been able to leave it yet: each says before that it is about to. */
+/* A barrier in which those that are gone, or useless because the communicator was revoked, are not
+ * waited for. Who has left it is not connected any more with those that have not been able to leave
+ * it yet: each says before that it is about to. */
 int64_t spx_comm_farewell(spx_word *a)
 {
   spx_comm *c = a[0].p;
@@ -284,12 +291,14 @@ int64_t spx_comm_farewell(spx_word *a)
   ranks_part(c->local, c->inner ? 2 : 1);
   for (int step = 1; step < n; step *= 2) {
     spx_comm *to, *from;
-    int dest = member(c, first, (me + step) % n, &to), source = member(c, first, (me - step + n) % n, &from);
+    int dest = member(c, first, (me + step) % n, &to),
+        source = member(c, first, (me - step + n) % n, &from);
     spx_request *in = NULL, *out = NULL;
-    if (spx_irecv(NULL, 0, byte_type(), source, FAREWELL_TAG, from, SPX_CTX_ENGINE, SPX_RF_INTERNAL, &in) != 0)
+    if (spx_irecv(NULL, 0, byte_type(), source, FAREWELL_TAG, from, SPX_CTX_ENGINE, SPX_RF_INTERNAL,
+                  &in) != 0)
       in = NULL;
-    if (spx_isend(NULL, 0, byte_type(), dest, FAREWELL_TAG, to, SPX_CTX_ENGINE, SPX_M_STANDARD, SPX_RF_INTERNAL,
-                  &out) != 0)
+    if (spx_isend(NULL, 0, byte_type(), dest, FAREWELL_TAG, to, SPX_CTX_ENGINE, SPX_M_STANDARD,
+                  SPX_RF_INTERNAL, &out) != 0)
       out = NULL;
     if (in) hear(in, from->peer[source]);
     if (out) hear(out, to->peer[dest]);
@@ -321,8 +330,8 @@ int spx_c_Comm_test_inter(spx_comm *comm, int *flag)
 int spx_c_Comm_remote_size(spx_comm *comm, int *size)
 {
   if (!(comm->flags & SPX_C_INTER))
-    return spx_raise(SPX_K_COMM, (void *)(uintptr_t)comm->o.handle, MPI_ERR_COMM, "MPI_Comm_remote_size",
-                     "comm is not an intercommunicator");
+    return spx_raise(SPX_K_COMM, (void *)(uintptr_t)comm->o.handle, MPI_ERR_COMM,
+                     "MPI_Comm_remote_size", "comm is not an intercommunicator");
   *size = comm->remote_size;
   return MPI_SUCCESS;
 }

@@ -1,10 +1,12 @@
-/* comm.h - what the engine (capi/comm*.go, attr*.go) and the C side of communicators share: descriptors, the engine's
- * messages, and what MPI_Comm_get_attr reads without entering Go. MPI-5.0, chapter 7. */
+/* comm.h - what the engine (capi/comm*.go, attr*.go) and the C side of communicators share:
+ * descriptors, the engine's messages, and what MPI_Comm_get_attr reads without entering Go.
+ * MPI-5.0, chapter 7. */
 #ifndef SPX_COMM_H
 #define SPX_COMM_H
 #include "spx.h"
 
-/* Predefined handles as numbers, for Go: cgo cannot read them from mpi.h, where they are pointers. */
+/* Predefined handles as numbers, for Go: cgo cannot read them from mpi.h, where they are
+ * pointers. */
 enum {
   SPX_HANDLE_COMM_NULL = 256,
   SPX_HANDLE_COMM_WORLD = 257,
@@ -18,36 +20,43 @@ enum {
 /* ---- comm.c ---- */
 /* Registers a predefined group or info object whose Go side has this index. 0: out of memory. */
 SPX_HIDDEN int spx_plain_predefine(spx_kind k, int value, uint32_t go);
-/* An array of n process indices that descriptors share; ranks_free drops one reference. NULL when memory is out. ranks_hold, when
- * the array has been filled, holds the processes (spx_peer_hold) as long as the array lives. */
+/* An array of n process indices that descriptors share; ranks_free drops one reference. NULL when
+ * memory is out. ranks_hold, when the array has been filled, holds the processes (spx_peer_hold) as
+ * long as the array lives. */
 SPX_HIDDEN uint32_t *spx_ranks_new(uint32_t n);
 SPX_HIDDEN void spx_ranks_hold(uint32_t *ranks);
 SPX_HIDDEN uint32_t *spx_ranks_share(uint32_t *ranks);
 SPX_HIDDEN void spx_ranks_free(uint32_t *ranks);
-/* Fills in a descriptor, made by spx_new. It takes over peer and local (one reference each; the same array for an
- * intracommunicator). Makes c->inner for an intercommunicator. Returns 0, or MPI_ERR_NO_MEM. */
-SPX_HIDDEN int spx_comm_fill(spx_comm *c, int rank, int size, int remote_size, uint64_t ctx, uint32_t *peer,
-                             uint32_t *local);
+/* Fills in a descriptor, made by spx_new. It takes over peer and local (one reference each; the
+ * same array for an intracommunicator). Makes c->inner for an intercommunicator. Returns 0, or
+ * MPI_ERR_NO_MEM. */
+SPX_HIDDEN int spx_comm_fill(spx_comm *c, int rank, int size, int remote_size, uint64_t ctx,
+                             uint32_t *peer, uint32_t *local);
 /* Gives a descriptor, and its inner one, the context that it was made without. */
 SPX_HIDDEN void spx_comm_set_ctx(spx_comm *c, uint64_t ctx);
-/* Gives a descriptor other processes and another context: what was pending on it has ended with MPIX_ERR_REVOKED, what was on its way is dropped, and it
- * is as new, but for its handle and what the user has attached to it. It takes over peer and local as spx_comm_fill does. */
-SPX_HIDDEN void spx_comm_lists(spx_comm *c, uint32_t *peer, uint32_t *local); /* other processes alone */
-SPX_HIDDEN void spx_comm_renew(spx_comm *c, int rank, uint64_t ctx, uint32_t *peer, uint32_t *local);
-/* A predefined communicator, MPI_COMM_WORLD (257) or MPI_COMM_SELF (258): registers it, zeroed, or takes it out and frees it. */
+/* Gives a descriptor other processes and another context: what was pending on it has ended with
+ * MPIX_ERR_REVOKED, what was on its way is dropped, and it is as new, but for its handle and what
+ * the user has attached to it. It takes over peer and local as spx_comm_fill does. */
+/* other processes alone */
+SPX_HIDDEN void spx_comm_lists(spx_comm *c, uint32_t *peer, uint32_t *local);
+SPX_HIDDEN void spx_comm_renew(spx_comm *c, int rank, uint64_t ctx, uint32_t *peer,
+                               uint32_t *local);
+/* A predefined communicator, MPI_COMM_WORLD (257) or MPI_COMM_SELF (258): registers it, zeroed, or
+ * takes it out and frees it. */
 SPX_HIDDEN spx_comm *spx_comm_predefine(int value, uint32_t flags);
 SPX_HIDDEN void spx_comm_forget(int value);
 /* To be called once, before the first communicator is made. */
 SPX_HIDDEN void spx_comm_start(void);
 
-/* What MPI_Comm_get_parent gives: the intercommunicator with those that have spawned this process, until it is freed. */
+/* What MPI_Comm_get_parent gives: the intercommunicator with those that have spawned this process,
+ * until it is freed. */
 SPX_HIDDEN extern MPI_Comm spx_parent;
 
 /* A step of a creation: where tests end this process (SPX_DIE_AFTER). */
 SPX_HIDDEN void spx_creation_step(void);
 
-/* A call-out of MPI_Comm_disconnect(a[0]; a[1]: its local group decides for both): waits until all processes of the communicator are
- * in it, or gone, and what was sent has left this process. */
+/* A call-out of MPI_Comm_disconnect(a[0]; a[1]: its local group decides for both): waits until all
+ * processes of the communicator are in it, or gone, and what was sent has left this process. */
 SPX_HIDDEN int64_t spx_comm_farewell(spx_word *a);
 
 /* ---- comm_dup.c ---- */
@@ -60,8 +69,9 @@ typedef struct spx_edge {
   spx_comm *comm;
   int rank;
 } spx_edge;
-/* Begins the agreement on the context of made in the background: it comes from parent, or is ctx if parent is NULL, and goes to the
- * children. The request gives made its context before it completes. Returns an MPI error code. */
+/* Begins the agreement on the context of made in the background: it comes from parent, or is ctx if
+ * parent is NULL, and goes to the children. The request gives made its context before it completes.
+ * Returns an MPI error code. */
 SPX_HIDDEN int spx_idup_start(spx_comm *old, spx_comm *made, uint64_t ctx, const spx_edge *parent,
                               const spx_edge *children, int n, int tag, spx_request **request);
 

@@ -1,8 +1,10 @@
-/* comm_dup.c - MPI_Comm_dup and MPI_Comm_free where nothing but the context is new: no entry into Go. MPI-5.0, 7.4.2 and 7.4.3.
+/* comm_dup.c - MPI_Comm_dup and MPI_Comm_free where nothing but the context is new: no entry into
+ * Go. MPI-5.0, 7.4.2 and 7.4.3.
  *
- * Rank 0 takes a context and tells the others by a broadcast over the old communicator. What processes give a duplicate beside that is
- * their own affair: one that has attributes, hints or a topology to copy goes on in the engine (capi/comm_create.go), another makes a
- * twin, of which the engine learns when it is asked for something that only it knows. */
+ * Rank 0 takes a context and tells the others by a broadcast over the old communicator. What
+ * processes give a duplicate beside that is their own affair: one that has attributes, hints or a
+ * topology to copy goes on in the engine (capi/comm_create.go), another makes a twin, of which the
+ * engine learns when it is asked for something that only it knows. */
 #include "coll.h"
 #include "comm.h"
 #include "error.h"
@@ -31,7 +33,8 @@ static uint64_t take(void)
   return got;
 }
 
-/* A new context for one communicator, for this process to tell the others; 0: an error, with a detail text. The engine deals them out by the dozen. */
+/* A new context for one communicator, for this process to tell the others; 0: an error, with a
+ * detail text. The engine deals them out by the dozen. */
 static uint64_t new_context(void)
 {
   uint64_t got = take();
@@ -65,13 +68,17 @@ static int agree(spx_comm *comm, uint64_t *ctx)
   return (int)news[1];
 }
 
-static bool has_more(const spx_comm *c) { return c->flags & (SPX_C_TOPO | SPX_C_HINTS) || spx_comm_has_attrs(c); }
+static bool has_more(const spx_comm *c)
+{
+  return c->flags & (SPX_C_TOPO | SPX_C_HINTS) || spx_comm_has_attrs(c);
+}
 
 static int make_twin(spx_comm *old, uint64_t ctx, MPI_Comm *made)
 {
   spx_comm *c = (spx_comm *)spx_new(SPX_K_COMM);
   if (!c) {
-    spx_detail("there is no room for another communicator (at most %u exist): free those that are not used any more",
+    spx_detail("there is no room for another communicator (at most %u exist): free those that are "
+               "not used any more",
                1u << SPX_H_INDEX_BITS);
     return MPI_ERR_NO_MEM;
   }
@@ -90,14 +97,16 @@ static int make_twin(spx_comm *old, uint64_t ctx, MPI_Comm *made)
 int spx_c_Comm_dup(spx_comm *comm, MPI_Comm *newcomm)
 {
   uint64_t ctx = 0;
-  if (!(comm->flags & (SPX_C_INTER | SPX_C_APART)) && !spx_takeover_inherits(comm) && !spx_vault_closed()) {
+  if (!(comm->flags & (SPX_C_INTER | SPX_C_APART)) && !spx_takeover_inherits(comm) &&
+      !spx_vault_closed()) {
     int err = agree(comm, &ctx);
     bool simple = err == MPI_SUCCESS && !has_more(comm);
     if (simple) err = make_twin(comm, ctx, newcomm);
     if (err != MPI_SUCCESS) return SPX_COLL_FAIL(comm, err, "%s", spx_detail_text());
     if (simple) return MPI_SUCCESS;
   }
-  spx_frame frame = {.fn = spx_fn, .a = {{.u = comm->o.handle}, {.u = (uintptr_t)newcomm}, {.u = ctx}}};
+  spx_frame frame = {.fn = spx_fn,
+                     .a = {{.u = comm->o.handle}, {.u = (uintptr_t)newcomm}, {.u = ctx}}};
   return spx_go(&frame);
 }
 

@@ -1,5 +1,6 @@
-/* comm_idup.c - the background part of MPI_Comm_idup (MPI-5.0, 7.4.2): the context of the new communicator comes down a tree
- * that the engine has laid out (core/comm, DupTree), and goes on to the children. All else has been done at the call. */
+/* comm_idup.c - the background part of MPI_Comm_idup (MPI-5.0, 7.4.2): the context of the new
+ * communicator comes down a tree that the engine has laid out (core/comm, DupTree), and goes on to
+ * the children. All else has been done at the call. */
 #include <stdlib.h>
 #include "comm.h"
 
@@ -40,8 +41,9 @@ static void tell_children(idup *d)
 {
   if (d->error) d->msg = (message){.error = (uint32_t)d->error};
   for (int i = 0; i < d->n; i++) {
-    int err = spx_isend(&d->msg, sizeof d->msg, byte_type(), d->children[i].rank, d->tag, d->children[i].comm,
-                        SPX_CTX_ENGINE, SPX_M_STANDARD, SPX_RF_INTERNAL, &d->sends[i]);
+    int err = spx_isend(&d->msg, sizeof d->msg, byte_type(), d->children[i].rank, d->tag,
+                        d->children[i].comm, SPX_CTX_ENGINE, SPX_M_STANDARD, SPX_RF_INTERNAL,
+                        &d->sends[i]);
     if (err) {
       d->sends[i] = NULL;
       if (!d->error) d->error = err;
@@ -131,16 +133,16 @@ static idup *new_idup(spx_comm *old, spx_comm *made, const spx_edge *children, i
   return d;
 }
 
-int spx_idup_start(spx_comm *old, spx_comm *made, uint64_t ctx, const spx_edge *parent, const spx_edge *children, int n,
-                   int tag, spx_request **request)
+int spx_idup_start(spx_comm *old, spx_comm *made, uint64_t ctx, const spx_edge *parent,
+                   const spx_edge *children, int n, int tag, spx_request **request)
 {
   idup *d = new_idup(old, made, children, n, tag);
   if (!d) return MPI_ERR_NO_MEM;
   *request = d->user;
   d->msg.ctx = ctx;
   if (parent) {
-    int err = spx_irecv(&d->msg, sizeof d->msg, byte_type(), parent->rank, tag, parent->comm, SPX_CTX_ENGINE,
-                        SPX_RF_INTERNAL, &d->recv);
+    int err = spx_irecv(&d->msg, sizeof d->msg, byte_type(), parent->rank, tag, parent->comm,
+                        SPX_CTX_ENGINE, SPX_RF_INTERNAL, &d->recv);
     if (err) {
       d->recv = NULL;
       d->error = err;

@@ -1,7 +1,8 @@
 /* convert.c - handles as integers (MPI-5.0, 19.3.4 and 20.3.3), addresses, and the version.
  *
- * A handle's value is a positive int that Fortran and MPI_X_toint use as it is, so that nothing is kept in a table. Any
- * value is taken and given back, valid or not: the next call that uses the handle says what is wrong with it. */
+ * A handle's value is a positive int that Fortran and MPI_X_toint use as it is, so that nothing is
+ * kept in a table. Any value is taken and given back, valid or not: the next call that uses the
+ * handle says what is wrong with it. */
 #include "shim.h"
 
 static inline int to_int(const void *handle) { return (int)(uintptr_t)handle; }
@@ -68,8 +69,14 @@ int spx_c_Get_address(const void *location, MPI_Aint *address)
   *address = (MPI_Aint)location;
   return MPI_SUCCESS;
 }
-MPI_Aint spx_c_Aint_add(MPI_Aint base, MPI_Aint disp) { return (MPI_Aint)((uintptr_t)base + (uintptr_t)disp); }
-MPI_Aint spx_c_Aint_diff(MPI_Aint addr1, MPI_Aint addr2) { return (MPI_Aint)((uintptr_t)addr1 - (uintptr_t)addr2); }
+MPI_Aint spx_c_Aint_add(MPI_Aint base, MPI_Aint disp)
+{
+  return (MPI_Aint)((uintptr_t)base + (uintptr_t)disp);
+}
+MPI_Aint spx_c_Aint_diff(MPI_Aint addr1, MPI_Aint addr2)
+{
+  return (MPI_Aint)((uintptr_t)addr1 - (uintptr_t)addr2);
+}
 
 int spx_c_Get_version(int *version, int *subversion)
 {

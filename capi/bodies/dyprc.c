@@ -1,4 +1,5 @@
-/* dyprc.c - ulfm_dyprc: the way back to the point of the program, and meetings in which nothing is on. See dyprc.h. */
+/* dyprc.c - ulfm_dyprc: the way back to the point of the program, and meetings in which nothing is
+ * on. See dyprc.h. */
 #define _GNU_SOURCE
 #include "dyprc.h"
 #include <stdlib.h>
@@ -16,19 +17,23 @@ enum {
 spx_dyprc_state spx_dyprc = {.world = MPI_COMM_NULL, .left = 1, .stride = 1};
 #define d spx_dyprc
 
-/* The frame that has called setjmp is there still, and it is this thread's. A frame that has returned lies below the present one. */
+/* The frame that has called setjmp is there still, and it is this thread's. A frame that has
+ * returned lies below the present one. */
 static __attribute__((noinline)) bool can_go_back(void)
 {
-  return d.armed && pthread_equal(d.thread, pthread_self()) && (const char *)__builtin_frame_address(0) < d.frame;
+  return d.armed && pthread_equal(d.thread, pthread_self()) &&
+         (const char *)__builtin_frame_address(0) < d.frame;
 }
 
 static bool is_failure(int code)
 {
   int class = spx_class_of(code);
-  return class == MPIX_ERR_PROC_FAILED || class == MPIX_ERR_PROC_FAILED_PENDING || class == MPIX_ERR_REVOKED;
+  return class == MPIX_ERR_PROC_FAILED || class == MPIX_ERR_PROC_FAILED_PENDING ||
+         class == MPIX_ERR_REVOKED;
 }
 
-/* The error handler of the communicator of all processes, and of those that are made of it: the thread that can go back does, and recovers there. */
+/* The error handler of the communicator of all processes, and of those that are made of it: the
+ * thread that can go back does, and recovers there. */
 static void on_error(MPI_Comm *comm, int *code, ...)
 {
   bool failure = is_failure(*code);
@@ -45,22 +50,25 @@ static void on_error(MPI_Comm *comm, int *code, ...)
 static _Noreturn void leave(int status)
 {
   d.armed = false;
-  MPI_Finalize(); /* by its name: a tool that has put its own in its place sees the end of this process */
+  /* by its name: a tool that has put its own in its place sees the end of this process */
+  MPI_Finalize();
   exit(status);
 }
 
 static int not_merged(void)
 {
-  return spx_raise(0, NULL, MPI_ERR_OTHER, spx_fn_name[spx_fn],
-                   "ulfm_dyprc_merge_child has not been called: it makes the communicator that is used here");
+  return spx_raise(
+      0, NULL, MPI_ERR_OTHER, spx_fn_name[spx_fn],
+      "ulfm_dyprc_merge_child has not been called: it makes the communicator that is used here");
 }
 
 int spx_c_dyprc_merge_child(MPI_Comm *mworld)
 {
   uint32_t fn = spx_fn;
   if (atomic_load(&spx_state) != SPX_INITIALIZED || !mworld || d.world != MPI_COMM_NULL) {
-    spx_raise(0, NULL, MPI_ERR_OTHER, spx_fn_name[spx_fn],
-              "it is called once, between MPI_Init and MPI_Finalize, with the address of a communicator");
+    spx_raise(
+        0, NULL, MPI_ERR_OTHER, spx_fn_name[spx_fn],
+        "it is called once, between MPI_Init and MPI_Finalize, with the address of a communicator");
     return 0;
   }
   PMPI_Comm_create_errhandler(on_error, &d.handler);
@@ -76,7 +84,8 @@ int spx_c_dyprc_merge_child(MPI_Comm *mworld)
 void *spx_c_dyprc_point(MPI_Comm *mworld)
 {
   (void)mworld;
-  d.frame = (const char *)__builtin_frame_address(0) + 256; /* not below the end of the caller's frame */
+  /* not below the end of the caller's frame */
+  d.frame = (const char *)__builtin_frame_address(0) + 256;
   d.thread = pthread_self();
   d.armed = true; /* setjmp follows before anything else */
   return d.point;
@@ -89,13 +98,16 @@ int spx_c_dyprc_resume(MPI_Comm *mworld, int jumped, int newcomer)
     return 0;
   }
   int restart = 0, step = SPX_DYPRC_STAY;
-  spx_frame f = {.fn = spx_fn, .a = {{.p = mworld}, {.i = jumped}, {.i = newcomer}, {.p = &restart}, {.p = &step}}};
+  spx_frame f = {
+      .fn = spx_fn,
+      .a = {{.p = mworld}, {.i = jumped}, {.i = newcomer}, {.p = &restart}, {.p = &step}}};
   spx_go(&f);
   if (step == SPX_DYPRC_LEAVE) leave(0);
   return restart;
 }
 
-/* A meeting in which nothing is on is over here. Rank 0 needs the engine for each look for commands, the others never. */
+/* A meeting in which nothing is on is over here. Rank 0 needs the engine for each look for
+ * commands, the others never. */
 static bool meet_quickly(void)
 {
   uint64_t now = d.quick ? spx_now_ns() : 0;
@@ -114,7 +126,8 @@ static bool meet_quickly(void)
 int spx_c_dyprc_poll(MPI_Comm *mworld)
 {
   if (SPX_UNLIKELY(d.world == MPI_COMM_NULL)) return not_merged();
-  if (SPX_LIKELY(--d.left > 0 && !atomic_load_explicit(&d.comm->revoked, memory_order_relaxed))) return MPI_SUCCESS;
+  if (SPX_LIKELY(--d.left > 0 && !atomic_load_explicit(&d.comm->revoked, memory_order_relaxed)))
+    return MPI_SUCCESS;
   if (SPX_LIKELY(meet_quickly())) return MPI_SUCCESS;
   int step = SPX_DYPRC_STAY;
   spx_frame f = {.fn = spx_fn, .a = {{.p = mworld}, {.p = &step}}};

@@ -1,4 +1,5 @@
-/* dyprc.h - what C and the engine share of ulfm_dyprc (docs/malleability.md): package ft/malleable decides, capi/dyprc.go is its shell. */
+/* dyprc.h - what C and the engine share of ulfm_dyprc (docs/malleability.md): package ft/malleable
+ * decides, capi/dyprc.go is its shell. */
 #ifndef SPX_DYPRC_H
 #define SPX_DYPRC_H
 #include <pthread.h>
@@ -26,12 +27,17 @@ typedef struct {
   const char *frame; /* an address below the frame that has called setjmp */
 
   int left, stride; /* calls of ulfm_dyprc_poll until the next meeting, and from one to the next */
-  bool quick;       /* nothing is on, as far as is known here: the next meeting may be over without the engine */
-  bool met;         /* a meeting has taken place that is the engine's to go on with: news is its outcome, or err */
+  /* nothing is on, as far as is known here: the next meeting may be over without the engine */
+  bool quick;
+  /* a meeting has taken place that is the engine's to go on with: news is its outcome, or err */
+  bool met;
   int err;
-  int64_t news[SPX_DYPRC_NEWS], print; /* print: what this process gives for the orders that it knows */
-  uint64_t last, looked;               /* ns: when the last meeting was, and the engine's last look for commands */
-  uint64_t failed;                     /* ns: when a failure was seen that is still to be recovered from */
+  /* print: what this process gives for the orders that it knows */
+  int64_t news[SPX_DYPRC_NEWS], print;
+  /* ns: when the last meeting was, and the engine's last look for commands */
+  uint64_t last, looked;
+  /* ns: when a failure was seen that is still to be recovered from */
+  uint64_t failed;
 } spx_dyprc_state;
 SPX_HIDDEN extern spx_dyprc_state spx_dyprc;
 #endif

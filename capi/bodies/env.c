@@ -1,5 +1,6 @@
-/* env.c - what a program may ask of its environment at any time: MPI_Initialized, Finalized, thread levels, Wtime, names and
- * versions (MPI-5.0, 10.1, 10.6, 12.2, 12.6). In C alone: these never enter Go. */
+/* env.c - what a program may ask of its environment at any time: MPI_Initialized, Finalized, thread
+ * levels, Wtime, names and versions (MPI-5.0, 10.1, 10.6, 12.2, 12.6). In C alone: these never
+ * enter Go. */
 #include "version.h"
 #include "init.h"
 #include "runtime.h"
@@ -35,7 +36,8 @@ int spx_c_Is_thread_main(int *flag)
   return MPI_SUCCESS;
 }
 
-/* Seconds since the host's start: the clock is the same for all processes of a host, and is never set. */
+/* Seconds since the host's start: the clock is the same for all processes of a host, and is never
+ * set. */
 double spx_c_Wtime(void)
 {
   struct timespec t;
@@ -52,8 +54,9 @@ double spx_c_Wtick(void)
 
 int spx_c_Get_library_version(char *version, int *resultlen)
 {
-  *resultlen = snprintf(version, MPI_MAX_LIBRARY_VERSION_STRING, "libspx " SPX_VERSION " (MPI %d.%d, ABI %d.%d)",
-                        MPI_VERSION, MPI_SUBVERSION, MPI_ABI_VERSION, MPI_ABI_SUBVERSION);
+  *resultlen = snprintf(version, MPI_MAX_LIBRARY_VERSION_STRING,
+                        "libspx " SPX_VERSION " (MPI %d.%d, ABI %d.%d)", MPI_VERSION,
+                        MPI_SUBVERSION, MPI_ABI_VERSION, MPI_ABI_SUBVERSION);
   return MPI_SUCCESS;
 }
 
@@ -73,7 +76,8 @@ int spx_c_Pcontrol(const int level)
   return MPI_SUCCESS;
 }
 
-/* ---- Fortran's LOGICAL (MPI-5.0, 21.4.1): as the compilers have it by default, 1 and 0; known, so it cannot be set ---- */
+/* ---- Fortran's LOGICAL (MPI-5.0, 21.4.1): as the compilers have it by default, 1 and 0; known, so
+ * it cannot be set ---- */
 
 static int store_logical(int size, void *to, int value)
 {
@@ -87,9 +91,11 @@ static int store_logical(int size, void *to, int value)
   return 0;
 }
 
-int spx_c_Abi_get_fortran_booleans(int logical_size, void *logical_true, void *logical_false, int *is_set)
+int spx_c_Abi_get_fortran_booleans(int logical_size, void *logical_true, void *logical_false,
+                                   int *is_set)
 {
-  if (!store_logical(logical_size, logical_true, 1) || !store_logical(logical_size, logical_false, 0))
+  if (!store_logical(logical_size, logical_true, 1) ||
+      !store_logical(logical_size, logical_false, 0))
     return spx_raise(0, NULL, MPI_ERR_ARG, "MPI_Abi_get_fortran_booleans",
                      "logical_size is %d; it must be 1, 2, 4, 8 or 16", logical_size);
   *is_set = 1;

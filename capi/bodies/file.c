@@ -1,8 +1,10 @@
-/* file.c - data access to files (MPI-5.0, 15.4) where it is one system call, or one for each long run of the view: no entry into Go.
+/* file.c - data access to files (MPI-5.0, 15.4) where it is one system call, or one for each long
+ * run of the view: no entry into Go.
  *
- * What is needed for that stands in spx_fh (dataplane/base/file.h). Whatever is not simple goes to the engine (capi/io_access.go): other
- * datatypes and views, atomic mode, collective writes in which processes need each other, wrong arguments, and errors of the system, which the engine meets again and
- * names. A request is complete when it is made. */
+ * What is needed for that stands in spx_fh (dataplane/base/file.h). Whatever is not simple goes to
+ * the engine (capi/io_access.go): other datatypes and views, atomic mode, collective writes in
+ * which processes need each other, wrong arguments, and errors of the system, which the engine
+ * meets again and names. A request is complete when it is made. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <stdlib.h>
@@ -13,7 +15,8 @@
 #include "io.h"
 #include "shim.h"
 
-/* One access. How a function differs from the others: its pointer, its direction, who meets in it. */
+/* One access. How a function differs from the others: its pointer, its direction, who meets in
+ * it. */
 typedef enum { EXPLICIT, INDIVIDUAL, SHARED } pointer;
 typedef struct {
   pointer at;
@@ -29,11 +32,13 @@ typedef struct {
   void *out; /* MPI_Status * or MPI_Request * */
 } transfer;
 
-#define GAP      8192               /* bytes: a longer gap between two runs is not worth reading */
-#define RUNS     128                /* runs that are read by one call */
-#define FARTHEST ((int64_t)1 << 60) /* positions beyond are left to the engine, which knows how far a file goes */
+#define GAP  8192 /* bytes: a longer gap between two runs is not worth reading */
+#define RUNS 128  /* runs that are read by one call */
+/* positions beyond are left to the engine, which knows how far a file goes */
+#define FARTHEST ((int64_t)1 << 60)
 
-/* Moves n bytes at an offset of the file: how many were moved; -1: the engine shall find out why not. */
+/* Moves n bytes at an offset of the file: how many were moved; -1: the engine shall find out why
+ * not. */
 static int64_t move(int fd, bool write, char *p, int64_t n, int64_t off)
 {
   int64_t done = 0;
@@ -50,8 +55,8 @@ static int64_t move(int fd, bool write, char *p, int64_t n, int64_t off)
   return write && done < n ? -1 : done;
 }
 
-/* Reads m whole runs from offset off on in one call, with the gaps between them, which go where nobody looks. False: not all could be
- * read so. */
+/* Reads m whole runs from offset off on in one call, with the gaps between them, which go where
+ * nobody looks. False: not all could be read so. */
 static bool read_through(const spx_fh *f, char *p, int64_t m, int64_t off)
 {
   static char sink[GAP];
@@ -70,7 +75,8 @@ static int64_t move_view(const spx_fh *f, bool write, char *p, int64_t n, int64_
   if (SPX_LIKELY(f->run == 0)) return move(f->fd, write, p, n, f->first + pos);
   bool through = !write && f->stride - f->run <= GAP;
   for (int64_t done = 0, k; done < n; done += k) {
-    int64_t tile = (pos + done) / f->run, in = (pos + done) % f->run, off = f->first + tile * f->stride + in;
+    int64_t tile = (pos + done) / f->run, in = (pos + done) % f->run,
+            off = f->first + tile * f->stride + in;
     int64_t whole = in ? 0 : (n - done) / f->run;
     if (through && whole > 1) {
       k = (whole < RUNS ? whole : RUNS) * f->run;
@@ -101,22 +107,28 @@ static void give_back(spx_fh *f, form k, int64_t n)
   if (k.at == SHARED) __atomic_fetch_sub(f->shared, n, __ATOMIC_SEQ_CST);
 }
 
-/* Does the access, if that is simple: bytes moved, or -1: nothing has happened that the engine would not do again. */
+/* Does the access, if that is simple: bytes moved, or -1: nothing has happened that the engine
+ * would not do again. */
 static int64_t simple(spx_fh *f, form k, const transfer *a)
 {
-  uint32_t want = (k.write ? SPX_FILE_WRITE : SPX_FILE_READ) | (k.at == SHARED ? SPX_FILE_SHARED : SPX_FILE_POINTER) |
+  uint32_t want = (k.write ? SPX_FILE_WRITE : SPX_FILE_READ) |
+                  (k.at == SHARED ? SPX_FILE_SHARED : SPX_FILE_POINTER) |
                   (!k.all    ? 0
                    : k.write ? SPX_FILE_WRITE_ALL
                              : SPX_FILE_READ_ALL);
   int64_t n, end;
-  if (SPX_UNLIKELY((atomic_load_explicit(&f->ways, memory_order_acquire) & want) != want)) return -1;
-  if (SPX_UNLIKELY(!(a->type->flags & SPX_T_CONTIG) || __builtin_mul_overflow(a->count, a->type->size, &n))) return -1;
+  if (SPX_UNLIKELY((atomic_load_explicit(&f->ways, memory_order_acquire) & want) != want))
+    return -1;
+  if (SPX_UNLIKELY(!(a->type->flags & SPX_T_CONTIG) ||
+                   __builtin_mul_overflow(a->count, a->type->size, &n)))
+    return -1;
   if (SPX_UNLIKELY(n <= 0 || n > FARTHEST)) return -1;
   int64_t etypes = f->etype == 1 ? n : n / f->etype;
   if (SPX_UNLIKELY(etypes * f->etype != n)) return -1;
   int64_t at = k.at == EXPLICIT ? a->offset : k.at == SHARED ? *f->shared : atomic_load(&f->pos);
   if (SPX_UNLIKELY(at < 0 || __builtin_mul_overflow(at, f->etype, &at) || at > FARTHEST)) return -1;
-  if (f->run && (__builtin_mul_overflow((at + n) / f->run + 1, f->stride, &end) || end > FARTHEST)) return -1;
+  if (f->run && (__builtin_mul_overflow((at + n) / f->run + 1, f->stride, &end) || end > FARTHEST))
+    return -1;
   int64_t moved = move_view(f, k.write, a->buf, n, take(f, k, a, etypes));
   if (SPX_UNLIKELY(moved < 0)) give_back(f, k, etypes);
   return moved;
@@ -135,9 +147,11 @@ static int by_engine(form k, const transfer *a)
   return spx_go(&frame);
 }
 
-/* ---- the outcome of a collective write, on which all agree: what core/io.Agree does, for a process that has no error ---- */
+/* ---- the outcome of a collective write, on which all agree: what core/io.Agree does, for a
+ * process that has no error ---- */
 
-enum { TEXT = 248 }; /* bytes of what a process with an error tells: length, text (core/io, textMax, in whole words) */
+/* bytes of what a process with an error tells: length, text (core/io, textMax, in whole words) */
+enum { TEXT = 248 };
 
 /* Some process has an error: the first of them says what. */
 static int others_error(const transfer *a, spx_comm *comm, const int64_t *classes)
@@ -148,8 +162,8 @@ static int others_error(const transfer *a, spx_comm *comm, const int64_t *classe
   int err = all ? spx_inside_gather(comm, nothing, all, TEXT) : MPI_ERR_NO_MEM;
   const char *text = all ? all + (size_t)first * TEXT : nothing;
   if (err == MPI_SUCCESS)
-    err = spx_raise(SPX_K_FILE, a->file, (int)classes[first], spx_fn_name[spx_fn], "on rank %d: %.*s", first,
-                    (int)(unsigned char)text[0], text + 1);
+    err = spx_raise(SPX_K_FILE, a->file, (int)classes[first], spx_fn_name[spx_fn],
+                    "on rank %d: %.*s", first, (int)(unsigned char)text[0], text + 1);
   else
     err = spx_raise(SPX_K_FILE, a->file, err, spx_fn_name[spx_fn], "%s", spx_detail_text());
   free(all);
@@ -159,7 +173,8 @@ static int others_error(const transfer *a, spx_comm *comm, const int64_t *classe
 static int agree(const transfer *a, spx_comm *comm)
 {
   enum { FEW = 64 };
-  int64_t mine = MPI_SUCCESS, few[FEW], *classes = comm->size <= FEW ? few : calloc((size_t)comm->size, sizeof mine);
+  int64_t mine = MPI_SUCCESS, few[FEW],
+          *classes = comm->size <= FEW ? few : calloc((size_t)comm->size, sizeof mine);
   if (!classes) spx_detail("no memory for the errors of %d processes", comm->size);
   int err = classes ? spx_inside_gather(comm, &mine, classes, sizeof mine) : MPI_ERR_NO_MEM;
   if (SPX_UNLIKELY(err != MPI_SUCCESS)) {
@@ -188,21 +203,23 @@ static inline int run(form k, const transfer *a)
   }
   spx_request *r = spx_io_request(moved);
   if (!r)
-    return spx_raise(SPX_K_FILE, a->file, MPI_ERR_NO_MEM, spx_fn_name[spx_fn],
-                     "there is no room for another request (at most %u exist): complete some, or free them",
-                     1u << SPX_H_INDEX_BITS);
+    return spx_raise(
+        SPX_K_FILE, a->file, MPI_ERR_NO_MEM, spx_fn_name[spx_fn],
+        "there is no room for another request (at most %u exist): complete some, or free them",
+        1u << SPX_H_INDEX_BITS);
   *(MPI_Request *)a->out = (MPI_Request)(uintptr_t)r->o.handle;
   return MPI_SUCCESS;
 }
 
-int spx_c_File_read_at(MPI_File fh, MPI_Offset offset, void *buf, int64_t count, spx_type *datatype, MPI_Status *status)
+int spx_c_File_read_at(MPI_File fh, MPI_Offset offset, void *buf, int64_t count, spx_type *datatype,
+                       MPI_Status *status)
 {
   transfer a = {fh, offset, buf, count, datatype, status};
   return run((form){EXPLICIT, false, false, false}, &a);
 }
 
-int spx_c_File_iread_at(MPI_File fh, MPI_Offset offset, void *buf, int64_t count, spx_type *datatype,
-                        MPI_Request *request)
+int spx_c_File_iread_at(MPI_File fh, MPI_Offset offset, void *buf, int64_t count,
+                        spx_type *datatype, MPI_Request *request)
 {
   transfer a = {fh, offset, buf, count, datatype, request};
   return run((form){EXPLICIT, false, false, true}, &a);
@@ -214,83 +231,92 @@ int spx_c_File_read(MPI_File fh, void *buf, int64_t count, spx_type *datatype, M
   return run((form){INDIVIDUAL, false, false, false}, &a);
 }
 
-int spx_c_File_iread(MPI_File fh, void *buf, int64_t count, spx_type *datatype, MPI_Request *request)
+int spx_c_File_iread(MPI_File fh, void *buf, int64_t count, spx_type *datatype,
+                     MPI_Request *request)
 {
   transfer a = {fh, 0, buf, count, datatype, request};
   return run((form){INDIVIDUAL, false, false, true}, &a);
 }
 
-int spx_c_File_read_shared(MPI_File fh, void *buf, int64_t count, spx_type *datatype, MPI_Status *status)
+int spx_c_File_read_shared(MPI_File fh, void *buf, int64_t count, spx_type *datatype,
+                           MPI_Status *status)
 {
   transfer a = {fh, 0, buf, count, datatype, status};
   return run((form){SHARED, false, false, false}, &a);
 }
 
-int spx_c_File_iread_shared(MPI_File fh, void *buf, int64_t count, spx_type *datatype, MPI_Request *request)
+int spx_c_File_iread_shared(MPI_File fh, void *buf, int64_t count, spx_type *datatype,
+                            MPI_Request *request)
 {
   transfer a = {fh, 0, buf, count, datatype, request};
   return run((form){SHARED, false, false, true}, &a);
 }
 
-int spx_c_File_read_at_all(MPI_File fh, MPI_Offset offset, void *buf, int64_t count, spx_type *datatype,
-                           MPI_Status *status)
+int spx_c_File_read_at_all(MPI_File fh, MPI_Offset offset, void *buf, int64_t count,
+                           spx_type *datatype, MPI_Status *status)
 {
   transfer a = {fh, offset, buf, count, datatype, status};
   return run((form){EXPLICIT, false, true, false}, &a);
 }
 
-int spx_c_File_read_all(MPI_File fh, void *buf, int64_t count, spx_type *datatype, MPI_Status *status)
+int spx_c_File_read_all(MPI_File fh, void *buf, int64_t count, spx_type *datatype,
+                        MPI_Status *status)
 {
   transfer a = {fh, 0, buf, count, datatype, status};
   return run((form){INDIVIDUAL, false, true, false}, &a);
 }
 
-int spx_c_File_write_at(MPI_File fh, MPI_Offset offset, const void *buf, int64_t count, spx_type *datatype,
-                        MPI_Status *status)
+int spx_c_File_write_at(MPI_File fh, MPI_Offset offset, const void *buf, int64_t count,
+                        spx_type *datatype, MPI_Status *status)
 {
   transfer a = {fh, offset, (char *)(uintptr_t)buf, count, datatype, status};
   return run((form){EXPLICIT, true, false, false}, &a);
 }
 
-int spx_c_File_iwrite_at(MPI_File fh, MPI_Offset offset, const void *buf, int64_t count, spx_type *datatype,
-                         MPI_Request *request)
+int spx_c_File_iwrite_at(MPI_File fh, MPI_Offset offset, const void *buf, int64_t count,
+                         spx_type *datatype, MPI_Request *request)
 {
   transfer a = {fh, offset, (char *)(uintptr_t)buf, count, datatype, request};
   return run((form){EXPLICIT, true, false, true}, &a);
 }
 
-int spx_c_File_write(MPI_File fh, const void *buf, int64_t count, spx_type *datatype, MPI_Status *status)
+int spx_c_File_write(MPI_File fh, const void *buf, int64_t count, spx_type *datatype,
+                     MPI_Status *status)
 {
   transfer a = {fh, 0, (char *)(uintptr_t)buf, count, datatype, status};
   return run((form){INDIVIDUAL, true, false, false}, &a);
 }
 
-int spx_c_File_iwrite(MPI_File fh, const void *buf, int64_t count, spx_type *datatype, MPI_Request *request)
+int spx_c_File_iwrite(MPI_File fh, const void *buf, int64_t count, spx_type *datatype,
+                      MPI_Request *request)
 {
   transfer a = {fh, 0, (char *)(uintptr_t)buf, count, datatype, request};
   return run((form){INDIVIDUAL, true, false, true}, &a);
 }
 
-int spx_c_File_write_shared(MPI_File fh, const void *buf, int64_t count, spx_type *datatype, MPI_Status *status)
+int spx_c_File_write_shared(MPI_File fh, const void *buf, int64_t count, spx_type *datatype,
+                            MPI_Status *status)
 {
   transfer a = {fh, 0, (char *)(uintptr_t)buf, count, datatype, status};
   return run((form){SHARED, true, false, false}, &a);
 }
 
-int spx_c_File_iwrite_shared(MPI_File fh, const void *buf, int64_t count, spx_type *datatype, MPI_Request *request)
+int spx_c_File_iwrite_shared(MPI_File fh, const void *buf, int64_t count, spx_type *datatype,
+                             MPI_Request *request)
 {
   transfer a = {fh, 0, (char *)(uintptr_t)buf, count, datatype, request};
   return run((form){SHARED, true, false, true}, &a);
 }
 
-int spx_c_File_write_at_all(MPI_File fh, MPI_Offset offset, const void *buf, int64_t count, spx_type *datatype,
-                            MPI_Status *status)
+int spx_c_File_write_at_all(MPI_File fh, MPI_Offset offset, const void *buf, int64_t count,
+                            spx_type *datatype, MPI_Status *status)
 {
   transfer a = {fh, offset, (char *)(uintptr_t)buf, count, datatype, status};
   return run((form){EXPLICIT, true, true, false}, &a);
 }
 
-int spx_c_File_write_all(MPI_File fh, const void *buf, int64_t count, spx_type *datatype, MPI_Status *status)
+int spx_c_File_write_all(MPI_File fh, const void *buf, int64_t count, spx_type *datatype,
+                         MPI_Status *status)
 {
   transfer a = {fh, 0, (char *)(uintptr_t)buf, count, datatype, status};
   return run((form){INDIVIDUAL, true, true, false}, &a);

@@ -49,7 +49,9 @@ uint32_t spx_ft_look(const uint32_t *procs, uint8_t *state, uint32_t n)
       continue;
     }
     bool dead = spx_ndead && spx_proc_dead(procs[k]);
-    if (!dead && __atomic_load_n(&spx_proc_of(procs[k])->agent_state, __ATOMIC_ACQUIRE) != SPX_AGENT_EXITED) continue;
+    if (!dead &&
+        __atomic_load_n(&spx_proc_of(procs[k])->agent_state, __ATOMIC_ACQUIRE) != SPX_AGENT_EXITED)
+      continue;
     state[k] |= SPX_FT_NEWS | (dead ? SPX_FT_DEAD : SPX_FT_LEFT);
     found++;
   }

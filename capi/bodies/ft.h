@@ -1,5 +1,5 @@
-/* ft.h - what the engine's failure handling (capi/ft*.go) needs from C: the hook by which the data plane tells of deaths
- * and control messages, and requests that the engine completes. */
+/* ft.h - what the engine's failure handling (capi/ft*.go) needs from C: the hook by which the data
+ * plane tells of deaths and control messages, and requests that the engine completes. */
 #ifndef SPX_FT_H
 #define SPX_FT_H
 #include "spx.h"
@@ -11,17 +11,21 @@ enum {
   SPX_FT_NEWS = 4, /* with one of those two: since the last time */
   SPX_FT_HELD = 8  /* the machine keeps the way there open */
 };
-/* Keeps the ways to all processes but member self open, also when the communicator has been freed. As ties they count as parting: nobody is
- * connected by them with a process that has freed the communicator, too. */
+/* Keeps the ways to all processes but member self open, also when the communicator has been freed.
+ * As ties they count as parting: nobody is connected by them with a process that has freed the
+ * communicator, too. */
 SPX_HIDDEN void spx_ft_hold(const uint32_t *procs, uint8_t *state, uint32_t n, uint32_t self);
-/* Lets those go that have ended, and those that hold us by nothing but such ties: they have left the protocols. all: everybody. Returns how many are still held. */
+/* Lets those go that have ended, and those that hold us by nothing but such ties: they have left
+ * the protocols. all: everybody. Returns how many are still held. */
 SPX_HIDDEN uint32_t spx_ft_let_go(const uint32_t *procs, uint8_t *state, uint32_t n, int all);
-/* Looks at n processes, and marks in state those that have ended since: how many have such a mark now. */
+/* Looks at n processes, and marks in state those that have ended since: how many have such a mark
+ * now. */
 SPX_HIDDEN uint32_t spx_ft_look(const uint32_t *procs, uint8_t *state, uint32_t n);
-/* Lets the data plane call the engine (SPX_IN_FT) when deaths have been noticed or control messages have arrived. */
+/* Lets the data plane call the engine (SPX_IN_FT) when deaths have been noticed or control messages
+ * have arrived. */
 SPX_HIDDEN void spx_ft_start(void);
-/* A request that the engine completes with spx_complete (SPX_R_GO). With a handle for the user if comm is given: errors are raised
- * on comm then. NULL when memory is out. */
+/* A request that the engine completes with spx_complete (SPX_R_GO). With a handle for the user if
+ * comm is given: errors are raised on comm then. NULL when memory is out. */
 SPX_HIDDEN spx_request *spx_ft_request(spx_comm *comm);
 /* Call-out: waits for the request a[0] (no Go frame below), and returns its error code. */
 SPX_HIDDEN int64_t spx_ft_wait(spx_word *a);

@@ -1,7 +1,9 @@
-/* init.c - beginning and end of MPI (MPI-5.0, 12.2 and 12.3): MPI_Init and MPI_Finalize, MPI_Session_init and _finalize.
+/* init.c - beginning and end of MPI (MPI-5.0, 12.2 and 12.3): MPI_Init and MPI_Finalize,
+ * MPI_Session_init and _finalize.
  *
- * The engine starts with the first of the World Model and the sessions, and goes on until MPI_Finalize with no session alive.
- * Sessions that come and go before keep it; while none is there the process counts as finalized, and may exit. */
+ * The engine starts with the first of the World Model and the sessions, and goes on until
+ * MPI_Finalize with no session alive. Sessions that come and go before keep it; while none is there
+ * the process counts as finalized, and may exit. */
 #define _GNU_SOURCE
 #include "init.h"
 #include "bsend.h"
@@ -28,7 +30,7 @@ _Atomic int spx_world_model = SPX_BEFORE_INIT;
 static pthread_mutex_t life = PTHREAD_MUTEX_INITIALIZER; /* guards what follows */
 static int started, stopped, sessions;
 
-/* ---- entering --------------------------------------------------------------------------------------------------- */
+/* ---- entering ---- */
 
 static void set_level(int required)
 {
@@ -69,7 +71,8 @@ static int enter(int required, int is_session)
 {
   int err = MPI_SUCCESS, begins = 0;
   if (spx_forked) {
-    spx_detail("called in a process that was forked after libspx had been loaded; such a process may only exec");
+    spx_detail("called in a process that was forked after libspx had been loaded; such a process "
+               "may only exec");
     return MPI_ERR_OTHER;
   }
   pthread_mutex_lock(&life);
@@ -130,7 +133,8 @@ int spx_c_Session_init(MPI_Info info, MPI_Errhandler errhandler, MPI_Session *se
   if (err == MPI_SUCCESS) err = enter((int)f.a[1].i, 1);
   spx_plain *s = err ? NULL : (spx_plain *)spx_new(SPX_K_SESSION);
   if (!err && !s) {
-    spx_detail("there is no room for another session (at most %u exist): finalize those that are not used any more",
+    spx_detail("there is no room for another session (at most %u exist): finalize those that are "
+               "not used any more",
                1u << SPX_H_INDEX_BITS);
     err = MPI_ERR_NO_MEM;
   }
@@ -143,8 +147,8 @@ int spx_c_Session_init(MPI_Info info, MPI_Errhandler errhandler, MPI_Session *se
 
 spx_refusals spx_refused;
 
-/* SPX_COUNTERS=FILE: one line a rank, for tests and the bench: entries into Go, what is left of them, and who was refused that
- * had called over the network. */
+/* SPX_COUNTERS=FILE: one line a rank, for tests and the bench: entries into Go, what is left of
+ * them, and who was refused that had called over the network. */
 static void write_counters(const spx_frame *f)
 {
   const char *path = spx_setting_text(SPX_SET_COUNTERS);
@@ -152,20 +156,23 @@ static void write_counters(const spx_frame *f)
   char line[256];
   if (!*path) return;
   int n = snprintf(line, sizeof line,
-                   "rank %u go_entries %llu goroutines %lld continuations %lld strangers %llu version %llu old %llu "
+                   "rank %u go_entries %llu goroutines %lld continuations %lld strangers %llu "
+                   "version %llu old %llu "
                    "keyless %llu slow %llu\n",
-                   spx_proc_of(spx_me)->world_rank, (unsigned long long)spx_go_entries, (long long)f->a[0].i,
-                   (long long)f->a[1].i, (unsigned long long)r->strangers, (unsigned long long)r->version,
-                   (unsigned long long)r->old, (unsigned long long)r->keyless, (unsigned long long)r->slow);
+                   spx_proc_of(spx_me)->world_rank, (unsigned long long)spx_go_entries,
+                   (long long)f->a[0].i, (long long)f->a[1].i, (unsigned long long)r->strangers,
+                   (unsigned long long)r->version, (unsigned long long)r->old,
+                   (unsigned long long)r->keyless, (unsigned long long)r->slow);
   int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
   if (fd < 0) return;
   if (write(fd, line, (size_t)n) != n) perror(path);
   close(fd);
 }
 
-/* ---- leaving --------------------------------------------------------------------------------------------- */
+/* ---- leaving ---- */
 
-/* A send that nobody will wait for any more (freed, or buffered), and that its receiver has yet to fetch. */
+/* A send that nobody will wait for any more (freed, or buffered), and that its receiver has yet to
+ * fetch. */
 static void count_detached(spx_request *r, void *n)
 {
   if (r->kind == SPX_R_MCAST)
@@ -183,7 +190,8 @@ static int undelivered(void)
   return n + (spx_net_unsent() > 0) + (int)spx_mcast_relaying + (int)spx_acks_leave();
 }
 
-/* Waits until all that was sent and detached has been taken over. A receiver that leaves rings no bell: look again now and then. */
+/* Waits until all that was sent and detached has been taken over. A receiver that leaves rings no
+ * bell: look again now and then. */
 static void drain(void)
 {
   for (;;) {
@@ -211,15 +219,17 @@ static void leave(void)
   spx_system_leave();
 }
 
-/* First the attributes of MPI_COMM_SELF go, last set first, while MPI still works (12.2.4). Then what was sent and detached is
- * delivered. There is no barrier: all that a peer could still need lies in the job's memory file, and processes that
- * leave a job that shrinks must not wait for those that stay. */
+/* First the attributes of MPI_COMM_SELF go, last set first, while MPI still works (12.2.4). Then
+ * what was sent and detached is delivered. There is no barrier: all that a peer could still need
+ * lies in the job's memory file, and processes that leave a job that shrinks must not wait for
+ * those that stay. */
 int spx_c_Finalize(void)
 {
   if (spx_world_model != SPX_INITIALIZED)
     return spx_raise(0, NULL, MPI_ERR_OTHER, "MPI_Finalize",
-                     spx_world_model ? "called a second time; MPI_Finalized tells whether it was called"
-                                     : "MPI_Init was not called, so there is nothing to finalize");
+                     spx_world_model
+                         ? "called a second time; MPI_Finalized tells whether it was called"
+                         : "MPI_Init was not called, so there is nothing to finalize");
   spx_frame f = {.fn = SPX_IN_STOP};
   int err = spx_go_internal(&f);
   if (err) return spx_raise(0, NULL, err, "MPI_Finalize", "%s", spx_detail_text());

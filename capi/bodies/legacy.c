@@ -1,4 +1,5 @@
-/* legacy.c - functions that MPI-3.0 removed and that no other function does as it is (MPI-2.2, 15). */
+/* legacy.c - functions that MPI-3.0 removed and that no other function does as it is (MPI-2.2,
+ * 15). */
 #include "shim.h"
 
 int spx_c_Type_extent(spx_type *datatype, MPI_Aint *extent)

@@ -1,13 +1,16 @@
-/* mset.c - collectives over a set of ranks that nobody has made a communicator for: MPIX_Mbarrier, MPIX_Mreduce, MPIX_Mallreduce,
- * MPIX_Mgather, MPIX_Mscatter, MPIX_Malltoall. docs/multicast.md.
+/* mset.c - collectives over a set of ranks that nobody has made a communicator for: MPIX_Mbarrier,
+ * MPIX_Mreduce, MPIX_Mallreduce, MPIX_Mgather, MPIX_Mscatter, MPIX_Malltoall. docs/multicast.md.
  *
- * All members give the same set, and know from it who their neighbours are: nothing is agreed, nothing is kept. The messages are those of the
- * communicator, in a context of their own, with the caller's tag. Two processes exchange messages of the operations that both take part in
- * in the order of their calls, so these need no numbers.
+ * All members give the same set, and know from it who their neighbours are: nothing is agreed,
+ * nothing is kept. The messages are those of the communicator, in a context of their own, with the
+ * caller's tag. Two processes exchange messages of the operations that both take part in in the
+ * order of their calls, so these need no numbers.
  *
- * What is combined goes up a tree of the positions in the set, and comes down it again where all want it: a member looks after a range of
- * positions that it is the first of, and cuts the rest into BRANCHES ranges. Operands thus meet in the order of their ranks. A member
- * that has an error still sends, but a message that cannot be one: nobody waits for those who know that there will be no result.
+ * What is combined goes up a tree of the positions in the set, and comes down it again where all
+ * want it: a member looks after a range of positions that it is the first of, and cuts the rest
+ * into BRANCHES ranges. Operands thus meet in the order of their ranks. A member that has an error
+ * still sends, but a message that cannot be one: nobody waits for those who know that there will be
+ * no result.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -25,7 +28,7 @@ typedef struct {
   int error;
 } party;
 
-/* ---- who takes part ------------------------------------------------------------------------------------------------ */
+/* ---- who takes part ---- */
 
 static int32_t position_of(const spx_rankset *s, int32_t rank)
 {
@@ -41,7 +44,10 @@ static int32_t position_of(const spx_rankset *s, int32_t rank)
 }
 
 /* The first of the k-th of the BRANCHES parts that the positions [from, to) are cut into. */
-static int32_t edge(int32_t from, int32_t to, int k) { return from + (int32_t)((int64_t)(to - from) * k / BRANCHES); }
+static int32_t edge(int32_t from, int32_t to, int k)
+{
+  return from + (int32_t)((int64_t)(to - from) * k / BRANCHES);
+}
 
 /* Finds this process in the tree. */
 static void place(party *p)
@@ -58,7 +64,8 @@ static void place(party *p)
   }
   p->children = 0;
   for (int k = 0; k < BRANCHES; k++)
-    if (edge(lo + 1, hi, k) < edge(lo + 1, hi, k + 1)) p->child[p->children++] = edge(lo + 1, hi, k);
+    if (edge(lo + 1, hi, k) < edge(lo + 1, hi, k + 1))
+      p->child[p->children++] = edge(lo + 1, hi, k);
 }
 
 static int fail(const party *p, int code) { return spx_p2p_fail(p->comm, code); }
@@ -97,11 +104,12 @@ static void note(party *p, int error)
 static int end(party *p)
 {
   if (SPX_LIKELY(p->error == MPI_SUCCESS)) return MPI_SUCCESS;
-  if (p->error == MPIX_ERR_PROC_FAILED) spx_detail("a process that takes part has failed; the others have been told");
+  if (p->error == MPIX_ERR_PROC_FAILED)
+    spx_detail("a process that takes part has failed; the others have been told");
   return fail(p, p->error);
 }
 
-/* ---- messages ------------------------------------------------------------------------------------------------------- */
+/* ---- messages ---- */
 
 /* Bytes of the message that stands for one of so many, which cannot be sent. */
 static int64_t poison(int64_t bytes) { return bytes == 3 ? 5 : 3; }
@@ -112,8 +120,8 @@ static void give(party *p, int32_t rank, const void *buf, int64_t count, spx_typ
   if (p->error == MPI_SUCCESS)
     err = spx_send(buf, count, t, rank, p->tag, p->comm, SPX_CTX_SET, SPX_M_STANDARD);
   else
-    err = spx_send("sorry", poison(count * t->size), (spx_type *)spx_get(SPX_K_TYPE, MPI_BYTE), rank, p->tag, p->comm,
-                   SPX_CTX_SET, SPX_M_STANDARD);
+    err = spx_send("sorry", poison(count * t->size), (spx_type *)spx_get(SPX_K_TYPE, MPI_BYTE),
+                   rank, p->tag, p->comm, SPX_CTX_SET, SPX_M_STANDARD);
   if (err != MPI_SUCCESS) note(p, err);
 }
 
@@ -130,7 +138,8 @@ static void judge(party *p, const spx_request *r, int64_t wanted, int32_t rank)
     note(p, MPIX_ERR_PROC_FAILED); /* somebody behind that rank */
     return;
   }
-  spx_detail("rank %d takes part with %lld bytes, this process with %lld: the calls of the processes do not match",
+  spx_detail("rank %d takes part with %lld bytes, this process with %lld: the calls of the "
+             "processes do not match",
              rank, (long long)got, (long long)wanted);
   note(p, MPI_ERR_TRUNCATE);
 }
@@ -148,14 +157,16 @@ static void take(party *p, int32_t rank, void *buf, int64_t count, spx_type *t)
   spx_request_free(r);
 }
 
-/* ---- up and down the tree -------------------------------------------------------------------------------------------- */
+/* ---- up and down the tree ---- */
 
-/* Memory for count elements; what to free is in *memory. It is as core/coll.Type.place has it: room for the data, for whole structures where the
- * elements are such, and an address of the first element that is aligned as the user's. */
+/* Memory for count elements; what to free is in *memory. It is as core/coll.Type.place has it: room
+ * for the data, for whole structures where the elements are such, and an address of the first
+ * element that is aligned as the user's. */
 static void *room_for(party *p, int64_t count, const spx_type *t, void **memory)
 {
   enum { ALIGN = 64 };
-  int64_t low = t->true_lb, high = t->true_lb + t->true_extent, last = count ? (count - 1) * t->extent : 0;
+  int64_t low = t->true_lb, high = t->true_lb + t->true_extent,
+          last = count ? (count - 1) * t->extent : 0;
   if (low >= 0 && high <= t->extent) low = 0, high = t->extent;
   low += last < 0 ? last : 0;
   high += last > 0 ? last : 0;
@@ -195,8 +206,9 @@ typedef struct {
   void *memory[2];
 } operands;
 
-/* Combines own and what the children send. Returns where the result is: own, or one of two places that free_operands frees. Without
- * memory it takes in what the children send all the same: they shall not wait. */
+/* Combines own and what the children send. Returns where the result is: own, or one of two places
+ * that free_operands frees. Without memory it takes in what the children send all the same: they
+ * shall not wait. */
 static const void *combine(party *p, operands *x, const void *own)
 {
   *x = (operands){.count = x->count, .type = x->type, .op = x->op};
@@ -245,12 +257,13 @@ int spx_c_X_Mbarrier(MPIX_Rankset set, int tag, spx_comm *comm)
 static int check_op(const spx_comm *comm, int count, const spx_op *op, const spx_type *t)
 {
   if (SPX_LIKELY(spx_op_valid(op, t)) || count == 0) return MPI_SUCCESS;
-  spx_detail("%s is not defined for %s; make an operation by MPI_Op_create", spx_op_title(op), spx_type_title(t));
+  spx_detail("%s is not defined for %s; make an operation by MPI_Op_create", spx_op_title(op),
+             spx_type_title(t));
   return spx_p2p_fail(comm, MPI_ERR_OP);
 }
 
-int spx_c_X_Mreduce(const void *sendbuf, void *recvbuf, int count, spx_type *datatype, spx_op *op, int root,
-                    MPIX_Rankset set, int tag, spx_comm *comm)
+int spx_c_X_Mreduce(const void *sendbuf, void *recvbuf, int count, spx_type *datatype, spx_op *op,
+                    int root, MPIX_Rankset set, int tag, spx_comm *comm)
 {
   party p;
   operands x = {.count = count, .type = datatype, .op = op};
@@ -272,8 +285,8 @@ int spx_c_X_Mreduce(const void *sendbuf, void *recvbuf, int count, spx_type *dat
   return end(&p);
 }
 
-int spx_c_X_Mallreduce(const void *sendbuf, void *recvbuf, int count, spx_type *datatype, spx_op *op, MPIX_Rankset set,
-                       int tag, spx_comm *comm)
+int spx_c_X_Mallreduce(const void *sendbuf, void *recvbuf, int count, spx_type *datatype,
+                       spx_op *op, MPIX_Rankset set, int tag, spx_comm *comm)
 {
   party p;
   operands x = {.count = count, .type = datatype, .op = op};
@@ -291,7 +304,7 @@ int spx_c_X_Mallreduce(const void *sendbuf, void *recvbuf, int count, spx_type *
   return end(&p);
 }
 
-/* ---- directly --------------------------------------------------------------------------------------------------------- */
+/* ---- directly ---- */
 
 /* Messages that are on their way together. */
 typedef struct {
@@ -301,7 +314,8 @@ typedef struct {
 
 static bool begin(party *p, bundle *b, int32_t most)
 {
-  *b = (bundle){.r = malloc((size_t)most * sizeof *b->r + 1), .rank = malloc((size_t)most * sizeof *b->rank + 1)};
+  *b = (bundle){.r = malloc((size_t)most * sizeof *b->r + 1),
+                .rank = malloc((size_t)most * sizeof *b->rank + 1)};
   if (b->r && b->rank) return true;
   free(b->r);
   free(b->rank);
@@ -310,13 +324,16 @@ static bool begin(party *p, bundle *b, int32_t most)
   return false;
 }
 
-static void add(party *p, bundle *b, int32_t rank, bool sends, const void *buf, int64_t count, spx_type *t)
+static void add(party *p, bundle *b, int32_t rank, bool sends, const void *buf, int64_t count,
+                spx_type *t)
 {
   int err;
   if (sends)
-    err = spx_isend(buf, count, t, rank, p->tag, p->comm, SPX_CTX_SET, SPX_M_STANDARD, SPX_RF_INTERNAL, &b->r[b->n]);
+    err = spx_isend(buf, count, t, rank, p->tag, p->comm, SPX_CTX_SET, SPX_M_STANDARD,
+                    SPX_RF_INTERNAL, &b->r[b->n]);
   else
-    err = spx_irecv((void *)(uintptr_t)buf, count, t, rank, p->tag, p->comm, SPX_CTX_SET, SPX_RF_INTERNAL, &b->r[b->n]);
+    err = spx_irecv((void *)(uintptr_t)buf, count, t, rank, p->tag, p->comm, SPX_CTX_SET,
+                    SPX_RF_INTERNAL, &b->r[b->n]);
   if (err != MPI_SUCCESS)
     note(p, err);
   else
@@ -344,8 +361,9 @@ static void *block(const void *buf, int64_t i, int64_t count, const spx_type *t)
   return (char *)(uintptr_t)buf + i * count * t->extent;
 }
 
-int spx_c_X_Mgather(const void *sendbuf, int sendcount, spx_type *sendtype, void *recvbuf, int recvcount,
-                    spx_type *recvtype, int root, MPIX_Rankset set, int tag, spx_comm *comm)
+int spx_c_X_Mgather(const void *sendbuf, int sendcount, spx_type *sendtype, void *recvbuf,
+                    int recvcount, spx_type *recvtype, int root, MPIX_Rankset set, int tag,
+                    spx_comm *comm)
 {
   party p;
   bundle b;
@@ -355,14 +373,16 @@ int spx_c_X_Mgather(const void *sendbuf, int sendcount, spx_type *sendtype, void
   if (!begin(&p, &b, (all ? p.n : 0) + own)) return end(&p);
   for (int32_t i = 0; i < p.n && all; i++)
     if (i != p.me || own)
-      add(&p, &b, rank_at(&p, i), false, block(recvbuf, i, recvcount, recvtype), recvcount, recvtype);
+      add(&p, &b, rank_at(&p, i), false, block(recvbuf, i, recvcount, recvtype), recvcount,
+          recvtype);
   if (own) add(&p, &b, root, true, sendbuf, sendcount, sendtype);
   finish(&p, &b, all ? recvcount * recvtype->size : 0);
   return end(&p);
 }
 
-int spx_c_X_Mscatter(const void *sendbuf, int sendcount, spx_type *sendtype, void *recvbuf, int recvcount,
-                     spx_type *recvtype, int root, MPIX_Rankset set, int tag, spx_comm *comm)
+int spx_c_X_Mscatter(const void *sendbuf, int sendcount, spx_type *sendtype, void *recvbuf,
+                     int recvcount, spx_type *recvtype, int root, MPIX_Rankset set, int tag,
+                     spx_comm *comm)
 {
   party p;
   bundle b;
@@ -373,13 +393,14 @@ int spx_c_X_Mscatter(const void *sendbuf, int sendcount, spx_type *sendtype, voi
   if (own) add(&p, &b, root, false, recvbuf, recvcount, recvtype);
   for (int32_t i = 0; i < p.n && all; i++)
     if (i != p.me || own)
-      add(&p, &b, rank_at(&p, i), true, block(sendbuf, i, sendcount, sendtype), sendcount, sendtype);
+      add(&p, &b, rank_at(&p, i), true, block(sendbuf, i, sendcount, sendtype), sendcount,
+          sendtype);
   finish(&p, &b, own ? recvcount * recvtype->size : 0);
   return end(&p);
 }
 
-int spx_c_X_Malltoall(const void *sendbuf, int sendcount, spx_type *sendtype, void *recvbuf, int recvcount,
-                      spx_type *recvtype, MPIX_Rankset set, int tag, spx_comm *comm)
+int spx_c_X_Malltoall(const void *sendbuf, int sendcount, spx_type *sendtype, void *recvbuf,
+                      int recvcount, spx_type *recvtype, MPIX_Rankset set, int tag, spx_comm *comm)
 {
   party p;
   bundle b;
@@ -401,7 +422,8 @@ int spx_c_X_Malltoall(const void *sendbuf, int sendcount, spx_type *sendtype, vo
   }
   if (begin(&p, &b, 2 * p.n)) {
     for (int32_t i = 0; i < p.n; i++)
-      add(&p, &b, rank_at(&p, i), false, block(recvbuf, i, recvcount, recvtype), recvcount, recvtype);
+      add(&p, &b, rank_at(&p, i), false, block(recvbuf, i, recvcount, recvtype), recvcount,
+          recvtype);
     for (int32_t k = 1; k <= p.n; k++) { /* not all to the same one at once */
       int32_t i = (p.me + k) % p.n;
       add(&p, &b, rank_at(&p, i), true, block(sendbuf, i, out, sendtype), out, sendtype);

@@ -1,4 +1,5 @@
-/* p2p.c - sending and receiving. MPI-5.0 3.2, 3.4, 3.6, 3.7, 3.10. The work is done by dataplane/pt2pt/p2p.c. */
+/* p2p.c - sending and receiving. MPI-5.0 3.2, 3.4, 3.6, 3.7, 3.10. The work is done by
+ * dataplane/pt2pt/p2p.c. */
 #include <stdlib.h>
 #include <string.h>
 #include "check.h"
@@ -10,29 +11,34 @@ int spx_p2p_fail(const spx_comm *c, int code)
   return spx_raise_on_comm((spx_comm *)(uintptr_t)c, code, spx_fn_name[spx_fn]);
 }
 
-#define RETURN(comm, call)                                                                                             \
-  do {                                                                                                                 \
-    int rc_ = (call);                                                                                                  \
-    return SPX_LIKELY(rc_ == MPI_SUCCESS) ? MPI_SUCCESS : spx_p2p_fail(comm, rc_);                                     \
+#define RETURN(comm, call)                                                                         \
+  do {                                                                                             \
+    int rc_ = (call);                                                                              \
+    return SPX_LIKELY(rc_ == MPI_SUCCESS) ? MPI_SUCCESS : spx_p2p_fail(comm, rc_);                 \
   } while (0)
 
-int spx_c_Send(const void *buf, int64_t count, spx_type *datatype, int dest, int tag, spx_comm *comm)
+int spx_c_Send(const void *buf, int64_t count, spx_type *datatype, int dest, int tag,
+               spx_comm *comm)
 {
   RETURN(comm, spx_send(buf, count, datatype, dest, tag, comm, SPX_CTX_P2P, SPX_M_STANDARD));
 }
-int spx_c_Bsend(const void *buf, int64_t count, spx_type *datatype, int dest, int tag, spx_comm *comm)
+int spx_c_Bsend(const void *buf, int64_t count, spx_type *datatype, int dest, int tag,
+                spx_comm *comm)
 {
   RETURN(comm, spx_send(buf, count, datatype, dest, tag, comm, SPX_CTX_P2P, SPX_M_BUFFERED));
 }
-int spx_c_Ssend(const void *buf, int64_t count, spx_type *datatype, int dest, int tag, spx_comm *comm)
+int spx_c_Ssend(const void *buf, int64_t count, spx_type *datatype, int dest, int tag,
+                spx_comm *comm)
 {
   RETURN(comm, spx_send(buf, count, datatype, dest, tag, comm, SPX_CTX_P2P, SPX_M_SYNC));
 }
-int spx_c_Rsend(const void *buf, int64_t count, spx_type *datatype, int dest, int tag, spx_comm *comm)
+int spx_c_Rsend(const void *buf, int64_t count, spx_type *datatype, int dest, int tag,
+                spx_comm *comm)
 {
   RETURN(comm, spx_send(buf, count, datatype, dest, tag, comm, SPX_CTX_P2P, SPX_M_READY));
 }
-int spx_c_Recv(void *buf, int64_t count, spx_type *datatype, int source, int tag, spx_comm *comm, MPI_Status *status)
+int spx_c_Recv(void *buf, int64_t count, spx_type *datatype, int source, int tag, spx_comm *comm,
+               MPI_Status *status)
 {
   spx_turn_begin();
   int rc = spx_recv(buf, count, datatype, source, tag, comm, SPX_CTX_P2P, status);
@@ -40,10 +46,10 @@ int spx_c_Recv(void *buf, int64_t count, spx_type *datatype, int source, int tag
   RETURN(comm, rc);
 }
 
-/* ---- nonblocking --------------------------------------------------------------------------------------------- */
+/* ---- nonblocking ---- */
 
-static int isend(const void *buf, int64_t count, spx_type *t, int dest, int tag, spx_comm *c, spx_send_mode mode,
-                 MPI_Request *request)
+static int isend(const void *buf, int64_t count, spx_type *t, int dest, int tag, spx_comm *c,
+                 spx_send_mode mode, MPI_Request *request)
 {
   spx_request *r;
   int rc = spx_isend(buf, count, t, dest, tag, c, SPX_CTX_P2P, mode, 0, &r);
@@ -52,25 +58,26 @@ static int isend(const void *buf, int64_t count, spx_type *t, int dest, int tag,
   return MPI_SUCCESS;
 }
 
-int spx_c_Isend(const void *buf, int64_t count, spx_type *datatype, int dest, int tag, spx_comm *comm,
-                MPI_Request *request)
+int spx_c_Isend(const void *buf, int64_t count, spx_type *datatype, int dest, int tag,
+                spx_comm *comm, MPI_Request *request)
 {
   return isend(buf, count, datatype, dest, tag, comm, SPX_M_STANDARD, request);
 }
-int spx_c_Issend(const void *buf, int64_t count, spx_type *datatype, int dest, int tag, spx_comm *comm,
-                 MPI_Request *request)
+int spx_c_Issend(const void *buf, int64_t count, spx_type *datatype, int dest, int tag,
+                 spx_comm *comm, MPI_Request *request)
 {
   return isend(buf, count, datatype, dest, tag, comm, SPX_M_SYNC, request);
 }
-int spx_c_Irsend(const void *buf, int64_t count, spx_type *datatype, int dest, int tag, spx_comm *comm,
-                 MPI_Request *request)
+int spx_c_Irsend(const void *buf, int64_t count, spx_type *datatype, int dest, int tag,
+                 spx_comm *comm, MPI_Request *request)
 {
   return isend(buf, count, datatype, dest, tag, comm, SPX_M_READY, request);
 }
 
-/* A buffer that is full is an error of the call, not of its completion: the message could not be taken. */
-int spx_c_Ibsend(const void *buf, int64_t count, spx_type *datatype, int dest, int tag, spx_comm *comm,
-                 MPI_Request *request)
+/* A buffer that is full is an error of the call, not of its completion: the message could not be
+ * taken. */
+int spx_c_Ibsend(const void *buf, int64_t count, spx_type *datatype, int dest, int tag,
+                 spx_comm *comm, MPI_Request *request)
 {
   spx_request *r;
   int rc = spx_isend(buf, count, datatype, dest, tag, comm, SPX_CTX_P2P, SPX_M_BUFFERED, 0, &r);
@@ -84,7 +91,8 @@ int spx_c_Ibsend(const void *buf, int64_t count, spx_type *datatype, int dest, i
   return MPI_SUCCESS;
 }
 
-int spx_c_Irecv(void *buf, int64_t count, spx_type *datatype, int source, int tag, spx_comm *comm, MPI_Request *request)
+int spx_c_Irecv(void *buf, int64_t count, spx_type *datatype, int source, int tag, spx_comm *comm,
+                MPI_Request *request)
 {
   spx_request *r;
   int rc = spx_irecv(buf, count, datatype, source, tag, comm, SPX_CTX_P2P, 0, &r);
@@ -93,28 +101,32 @@ int spx_c_Irecv(void *buf, int64_t count, spx_type *datatype, int source, int ta
   return MPI_SUCCESS;
 }
 
-/* ---- send and receive ---------------------------------------------------------------------------------------- */
+/* ---- send and receive ---- */
 
 typedef struct {
   const void *buf;
   int64_t count;
   spx_type *type;
   int dest, tag;
-  spx_comm *comm; /* that the message goes over: another one than the receive's in systems of clusters (system.c) */
+  /* that the message goes over: another one than the receive's in systems of clusters (system.c) */
+  spx_comm *comm;
 } outgoing;
 
 /* Says over which communicators the two halves go; *c is the receive's. */
 static inline int resolve(outgoing *s, spx_comm **c, int *source, int tag)
 {
   s->comm = *c;
-  if (SPX_UNLIKELY(!spx_dest_ok(*c, s->dest))) SPX_TRY(spx_resolve_dest(&s->comm, &s->dest, "dest", s->tag));
-  if (SPX_UNLIKELY(!spx_source_ok(*c, *source))) SPX_TRY(spx_resolve_source(c, source, "source", tag));
+  if (SPX_UNLIKELY(!spx_dest_ok(*c, s->dest)))
+    SPX_TRY(spx_resolve_dest(&s->comm, &s->dest, "dest", s->tag));
+  if (SPX_UNLIKELY(!spx_source_ok(*c, *source)))
+    SPX_TRY(spx_resolve_source(c, source, "source", tag));
   return MPI_SUCCESS;
 }
 
-/* Receives and sends at once; the receive is posted first, so that a partner which does the same is answered. */
-static int sendrecv(outgoing *s, void *buf, int64_t count, spx_type *t, int source, int tag, spx_comm *c,
-                    MPI_Status *status)
+/* Receives and sends at once; the receive is posted first, so that a partner which does the same is
+ * answered. */
+static int sendrecv(outgoing *s, void *buf, int64_t count, spx_type *t, int source, int tag,
+                    spx_comm *c, MPI_Status *status)
 {
   spx_request *r;
   SPX_TRY(resolve(s, &c, &source, tag));
@@ -123,7 +135,8 @@ static int sendrecv(outgoing *s, void *buf, int64_t count, spx_type *t, int sour
   spx_next_send = 0;
   if (rc != MPI_SUCCESS) return spx_p2p_fail(c, rc);
   spx_turn_begin();
-  int sent = spx_send(s->buf, s->count, s->type, s->dest, s->tag, s->comm, SPX_CTX_P2P, SPX_M_STANDARD);
+  int sent =
+      spx_send(s->buf, s->count, s->type, s->dest, s->tag, s->comm, SPX_CTX_P2P, SPX_M_STANDARD);
   if (SPX_UNLIKELY(sent != MPI_SUCCESS)) spx_cancel(r);
   rc = spx_wait(r);
   if (SPX_UNLIKELY(rc == MPIX_ERR_PROC_FAILED_PENDING)) {
@@ -139,15 +152,17 @@ static int sendrecv(outgoing *s, void *buf, int64_t count, spx_type *t, int sour
   return rc == MPI_SUCCESS ? rc : spx_p2p_fail(c, rc);
 }
 
-int spx_c_Sendrecv(const void *sendbuf, int64_t sendcount, spx_type *sendtype, int dest, int sendtag, void *recvbuf,
-                   int64_t recvcount, spx_type *recvtype, int source, int recvtag, spx_comm *comm, MPI_Status *status)
+int spx_c_Sendrecv(const void *sendbuf, int64_t sendcount, spx_type *sendtype, int dest,
+                   int sendtag, void *recvbuf, int64_t recvcount, spx_type *recvtype, int source,
+                   int recvtag, spx_comm *comm, MPI_Status *status)
 {
   outgoing s = {sendbuf, sendcount, sendtype, dest, sendtag, NULL};
   return sendrecv(&s, recvbuf, recvcount, recvtype, source, recvtag, comm, status);
 }
 
 /* A packed copy of what is to be sent: in small[] or from malloc, NULL when memory is out. */
-static void *packed_copy(const void *buf, int64_t count, const spx_type *t, void *small, size_t small_bytes)
+static void *packed_copy(const void *buf, int64_t count, const spx_type *t, void *small,
+                         size_t small_bytes)
 {
   size_t n = (size_t)(count * t->size);
   void *copy = n <= small_bytes ? small : malloc(n);
@@ -160,8 +175,8 @@ static void *packed_copy(const void *buf, int64_t count, const spx_type *t, void
 
 static spx_type *bytes_type(void) { return (spx_type *)spx_get(SPX_K_TYPE, MPI_BYTE); }
 
-int spx_c_Sendrecv_replace(void *buf, int64_t count, spx_type *datatype, int dest, int sendtag, int source, int recvtag,
-                           spx_comm *comm, MPI_Status *status)
+int spx_c_Sendrecv_replace(void *buf, int64_t count, spx_type *datatype, int dest, int sendtag,
+                           int source, int recvtag, spx_comm *comm, MPI_Status *status)
 {
   char small[1024];
   void *copy = packed_copy(buf, count, datatype, small, sizeof small);
@@ -172,7 +187,7 @@ int spx_c_Sendrecv_replace(void *buf, int64_t count, spx_type *datatype, int des
   return rc;
 }
 
-/* ---- nonblocking send and receive: a request over two ---------------------------------------------------------- */
+/* ---- nonblocking send and receive: a request over two ---- */
 
 typedef struct {
   spx_poller poller;
@@ -184,7 +199,8 @@ static int poll_pair(spx_poller *poller)
 {
   pair *p = (pair *)poller;
   spx_request *s = p->send, *r = p->recv, *both = p->both;
-  if (!atomic_load_explicit(&s->done, memory_order_acquire) || !atomic_load_explicit(&r->done, memory_order_acquire))
+  if (!atomic_load_explicit(&s->done, memory_order_acquire) ||
+      !atomic_load_explicit(&r->done, memory_order_acquire))
     return 0;
   int error = r->error ? r->error : s->error;
   both->src = r->src;
@@ -199,8 +215,8 @@ static int poll_pair(spx_poller *poller)
   return 1;
 }
 
-static int isendrecv(outgoing *s, void *copy, void *buf, int64_t count, spx_type *t, int source, int tag, spx_comm *c,
-                     MPI_Request *request)
+static int isendrecv(outgoing *s, void *copy, void *buf, int64_t count, spx_type *t, int source,
+                     int tag, spx_comm *c, MPI_Request *request)
 {
   int err = resolve(s, &c, &source, tag);
   if (SPX_UNLIKELY(err != MPI_SUCCESS)) {
@@ -209,10 +225,11 @@ static int isendrecv(outgoing *s, void *copy, void *buf, int64_t count, spx_type
   }
   pair *p = calloc(1, sizeof *p);
   spx_request *both = p ? (spx_request *)spx_new(SPX_K_REQ) : NULL;
-  int rc = both ? spx_irecv(buf, count, t, source, tag, c, SPX_CTX_P2P, SPX_RF_INTERNAL, &p->recv) : MPI_ERR_NO_MEM;
+  int rc = both ? spx_irecv(buf, count, t, source, tag, c, SPX_CTX_P2P, SPX_RF_INTERNAL, &p->recv)
+                : MPI_ERR_NO_MEM;
   if (rc == MPI_SUCCESS)
-    rc = spx_isend(s->buf, s->count, s->type, s->dest, s->tag, s->comm, SPX_CTX_P2P, SPX_M_STANDARD, SPX_RF_INTERNAL,
-                   &p->send);
+    rc = spx_isend(s->buf, s->count, s->type, s->dest, s->tag, s->comm, SPX_CTX_P2P, SPX_M_STANDARD,
+                   SPX_RF_INTERNAL, &p->send);
   if (rc != MPI_SUCCESS) {
     if (p && p->recv) {
       spx_cancel(p->recv);
@@ -235,16 +252,16 @@ static int isendrecv(outgoing *s, void *copy, void *buf, int64_t count, spx_type
   return MPI_SUCCESS;
 }
 
-int spx_c_Isendrecv(const void *sendbuf, int64_t sendcount, spx_type *sendtype, int dest, int sendtag, void *recvbuf,
-                    int64_t recvcount, spx_type *recvtype, int source, int recvtag, spx_comm *comm,
-                    MPI_Request *request)
+int spx_c_Isendrecv(const void *sendbuf, int64_t sendcount, spx_type *sendtype, int dest,
+                    int sendtag, void *recvbuf, int64_t recvcount, spx_type *recvtype, int source,
+                    int recvtag, spx_comm *comm, MPI_Request *request)
 {
   outgoing s = {sendbuf, sendcount, sendtype, dest, sendtag, NULL};
   return isendrecv(&s, NULL, recvbuf, recvcount, recvtype, source, recvtag, comm, request);
 }
 
-int spx_c_Isendrecv_replace(void *buf, int64_t count, spx_type *datatype, int dest, int sendtag, int source,
-                            int recvtag, spx_comm *comm, MPI_Request *request)
+int spx_c_Isendrecv_replace(void *buf, int64_t count, spx_type *datatype, int dest, int sendtag,
+                            int source, int recvtag, spx_comm *comm, MPI_Request *request)
 {
   void *copy = packed_copy(buf, count, datatype, NULL, 0);
   if (!copy && count * datatype->size > 0) return spx_p2p_fail(comm, MPI_ERR_NO_MEM);

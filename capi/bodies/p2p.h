@@ -9,5 +9,8 @@ SPX_HIDDEN void spx_outlet_persistent(spx_request *r) __attribute__((cold));
 /* Raises code on c with this thread's detail text. */
 SPX_HIDDEN int spx_p2p_fail(const spx_comm *c, int code) __attribute__((cold));
 
-static inline MPI_Request spx_request_handle(const spx_request *r) { return (MPI_Request)(uintptr_t)r->o.handle; }
+static inline MPI_Request spx_request_handle(const spx_request *r)
+{
+  return (MPI_Request)(uintptr_t)r->o.handle;
+}
 #endif

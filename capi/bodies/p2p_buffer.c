@@ -1,5 +1,5 @@
-/* p2p_buffer.c - attaching buffers for buffered sends, to the process, a session or a communicator. MPI-5.0 4.6.
- * The buffers are managed by dataplane/pt2pt/bsend.c. */
+/* p2p_buffer.c - attaching buffers for buffered sends, to the process, a session or a communicator.
+ * MPI-5.0 4.6. The buffers are managed by dataplane/pt2pt/bsend.c. */
 #include "bsend.h"
 #include "p2p.h"
 
@@ -16,7 +16,9 @@ static const owner of_process = {0, NULL};
 static int done(owner w, int rc)
 {
   void *on = w.o ? (void *)(uintptr_t)w.o->handle : NULL;
-  return rc == MPI_SUCCESS ? rc : spx_raise(w.kind, on, rc, spx_fn_name[spx_fn], "%s", spx_detail_text());
+  return rc == MPI_SUCCESS
+             ? rc
+             : spx_raise(w.kind, on, rc, spx_fn_name[spx_fn], "%s", spx_detail_text());
 }
 
 static int attach(owner w, void *buffer, int64_t size)
@@ -51,17 +53,26 @@ static int iflush(owner w, MPI_Request *request)
 }
 
 int spx_c_Buffer_attach(void *buffer, int64_t size) { return attach(of_process, buffer, size); }
-int spx_c_Buffer_detach(void *buffer_addr, spx_count_out size) { return detach(of_process, buffer_addr, size); }
+int spx_c_Buffer_detach(void *buffer_addr, spx_count_out size)
+{
+  return detach(of_process, buffer_addr, size);
+}
 int spx_c_Buffer_flush(void) { return flush(of_process); }
 int spx_c_Buffer_iflush(MPI_Request *request) { return iflush(of_process, request); }
 
-int spx_c_Comm_attach_buffer(spx_comm *comm, void *buffer, int64_t size) { return attach(of_comm(comm), buffer, size); }
+int spx_c_Comm_attach_buffer(spx_comm *comm, void *buffer, int64_t size)
+{
+  return attach(of_comm(comm), buffer, size);
+}
 int spx_c_Comm_detach_buffer(spx_comm *comm, void *buffer_addr, spx_count_out size)
 {
   return detach(of_comm(comm), buffer_addr, size);
 }
 int spx_c_Comm_flush_buffer(spx_comm *comm) { return flush(of_comm(comm)); }
-int spx_c_Comm_iflush_buffer(spx_comm *comm, MPI_Request *request) { return iflush(of_comm(comm), request); }
+int spx_c_Comm_iflush_buffer(spx_comm *comm, MPI_Request *request)
+{
+  return iflush(of_comm(comm), request);
+}
 
 int spx_c_Session_attach_buffer(MPI_Session session, void *buffer, int64_t size)
 {

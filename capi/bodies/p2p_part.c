@@ -1,12 +1,13 @@
-/* p2p_part.c - partitioned communication. MPI-5.0, chapter 5. What goes between the processes: dataplane/part/part.c. */
+/* p2p_part.c - partitioned communication. MPI-5.0, chapter 5. What goes between the processes:
+ * dataplane/part/part.c. */
 #include "net.h"
 #include "part.h"
 #include "request.h"
 
 #define FN spx_fn_name[spx_fn]
 
-static int init(spx_req_kind kind, void *buf, int partitions, int64_t count, spx_type *t, int rank, int tag,
-                spx_comm *c, MPI_Request *request)
+static int init(spx_req_kind kind, void *buf, int partitions, int64_t count, spx_type *t, int rank,
+                int tag, spx_comm *c, MPI_Request *request)
 {
   spx_request *r;
   if (partitions <= 0) {
@@ -19,15 +20,16 @@ static int init(spx_req_kind kind, void *buf, int partitions, int64_t count, spx
   return MPI_SUCCESS;
 }
 
-int spx_c_Psend_init(const void *buf, int partitions, MPI_Count count, spx_type *datatype, int dest, int tag,
-                     spx_comm *comm, MPI_Info info, MPI_Request *request)
+int spx_c_Psend_init(const void *buf, int partitions, MPI_Count count, spx_type *datatype, int dest,
+                     int tag, spx_comm *comm, MPI_Info info, MPI_Request *request)
 {
   (void)info; /* no key has a meaning here */
-  return init(SPX_R_PART_SEND, (void *)(uintptr_t)buf, partitions, count, datatype, dest, tag, comm, request);
+  return init(SPX_R_PART_SEND, (void *)(uintptr_t)buf, partitions, count, datatype, dest, tag, comm,
+              request);
 }
 
-int spx_c_Precv_init(void *buf, int partitions, MPI_Count count, spx_type *datatype, int source, int tag,
-                     spx_comm *comm, MPI_Info info, MPI_Request *request)
+int spx_c_Precv_init(void *buf, int partitions, MPI_Count count, spx_type *datatype, int source,
+                     int tag, spx_comm *comm, MPI_Info info, MPI_Request *request)
 {
   (void)info;
   return init(SPX_R_PART_RECV, buf, partitions, count, datatype, source, tag, comm, request);
@@ -35,8 +37,8 @@ int spx_c_Precv_init(void *buf, int partitions, MPI_Count count, spx_type *datat
 
 static int not_partitioned(const char *what)
 {
-  return spx_raise(0, NULL, MPI_ERR_REQUEST, FN, "the request is not one of a partitioned %s (MPI_P%s_init)", what,
-                   what);
+  return spx_raise(0, NULL, MPI_ERR_REQUEST, FN,
+                   "the request is not one of a partitioned %s (MPI_P%s_init)", what, what);
 }
 
 /* The active partitioned send behind a handle; NULL: the error *rc has been raised. */

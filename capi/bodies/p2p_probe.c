@@ -1,4 +1,5 @@
-/* p2p_probe.c - probing and matched receives. MPI-5.0 3.8. The work is done by dataplane/pt2pt/probe.c. */
+/* p2p_probe.c - probing and matched receives. MPI-5.0 3.8. The work is done by
+ * dataplane/pt2pt/probe.c. */
 #include "p2p.h"
 
 int spx_c_Probe(int source, int tag, spx_comm *comm, MPI_Status *status)
@@ -22,7 +23,8 @@ static int message_handle(spx_comm *c, void *unexpected, MPI_Message *message)
   }
   spx_message *m = (spx_message *)spx_new(SPX_K_MSG);
   if (!m) {
-    spx_detail("no handle for another message, which is lost: receive by MPI_Mrecv what MPI_Mprobe has found");
+    spx_detail("no handle for another message, which is lost: receive by MPI_Mrecv what MPI_Mprobe "
+               "has found");
     return spx_p2p_fail(c, MPI_ERR_NO_MEM);
   }
   spx_ref(&c->o);
@@ -39,7 +41,8 @@ int spx_c_Mprobe(int source, int tag, spx_comm *comm, MPI_Message *message, MPI_
   return rc == MPI_SUCCESS ? message_handle(comm, unexpected, message) : spx_p2p_fail(comm, rc);
 }
 
-int spx_c_Improbe(int source, int tag, spx_comm *comm, int *flag, MPI_Message *message, MPI_Status *status)
+int spx_c_Improbe(int source, int tag, spx_comm *comm, int *flag, MPI_Message *message,
+                  MPI_Status *status)
 {
   void *unexpected = NULL;
   int rc = spx_iprobe(source, tag, comm, SPX_CTX_P2P, flag, status, &unexpected);
@@ -47,8 +50,10 @@ int spx_c_Improbe(int source, int tag, spx_comm *comm, int *flag, MPI_Message *m
   return *flag ? message_handle(comm, unexpected, message) : MPI_SUCCESS;
 }
 
-/* Starts the receive of *message, which becomes MPI_MESSAGE_NULL. *c stays referenced by the request alone. */
-static int take(void *buf, int64_t count, spx_type *t, MPI_Message *message, spx_request **r, spx_comm **c)
+/* Starts the receive of *message, which becomes MPI_MESSAGE_NULL. *c stays referenced by the
+ * request alone. */
+static int take(void *buf, int64_t count, spx_type *t, MPI_Message *message, spx_request **r,
+                spx_comm **c)
 {
   spx_message *m = (spx_message *)spx_get(SPX_K_MSG, *message);
   *c = m->comm;
@@ -59,7 +64,8 @@ static int take(void *buf, int64_t count, spx_type *t, MPI_Message *message, spx
   return rc;
 }
 
-int spx_c_Mrecv(void *buf, int64_t count, spx_type *datatype, MPI_Message *message, MPI_Status *status)
+int spx_c_Mrecv(void *buf, int64_t count, spx_type *datatype, MPI_Message *message,
+                MPI_Status *status)
 {
   if (*message == MPI_MESSAGE_NO_PROC) {
     *message = MPI_MESSAGE_NULL;
@@ -80,7 +86,8 @@ int spx_c_Mrecv(void *buf, int64_t count, spx_type *datatype, MPI_Message *messa
   return spx_p2p_fail(c, rc);
 }
 
-int spx_c_Imrecv(void *buf, int64_t count, spx_type *datatype, MPI_Message *message, MPI_Request *request)
+int spx_c_Imrecv(void *buf, int64_t count, spx_type *datatype, MPI_Message *message,
+                 MPI_Request *request)
 {
   spx_request *r;
   spx_comm *c = spx_self;

@@ -1,4 +1,5 @@
-/* pmix.c - see pmix.h. The declarations are those of the PMIx standard's ABI (versions 3 to 5 have the same). */
+/* pmix.c - see pmix.h. The declarations are those of the PMIx standard's ABI (versions 3 to 5 have
+ * the same). */
 #include "pmix.h"
 #include <dlfcn.h>
 #include <pthread.h>
@@ -58,8 +59,9 @@ static int load(void)
   static const struct {
     const char *name;
     void *at;
-  } wanted[] = {{"PMIx_Init", &lib.init},         {"PMIx_Put", &lib.put}, {"PMIx_Commit", &lib.commit},
-                {"PMIx_Fence", &lib.fence},       {"PMIx_Get", &lib.get}, {"PMIx_Finalize", &lib.finalize},
+  } wanted[] = {{"PMIx_Init", &lib.init},         {"PMIx_Put", &lib.put},
+                {"PMIx_Commit", &lib.commit},     {"PMIx_Fence", &lib.fence},
+                {"PMIx_Get", &lib.get},           {"PMIx_Finalize", &lib.finalize},
                 {"PMIx_Error_string", &lib.error}};
   lib.library = dlopen("libpmix.so.2", RTLD_NOW | RTLD_LOCAL);
   for (size_t i = 0; lib.library && i < sizeof wanted / sizeof *wanted; i++) {
@@ -119,7 +121,8 @@ int spx_pmix_number(uint32_t rank, const char *key, uint32_t *number)
   value *v;
   int err = get(rank, key, &v);
   if (err) return err;
-  if (v->type == TYPE_UINT32 || v->type == TYPE_UINT || v->type == TYPE_INT || v->type == TYPE_INT32)
+  if (v->type == TYPE_UINT32 || v->type == TYPE_UINT || v->type == TYPE_INT ||
+      v->type == TYPE_INT32)
     *number = v->data.number;
   else
     err = SPX_PMIX_OTHER_TYPE; /* not freed: what it holds is not known */

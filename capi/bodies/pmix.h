@@ -1,5 +1,7 @@
-/* pmix.h - the client side of PMIx, by which processes find each other that Slurm (--mpi=pmix), PRRTE or Open MPI's mpirun has started. The library is
- * loaded when such a process begins (libpmix.so.2); nothing of it is needed to build libspx. Used while a job begins, and left again. */
+/* pmix.h - the client side of PMIx, by which processes find each other that Slurm (--mpi=pmix),
+ * PRRTE or Open MPI's mpirun has started. The library is loaded when such a process begins
+ * (libpmix.so.2); nothing of it is needed to build libspx. Used while a job begins, and left
+ * again. */
 #ifndef SPX_PMIX_H
 #define SPX_PMIX_H
 #include <stddef.h>
@@ -16,7 +18,8 @@ enum {
 
 /* All return 0, one of the above, or a status of PMIx, which is negative. */
 SPX_HIDDEN int spx_pmix_begin(char *name, uint32_t *rank); /* the job's name, this process's rank */
-SPX_HIDDEN int spx_pmix_number(uint32_t rank, const char *key, uint32_t *value); /* of a rank, or of the job */
+/* of a rank, or of the job */
+SPX_HIDDEN int spx_pmix_number(uint32_t rank, const char *key, uint32_t *value);
 SPX_HIDDEN int spx_pmix_text(uint32_t rank, const char *key, char *value, size_t room);
 SPX_HIDDEN int spx_pmix_put(const char *key, const char *value); /* others see it after the fence */
 SPX_HIDDEN int spx_pmix_fence(void);                             /* of all processes of the job */

@@ -1,4 +1,5 @@
-/* rankset.c - the C side of a set of ranks: what multicasts and collectives over it need without entering Go. */
+/* rankset.c - the C side of a set of ranks: what multicasts and collectives over it need without
+ * entering Go. */
 #include "rankset.h"
 #include <stdlib.h>
 

@@ -1,7 +1,10 @@
-/* replay.c - see replay_shim.h: message logs, commits, and the beginning and end of transparent takeover.
+/* replay.c - see replay_shim.h: message logs, commits, and the beginning and end of transparent
+ * takeover.
  *
- * A message log (spx_vault) is a memory file of the rank, which standbys of its cluster have open as well: so it outlives the rank, and nothing of it is left when all have ended. Or it is that of the rank alone,
- * and another process of the cluster, on another host, keeps a copy (dataplane/clusters/copies.h): so it outlives the host. */
+ * A message log (spx_vault) is a memory file of the rank, which standbys of its cluster have open
+ * as well: so it outlives the rank, and nothing of it is left when all have ended. Or it is that of
+ * the rank alone, and another process of the cluster, on another host, keeps a copy
+ * (dataplane/clusters/copies.h): so it outlives the host. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -49,11 +52,12 @@ static struct {
   region *regions;
   uint32_t nregions;
   bool committed;
-  uint64_t version;      /* of the message log, with the last commit */
-  const spx_came *noted; /* contexts that the process before this one has taken, and this one has not yet */
+  uint64_t version; /* of the message log, with the last commit */
+  /* contexts that the process before this one has taken, and this one has not yet */
+  const spx_came *noted;
 } v = {.file.fd = -1};
 
-/* ---- the message log ----------------------------------------------------------------------------------------------------- */
+/* ---- the message log ---- */
 
 static bool has_room(file *f, uint64_t at, uint64_t bytes)
 {
@@ -84,17 +88,20 @@ static spx_vault *map(const file *f)
   uint64_t bytes = bytes_of(f);
   void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, f->fd, 0);
   if (p != MAP_FAILED) return p;
-  spx_detail("transparent takeover: a message log of %llu bytes cannot be mapped: %s (SPX_REPLAY_MAX)",
-             (unsigned long long)bytes, strerror(errno));
+  spx_detail(
+      "transparent takeover: a message log of %llu bytes cannot be mapped: %s (SPX_REPLAY_MAX)",
+      (unsigned long long)bytes, strerror(errno));
   return NULL;
 }
 
-/* Gives the file its size, which cannot be taken back: a process that has it mapped would end by SIGBUS. */
+/* Gives the file its size, which cannot be taken back: a process that has it mapped would end by
+ * SIGBUS. */
 static bool sized(int fd, off_t bytes)
 {
   struct stat st;
   if (fstat(fd, &st) != 0 || (st.st_size < bytes && ftruncate(fd, bytes) != 0)) return false;
-  fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_SEAL); /* it has them if another process has made it */
+  /* it has them if another process has made it */
+  fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_SEAL);
   return true;
 }
 
@@ -102,7 +109,9 @@ static bool sized(int fd, off_t bytes)
 static spx_vault *make_file(file *f)
 {
   if (f->fd < 0) f->fd = memfd_create("spx-vault", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-  if (f->fd >= 0 && sized(f->fd, (off_t)bytes_of(f)) && posix_fallocate(f->fd, 0, SPX_VAULT_HEAD) == 0) return map(f);
+  if (f->fd >= 0 && sized(f->fd, (off_t)bytes_of(f)) &&
+      posix_fallocate(f->fd, 0, SPX_VAULT_HEAD) == 0)
+    return map(f);
   spx_detail("transparent takeover: no memory for a message log: %s", strerror(errno));
   return NULL;
 }
@@ -186,11 +195,12 @@ static int begin(void)
   v.noted = spx_replay_core.notes;
   if (v.own || spx_io_process) spx_aside |= SPX_ASIDE_REPLAY;
   if (v.own || spx_io_process) spx_world->flags |= SPX_C_REPLAY;
-  for (uint32_t i = 0; spx_io_process && i < spx_sys->worlds; i++) spx_sys->world[i].comm->flags |= SPX_C_REPLAY;
+  for (uint32_t i = 0; spx_io_process && i < spx_sys->worlds; i++)
+    spx_sys->world[i].comm->flags |= SPX_C_REPLAY;
   return MPI_SUCCESS;
 }
 
-/* ---- copies ------------------------------------------------------------------------------------------------------- */
+/* ---- copies ---- */
 
 static spx_vault *make_copy(void *arg, uint64_t area_bytes, void **memory)
 {
@@ -228,11 +238,13 @@ void spx_keep_copies(spx_comm *wire, int cold)
   spx_copies_start(&(spx_copies_setup){wire, cold, make_copy, room_of_copy, drop_copy});
 }
 
-/* What no process is left to take is counted, and said: the first time, since to ask whether it may be said costs a way to the agent for each message. */
+/* What no process is left to take is counted, and said: the first time, since to ask whether it may
+ * be said costs a way to the agent for each message. */
 static void say_lost(void)
 {
   static bool asked;
-  static const char cause[] = "messages to another cluster are lost: who could have taken them has died";
+  static const char cause[] =
+      "messages to another cluster are lost: who could have taken them has died";
   spx_lock();
   bool first = spx_replay_lost && !asked;
   asked |= first;
@@ -255,8 +267,10 @@ static void *copy_of(const void *from, size_t n)
   return p;
 }
 
-/* Takes the tables of all parties; what they were before is of no use any more. false: no memory. */
-static bool take_tables(uint32_t parties, const uint32_t *procs, const bool *heals, const uint32_t *iop)
+/* Takes the tables of all parties; what they were before is of no use any more. false: no
+ * memory. */
+static bool take_tables(uint32_t parties, const uint32_t *procs, const bool *heals,
+                        const uint32_t *iop)
 {
   const void *was[] = {v.setup.procs, v.setup.heals, v.setup.iop};
   void *is[] = {copy_of(procs, parties * sizeof *procs), copy_of(heals, parties * sizeof *heals),
@@ -288,8 +302,8 @@ int spx_vault_grow(uint32_t parties, const uint32_t *procs, const bool *heals, c
   return err;
 }
 
-int spx_vault_begin(const spx_replay_setup *s, const uint32_t *procs, const bool *heals, const uint32_t *iop, bool own,
-                    bool standby, uint32_t first, int fd)
+int spx_vault_begin(const spx_replay_setup *s, const uint32_t *procs, const bool *heals,
+                    const uint32_t *iop, bool own, bool standby, uint32_t first, int fd)
 {
   v.setup = *s;
   v.own = own;
@@ -299,7 +313,8 @@ int spx_vault_begin(const spx_replay_setup *s, const uint32_t *procs, const bool
   v.committed = false;
   if (!take_tables(s->parties, procs, heals, iop)) return MPI_ERR_NO_MEM;
   if (own && spx_mt) {
-    spx_detail("transparent takeover: calls must come from one thread at a time, without MPI_THREAD_MULTIPLE and "
+    spx_detail("transparent takeover: calls must come from one thread at a time, without "
+               "MPI_THREAD_MULTIPLE and "
                "SPX_PROGRESS=1");
     return MPI_ERR_OTHER;
   }
@@ -315,7 +330,7 @@ void spx_vault_moved(uint32_t party, uint32_t proc)
   spx_replay_place(party, proc);
 }
 
-/* ---- standbys -------------------------------------------------------------------------------------------------------- */
+/* ---- standbys ---- */
 
 int64_t spx_vault_exit(spx_word *a)
 {
@@ -357,11 +372,13 @@ int64_t spx_vault_take(spx_word *a)
   for (int r = 0; r < spx_world->size; r++)
     ((uint32_t *)(uintptr_t)v.setup.procs)[v.first + (uint32_t)r] = spx_world->peer[r];
   v.standby = false;
-  if (!v.own) return begin(); /* it begins anew: nothing is left of what the one before had received */
+  /* it begins anew: nothing is left of what the one before had received */
+  if (!v.own) return begin();
   if (spx_copies_on) return take_copy((uint32_t)rank);
   v.file.fd = (int)a[1].i;
   if (lseek(v.file.fd, 0, SEEK_END) < (off_t)bytes_of(&v.file) &&
-      (ftruncate(v.file.fd, (off_t)bytes_of(&v.file)) != 0 || posix_fallocate(v.file.fd, 0, SPX_VAULT_HEAD) != 0)) {
+      (ftruncate(v.file.fd, (off_t)bytes_of(&v.file)) != 0 ||
+       posix_fallocate(v.file.fd, 0, SPX_VAULT_HEAD) != 0)) {
     spx_detail("transparent takeover: no memory for a message log: %s", strerror(errno));
     return MPI_ERR_NO_MEM;
   }
@@ -373,7 +390,7 @@ int64_t spx_vault_take(spx_word *a)
   return begin();
 }
 
-/* ---- communicators ------------------------------------------------------------------------------------------------- */
+/* ---- communicators ---- */
 
 uint64_t spx_replay_context(uint64_t fresh)
 {
@@ -384,8 +401,10 @@ uint64_t spx_replay_context(uint64_t fresh)
     memcpy(&ctx, v.noted->data, sizeof ctx);
     v.noted = v.noted->next;
   } else if (v.setup.vault->commits)
-    spx_fatal(MPI_ERR_OTHER, "transparent takeover: this process makes communicators before its first MPISP_Commit "
-                             "that the one did not make whose rank it has");
+    spx_fatal(
+        MPI_ERR_OTHER,
+        "transparent takeover: this process makes communicators before its first MPISP_Commit "
+        "that the one did not make whose rank it has");
   else
     spx_core_note(&spx_replay_core, &ctx, sizeof ctx);
   spx_unlock();
@@ -394,16 +413,17 @@ uint64_t spx_replay_context(uint64_t fresh)
 
 int spx_vault_closed(void) { return spx_replay_on && v.setup.vault && v.committed; }
 
-/* ---- commits ------------------------------------------------------------------------------------------------------------ */
+/* ---- commits ---- */
 
 int spx_c_SP_Register(const void *buf, int64_t count, spx_type *datatype)
 {
   if (v.committed)
-    return spx_raise(
-        0, NULL, MPI_ERR_OTHER, FN,
-        "called after MPISP_Commit; a process that takes the rank over must know all memory by its first one");
+    return spx_raise(0, NULL, MPI_ERR_OTHER, FN,
+                     "called after MPISP_Commit; a process that takes the rank over must know all "
+                     "memory by its first one");
   region *more = realloc(v.regions, (v.nregions + 1) * sizeof *more);
-  if (!more) return spx_raise(0, NULL, MPI_ERR_NO_MEM, FN, "no memory for %u regions", v.nregions + 1);
+  if (!more)
+    return spx_raise(0, NULL, MPI_ERR_NO_MEM, FN, "no memory for %u regions", v.nregions + 1);
   v.regions = more;
   spx_ref(&datatype->o);
   v.regions[v.nregions++] = (region){(void *)(uintptr_t)buf, count, datatype};
@@ -474,8 +494,12 @@ static void save_unexpected(spx_unex *e, void *arg)
 {
   saving *s = arg;
   if (!is_of(s->all, e->ctx)) return;
-  spx_frame_head h = {
-      .ctx = e->ctx, .n = e->seq, .bytes = e->bytes, .tag = e->tag, .src = e->src, .from = spx_replay_core.me};
+  spx_frame_head h = {.ctx = e->ctx,
+                      .n = e->seq,
+                      .bytes = e->bytes,
+                      .tag = e->tag,
+                      .src = e->src,
+                      .from = spx_replay_core.me};
   spx_image_put(s->w, &h, sizeof h);
   spx_image_put(s->w, e->data, e->bytes);
 }
@@ -515,12 +539,14 @@ static int save(const comms *all)
   spx_each_posted(count_pending, &pending);
   spx_each_unexpected(count_unexpected, &s);
   if (pending || s.waits)
-    return spx_raise(0, NULL, MPI_ERR_PENDING, FN,
-                     "%u receives (or sends to the process itself) have been started and are not complete",
-                     pending + s.waits);
+    return spx_raise(
+        0, NULL, MPI_ERR_PENDING, FN,
+        "%u receives (or sends to the process itself) have been started and are not complete",
+        pending + s.waits);
   if (!spx_core_commit_begin(&spx_replay_core, &w))
     return spx_raise(0, NULL, MPI_ERR_OTHER, FN,
-                     "this process does not make the calls that the one made whose rank it has: what they receive must "
+                     "this process does not make the calls that the one made whose rank it has: "
+                     "what they receive must "
                      "decide what they do");
   put_word(&w, all->n);
   for (uint32_t i = 0; i < all->n; i++) {
@@ -533,7 +559,8 @@ static int save(const comms *all)
   bool saved = save_regions(&w) && spx_core_commit_end(&w);
   v.version = spx_replay_core.version;
   if (!saved)
-    return spx_raise(0, NULL, MPI_ERR_NO_MEM, FN, "no room for the commit: it may take SPX_REPLAY_MAX bytes (%llu)",
+    return spx_raise(0, NULL, MPI_ERR_NO_MEM, FN,
+                     "no room for the commit: it may take SPX_REPLAY_MAX bytes (%llu)",
                      (unsigned long long)v.file.bytes);
   return MPI_SUCCESS;
 }
@@ -569,7 +596,8 @@ static bool restore_messages(spx_image_reader *r)
     const void *p = spx_image_take(r, sizeof h);
     if (!p) return false;
     memcpy(&h, p, sizeof h);
-    if (!(p = spx_image_take(r, h.bytes)) || !spx_deliver_frame(spx_me, &h, (uint32_t)h.n, p)) return false;
+    if (!(p = spx_image_take(r, h.bytes)) || !spx_deliver_frame(spx_me, &h, (uint32_t)h.n, p))
+      return false;
   }
   return true;
 }
@@ -582,7 +610,8 @@ static int restore_regions(spx_image_reader *r)
   for (uint32_t i = 0; i < v.nregions; i++) {
     const region *x = &v.regions[i];
     const void *data = NULL;
-    if (!take_word(r, &bytes) || bytes != (uint64_t)(x->count * x->type->size) || !(data = spx_image_take(r, bytes)))
+    if (!take_word(r, &bytes) || bytes != (uint64_t)(x->count * x->type->size) ||
+        !(data = spx_image_take(r, bytes)))
       return (int)i;
     if (x->type->flags & SPX_T_CONTIG)
       memcpy(x->buf, data, bytes);
@@ -596,20 +625,21 @@ static int restore(const comms *all)
 {
   spx_image_reader r;
   if (!spx_core_restore_begin(&spx_replay_core, &r))
-    return spx_raise(
-        0, NULL, MPI_ERR_OTHER, FN,
-        "this process does not make the calls before its first MPISP_Commit that the one made whose rank it has");
+    return spx_raise(0, NULL, MPI_ERR_OTHER, FN,
+                     "this process does not make the calls before its first MPISP_Commit that the "
+                     "one made whose rank it has");
   spx_each_unexpected(drop_unexpected, (void *)(uintptr_t)all);
   if (!restore_comms(&r, all) || !restore_messages(&r))
     return spx_raise(0, NULL, MPI_ERR_INTERN, FN, "the last commit cannot be read");
   int bad = restore_regions(&r);
   if (bad >= 0)
-    return spx_raise(
-        0, NULL, MPI_ERR_OTHER, FN,
-        "the memory that was registered is not that of the process whose rank this one has (region %d of %u)", bad,
-        v.nregions);
+    return spx_raise(0, NULL, MPI_ERR_OTHER, FN,
+                     "the memory that was registered is not that of the process whose rank this "
+                     "one has (region %d of %u)",
+                     bad, v.nregions);
   spx_core_restore_end(&spx_replay_core);
-  spx_due |= SPX_DUE_TAKEOVER; /* I/O processes that have died by now: what was kept for them goes by others */
+  /* I/O processes that have died by now: what was kept for them goes by others */
+  spx_due |= SPX_DUE_TAKEOVER;
   return MPI_SUCCESS;
 }
 
@@ -634,7 +664,7 @@ int spx_c_SP_Commit(void)
   return err;
 }
 
-/* ---- the end ------------------------------------------------------------------------------------------------------------- */
+/* ---- the end ---- */
 
 int64_t spx_vault_last(spx_word *a)
 {

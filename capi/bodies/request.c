@@ -1,4 +1,5 @@
-/* request.c - completing one request, or some of several. MPI-5.0 3.7.3, 3.7.5.  All of several: request_all.c. */
+/* request.c - completing one request, or some of several. MPI-5.0 3.7.3, 3.7.5.  All of several:
+ * request_all.c. */
 #include "error.h"
 #include "request.h"
 #include "sleeper.h"
@@ -26,18 +27,22 @@ void spx_request_on_drop(spx_request_on on)
 int spx_request_fail(spx_request_on on, int code)
 {
   const char *function = spx_fn_name[spx_fn];
-  if (SPX_LIKELY(!on.freed)) return spx_raise(SPX_K_COMM, on.handle, code, function, "%s", spx_detail_text());
+  if (SPX_LIKELY(!on.freed))
+    return spx_raise(SPX_K_COMM, on.handle, code, function, "%s", spx_detail_text());
   code = spx_raise_on_comm(on.freed, code, function);
   spx_request_on_drop(on);
   return code;
 }
 
-bool spx_request_held_up(const spx_request *r) { return SPX_UNLIKELY(spx_ndead) && spx_wait_blocked(r); }
+bool spx_request_held_up(const spx_request *r)
+{
+  return SPX_UNLIKELY(spx_ndead) && spx_wait_blocked(r);
+}
 
 int spx_request_fail_pending(const spx_request *r)
 {
-  spx_detail(
-      "a process that could send the message has failed; acknowledge the failure to go on, or cancel the receive");
+  spx_detail("a process that could send the message has failed; acknowledge the failure to go on, "
+             "or cancel the receive");
   return spx_request_fail(spx_request_raised_on(r), MPIX_ERR_PROC_FAILED_PENDING);
 }
 
@@ -67,7 +72,8 @@ int spx_request_collect(MPI_Request *h, spx_request *r, MPI_Status *st, spx_requ
       spx_status_empty(st);
       st->MPI_ERROR = keep;
     } else
-      spx_status_set(st, r->src, r->tag, SPX_KEEP_ERROR, r->bytes, (r->flags & SPX_RF_CANCELLED) != 0);
+      spx_status_set(st, r->src, r->tag, SPX_KEEP_ERROR, r->bytes,
+                     (r->flags & SPX_RF_CANCELLED) != 0);
   }
   if (SPX_UNLIKELY(err != MPI_SUCCESS)) {
     spx_request_detail(r);
@@ -94,7 +100,8 @@ int spx_c_Wait(MPI_Request *request, MPI_Status *status)
   spx_turn_begin();
   int err = spx_wait(r);
   spx_turn_end(SPX_TURN_WAIT);
-  if (SPX_UNLIKELY(err == MPIX_ERR_PROC_FAILED_PENDING) && !spx_request_done(r)) return spx_request_fail_pending(r);
+  if (SPX_UNLIKELY(err == MPIX_ERR_PROC_FAILED_PENDING) && !spx_request_done(r))
+    return spx_request_fail_pending(r);
   return finish_one(request, r, status);
 }
 
@@ -116,7 +123,7 @@ int spx_c_Test(MPI_Request *request, int *flag, MPI_Status *status)
   return finish_one(request, r, status);
 }
 
-/* ---- any ----------------------------------------------------------------------------------------------------- */
+/* ---- any ---- */
 
 typedef struct {
   int ready;   /* index of a complete request, or -1 */
@@ -168,10 +175,12 @@ int spx_c_Waitany(int count, MPI_Request array_of_requests[], int *indx, MPI_Sta
     return MPI_SUCCESS;
   }
   *indx = s.ready;
-  return finish_one(&array_of_requests[s.ready], spx_request_of(array_of_requests[s.ready]), status);
+  return finish_one(&array_of_requests[s.ready], spx_request_of(array_of_requests[s.ready]),
+                    status);
 }
 
-int spx_c_Testany(int count, MPI_Request array_of_requests[], int *indx, int *flag, MPI_Status *status)
+int spx_c_Testany(int count, MPI_Request array_of_requests[], int *indx, int *flag,
+                  MPI_Status *status)
 {
   scan s = look(count, array_of_requests);
   if (s.ready < 0 && s.active > 0) {
@@ -187,13 +196,16 @@ int spx_c_Testany(int count, MPI_Request array_of_requests[], int *indx, int *fl
   }
   if (s.ready < 0) return MPI_SUCCESS;
   *indx = s.ready;
-  return finish_one(&array_of_requests[s.ready], spx_request_of(array_of_requests[s.ready]), status);
+  return finish_one(&array_of_requests[s.ready], spx_request_of(array_of_requests[s.ready]),
+                    status);
 }
 
-/* ---- some ---------------------------------------------------------------------------------------------------- */
+/* ---- some ---- */
 
-/* Collects what is complete. One that failed: MPI_ERR_IN_STATUS, and the error fields of all that are given back. */
-static int collect_some(int count, MPI_Request requests[], int *outcount, int indices[], MPI_Status statuses[])
+/* Collects what is complete. One that failed: MPI_ERR_IN_STATUS, and the error fields of all that
+ * are given back. */
+static int collect_some(int count, MPI_Request requests[], int *outcount, int indices[],
+                        MPI_Status statuses[])
 {
   int n = 0, failed = 0;
   spx_request_on on = {NULL, NULL};
@@ -216,23 +228,25 @@ static int collect_some(int count, MPI_Request requests[], int *outcount, int in
   return failed ? spx_request_fail(on, MPI_ERR_IN_STATUS) : MPI_SUCCESS;
 }
 
-int spx_c_Waitsome(int incount, MPI_Request array_of_requests[], int *outcount, int array_of_indices[],
-                   MPI_Status *array_of_statuses)
+int spx_c_Waitsome(int incount, MPI_Request array_of_requests[], int *outcount,
+                   int array_of_indices[], MPI_Status *array_of_statuses)
 {
   scan s = await(incount, array_of_requests);
   *outcount = s.ready < 0 ? (s.active == 0 ? MPI_UNDEFINED : 0) : 0;
-  if (s.ready < 0 && s.held_up >= 0) return spx_request_fail_pending(spx_request_of(array_of_requests[s.held_up]));
+  if (s.ready < 0 && s.held_up >= 0)
+    return spx_request_fail_pending(spx_request_of(array_of_requests[s.held_up]));
   if (s.ready < 0) return MPI_SUCCESS;
   return collect_some(incount, array_of_requests, outcount, array_of_indices, array_of_statuses);
 }
 
-int spx_c_Testsome(int incount, MPI_Request array_of_requests[], int *outcount, int array_of_indices[],
-                   MPI_Status *array_of_statuses)
+int spx_c_Testsome(int incount, MPI_Request array_of_requests[], int *outcount,
+                   int array_of_indices[], MPI_Status *array_of_statuses)
 {
   spx_progress();
   scan s = look(incount, array_of_requests);
   *outcount = s.active == 0 ? MPI_UNDEFINED : 0;
-  if (s.ready < 0 && s.held_up >= 0) return spx_request_fail_pending(spx_request_of(array_of_requests[s.held_up]));
+  if (s.ready < 0 && s.held_up >= 0)
+    return spx_request_fail_pending(spx_request_of(array_of_requests[s.held_up]));
   if (s.ready < 0) return MPI_SUCCESS;
   return collect_some(incount, array_of_requests, outcount, array_of_indices, array_of_statuses);
 }

@@ -1,7 +1,8 @@
 /* request_all.c - completing all of several requests. MPI-5.0 3.7.5.
  *
- * When one has failed, the others are not waited for any more: what is complete is collected, the rest is MPI_ERR_PENDING in
- * its status and stays active. A program that is told of a failure can so act on it. */
+ * When one has failed, the others are not waited for any more: what is complete is collected, the
+ * rest is MPI_ERR_PENDING in its status and stays active. A program that is told of a failure can
+ * so act on it. */
 #include "request.h"
 
 typedef struct {
@@ -87,7 +88,8 @@ static int ready(int count, MPI_Request const *requests)
   return all;
 }
 
-int spx_c_Testall(int count, MPI_Request array_of_requests[], int *flag, MPI_Status *array_of_statuses)
+int spx_c_Testall(int count, MPI_Request array_of_requests[], int *flag,
+                  MPI_Status *array_of_statuses)
 {
   *flag = ready(count, array_of_requests);
   if (!*flag) {

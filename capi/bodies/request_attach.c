@@ -1,5 +1,6 @@
-/* request_attach.c - what a layer above MPI wants done when an operation starts, when it ends, and when its request goes (MPIX_Request_attach). The
- * Fortran library copies array sections that no datatype describes with it (MPI-5.0, 20.1.12). */
+/* request_attach.c - what a layer above MPI wants done when an operation starts, when it ends, and
+ * when its request goes (MPIX_Request_attach). The Fortran library copies array sections that no
+ * datatype describes with it (MPI-5.0, 20.1.12). */
 #include <stdlib.h>
 #include "request.h"
 #define FN "MPIX_Request_attach"
@@ -29,12 +30,14 @@ static int attached_start(spx_request *r)
 static int attached_finish(spx_request *r, MPI_Status *st)
 {
   attached *h = r->attached;
-  if (r->kind == SPX_R_GREQ && r->flags & SPX_RF_FREED) return h->finish(r, st); /* that frees r, and h */
+  /* that frees r, and h */
+  if (r->kind == SPX_R_GREQ && r->flags & SPX_RF_FREED) return h->finish(r, st);
   int err = r->error;
   if (h->finish)
     err = h->finish(r, st);
   else if (r->kind != SPX_R_COLL && r->kind != SPX_R_IDUP)
-    spx_status_set(st, r->src, r->tag, SPX_KEEP_ERROR, r->bytes, (r->flags & SPX_RF_CANCELLED) != 0);
+    spx_status_set(st, r->src, r->tag, SPX_KEEP_ERROR, r->bytes,
+                   (r->flags & SPX_RF_CANCELLED) != 0);
   for (action *a = h->actions; a && err == MPI_SUCCESS; a = a->next)
     if (a->complete) a->complete(a->state);
   return err;
@@ -68,8 +71,9 @@ static attached *attach_first(spx_request *r)
   return h;
 }
 
-int spx_c_X_Request_attach(MPI_Request request, MPIX_Request_function *start_fn, MPIX_Request_function *complete_fn,
-                           MPIX_Request_function *free_fn, void *extra_state)
+int spx_c_X_Request_attach(MPI_Request request, MPIX_Request_function *start_fn,
+                           MPIX_Request_function *complete_fn, MPIX_Request_function *free_fn,
+                           void *extra_state)
 {
   spx_request *r = spx_request_of(request);
   action *a = malloc(sizeof *a);

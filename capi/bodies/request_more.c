@@ -1,13 +1,13 @@
-/* request_more.c - freeing, cancelling and looking at requests (MPI-5.0 3.7.3, 3.7.6, 3.8.4), generalized requests (13.2),
- * and MPI_Get_count (3.2.5). */
+/* request_more.c - freeing, cancelling and looking at requests (MPI-5.0 3.7.3, 3.7.6, 3.8.4),
+ * generalized requests (13.2), and MPI_Get_count (3.2.5). */
 #include <stdlib.h>
 #include "request.h"
 
 #define SELF 0, NULL
 #define FN   spx_fn_name[spx_fn]
 
-/* An active request is completed behind the user's back. Its handle is gone at once, but for a generalized request's: it is
- * what MPI_Grequest_complete will be called with. */
+/* An active request is completed behind the user's back. Its handle is gone at once, but for a
+ * generalized request's: it is what MPI_Grequest_complete will be called with. */
 int spx_c_Request_free(MPI_Request *request)
 {
   spx_request *r = spx_request_of(*request);
@@ -37,15 +37,17 @@ int spx_c_Cancel(MPI_Request *request)
 {
   spx_request *r = spx_request_of(*request);
   if (!spx_request_active(r))
-    return spx_raise(SELF, MPI_ERR_REQUEST, FN, "the request is not active: there is nothing to cancel");
+    return spx_raise(SELF, MPI_ERR_REQUEST, FN,
+                     "the request is not active: there is nothing to cancel");
   if (r->kind != SPX_R_SEND && r->kind != SPX_R_RECV && !r->cancel)
     return spx_raise(SELF, MPI_ERR_REQUEST, FN,
-                     "requests of this operation can not be cancelled: only sends, receives and generalized requests");
+                     "requests of this operation can not be cancelled: only sends, receives and "
+                     "generalized requests");
   int rc = spx_cancel(r);
   return rc == MPI_SUCCESS ? rc : spx_raise(SELF, rc, FN, "%s", spx_detail_text());
 }
 
-/* ---- looking without completing ------------------------------------------------------------------------------- */
+/* ---- looking without completing ---- */
 
 static int generalized_query(spx_request *r, MPI_Status *st);
 
@@ -64,7 +66,8 @@ static int peek(MPI_Request h, MPI_Status *st)
   else if (r->kind == SPX_R_COLL || r->kind == SPX_R_IDUP)
     spx_status_empty(st);
   else
-    spx_status_set(st, r->src, r->tag, SPX_KEEP_ERROR, r->bytes, (r->flags & SPX_RF_CANCELLED) != 0);
+    spx_status_set(st, r->src, r->tag, SPX_KEEP_ERROR, r->bytes,
+                   (r->flags & SPX_RF_CANCELLED) != 0);
   st->MPI_ERROR = keep;
   return 1;
 }
@@ -79,8 +82,8 @@ int spx_c_Request_get_status(MPI_Request request, int *flag, MPI_Status *status)
   return MPI_SUCCESS;
 }
 
-int spx_c_Request_get_status_any(int count, const MPI_Request array_of_requests[], int *indx, int *flag,
-                                 MPI_Status *status)
+int spx_c_Request_get_status_any(int count, const MPI_Request array_of_requests[], int *indx,
+                                 int *flag, MPI_Status *status)
 {
   int active = 0;
   spx_progress();
@@ -126,7 +129,7 @@ int spx_c_Request_get_status_some(int incount, const MPI_Request array_of_reques
   return MPI_SUCCESS;
 }
 
-/* ---- generalized requests ------------------------------------------------------------------------------------- */
+/* ---- generalized requests ---- */
 
 typedef struct {
   MPI_Grequest_query_function *query;
@@ -151,7 +154,8 @@ static int generalized_finish(spx_request *r, MPI_Status *st)
   int err = freed ? MPI_SUCCESS : generalized_query(r, st);
   int rc = g.free ? g.free(g.extra) : MPI_SUCCESS;
   if (err == MPI_SUCCESS) err = rc;
-  if (err != MPI_SUCCESS) spx_detail("the query or free function of the generalized request returned %d", err);
+  if (err != MPI_SUCCESS)
+    spx_detail("the query or free function of the generalized request returned %d", err);
   return err;
 }
 
@@ -159,14 +163,16 @@ static int generalized_cancel(spx_request *r)
 {
   generalized *g = r->priv;
   int rc = g->cancel ? g->cancel(g->extra, (int)spx_request_done(r)) : MPI_SUCCESS;
-  if (rc != MPI_SUCCESS) spx_detail("the cancel function of the generalized request returned %d", rc);
+  if (rc != MPI_SUCCESS)
+    spx_detail("the cancel function of the generalized request returned %d", rc);
   return rc;
 }
 
 static void generalized_release(spx_request *r) { free(r->priv); }
 
 int spx_c_Grequest_start(MPI_Grequest_query_function *query_fn, MPI_Grequest_free_function *free_fn,
-                         MPI_Grequest_cancel_function *cancel_fn, void *extra_state, MPI_Request *request)
+                         MPI_Grequest_cancel_function *cancel_fn, void *extra_state,
+                         MPI_Request *request)
 {
   generalized *g = malloc(sizeof *g);
   spx_request *r = g ? (spx_request *)spx_new(SPX_K_REQ) : NULL;
@@ -190,15 +196,17 @@ int spx_c_Grequest_start(MPI_Grequest_query_function *query_fn, MPI_Grequest_fre
 int spx_c_Grequest_complete(MPI_Request request)
 {
   spx_request *r = spx_request_of(request);
-  if (r->kind != SPX_R_GREQ) return spx_raise(SELF, MPI_ERR_REQUEST, FN, "the request is not a generalized one");
-  if (spx_request_done(r)) return spx_raise(SELF, MPI_ERR_REQUEST, FN, "the request is complete already");
+  if (r->kind != SPX_R_GREQ)
+    return spx_raise(SELF, MPI_ERR_REQUEST, FN, "the request is not a generalized one");
+  if (spx_request_done(r))
+    return spx_raise(SELF, MPI_ERR_REQUEST, FN, "the request is complete already");
   spx_complete(r, MPI_SUCCESS);
   spx_ring_self();
   spx_progress(); /* was it freed before, then its free function is due now */
   return MPI_SUCCESS;
 }
 
-/* ---- counts ---------------------------------------------------------------------------------------------------- */
+/* ---- counts ---- */
 
 int spx_c_Get_count(const MPI_Status *status, spx_type *datatype, spx_count_out count)
 {

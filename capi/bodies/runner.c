@@ -42,10 +42,10 @@ static int begin(spx_batch *b, int i)
   message *m = &b->m[i];
   spx_type *type = m->type ? m->type : (spx_type *)spx_get(SPX_K_TYPE, MPI_BYTE);
   void *data = (void *)m->data;
-  int err = i < b->nrecvs ? spx_irecv(data, m->bytes, type, (int)m->peer, (int)m->tag, b->comm, b->ctx_kind,
-                                      SPX_RF_INTERNAL, &m->r)
-                          : spx_isend(data, m->bytes, type, (int)m->peer, (int)m->tag, b->comm, b->ctx_kind,
-                                      SPX_M_STANDARD, SPX_RF_INTERNAL, &m->r);
+  int err = i < b->nrecvs ? spx_irecv(data, m->bytes, type, (int)m->peer, (int)m->tag, b->comm,
+                                      b->ctx_kind, SPX_RF_INTERNAL, &m->r)
+                          : spx_isend(data, m->bytes, type, (int)m->peer, (int)m->tag, b->comm,
+                                      b->ctx_kind, SPX_M_STANDARD, SPX_RF_INTERNAL, &m->r);
   if (err) m->r = NULL;
   return err;
 }
@@ -130,7 +130,8 @@ int64_t spx_batch_came(spx_word *a)
 {
   spx_progress();
   spx_lock();
-  const spx_unex *e = spx_match_unexpected(((const spx_comm *)a[0].p)->ctx + a[1].u, MPI_ANY_SOURCE, (int)a[2].i);
+  const spx_unex *e =
+      spx_match_unexpected(((const spx_comm *)a[0].p)->ctx + a[1].u, MPI_ANY_SOURCE, (int)a[2].i);
   int64_t from = e ? e->src : -1;
   if (e) *(int64_t *)a[3].p = (int64_t)e->bytes;
   spx_unlock();
@@ -143,7 +144,10 @@ int64_t spx_ticket_wait(spx_word *a)
   return 0;
 }
 
-static bool is_broken(const spx_comm *c) { return c && (atomic_load(&c->revoked) || spx_comm_failures(c) > 0); }
+static bool is_broken(const spx_comm *c)
+{
+  return c && (atomic_load(&c->revoked) || spx_comm_failures(c) > 0);
+}
 
 static bool is_late(uint64_t deadline_ns)
 {

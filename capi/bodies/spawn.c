@@ -20,7 +20,8 @@ const char *spx_library_path(void)
 
 char **spx_environ(void) { return environ; }
 
-/* In the grandchild, which shares nothing but descriptors with the application: only what may be called after a fork. */
+/* In the grandchild, which shares nothing but descriptors with the application: only what may be
+ * called after a fork. */
 static _Noreturn void become_agent(const char *path, const char *argument, int fd, int report)
 {
   static const char name[] = "spx-agent";

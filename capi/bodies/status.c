@@ -1,7 +1,7 @@
 /* status.c - accessors of MPI_Status (MPI-5.0, 3.2.5, 3.8.4, 13.3) and its Fortran forms (19.3.5).
  *
- * The three forms have the same eight ints: source, tag, error, and the private words (spx_status_bytes). A Fortran
- * status is an array of them, MPI_F08_status a struct of them. */
+ * The three forms have the same eight ints: source, tag, error, and the private words
+ * (spx_status_bytes). A Fortran status is an array of them, MPI_F08_status a struct of them. */
 #include <string.h>
 #include "check.h"
 
@@ -59,9 +59,27 @@ static int convert(void *to, const char *to_name, const void *from, const char *
 }
 #define CONVERT(to, from) convert(to, #to, from, #from)
 
-int spx_c_Status_c2f(const MPI_Status *c_status, MPI_Fint *f_status) { return CONVERT(f_status, c_status); }
-int spx_c_Status_f2c(const MPI_Fint *f_status, MPI_Status *c_status) { return CONVERT(c_status, f_status); }
-int spx_c_Status_c2f08(const MPI_Status *c_status, MPI_F08_status *f08_status) { return CONVERT(f08_status, c_status); }
-int spx_c_Status_f082c(const MPI_F08_status *f08_status, MPI_Status *c_status) { return CONVERT(c_status, f08_status); }
-int spx_c_Status_f2f08(const MPI_Fint *f_status, MPI_F08_status *f08_status) { return CONVERT(f08_status, f_status); }
-int spx_c_Status_f082f(const MPI_F08_status *f08_status, MPI_Fint *f_status) { return CONVERT(f_status, f08_status); }
+int spx_c_Status_c2f(const MPI_Status *c_status, MPI_Fint *f_status)
+{
+  return CONVERT(f_status, c_status);
+}
+int spx_c_Status_f2c(const MPI_Fint *f_status, MPI_Status *c_status)
+{
+  return CONVERT(c_status, f_status);
+}
+int spx_c_Status_c2f08(const MPI_Status *c_status, MPI_F08_status *f08_status)
+{
+  return CONVERT(f08_status, c_status);
+}
+int spx_c_Status_f082c(const MPI_F08_status *f08_status, MPI_Status *c_status)
+{
+  return CONVERT(c_status, f08_status);
+}
+int spx_c_Status_f2f08(const MPI_Fint *f_status, MPI_F08_status *f08_status)
+{
+  return CONVERT(f08_status, f_status);
+}
+int spx_c_Status_f082f(const MPI_F08_status *f08_status, MPI_Fint *f_status)
+{
+  return CONVERT(f_status, f08_status);
+}

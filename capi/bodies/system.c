@@ -1,8 +1,11 @@
-/* system.c - the special ranks of systems of clusters: MPISP_CLUSTER_OUT, MPISP_CLUSTER_IN, and what MPI_COMM_WORLD means on an I/O process (IOP).
+/* system.c - the special ranks of systems of clusters: MPISP_CLUSTER_OUT, MPISP_CLUSTER_IN, and
+ * what MPI_COMM_WORLD means on an I/O process (IOP).
  *
- * A rank that is one of the communicator's never comes here: the generated shims ask about others only. Messages to IOPs travel in a context of
- * their own, in which an IOP's MPI_COMM_WORLD receives; those from IOPs in that of the cluster's MPI_COMM_WORLD. Their source is an origin
- * (dataplane/clusters/origin.h). Which IOP is next follows from the plan that package choice has made. */
+ * A rank that is one of the communicator's never comes here: the generated shims ask about others
+ * only. Messages to IOPs travel in a context of their own, in which an IOP's MPI_COMM_WORLD
+ * receives; those from IOPs in that of the cluster's MPI_COMM_WORLD. Their source is an origin
+ * (dataplane/clusters/origin.h). Which IOP is next follows from the plan that package choice has
+ * made. */
 #include "check_coll.h"
 #include "system.h"
 #include <dlfcn.h>
@@ -21,21 +24,26 @@
 #define FN spx_fn_name[spx_fn]
 
 spx_system *spx_sys;
-static _Atomic int bound = -1; /* of an IOP: index of the world that MPI_COMM_WORLD means; -1: by direction */
+_Atomic int spx_system_bound = -1;
 _Atomic uint32_t spx_system_turn;
-static _Atomic uint32_t changes; /* of SPX_IOP_CHOICE that were carried out */
 
-spx_system *spx_system_new(uint32_t iops, uint32_t outs, uint32_t ins, uint32_t slots, uint32_t worlds)
+spx_system *spx_system_new(uint32_t iops, uint32_t outs, uint32_t ins, uint32_t slots,
+                           uint32_t worlds)
 {
-  spx_system *s =
-      calloc(1, sizeof *s + (size_t)worlds * sizeof *s->world + (size_t)(outs + ins + slots) * sizeof *s->out + iops);
+  spx_system *s = calloc(1, sizeof *s + (size_t)worlds * sizeof *s->world +
+                                (size_t)(outs + ins + slots) * sizeof *s->out + iops);
   uint32_t *proc = s ? spx_ranks_new(iops) : NULL;
   if (!proc) {
     free(s);
     return NULL;
   }
-  *s = (spx_system){
-      .cluster = -1, .iops = iops, .proc = proc, .outs = outs, .ins = ins, .slots = slots, .worlds = worlds};
+  *s = (spx_system){.cluster = -1,
+                    .iops = iops,
+                    .proc = proc,
+                    .outs = outs,
+                    .ins = ins,
+                    .slots = slots,
+                    .worlds = worlds};
   s->world = (struct spx_iop_world *)(s + 1);
   s->out = (uint32_t *)(s->world + worlds);
   s->in = s->out + outs;
@@ -44,14 +52,16 @@ spx_system *spx_system_new(uint32_t iops, uint32_t outs, uint32_t ins, uint32_t 
   return s;
 }
 
-/* For who asks what a receive waits for (dataplane/introspect/diag.c): the IOPs that send to this cluster, or the members of what this IOP receives from. */
+/* For who asks what a receive waits for (dataplane/introspect/diag.c): the IOPs that send to this
+ * cluster, or the members of what this IOP receives from. */
 static void each_source(const spx_comm *c, void (*each)(uint32_t, void *), void *arg)
 {
   const spx_system *s = __atomic_load_n(&spx_sys, __ATOMIC_ACQUIRE);
   for (uint32_t i = 0; s && s->cluster >= 0 && i < s->ins; i++) each(s->proc[s->in[i]], arg);
   for (uint32_t i = 0; s && s->cluster < 0 && i < s->worlds; i++) {
     const spx_comm *w = s->world[i].comm;
-    for (int k = 0; s->world[i].in && (c == w || c == spx_world) && k < w->size; k++) each(w->local[k], arg);
+    for (int k = 0; s->world[i].in && (c == w || c == spx_world) && k < w->size; k++)
+      each(w->local[k], arg);
   }
 }
 
@@ -60,8 +70,9 @@ static bool parks(spx_request *r);
 static spx_request *parked;
 static spx_poller watch = {.poll = watch_inlets};
 static bool watching;
-static bool
-    closed; /* this IOP leaves, and has taken all that had come: what comes now stays with its senders, and goes to who takes its place */
+/* this IOP leaves, and has taken all that had come: what comes now stays with its senders, and goes
+ * to who takes its place */
+static bool closed;
 static bool in_system; /* the job is a system of clusters, or was one while MPI was there */
 
 void spx_system_set(spx_system *s)
@@ -72,7 +83,8 @@ void spx_system_set(spx_system *s)
   spx_send_parks = parks;
   spx_ranks_hold(s->proc);
   spx_lock();
-  if (s->cluster < 0 && !spx_sys) { /* MPI_COMM_WORLD of an IOP: its ranks are none of a communicator */
+  /* MPI_COMM_WORLD of an IOP: its ranks are none of a communicator */
+  if (s->cluster < 0 && !spx_sys) {
     spx_io_process = true;
     spx_comm_set_ctx(spx_world, s->ctx);
   }
@@ -117,144 +129,13 @@ int spx_system_load(spx_system *s, const char *file)
   return MPI_ERR_ARG;
 }
 
-/* ---- choosing an IOP ----------------------------------------------------------------------------------------- */
-
-static bool is_ready(const spx_system *s, uint32_t iop)
-{
-  return !spx_proc_left(s->proc[iop]) && s->heals[iop] != SPX_HEALS_AWAY;
-}
-
-/* It lives, and its agent has seen that it does not run. */
-static bool hangs(const spx_system *s, uint32_t iop)
-{
-  return SPX_UNLIKELY(__atomic_load_n(&spx_proc_of(s->proc[iop])->hangs, __ATOMIC_RELAXED) != 0);
-}
-
-/* What this process has sent to an IOP, and it has not asked for yet. */
-static uint64_t under_way(uint32_t peer)
-{
-  const spx_tx *tx = &spx_txs[peer];
-  return tx->slow & SPX_TX_NEW || !tx->chan
-             ? 0
-             : tx->sent - spx_tx_published(tx, &tx->chan->matched, tx->sent, __ATOMIC_RELAXED);
-}
-
-/* What an IOP holds: what it says of itself, if it is on this host, and what is under way to it from here. */
-static uint64_t held_by(const spx_system *s, uint32_t iop, bool messages)
-{
-  uint32_t peer = s->proc[iop];
-  const spx_proc *p = spx_proc_of(peer);
-  if (messages) return __atomic_load_n(&p->io_messages, __ATOMIC_RELAXED) + (under_way(peer) + SPX_LINE - 1) / SPX_LINE;
-  return __atomic_load_n(&p->io_bytes, __ATOMIC_RELAXED) + under_way(peer);
-}
-
-/* The place of the slot that holds least; turns decide between equal ones. */
-static uint32_t least(const spx_system *s, uint32_t from)
-{
-  uint32_t best = from;
-  uint64_t least = UINT64_MAX;
-  for (uint32_t i = 0; i < s->slots; i++) {
-    uint32_t at = (from + i) % s->slots;
-    uint64_t held = is_ready(s, s->slot[at]) && !hangs(s, s->slot[at])
-                        ? held_by(s, s->slot[at], s->mode == SPX_CHOOSE_QUEUE)
-                        : UINT64_MAX;
-    if (held < least) {
-      least = held;
-      best = at;
-    }
-  }
-  return best;
-}
-
-static uint32_t ask_user(const spx_system *s, int tag, uint32_t from)
-{
-  int messages[256];
-  long long bytes[256];
-  uint32_t at[256];
-  int n = 0;
-  for (uint32_t i = 0; i < s->slots && n < 256; i++) {
-    if (!is_ready(s, s->slot[i]) || hangs(s, s->slot[i])) continue;
-    at[n] = i;
-    messages[n] = (int)held_by(s, s->slot[i], true);
-    bytes[n++] = (long long)held_by(s, s->slot[i], false);
-  }
-  int k = n ? s->choose(n, messages, bytes, tag) : 0;
-  return k >= 0 && k < n ? at[k] : from;
-}
-
-/* The number of an IOP for the next message; -1: none is ready. */
-static int choose(const spx_system *s, int tag)
-{
-  if (!s->slots) return -1;
-  uint32_t from = 0;
-  switch (s->mode) {
-  case SPX_CHOOSE_TAG: from = (uint32_t)tag * 0x9e3779b1u >> 8; break;
-  case SPX_CHOOSE_KEY: from = ((uint32_t)s->cluster << 16 ^ (uint32_t)spx_world->rank) * 0x9e3779b1u >> 8; break;
-  default: from = atomic_fetch_add_explicit(&spx_system_turn, 1, memory_order_relaxed);
-  }
-  from %= s->slots;
-  if (s->mode == SPX_CHOOSE_LOAD || s->mode == SPX_CHOOSE_QUEUE) from = least(s, from);
-  if (s->mode == SPX_CHOOSE_USER) from = ask_user(s, tag, from);
-  int last = -1; /* where all hang, one of those: it may go on */
-  for (uint32_t i = 0; i < s->slots; i++) {
-    uint32_t iop = s->slot[(from + i) % s->slots];
-    if (!is_ready(s, iop)) continue;
-    if (!hangs(s, iop)) return (int)iop;
-    if (last < 0) last = (int)iop;
-  }
-  return last;
-}
-
-static int healing(const spx_system *s);
-static bool any_ready(const spx_system *s)
-{
-  for (uint32_t i = 0; i < s->slots; i++)
-    if (is_ready(s, s->slot[i])) return true;
-  return false;
-}
-
-int spx_system_choose(int tag)
-{
-  const spx_system *s = __atomic_load_n(&spx_sys, __ATOMIC_ACQUIRE);
-  if (s && tag == SPX_NO_TAG) return any_ready(s) ? 0 : healing(s);
-  return s ? choose(s, tag) : -1;
-}
-
-uint32_t spx_system_lane(int iop, int tag)
-{
-  const spx_system *s = __atomic_load_n(&spx_sys, __ATOMIC_ACQUIRE);
-  switch (s ? s->mode : SPX_CHOOSE_KEY) {
-  case SPX_CHOOSE_TAG: return (uint32_t)tag;
-  case SPX_CHOOSE_KEY: return 0;
-  default: return (uint32_t)iop;
-  }
-}
-
-/* One that could have been chosen is dead, or away, and another process is to be started in its place; -1: none. */
-static int healing(const spx_system *s)
-{
-  for (uint32_t i = 0; i < s->slots; i++)
-    if (s->heals[s->slot[i]] == SPX_HEALS_AWAY || (s->heals[s->slot[i]] && spx_proc_dies(s->proc[s->slot[i]])))
-      return (int)s->slot[i];
-  return -1;
-}
-
-/* SPX_IOP_CHOICE may have been set while MPI runs: then the engine plans anew. */
-static const spx_system *now(void)
-{
-  uint32_t n = spx_setting_changes();
-  if (SPX_UNLIKELY(n != atomic_load(&changes))) {
-    atomic_store(&changes, n);
-    spx_frame f = {.fn = SPX_IN_SYSTEM_PLAN};
-    spx_go_internal(&f); /* an unknown policy leaves the one before */
-  }
-  return __atomic_load_n(&spx_sys, __ATOMIC_ACQUIRE);
-}
-
-/* ---- of compute processes ------------------------------------------------------------------------------------ */
+/* ---- of compute processes ---- */
 
 /* MPI_COMM_WORLD, or a duplicate: those have the same list of processes. */
-static bool is_world(const spx_comm *c) { return spx_world && c->peer == spx_world->peer && !(c->flags & SPX_C_INTER); }
+static bool is_world(const spx_comm *c)
+{
+  return spx_world && c->peer == spx_world->peer && !(c->flags & SPX_C_INTER);
+}
 
 /* The IOPs as a communicator, so that a message to one is sent as any other is. */
 static spx_comm *outlet_of(spx_comm *c, const spx_system *s)
@@ -266,7 +147,8 @@ static spx_comm *outlet_of(spx_comm *c, const spx_system *s)
     if (o) {
       spx_check_inside(SPX_K_COMM, &o->o);
       uint32_t *procs = spx_ranks_share(s->proc);
-      spx_comm_fill(o, spx_origin_of(s->cluster, c->rank), (int)s->iops, (int)s->iops, s->ctx, procs, procs);
+      spx_comm_fill(o, spx_origin_of(s->cluster, c->rank), (int)s->iops, (int)s->iops, s->ctx,
+                    procs, procs);
       o->stands_for = c->o.handle;
       if (spx_replay_on) o->flags |= SPX_C_REPLAY;
       if (c->outlet) spx_unref(SPX_K_COMM, &c->outlet->o);
@@ -282,8 +164,9 @@ static int bad(const spx_comm *c, int code, const char *arg, const char *rank, c
   return spx_raise(SPX_K_COMM, spx_comm_handle(c), code, FN, "%s = %s: %s", arg, rank, why);
 }
 
-#define NO_SYSTEM "this job is no system of clusters, which spxrun --system starts (docs/systems.md)"
-#define NO_DUP    "only MPI_COMM_WORLD and its duplicates lead to other clusters"
+#define NO_SYSTEM                                                                                  \
+  "this job is no system of clusters, which spxrun --system starts (docs/systems.md)"
+#define NO_DUP "only MPI_COMM_WORLD and its duplicates lead to other clusters"
 
 /* Why a special rank cannot be used at all; NULL: it can. */
 static const char *refused(const spx_comm *c, const spx_system *s)
@@ -294,24 +177,28 @@ static const char *refused(const spx_comm *c, const spx_system *s)
 /* A persistent send to MPISP_CLUSTER_OUT is started: each time, an IOP is chosen. */
 static int choose_again(spx_request *r)
 {
-  int iop = choose(now(), r->want_tag);
+  int iop = spx_system_iop(spx_system_now(), r->want_tag);
   if (iop >= 0 && iop < r->comm->size) r->want_src = iop;
   return MPI_SUCCESS; /* else the send fails by itself */
 }
 
 void spx_outlet_persistent(spx_request *r)
 {
-  if (spx_is_origin(r->comm->rank) && !spx_io_process && r->kind == SPX_R_SEND) r->start = choose_again;
+  if (spx_is_origin(r->comm->rank) && !spx_io_process && r->kind == SPX_R_SEND)
+    r->start = choose_again;
 }
 
-/* ---- when an I/O process dies --------------------------------------------------------------------------------
- * A message that was on its way to it, and is not complete, goes to another one. If all are dead and some are started again, it waits for that. */
+/* ---- when an I/O process dies ----
+ * A message that was on its way to it, and is not complete, goes to another one. If all are dead
+ * and some are started again, it waits for that. */
 
 static bool parks(spx_request *r)
 {
   const spx_system *s = __atomic_load_n(&spx_sys, __ATOMIC_ACQUIRE);
-  if (!s || spx_io_process || spx_replay_on || r->kind != SPX_R_SEND || !r->comm || !spx_is_origin(r->as)) return false;
-  if (choose(s, r->want_tag) < 0 && healing(s) < 0) return false;
+  if (!s || spx_io_process || spx_replay_on || r->kind != SPX_R_SEND || !r->comm ||
+      !spx_is_origin(r->as))
+    return false;
+  if (spx_system_iop(s, r->want_tag) < 0 && spx_system_healing(s) < 0) return false;
   r->state = SPX_S_PARKED;
   r->next = parked;
   parked = r;
@@ -330,9 +217,9 @@ static int unpark(void)
     list = r;
   }
   while ((r = list)) {
-    int iop = s ? choose(s, r->want_tag) : -1;
+    int iop = s ? spx_system_iop(s, r->want_tag) : -1;
     list = r->next;
-    if (iop < 0 && s && healing(s) >= 0) {
+    if (iop < 0 && s && spx_system_healing(s) >= 0) {
       r->next = parked;
       parked = r;
       continue;
@@ -350,16 +237,18 @@ static int unpark(void)
   return moved;
 }
 
-/* Messages that wait for room on the way to an I/O process that hangs, and of which it has nothing, go to another one. */
+/* Messages that wait for room on the way to an I/O process that hangs, and of which it has nothing,
+ * go to another one. */
 static int leave_hanging(const spx_system *s)
 {
   int moved = 0;
   spx_request *r;
   for (uint32_t i = 0; i < s->slots; i++) {
     uint32_t iop = s->slot[i], peer = s->proc[iop];
-    while (hangs(s, iop) && is_ready(s, iop) && (r = spx_tx_queued(peer)) != NULL && spx_is_origin(r->as)) {
-      int other = choose(s, r->want_tag);
-      if (other < 0 || hangs(s, (uint32_t)other) || !spx_tx_unqueue(peer, r)) break;
+    while (spx_system_hangs(s, iop) && spx_system_ready(s, iop) &&
+           (r = spx_tx_queued(peer)) != NULL && spx_is_origin(r->as)) {
+      int other = spx_system_iop(s, r->want_tag);
+      if (other < 0 || spx_system_hangs(s, (uint32_t)other) || !spx_tx_unqueue(peer, r)) break;
       spx_id_drop(r);
       r->state = SPX_S_NONE;
       r->peer = s->proc[other];
@@ -370,7 +259,8 @@ static int leave_hanging(const spx_system *s)
   return moved;
 }
 
-/* Who sends does not wait for an I/O process that hangs, nor for room among what is kept for it. Which one hangs is told by the bell; what was kept before was looked at then. */
+/* Who sends does not wait for an I/O process that hangs, nor for room among what is kept for it.
+ * Which one hangs is told by the bell; what was kept before was looked at then. */
 static int excuse_hanging(const spx_system *s)
 {
   static uint32_t seen;
@@ -381,27 +271,30 @@ static int excuse_hanging(const spx_system *s)
   seen = bell;
   sent = spx_replay_core.leaving;
   for (uint32_t i = 0; i < s->iops; i++)
-    if (hangs(s, i)) n += spx_replay_excuse(s->proc[i]);
+    if (spx_system_hangs(s, i)) n += spx_replay_excuse(s->proc[i]);
   return n;
 }
 
-/* A process that sends and never waits would not see that the system has changed, which is announced as deaths are, or an I/O process has died. If a poll within a send has seen it, what follows is still due: no other call does it. */
+/* A process that sends and never waits would not see that the system has changed, which is
+ * announced as deaths are, or an I/O process has died. If a poll within a send has seen it, what
+ * follows is still due: no other call does it. */
 static void follow(void)
 {
   if (spx_aside & SPX_ASIDE_REPLAY) return; /* it has looked */
-  if (SPX_UNLIKELY(spx_due || __atomic_load_n(&spx_segment->death_seq, __ATOMIC_RELAXED) != spx_map.seen_deaths))
+  if (SPX_UNLIKELY(spx_due || __atomic_load_n(&spx_segment->death_seq, __ATOMIC_RELAXED) !=
+                                  spx_map.seen_deaths))
     spx_glance();
 }
 
 static int send_out(spx_comm **c, int *dest, const char *arg, int tag)
 {
   follow();
-  const spx_system *s = now();
+  const spx_system *s = spx_system_now();
   const char *why = refused(*c, s);
   if (!why && !s->outs) why = "no link leads away from this cluster";
   if (why) return bad(*c, MPI_ERR_RANK, arg, "MPISP_CLUSTER_OUT", why);
-  int iop = choose(s, tag);
-  if (iop < 0) iop = healing(s); /* the message waits until it is back: parks */
+  int iop = spx_system_iop(s, tag);
+  if (iop < 0) iop = spx_system_healing(s); /* the message waits until it is back: parks */
   if (iop < 0 && spx_replay_drops()) {
     *dest = MPI_PROC_NULL;
     return MPI_SUCCESS;
@@ -418,12 +311,13 @@ static int send_out(spx_comm **c, int *dest, const char *arg, int tag)
   return MPI_SUCCESS;
 }
 
-/* ---- of IOPs ------------------------------------------------------------------------------------------------- */
+/* ---- of IOPs ---- */
 
-/* The world that a call on c means: by its handle, or by MPISP_Bind; NULL: any of the right direction. */
+/* The world that a call on c means: by its handle, or by MPISP_Bind; NULL: any of the right
+ * direction. */
 static const struct spx_iop_world *meant(const spx_comm *c, const spx_system *s)
 {
-  int b = atomic_load(&bound);
+  int b = atomic_load(&spx_system_bound);
   if (c == spx_world) return b >= 0 ? &s->world[b] : NULL;
   for (uint32_t i = 0; i < s->worlds; i++)
     if (s->world[i].comm == c) return &s->world[i];
@@ -432,24 +326,27 @@ static const struct spx_iop_world *meant(const spx_comm *c, const spx_system *s)
 
 static bool in_vain; /* something may have been sent to a rank that has left */
 
-static int iop_dest(spx_comm **c, int *dest, const char *arg)
+int spx_system_to(spx_comm **c, int *dest, const char *arg)
 {
-  const spx_system *s = now();
+  const spx_system *s = spx_system_now();
   const struct spx_iop_world *w = meant(*c, s);
   int outs = 0;
   for (uint32_t i = 0; !w && i < s->worlds; i++) outs += s->world[i].out;
   if (!w && outs > 1)
-    return spx_raise(
-        SPX_K_COMM, spx_comm_handle(*c), MPI_ERR_COMM, FN,
-        "this I/O process sends to %d clusters: MPISP_Bind says to which, or MPISP_World_get gives its world", outs);
+    return spx_raise(SPX_K_COMM, spx_comm_handle(*c), MPI_ERR_COMM, FN,
+                     "this I/O process sends to %d clusters: MPISP_Bind says to which, or "
+                     "MPISP_World_get gives its world",
+                     outs);
   for (uint32_t i = 0; !w && i < s->worlds; i++)
     if (s->world[i].out) w = &s->world[i];
   if (!w || !w->out)
-    return spx_raise(SPX_K_COMM, spx_comm_handle(*c), MPI_ERR_RANK, FN, "%s = %d: this I/O process does not send to %s",
-                     arg, *dest, w ? "that cluster" : "any cluster");
+    return spx_raise(SPX_K_COMM, spx_comm_handle(*c), MPI_ERR_RANK, FN,
+                     "%s = %d: this I/O process does not send to %s", arg, *dest,
+                     w ? "that cluster" : "any cluster");
   if (*dest < 0 || *dest >= w->comm->size)
     return spx_raise(SPX_K_COMM, spx_comm_handle(*c), MPI_ERR_RANK, FN,
-                     "%s = %d is no rank of the cluster that messages go to (size %d)", arg, *dest, w->comm->size);
+                     "%s = %d is no rank of the cluster that messages go to (size %d)", arg, *dest,
+                     w->comm->size);
   *c = w->comm;
   (*c)->rank = spx_origin_last;
   if (SPX_UNLIKELY(spx_proc_left((*c)->peer[*dest]))) in_vain = true;
@@ -459,7 +356,7 @@ static int iop_dest(spx_comm **c, int *dest, const char *arg)
 /* The origin that a receive from a rank asks for; 0: an error was raised. */
 static int iop_source(spx_comm *c, int source, const char *arg, int32_t *origin)
 {
-  const spx_system *s = now();
+  const spx_system *s = spx_system_now();
   const struct spx_iop_world *w = meant(c, s), *only = w;
   int ins = 0, size = 0;
   for (uint32_t i = 0; i < s->worlds; i++) {
@@ -475,14 +372,17 @@ static int iop_source(spx_comm *c, int source, const char *arg, int32_t *origin)
                      w ? "that cluster" : "any cluster");
   if (source != MPI_ANY_SOURCE && (source < 0 || source >= size))
     return spx_raise(SPX_K_COMM, spx_comm_handle(c), MPI_ERR_RANK, FN,
-                     "%s = %d is no rank of the cluster that messages come from (size %d)", arg, source, size);
-  *origin = spx_origin_of(ins > 1 ? SPX_ORIGIN_ANY_CLUSTER : only->cluster, source < 0 ? SPX_ORIGIN_ANY_RANK : source);
+                     "%s = %d is no rank of the cluster that messages come from (size %d)", arg,
+                     source, size);
+  *origin = spx_origin_of(ins > 1 ? SPX_ORIGIN_ANY_CLUSTER : only->cluster,
+                          source < 0 ? SPX_ORIGIN_ANY_RANK : source);
   return MPI_SUCCESS;
 }
 
-/* ---- the end of what comes in ---------------------------------------------------------------------------------- */
+/* ---- the end of what comes in ---- */
 
-/* Process p will send nothing more, nor will another one in its place, and all that it has sent is here. closing: the latter is what is missing. */
+/* Process p will send nothing more, nor will another one in its place, and all that it has sent is
+ * here. closing: the latter is what is missing. */
 static bool has_left(uint32_t p, int heals, bool *closing)
 {
   if (heals == SPX_HEALS_AWAY || !spx_proc_left(p) || (heals && spx_proc_dies(p))) return false;
@@ -494,11 +394,13 @@ static bool has_left(uint32_t p, int heals, bool *closing)
 static bool all_left(const uint32_t *procs, int n, int heals, bool *closing)
 {
   for (int i = 0; i < n; i++)
-    if (!has_left(procs[i], heals, closing) || (spx_replay_on && spx_replay_awaited(procs[i]))) return false;
+    if (!has_left(procs[i], heals, closing) || (spx_replay_on && spx_replay_awaited(procs[i])))
+      return false;
   return true;
 }
 
-/* Of an IOP: of none of its clusters more is to be expected that has this number; any: of none at all. */
+/* Of an IOP: of none of its clusters more is to be expected that has this number; any: of none at
+ * all. */
 static bool is_over(const spx_system *s, int cluster, bool *closing)
 {
   for (uint32_t i = 0; i < s->worlds; i++) {
@@ -517,7 +419,8 @@ static bool leaves(const spx_system *s)
   return false;
 }
 
-/* Of those that have left something is on its way still to the messages that a look sees: what they have sent comes first. Asked after they were seen to have left. */
+/* Of those that have left something is on its way still to the messages that a look sees: what they
+ * have sent comes first. Asked after they were seen to have left. */
 static bool is_coming(bool *closing)
 {
   if (SPX_LIKELY(!spx_replay_on)) return false;
@@ -561,11 +464,16 @@ void spx_system_leave(void)
 
 enum { LOOK_AGAIN_NS = 5000000, LOOK_NET_NS = 100000000 };
 
-/* How long to sleep at most: the end of a connection rings no bell, nor does who is reached by the network alone. 0: for ever. */
-static uint64_t look_again(bool closing) { return closing ? LOOK_AGAIN_NS : spx_beyond_host() ? LOOK_NET_NS : 0; }
+/* How long to sleep at most: the end of a connection rings no bell, nor does who is reached by the
+ * network alone. 0: for ever. */
+static uint64_t look_again(bool closing)
+{
+  return closing ? LOOK_AGAIN_NS : spx_beyond_host() ? LOOK_NET_NS : 0;
+}
 
-/* A blocking call waits here: for a message, or until nobody is left to send one, which rings the bell (spx_system_leave, and the agent when the process
- * was on another host). Then it is as from MPI_PROC_NULL. */
+/* A blocking call waits here: for a message, or until nobody is left to send one, which rings the
+ * bell (spx_system_leave, and the agent when the process was on another host). Then it is as from
+ * MPI_PROC_NULL. */
 static int await(spx_comm *c, int32_t want, int tag, int *source)
 {
   for (;;) {
@@ -588,20 +496,23 @@ static int await(spx_comm *c, int32_t want, int tag, int *source)
   }
 }
 
-/* What is posted waits in vain when nobody is left who could send it: then it ends as a blocking one does. Whoever leaves rings the bell; the end of a
- * connection does not. */
+/* What is posted waits in vain when nobody is left who could send it: then it ends as a blocking
+ * one does. Whoever leaves rings the bell; the end of a connection does not. */
 static void end_in_vain(spx_request *r, void *arg)
 {
   bool closing = false;
   (void)arg;
-  if (!spx_is_origin(r->want_src) || r->ctx_kind != SPX_CTX_P2P || !nobody_left(r->want_src, &closing)) return;
+  if (!spx_is_origin(r->want_src) || r->ctx_kind != SPX_CTX_P2P ||
+      !nobody_left(r->want_src, &closing))
+    return;
   spx_unpost(r);
   r->src = MPI_PROC_NULL;
   r->tag = MPI_ANY_TAG;
   spx_complete(r, MPI_SUCCESS);
 }
 
-/* Of an I/O process: what is on its way to a rank that has left, and was not received, ends. Whoever leaves rings the bell. */
+/* Of an I/O process: what is on its way to a rank that has left, and was not received, ends.
+ * Whoever leaves rings the bell. */
 static int end_sends_in_vain(const spx_system *s)
 {
   static uint32_t seen;
@@ -613,7 +524,8 @@ static int end_sends_in_vain(const spx_system *s)
   for (uint32_t i = 0; i < s->worlds; i++) {
     const spx_comm *c = s->world[i].comm;
     for (int r = 0; s->world[i].out && r < c->size; r++)
-      if (spx_proc_left(c->peer[r]) && !spx_proc_dies(c->peer[r]) && has_left(c->peer[r], false, &closing))
+      if (spx_proc_left(c->peer[r]) && !spx_proc_dies(c->peer[r]) &&
+          has_left(c->peer[r], false, &closing))
         spx_sends_in_vain(c->peer[r]);
   }
   seen = bell;
@@ -627,7 +539,8 @@ static int watch_inlets(spx_poller *p)
   uint64_t posted = spx_inlets_posted;
   const spx_system *s = __atomic_load_n(&spx_sys, __ATOMIC_ACQUIRE);
   int moved = SPX_UNLIKELY(parked != NULL) ? unpark() : 0;
-  if (SPX_UNLIKELY(spx_tx_waiting()) && s && !spx_io_process && !spx_replay_on) moved += leave_hanging(s);
+  if (SPX_UNLIKELY(spx_tx_waiting()) && s && !spx_io_process && !spx_replay_on)
+    moved += leave_hanging(s);
   if (SPX_UNLIKELY(spx_replay_on) && s && !spx_io_process) moved += excuse_hanging(s);
   if (spx_io_process && s && !spx_replay_on) moved += end_sends_in_vain(s);
   if (moved) return moved;
@@ -663,7 +576,7 @@ static bool is_blocking(void)
   }
 }
 
-/* ---- what the shims call ------------------------------------------------------------------------------------- */
+/* ---- what the shims call ---- */
 
 /* Both halves of these are resolved by their bodies. */
 static bool is_sendrecv(void)
@@ -681,11 +594,14 @@ static bool is_sendrecv(void)
   }
 }
 
-static bool is_partitioned(void) { return spx_fn == SPX_FN_Psend_init || spx_fn == SPX_FN_Precv_init; }
+static bool is_partitioned(void)
+{
+  return spx_fn == SPX_FN_Psend_init || spx_fn == SPX_FN_Precv_init;
+}
 
 int spx_resolve_dest(spx_comm **c, int *dest, const char *arg, int tag)
 {
-  if ((*c)->flags & SPX_C_IOP && !is_partitioned()) return iop_dest(c, dest, arg);
+  if ((*c)->flags & SPX_C_IOP && !is_partitioned()) return spx_system_to(c, dest, arg);
   if (*dest == MPISP_CLUSTER_OUT && !is_partitioned()) return send_out(c, dest, arg, tag);
   return spx_bad_rank(*c, arg, *dest);
 }
@@ -697,7 +613,7 @@ int spx_resolve_source(spx_comm **c, int *source, const char *arg, int tag)
   if ((*c)->flags & SPX_C_IOP) {
     SPX_TRY(iop_source(*c, *source, arg, &want));
   } else if (*source == MPISP_CLUSTER_IN) {
-    const spx_system *s = now();
+    const spx_system *s = spx_system_now();
     const char *why = refused(*c, s);
     if (!why && !s->ins) why = "no link leads to this cluster";
     if (why) return bad(*c, MPI_ERR_RANK, arg, "MPISP_CLUSTER_IN", why);
@@ -722,155 +638,6 @@ int spx_other_source(spx_comm **c, int *source, const char *arg, int tag)
 int spx_bad_member(const spx_comm *c)
 {
   return spx_raise(SPX_K_COMM, spx_comm_handle(c), MPI_ERR_COMM, FN,
-                   "this I/O process is no member of its clusters' groups, and takes no part in what they do together");
-}
-
-/* ---- MPISP_ functions ---------------------------------------------------------------------------------------- */
-
-int spx_c_SP_World_count(int *count)
-{
-  *count = spx_io_process ? (int)spx_sys->worlds : 1;
-  return MPI_SUCCESS;
-}
-
-/* Checks the index of a world. */
-static int check_index(int index, int least)
-{
-  int n = spx_io_process ? (int)spx_sys->worlds : 1;
-  if (index >= least && index < n) return MPI_SUCCESS;
-  return spx_raise(0, NULL, MPI_ERR_ARG, FN, "index = %d; this process is a member of %d world%s, from 0", index, n,
-                   n == 1 ? "" : "s");
-}
-
-int spx_c_SP_World_get(int index, MPI_Comm *world)
-{
-  SPX_TRY(check_index(index, 0));
-  *world = spx_io_process ? (MPI_Comm)(uintptr_t)spx_sys->world[index].comm->o.handle : MPI_COMM_WORLD;
-  return MPI_SUCCESS;
-}
-
-int spx_c_SP_Bind(int index)
-{
-  SPX_TRY(check_index(index, -1));
-  if (spx_io_process) atomic_store(&bound, index);
-  return MPI_SUCCESS;
-}
-
-/* The origin that a status tells of; false: a message of the process's own cluster. */
-static bool origin_in(const MPI_Status *status, int32_t *origin)
-{
-  *origin = status->MPI_internal[3];
-  return (status->MPI_SOURCE == MPISP_CLUSTER_IN || (spx_io_process && status->MPI_SOURCE >= 0)) &&
-         spx_is_origin(*origin);
-}
-
-int spx_c_SP_Status_get_cluster(const MPI_Status *status, int *cluster)
-{
-  int32_t o;
-  if (origin_in(status, &o))
-    *cluster = spx_origin_cluster(o) == SPX_ORIGIN_ANY_CLUSTER ? MPI_UNDEFINED : spx_origin_cluster(o);
-  else
-    *cluster = status->MPI_SOURCE < 0 ? MPI_UNDEFINED : spx_sys && spx_sys->cluster >= 0 ? spx_sys->cluster : 0;
-  return MPI_SUCCESS;
-}
-
-int spx_c_SP_Status_get_rank(const MPI_Status *status, int *rank)
-{
-  int32_t o;
-  if (origin_in(status, &o))
-    *rank = spx_origin_rank(o) == SPX_ORIGIN_ANY_RANK ? MPI_UNDEFINED : spx_origin_rank(o);
-  else
-    *rank = status->MPI_SOURCE < 0 ? MPI_UNDEFINED : status->MPI_SOURCE;
-  return MPI_SUCCESS;
-}
-
-int spx_c_SP_Status_get_number(const MPI_Status *status, MPI_Count *number)
-{
-  int32_t o;
-  uint32_t given;
-  *number = spx_io_process && spx_replay_on && origin_in(status, &o)
-                ? (MPI_Count)spx_replay_number((uint32_t)status->MPI_internal[4], &given)
-                : 0;
-  return MPI_SUCCESS;
-}
-
-int spx_c_SP_Status_get_assigned(const MPI_Status *status, int *index, int *rank)
-{
-  int32_t o;
-  uint32_t given = UINT32_MAX;
-  *index = *rank = -1;
-  if (!spx_io_process || !spx_replay_on || !origin_in(status, &o)) return MPI_SUCCESS;
-  spx_replay_number((uint32_t)status->MPI_internal[4], &given);
-  for (uint32_t i = 0; i < spx_sys->worlds && given != UINT32_MAX; i++) {
-    const spx_comm *c = spx_sys->world[i].comm;
-    for (int r = 0; spx_sys->world[i].out && r < c->size; r++)
-      if (spx_replay_party(c->peer[r]) == given) {
-        *index = (int)i;
-        *rank = r;
-        return MPI_SUCCESS;
-      }
-  }
-  return MPI_SUCCESS;
-}
-
-int spx_c_SP_Assign(const MPI_Status *status, int dest, spx_comm *comm)
-{
-  int32_t o;
-  if (!spx_io_process)
-    return spx_raise(SPX_K_COMM, spx_comm_handle(comm), MPI_ERR_COMM, FN,
-                     "this is no I/O process: it has no messages to assign");
-  if (!origin_in(status, &o))
-    return spx_raise(0, NULL, MPI_ERR_ARG, FN, "status is not that of a message which this I/O process has received");
-  SPX_TRY(iop_dest(&comm, &dest, "dest"));
-  if (spx_replay_on) spx_replay_give((uint32_t)status->MPI_internal[4], comm->peer[dest]);
-  return MPI_SUCCESS;
-}
-
-int spx_c_SP_Forward(const MPI_Status *status)
-{
-  int32_t o;
-  if (!spx_io_process) return MPI_SUCCESS;
-  if (!origin_in(status, &o))
-    return spx_raise(0, NULL, MPI_ERR_ARG, FN, "status is not that of a message which this I/O process has received");
-  spx_origin_last = o;
-  spx_origin_number = (uint32_t)status->MPI_internal[4];
-  return MPI_SUCCESS;
-}
-
-int spx_c_SP_Held(int messages, MPI_Count bytes)
-{
-  if (bytes < 0) return spx_bad_negative(0, NULL, MPI_ERR_ARG, "bytes", bytes);
-  spx_proc *me = spx_proc_of(spx_me);
-  __atomic_store_n(&me->io_messages, (uint32_t)messages, __ATOMIC_RELAXED);
-  __atomic_store_n(&me->io_bytes, (uint64_t)bytes, __ATOMIC_RELAXED);
-  return MPI_SUCCESS;
-}
-
-int spx_c_SP_Pass(MPI_Message *message, int dest, spx_comm *comm, MPI_Count room, MPI_Request *request)
-{
-  spx_request *r;
-  if (!spx_io_process)
-    return spx_raise(SPX_K_COMM, spx_comm_handle(comm), MPI_ERR_COMM, FN,
-                     "this is no I/O process: it has no messages to hand on");
-  if (room < 0) return spx_bad_negative(SPX_K_COMM, spx_comm_handle(comm), MPI_ERR_ARG, "room", room);
-  SPX_TRY(iop_dest(&comm, &dest, "dest"));
-  int rc;
-  if (*message == MPI_MESSAGE_NO_PROC) {
-    rc = spx_irecv(NULL, 0, (spx_type *)spx_get(SPX_K_TYPE, MPI_BYTE), MPI_PROC_NULL, MPI_ANY_TAG, comm, SPX_CTX_P2P, 0,
-                   &r);
-    if (rc != MPI_SUCCESS) return spx_p2p_fail(comm, rc);
-  } else {
-    spx_message *m = (spx_message *)spx_get(SPX_K_MSG, *message);
-    spx_comm *from = m->comm;
-    rc = spx_pass_start(m->unexpected, from, dest, comm, (uint64_t)room, &r);
-    if (rc != MPI_SUCCESS) {
-      spx_detail("no memory to hand a message on through %lld bytes", (long long)room);
-      return spx_p2p_fail(comm, rc);
-    }
-    spx_retire(SPX_K_MSG, &m->o);
-    spx_unref(SPX_K_COMM, &from->o);
-  }
-  *message = MPI_MESSAGE_NULL;
-  *request = spx_request_handle(r);
-  return MPI_SUCCESS;
+                   "this I/O process is no member of its clusters' groups, and takes no part in "
+                   "what they do together");
 }

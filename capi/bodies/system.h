@@ -1,13 +1,23 @@
-/* system.h - what a process knows of the system of clusters that it belongs to (capi/system.go fills it in; cluster/layout). */
+/* system.h - what a process knows of the system of clusters that it belongs to (capi/system.go
+ * fills it in; cluster/layout). */
 #ifndef SPX_SYSTEM_H
 #define SPX_SYSTEM_H
 #include "spx.h"
 
 /* How slots are read: the modes of package choice. */
-enum { SPX_CHOOSE_CYCLE, SPX_CHOOSE_TAG, SPX_CHOOSE_KEY, SPX_CHOOSE_LOAD, SPX_CHOOSE_QUEUE, SPX_CHOOSE_USER };
+enum {
+  SPX_CHOOSE_CYCLE,
+  SPX_CHOOSE_TAG,
+  SPX_CHOOSE_KEY,
+  SPX_CHOOSE_LOAD,
+  SPX_CHOOSE_QUEUE,
+  SPX_CHOOSE_USER
+};
 
-/* What is known of whether a process comes in the place of one that is gone: none does; one does in that of a dead one; all that belongs to a cluster which leaves the system and may come
- * again is away from now on, whether its processes are still there or have ended, and however (docs/systems.md, "A cluster that leaves"). */
+/* What is known of whether a process comes in the place of one that is gone: none does; one does in
+ * that of a dead one; all that belongs to a cluster which leaves the system and may come again is
+ * away from now on, whether its processes are still there or have ended, and however
+ * (docs/systems.md, "A cluster that leaves"). */
 enum { SPX_HEALS_NO, SPX_HEALS_DEAD, SPX_HEALS_AWAY };
 
 /* A function of the user's: mpisp_choose of a shared object (docs/systems.md). */
@@ -22,7 +32,8 @@ typedef struct spx_system {
   uint32_t *proc;   /* their process indices, as spx_ranks_new makes them */
   uint8_t *heals;   /* of each: SPX_HEALS_* */
   uint32_t outs, ins;
-  uint32_t *out, *in; /* behind MPISP_CLUSTER_OUT and MPISP_CLUSTER_IN of this cluster: numbers of IOPs */
+  /* behind MPISP_CLUSTER_OUT and MPISP_CLUSTER_IN of this cluster: numbers of IOPs */
+  uint32_t *out, *in;
   int mode;
   uint32_t slots;
   uint32_t *slot; /* numbers of IOPs */
@@ -34,26 +45,47 @@ typedef struct spx_system {
     int32_t cluster;
     int32_t in, out; /* it receives from there, it sends there */
     int32_t heals;   /* SPX_HEALS_* */
-    int32_t closing; /* this IOP leaves: what has come from there is handed on, and nothing more is taken */
+    /* this IOP leaves: what has come from there is handed on, and nothing more is taken */
+    int32_t closing;
   } * world;
 } spx_system;
 SPX_HIDDEN extern spx_system *spx_sys; /* NULL: the job is no system of clusters */
 
-/* A zeroed one with room for all lists; NULL: no memory. It is one allocation, and is never freed: pending calls may use it. */
-SPX_HIDDEN spx_system *spx_system_new(uint32_t iops, uint32_t outs, uint32_t ins, uint32_t slots, uint32_t worlds);
+/* A zeroed one with room for all lists; NULL: no memory. It is one allocation, and is never freed:
+ * pending calls may use it. */
+SPX_HIDDEN spx_system *spx_system_new(uint32_t iops, uint32_t outs, uint32_t ins, uint32_t slots,
+                                      uint32_t worlds);
 /* Puts s in the place of the one before. */
 SPX_HIDDEN void spx_system_set(spx_system *s);
 /* Loads a user's function: 0, or MPI_ERR_ARG with a detail text. */
 SPX_HIDDEN int spx_system_load(spx_system *s, const char *file);
 /* The number of an I/O process for another message with that tag; -1: none is ready. */
 SPX_HIDDEN int spx_system_choose(int tag);
-/* Of a message with that tag for which this one was chosen: messages with the same lane are to keep their order, whatever becomes of I/O processes. */
+/* Of a message with that tag for which this one was chosen: messages with the same lane are to keep
+ * their order, whatever becomes of I/O processes. */
 SPX_HIDDEN uint32_t spx_system_lane(int iop, int tag);
 /* The number of choices in turn so far: who takes a rank over goes on with it. */
 SPX_HIDDEN extern _Atomic uint32_t spx_system_turn;
-/* This process sends nothing more, and says so: wakes those of this host that may wait for a message from it. */
+/* This process sends nothing more, and says so: wakes those of this host that may wait for a
+ * message from it. */
 SPX_HIDDEN void spx_system_leave(void);
 /* MPI has ended. */
 SPX_HIDDEN void spx_system_end(void);
-/* The setting SPX_IOP_CHOICE has changed: the engine is to plan anew. */
+
+/* ---- what the files of this header share: system.c, system_choice.c, system_calls.c ---- */
+/* of an IOP: index of the world that MPI_COMM_WORLD means; -1: by direction */
+SPX_HIDDEN extern _Atomic int spx_system_bound;
+/* The system as it is now: the setting SPX_IOP_CHOICE may have changed. */
+SPX_HIDDEN const spx_system *spx_system_now(void);
+/* The number of an IOP for the next message with that tag; -1: none is ready. */
+SPX_HIDDEN int spx_system_iop(const spx_system *s, int tag);
+/* One that could have been chosen is dead, or away, and another process is to be started in its
+ * place; -1: none. */
+SPX_HIDDEN int spx_system_healing(const spx_system *s);
+SPX_HIDDEN bool spx_system_ready(const spx_system *s, uint32_t iop);
+/* It lives, and its agent has seen that it does not run. */
+SPX_HIDDEN bool spx_system_hangs(const spx_system *s, uint32_t iop);
+/* Of an IOP: makes c and dest those of a rank of the cluster that c means, else an error is raised
+ * for argument arg. */
+SPX_HIDDEN int spx_system_to(spx_comm **c, int *dest, const char *arg);
 #endif

@@ -1,4 +1,5 @@
-/* takeover.h - clusters with standbys: who takes a rank over, and the communicators that go with it (docs/systems.md). */
+/* takeover.h - clusters with standbys: who takes a rank over, and the communicators that go with it
+ * (docs/systems.md). */
 #ifndef SPX_TAKEOVER_H
 #define SPX_TAKEOVER_H
 #include <stdbool.h>
@@ -8,8 +9,11 @@
 /* This process belongs to a cluster with standbys: capi/takeover_meet.go. */
 SPX_HIDDEN extern bool spx_takeover_on;
 
-/* With transparent takeover (replay.c): the context of the next communicator, which others get from this process: fresh, or the one that the process before it with this rank has taken, and which others may have
- * by now. It is in the message log before any other process can know it. Who takes a rank over makes its communicators again, by the same messages, as it goes through collectives again. */
+/* With transparent takeover (replay.c): the context of the next communicator, which others get from
+ * this process: fresh, or the one that the process before it with this rank has taken, and which
+ * others may have by now. It is in the message log before any other process can know it. Who takes
+ * a rank over makes its communicators again, by the same messages, as it goes through collectives
+ * again. */
 SPX_HIDDEN uint64_t spx_replay_context(uint64_t fresh);
 /* 1: MPISP_Commit was called: it is too late for communicators. */
 SPX_HIDDEN int spx_vault_closed(void);
@@ -25,7 +29,8 @@ static inline void spx_takeover_born(spx_comm *old, spx_comm *c)
   c->flags |= old->flags & SPX_C_REPLAY;
 }
 
-/* The next communicator that the user makes of old is there already: the process that had this rank before has made it. */
+/* The next communicator that the user makes of old is there already: the process that had this rank
+ * before has made it. */
 static inline bool spx_takeover_inherits(const spx_comm *old)
 {
   return SPX_UNLIKELY(old->births < old->heirs) && !spx_mute;

@@ -1,10 +1,13 @@
-/* tool.c - callbacks of events, and reading in them (MPI-5.0, 16.3.8); reading of performance variables (16.3.7).
+/* tool.c - callbacks of events, and reading in them (MPI-5.0, 16.3.8); reading of performance
+ * variables (16.3.7).
  *
- * The data plane puts an event into a queue where it happens, with the time; callbacks are called out of the next MPI call that
- * makes progress, with no lock held and no Go frame below. An event that finds the queue full is dropped and counted.
+ * The data plane puts an event into a queue where it happens, with the time; callbacks are called
+ * out of the next MPI call that makes progress, with no lock held and no Go frame below. An event
+ * that finds the queue full is dropped and counted.
  *
- * How the value of a performance variable comes out of its counter is decided in core/tool, whenever the handle is started,
- * stopped or set; a table has it, so that reading does not enter the engine. */
+ * How the value of a performance variable comes out of its counter is decided in core/tool,
+ * whenever the handle is started, stopped or set; a table has it, so that reading does not enter
+ * the engine. */
 #include "tool.h"
 #include "shim.h"
 #include "zz_functions.h"
@@ -12,13 +15,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The engine is not asked here: its list may change while callbacks are called, even by one of them. */
+/* The engine is not asked here: its list may change while callbacks are called, even by one of
+ * them. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static spx_listener *listeners; /* by order */
 static uint32_t used, room;
 
-/* The event whose callback this thread is in, what elements it has, and the handle of its instance: a number that no other
- * has had. */
+/* The event whose callback this thread is in, what elements it has, and the handle of its instance:
+ * a number that no other has had. */
 typedef struct {
   spx_event event;
   uint32_t elements, ints;
@@ -31,7 +35,8 @@ static const instance *instance_of(MPI_T_event_instance handle)
   return handle && (uintptr_t)handle == current.handle ? &current : NULL;
 }
 
-/* The order of the last one, 0: there is none. Those that come while an event is delivered have a higher one. */
+/* The order of the last one, 0: there is none. Those that come while an event is delivered have a
+ * higher one. */
 static uint64_t last_order(void)
 {
   pthread_mutex_lock(&lock);
@@ -40,7 +45,8 @@ static uint64_t last_order(void)
   return last;
 }
 
-/* Makes *l the listener to a kind that comes after it, as it is now; false: there is none up to last. */
+/* Makes *l the listener to a kind that comes after it, as it is now; false: there is none up to
+ * last. */
 static bool next_one(spx_event_kind kind, uint64_t last, spx_listener *l)
 {
   pthread_mutex_lock(&lock);
@@ -57,7 +63,8 @@ static void deliver_dropped(spx_event_kind kind)
   uint64_t lost = spx_event_lost(kind), last = lost ? last_order() : 0;
   for (spx_listener l = {0}; next_one(kind, last, &l);)
     if (l.dropped)
-      ((MPI_T_event_dropped_cb_function *)l.dropped)((MPI_Count)lost, (MPI_T_event_registration)l.key, 0,
+      ((MPI_T_event_dropped_cb_function *)l.dropped)((MPI_Count)lost,
+                                                     (MPI_T_event_registration)l.key, 0,
                                                      MPI_T_CB_REQUIRE_NONE, (void *)l.data);
 }
 
@@ -111,7 +118,8 @@ void spx_tool_drop_events(void)
 
 int64_t spx_tool_freed(spx_word *a)
 {
-  ((MPI_T_event_free_cb_function *)a[0].p)((MPI_T_event_registration)a[1].p, MPI_T_CB_REQUIRE_NONE, a[2].p);
+  ((MPI_T_event_free_cb_function *)a[0].p)((MPI_T_event_registration)a[1].p, MPI_T_CB_REQUIRE_NONE,
+                                           a[2].p);
   return 0;
 }
 
@@ -217,7 +225,8 @@ int spx_c_T_pvar_read(MPI_T_pvar_session session, MPI_T_pvar_handle handle, void
   const uint32_t index = (uintptr_t)handle & (SPX_TOOL_HANDLES - 1);
   pthread_mutex_lock(&lock);
   const spx_tool_view *v = index < views_room ? &views[index] : NULL;
-  bool known = v && handle && v->key == (uintptr_t)handle && v->session == (uintptr_t)session && buf && !spx_forked;
+  bool known = v && handle && v->key == (uintptr_t)handle && v->session == (uintptr_t)session &&
+               buf && !spx_forked;
   if (known) {
     const uint64_t n = counted(v) + v->more;
     const double seconds = (double)n / 1e9;

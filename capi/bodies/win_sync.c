@@ -1,14 +1,18 @@
 /* win_sync.c - synchronisation: fence, post-start-complete-wait, locks, flush. MPI-5.0, 12.5.
  *
- * Operations are complete when their functions return, so closing an epoch means telling the others, and nothing has to be
- * waited for but them. Messages travel on the window's own communicator. */
+ * Operations are complete when their functions return, so closing an epoch means telling the
+ * others, and nothing has to be waited for but them. Messages travel on the window's own
+ * communicator. */
 #include "coll.h"
 #include "win.h"
 
 enum { TAG_POST = 1, TAG_COMPLETE = 2 };
 enum { PATIENT = 32 }; /* flushes in vain before the processor is given away */
 
-static int fail_sync(const spx_win *w, const char *why) { return SPX_WIN_FAIL(w, MPI_ERR_RMA_SYNC, "%s", why); }
+static int fail_sync(const spx_win *w, const char *why)
+{
+  return SPX_WIN_FAIL(w, MPI_ERR_RMA_SYNC, "%s", why);
+}
 
 static int fail(const spx_win *w, int err)
 {
@@ -21,16 +25,17 @@ static int bad_assert(const spx_win *w, int assert, int allowed)
   return SPX_WIN_FAIL(w, MPI_ERR_ASSERT, "assert = %d has bits that mean nothing here", assert);
 }
 
-#define CHECK_ASSERT(w, assert, allowed)                                                                               \
-  do {                                                                                                                 \
-    int bad_ = bad_assert(w, assert, allowed);                                                                         \
-    if (SPX_UNLIKELY(bad_ != MPI_SUCCESS)) return bad_;                                                                \
+#define CHECK_ASSERT(w, assert, allowed)                                                           \
+  do {                                                                                             \
+    int bad_ = bad_assert(w, assert, allowed);                                                     \
+    if (SPX_UNLIKELY(bad_ != MPI_SUCCESS)) return bad_;                                            \
   } while (0)
 
 static int bad_rank(const spx_win *w, int rank)
 {
   if (SPX_LIKELY((unsigned)rank < (unsigned)w->size)) return MPI_SUCCESS;
-  return SPX_WIN_FAIL(w, MPI_ERR_RANK, "rank = %d is not a rank of the window (size %d)", rank, w->size);
+  return SPX_WIN_FAIL(w, MPI_ERR_RANK, "rank = %d is not a rank of the window (size %d)", rank,
+                      w->size);
 }
 
 static spx_type *byte_type(void) { return (spx_type *)spx_get(SPX_K_TYPE, MPI_BYTE); }
@@ -42,7 +47,8 @@ int64_t spx_win_far(spx_word *a)
   return 0;
 }
 
-/* All processes of the window are here: an error class, with a detail text. Everything stored before it is seen after it. */
+/* All processes of the window are here: an error class, with a detail text. Everything stored
+ * before it is seen after it. */
 static int barrier(spx_win *w)
 {
   spx_coll c;
@@ -58,22 +64,24 @@ static int barrier(spx_win *w)
   return err;
 }
 
-/* ---- fence --------------------------------------------------------------------------------------------------- */
+/* ---- fence ---- */
 
 int spx_c_Win_fence(int assert, MPI_Win win)
 {
   spx_win *w = spx_win_of(win);
-  CHECK_ASSERT(w, assert, MPI_MODE_NOSTORE | MPI_MODE_NOPUT | MPI_MODE_NOPRECEDE | MPI_MODE_NOSUCCEED);
+  CHECK_ASSERT(w, assert,
+               MPI_MODE_NOSTORE | MPI_MODE_NOPUT | MPI_MODE_NOPRECEDE | MPI_MODE_NOSUCCEED);
   if (w->access > SPX_A_FENCE || w->exposed)
     return fail_sync(w, "another epoch is open on the window: complete it before a fence");
   if ((assert &MPI_MODE_NOPRECEDE) && w->access == SPX_A_FENCE)
-    return fail_sync(w, "assert has MPI_MODE_NOPRECEDE, but operations were begun since the last fence");
+    return fail_sync(
+        w, "assert has MPI_MODE_NOPRECEDE, but operations were begun since the last fence");
   int err = barrier(w);
   w->access = assert &MPI_MODE_NOSUCCEED ? SPX_A_NONE : SPX_A_FENCE_OPEN;
   return err == MPI_SUCCESS ? err : fail(w, err);
 }
 
-/* ---- post, start, complete, wait ----------------------------------------------------------------------------- */
+/* ---- post, start, complete, wait ---- */
 
 /* Gives the window its group: an error code, with a detail text. */
 static int find_group(spx_win *w)
@@ -83,7 +91,8 @@ static int find_group(spx_win *w)
   return spx_go_internal(&f);
 }
 
-/* The ranks in the window of a group's members: *n of them in ranks (room for the window's size). Raises. */
+/* The ranks in the window of a group's members: *n of them in ranks (room for the window's size).
+ * Raises. */
 static int ranks_of(spx_win *w, MPI_Group group, int *ranks, int *n)
 {
   uint32_t fn = spx_fn;
@@ -113,7 +122,8 @@ static int ranks_of(spx_win *w, MPI_Group group, int *ranks, int *n)
 static int tell(spx_win *w, int rank, int tag)
 {
   spx_request *r;
-  int err = spx_isend(NULL, 0, byte_type(), rank, tag, w->comm, SPX_CTX_P2P, SPX_M_STANDARD, SPX_RF_INTERNAL, &r);
+  int err = spx_isend(NULL, 0, byte_type(), rank, tag, w->comm, SPX_CTX_P2P, SPX_M_STANDARD,
+                      SPX_RF_INTERNAL, &r);
   if (err != MPI_SUCCESS) return err;
   MPI_Request h = (MPI_Request)(uintptr_t)r->o.handle;
   if (atomic_load_explicit(&r->done, memory_order_acquire)) err = r->error;
@@ -138,7 +148,8 @@ int spx_c_Win_post(MPI_Group group, int assert, MPI_Win win)
 {
   spx_win *w = spx_win_of(win);
   CHECK_ASSERT(w, assert, MPI_MODE_NOCHECK | MPI_MODE_NOSTORE | MPI_MODE_NOPUT);
-  if (w->exposed) return fail_sync(w, "an exposure epoch is open: end it with MPI_Win_wait or MPI_Win_test");
+  if (w->exposed)
+    return fail_sync(w, "an exposure epoch is open: end it with MPI_Win_wait or MPI_Win_test");
   if (w->access == SPX_A_FENCE) return fail_sync(w, "a fence epoch is open on the window");
   int n, *ranks = spx_temp_get((size_t)w->size * sizeof *ranks);
   if (!ranks) return SPX_WIN_FAIL(w, MPI_ERR_NO_MEM, "no memory for a group");
@@ -152,11 +163,12 @@ int spx_c_Win_post(MPI_Group group, int assert, MPI_Win win)
   w->nwaits = 0;
   __atomic_thread_fence(__ATOMIC_SEQ_CST);
   for (int i = 0; i < n && err == MPI_SUCCESS; i++) {
-    err = spx_irecv(NULL, 0, byte_type(), ranks[i], TAG_COMPLETE, w->comm, SPX_CTX_P2P, SPX_RF_INTERNAL,
-                    &w->waits[w->nwaits]);
+    err = spx_irecv(NULL, 0, byte_type(), ranks[i], TAG_COMPLETE, w->comm, SPX_CTX_P2P,
+                    SPX_RF_INTERNAL, &w->waits[w->nwaits]);
     if (err == MPI_SUCCESS) w->nwaits++;
   }
-  for (int i = 0; i < n && err == MPI_SUCCESS && !(assert &MPI_MODE_NOCHECK); i++) err = tell(w, ranks[i], TAG_POST);
+  for (int i = 0; i < n && err == MPI_SUCCESS && !(assert &MPI_MODE_NOCHECK); i++)
+    err = tell(w, ranks[i], TAG_POST);
   spx_temp_put(ranks, (size_t)w->size * sizeof *ranks);
   if (err == MPI_SUCCESS) return MPI_SUCCESS;
   err = fail(w, err);
@@ -167,11 +179,13 @@ int spx_c_Win_start(MPI_Group group, int assert, MPI_Win win)
 {
   spx_win *w = spx_win_of(win);
   CHECK_ASSERT(w, assert, MPI_MODE_NOCHECK);
-  if (w->access > SPX_A_FENCE_OPEN) return fail_sync(w, "another access epoch is open on the window");
+  if (w->access > SPX_A_FENCE_OPEN)
+    return fail_sync(w, "another access epoch is open on the window");
   int n, err = ranks_of(w, group, w->starts, &n);
   if (err != MPI_SUCCESS) return err;
   for (int i = 0; i < n && err == MPI_SUCCESS && !(assert &MPI_MODE_NOCHECK); i++)
-    err = spx_recv(NULL, 0, byte_type(), w->starts[i], TAG_POST, w->comm, SPX_CTX_P2P, MPI_STATUS_IGNORE);
+    err = spx_recv(NULL, 0, byte_type(), w->starts[i], TAG_POST, w->comm, SPX_CTX_P2P,
+                   MPI_STATUS_IGNORE);
   w->access = SPX_A_PSCW;
   w->nstarts = n;
   for (int i = 0; i < n; i++) w->targets[w->starts[i]].started = 1;
@@ -227,18 +241,21 @@ int spx_c_Win_test(MPI_Win win, int *flag)
   return end_exposure(w);
 }
 
-/* ---- locks --------------------------------------------------------------------------------------------------- */
+/* ---- locks ---- */
 
 int spx_c_Win_lock(int lock_type, int rank, int assert, MPI_Win win)
 {
   spx_win *w = spx_win_of(win);
   if (lock_type != MPI_LOCK_SHARED && lock_type != MPI_LOCK_EXCLUSIVE)
-    return SPX_WIN_FAIL(w, MPI_ERR_LOCKTYPE, "lock_type = %d is neither MPI_LOCK_SHARED nor MPI_LOCK_EXCLUSIVE",
+    return SPX_WIN_FAIL(w, MPI_ERR_LOCKTYPE,
+                        "lock_type = %d is neither MPI_LOCK_SHARED nor MPI_LOCK_EXCLUSIVE",
                         lock_type);
   CHECK_ASSERT(w, assert, MPI_MODE_NOCHECK);
   if (w->access > SPX_A_FENCE_OPEN && w->access != SPX_A_LOCK)
     return fail_sync(w, "another access epoch is open on the window");
-  if (w->exposed) return fail_sync(w, "an exposure epoch is open on the window: its memory cannot be locked as well");
+  if (w->exposed)
+    return fail_sync(
+        w, "an exposure epoch is open on the window: its memory cannot be locked as well");
   spx_held how = assert &MPI_MODE_NOCHECK          ? SPX_HELD_UNCHECKED
                  : lock_type == MPI_LOCK_EXCLUSIVE ? SPX_HELD_EXCLUSIVE
                                                    : SPX_HELD_SHARED;
@@ -255,9 +272,10 @@ int spx_c_Win_lock(int lock_type, int rank, int assert, MPI_Win win)
   return MPI_SUCCESS;
 }
 
-/* Others notice that this process is in MPI, and deaths are noticed, now and then. Who flushes again and again and only looks at one place,
- * or does nothing in between, waits for somebody: he gives the processor away where ranks outnumber processors. Others keep it: they
- * need nobody, and a switch of processes costs as much as fifty operations. */
+/* Others notice that this process is in MPI, and deaths are noticed, now and then. Who flushes
+ * again and again and only looks at one place, or does nothing in between, waits for somebody: he
+ * gives the processor away where ranks outnumber processors. Others keep it: they need nobody, and
+ * a switch of processes costs as much as fifty operations. */
 static void look_around(spx_win *w)
 {
   if (w->mail || w->far || (++w->vain > PATIENT && w->vain % 4 == 0))
@@ -298,8 +316,11 @@ int spx_c_Win_lock_all(int assert, MPI_Win win)
 {
   spx_win *w = spx_win_of(win);
   CHECK_ASSERT(w, assert, MPI_MODE_NOCHECK);
-  if (w->access > SPX_A_FENCE_OPEN) return fail_sync(w, "another access epoch is open on the window");
-  if (w->exposed) return fail_sync(w, "an exposure epoch is open on the window: its memory cannot be locked as well");
+  if (w->access > SPX_A_FENCE_OPEN)
+    return fail_sync(w, "another access epoch is open on the window");
+  if (w->exposed)
+    return fail_sync(
+        w, "an exposure epoch is open on the window: its memory cannot be locked as well");
   spx_held how = assert &MPI_MODE_NOCHECK ? SPX_HELD_UNCHECKED : SPX_HELD_SHARED;
   for (int i = 0; i < w->size; i++) {
     if (spx_ndead && spx_proc_dead(w->targets[i].proc)) continue; /* operations on it fail */
@@ -326,7 +347,7 @@ int spx_c_Win_unlock_all(MPI_Win win)
   return err;
 }
 
-/* ---- flush and sync ------------------------------------------------------------------------------------------ */
+/* ---- flush and sync ---- */
 
 static int flush(spx_win *w, int rank)
 {
@@ -335,7 +356,8 @@ static int flush(spx_win *w, int rank)
   if (rank != MPI_PROC_NULL) {
     int err = bad_rank(w, rank);
     if (err != MPI_SUCCESS) return err;
-    if (w->access == SPX_A_LOCK && !w->targets[rank].held) return fail_sync(w, "this process has not locked the rank");
+    if (w->access == SPX_A_LOCK && !w->targets[rank].held)
+      return fail_sync(w, "this process has not locked the rank");
   }
   __atomic_thread_fence(__ATOMIC_SEQ_CST);
   look_around(w);

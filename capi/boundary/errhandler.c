@@ -1,5 +1,6 @@
-/* errhandler.c - error handlers: the predefined ones, and MPI_{Comm,Win,File,Session}_{create,set,get,call}_errhandler
- * (MPI-5.0, 10.3 and 10.5). Objects hold a reference to their handler; every handle that the user gets is another. */
+/* errhandler.c - error handlers: the predefined ones, and
+ * MPI_{Comm,Win,File,Session}_{create,set,get,call}_errhandler (MPI-5.0, 10.3 and 10.5). Objects
+ * hold a reference to their handler; every handle that the user gets is another. */
 #define _GNU_SOURCE
 #include "error.h"
 #include "rma.h"
@@ -34,8 +35,9 @@ spx_errh *spx_initial_errh(void)
   return initial = &spx_errors_are_fatal;
 }
 
-/* Errors that belong to no object go to MPI_COMM_SELF (MPI-5.0, 10.3). Up to MPI-3.1 they went to MPI_COMM_WORLD, and programs
- * set a handler only there: it counts as long as MPI_COMM_SELF has none of its own. */
+/* Errors that belong to no object go to MPI_COMM_SELF (MPI-5.0, 10.3). Up to MPI-3.1 they went to
+ * MPI_COMM_WORLD, and programs set a handler only there: it counts as long as MPI_COMM_SELF has
+ * none of its own. */
 static spx_errh *default_errh(void)
 {
   spx_errh *initial = spx_initial_errh();
@@ -59,16 +61,16 @@ spx_errh *spx_errh_of(spx_kind k, const void *handle)
   return e ? e : default_errh();
 }
 
-/* ---- making and freeing ---------------------------------------------------------------------------------------- */
+/* ---- making and freeing ---- */
 
 static int create(int of, void *fn, MPI_Errhandler *errhandler)
 {
   spx_errh *e = (spx_errh *)spx_new(SPX_K_ERRH);
   if (!e)
-    return spx_raise(
-        0, NULL, MPI_ERR_NO_MEM, FN,
-        "there is no room for another error handler (at most %u exist): free those that are not used any more",
-        1u << SPX_H_INDEX_BITS);
+    return spx_raise(0, NULL, MPI_ERR_NO_MEM, FN,
+                     "there is no room for another error handler (at most %u exist): free those "
+                     "that are not used any more",
+                     1u << SPX_H_INDEX_BITS);
   e->of = of;
   e->fn = (void (*)(void *, int *, ...))fn;
   e->held = 1;
@@ -76,22 +78,26 @@ static int create(int of, void *fn, MPI_Errhandler *errhandler)
   return MPI_SUCCESS;
 }
 
-int spx_c_Comm_create_errhandler(MPI_Comm_errhandler_function *comm_errhandler_fn, MPI_Errhandler *errhandler)
+int spx_c_Comm_create_errhandler(MPI_Comm_errhandler_function *comm_errhandler_fn,
+                                 MPI_Errhandler *errhandler)
 {
   return create(SPX_K_COMM, (void *)comm_errhandler_fn, errhandler);
 }
 
-int spx_c_Win_create_errhandler(MPI_Win_errhandler_function *win_errhandler_fn, MPI_Errhandler *errhandler)
+int spx_c_Win_create_errhandler(MPI_Win_errhandler_function *win_errhandler_fn,
+                                MPI_Errhandler *errhandler)
 {
   return create(SPX_K_WIN, (void *)win_errhandler_fn, errhandler);
 }
 
-int spx_c_File_create_errhandler(MPI_File_errhandler_function *file_errhandler_fn, MPI_Errhandler *errhandler)
+int spx_c_File_create_errhandler(MPI_File_errhandler_function *file_errhandler_fn,
+                                 MPI_Errhandler *errhandler)
 {
   return create(SPX_K_FILE, (void *)file_errhandler_fn, errhandler);
 }
 
-int spx_c_Session_create_errhandler(MPI_Session_errhandler_function *session_errhandler_fn, MPI_Errhandler *errhandler)
+int spx_c_Session_create_errhandler(MPI_Session_errhandler_function *session_errhandler_fn,
+                                    MPI_Errhandler *errhandler)
 {
   return create(SPX_K_SESSION, (void *)session_errhandler_fn, errhandler);
 }
@@ -106,25 +112,28 @@ int spx_c_Errhandler_free(MPI_Errhandler *errhandler)
     ok = 0;
   }
   if (!ok)
-    return spx_raise(0, NULL, MPI_ERR_ERRHANDLER, FN, "errhandler is %p, which is no error handler, or was freed",
+    return spx_raise(0, NULL, MPI_ERR_ERRHANDLER, FN,
+                     "errhandler is %p, which is no error handler, or was freed",
                      (void *)*errhandler);
   if (e->mode == 0) spx_unref(SPX_K_ERRH, &e->o);
   *errhandler = MPI_ERRHANDLER_NULL;
   return MPI_SUCCESS;
 }
 
-/* ---- setting, getting, calling ----------------------------------------------------------------------------------- */
+/* ---- setting, getting, calling ---- */
 
 /* Puts a handler into *slot, which belongs to an object of this kind. */
 static int set(spx_kind k, void *handle, spx_errh **slot, MPI_Errhandler errhandler)
 {
   spx_errh *e = (spx_errh *)spx_get(SPX_K_ERRH, errhandler);
   if (!e)
-    return spx_raise(k, handle, MPI_ERR_ERRHANDLER, FN, "errhandler is %p, which is no error handler, or was freed",
+    return spx_raise(k, handle, MPI_ERR_ERRHANDLER, FN,
+                     "errhandler is %p, which is no error handler, or was freed",
                      (void *)errhandler);
   if (e->mode == 0 && e->of != (int)k)
-    return spx_raise(k, handle, MPI_ERR_ERRHANDLER, FN,
-                     "errhandler was created for another kind of object; use the function that is named alike");
+    return spx_raise(
+        k, handle, MPI_ERR_ERRHANDLER, FN,
+        "errhandler was created for another kind of object; use the function that is named alike");
   spx_errh *old = *slot;
   spx_ref(&e->o);
   *slot = e;
@@ -162,7 +171,8 @@ static int get(spx_kind k, const void *handle, MPI_Errhandler *errhandler)
 static int call(spx_kind k, void *handle, int errorcode)
 {
   if (spx_class_of(errorcode) < 0)
-    return spx_raise(k, handle, MPI_ERR_ARG, FN, "errorcode is %d, which is no error code", errorcode);
+    return spx_raise(k, handle, MPI_ERR_ARG, FN, "errorcode is %d, which is no error code",
+                     errorcode);
   const char *last = spx_last_error(errorcode);
   char text[MPI_MAX_ERROR_STRING] = "";
   if (last) strncpy(text, last, sizeof text - 1);
@@ -175,8 +185,10 @@ static void *comm_handle(const spx_comm *c) { return (void *)(uintptr_t)c->o.han
 void spx_note_returning(const spx_comm *c)
 {
   const spx_errh *e = c->errh;
-  if (e && spx_segment && (e->mode == 0 || e->mode == 323) && (c->size > 1 || (c->flags & SPX_C_INTER)))
-    __atomic_store_n(&spx_proc_of(spx_me)->ft_flags, spx_proc_of(spx_me)->ft_flags | SPX_FT_RETURNS, __ATOMIC_RELEASE);
+  if (e && spx_segment && (e->mode == 0 || e->mode == 323) &&
+      (c->size > 1 || (c->flags & SPX_C_INTER)))
+    __atomic_store_n(&spx_proc_of(spx_me)->ft_flags, spx_proc_of(spx_me)->ft_flags | SPX_FT_RETURNS,
+                     __ATOMIC_RELEASE);
 }
 
 int spx_c_Comm_set_errhandler(spx_comm *comm, MPI_Errhandler errhandler)
@@ -191,7 +203,10 @@ int spx_c_Comm_get_errhandler(spx_comm *comm, MPI_Errhandler *errhandler)
   return get(SPX_K_COMM, comm_handle(comm), errhandler);
 }
 
-int spx_c_Comm_call_errhandler(spx_comm *comm, int errorcode) { return call(SPX_K_COMM, comm_handle(comm), errorcode); }
+int spx_c_Comm_call_errhandler(spx_comm *comm, int errorcode)
+{
+  return call(SPX_K_COMM, comm_handle(comm), errorcode);
+}
 
 /* Windows, files and sessions. */
 static spx_errh **slot_of(spx_kind k, const void *handle)
@@ -204,14 +219,20 @@ int spx_c_Win_set_errhandler(MPI_Win win, MPI_Errhandler errhandler)
 {
   int err = set(SPX_K_WIN, win, slot_of(SPX_K_WIN, win), errhandler);
   const spx_errh *e = spx_errh_of(SPX_K_WIN, win);
-  if (err == MPI_SUCCESS && (e->mode == 0 || e->mode == 323))
-    spx_note_returning(((const spx_win *)spx_get(SPX_K_WIN, win))->comm); /* whose errors come back always */
+  if (err == MPI_SUCCESS && (e->mode == 0 || e->mode == 323)) /* whose errors come back always */
+    spx_note_returning(((const spx_win *)spx_get(SPX_K_WIN, win))->comm);
   return err;
 }
 
-int spx_c_Win_get_errhandler(MPI_Win win, MPI_Errhandler *errhandler) { return get(SPX_K_WIN, win, errhandler); }
+int spx_c_Win_get_errhandler(MPI_Win win, MPI_Errhandler *errhandler)
+{
+  return get(SPX_K_WIN, win, errhandler);
+}
 
-int spx_c_Win_call_errhandler(MPI_Win win, int errorcode) { return call(SPX_K_WIN, win, errorcode); }
+int spx_c_Win_call_errhandler(MPI_Win win, int errorcode)
+{
+  return call(SPX_K_WIN, win, errorcode);
+}
 
 int spx_c_Session_set_errhandler(MPI_Session session, MPI_Errhandler errhandler)
 {
@@ -228,18 +249,21 @@ int spx_c_Session_call_errhandler(MPI_Session session, int errorcode)
   return call(SPX_K_SESSION, session, errorcode);
 }
 
-/* MPI_FILE_NULL stands for the files that are not open yet, so the shims let it through, and files are checked here. */
+/* MPI_FILE_NULL stands for the files that are not open yet, so the shims let it through, and files
+ * are checked here. */
 static int bad_file(MPI_File file)
 {
   if (file == MPI_FILE_NULL || spx_get(SPX_K_FILE, file)) return MPI_SUCCESS;
-  return spx_raise(SPX_K_FILE, NULL, MPI_ERR_FILE, FN, "file is %p, which is no file, or was closed", (void *)file);
+  return spx_raise(SPX_K_FILE, NULL, MPI_ERR_FILE, FN,
+                   "file is %p, which is no file, or was closed", (void *)file);
 }
 
 int spx_c_File_set_errhandler(MPI_File file, MPI_Errhandler errhandler)
 {
   int err = bad_file(file);
   if (err) return err;
-  return set(SPX_K_FILE, file, file == MPI_FILE_NULL ? &file_default : slot_of(SPX_K_FILE, file), errhandler);
+  return set(SPX_K_FILE, file, file == MPI_FILE_NULL ? &file_default : slot_of(SPX_K_FILE, file),
+             errhandler);
 }
 
 int spx_c_File_get_errhandler(MPI_File file, MPI_Errhandler *errhandler)

@@ -1,7 +1,9 @@
-/* error.c - raising errors: the detail text of a thread, and the way to the error handler (MPI-5.0, 10.3).
+/* error.c - raising errors: the detail text of a thread, and the way to the error handler
+ * (MPI-5.0, 10.3).
  *
- * An error has a code (its class, or a user's code), a function, and a detail text that says which argument was wrong, its
- * value, and what to do. The text is kept per thread, so that MPI_Error_string can tell it afterwards.
+ * An error has a code (its class, or a user's code), a function, and a detail text that says which
+ * argument was wrong, its value, and what to do. The text is kept per thread, so that
+ * MPI_Error_string can tell it afterwards.
  */
 #include "error.h"
 #include "runtime.h"
@@ -19,7 +21,8 @@ typedef struct detail {
   char raised[DETAIL_MAX + 64];
 } detail;
 
-/* A pointer, because the library may be opened by dlopen, when static thread-local memory is scarce. */
+/* A pointer, because the library may be opened by dlopen, when static thread-local memory is
+ * scarce. */
 static SPX_TLS detail *mine;
 static pthread_key_t detail_key;
 static pthread_once_t detail_once = PTHREAD_ONCE_INIT;
@@ -55,24 +58,30 @@ void spx_detail_bytes(const char *text, size_t len)
 
 const char *spx_detail_text(void) { return mine ? mine->text : ""; }
 
-const char *spx_last_error(int code) { return mine && mine->code == code && code != MPI_SUCCESS ? mine->raised : NULL; }
+const char *spx_last_error(int code)
+{
+  return mine && mine->code == code && code != MPI_SUCCESS ? mine->raised : NULL;
+}
 
 /* What to call the object in a message. */
 static void name_object(spx_kind k, const void *handle, char *out, size_t size)
 {
   spx_obj *o = k ? spx_get(k, handle) : NULL;
   *out = 0;
-  if (o && k == SPX_K_COMM && ((spx_comm *)o)->name[0]) snprintf(out, size, " on %s", ((spx_comm *)o)->name);
+  if (o && k == SPX_K_COMM && ((spx_comm *)o)->name[0])
+    snprintf(out, size, " on %s", ((spx_comm *)o)->name);
 }
 
-static _Noreturn __attribute__((noinline)) void end_by_handler(spx_kind k, void *handle, const spx_errh *e, int code,
-                                                               const char *function, const char *text)
+static _Noreturn __attribute__((noinline)) void end_by_handler(spx_kind k, void *handle,
+                                                               const spx_errh *e, int code,
+                                                               const char *function,
+                                                               const char *text)
 {
   char what[MPI_MAX_ERROR_STRING], where[MPI_MAX_OBJECT_NAME + 8], line[3 * DETAIL_MAX];
   spx_code_string(code, what, sizeof what);
   name_object(k, handle, where, sizeof where);
-  snprintf(line, sizeof line, "%s%s failed: %s%s%s\n  error handler: %s", function, where, what, *text ? ": " : "",
-           text, e->mode == 322 ? "MPI_ERRORS_ABORT" : "MPI_ERRORS_ARE_FATAL");
+  snprintf(line, sizeof line, "%s%s failed: %s%s%s\n  error handler: %s", function, where, what,
+           *text ? ": " : "", text, e->mode == 322 ? "MPI_ERRORS_ABORT" : "MPI_ERRORS_ARE_FATAL");
   int class = spx_class_of(code);
   if (e->mode == 322 && k == SPX_K_COMM)
     spx_end_comm((spx_comm *)spx_get(k, handle), class > 0 ? class : MPI_ERR_OTHER, line);
@@ -83,8 +92,10 @@ static _Noreturn __attribute__((noinline)) void end_by_handler(spx_kind k, void 
 static void *handle_for_user(spx_kind k, void *handle)
 {
   spx_obj *o = k ? spx_get(k, handle) : NULL;
-  if (o && (k == SPX_K_COMM || k == SPX_K_WIN || k == SPX_K_FILE || k == SPX_K_SESSION)) return handle;
-  if (o && k == SPX_K_REQ && ((spx_request *)o)->comm) return spx_comm_handle(((spx_request *)o)->comm);
+  if (o && (k == SPX_K_COMM || k == SPX_K_WIN || k == SPX_K_FILE || k == SPX_K_SESSION))
+    return handle;
+  if (o && k == SPX_K_REQ && ((spx_request *)o)->comm)
+    return spx_comm_handle(((spx_request *)o)->comm);
   return (void *)MPI_COMM_SELF;
 }
 
@@ -103,7 +114,8 @@ int spx_raise(spx_kind k, void *handle, int code, const char *function, const ch
   detail *d = my_detail();
   d->code = d->left = code;
   snprintf(d->raised, sizeof d->raised, "%s: %s", function, text);
-  if (spx_in_go) return code; /* Go hands the error on, and it is raised when no Go frame is below */
+  /* Go hands the error on, and it is raised when no Go frame is below */
+  if (spx_in_go) return code;
   if (spx_mute) return code;
   spx_errh *e = spx_errh_of(k, handle);
   if (e->mode == 323) return code;
@@ -119,7 +131,8 @@ int spx_raise(spx_kind k, void *handle, int code, const char *function, const ch
 int spx_raise_on_comm(spx_comm *c, int code, const char *function)
 {
   void *handle = spx_comm_handle(c);
-  if (SPX_LIKELY(handle != NULL)) return spx_raise(SPX_K_COMM, handle, code, function, "%s", spx_detail_text());
+  if (SPX_LIKELY(handle != NULL))
+    return spx_raise(SPX_K_COMM, handle, code, function, "%s", spx_detail_text());
   handle = (void *)(uintptr_t)spx_revive(SPX_K_COMM, &c->o);
   code = spx_raise(SPX_K_COMM, handle, code, function, "%s", spx_detail_text());
   spx_unrevive(SPX_K_COMM, &c->o);

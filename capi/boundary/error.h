@@ -1,9 +1,11 @@
-/* error.h - error classes, codes and texts of the process (MPI-5.0, 10.4 and 10.5), between error*.c and errhandler.c. */
+/* error.h - error classes, codes and texts of the process (MPI-5.0, 10.4 and 10.5), between
+ * error*.c and errhandler.c. */
 #ifndef SPX_ERROR_H
 #define SPX_ERROR_H
 #include "spx.h"
 
-/* > 0 while the library calls functions of MPI itself, on this thread: it looks at their codes, and no error handler is called. */
+/* > 0 while the library calls functions of MPI itself, on this thread: it looks at their codes, and
+ * no error handler is called. */
 SPX_HIDDEN extern SPX_TLS int spx_mute;
 /* Around such calls: enter returns what leave takes, the function that the user has called. */
 static inline uint32_t spx_mute_enter(void)
@@ -31,17 +33,21 @@ SPX_HIDDEN int spx_last_used_code(void);
 SPX_HIDDEN const char *spx_last_error(int code);
 /* The error handler that an error on this object calls; never NULL. */
 SPX_HIDDEN spx_errh *spx_errh_of(spx_kind k, const void *handle);
-/* The predefined error handlers, and the one that processes start with (spxrun -initial-errhandler). */
+/* The predefined error handlers, and the one that processes start with (spxrun
+ * -initial-errhandler). */
 SPX_HIDDEN extern spx_errh spx_errors_are_fatal, spx_errors_abort, spx_errors_return;
 SPX_HIDDEN spx_errh *spx_initial_errh(void);
 /* A reference to the handler that a handle means; NULL when there is none. */
 SPX_HIDDEN spx_errh *spx_errh_ref(MPI_Errhandler errhandler);
-/* Raises an error with this thread's detail text on a communicator that may have been freed, and is kept by an operation. A user's error handler then gets
- * the handle that it had, which is valid again for as long as the handler runs. */
+/* Raises an error with this thread's detail text on a communicator that may have been freed, and is
+ * kept by an operation. A user's error handler then gets the handle that it had, which is valid
+ * again for as long as the handler runs. */
 SPX_HIDDEN int spx_raise_on_comm(spx_comm *c, int code, const char *function);
 /* Raises an error that is no object's through this handler. Returns code. */
-SPX_HIDDEN int spx_raise_by(MPI_Errhandler errhandler, int code, const char *function, const char *text);
-/* Tells the agent that this process wants to know of deaths, if c has several processes and a handler that returns
- * (spx_proc.ft_flags). MPI_Comm_set_errhandler does it; the engine does, when it makes MPI_COMM_WORLD. */
+SPX_HIDDEN int spx_raise_by(MPI_Errhandler errhandler, int code, const char *function,
+                            const char *text);
+/* Tells the agent that this process wants to know of deaths, if c has several processes and a
+ * handler that returns (spx_proc.ft_flags). MPI_Comm_set_errhandler does it; the engine does, when
+ * it makes MPI_COMM_WORLD. */
 SPX_HIDDEN void spx_note_returning(const spx_comm *c);
 #endif

@@ -1,4 +1,5 @@
-/* error_class.c - the predefined error classes: name and text (MPI-5.0, 10.4). Codes that users add are in error_code.c. */
+/* error_class.c - the predefined error classes: name and text (MPI-5.0, 10.4). Codes that users add
+ * are in error_code.c. */
 #include "error.h"
 #if __has_include("mpi-ext.h")
 #include "mpi-ext.h"
@@ -13,9 +14,9 @@ typedef struct class_row {
   int code;
   const char *name, *text;
 } class_row;
-#define ROW(c, text)                                                                                                   \
-  {                                                                                                                    \
-    c, #c, text                                                                                                        \
+#define ROW(c, text)                                                                               \
+  {                                                                                                \
+    c, #c, text                                                                                    \
   }
 
 static const class_row rows[] = {
@@ -101,7 +102,8 @@ static const class_row rows[] = {
     ROW(MPI_T_ERR_PVAR_NO_STARTSTOP, "the performance variable cannot be started or stopped"),
     ROW(MPI_T_ERR_PVAR_NO_ATOMIC, "the performance variable cannot be read and written at once"),
     ROW(MPIX_ERR_PROC_FAILED, "a process that takes part has failed"),
-    ROW(MPIX_ERR_PROC_FAILED_PENDING, "a process that might send has failed; acknowledge the failure to go on"),
+    ROW(MPIX_ERR_PROC_FAILED_PENDING,
+        "a process that might send has failed; acknowledge the failure to go on"),
     ROW(MPIX_ERR_REVOKED, "the communicator was revoked"),
     ROW(MPIX_ERR_CHECKPOINT, "no such version, or not all of it is there"),
     ROW(MPI_ERR_LASTCODE, "last predefined error code"),

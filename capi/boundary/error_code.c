@@ -1,7 +1,9 @@
-/* error_code.c - codes, classes and strings that users add, and the functions that ask (MPI-5.0, 10.4 and 10.5).
+/* error_code.c - codes, classes and strings that users add, and the functions that ask
+ * (MPI-5.0, 10.4 and 10.5).
  *
- * A predefined code is its class. Added classes and codes are numbers from USER_FIRST on, never reused, so that the attribute
- * MPI_LASTUSEDCODE only grows. All functions are local, and are allowed before MPI_Init and after MPI_Finalize. */
+ * A predefined code is its class. Added classes and codes are numbers from USER_FIRST on, never
+ * reused, so that the attribute MPI_LASTUSEDCODE only grows. All functions are local, and are
+ * allowed before MPI_Init and after MPI_Finalize. */
 #include "error.h"
 #include "runtime.h"
 #include <pthread.h>
@@ -23,7 +25,8 @@ static int ncodes, cap;
 
 static user_code *find(int code)
 {
-  if (code < USER_FIRST || code >= USER_FIRST + ncodes || !codes[code - USER_FIRST].class) return NULL;
+  if (code < USER_FIRST || code >= USER_FIRST + ncodes || !codes[code - USER_FIRST].class)
+    return NULL;
   return &codes[code - USER_FIRST];
 }
 
@@ -60,7 +63,8 @@ int spx_code_string(int code, char *out, int size)
   else if (code == MPI_SUCCESS)
     n = snprintf(out, (size_t)size, "MPI_SUCCESS: no error");
   else
-    n = snprintf(out, (size_t)size, "%s: %s", spx_class_name(code) ? spx_class_name(code) : "unknown error code",
+    n = snprintf(out, (size_t)size, "%s: %s",
+                 spx_class_name(code) ? spx_class_name(code) : "unknown error code",
                  spx_class_text(code) ? spx_class_text(code) : "");
   pthread_mutex_unlock(&lock);
   return n < size ? n : size - 1;
@@ -97,7 +101,9 @@ int spx_c_Add_error_code(int errorclass, int *errorcode)
   int known = class_of(errorclass) == errorclass;
   int code = known ? add(errorclass) : 0;
   pthread_mutex_unlock(&lock);
-  if (!known) return spx_raise(0, NULL, MPI_ERR_ARG, FN, "errorclass is %d, which is no error class", errorclass);
+  if (!known)
+    return spx_raise(0, NULL, MPI_ERR_ARG, FN, "errorclass is %d, which is no error class",
+                     errorclass);
   if (code < 0) return spx_raise(0, NULL, MPI_ERR_NO_MEM, FN, "no memory for a new code");
   *errorcode = code;
   return MPI_SUCCESS;
@@ -124,18 +130,23 @@ static int set_string(int errorcode, const char *string)
                    errorcode);
 }
 
-int spx_c_Add_error_string(int errorcode, const char *string) { return set_string(errorcode, string); }
+int spx_c_Add_error_string(int errorcode, const char *string)
+{
+  return set_string(errorcode, string);
+}
 
 int spx_c_Remove_error_string(int errorcode) { return set_string(errorcode, NULL); }
 
-/* Removes an added code or class; a class that still has codes stays (MPI-5.0, 10.5.1: erroneous). */
+/* Removes an added code or class; a class that still has codes stays (MPI-5.0, 10.5.1:
+ * erroneous). */
 static int remove_code(int code, int is_class)
 {
   const char *why = NULL;
   pthread_mutex_lock(&lock);
   user_code *u = find(code);
   if (!u || (u->class == code) != is_class)
-    why = is_class ? "is no class that MPI_Add_error_class made" : "is no code that MPI_Add_error_code made";
+    why = is_class ? "is no class that MPI_Add_error_class made"
+                   : "is no code that MPI_Add_error_code made";
   if (!why && is_class && u->left > 0) why = "still has error codes; remove them first";
   if (!why) {
     if (!is_class && find(u->class)) find(u->class)->left--;
@@ -144,7 +155,8 @@ static int remove_code(int code, int is_class)
   }
   pthread_mutex_unlock(&lock);
   if (!why) return MPI_SUCCESS;
-  return spx_raise(0, NULL, MPI_ERR_ARG, FN, "%s %d %s", is_class ? "errorclass" : "errorcode", code, why);
+  return spx_raise(0, NULL, MPI_ERR_ARG, FN, "%s %d %s", is_class ? "errorclass" : "errorcode",
+                   code, why);
 }
 
 int spx_c_Remove_error_class(int errorclass) { return remove_code(errorclass, 1); }
@@ -154,17 +166,20 @@ int spx_c_Remove_error_code(int errorcode) { return remove_code(errorcode, 0); }
 int spx_c_Error_class(int errorcode, int *errorclass)
 {
   int class = spx_class_of(errorcode);
-  if (class < 0) return spx_raise(0, NULL, MPI_ERR_ARG, FN, "errorcode is %d, which is no error code", errorcode);
+  if (class < 0)
+    return spx_raise(0, NULL, MPI_ERR_ARG, FN, "errorcode is %d, which is no error code",
+                     errorcode);
   *errorclass = class;
   return MPI_SUCCESS;
 }
 
-/* The text of a code, and of what went wrong if this thread's latest error had that code. string has room for
- * MPI_MAX_ERROR_STRING characters. */
+/* The text of a code, and of what went wrong if this thread's latest error had that code. string
+ * has room for MPI_MAX_ERROR_STRING characters. */
 int spx_c_Error_string(int errorcode, char *string, int *resultlen)
 {
   if (spx_class_of(errorcode) < 0)
-    return spx_raise(0, NULL, MPI_ERR_ARG, FN, "errorcode is %d, which is no error code", errorcode);
+    return spx_raise(0, NULL, MPI_ERR_ARG, FN, "errorcode is %d, which is no error code",
+                     errorcode);
   int n = spx_code_string(errorcode, string, MPI_MAX_ERROR_STRING);
   const char *last = errorcode < USER_FIRST ? spx_last_error(errorcode) : NULL;
   if (last) n += snprintf(string + n, (size_t)(MPI_MAX_ERROR_STRING - n), " (%s)", last);

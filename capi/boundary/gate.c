@@ -1,5 +1,6 @@
-/* gate.c - a process that a debugger is to see from the beginning waits in MPI_Init until the launcher lets it go: until nobody can write to the pipe
- * that SPX_GATE names any more. A launcher that dies lets go, too. */
+/* gate.c - a process that a debugger is to see from the beginning waits in MPI_Init until the
+ * launcher lets it go: until nobody can write to the pipe that SPX_GATE names any more. A launcher
+ * that dies lets go, too. */
 #define _GNU_SOURCE
 #include "gate.h"
 #include <errno.h>
@@ -14,7 +15,8 @@ void spx_gate_wait(void)
   if (!text || !*text) return;
   long fd = strtol(text, &end, 10);
   if (*end || fd < 0) return;
-  prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0); /* the debugger is no ancestor of this process, nor known to it */
+  /* the debugger is no ancestor of this process, nor known to it */
+  prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
   ssize_t n;
   do n = read((int)fd, &byte, 1);
   while (n > 0 || (n < 0 && errno == EINTR));

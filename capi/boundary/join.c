@@ -31,12 +31,15 @@ static int is_our_file(int fd)
   spx_seg head;
   char hex[33];
   const char *job = secure_getenv("SPX_JOB");
-  if (fd < 0 || pread(fd, &head, sizeof head, 0) != (ssize_t)sizeof head || head.magic != SPX_SEG_MAGIC) return 0;
+  if (fd < 0 || pread(fd, &head, sizeof head, 0) != (ssize_t)sizeof head ||
+      head.magic != SPX_SEG_MAGIC)
+    return 0;
   for (int i = 0; i < 16; i++) snprintf(hex + 2 * i, 3, "%02x", head.job_id[i]);
   return job && strcasecmp(job, hex) == 0;
 }
 
-/* The memory file: the inherited descriptor or, if a wrapper closed that, the agent's. -1 when neither can be had. */
+/* The memory file: the inherited descriptor or, if a wrapper closed that, the agent's. -1 when
+ * neither can be had. */
 static int find_file(void)
 {
   char path[64];
@@ -50,7 +53,8 @@ static int find_file(void)
   return -1;
 }
 
-/* Joins the job that a launcher started, spxrun or another, or makes a job of this process alone. */
+/* Joins the job that a launcher started, spxrun or another, or makes a job of this process
+ * alone. */
 int spx_join(void)
 {
   long proc = env_number("SPX_PROC");
@@ -59,16 +63,17 @@ int spx_join(void)
   if (secure_getenv("SPX_FD")) {
     fd = find_file();
     if (fd < 0 || proc < 0)
-      return refuse(
-          MPI_ERR_OTHER,
-          "the environment says that spxrun started this process (SPX_FD=%s, SPX_PROC=%s, SPX_JOB=%s), but the job's "
-          "memory file is not to be found; unset SPX_FD to run alone",
-          secure_getenv("SPX_FD"), proc < 0 ? "missing" : secure_getenv("SPX_PROC"),
-          secure_getenv("SPX_JOB") ? secure_getenv("SPX_JOB") : "missing");
+      return refuse(MPI_ERR_OTHER,
+                    "the environment says that spxrun started this process (SPX_FD=%s, "
+                    "SPX_PROC=%s, SPX_JOB=%s), but the job's "
+                    "memory file is not to be found; unset SPX_FD to run alone",
+                    secure_getenv("SPX_FD"), proc < 0 ? "missing" : secure_getenv("SPX_PROC"),
+                    secure_getenv("SPX_JOB") ? secure_getenv("SPX_JOB") : "missing");
     fcntl(fd, F_SETFD, FD_CLOEXEC); /* programs that this one starts are not in the job */
     long door = env_number("SPX_DOOR");
     struct stat st;
-    if (door > 2 && fstat((int)door, &st) == 0 && S_ISSOCK(st.st_mode)) fcntl((int)door, F_SETFD, FD_CLOEXEC);
+    if (door > 2 && fstat((int)door, &st) == 0 && S_ISSOCK(st.st_mode))
+      fcntl((int)door, F_SETFD, FD_CLOEXEC);
   } else {
     spx_frame f = {.fn = SPX_IN_ALONE};
     int err = spx_go_internal(&f);
@@ -88,7 +93,8 @@ int spx_join(void)
     uint32_t rank = me->world_rank, pid = me->pid;
     spx_dp_detach();
     return refuse(MPI_ERR_OTHER,
-                  "another process (pid %u, or one that it started) is rank %u already; a program that a rank "
+                  "another process (pid %u, or one that it started) is rank %u already; a program "
+                  "that a rank "
                   "starts is not in the job: "
                   "unset SPX_FD in its environment to run it alone",
                   pid, rank);

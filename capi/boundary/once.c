@@ -1,5 +1,6 @@
-/* once.c - a message that many processes have is said by one: who has it asks the agent of its host first, which asks the one of spxrun's host
- * (launch/agent/once.go). The question has the form of launch/service, and is written here, because it must be possible before MPI_Init and when the
+/* once.c - a message that many processes have is said by one: who has it asks the agent of its host
+ * first, which asks the one of spxrun's host (launch/agent/once.go). The question has the form of
+ * launch/service, and is written here, because it must be possible before MPI_Init and when the
  * engine has failed. */
 #define _GNU_SOURCE
 #include "once.h"
@@ -69,7 +70,8 @@ static void question(message *m, uint8_t kind, const char *cause, const char *sh
   memcpy(m->bytes, &length, sizeof length);
 }
 
-/* The first eight bytes of the job's id, 0 without a job: from the memory file or, before that is there, from the environment. */
+/* The first eight bytes of the job's id, 0 without a job: from the memory file or, before that is
+ * there, from the environment. */
 static uint64_t job_number(void)
 {
   uint64_t job = 0;
@@ -92,11 +94,13 @@ static int64_t now_ms(void)
   return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
-/* Moves n bytes through a socket that does not block; false when that fails, or the time is over. */
+/* Moves n bytes through a socket that does not block; false when that fails, or the time is
+ * over. */
 static bool carry(int fd, bool out, char *bytes, size_t n, int64_t until)
 {
   for (size_t done = 0; done < n;) {
-    ssize_t k = out ? send(fd, bytes + done, n - done, MSG_NOSIGNAL) : recv(fd, bytes + done, n - done, 0);
+    ssize_t k =
+        out ? send(fd, bytes + done, n - done, MSG_NOSIGNAL) : recv(fd, bytes + done, n - done, 0);
     if (k > 0) {
       done += (size_t)k;
       continue;
@@ -116,15 +120,18 @@ static uint64_t ask(int fd, message *m, int64_t until)
   char answer[256];
   uint32_t rest;
   uint64_t number = 0;
-  if (!carry(fd, true, m->bytes, m->n, until) || !carry(fd, false, answer, sizeof rest, until)) return 0;
+  if (!carry(fd, true, m->bytes, m->n, until) || !carry(fd, false, answer, sizeof rest, until))
+    return 0;
   memcpy(&rest, answer, sizeof rest);
-  if (rest < ANSWER_BYTES - sizeof rest || rest > sizeof answer - sizeof rest) return 0; /* it refuses, in many words */
+  /* it refuses, in many words */
+  if (rest < ANSWER_BYTES - sizeof rest || rest > sizeof answer - sizeof rest) return 0;
   if (!carry(fd, false, answer + sizeof rest, rest, until)) return 0;
   memcpy(&number, answer + NUMBER_AT, sizeof number);
   return number;
 }
 
-/* Connects, and waits while others stand before the agent's door: a socket that does not block would be refused then, and no event says when there is room. */
+/* Connects, and waits while others stand before the agent's door: a socket that does not block
+ * would be refused then, and no event says when there is room. */
 static bool calls(int fd, const struct sockaddr_un *to, socklen_t size, int64_t until)
 {
   int64_t left;
@@ -143,27 +150,32 @@ static bool connects(int fd, const struct sockaddr_un *to, size_t n, int64_t unt
   socklen_t size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + n);
   struct ucred listens;
   socklen_t length = sizeof listens;
-  return calls(fd, to, size, until) && getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &listens, &length) == 0 &&
+  return calls(fd, to, size, until) &&
+         getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &listens, &length) == 0 &&
          listens.uid == getuid() && fcntl(fd, F_SETFL, O_NONBLOCK) == 0;
 }
 
-/* Is that process the agent? Where this one has a pid namespace of its own, its number may be that of another process, which may be the agent of
- * another job: only the job's memory file proves it (join.c). */
+/* Is that process the agent? Where this one has a pid namespace of its own, its number may be that
+ * of another process, which may be the agent of another job: only the job's memory file proves it
+ * (join.c). */
 static bool is_agent(const char *pid, uint64_t job)
 {
   char path[64];
   spx_seg head;
   const char *memory = getenv("SPX_FD");
-  if (!pid || !memory || snprintf(path, sizeof path, "/proc/%s/fd/%s", pid, memory) >= (int)sizeof path) return false;
+  if (!pid || !memory ||
+      snprintf(path, sizeof path, "/proc/%s/fd/%s", pid, memory) >= (int)sizeof path)
+    return false;
   int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
   if (fd < 0) return false;
-  bool is = pread(fd, &head, sizeof head, 0) == (ssize_t)sizeof head && head.magic == SPX_SEG_MAGIC &&
-            memcmp(head.job_id, &job, sizeof job) == 0;
+  bool is = pread(fd, &head, sizeof head, 0) == (ssize_t)sizeof head &&
+            head.magic == SPX_SEG_MAGIC && memcmp(head.job_id, &job, sizeof job) == 0;
   close(fd);
   return is;
 }
 
-/* Connects with this process's agent: by the descriptor that leads to it or, if that was closed, by its abstract name (launch/service/door.go). */
+/* Connects with this process's agent: by the descriptor that leads to it or, if that was closed, by
+ * its abstract name (launch/service/door.go). */
 static bool reach_agent(int fd, uint64_t job, int64_t until)
 {
   struct sockaddr_un to = {.sun_family = AF_UNIX};
@@ -172,7 +184,8 @@ static bool reach_agent(int fd, uint64_t job, int64_t until)
   for (int i = 0; i < 2 && door; i++) {
     if (i > 0 ? !is_agent(who[i], job) : flags < 0 || !(flags & O_PATH)) continue;
     n = who[i] ? snprintf(to.sun_path, sizeof to.sun_path, "/proc/%s/fd/%s", who[i], door) : 0;
-    if (n > 0 && n < (int)sizeof to.sun_path && connects(fd, &to, (size_t)n + 1, until)) return true;
+    if (n > 0 && n < (int)sizeof to.sun_path && connects(fd, &to, (size_t)n + 1, until))
+      return true;
   }
   memset(to.sun_path, 0, sizeof to.sun_path);
   n = snprintf(to.sun_path + 1, sizeof to.sun_path - 1, "spx-job-%016llx", (unsigned long long)job);

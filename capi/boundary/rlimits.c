@@ -1,5 +1,5 @@
-/* rlimits.c - limits on the memory of the process (ulimit -v, -d) that leave the library no room are named before the Go runtime
- * meets them: it would end the process with a dump of its own. */
+/* rlimits.c - limits on the memory of the process (ulimit -v, -d) that leave the library no room
+ * are named before the Go runtime meets them: it would end the process with a dump of its own. */
 #define _GNU_SOURCE
 #include "rlimits.h"
 #include <malloc.h>
@@ -9,11 +9,14 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#define MIB                ((size_t)1 << 20)
-#define ADDRESSES_FOR_GO   (1216 * MIB) /* tables for all addresses there are, of which it uses little */
-#define ADDRESSES_FOR_REST (256 * MIB)  /* stacks and heaps of its threads, the job's memory file, tables */
+#define MIB ((size_t)1 << 20)
+/* tables for all addresses there are, of which it uses little */
+#define ADDRESSES_FOR_GO (1216 * MIB)
+/* stacks and heaps of its threads, the job's memory file, tables */
+#define ADDRESSES_FOR_REST (256 * MIB)
 #define DATA               (160 * MIB)
-#define SCARCE             (16384 * MIB) /* a limit on addresses below which each thread does not get a heap of its own */
+/* a limit on addresses below which each thread does not get a heap of its own */
+#define SCARCE (16384 * MIB)
 
 static int fits(size_t bytes, int access)
 {
@@ -39,14 +42,18 @@ static void check(int resource, const char *of, const char *option, size_t need,
   if (getrlimit(resource, &l) != 0 || l.rlim_cur == RLIM_INFINITY || fits(need, access)) return;
   size_t used = in_use(resource == RLIMIT_DATA);
   fprintf(stderr,
-          "libspx: the limit on %s (ulimit %s) is %llu KiB: this process has %zu KiB before it starts MPI, and libspx "
-          "needs %zu KiB more, most of it reserved and never used; set it to %zu or more, or to unlimited\n",
-          of, option, (unsigned long long)l.rlim_cur >> 10, used >> 10, need >> 10, (used + need) >> 10);
+          "libspx: the limit on %s (ulimit %s) is %llu KiB: this process has %zu KiB before it "
+          "starts MPI, and libspx "
+          "needs %zu KiB more, most of it reserved and never used; set it to %zu or more, or to "
+          "unlimited\n",
+          of, option, (unsigned long long)l.rlim_cur >> 10, used >> 10, need >> 10,
+          (used + need) >> 10);
   _exit(1);
 }
 
-/* The C library reserves 64 MiB of addresses for each thread that allocates memory, up to eight times the processors, before
- * anything else fails for want of them. Two such heaps are enough for Go's threads. */
+/* The C library reserves 64 MiB of addresses for each thread that allocates memory, up to eight
+ * times the processors, before anything else fails for want of them. Two such heaps are enough for
+ * Go's threads. */
 static void share_heaps(void)
 {
   struct rlimit l;

@@ -1,4 +1,5 @@
-/* runtime.c - the door between C and Go: spx_go, call-outs, and the state of the process. docs/decisions/boundary.md. */
+/* runtime.c - the door between C and Go: spx_go, call-outs, and the state of the process.
+ * docs/decisions/boundary.md. */
 #define _GNU_SOURCE
 #include "runtime.h"
 #include "shim.h"
@@ -17,9 +18,11 @@ _Atomic int spx_state;
 int spx_mt, spx_aside;
 SPX_TLS uint32_t spx_fn;
 
-/* A call-out that has not come back. The user's function may leave it by longjmp, and then Go's continuation is dropped when that is certain. It may also
- * change to another user-level thread, which calls MPI meanwhile, and which may go on in another thread of the system: so the
- * call-outs of all threads are in one list. A runner's (SPX_CONT_RUNNER) goes on, and is ended, in the thread that it belongs to: Go asks for that. */
+/* A call-out that has not come back. The user's function may leave it by longjmp, and then Go's
+ * continuation is dropped when that is certain. It may also change to another user-level thread,
+ * which calls MPI meanwhile, and which may go on in another thread of the system: so the call-outs
+ * of all threads are in one list. A runner's (SPX_CONT_RUNNER) goes on, and is ended, in the thread
+ * that it belongs to: Go asks for that. */
 typedef struct pending {
   struct pending *next;
   const spx_frame *frame;
@@ -31,7 +34,8 @@ static _Atomic(pending *) pendings; /* written with the lock */
 static pthread_mutex_t pendings_lock = PTHREAD_MUTEX_INITIALIZER;
 static SPX_TLS int primed; /* its address stands for the thread */
 static SPX_TLS uint32_t runner;
-static SPX_TLS const char *thread_lo, *thread_hi; /* the stack of the thread itself, when it was asked for */
+/* the stack of the thread itself, when it was asked for */
+static SPX_TLS const char *thread_lo, *thread_hi;
 
 typedef struct {
   spx_frame *f;
@@ -79,7 +83,8 @@ static void enter(spx_frame *f)
   spx_signals_leave(&s);
 }
 
-/* The stack of the thread itself, as long as there are call-outs: below it other ones cannot be recognised. */
+/* The stack of the thread itself, as long as there are call-outs: below it other ones cannot be
+ * recognised. */
 static bool on_thread_stack(const void *p)
 {
   pthread_attr_t attr;
@@ -93,11 +98,13 @@ static bool on_thread_stack(const void *p)
   return (const char *)p >= thread_lo && (const char *)p < thread_hi;
 }
 
-/* A frame at f shows that p was left: f has taken its memory, or lies at or above it on the stack of the thread, which grows down. Nothing is known of
- * other stacks, where the memory is taken sooner or later. */
+/* A frame at f shows that p was left: f has taken its memory, or lies at or above it on the stack
+ * of the thread, which grows down. Nothing is known of other stacks, where the memory is taken
+ * sooner or later. */
 static bool was_left(const pending *p, const spx_frame *f, bool thread)
 {
-  return (p->frame < f + 1 && f < p->frame + 1) || (thread && p->frame <= f && on_thread_stack(p->frame));
+  return (p->frame < f + 1 && f < p->frame + 1) ||
+         (thread && p->frame <= f && on_thread_stack(p->frame));
 }
 
 static inline bool is_runner(const pending *p) { return (p->cont & SPX_CONT_RUNNER) != 0; }
@@ -114,8 +121,10 @@ static void drop(const pending *p)
   spx_signals_leave(&s);
 }
 
-/* Takes out of the list, and ends, those for which is_over says so. Those that belong to another thread are left to that. */
-static void drop_those(bool (*is_over)(const pending *, const spx_frame *, bool), const spx_frame *f, bool thread)
+/* Takes out of the list, and ends, those for which is_over says so. Those that belong to another
+ * thread are left to that. */
+static void drop_those(bool (*is_over)(const pending *, const spx_frame *, bool),
+                       const spx_frame *f, bool thread)
 {
   pending *over = NULL;
   pthread_mutex_lock(&pendings_lock);
@@ -146,7 +155,8 @@ static bool is_abandoned(const pending *p, const spx_frame *f, bool thread)
   return was_left(p, f, thread) && !(p->frame == f && p->cont == f->cont);
 }
 
-/* Drops the call-outs that were left by longjmp. C functions that Go calls do not: the runners of this thread wait below. */
+/* Drops the call-outs that were left by longjmp. C functions that Go calls do not: the runners of
+ * this thread wait below. */
 static void drop_abandoned(const spx_frame *f)
 {
   if (spx_stack_ready() && !spx_in_go) drop_those(is_abandoned, f, on_thread_stack(f));
@@ -178,7 +188,8 @@ static bool list(spx_frame *f)
   return true;
 }
 
-/* Takes the call-out of f off the list; false: it had been dropped, or it has come back in a thread in which it cannot go on. */
+/* Takes the call-out of f off the list; false: it had been dropped, or it has come back in a thread
+ * in which it cannot go on. */
 static bool unlist(const spx_frame *f)
 {
   pthread_mutex_lock(&pendings_lock);
@@ -208,8 +219,10 @@ static int64_t call_user(spx_frame *f)
     return rc;
   }
   case SPX_CO_DELETE_ATTR:
-    return ((MPI_Comm_delete_attr_function *)f->co_fn)((MPI_Comm)a[0].p, (int)a[1].i, a[2].p, a[3].p);
-  case SPX_CO_GREQ_QUERY: return ((MPI_Grequest_query_function *)f->co_fn)(a[0].p, (MPI_Status *)a[1].p);
+    return ((MPI_Comm_delete_attr_function *)f->co_fn)((MPI_Comm)a[0].p, (int)a[1].i, a[2].p,
+                                                       a[3].p);
+  case SPX_CO_GREQ_QUERY:
+    return ((MPI_Grequest_query_function *)f->co_fn)(a[0].p, (MPI_Status *)a[1].p);
   case SPX_CO_GREQ_FREE: return ((MPI_Grequest_free_function *)f->co_fn)(a[0].p);
   case SPX_CO_GREQ_CANCEL: return ((MPI_Grequest_cancel_function *)f->co_fn)(a[0].p, (int)a[1].i);
   case SPX_CO_DATAREP_EXTENT: {
@@ -220,21 +233,23 @@ static int64_t call_user(spx_frame *f)
   }
   case SPX_CO_DATAREP_CONVERT:
     if (a[6].i)
-      return ((MPI_Datarep_conversion_function_c *)f->co_fn)(a[0].p, (MPI_Datatype)a[1].p, a[2].i, a[3].p, a[4].i,
-                                                             a[5].p);
-    return ((MPI_Datarep_conversion_function *)f->co_fn)(a[0].p, (MPI_Datatype)a[1].p, (int)a[2].i, a[3].p, a[4].i,
-                                                         a[5].p);
+      return ((MPI_Datarep_conversion_function_c *)f->co_fn)(a[0].p, (MPI_Datatype)a[1].p, a[2].i,
+                                                             a[3].p, a[4].i, a[5].p);
+    return ((MPI_Datarep_conversion_function *)f->co_fn)(a[0].p, (MPI_Datatype)a[1].p, (int)a[2].i,
+                                                         a[3].p, a[4].i, a[5].p);
   case SPX_CO_INTERNAL: return ((int64_t(*)(spx_word *))f->co_fn)(a);
   }
   spx_fatal(MPI_ERR_INTERN, "unknown call-out %u", f->co);
 }
 
-/* The function that this thread is in: apart, since the user's function may have come back in another thread. */
+/* The function that this thread is in: apart, since the user's function may have come back in
+ * another thread. */
 static __attribute__((noinline)) void set_function(uint32_t fn) { spx_fn = fn; }
 
 #define DROPPED (SPX_CONT_RUNNER - 1) /* no number of a continuation */
 
-/* Calls what Go asked for, with no Go frame below, no lock held, and the signals of the application. */
+/* Calls what Go asked for, with no Go frame below, no lock held, and the signals of the
+ * application. */
 static void carry_out(spx_frame *f)
 {
   uint32_t fn = spx_fn;
@@ -276,10 +291,12 @@ int spx_go_tool(spx_frame *f)
 int spx_go(spx_frame *f)
 {
   if (SPX_UNLIKELY(spx_forked))
-    return spx_raise(0, NULL, MPI_ERR_OTHER, spx_fn_name[f->fn],
-                     "called in a process forked after libspx was loaded; such a process may only exec");
+    return spx_raise(
+        0, NULL, MPI_ERR_OTHER, spx_fn_name[f->fn],
+        "called in a process forked after libspx was loaded; such a process may only exec");
   run(f);
   if (SPX_LIKELY(f->err == MPI_SUCCESS)) return MPI_SUCCESS;
-  spx_raise((spx_kind)f->err_kind, f->err_handle, f->err, spx_fn_name[f->fn], "%s", spx_detail_text());
+  spx_raise((spx_kind)f->err_kind, f->err_handle, f->err, spx_fn_name[f->fn], "%s",
+            spx_detail_text());
   return spx_code_left();
 }

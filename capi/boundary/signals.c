@@ -1,14 +1,18 @@
 /* signals.c - the application's signals and the Go runtime, which must not notice each other.
  *
- * A handler that was installed without SA_ONSTACK runs on the stack that the thread is on. A goroutine's stack is a few KB, so:
- * - while the library is loaded all signals are blocked, so that the runtime's own threads never take the application's
- *   (spx_sigpatch at build time removes the exceptions that the runtime makes: SIGCHLD, SIGPROF, signal 34);
- * - around an entry into Go the thread blocks asynchronous signals, and has a signal stack of ours in place of the
- *   application's: Go would otherwise leave its own small one installed, for the application's SA_ONSTACK handlers to run on;
- * - the handlers that the runtime installs at load (SIGSEGV, SIGBUS, SIGFPE, SIGPIPE, SIGURG) are removed again, and so is the
- *   SA_ONSTACK that it adds to every handler that the application has installed before, those of the C library included.
- *   MPI_Init installs a guard for the first three where the application has none: a fault in Go goes to Go, which makes a panic
- *   of it; any other ends the process as if there were no handler.
+ * A handler that was installed without SA_ONSTACK runs on the stack that the thread is on. A
+ * goroutine's stack is a few KB, so:
+ * - while the library is loaded all signals are blocked, so that the runtime's own threads never
+ * take the application's (spx_sigpatch at build time removes the exceptions that the runtime makes:
+ * SIGCHLD, SIGPROF, signal 34);
+ * - around an entry into Go the thread blocks asynchronous signals, and has a signal stack of ours
+ * in place of the application's: Go would otherwise leave its own small one installed, for the
+ * application's SA_ONSTACK handlers to run on;
+ * - the handlers that the runtime installs at load (SIGSEGV, SIGBUS, SIGFPE, SIGPIPE, SIGURG) are
+ * removed again, and so is the SA_ONSTACK that it adds to every handler that the application has
+ * installed before, those of the C library included. MPI_Init installs a guard for the first three
+ * where the application has none: a fault in Go goes to Go, which makes a panic of it; any other
+ * ends the process as if there were no handler.
  */
 #define _GNU_SOURCE
 #include "rlimits.h"
@@ -27,14 +31,17 @@
 
 SPX_TLS int spx_in_go;
 
-/* ---- leak checkers --------------------------------------------------------------------------------------------
- * In a program with the address sanitizer, the leak checker does not look into Go's heap, and would take C memory that only Go
- * knows for lost. What is allocated in Go, by its threads too (they are made through this wrapper: -Wl,--wrap), is not looked at. */
+/* ---- leak checkers ----
+ * In a program with the address sanitizer, the leak checker does not look into Go's heap, and would
+ * take C memory that only Go knows for lost. What is allocated in Go, by its threads too (they are
+ * made through this wrapper: -Wl,--wrap), is not looked at. */
 
 extern void __lsan_disable(void) __attribute__((weak));
 extern void __lsan_enable(void) __attribute__((weak));
-extern int __real_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*run)(void *), void *arg);
-SPX_HIDDEN int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*run)(void *), void *arg);
+extern int __real_pthread_create(pthread_t *thread, const pthread_attr_t *attr,
+                                 void *(*run)(void *), void *arg);
+SPX_HIDDEN int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr,
+                                     void *(*run)(void *), void *arg);
 
 typedef struct start {
   void *(*run)(void *);
@@ -49,7 +56,8 @@ static void *run_unseen(void *arg)
   return s.run(s.arg);
 }
 
-int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*run)(void *), void *arg)
+int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*run)(void *),
+                          void *arg)
 {
   start *s = __lsan_disable ? malloc(sizeof *s) : NULL;
   if (!s) return __real_pthread_create(thread, attr, run, arg);
@@ -59,7 +67,7 @@ int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(
   return err;
 }
 
-/* ---- entries into Go ------------------------------------------------------------------------------------------- */
+/* ---- entries into Go ---- */
 
 static sigset_t async_signals; /* all but those that a fault of the thread itself raises */
 
@@ -101,15 +109,16 @@ static int find_text(struct dl_phdr_info *info, size_t size, void *arg)
 
 static bool in_library(uintptr_t pc) { return pc >= text_from && pc < text_to; }
 
-/* ---- loading ----------------------------------------------------------------------------------------------------
- * Order: before_go (its priority puts it in front), the Go runtime's own entry of .init_array (an object of the Go linker,
- * which comes first on the link line), after_go. tests/c/boundary_signals.c holds it. */
+/* ---- loading ----
+ * Order: before_go (its priority puts it in front), the Go runtime's own entry of .init_array (an
+ * object of the Go linker, which comes first on the link line), after_go.
+ * tests/c/boundary_signals.c holds it. */
 
 static const int guarded[] = {SIGSEGV, SIGBUS, SIGFPE};
 enum { GUARDED = sizeof guarded / sizeof *guarded, SIGNALS = 64 };
 
-/* What the kernel keeps of a signal, and the C library changes on its way: sigaction() refuses the two signals of its own, and
- * adds flags. */
+/* What the kernel keeps of a signal, and the C library changes on its way: sigaction() refuses the
+ * two signals of its own, and adds flags. */
 typedef struct {
   void (*handler)(int, siginfo_t *, void *);
   unsigned long flags;
@@ -124,9 +133,11 @@ static long kernel_sigaction(int sig, const kernel_action *now, kernel_action *b
   return syscall(SYS_rt_sigaction, sig, now, before, sizeof now->mask);
 }
 
-/* The runtime's watching thread sleeps 20 us fifty times after each entry into Go, until it has taken back what the entry left behind. With the
- * system's slack of 50 us that is fifty turns at a processor, which cost a recovery of 256 ranks on 2 processors a quarter of its time. With this slack
- * it wakes when the processor wakes anyhow. Threads inherit it from the thread that makes them. */
+/* The runtime's watching thread sleeps 20 us fifty times after each entry into Go, until it has
+ * taken back what the entry left behind. With the system's slack of 50 us that is fifty turns at a
+ * processor, which cost a recovery of 256 ranks on 2 processors a quarter of its time. With this
+ * slack it wakes when the processor wakes anyhow. Threads inherit it from the thread that makes
+ * them. */
 #define GO_SLACK_NS 2000000
 static int slack_at_load;
 
@@ -137,7 +148,8 @@ __attribute__((constructor(101))) static void before_go(void)
   spx_limits_check();
   sigfillset(&all);
   async_signals = all;
-  for (unsigned i = 0; i < sizeof faults / sizeof *faults; i++) sigdelset(&async_signals, faults[i]);
+  for (unsigned i = 0; i < sizeof faults / sizeof *faults; i++)
+    sigdelset(&async_signals, faults[i]);
   dl_iterate_phdr(find_text, NULL);
   for (int sig = 1; sig <= SIGNALS; sig++) kernel_sigaction(sig, NULL, &found[sig]);
   pthread_sigmask(SIG_SETMASK, &all, &mask_at_load);
@@ -160,7 +172,7 @@ __attribute__((constructor)) static void after_go(void)
   if (slack_at_load > 0) prctl(PR_SET_TIMERSLACK, (unsigned long)slack_at_load, 0, 0, 0);
 }
 
-/* ---- faults ----------------------------------------------------------------------------------------------------- */
+/* ---- faults ---- */
 
 static uintptr_t fault_pc(const void *context)
 {
@@ -192,7 +204,8 @@ static int called_by_us(const void *context)
 static int on_go_thread(const void *context)
 {
   const sigset_t *mask = &((const ucontext_t *)context)->uc_sigmask;
-  return in_our_code(context) && sigismember(mask, SIGTERM) && sigismember(mask, SIGUSR1) && sigismember(mask, SIGCHLD);
+  return in_our_code(context) && sigismember(mask, SIGTERM) && sigismember(mask, SIGUSR1) &&
+         sigismember(mask, SIGCHLD);
 }
 
 static void guard(int sig, siginfo_t *info, void *context)
@@ -202,16 +215,17 @@ static void guard(int sig, siginfo_t *info, void *context)
       if (guarded[i] == sig) go_action[i].handler(sig, info, context);
     return;
   }
-  if (info->si_code > 0 && spx_fn && spx_state == SPX_INITIALIZED && (in_our_code(context) || called_by_us(context))) {
+  if (info->si_code > 0 && spx_fn && spx_state == SPX_INITIALIZED &&
+      (in_our_code(context) || called_by_us(context))) {
     char cause[128], line[256]; /* no heap and no stdio here: the fault may have come from there */
     snprintf(cause, sizeof cause, "%s: %s", spx_fn_name[spx_fn],
              sig == SIGSEGV  ? "SIGSEGV"
              : sig == SIGBUS ? "SIGBUS"
                              : "SIGFPE");
-    int n = snprintf(
-        line, sizeof line,
-        "libspx: %s at address %p; is a buffer too short, or not the application's?\n  on world rank %u (pid %d)\n",
-        cause, info->si_addr, spx_proc_of(spx_me)->world_rank, (int)getpid());
+    int n = snprintf(line, sizeof line,
+                     "libspx: %s at address %p; is a buffer too short, or not the application's?\n "
+                     " on world rank %u (pid %d)\n",
+                     cause, info->si_addr, spx_proc_of(spx_me)->world_rank, (int)getpid());
     int turn;
     if (spx_may_say(cause, cause, &turn)) {
       if (write(2, line, (size_t)n) < 0) { /* nothing to be done */
@@ -221,7 +235,8 @@ static void guard(int sig, siginfo_t *info, void *context)
   }
   signal(sig, SIG_DFL);
   if (info->si_code <= 0)
-    raise(sig); /* sent by someone: again, when this handler has returned; a fault happens again by itself */
+    /* sent by someone: again, when this handler has returned; a fault happens again by itself */
+    raise(sig);
 }
 
 void spx_guard_faults(void)
@@ -229,6 +244,7 @@ void spx_guard_faults(void)
   struct sigaction now, ours = {.sa_sigaction = guard, .sa_flags = SA_SIGINFO | SA_ONSTACK};
   ours.sa_mask = async_signals;
   for (int i = 0; i < GUARDED; i++)
-    if (sigaction(guarded[i], NULL, &now) == 0 && !(now.sa_flags & SA_SIGINFO) && now.sa_handler == SIG_DFL)
+    if (sigaction(guarded[i], NULL, &now) == 0 && !(now.sa_flags & SA_SIGINFO) &&
+        now.sa_handler == SIG_DFL)
       sigaction(guarded[i], &ours, NULL);
 }

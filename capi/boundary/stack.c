@@ -1,9 +1,11 @@
 /* stack.c - the stack on which Go runs, one for each thread that enters it.
  *
- * The stack of an MPI call is the application's: a thread's of 64 KiB, or that of a user-level thread (makecontext), of which neither its size nor what is
- * left of it can be known. Go needs more than such a stack may have left, takes 32 KiB for granted where it does not know the bounds, and
- * asks for the thread's bounds again at each entry from elsewhere. So all of Go, and the C functions that it calls, run on a stack of
- * ours, whatever the application's is. Nothing waits on it: waits are call-outs, on the application's stack, with its signals let through.
+ * The stack of an MPI call is the application's: a thread's of 64 KiB, or that of a user-level
+ * thread (makecontext), of which neither its size nor what is left of it can be known. Go needs
+ * more than such a stack may have left, takes 32 KiB for granted where it does not know the bounds,
+ * and asks for the thread's bounds again at each entry from elsewhere. So all of Go, and the C
+ * functions that it calls, run on a stack of ours, whatever the application's is. Nothing waits on
+ * it: waits are call-outs, on the application's stack, with its signals let through.
  *
  *   guard page | stack for signals while in Go | guard page | stack of Go
  */
@@ -26,7 +28,8 @@ static pthread_key_t key;
 _Atomic int spx_go_threads;
 
 /* Calls fn(arg) on the stack that ends at sp. */
-void spx_change_stack(void *sp, void (*fn)(void *), void *arg) __attribute__((visibility("hidden")));
+void spx_change_stack(void *sp, void (*fn)(void *), void *arg)
+    __attribute__((visibility("hidden")));
 #if defined __x86_64__
 __asm__(".text\n"
         ".hidden spx_change_stack\n"
@@ -87,11 +90,12 @@ __attribute__((constructor(101))) static void make_key(void) { pthread_key_creat
 
 static bool make_own(void)
 {
-  char *m = mmap(NULL, ALL_BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
+  char *m = mmap(NULL, ALL_BYTES, PROT_NONE,
+                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
   if (m == MAP_FAILED) return false;
   char *lo = m + ALL_BYTES - GO_BYTES;
-  if (mprotect(m + GUARD, SIGNAL_BYTES, PROT_READ | PROT_WRITE) || mprotect(lo, GO_BYTES, PROT_READ | PROT_WRITE) ||
-      pthread_setspecific(key, m)) {
+  if (mprotect(m + GUARD, SIGNAL_BYTES, PROT_READ | PROT_WRITE) ||
+      mprotect(lo, GO_BYTES, PROT_READ | PROT_WRITE) || pthread_setspecific(key, m)) {
     munmap(m, ALL_BYTES);
     return false;
   }
@@ -119,7 +123,8 @@ void spx_on_own_stack(void (*fn)(void *), void *arg)
   spx_change_stack(own.hi, fn, arg);
 }
 
-/* Go asks for the bounds of the stack that it is called on, and gets those of the thread's otherwise (-Wl,--wrap). */
+/* Go asks for the bounds of the stack that it is called on, and gets those of the thread's
+ * otherwise (-Wl,--wrap). */
 extern int __real_pthread_getattr_np(pthread_t thread, pthread_attr_t *attr);
 SPX_HIDDEN int __wrap_pthread_getattr_np(pthread_t thread, pthread_attr_t *attr);
 int __wrap_pthread_getattr_np(pthread_t thread, pthread_attr_t *attr)

@@ -8,7 +8,8 @@
 #include "dp.h"
 #include "other_way.h"
 
-static const spx_failure_observer *const failure_observers[] = {&spx_clusters_failures, &spx_mcast_failures, NULL};
+static const spx_failure_observer *const failure_observers[] = {&spx_clusters_failures,
+                                                                &spx_mcast_failures, NULL};
 
 static spx_record_handler *const handlers[SPX_REC_LAST + 1] = {
     [SPX_REC_MCAST] = spx_mcast_on_record,     [SPX_REC_MCAST_ACK] = spx_mcast_on_record,

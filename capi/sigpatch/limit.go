@@ -7,8 +7,9 @@ import (
 	"strings"
 )
 
-// The one init function of package syscall (rlimit.go) raises the soft limit of open files to the hard one. A library must not: programs that use select()
-// have room for 1024 descriptors, and others close all numbers up to the limit. The function becomes a return.
+// The one init function of package syscall (rlimit.go) raises the soft limit of open files to the
+// hard one. A library must not: programs that use select() have room for 1024 descriptors, and
+// others close all numbers up to the limit. The function becomes a return.
 const raises = "syscall.init.0"
 
 // returns are the machine's instruction for that: a function that was just called has no frame yet.
@@ -33,7 +34,9 @@ func keepLimit(file *os.File) error {
 		case s.Name == raises:
 			at = &syms[i]
 		case strings.HasPrefix(s.Name, "syscall.init.1"):
-			return fmt.Errorf("package syscall has more than one init function: another version of Go? see syscall/rlimit.go")
+			return fmt.Errorf(
+				"package syscall has more than one init function: another version of Go? see " +
+					"syscall/rlimit.go")
 		case s.Name == "syscall.origRlimitNofile":
 			stores = true
 		}

@@ -1,10 +1,12 @@
-// Command sigpatch edits a library that was just linked with the Go runtime in it: the runtime's table of signals says which
-// signals the runtime's own threads unblock even though they were started with all blocked. Some of those belong to the
-// application (SIGCHLD, SIGPROF, SIGSTKFLT, and 34, which is SIGRTMIN): on a Go thread its handler would run on a goroutine's
-// stack. The flag is data, read by nobody else, so it is cleared in the file. Anything unexpected is an error, and the build ends.
+// Command sigpatch edits a library that was just linked with the Go runtime in it: the runtime's
+// table of signals says which signals the runtime's own threads unblock even though they were
+// started with all blocked. Some of those belong to the application (SIGCHLD, SIGPROF, SIGSTKFLT,
+// and 34, which is SIGRTMIN): on a Go thread its handler would run on a goroutine's stack. The flag
+// is data, read by nobody else, so it is cleared in the file. Anything unexpected is an error, and
+// the build ends.
 //
-// It also removes what package syscall does when it is initialised: it raises the limit of open files of the whole process, which is the application's
-// (limit.go).
+// It also removes what package syscall does when it is initialised: it raises the limit of open
+// files of the whole process, which is the application's (limit.go).
 //
 //	go run ./capi/sigpatch build/lib/libspx.so
 package main
@@ -22,8 +24,9 @@ const (
 	unblock    = 1 << 7 // _SigUnblock of runtime2.go; edit checks it against entries
 )
 
-// What the table of Go's runtime holds for these signals: all with the flag. The first group keeps it (faults of the thread
-// itself, and the two that belong to the C library's threads), the second loses it.
+// What the table of Go's runtime holds for these signals: all with the flag. The first group keeps
+// it (faults of the thread itself, and the two that belong to the C library's threads), the second
+// loses it.
 var (
 	keep  = []int{4, 5, 7, 8, 11, 32, 33}
 	clear = []int{16, 17, 27, 34}
@@ -66,17 +69,21 @@ func patch(path string) error {
 	return f.Close()
 }
 
-// edit clears the flag where it has to go, after checking that the table is the one that this program knows.
+// edit clears the flag where it has to go, after checking that the table is the one that this
+// program knows.
 func edit(table []byte, order binary.ByteOrder) error {
 	flags := func(sig int) uint32 { return order.Uint32(table[sig*entryBytes:]) }
 	for _, sig := range append(append([]int(nil), keep...), clear...) {
 		if flags(sig)&unblock == 0 {
-			return fmt.Errorf("signal %d has flags %#x in %s, without %#x: another version of Go? see runtime/sigtab_linux_generic.go", sig, flags(sig), symbol, unblock)
+			return fmt.Errorf(
+				"signal %d has flags %#x in %s, without %#x: another version of Go? see "+
+					"runtime/sigtab_linux_generic.go", sig, flags(sig), symbol, unblock)
 		}
 	}
 	for _, sig := range []int{1, 2, 10, 13, 14, 15, 23, 35, 64} {
 		if flags(sig)&unblock != 0 {
-			return fmt.Errorf("signal %d has flags %#x in %s: %#x is not the flag that unblocks", sig, flags(sig), symbol, unblock)
+			return fmt.Errorf("signal %d has flags %#x in %s: %#x is not the flag that unblocks",
+				sig, flags(sig), symbol, unblock)
 		}
 	}
 	for _, sig := range clear {

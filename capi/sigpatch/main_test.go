@@ -51,8 +51,14 @@ func TestEditClearsTheFlagOfTheApplicationsSignals(t *testing.T) {
 
 func TestEditRefusesATableThatItDoesNotKnow(t *testing.T) {
 	for name, change := range map[string]func(t []byte){
-		"SIGPROF without the flag": func(t []byte) { binary.LittleEndian.PutUint32(t[27*entryBytes:], 1) },
-		"SIGTERM with the flag":    func(t []byte) { binary.LittleEndian.PutUint32(t[15*entryBytes:], 1|unblock) },
+		"SIGPROF without the flag": func(t []byte) {
+			binary.LittleEndian.PutUint32(
+				t[27*entryBytes:], 1)
+		},
+		"SIGTERM with the flag": func(t []byte) {
+			binary.LittleEndian.PutUint32(
+				t[15*entryBytes:], 1|unblock)
+		},
 	} {
 		table := runtimeTable()
 		change(table)
@@ -75,7 +81,8 @@ func TestThisGoIsKnown(t *testing.T) {
 	if err := patch(program); err != nil {
 		t.Fatal(err)
 	}
-	if err := patch(program); err == nil || !strings.Contains(err.Error(), "another version of Go") {
+	if err := patch(program); err == nil || !strings.Contains(err.Error(),
+		"another version of Go") {
 		t.Errorf("a patched file was patched again: %v", err)
 	}
 }

@@ -1,8 +1,11 @@
-// Package backlog is what waits for one that takes messages one after another. Messages are taken in the order in which they came. Of those with the same key the newest alone waits, in the place of the
-// one before: what is periodic, or describes again how something is, takes no more room than there are keys, however slowly it is taken. It serves the management tree of a system of clusters (MPI/SPx, section 3.4), whose messages pass
-// through the agents of its hosts.
+// Package backlog is what waits for one that takes messages one after another. Messages are taken
+// in the order in which they came. Of those with the same key the newest alone waits, in the place
+// of the one before: what is periodic, or describes again how something is, takes no more room than
+// there are keys, however slowly it is taken. It serves the management tree of a system of clusters
+// (MPI/SPx, section 3.4), whose messages pass through the agents of its hosts.
 //
-// It is pure, and bounds nothing that has no key: the caller puts no more of that in when Bytes is large enough.
+// It is pure, and bounds nothing that has no key: the caller puts no more of that in when Bytes is
+// large enough.
 package backlog
 
 // A Queue holds messages of type M, some of which have a key. The zero value is empty.
@@ -27,7 +30,8 @@ func (q *Queue[K, M]) Put(m M, bytes int) {
 	q.add(entry[K, M]{m: m, bytes: bytes})
 }
 
-// Renew adds a message that makes an earlier one with the same key needless: if one waits, this one takes its place. before is that one, and had its bytes.
+// Renew adds a message that makes an earlier one with the same key needless: if one waits, this one
+// takes its place. before is that one, and had its bytes.
 func (q *Queue[K, M]) Renew(key K, m M, bytes int) (before M, had int, waited bool) {
 	if n, waits := q.at[key]; waits {
 		e := &q.list[n-q.first]

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// What has no key is taken once, in order; what has one, as it was last, in the place of the first that waits.
+// What has no key is taken once, in order; what has one, as it was last, in the place of the first
+// that waits.
 func TestQueue(t *testing.T) {
 	var q Queue[string, int]
 	q.Put(1, 10)
@@ -19,7 +20,8 @@ func TestQueue(t *testing.T) {
 		t.Error("what came first replaces nothing, and waits")
 	}
 	if q.Len() != 4 || q.Bytes() != 46 || q.Most() != 4 || q.Spared() != 1 {
-		t.Errorf("%d wait, of %d bytes, %d at most, %d were replaced", q.Len(), q.Bytes(), q.Most(), q.Spared())
+		t.Errorf("%d wait, of %d bytes, %d at most, %d were replaced", q.Len(), q.Bytes(), q.Most(),
+			q.Spared())
 	}
 	var got []int
 	for m, ok := q.Take(); ok; m, ok = q.Take() {
@@ -27,17 +29,21 @@ func TestQueue(t *testing.T) {
 			q.Renew("a", 6, 1)
 		}
 	}
-	if want := []int{1, 4, 3, 5, 6}; !slices.Equal(got, want) || q.Len() != 0 || q.Bytes() != 0 || q.Waits("a") {
-		t.Errorf("taken: %v; there should be %v, and no more of %d (%d bytes)", got, want, q.Len(), q.Bytes())
+	if want := []int{1, 4, 3, 5, 6}; !slices.Equal(got, want) || q.Len() != 0 || q.Bytes() != 0 ||
+		q.Waits("a") {
+		t.Errorf("taken: %v; there should be %v, and no more of %d (%d bytes)", got, want, q.Len(),
+			q.Bytes())
 	}
 	q.Renew("a", 7, 1)
 	q.Put(8, 1)
-	if all := q.All(); !slices.Equal(all, []int{7, 8}) || q.Len() != 0 || q.Bytes() != 0 || q.Waits("a") {
+	if all := q.All(); !slices.Equal(all, []int{7, 8}) || q.Len() != 0 || q.Bytes() != 0 ||
+		q.Waits("a") {
 		t.Errorf("all: %v; %d are left", all, q.Len())
 	}
 }
 
-// Whatever comes in whatever order: nothing without a key is lost or changes its place among its like, the newest of each key comes out, and no more wait than there are keys and such without.
+// Whatever comes in whatever order: nothing without a key is lost or changes its place among its
+// like, the newest of each key comes out, and no more wait than there are keys and such without.
 func TestQueueKeeps(t *testing.T) {
 	for seed := range uint64(200) {
 		r := rand.New(rand.NewPCG(seed, 1))
@@ -59,7 +65,8 @@ func TestQueueKeeps(t *testing.T) {
 			default:
 				key := -m % 8
 				if delete(waiting, key); newest[key] != m {
-					t.Fatalf("seed %d: of key %d came %d, the newest is %d", seed, key, m, newest[key])
+					t.Fatalf("seed %d: of key %d came %d, the newest is %d", seed, key, m,
+						newest[key])
 				}
 				taken[key] = m
 			}
@@ -78,7 +85,8 @@ func TestQueueKeeps(t *testing.T) {
 				take()
 			}
 			if q.Len() != open+len(waiting) || q.Bytes() != q.Len() {
-				t.Fatalf("seed %d: %d wait, of %d bytes; %d and %d should", seed, q.Len(), q.Bytes(), open, len(waiting))
+				t.Fatalf("seed %d: %d wait, of %d bytes; %d and %d should", seed, q.Len(),
+					q.Bytes(), open, len(waiting))
 			}
 		}
 		for q.Len() > 0 {
@@ -86,7 +94,8 @@ func TestQueueKeeps(t *testing.T) {
 		}
 		for key, m := range newest {
 			if taken[key] != m {
-				t.Fatalf("seed %d: of key %d the last that came is %d, not %d", seed, key, taken[key], m)
+				t.Fatalf("seed %d: of key %d the last that came is %d, not %d", seed, key,
+					taken[key], m)
 			}
 		}
 	}

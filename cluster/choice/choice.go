@@ -1,9 +1,10 @@
-// Package choice plans how one of several I/O processes (IOPs) is chosen for a message that leaves a cluster (MPI/SPx: hidden IOPs, and load
-// balancing that the user sets). It owns the policies and what they make of a set of IOPs: a Plan, a short table that the data plane reads
-// for each message (capi/bodies/system.c). It knows neither messages nor processes, and keeps no state.
+// Package choice plans how one of several I/O processes (IOPs) is chosen for a message that leaves
+// a cluster (MPI/SPx: hidden IOPs, and load balancing that the user sets). It owns the policies and
+// what they make of a set of IOPs: a Plan, a short table that the data plane reads for each message
+// (capi/bodies/system.c). It knows neither messages nor processes, and keeps no state.
 //
-// Whatever the policy, an IOP that has died or has left is passed over at the moment of sending: the next one in the plan takes its place, and
-// nobody else's place changes.
+// Whatever the policy, an IOP that has died or has left is passed over at the moment of sending:
+// the next one in the plan takes its place, and nobody else's place changes.
 package choice
 
 import (
@@ -19,11 +20,13 @@ type Mode int
 // Modes. Their values are those of SPX_CHOOSE_* (capi/bodies/system.h).
 const (
 	Cycle Mode = iota // the next slot for each message
-	Tag               // the slot of the message's tag: messages with one tag go one way, and stay in order
-	Key               // the slot of the sender: all messages of one process go one way, and stay in order
-	Load              // the slot whose IOP holds the fewest bytes
-	Queue             // the slot whose IOP has the fewest messages waiting
-	User              // what a function of the user's says
+	// the slot of the message's tag: messages with one tag go one way, and stay in order
+	Tag
+	// the slot of the sender: all messages of one process go one way, and stay in order
+	Key
+	Load  // the slot whose IOP holds the fewest bytes
+	Queue // the slot whose IOP has the fewest messages waiting
+	User  // what a function of the user's says
 )
 
 // A Policy is what a link or the user asks for.
@@ -62,7 +65,8 @@ func Parse(text string) (Policy, error) {
 		}
 		all = append(all, n.name)
 	}
-	return Policy{}, fmt.Errorf("choice: %q is none of %s, %sFILE", text, strings.Join(all, ", "), library)
+	return Policy{}, fmt.Errorf("choice: %q is none of %s, %sFILE", text, strings.Join(all, ", "),
+		library)
 }
 
 // String is the name that Parse reads.
@@ -117,8 +121,9 @@ func Make(p Policy, from []Candidate) Plan {
 	return plan
 }
 
-// owner is the candidate that a slot belongs to: the one that draws the highest number for it, of as many as its weight. When a candidate comes or goes, no
-// slot changes its owner but those that it gets or had.
+// owner is the candidate that a slot belongs to: the one that draws the highest number for it, of
+// as many as its weight. When a candidate comes or goes, no slot changes its owner but those that
+// it gets or had.
 func owner(slot int, from []Candidate) int {
 	best, index := uint64(0), -1
 	for _, c := range from {
@@ -142,7 +147,8 @@ func mix(x uint64) uint64 {
 	return x ^ x>>33
 }
 
-// cycle deals the candidates in proportion to their weights, each as evenly as possible over the cycle: whoever is furthest behind its share is next.
+// cycle deals the candidates in proportion to their weights, each as evenly as possible over the
+// cycle: whoever is furthest behind its share is next.
 func cycle(from []Candidate) []int {
 	weights, total, common := make([]int, len(from)), 0, 0
 	for i, c := range from {

@@ -6,7 +6,8 @@ import (
 )
 
 func TestNames(t *testing.T) {
-	for _, name := range []string{"round-robin", "weighted", "least-loaded", "shortest-queue", "tag", "key", "library:/a/b.so"} {
+	for _, name := range []string{"round-robin", "weighted", "least-loaded", "shortest-queue",
+		"tag", "key", "library:/a/b.so"} {
 		p, err := Parse(name)
 		if err != nil || p.String() != name {
 			t.Errorf("%s: %v %v", name, p, err)
@@ -38,7 +39,8 @@ func count(slots []int) map[int]int {
 }
 
 func TestRoundRobin(t *testing.T) {
-	if got := Make(Policy{}, candidates(1, 5, 1)); !slices.Equal(got.Slots, []int{10, 11, 12}) || got.Mode != Cycle {
+	if got := Make(Policy{}, candidates(1, 5, 1)); !slices.Equal(got.Slots, []int{10, 11, 12}) ||
+		got.Mode != Cycle {
 		t.Errorf("%+v", got)
 	}
 	if got := Make(Policy{Mode: Key}, nil); len(got.Slots) != 0 {
@@ -46,9 +48,11 @@ func TestRoundRobin(t *testing.T) {
 	}
 }
 
-// In a weighted cycle everybody has exactly its share, and no IOP waits longer for its turn than its share allows.
+// In a weighted cycle everybody has exactly its share, and no IOP waits longer for its turn than
+// its share allows.
 func TestWeighted(t *testing.T) {
-	for _, weights := range [][]int{{1, 1}, {5, 1, 1}, {2, 4, 6}, {0, 3}, {100000, 1}, {1000, 999, 7}} {
+	for _, weights := range [][]int{{1, 1}, {5, 1, 1}, {2, 4, 6}, {0, 3}, {100000, 1},
+		{1000, 999, 7}} {
 		slots := Make(Policy{Weighted: true}, candidates(weights...)).Slots
 		n, total := count(slots), 0
 		for _, w := range weights {
@@ -59,7 +63,8 @@ func TestWeighted(t *testing.T) {
 		}
 		for i, w := range weights {
 			share := float64(max(w, 1)) / float64(total)
-			if got := float64(n[10+i]) / float64(len(slots)); n[10+i] == 0 || got < share-0.001 || got > share+0.001 {
+			if got := float64(n[10+i]) / float64(len(slots)); n[10+i] == 0 || got < share-0.001 ||
+				got > share+0.001 {
 				t.Errorf("%v: %d has %.4f of the slots, its share is %.4f", weights, i, got, share)
 			}
 			longest, since := 0, 0
@@ -71,13 +76,15 @@ func TestWeighted(t *testing.T) {
 				}
 			}
 			if float64(longest) > 2/share+1 && n[10+i] > 1 {
-				t.Errorf("%v: %d waits %d messages, its share is one of %.1f", weights, i, longest, 1/share)
+				t.Errorf("%v: %d waits %d messages, its share is one of %.1f", weights, i, longest,
+					1/share)
 			}
 		}
 	}
 }
 
-// Tags and keys are shared out evenly, and stay where they are when an IOP goes, unless they were its own.
+// Tags and keys are shared out evenly, and stay where they are when an IOP goes, unless they were
+// its own.
 func TestHashedSlotsStay(t *testing.T) {
 	for _, mode := range []Mode{Tag, Key} {
 		all := candidates(1, 1, 1, 1)
@@ -90,7 +97,8 @@ func TestHashedSlotsStay(t *testing.T) {
 		after := Make(Policy{Mode: mode}, slices.Delete(slices.Clone(all), 1, 2))
 		for s, i := range before.Slots {
 			if i != 11 && after.Slots[s] != i || after.Slots[s] == 11 {
-				t.Errorf("mode %d: slot %d was %d's and is %d's, though 11 has gone", mode, s, i, after.Slots[s])
+				t.Errorf("mode %d: slot %d was %d's and is %d's, though 11 has gone", mode, s, i,
+					after.Slots[s])
 			}
 		}
 	}

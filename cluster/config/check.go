@@ -28,7 +28,9 @@ func (r *reader) check(s *System) {
 		}
 		names = append(names, c.Name)
 		if line, again := seen[c.Name]; again {
-			r.wrong([]string{"cluster", strconv.Itoa(i), "name"}, "there is a cluster %q in line %d already; clusters need different names", c.Name, line)
+			r.wrong([]string{"cluster", strconv.Itoa(i), "name"},
+				"there is a cluster %q in line %d already; clusters need different names", c.Name,
+				line)
 		} else {
 			seen[c.Name] = c.Line
 		}
@@ -46,22 +48,29 @@ func (r *reader) check(s *System) {
 			continue
 		}
 		if line, again := links[l.Name]; again {
-			r.wrong([]string{"link", strconv.Itoa(i), "name"}, "there is a link %q in line %d already; give one of them another name, or more iops", l.Name, line)
+			r.wrong([]string{"link", strconv.Itoa(i), "name"},
+				"there is a link %q in line %d already; give one of them another name, or more "+
+					"iops", l.Name, line)
 		} else {
 			links[l.Name] = l.Line
 		}
 	}
 }
 
-// checkOthers looks at the clusters that another file describes, and adds them to those that links may name.
+// checkOthers looks at the clusters that another file describes, and adds them to those that links
+// may name.
 func (r *reader) checkOthers(s *System, names []string) []string {
 	for i, name := range s.Others {
 		at := []string{"system", "others", strconv.Itoa(i)}
 		switch {
 		case !plain(name):
-			r.wrong(at, "others: %q is no name of a cluster: names have 1 to 64 letters, digits, and . _ -", name)
+			r.wrong(at,
+				"others: %q is no name of a cluster: names have 1 to 64 letters, digits, and . _ -",
+				name)
 		case s.Find(name) != nil:
-			r.wrong(at, "others: this file describes cluster %q itself, in line %d; leave it out here, or there", name, s.Find(name).Line)
+			r.wrong(at,
+				"others: this file describes cluster %q itself, in line %d; leave it out here, "+
+					"or there", name, s.Find(name).Line)
 		case contains(s.Others[:i], name):
 			r.wrong(at, "others: cluster %q stands there twice", name)
 		default:
@@ -76,14 +85,19 @@ func (r *reader) checkMany(s *System) {
 	case len(s.Clusters) == 0:
 		r.wrong(nil, "there is no cluster: write [[cluster]] with name, program and ranks for each")
 	case len(s.Clusters)+len(s.Others) > MaxClusters:
-		r.wrong([]string{"cluster", strconv.Itoa(MaxClusters)}, "there are %d clusters, at most %d are possible", len(s.Clusters)+len(s.Others), MaxClusters)
+		r.wrong([]string{"cluster", strconv.Itoa(MaxClusters)},
+			"there are %d clusters, at most %d are possible", len(s.Clusters)+len(s.Others),
+			MaxClusters)
 	}
 	if len(s.Links) > MaxLinks {
-		r.wrong([]string{"link", strconv.Itoa(MaxLinks)}, "there are %d links, at most %d are possible", len(s.Links), MaxLinks)
+		r.wrong([]string{"link", strconv.Itoa(MaxLinks)},
+			"there are %d links, at most %d are possible", len(s.Links), MaxLinks)
 	}
 	ranks, standbys, iops := s.Processes()
 	if total := ranks + standbys + iops; total > MaxRanks {
-		r.wrong(nil, "the system has %d processes (%d ranks, %d standbys, %d I/O processes), at most %d are possible", total, ranks, standbys, iops, MaxRanks)
+		r.wrong(nil,
+			"the system has %d processes (%d ranks, %d standbys, %d I/O processes), at most %d "+
+				"are possible", total, ranks, standbys, iops, MaxRanks)
 	}
 }
 
@@ -94,22 +108,29 @@ func (r *reader) checkAddress(key, at string) {
 	}
 	i := strings.LastIndexByte(at, ':')
 	host, port := at[:max(i, 0)], at[i+1:]
-	bare := strings.Contains(host, ":") && !(strings.HasPrefix(host, "[") && strings.HasSuffix(host, "]")) // an address of IPv6 needs its brackets
-	if n, err := strconv.Atoi(port); err != nil || host == "" || bare || strings.ContainsAny(host, " \t\n,/") || n < 1 || n > 65535 {
-		r.wrong([]string{"system", key}, "%s: %q is no address; write \"HOST:PORT\", with the name or address of a host, and a port from 1 to 65535", key, at)
+	// an address of IPv6 needs its brackets
+	bare := strings.Contains(host, ":") && !(strings.HasPrefix(host, "[") &&
+		strings.HasSuffix(host, "]"))
+	if n, err := strconv.Atoi(port); err != nil || host == "" || bare ||
+		strings.ContainsAny(host, " \t\n,/") || n < 1 || n > 65535 {
+		r.wrong([]string{"system", key},
+			"%s: %q is no address; write \"HOST:PORT\", with the name or address of a host, and "+
+				"a port from 1 to 65535", key, at)
 	}
 }
 
 // plain are the letters of a name.
 func plain(name string) bool {
 	return len(name) > 0 && len(name) <= 64 && !strings.ContainsFunc(name, func(c rune) bool {
-		return !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.ContainsRune("._-", c))
+		return !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' ||
+			strings.ContainsRune("._-", c))
 	})
 }
 
 func (r *reader) checkName(path []string, what, name string) {
 	if name != "" && !plain(name) {
-		r.wrong(path, "%s: %q is no name of a %s: names have 1 to 64 letters, digits, and . _ -", path[len(path)-1], name, what)
+		r.wrong(path, "%s: %q is no name of a %s: names have 1 to 64 letters, digits, and . _ -",
+			path[len(path)-1], name, what)
 	}
 }
 
@@ -177,14 +198,18 @@ func (r *reader) checkCluster(s *System, i int) {
 		switch lacks := lacksRestart(c); {
 		case *x.at != Restart || lacks == "":
 		case x.own:
-			r.wrong(append(append([]string(nil), path...), "failure", x.key), "%s = %q for cluster %q, and %s, or another treatment", x.key, Restart, c.Name, lacks)
+			r.wrong(append(append([]string(nil), path...), "failure", x.key),
+				"%s = %q for cluster %q, and %s, or another treatment", x.key, Restart, c.Name,
+				lacks)
 		default:
 			*x.at = Stop
 		}
 	}
 	r.checkHang(path, c, hang)
 	if own && c.Standbys == 0 {
-		r.wrong(append(path, "failure"), "failure: the ranks of cluster %q are to be replaced, and it has no standbys: say standbys = N, or another treatment", c.Name)
+		r.wrong(append(path, "failure"),
+			"failure: the ranks of cluster %q are to be replaced, and it has no standbys: say "+
+				"standbys = N, or another treatment", c.Name)
 	}
 	if f.Process == Restart {
 		r.checkRestart(path, c, inherited)
@@ -192,37 +217,48 @@ func (r *reader) checkCluster(s *System, i int) {
 	if (c.Standbys > 0 || f.Process == Restart) && c.Takeover == "" {
 		c.Takeover = Notified
 	}
-	if c.Takeover == Transparent && f.Process != Restart && (c.Standbys == 0 || f.Process != Replace) {
-		r.wrong(append(path, "takeover"), "takeover: cluster %q has nobody to take a rank over: it needs standbys = N and process = \"replace\", or process = \"restart\"", c.Name)
+	if c.Takeover == Transparent && f.Process != Restart &&
+		(c.Standbys == 0 || f.Process != Replace) {
+		r.wrong(append(path, "takeover"),
+			"takeover: cluster %q has nobody to take a rank over: it needs standbys = N and "+
+				"process = \"replace\", or process = \"restart\"", c.Name)
 	}
 	if c.Copies == OtherHost && c.Takeover != Transparent {
-		r.wrong(append(path, "copies"), "copies: they are of what a rank needs to be taken over transparently: cluster %q needs takeover = \"transparent\" for that", c.Name)
+		r.wrong(append(path, "copies"),
+			"copies: they are of what a rank needs to be taken over transparently: cluster %q "+
+				"needs takeover = \"transparent\" for that", c.Name)
 	}
 	if c.Ranks+c.Standbys > MaxRanks {
-		r.wrong(append(path, "standbys"), "standbys: cluster %q has %d processes with them, at most %d are possible", c.Name, c.Ranks+c.Standbys, MaxRanks)
+		r.wrong(append(path, "standbys"),
+			"standbys: cluster %q has %d processes with them, at most %d are possible", c.Name,
+			c.Ranks+c.Standbys, MaxRanks)
 	}
-	for _, x := range []*string{&f.Process, &f.Host, &f.Network} { // of [failure], for clusters that have standbys
+	// of [failure], for clusters that have standbys
+	for _, x := range []*string{&f.Process, &f.Host, &f.Network} {
 		if *x == Replace && c.Standbys == 0 {
 			*x = Stop
 		}
 	}
 }
 
-// lacksRestart is what a cluster needs besides, so that the ranks of a host that is lost are started on another one; empty: nothing.
+// lacksRestart is what a cluster needs besides, so that the ranks of a host that is lost are
+// started on another one; empty: nothing.
 func lacksRestart(c *Cluster) string {
 	switch {
 	case c.Failure.Process != Restart:
-		return "processes are started in the place of ranks with process = \"restart\" alone: say that"
+		return "processes are started in the place of ranks with process = \"restart\" alone: " +
+			"say that"
 	case len(c.Hosts) < 2:
 		return "it has no other host: name several in hosts"
 	case c.Takeover == Transparent && c.Copies != OtherHost:
-		return "what its ranks need for takeover = \"transparent\" is lost with the host: say copies = \"other host\""
+		return "what its ranks need for takeover = \"transparent\" is lost with the host: say " +
+			"copies = \"other host\""
 	}
 	return ""
 }
 
-// checkHang looks whether there is what could take the place of a rank that hangs. own: the cluster says so itself, and not [failure] for all: there clusters
-// for which it cannot be are stopped.
+// checkHang looks whether there is what could take the place of a rank that hangs. own: the cluster
+// says so itself, and not [failure] for all: there clusters for which it cannot be are stopped.
 func (r *reader) checkHang(path []string, c *Cluster, own bool) {
 	f := &c.Failure
 	at := append(append([]string(nil), path...), "failure")
@@ -231,18 +267,21 @@ func (r *reader) checkHang(path []string, c *Cluster, own bool) {
 	case f.Hang == Replace && c.Standbys == 0:
 		lacks = "it has no standbys: say standbys = N"
 	case f.Hang == Restart && f.Process != Restart:
-		lacks = "processes are started in the place of ranks with process = \"restart\" alone: say that"
+		lacks = "processes are started in the place of ranks with process = \"restart\" alone: " +
+			"say that"
 	}
 	switch {
 	case lacks == "":
 	case own:
-		r.wrong(append(at, "hang"), "hang = %q for cluster %q, and %s, or another treatment", f.Hang, c.Name, lacks)
+		r.wrong(append(at, "hang"), "hang = %q for cluster %q, and %s, or another treatment",
+			f.Hang, c.Name, lacks)
 	default:
 		f.Hang = Stop
 	}
 }
 
-// checkRestart looks at how many processes may be started in the place of ranks: each has a place in the tables from the beginning. inherited: [failure] says so, for all.
+// checkRestart looks at how many processes may be started in the place of ranks: each has a place
+// in the tables from the beginning. inherited: [failure] says so, for all.
 func (r *reader) checkRestart(path []string, c *Cluster, inherited bool) {
 	at := append(append([]string(nil), path...), "failure")
 	if inherited {
@@ -254,17 +293,24 @@ func (r *reader) checkRestart(path []string, c *Cluster, inherited bool) {
 	}
 	switch n := c.Failure.Restarts; {
 	case n == 0:
-		r.wrong(at, "restarts: with process = \"restart\", and restarts = 0, no rank of cluster %q could be started again; say restarts = N, or process = \"stop\"", c.Name)
+		r.wrong(at,
+			"restarts: with process = \"restart\", and restarts = 0, no rank of cluster %q "+
+				"could be started again; say restarts = N, or process = \"stop\"", c.Name)
 	case n > MaxStandbys:
-		r.wrong(at, "restarts: %d for cluster %q; with process = \"restart\" at most %d are possible", n, c.Name, MaxStandbys)
+		r.wrong(at,
+			"restarts: %d for cluster %q; with process = \"restart\" at most %d are possible", n,
+			c.Name, MaxStandbys)
 	case c.Failure.Places == 0:
 		c.Failure.Places = max(n, min(placesEach*n, mostPlaces))
 	case c.Failure.Places < n:
-		r.wrong(at, "places: %d for cluster %q, in whose ranks' places %d processes may be started: say places = %d, or more", c.Failure.Places, c.Name, n, n)
+		r.wrong(at,
+			"places: %d for cluster %q, in whose ranks' places %d processes may be started: say "+
+				"places = %d, or more", c.Failure.Places, c.Name, n, n)
 	}
 }
 
-// checkHosts looks at the form of entries; whether there are such hosts is seen when they are needed.
+// checkHosts looks at the form of entries; whether there are such hosts is seen when they are
+// needed.
 func (r *reader) checkHosts(path []string, list []string) {
 	for i, h := range list {
 		name, slots, given := strings.Cut(h, ":")
@@ -277,7 +323,8 @@ func (r *reader) checkHosts(path []string, list []string) {
 			continue
 		}
 		if n, err := strconv.Atoi(slots); given && (err != nil || n < 1 || n > MaxRanks) {
-			r.wrong(at, "hosts: %q is no number of slots of host %s; write \"%s:4\", for four", slots, name, name)
+			r.wrong(at, "hosts: %q is no number of slots of host %s; write \"%s:4\", for four",
+				slots, name, name)
 		}
 	}
 }
@@ -285,7 +332,8 @@ func (r *reader) checkHosts(path []string, list []string) {
 func (r *reader) checkStart(path []string, s *Start, names []string) {
 	at := append(append([]string(nil), path...), "clusters")
 	if s.Wait == WaitPart && len(s.Clusters) == 0 {
-		r.wrong(append(append([]string(nil), path...), "wait"), `wait = "part" needs clusters = [...]: those for which MPI_Init waits`)
+		r.wrong(append(append([]string(nil), path...), "wait"),
+			`wait = "part" needs clusters = [...]: those for which MPI_Init waits`)
 	}
 	if _, given := r.places[key(at)]; given && s.Wait != WaitPart {
 		r.wrong(at, `clusters: they count with wait = "part" alone; here it is %q`, s.Wait)
@@ -295,13 +343,15 @@ func (r *reader) checkStart(path []string, s *Start, names []string) {
 	}
 	for i, name := range s.Clusters {
 		if !contains(names, name) {
-			r.wrong(append(append([]string(nil), at...), strconv.Itoa(i)), "clusters: %s", unknown(name, names))
+			r.wrong(append(append([]string(nil), at...), strconv.Itoa(i)), "clusters: %s",
+				unknown(name, names))
 		}
 	}
 }
 
 func unknown(name string, names []string) string {
-	return fmt.Sprintf("there is no cluster %q%s; there are %s", name, meant(name, names), list(names, "and"))
+	return fmt.Sprintf("there is no cluster %q%s; there are %s", name, meant(name, names),
+		list(names, "and"))
 }
 
 func (r *reader) checkLink(s *System, i int, names []string) {
@@ -319,7 +369,8 @@ func (r *reader) checkLink(s *System, i int, names []string) {
 			}
 			seen[name] = true
 		}
-		if _, given := r.places[key(append(append([]string(nil), path...), end))]; given && len(list) == 0 {
+		if _, given := r.places[key(append(append([]string(nil), path...), end))]; given &&
+			len(list) == 0 {
 			r.wrong(append(append([]string(nil), path...), end), "%s: no cluster is named", end)
 		}
 	}
@@ -327,7 +378,9 @@ func (r *reader) checkLink(s *System, i int, names []string) {
 	ends("to", l.To)
 	for _, name := range l.From {
 		if contains(l.To, name) {
-			r.wrong(append(path, "to"), "to: cluster %q would be linked to itself; its ranks reach each other without a link", name)
+			r.wrong(append(path, "to"),
+				"to: cluster %q would be linked to itself; its ranks reach each other without a "+
+					"link", name)
 		}
 	}
 	if l.Name == "" && len(l.From) > 0 && len(l.To) > 0 {
@@ -349,17 +402,21 @@ func (r *reader) checkChoice(path []string, l *Link) {
 	at := func(k string) []string { return append(append([]string(nil), path...), k) }
 	switch {
 	case l.Choice == ChoiceWeighted && len(l.Weights) != l.IOPs:
-		r.wrong(at("choice"), `choice = "weighted": there are %d weights for %d I/O processes; say weights = [...] with one for each`, len(l.Weights), l.IOPs)
+		r.wrong(at("choice"),
+			`choice = "weighted": there are %d weights for %d I/O processes; say weights = [...] with one for each`, len(l.Weights), l.IOPs)
 	case l.Choice == ChoiceWeighted && sum(l.Weights) == 0:
 		r.wrong(at("weights"), "weights: all are 0, so that nobody could be chosen")
 	case l.Choice != ChoiceWeighted && weights:
-		r.wrong(at("weights"), `weights: they count with choice = "weighted" alone; here it is %q`, l.Choice)
+		r.wrong(at("weights"), `weights: they count with choice = "weighted" alone; here it is %q`,
+			l.Choice)
 	}
 	switch {
 	case l.Choice == ChoiceLibrary && !library:
-		r.wrong(at("choice"), `choice = "library" needs library = "FILE", the shared object that chooses`)
+		r.wrong(at("choice"),
+			`choice = "library" needs library = "FILE", the shared object that chooses`)
 	case l.Choice != ChoiceLibrary && library:
-		r.wrong(at("library"), `library: it counts with choice = "library" alone; here it is %q`, l.Choice)
+		r.wrong(at("library"), `library: it counts with choice = "library" alone; here it is %q`,
+			l.Choice)
 	}
 }
 

@@ -1,24 +1,32 @@
-// Package config reads the system file: which clusters a system has, which links join them, and what is done when something fails
-// (MPI/SPx, section 3.1: the cluster configuration table). It owns the file's schema, which its tables of fields say once for reading, for checking
-// and for the manual (schema.go), and the picture of a system (picture.go, svg.go).
+// Package config reads the system file: which clusters a system has, which links join them, and
+// what is done when something fails (MPI/SPx, section 3.1: the cluster configuration table). It
+// owns the file's schema, which its tables of fields say once for reading, for checking and for the
+// manual (schema.go), and the picture of a system (picture.go, svg.go).
 //
-// It is pure: text in, a System or all Problems out. It opens no file, looks at no host and starts nothing; whether a program exists is seen when it is started.
+// It is pure: text in, a System or all Problems out. It opens no file, looks at no host and starts
+// nothing; whether a program exists is seen when it is started.
 package config
 
 // A System is what a system file says, with all that it leaves open filled in.
 type System struct {
-	Name      string    `json:"name"`
-	Masters   string    `json:"masters"`           // MastersAgent or MastersIOP
-	Messages  string    `json:"messages"`          // MessagesKept or MessagesFast
-	Directory string    `json:"directory"`         // working directory of all programs; relative to that of the file; empty: that one
-	Address   string    `json:"address,omitempty"` // HOST:PORT where clusters meet that are started one by one; empty: they are not
-	Through   []string  `json:"through,omitempty"` // more of these, for clusters that do not reach that one: on hosts of others, which hand on what they say
-	Key       string    `json:"key,omitempty"`     // file of the system's key; relative to the system file
-	Others    []string  `json:"others,omitempty"`  // clusters that links name and that another file describes
-	Start     Start     `json:"start"`
-	Failure   Failure   `json:"failure"`
-	Clusters  []Cluster `json:"clusters"`
-	Links     []Link    `json:"links"`
+	Name     string `json:"name"`
+	Masters  string `json:"masters"`  // MastersAgent or MastersIOP
+	Messages string `json:"messages"` // MessagesKept or MessagesFast
+	// working directory of all programs; relative to that of the file; empty: that one
+	Directory string `json:"directory"`
+	// HOST:PORT where clusters meet that are started one by one; empty: they are not
+	Address string `json:"address,omitempty"`
+	// more of these, for clusters that do not reach that one: on hosts of others, which hand on
+	// what they say
+	Through []string `json:"through,omitempty"`
+	// file of the system's key; relative to the system file
+	Key string `json:"key,omitempty"`
+	// clusters that links name and that another file describes
+	Others   []string  `json:"others,omitempty"`
+	Start    Start     `json:"start"`
+	Failure  Failure   `json:"failure"`
+	Clusters []Cluster `json:"clusters"`
+	Links    []Link    `json:"links"`
 }
 
 // A Cluster is an MPI program with an MPI_COMM_WORLD of its own.
@@ -30,15 +38,17 @@ type Cluster struct {
 	Directory   string   `json:"directory,omitempty"`
 	Environment []string `json:"environment,omitempty"` // NAME=VALUE, by name
 	Ranks       int      `json:"ranks"`                 // M: the size of its MPI_COMM_WORLD
-	Standbys    int      `json:"standbys"`              // N: processes that wait to take a rank over
-	Takeover    string   `json:"takeover,omitempty"`    // with standbys: Notified or Transparent
-	Copies      string   `json:"copies,omitempty"`      // with Transparent: NoCopies or OtherHost
-	Start       Start    `json:"start"`
-	Failure     Failure  `json:"failure"`
-	Line        int      `json:"-"` // where the file says it
+	// N: processes that wait to take a rank over
+	Standbys int     `json:"standbys"`
+	Takeover string  `json:"takeover,omitempty"` // with standbys: Notified or Transparent
+	Copies   string  `json:"copies,omitempty"`   // with Transparent: NoCopies or OtherHost
+	Start    Start   `json:"start"`
+	Failure  Failure `json:"failure"`
+	Line     int     `json:"-"` // where the file says it
 }
 
-// A Link joins clusters by I/O processes: what one of From sends to MPISP_CLUSTER_OUT, one of To receives from MPISP_CLUSTER_IN.
+// A Link joins clusters by I/O processes: what one of From sends to MPISP_CLUSTER_OUT, one of To
+// receives from MPISP_CLUSTER_IN.
 type Link struct {
 	Name          string   `json:"name"`
 	From          []string `json:"from"`
@@ -66,18 +76,23 @@ type Start struct {
 
 // Failure says what is done by kind of failure: Restart, Replace, Degrade or Stop.
 type Failure struct {
-	Process  string `json:"process"`          // a rank has died
-	Host     string `json:"host"`             // a host is lost with all that ran there
-	Network  string `json:"network"`          // a path stays broken; one that comes again is joined anew and nobody notices
-	IOP      string `json:"iop"`              // an I/O process has died
-	Cluster  string `json:"cluster"`          // a cluster cannot go on
-	Restarts int    `json:"restarts"`         // of one cluster, at most, before it counts as stopped
-	WithinMS int64  `json:"within_ms"`        // so long each of these counts; 0: for ever
-	Hang     string `json:"hang"`             // a rank, or a standby, hangs: Report, or as for Process
-	IOPHang  string `json:"iop_hang"`         // an I/O process hangs: Report, or as for IOP
-	HangMS   int64  `json:"hang_ms"`          // it hangs that has not run for so long
-	SilentMS int64  `json:"silent_ms"`        // ... and that has computed for so long while messages wait for it; 0: never
-	Places   int    `json:"places,omitempty"` // with process Restart: for processes that are started, in the whole life of a cluster
+	Process string `json:"process"` // a rank has died
+	Host    string `json:"host"`    // a host is lost with all that ran there
+	// a path stays broken; one that comes again is joined anew and nobody notices
+	Network string `json:"network"`
+	IOP     string `json:"iop"`     // an I/O process has died
+	Cluster string `json:"cluster"` // a cluster cannot go on
+	// of one cluster, at most, before it counts as stopped
+	Restarts int   `json:"restarts"`
+	WithinMS int64 `json:"within_ms"` // so long each of these counts; 0: for ever
+	// a rank, or a standby, hangs: Report, or as for Process
+	Hang    string `json:"hang"`
+	IOPHang string `json:"iop_hang"` // an I/O process hangs: Report, or as for IOP
+	HangMS  int64  `json:"hang_ms"`  // it hangs that has not run for so long
+	// ... and that has computed for so long while messages wait for it; 0: never
+	SilentMS int64 `json:"silent_ms"`
+	// with process Restart: for processes that are started, in the whole life of a cluster
+	Places int `json:"places,omitempty"`
 }
 
 // Who the masters of the management tree are.
@@ -88,7 +103,9 @@ const (
 
 // What it says that a send to another cluster is complete.
 const (
-	MessagesKept = "kept" // its sender keeps the message until it was accepted there, and sends it by another I/O process when one dies
+	// its sender keeps the message until it was accepted there, and sends it by another I/O process
+	// when one dies
+	MessagesKept = "kept"
 	MessagesFast = "fast" // an I/O process has it: what that one has when it dies is lost
 )
 
@@ -147,8 +164,9 @@ const (
 	MaxText     = 1 << 20 // bytes of a system file
 )
 
-// How many places a cluster has for processes that are started, where the file does not say: so many times what may be started within a while, since that comes
-// again, and no more than a table has room for at little cost.
+// How many places a cluster has for processes that are started, where the file does not say: so
+// many times what may be started within a while, since that comes again, and no more than a table
+// has room for at little cost.
 const (
 	placesEach = 8
 	mostPlaces = 64
@@ -164,7 +182,8 @@ func (s *System) Find(name string) *Cluster {
 	return nil
 }
 
-// Cold is how many processes may be started in the place of ranks that have died, beside standbys: they have places in all tables from the beginning.
+// Cold is how many processes may be started in the place of ranks that have died, beside standbys:
+// they have places in all tables from the beginning.
 func (c *Cluster) Cold() int {
 	if c.Failure.Process == Restart {
 		return c.Failure.Places
@@ -200,7 +219,8 @@ func (s *System) Processes() (ranks, standbys, iops int) {
 	return ranks, standbys, iops
 }
 
-// Awaited are the clusters that must be complete before those of cluster c leave MPI_Init, c among them, in the order of the file; those that another file describes come last.
+// Awaited are the clusters that must be complete before those of cluster c leave MPI_Init, c among
+// them, in the order of the file; those that another file describes come last.
 func (s *System) Awaited(c *Cluster) []string {
 	var out []string
 	for i := range s.Clusters {
@@ -211,7 +231,8 @@ func (s *System) Awaited(c *Cluster) []string {
 		}
 	}
 	for _, name := range s.Others {
-		if c.Start.Wait == WaitSystem || c.Start.Wait == WaitPart && contains(c.Start.Clusters, name) {
+		if c.Start.Wait == WaitSystem || c.Start.Wait == WaitPart &&
+			contains(c.Start.Clusters, name) {
 			out = append(out, name)
 		}
 	}

@@ -9,11 +9,15 @@ import (
 	"github.com/BurntSushi/toml"
 )
 
-// Parse reads a system file. name is what the system is called if the file does not say. The error, if any, is of type Problems and has all of them,
-// but for a mistake in the TOML itself, behind which nothing can be read.
+// Parse reads a system file. name is what the system is called if the file does not say. The error,
+// if any, is of type Problems and has all of them, but for a mistake in the TOML itself, behind
+// which nothing can be read.
 func Parse(text []byte, name string) (*System, error) {
 	if len(text) > MaxText {
-		return nil, Problems{{1, 1, fmt.Sprintf("the file has %d bytes, at most %d are possible; is it a system file?", len(text), MaxText)}}
+		return nil,
+			Problems{{1, 1, fmt.Sprintf(
+				"the file has %d bytes, at most %d are possible; is it a system file?", len(text),
+				MaxText)}}
 	}
 	var m map[string]any
 	if _, err := toml.Decode(string(text), &m); err != nil {
@@ -29,7 +33,8 @@ func Parse(text []byte, name string) (*System, error) {
 	return s, nil
 }
 
-// syntax is what the TOML library says, at a place that the text has: the library's may be behind the end of the line.
+// syntax is what the TOML library says, at a place that the text has: the library's may be behind
+// the end of the line.
 func syntax(text string, err error) Problems {
 	line, col, says := 1, 1, strings.TrimPrefix(err.Error(), "toml: ")
 	var p toml.ParseError
@@ -50,10 +55,14 @@ var tables = []string{"system", "start", "failure", "cluster", "link"}
 // top reads the tables of the file.
 func (r *reader) top(s *System, m map[string]any) {
 	presetStart := Start{Wait: WaitSystem, LimitMS: 60_000}
-	s.Masters, s.Start, s.Failure = MastersAgent, presetStart, Failure{IOP: Restart, Cluster: Stop, Restarts: 3, WithinMS: 3_600_000, Hang: Report, IOPHang: Report, HangMS: 30_000}
+	s.Masters, s.Start, s.Failure = MastersAgent, presetStart,
+		Failure{IOP: Restart, Cluster: Stop, Restarts: 3, WithinMS: 3_600_000, Hang: Report,
+			IOPHang: Report, HangMS: 30_000}
 	for k := range m {
 		if !contains(tables, k) {
-			r.wrong([]string{k}, "a system file has no %q%s; it has [system], [start], [failure], [[cluster]] and [[link]]", k, meant(k, tables))
+			r.wrong([]string{k},
+				"a system file has no %q%s; it has [system], [start], [failure], [[cluster]] "+
+					"and [[link]]", k, meant(k, tables))
 		}
 	}
 	one := func(name string, read func(m map[string]any, path []string)) {
@@ -65,18 +74,29 @@ func (r *reader) top(s *System, m map[string]any) {
 			r.wrong([]string{name}, "%s: this is %s, a table is wanted: [%s]", name, kind(x), name)
 		}
 	}
-	one("system", func(m map[string]any, path []string) { readTable(r, path, "[system]", m, systemFields(), s) })
-	one("start", func(m map[string]any, path []string) { readTable(r, path, "[start]", m, startFields(), &s.Start) })
-	one("failure", func(m map[string]any, path []string) { readTable(r, path, "[failure]", m, failureFields(), &s.Failure) })
+	one("system", func(m map[string]any, path []string) {
+		readTable(r, path, "[system]", m,
+			systemFields(), s)
+	})
+	one("start", func(m map[string]any, path []string) {
+		readTable(r, path, "[start]", m,
+			startFields(), &s.Start)
+	})
+	one("failure", func(m map[string]any, path []string) {
+		readTable(r, path, "[failure]", m,
+			failureFields(), &s.Failure)
+	})
 	for i, t := range r.array(m, "cluster") {
 		path := []string{"cluster", strconv.Itoa(i)}
-		c := Cluster{Start: Start{}, Line: r.places.of(path...).line, Failure: Failure{Restarts: -1, WithinMS: -1, SilentMS: -1}}
+		c := Cluster{Start: Start{}, Line: r.places.of(path...).line,
+			Failure: Failure{Restarts: -1, WithinMS: -1, SilentMS: -1}}
 		readTable(r, path, "cluster "+nameOf(t, i), t, clusterFields(), &c)
 		s.Clusters = append(s.Clusters, c)
 	}
 	for i, t := range r.array(m, "link") {
 		path := []string{"link", strconv.Itoa(i)}
-		l := Link{IOPs: 1, Program: Relay, Choice: ChoiceRoundRobin, Security: SecurityKey, Line: r.places.of(path...).line}
+		l := Link{IOPs: 1, Program: Relay, Choice: ChoiceRoundRobin, Security: SecurityKey,
+			Line: r.places.of(path...).line}
 		readTable(r, path, "link "+nameOf(t, i), t, linkFields(), &l)
 		s.Links = append(s.Links, l)
 	}
@@ -85,7 +105,8 @@ func (r *reader) top(s *System, m map[string]any) {
 	}
 }
 
-// presetMessages: messages are kept where all I/O processes are relays. Those of a user's own, if they take messages and send nothing for them, must say when they have done with them.
+// presetMessages: messages are kept where all I/O processes are relays. Those of a user's own, if
+// they take messages and send nothing for them, must say when they have done with them.
 func presetMessages(s *System) string {
 	for _, l := range s.Links {
 		if l.Program != Relay {

@@ -5,8 +5,9 @@ import (
 	"strings"
 )
 
-// Positions of keys and values. The TOML library tells where a syntax error is, and no more; here the text is one that it has read without error,
-// so that this needs to find its way, and not to check it.
+// Positions of keys and values. The TOML library tells where a syntax error is, and no more; here
+// the text is one that it has read without error, so that this needs to find its way, and not to
+// check it.
 
 // position is a place in the text, both from 1. The column counts bytes.
 type position struct{ line, col int }
@@ -138,7 +139,8 @@ func (l *locator) dotted() (words []string) {
 			words = append(words, l.quoted())
 		default:
 			begin := l.at
-			for l.at < len(l.text) && !strings.ContainsRune(" \t\r\n.=[]{},#\"'", rune(l.text[l.at])) {
+			for l.at < len(l.text) && !strings.ContainsRune(" \t\r\n.=[]{},#\"'",
+				rune(l.text[l.at])) {
 				l.next()
 			}
 			words = append(words, l.text[begin:l.at])
@@ -152,7 +154,8 @@ func (l *locator) dotted() (words []string) {
 	return words
 }
 
-// quoted reads a string of any form and returns what is between the quotes, with simple escapes undone.
+// quoted reads a string of any form and returns what is between the quotes, with simple escapes
+// undone.
 func (l *locator) quoted() string {
 	quote := l.text[l.at : l.at+1]
 	long := strings.Repeat(quote, 3)

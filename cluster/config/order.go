@@ -20,7 +20,8 @@ func (s *System) arrows() (out []arrow) {
 	return out
 }
 
-// order sorts the clusters so that links lead forward where that is possible, else as in the file; layer is how many links, at most, lead to each.
+// order sorts the clusters so that links lead forward where that is possible, else as in the file;
+// layer is how many links, at most, lead to each.
 func (s *System) order() (order, layer []int) {
 	arrows := s.arrows()
 	done := make([]bool, len(s.Clusters))

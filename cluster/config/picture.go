@@ -6,8 +6,9 @@ import (
 	"strings"
 )
 
-// Picture draws the system in text: the clusters below each other, the links as lines at their right, each with its I/O processes where it begins.
-// note, if not nil, is what else stands in a cluster's box: its state.
+// Picture draws the system in text: the clusters below each other, the links as lines at their
+// right, each with its I/O processes where it begins. note, if not nil, is what else stands in a
+// cluster's box: its state.
 func (s *System) Picture(note func(cluster string) string) string {
 	s = s.withOthers()
 	order, _ := s.order()
@@ -65,7 +66,8 @@ type picture struct {
 	label  int // width of the labels
 }
 
-// line is a link: it goes from the ends where data goes in, along a track, to those where it comes out.
+// line is a link: it goes from the ends where data goes in, along a track, to those where it comes
+// out.
 type line struct {
 	label string
 	both  bool
@@ -84,7 +86,8 @@ func (p *picture) ends(s *System) {
 		number[c.Name] = i
 	}
 	for _, l := range s.Links {
-		at := line{label: fmt.Sprintf(" %s: %s, %s ", l.Name, plural(l.IOPs, "IOP"), l.Choice), both: l.Bidirectional}
+		at := line{label: fmt.Sprintf(" %s: %s, %s ", l.Name, plural(l.IOPs, "IOP"), l.Choice),
+			both: l.Bidirectional}
 		add := func(list []string, out bool) {
 			for _, name := range list {
 				i := number[name]

@@ -46,7 +46,8 @@ type field[T any] struct {
 }
 
 // readTable fills in a T from the keys of a table. Keys that the schema does not have are mistakes.
-func readTable[T any](r *reader, path []string, what string, m map[string]any, fields []field[T], into *T) {
+func readTable[T any](r *reader, path []string, what string, m map[string]any, fields []field[T],
+	into *T) {
 	var names []string
 	known := map[string]*field[T]{}
 	for i := range fields {
@@ -62,14 +63,16 @@ func readTable[T any](r *reader, path []string, what string, m map[string]any, f
 		at := append(append([]string(nil), path...), k)
 		f := known[k]
 		if f == nil {
-			r.wrong(at, "%s has no key %q%s; it has %s", what, k, meant(k, names), list(names, "and"))
+			r.wrong(at, "%s has no key %q%s; it has %s", what, k, meant(k, names),
+				list(names, "and"))
 			continue
 		}
 		f.set(into, value{r, at, k, m[k]})
 	}
 	for i := range fields {
 		if _, given := m[fields[i].name]; fields[i].required && !given {
-			r.wrong(path, "%s has no %s: say %s = %s (%s)", what, fields[i].name, fields[i].name, fields[i].takes, fields[i].help)
+			r.wrong(path, "%s has no %s: say %s = %s (%s)", what, fields[i].name, fields[i].name,
+				fields[i].takes, fields[i].help)
 		}
 	}
 }
@@ -225,7 +228,8 @@ func environment[T any](to func(*T) *[]string) func(*T, value) {
 	return func(t *T, v value) {
 		m, ok := v.v.(map[string]any)
 		if !ok {
-			v.wrong("this is %s, a table of variables is wanted, as { NAME = \"value\" }", kind(v.v))
+			v.wrong("this is %s, a table of variables is wanted, as { NAME = \"value\" }",
+				kind(v.v))
 			return
 		}
 		for name, x := range m {
@@ -265,7 +269,9 @@ func span[T any](to func(*T) *int64) func(*T, value) {
 		}
 		switch {
 		case math.IsNaN(ms):
-			v.wrong("this is no time; times are as \"500ms\", \"30s\", \"2m\", \"1h\", or a number of seconds")
+			v.wrong(
+				"this is no time; times are as \"500ms\", \"30s\", \"2m\", \"1h\", or a number " +
+					"of seconds")
 		case ms < 1 || ms > MaxSpanMS:
 			v.wrong("it is out of range, 1ms to 720h are possible")
 		default:

@@ -15,7 +15,8 @@ const (
 // Paint is how a cluster is shown: a line of text, and a colour of SVG for its box.
 type Paint struct{ Text, Colour string }
 
-// SVG draws the system: clusters from left to right along the links. paint, if not nil, says what state each is in.
+// SVG draws the system: clusters from left to right along the links. paint, if not nil, says what
+// state each is in.
 func (s *System) SVG(paint func(cluster string) Paint) string {
 	s = s.withOthers()
 	order, layer := s.order()
@@ -44,9 +45,12 @@ func (s *System) SVG(paint func(cluster string) Paint) string {
 		height += svgGap + svgHeight
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %d %d" font-family="sans-serif" font-size="13">`+"\n", width, height, width, height)
-	b.WriteString(`<defs><marker id="a" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="8" markerHeight="8" orient="auto-start-reverse"><path d="M0 0L8 4L0 8z" fill="#444"/></marker></defs>` + "\n")
-	fmt.Fprintf(&b, `<rect width="%d" height="%d" fill="white"/><text x="%d" y="%d" font-size="16" font-weight="bold">%s</text>`+"\n", width, height, svgMargin, svgMargin+6, escape(s.Name))
+	fmt.Fprintf(&b,
+		`<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %d %d" font-family="sans-serif" font-size="13">`+"\n", width, height, width, height)
+	b.WriteString(
+		`<defs><marker id="a" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="8" markerHeight="8" orient="auto-start-reverse"><path d="M0 0L8 4L0 8z" fill="#444"/></marker></defs>` + "\n")
+	fmt.Fprintf(&b,
+		`<rect width="%d" height="%d" fill="white"/><text x="%d" y="%d" font-size="16" font-weight="bold">%s</text>`+"\n", width, height, svgMargin, svgMargin+6, escape(s.Name))
 	b.WriteString(links.String())
 	for i := range s.Clusters {
 		drawBox(&b, &s.Clusters[i], x[i], y[i], paint)
@@ -72,9 +76,13 @@ func (s *System) drawLink(b *strings.Builder, a arrow, x, y, layer []int) {
 		path = fmt.Sprintf("M%d %dC%d %d %d %d %d %d", x1, y1, x1, low, x2, low, x2, y2)
 		mx, my = (x1+x2)/2, (y1+y2+6*low)/8
 	}
-	fmt.Fprintf(b, `<path d="%s" fill="none" stroke="#444" stroke-width="1.5" marker-end="url(#a)"%s/>`+"\n", path, start)
-	fmt.Fprintf(b, `<circle cx="%d" cy="%d" r="11" fill="#fff" stroke="#444"/><text x="%d" y="%d" text-anchor="middle">%d</text>`+"\n", mx, my, mx, my+5, l.IOPs)
-	fmt.Fprintf(b, `<text x="%d" y="%d" text-anchor="middle" font-size="10" fill="#444">%s</text>`+"\n", mx, my-16, escape(l.Choice))
+	fmt.Fprintf(b,
+		`<path d="%s" fill="none" stroke="#444" stroke-width="1.5" marker-end="url(#a)"%s/>`+"\n",
+		path, start)
+	fmt.Fprintf(b,
+		`<circle cx="%d" cy="%d" r="11" fill="#fff" stroke="#444"/><text x="%d" y="%d" text-anchor="middle">%d</text>`+"\n", mx, my, mx, my+5, l.IOPs)
+	fmt.Fprintf(b, `<text x="%d" y="%d" text-anchor="middle" font-size="10" fill="#444">%s</text>`+
+		"\n", mx, my-16, escape(l.Choice))
 }
 
 func drawBox(b *strings.Builder, c *Cluster, x, y int, paint func(string) Paint) {
@@ -82,7 +90,8 @@ func drawBox(b *strings.Builder, c *Cluster, x, y int, paint func(string) Paint)
 	if paint != nil {
 		p = paint(c.Name)
 	}
-	fmt.Fprintf(b, `<rect x="%d" y="%d" width="%d" height="%d" rx="6" fill="%s" stroke="#333"/>`+"\n", x, y, svgBox, svgHeight, escape(p.Colour))
+	fmt.Fprintf(b, `<rect x="%d" y="%d" width="%d" height="%d" rx="6" fill="%s" stroke="#333"/>`+
+		"\n", x, y, svgBox, svgHeight, escape(p.Colour))
 	texts := []string{c.Name, c.size(), shorten(c.Program, 28), shorten(p.Text, 30)}
 	if c.Ranks == 0 {
 		texts = []string{c.Name, elsewhere}
@@ -92,7 +101,8 @@ func drawBox(b *strings.Builder, c *Cluster, x, y int, paint func(string) Paint)
 		if k == 0 {
 			weight = ` font-weight="bold"`
 		}
-		fmt.Fprintf(b, `<text x="%d" y="%d"%s>%s</text>`+"\n", x+10, y+18+k*16, weight, escape(text))
+		fmt.Fprintf(b, `<text x="%d" y="%d"%s>%s</text>`+"\n", x+10, y+18+k*16, weight,
+			escape(text))
 	}
 }
 

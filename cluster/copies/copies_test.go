@@ -21,17 +21,24 @@ func TestKeeper(t *testing.T) {
 		me, rank, kept  int
 		want            int
 	}{
-		"a standby on another host":                  {[]int{0, 0, 1, 1}, own, 2, nil, 0, 0, None, 2},
-		"the next rank, another one":                 {[]int{0, 0, 1, 1}, own, 2, nil, 1, 1, None, 3},
-		"not the standby on its own host":            {[]int{0, 0, 0, 1}, own, 2, nil, 0, 0, None, 3},
-		"a rank elsewhere before a standby here":     {[]int{0, 1, 0}, own, 2, nil, 0, 0, None, 1},
-		"a standby before a rank, both elsewhere":    {[]int{0, 1, 1}, own, 2, nil, 0, 0, None, 2},
-		"a rank at another switch before a standby":  {[]int{0, 1, 2}, []int{7, 8, 7}, 2, nil, 0, 0, None, 1},
-		"one host is left":                           {[]int{0, 0, 1, 1}, own, 2, []int{2, 3}, 0, 0, 2, 1},
-		"no other one":                               {[]int{0, 1}, own, 1, []int{1}, 0, 0, 1, None},
+		"a standby on another host": {[]int{0, 0, 1, 1}, own, 2, nil, 0, 0, None,
+			2},
+		"the next rank, another one": {[]int{0, 0, 1, 1}, own, 2, nil, 1, 1, None,
+			3},
+		"not the standby on its own host": {[]int{0, 0, 0, 1}, own, 2, nil, 0, 0, None,
+			3},
+		"a rank elsewhere before a standby here":  {[]int{0, 1, 0}, own, 2, nil, 0, 0, None, 1},
+		"a standby before a rank, both elsewhere": {[]int{0, 1, 1}, own, 2, nil, 0, 0, None, 2},
+		"a rank at another switch before a standby": {[]int{0, 1, 2}, []int{7, 8, 7}, 2, nil, 0, 0,
+			None, 1},
+		"one host is left": {[]int{0, 0, 1, 1}, own, 2, []int{2, 3}, 0, 0,
+			2, 1},
+		"no other one": {[]int{0, 1}, own, 1, []int{1}, 0, 0, 1,
+			None},
 		"who keeps it goes on":                       {[]int{0, 0, 1, 1}, own, 2, nil, 0, 0, 3, 3},
 		"who keeps it has a rank now, another waits": {[]int{0, 1, 1, 1}, own, 2, nil, 0, 0, 1, 2},
-		"who keeps it has died":                      {[]int{0, 0, 1, 1}, own, 2, []int{2}, 0, 0, 2, 3},
+		"who keeps it has died": {[]int{0, 0, 1, 1}, own, 2, []int{2}, 0, 0, 2,
+			3},
 	} {
 		all := table(c.hosts, c.switches, c.works)
 		for _, d := range c.dead {
@@ -43,7 +50,8 @@ func TestKeeper(t *testing.T) {
 	}
 }
 
-// Whatever lives: the copy is never with who it is of or with a dead one, on another host and at another switch while there are any, stays where it is when it is asked for again, and many ranks
+// Whatever lives: the copy is never with who it is of or with a dead one, on another host and at
+// another switch while there are any, stays where it is when it is asked for again, and many ranks
 // do not have theirs with few.
 func TestKeeperAtRandom(t *testing.T) {
 	for seed := range uint64(3000) {
@@ -57,7 +65,8 @@ func TestKeeperAtRandom(t *testing.T) {
 		}
 		for i := range all {
 			h := r.IntN(hosts)
-			all[i] = Member{Host: h, Switch: switches[h], Lives: i < works || r.IntN(4) > 0, Works: i < works}
+			all[i] = Member{Host: h, Switch: switches[h], Lives: i < works || r.IntN(4) > 0,
+				Works: i < works}
 		}
 		load := map[int]int{}
 		kept := map[int]int{}
@@ -75,7 +84,8 @@ func TestKeeperAtRandom(t *testing.T) {
 				t.Fatalf("seed %d: %d keeps that of %d", seed, k, me)
 			}
 			for i := range all {
-				if i != me && all[i].Lives && distance(&all[me], &all[i]) > distance(&all[me], &all[k]) {
+				if i != me && all[i].Lives && distance(&all[me], &all[i]) > distance(&all[me],
+					&all[k]) {
 					t.Fatalf("seed %d: %d keeps that of %d, and %d is farther away", seed, k, me, i)
 				}
 			}
@@ -101,8 +111,10 @@ func TestKeeperAtRandom(t *testing.T) {
 			load[Keeper(two, me, me, None)]++
 		}
 		for i := n; i < len(two); i++ {
-			if most := (n + len(two) - n - 1) / (len(two) - n); load[i] > most || load[i] < n/(len(two)-n) {
-				t.Fatalf("seed %d: standby %d of %d has the copies of %d of %d ranks", seed, i-n, len(two)-n, load[i], n)
+			if most := (n + len(two) - n - 1) / (len(two) - n); load[i] > most ||
+				load[i] < n/(len(two)-n) {
+				t.Fatalf("seed %d: standby %d of %d has the copies of %d of %d ranks", seed, i-n,
+					len(two)-n, load[i], n)
 			}
 		}
 	}

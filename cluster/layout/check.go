@@ -20,7 +20,8 @@ func (l *Layout) Check() error {
 		return fmt.Errorf("layout: %d clusters; 1 to %d are possible", len(l.Clusters), MaxClusters)
 	}
 	if l.Growths < 0 || l.Growths > len(l.Clusters)+len(l.IOPs) {
-		return fmt.Errorf("layout: %d growths of a system with %d clusters and %d IOPs", l.Growths, len(l.Clusters), len(l.IOPs))
+		return fmt.Errorf("layout: %d growths of a system with %d clusters and %d IOPs", l.Growths,
+			len(l.Clusters), len(l.IOPs))
 	}
 	t := &taken{names: map[string]bool{}, worlds: map[uint32]string{}, procs: map[int]string{}}
 	for _, check := range []func(*taken) error{l.checkClusters, l.checkLinks, l.checkIOPs} {
@@ -74,7 +75,8 @@ func (l *Layout) checkClusters(t *taken) error {
 			continue
 		}
 		if len(c.Procs) == 0 || len(c.Procs) > MaxRanks {
-			return fmt.Errorf("%s has %d compute processes; 1 to %d are possible", who, len(c.Procs), MaxRanks)
+			return fmt.Errorf("%s has %d compute processes; 1 to %d are possible", who,
+				len(c.Procs), MaxRanks)
 		}
 		if err := t.world(c.World, who); err != nil {
 			return err
@@ -144,7 +146,8 @@ func (l *Layout) checkIOPs(t *taken) error {
 		var in, out []int
 		for _, k := range p.Links {
 			if k < 0 || k >= len(l.Links) {
-				return fmt.Errorf("%s belongs to link %d; there are %d, from 0", who, k, len(l.Links))
+				return fmt.Errorf("%s belongs to link %d; there are %d, from 0", who, k,
+					len(l.Links))
 			}
 			in, out = append(in, l.Links[k].From...), append(out, l.Links[k].To...)
 		}
@@ -157,7 +160,8 @@ func (l *Layout) checkIOPs(t *taken) error {
 			}
 			for _, c := range side.list {
 				if len(p.Links) > 0 && !slices.Contains(side.all, c) {
-					return fmt.Errorf("%s %s cluster %s, which none of its links does", who, side.what, l.Clusters[c].Name)
+					return fmt.Errorf("%s %s cluster %s, which none of its links does", who,
+						side.what, l.Clusters[c].Name)
 				}
 			}
 		}
@@ -172,24 +176,31 @@ func (l *Layout) Follows(old *Layout) error {
 		return fmt.Errorf("layout: it is of the system %s, not %s", l.System, old.System)
 	case l.Version <= old.Version:
 		return fmt.Errorf("layout: version %d does not follow version %d", l.Version, old.Version)
-	case len(l.Clusters) < len(old.Clusters) || len(l.Links) < len(old.Links) || len(l.IOPs) < len(old.IOPs):
-		return errors.New("layout: clusters, links or IOPs are missing; those that have ended stay, with Gone")
+	case len(l.Clusters) < len(old.Clusters) || len(l.Links) < len(old.Links) ||
+		len(l.IOPs) < len(old.IOPs):
+		return errors.New(
+			"layout: clusters, links or IOPs are missing; those that have ended stay, with Gone")
 	}
 	for i, c := range old.Clusters {
 		if l.Clusters[i].Name != c.Name {
 			return fmt.Errorf("layout: cluster %d was %s and is %s", i, c.Name, l.Clusters[i].Name)
 		}
 		if l.Clusters[i].Since != c.Since {
-			return fmt.Errorf("layout: cluster %s has been there since growth %d, and is since growth %d", c.Name, c.Since, l.Clusters[i].Since)
+			return fmt.Errorf(
+				"layout: cluster %s has been there since growth %d, and is since growth %d", c.Name,
+				c.Since, l.Clusters[i].Since)
 		}
 	}
 	for i, p := range old.IOPs {
 		if l.IOPs[i].Since != p.Since {
-			return fmt.Errorf("layout: IOP %d has been there since growth %d, and is since growth %d", i, p.Since, l.IOPs[i].Since)
+			return fmt.Errorf(
+				"layout: IOP %d has been there since growth %d, and is since growth %d", i, p.Since,
+				l.IOPs[i].Since)
 		}
 	}
 	if l.Growths < old.Growths || !l.newSince(old) {
-		return fmt.Errorf("layout: what is new in growth %d came before growth %d", l.Growths, old.Growths+1)
+		return fmt.Errorf("layout: what is new in growth %d came before growth %d", l.Growths,
+			old.Growths+1)
 	}
 	for i, k := range old.Links {
 		if l.Links[i].Name != k.Name {
@@ -201,6 +212,8 @@ func (l *Layout) Follows(old *Layout) error {
 
 // newSince: what old does not have has come since.
 func (l *Layout) newSince(old *Layout) bool {
-	return !slices.ContainsFunc(l.Clusters[len(old.Clusters):], func(c Cluster) bool { return c.Since <= old.Growths && len(c.Procs) > 0 }) &&
-		!slices.ContainsFunc(l.IOPs[len(old.IOPs):], func(p IOP) bool { return p.Since <= old.Growths })
+	return !slices.ContainsFunc(l.Clusters[len(old.Clusters):],
+		func(c Cluster) bool { return c.Since <= old.Growths && len(c.Procs) > 0 }) &&
+		!slices.ContainsFunc(l.IOPs[len(old.IOPs):],
+			func(p IOP) bool { return p.Since <= old.Growths })
 }

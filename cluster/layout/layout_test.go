@@ -47,8 +47,10 @@ func TestWhoIsWho(t *testing.T) {
 		proc        int
 		role        Role
 		index, rank int
-	}{{1, Compute, 0, 1}, {5, Compute, 1, 3}, {9, Standby, 1, 0}, {8, IO, 1, 0}, {11, Stranger, -1, -1}} {
-		if role, index, rank := l.Find(c.proc); role != c.role || index != c.index || rank != c.rank {
+	}{{1, Compute, 0, 1}, {5, Compute, 1, 3}, {9, Standby, 1, 0}, {8, IO, 1, 0},
+		{11, Stranger, -1, -1}} {
+		if role, index, rank := l.Find(c.proc); role != c.role || index != c.index ||
+			rank != c.rank {
 			t.Errorf("process %d: %v %d %d", c.proc, role, index, rank)
 		}
 	}
@@ -58,7 +60,8 @@ func TestWhoIsWho(t *testing.T) {
 	if got := l.Inlets(2); !reflect.DeepEqual(got, []int{2}) {
 		t.Errorf("inlets of cluster 2: %v", got)
 	}
-	if l.Inlets(0) != nil || l.Cluster("detect") != 2 || l.Cluster("x") != -1 || l.ChoiceFor(1, 0) != "weighted" || l.ChoiceFor(2, 1) != "" {
+	if l.Inlets(0) != nil || l.Cluster("detect") != 2 || l.Cluster("x") != -1 ||
+		l.ChoiceFor(1, 0) != "weighted" || l.ChoiceFor(2, 1) != "" {
 		t.Error("inlets, names, choices")
 	}
 	l.IOPs[0].Gone = true
@@ -75,19 +78,37 @@ func TestMistakes(t *testing.T) {
 		"two clusters in":    func(l *Layout) { l.Clusters[1].Name = "in" },
 		"has 0 compute":      func(l *Layout) { l.Clusters[2].Procs = nil },
 		"same world, 1":      func(l *Layout) { l.IOPs[0].World = 1 },
-		"process 6 belongs to cluster detect and":  func(l *Layout) { l.IOPs[2].Proc = 6 },
-		"process 9 belongs to cluster doppler and": func(l *Layout) { l.Clusters[2].Procs = Procs{9} },
-		"belongs to no cluster":                    func(l *Layout) { l.IOPs[2].In, l.IOPs[2].Out = nil, nil },
-		"belongs to link 2":                        func(l *Layout) { l.IOPs[2].Links = []int{2} },
-		"receives from cluster in, which none":     func(l *Layout) { l.IOPs[2].In = []int{0} },
-		"sends to cluster 3; there are 3":          func(l *Layout) { l.IOPs[2].Out = []int{3} },
-		"cluster in twice":                         func(l *Layout) { l.Links[0].From = []int{0, 0} },
-		"joins nothing":                            func(l *Layout) { l.Links[1].From, l.Links[1].To = nil, nil },
-		"two links in-doppler":                     func(l *Layout) { l.Links[1].Name = "in-doppler" },
-		"9 growths of a system":                    func(l *Layout) { l.Growths = 9 },
-		"came with growth 1 of 0":                  func(l *Layout) { l.Clusters[0].Since = 1 },
-		"IOP 0 came with growth 2 of 1":            func(l *Layout) { l.Growths, l.IOPs[0].Since = 1, 2 },
-		"has the weight -1":                        func(l *Layout) { l.IOPs[0].Weight = -1 },
+		"process 6 belongs to cluster detect and": func(l *Layout) { l.IOPs[2].Proc = 6 },
+		"process 9 belongs to cluster doppler and": func(
+			l *Layout) {
+			l.Clusters[2].Procs = Procs{9}
+		},
+		"belongs to no cluster": func(l *Layout) {
+			l.IOPs[2].In,
+				l.IOPs[2].Out = nil, nil
+		},
+		"belongs to link 2":                    func(l *Layout) { l.IOPs[2].Links = []int{2} },
+		"receives from cluster in, which none": func(l *Layout) { l.IOPs[2].In = []int{0} },
+		"sends to cluster 3; there are 3":      func(l *Layout) { l.IOPs[2].Out = []int{3} },
+		"cluster in twice": func(
+			l *Layout) {
+			l.Links[0].From = []int{0, 0}
+		},
+		"joins nothing": func(l *Layout) {
+			l.Links[1].From,
+				l.Links[1].To = nil, nil
+		},
+		"two links in-doppler": func(
+			l *Layout) {
+			l.Links[1].Name = "in-doppler"
+		},
+		"9 growths of a system":   func(l *Layout) { l.Growths = 9 },
+		"came with growth 1 of 0": func(l *Layout) { l.Clusters[0].Since = 1 },
+		"IOP 0 came with growth 2 of 1": func(l *Layout) {
+			l.Growths,
+				l.IOPs[0].Since = 1, 2
+		},
+		"has the weight -1": func(l *Layout) { l.IOPs[0].Weight = -1 },
 	} {
 		l := radar()
 		spoil(l)
@@ -103,7 +124,9 @@ func TestMistakes(t *testing.T) {
 	if _, err := l.Encode(); err == nil || !strings.Contains(err.Error(), "are possible") {
 		t.Errorf("too long: %v", err)
 	}
-	for _, text := range []string{"", "{", `{"version":1,"system":"s","clusters":[{"name":"a","procs":"3-1"}]}`, `{"version":1,"system":"s","clusters":[{"name":"a","procs":"0-99999999"}]}`} {
+	for _, text := range []string{"", "{",
+		`{"version":1,"system":"s","clusters":[{"name":"a","procs":"3-1"}]}`,
+		`{"version":1,"system":"s","clusters":[{"name":"a","procs":"0-99999999"}]}`} {
 		if _, err := Decode(text); err == nil {
 			t.Errorf("%q is taken", text)
 		}
@@ -133,7 +156,8 @@ func TestFollows(t *testing.T) {
 		"another growth":           func(l *Layout) { l.Growths, l.Clusters[0].Since = 1, 1 },
 		"an IOP of another growth": func(l *Layout) { l.Growths, l.IOPs[0].Since = 1, 1 },
 		"new, and of old": func(l *Layout) {
-			l.IOPs = append(l.IOPs, IOP{Proc: 20, World: 9, Links: []int{0}, In: []int{0}, Out: []int{1}})
+			l.IOPs = append(l.IOPs, IOP{Proc: 20, World: 9, Links: []int{0}, In: []int{0},
+				Out: []int{1}})
 		},
 	} {
 		if next(change) == nil {

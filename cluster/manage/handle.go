@@ -8,7 +8,8 @@ func (m *Machine) handle(msg Message) {
 	case msg.Seat == Watch && msg.Beat:
 		m.word = m.now
 		m.learn(msg.View)
-		m.send(Message{To: msg.From, Seat: Watch, Sent: msg.Sent, Way: msg.Way, Voter: m.cfg.Self, Holder: -1, Promised: -1, Term2: m.view.Term, Version: m.view.Version})
+		m.send(Message{To: msg.From, Seat: Watch, Sent: msg.Sent, Way: msg.Way, Voter: m.cfg.Self,
+			Holder: -1, Promised: -1, Term2: m.view.Term, Version: m.view.Version})
 	case msg.Seat == Watch:
 		m.has[[2]int{Watch, msg.Voter}] = View{Term: msg.Term2, Version: msg.Version}
 	case msg.Beat && msg.Seat == System:
@@ -51,7 +52,8 @@ func (m *Machine) clusterBeat(msg Message) {
 // systemBeat answers the system's master, for the clusters whose master this agent is.
 func (m *Machine) systemBeat(msg Message) {
 	c := msg.Voter
-	answer := Message{To: msg.From, Seat: System, Sent: msg.Sent, Way: msg.Way, Voter: c, Holder: -1, Promised: -1}
+	answer := Message{To: msg.From, Seat: System, Sent: msg.Sent, Way: msg.Way, Voter: c,
+		Holder: -1, Promised: -1}
 	s, vote := m.clusters[c], m.votes[c]
 	if s == nil || !s.held || vote == nil {
 		if c >= 0 && c < len(m.masters) && m.masters[c] >= 0 && m.masters[c] != m.cfg.Self {
@@ -66,7 +68,8 @@ func (m *Machine) systemBeat(msg Message) {
 	answer.Term, answer.Promised, answer.Holder = vote.term, vote.taken(m.now), m.cfg.Self
 	if answer.Granted {
 		m.heard[System] = m.now
-		if msg.Held { // else it only wants the seat, as one of a part that is cut off does all the time
+		// else it only wants the seat, as one of a part that is cut off does all the time
+		if msg.Held {
 			m.word = m.now
 			delete(m.behind, System)
 		}
@@ -165,7 +168,8 @@ func (m *Machine) take(seat, cluster, from int, c Count) {
 	}
 }
 
-// report tells what has changed, up the tree: this host's master of the cluster, or, of its whole, that of the system.
+// report tells what has changed, up the tree: this host's master of the cluster, or, of its whole,
+// that of the system.
 func (m *Machine) report(cluster int) {
 	s := m.clusters[cluster]
 	if s == nil {
@@ -175,9 +179,11 @@ func (m *Machine) report(cluster int) {
 		m.reports[cluster] = map[int]Count{}
 	}
 	m.reports[cluster][m.cfg.Self] = m.own[cluster]
-	up := Message{Seat: cluster, To: m.masters[cluster], Voter: m.cfg.Self, Clusters: []int{cluster}, Counts: []Count{m.own[cluster]}}
+	up := Message{Seat: cluster, To: m.masters[cluster], Voter: m.cfg.Self,
+		Clusters: []int{cluster}, Counts: []Count{m.own[cluster]}}
 	if s.held {
-		up = Message{Seat: System, To: m.view.Master, Voter: cluster, Clusters: []int{cluster}, Counts: []Count{m.sum(cluster)}}
+		up = Message{Seat: System, To: m.view.Master, Voter: cluster, Clusters: []int{cluster},
+			Counts: []Count{m.sum(cluster)}}
 	}
 	if up.To >= 0 {
 		m.send(up)
@@ -235,7 +241,8 @@ func (m *Machine) learn(v *View) bool {
 	return true
 }
 
-// tell hands a new view to the shell, behind what it means for the processes here: a machine that begins anew with this view takes that for done.
+// tell hands a new view to the shell, behind what it means for the processes here: a machine that
+// begins anew with this view takes that for done.
 func (m *Machine) tell() {
 	for i := range m.cfg.Clusters {
 		if m.clusters[i] == nil {
@@ -258,8 +265,9 @@ func (m *Machine) tell() {
 	m.out = append(m.out, Learned{*m.copyView()})
 }
 
-// judge is the system's master's: what the reports mean, and what is to be done. A change of how a cluster is goes down at once, one of how many of its processes live
-// with the next heartbeat: there may be many of those.
+// judge is the system's master's: what the reports mean, and what is to be done. A change of how a
+// cluster is goes down at once, one of how many of its processes live with the next heartbeat:
+// there may be many of those.
 func (m *Machine) judge(anew bool) {
 	if !m.system.held || !m.Holds(System, m.now) { // one that has just won has its own term first
 		return
@@ -308,7 +316,9 @@ func (m *Machine) judgeCluster(i int, c *ClusterView) {
 		c.State, c.Alive = Done, 0
 		return
 	}
-	begun := c.State == Running || c.State == Degraded || c.State == Starting && (c.Alive > 0 || c.Life == 1) // else it is buried, and waits for others
+	// else it is buried, and waits for others
+	begun := c.State == Running || c.State == Degraded || c.State == Starting &&
+		(c.Alive > 0 || c.Life == 1)
 	if len(cfg.Agents) > 0 && m.isLost(i) && begun {
 		c.State, c.Alive = Dead, 0
 		m.buried(i, c)

@@ -8,25 +8,31 @@ type Machine struct {
 	routes *routes
 	now    int64
 
-	clusters map[int]*seat         // those of this agent's clusters
-	system   *seat                 // as a candidate, and as the voter of the clusters whose master it is
-	votes    map[int]*seat         // by cluster: its promise for the system's seat, while this agent speaks for it
-	own      map[int]Count         // this host's, by cluster
-	reports  map[int]map[int]Count // to the master of a cluster: by cluster and agent
-	whole    map[int]Count         // to the system's master: by cluster
+	clusters map[int]*seat // those of this agent's clusters
+	// as a candidate, and as the voter of the clusters whose master it is
+	system *seat
+	// by cluster: its promise for the system's seat, while this agent speaks for it
+	votes   map[int]*seat
+	own     map[int]Count         // this host's, by cluster
+	reports map[int]map[int]Count // to the master of a cluster: by cluster and agent
+	whole   map[int]Count         // to the system's master: by cluster
 
 	view    View
-	masters []int           // whom this agent takes for the master of each cluster; -1: nobody yet
-	tries   []int           // candidates that were asked instead
-	top     uint64          // the highest term of a view that anybody has told of
-	heard   map[int]int64   // by seat: when its holder last was
-	silent  []bool          // to the system's master: clusters of which nothing is heard
-	has     map[[2]int]View // term and version of the view that an agent is known to have, by seat and voter
-	gone    map[int]int64   // agents that are gone for certain: from when on their promises have run out
-	word    int64           // when the system's master was last heard of
-	fenced  bool
-	apart   []int          // agents that belong to no cluster: the system's master tells them itself
-	behind  map[int]bool   // seats for which it stands behind all others: it was revived, and nobody has held them since
+	masters []int         // whom this agent takes for the master of each cluster; -1: nobody yet
+	tries   []int         // candidates that were asked instead
+	top     uint64        // the highest term of a view that anybody has told of
+	heard   map[int]int64 // by seat: when its holder last was
+	silent  []bool        // to the system's master: clusters of which nothing is heard
+	// term and version of the view that an agent is known to have, by seat and voter
+	has map[[2]int]View
+	// agents that are gone for certain: from when on their promises have run out
+	gone   map[int]int64
+	word   int64 // when the system's master was last heard of
+	fenced bool
+	// agents that belong to no cluster: the system's master tells them itself
+	apart []int
+	// seats for which it stands behind all others: it was revived, and nobody has held them since
+	behind  map[int]bool
 	quiet   int64          // then: until when that one was not to promise anything
 	started map[int]uint32 // lives of clusters that this host was told to start
 	ended   map[int]uint32 // and to end
@@ -38,8 +44,9 @@ type Machine struct {
 	SentSize uint64
 }
 
-// Resume makes the machine of an agent of a system that has run before with other agents, or clusters elsewhere. view is what it was then. What was promised then
-// has to run out before anybody is promised anything; messages of then are not to be handed to the machine.
+// Resume makes the machine of an agent of a system that has run before with other agents, or
+// clusters elsewhere. view is what it was then. What was promised then has to run out before
+// anybody is promised anything; messages of then are not to be handed to the machine.
 func Resume(cfg Config, view View, now int64) *Machine {
 	m := New(cfg, now)
 	if view.Clusters == nil {
@@ -62,9 +69,12 @@ func Resume(cfg Config, view View, now int64) *Machine {
 
 // New makes the machine of an agent that begins at time now.
 func New(cfg Config, now int64) *Machine {
-	m := &Machine{cfg: cfg, routes: newRoutes(&cfg), now: now, word: now, clusters: map[int]*seat{}, votes: map[int]*seat{}, own: map[int]Count{},
-		reports: map[int]map[int]Count{}, whole: map[int]Count{}, heard: map[int]int64{}, has: map[[2]int]View{}, gone: map[int]int64{}, behind: map[int]bool{},
-		started: map[int]uint32{}, ended: map[int]uint32{}, silent: make([]bool, len(cfg.Clusters)), tries: make([]int, len(cfg.Clusters))}
+	m := &Machine{cfg: cfg, routes: newRoutes(&cfg), now: now, word: now, clusters: map[int]*seat{},
+		votes: map[int]*seat{}, own: map[int]Count{},
+		reports: map[int]map[int]Count{}, whole: map[int]Count{}, heard: map[int]int64{},
+		has: map[[2]int]View{}, gone: map[int]int64{}, behind: map[int]bool{},
+		started: map[int]uint32{}, ended: map[int]uint32{}, silent: make([]bool, len(cfg.Clusters)),
+		tries: make([]int, len(cfg.Clusters))}
 	var all []int
 	belongs := make([]bool, len(cfg.Agents))
 	for i, c := range cfg.Clusters {
@@ -153,7 +163,8 @@ func (m *Machine) due(s *seat, seat int) int64 {
 	return m.now + m.cfg.BeatMS
 }
 
-// turn is this agent's place among those who may stand for a seat, the dead left aside; -1: it may not. For the system's these are the masters of clusters, in their order.
+// turn is this agent's place among those who may stand for a seat, the dead left aside; -1: it may
+// not. For the system's these are the masters of clusters, in their order.
 func (m *Machine) turn(s *seat, seat int) int {
 	turn, places := -1, 0
 	if seat != System {
@@ -181,7 +192,8 @@ func (m *Machine) turn(s *seat, seat int) int {
 	switch {
 	case turn < 0:
 	case seat == System && m.cfg.Agents[m.cfg.Self].Last && m.hasCompany():
-		turn += places + int(m.cfg.LimitMS/(2*m.cfg.BeatMS)) // new masters of clusters wait for LimitMS before they vote
+		// new masters of clusters wait for LimitMS before they vote
+		turn += places + int(m.cfg.LimitMS/(2*m.cfg.BeatMS))
 	case m.behind[seat]:
 		turn += places
 	}
@@ -190,13 +202,17 @@ func (m *Machine) turn(s *seat, seat int) int {
 
 // isLast: only those are left of a cluster who are the system's master when nobody else can be.
 func (m *Machine) isLast(cluster int) bool {
-	return !slices.ContainsFunc(m.cfg.Clusters[cluster].Agents, func(a int) bool { return !m.isGone(a) && !m.cfg.Agents[a].Last })
+	return !slices.ContainsFunc(m.cfg.Clusters[cluster].Agents,
+		func(a int) bool { return !m.isGone(a) && !m.cfg.Agents[a].Last })
 }
 
 // hasCompany: another agent that is not gone belongs to a cluster.
 func (m *Machine) hasCompany() bool {
 	return slices.ContainsFunc(m.cfg.Clusters, func(c Cluster) bool {
-		return slices.ContainsFunc(c.Agents, func(a int) bool { return a != m.cfg.Self && !m.isGone(a) })
+		return slices.ContainsFunc(c.Agents, func(a int) bool {
+			return a != m.cfg.Self &&
+				!m.isGone(a)
+		})
 	})
 }
 
@@ -207,7 +223,8 @@ func (m *Machine) isGone(agent int) bool {
 
 // isLost: nobody is left who could speak for a cluster, if there has been anybody.
 func (m *Machine) isLost(cluster int) bool {
-	return !slices.ContainsFunc(m.cfg.Clusters[cluster].Agents, func(a int) bool { return !m.isGone(a) })
+	return !slices.ContainsFunc(m.cfg.Clusters[cluster].Agents,
+		func(a int) bool { return !m.isGone(a) })
 }
 
 // vacant is when this agent stands for a seat if nobody is heard: the first candidate first.
@@ -225,7 +242,9 @@ func (m *Machine) work() {
 					s.drop(agent)
 					m.report(i)
 				}
-				if slices.Contains(m.cfg.Clusters[i].Agents, agent) && !slices.ContainsFunc(m.cfg.Clusters[i].Agents, func(a int) bool { return m.gone[a] != 0 || !m.isGone(a) }) {
+				if slices.Contains(m.cfg.Clusters[i].Agents, agent) &&
+					!slices.ContainsFunc(m.cfg.Clusters[i].Agents,
+						func(a int) bool { return m.gone[a] != 0 || !m.isGone(a) }) {
 					m.system.drop(i)
 				}
 			}
@@ -264,7 +283,10 @@ func (m *Machine) attend(s *seat, seat int) {
 }
 
 // first: at the very beginning the first candidate does not wait.
-func (m *Machine) first(s *seat, turn int) bool { return turn == 0 && s.term == 0 && s.promised < 0 }
+func (m *Machine) first(s *seat, turn int) bool {
+	return turn == 0 && s.term == 0 &&
+		s.promised < 0
+}
 
 // changed: this agent has won or lost a seat.
 func (m *Machine) changed(s *seat, seat int, holds bool) {
@@ -293,7 +315,8 @@ func (m *Machine) changed(s *seat, seat int, holds bool) {
 	}
 }
 
-// ownTerm is the next term, from one on, that no other agent ever has: nobody knows for certain which terms others had.
+// ownTerm is the next term, from one on, that no other agent ever has: nobody knows for certain
+// which terms others had.
 func (m *Machine) ownTerm(least uint64) uint64 {
 	n, self := uint64(len(m.cfg.Agents)), uint64(m.cfg.Self)
 	return least + (self+n-least%n)%n
@@ -317,11 +340,13 @@ func (m *Machine) beat(s *seat, seat int) {
 				continue
 			}
 		}
-		b := Message{To: to, Seat: seat, Term: s.term, Sent: m.now, Beat: true, Held: s.held, Voter: v, Age: m.now - m.word}
+		b := Message{To: to, Seat: seat, Term: s.term, Sent: m.now, Beat: true, Held: s.held,
+			Voter: v, Age: m.now - m.word}
 		if has := m.has[[2]int{seat, v}]; m.view.newer(&has) && (seat != System || s.held) {
 			b.View = m.copyView()
 		}
-		if last, ok := s.acked[v]; to != m.cfg.Self && (!ok || m.now-last > 2*m.cfg.BeatMS) { // nothing has come back
+		// nothing has come back
+		if last, ok := s.acked[v]; to != m.cfg.Self && (!ok || m.now-last > 2*m.cfg.BeatMS) {
 			m.routes.other(to)
 			if seat == System {
 				m.tries[v]++
@@ -338,7 +363,8 @@ func (m *Machine) beat(s *seat, seat int) {
 func (m *Machine) tellApart() {
 	for _, a := range m.apart {
 		if has := m.has[[2]int{Watch, a}]; m.view.newer(&has) && !m.isGone(a) {
-			m.send(Message{To: a, Seat: Watch, Sent: m.now, Beat: true, Held: true, Voter: a, View: m.copyView()})
+			m.send(Message{To: a, Seat: Watch, Sent: m.now, Beat: true, Held: true, Voter: a,
+				View: m.copyView()})
 		}
 	}
 }
@@ -349,7 +375,8 @@ func (m *Machine) copyView() *View {
 	return &v
 }
 
-// masterOf is whom to speak to for a cluster: its master or, when that does not answer, each of its candidates in turn.
+// masterOf is whom to speak to for a cluster: its master or, when that does not answer, each of its
+// candidates in turn.
 func (m *Machine) masterOf(cluster int) int {
 	candidates := m.cfg.Clusters[cluster].Candidates
 	if m.masters[cluster] >= 0 && m.tries[cluster] < 3 {

@@ -1,15 +1,21 @@
-// Package manage decides who the masters of a system of clusters are, and what they do (MPI/SPx, section 3.4, figures 12 to 14).
+// Package manage decides who the masters of a system of clusters are, and what they do (MPI/SPx,
+// section 3.4, figures 12 to 14).
 //
-// Every host has an agent, the master of its host. Each cluster has a master among the agents of its hosts, and the system has one among the masters of its
-// clusters. What happens on hosts goes up this tree in reports, in counts and not by process; what the system is goes down it as a View, so that
-// clusters which share no network learn of each other. A message between agents without a common network is relayed by those between them.
+// Every host has an agent, the master of its host. Each cluster has a master among the agents of
+// its hosts, and the system has one among the masters of its clusters. What happens on hosts goes
+// up this tree in reports, in counts and not by process; what the system is goes down it as a View,
+// so that clusters which share no network learn of each other. A message between agents without a
+// common network is relayed by those between them.
 //
-// A place in the tree is a seat (seat.go). Who holds one has a lease: a majority of the voters has promised, a short time ago, to support nobody
-// else. A lease ends before the promises do, so that two never act in one seat at a time, however messages are lost or late; who is cut off
-// stops to act before another begins. Clocks may differ, but must run at about the same speed (within a tenth).
+// A place in the tree is a seat (seat.go). Who holds one has a lease: a majority of the voters has
+// promised, a short time ago, to support nobody else. A lease ends before the promises do, so that
+// two never act in one seat at a time, however messages are lost or late; who is cut off stops to
+// act before another begins. Clocks may differ, but must run at about the same speed (within a
+// tenth).
 //
-// It is pure: Step(event, now) returns what is to be done; the shell sends messages, starts and ends processes, and calls Step with Tick when
-// Deadline has come. It starts nothing, and does not know what processes compute. Times are in milliseconds from any origin.
+// It is pure: Step(event, now) returns what is to be done; the shell sends messages, starts and
+// ends processes, and calls Step with Tick when Deadline has come. It starts nothing, and does not
+// know what processes compute. Times are in milliseconds from any origin.
 package manage
 
 import (
@@ -25,14 +31,16 @@ type Config struct {
 	BeatMS   int64 // between heartbeats
 	LimitMS  int64 // how long a promise holds: who is silent so long is replaced
 	SilentMS int64 // a cluster of which the system's master hears nothing for so long is dead
-	FenceMS  int64 // without word from the system's master for so long, an agent ends its processes; 0: never
+	// without word from the system's master for so long, an agent ends its processes; 0: never
+	FenceMS int64
 }
 
 // An Agent is the master of a host.
 type Agent struct {
 	Networks []int // it reaches the agents that have one of these
 	IOP      bool  // I/O processes run beside it
-	Last     bool  // it is the system's master only when nobody else can be: with it the system ends anyway
+	// it is the system's master only when nobody else can be: with it the system ends anyway
+	Last bool
 }
 
 // A Cluster is what has to be known of one.
@@ -42,24 +50,29 @@ type Cluster struct {
 	Candidates []int // those that may be its master, the best first
 	Want       int   // processes, standbys left aside
 	Degrade    bool  // it goes on when ranks are lost
-	Told       bool  // that it cannot go on is said by who counts, as Failed: its lost ranks may still be taken over
-	OnDeath    Treatment
-	Restarts   int // at most; Unbounded: who starts it counts, and gives it up
+	// that it cannot go on is said by who counts, as Failed: its lost ranks may still be taken over
+	Told     bool
+	OnDeath  Treatment
+	Restarts int // at most; Unbounded: who starts it counts, and gives it up
 }
 
 // Unbounded is more restarts than any cluster can have.
 const Unbounded = math.MaxInt32
 
-// Check tells what is wrong with a configuration that somebody else has sent: machines count on all that is asked here.
+// Check tells what is wrong with a configuration that somebody else has sent: machines count on all
+// that is asked here.
 func (c *Config) Check() error {
 	agent := func(a int) bool { return a >= 0 && a < len(c.Agents) }
-	if !agent(c.Self) || c.BeatMS < 1 || c.LimitMS < c.BeatMS || c.BeatMS > mostTime || c.LimitMS > mostTime {
-		return fmt.Errorf("manage: agent %d of %d, with heartbeats each %d ms and a limit of %d ms", c.Self, len(c.Agents), c.BeatMS, c.LimitMS)
+	if !agent(c.Self) || c.BeatMS < 1 || c.LimitMS < c.BeatMS || c.BeatMS > mostTime ||
+		c.LimitMS > mostTime {
+		return fmt.Errorf("manage: agent %d of %d, with heartbeats each %d ms and a limit of %d ms",
+			c.Self, len(c.Agents), c.BeatMS, c.LimitMS)
 	}
 	for _, k := range c.Clusters {
 		for _, a := range append(append([]int(nil), k.Agents...), k.Candidates...) {
 			if !agent(a) {
-				return fmt.Errorf("manage: cluster %s is to have agent %d of %d", k.Name, a, len(c.Agents))
+				return fmt.Errorf("manage: cluster %s is to have agent %d of %d", k.Name, a,
+					len(c.Agents))
 			}
 		}
 	}
@@ -116,7 +129,8 @@ type ClusterView struct {
 	Master int // agent, -1: none
 }
 
-// A View is the system as its master has told all. A later one has a higher term, or the same term and a higher version.
+// A View is the system as its master has told all. A later one has a higher term, or the same term
+// and a higher version.
 type View struct {
 	Term, Version uint64
 	Master        int
@@ -195,7 +209,8 @@ type Counted struct {
 	Count
 }
 
-// Gone: an agent has ended for certain, its host's processes with it: the kernel has said so, or it is fenced. A cluster of which all agents are gone has no vote any more.
+// Gone: an agent has ended for certain, its host's processes with it: the kernel has said so, or it
+// is fenced. A cluster of which all agents are gone has no vote any more.
 type Gone struct{ Agent int }
 
 // An Action is one of the types below.
@@ -210,13 +225,15 @@ type Send struct {
 // Learned: this is the system now. The shell tells its processes which clusters are there.
 type Learned struct{ View View }
 
-// Start: processes of a cluster that belong on this host are to be started, in this life of the cluster. Another machine of the same agent (Revive) may say it again.
+// Start: processes of a cluster that belong on this host are to be started, in this life of the
+// cluster. Another machine of the same agent (Revive) may say it again.
 type Start struct {
 	Cluster int
 	Life    uint32
 }
 
-// End: processes of a cluster on this host are to be ended, those of this life and before: the cluster is dead, or the system stops.
+// End: processes of a cluster on this host are to be ended, those of this life and before: the
+// cluster is dead, or the system stops.
 type End struct {
 	Cluster int
 	Life    uint32

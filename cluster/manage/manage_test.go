@@ -41,11 +41,13 @@ var shapes = map[string]shape{
 func TestBegin(t *testing.T) {
 	for name, s := range shapes {
 		w := build(s, 1)
-		t.Logf("%s: %d agents agree after %d ms", name, len(w.machines), w.must(t, name, 3000, all(Running)))
+		t.Logf("%s: %d agents agree after %d ms", name, len(w.machines),
+			w.must(t, name, 3000, all(Running)))
 	}
 }
 
-// A cluster that cannot go on is known everywhere within a second, also where networks do not meet, and its policy is carried out.
+// A cluster that cannot go on is known everywhere within a second, also where networks do not meet,
+// and its policy is carried out.
 func TestClusterDies(t *testing.T) {
 	for name, s := range shapes {
 		for seed := range uint64(5) {
@@ -71,7 +73,8 @@ func TestClusterDies(t *testing.T) {
 				w.must(t, name+": it is back", 2000, all(Running))
 				for _, a := range w.cfg.Clusters[victim].Agents {
 					if w.starts[a][victim] != 1 {
-						t.Errorf("%s: agent %d was told %d times to start cluster %d again", name, a, w.starts[a][victim], victim)
+						t.Errorf("%s: agent %d was told %d times to start cluster %d again", name,
+							a, w.starts[a][victim], victim)
 					}
 				}
 			}
@@ -80,7 +83,8 @@ func TestClusterDies(t *testing.T) {
 					here := w.machines[i].clusters[c] != nil
 					want := here && (s.onDeath == StopSystem || s.onDeath == GoOn && c == victim)
 					if w.stopped[i][c] != want {
-						t.Errorf("%s: agent %d, cluster %d: told to end: %v", name, i, c, w.stopped[i][c])
+						t.Errorf("%s: agent %d, cluster %d: told to end: %v", name, i, c,
+							w.stopped[i][c])
 					}
 				}
 			}
@@ -104,10 +108,12 @@ func TestRestartsEnd(t *testing.T) {
 	}
 }
 
-// Masters die, one after the other, also the system's; others take their places, and nobody has two.
+// Masters die, one after the other, also the system's; others take their places, and nobody has
+// two.
 func TestMastersDie(t *testing.T) {
 	for seed := range uint64(20) {
-		w := build(shape{clusters: 5, hosts: 5, procs: 2, apart: seed%2 == 0, iop: seed%4 < 2, onDeath: GoOn}, seed)
+		w := build(shape{clusters: 5, hosts: 5, procs: 2, apart: seed%2 == 0, iop: seed%4 < 2,
+			onDeath: GoOn}, seed)
 		for i := range w.cfg.Clusters {
 			w.cfg.Clusters[i].Degrade = true
 		}
@@ -122,7 +128,8 @@ func TestMastersDie(t *testing.T) {
 			if seed%3 == 0 {
 				w.certain(master)
 			}
-			worst = max(worst, w.must(t, fmt.Sprint("seed ", seed, ": agent ", master, " is dead"), 6000, func(v View) bool { return v.Master != master }))
+			worst = max(worst, w.must(t, fmt.Sprint("seed ", seed, ": agent ", master, " is dead"),
+				6000, func(v View) bool { return v.Master != master }))
 		}
 		if seed == 1 {
 			t.Logf("a new system's master after at most %d ms", worst)
@@ -132,10 +139,12 @@ func TestMastersDie(t *testing.T) {
 
 // A cluster of which nothing is heard is dead for the others; when it is heard again it joins.
 func TestSilentCluster(t *testing.T) {
-	w := build(shape{clusters: 4, hosts: 3, procs: 2, apart: true, onDeath: RestartIt, restarts: 3}, 5)
+	w := build(shape{clusters: 4, hosts: 3, procs: 2, apart: true, onDeath: RestartIt, restarts: 3},
+		5)
 	w.must(t, "begin", 3000, all(Running))
 	w.cut[3] = true // the network of the last cluster
-	took := w.must2(t, 1000, func(v View) bool { return v.Clusters[3].State == Dead }, w.cfg.Clusters[3].Agents)
+	took := w.must2(t, 1000, func(v View) bool { return v.Clusters[3].State == Dead },
+		w.cfg.Clusters[3].Agents)
 	t.Logf("a silent cluster is known to be dead after %d ms", took)
 	w.run(w.now + 4000)
 	for _, a := range w.cfg.Clusters[3].Agents {
@@ -144,15 +153,21 @@ func TestSilentCluster(t *testing.T) {
 		}
 	}
 	w.cut[3] = false
-	w.must(t, "joined again", 5000, func(v View) bool { return v.Clusters[3].Life == 2 && all(Running)(v) })
+	w.must(t, "joined again", 5000, func(v View) bool {
+		return v.Clusters[3].Life == 2 &&
+			all(Running)(v)
+	})
 }
 
-// The system breaks in two, and its master is in the smaller part: the larger part has another one, and never do two act at a time (check). The smaller part decides nothing
-// more, whatever dies there, and ends its processes; the larger one goes on. When they meet again there is one system, with the decisions of the larger part.
+// The system breaks in two, and its master is in the smaller part: the larger part has another one,
+// and never do two act at a time (check). The smaller part decides nothing more, whatever dies
+// there, and ends its processes; the larger one goes on. When they meet again there is one system,
+// with the decisions of the larger part.
 func TestSplitBrain(t *testing.T) {
 	for seed := range uint64(20) {
 		const hosts, small = 3, 2 // clusters of the smaller part
-		s := shape{clusters: 5, hosts: hosts, procs: 2, apart: seed%2 == 0, iop: seed%4 < 2, onDeath: RestartIt, restarts: 3}
+		s := shape{clusters: 5, hosts: hosts, procs: 2, apart: seed%2 == 0, iop: seed%4 < 2,
+			onDeath: RestartIt, restarts: 3}
 		w := build(s, seed)
 		w.must(t, "begin", 3000, all(Running))
 		old := w.machines[0].View().Master
@@ -170,18 +185,27 @@ func TestSplitBrain(t *testing.T) {
 		w.split = small * hosts
 		w.run(w.now + w.cfg.LimitMS) // its lease has run out
 		before := w.machines[old].View()
-		w.count(one[0], 0, Count{Life: 1, Alive: 1, Lost: 1}) // nobody may decide about this one here
-		took := w.must2(t, 3000, func(v View) bool { return v.Master >= small*hosts && v.Clusters[0].State != Running }, one)
+		// nobody may decide about this one here
+		w.count(one[0], 0, Count{Life: 1, Alive: 1, Lost: 1})
+		took := w.must2(t, 3000, func(v View) bool {
+			return v.Master >= small*hosts &&
+				v.Clusters[0].State != Running
+		}, one)
 		if seed < 4 {
 			t.Logf("seed %d: the larger part has decided after %d ms more", seed, took)
 		}
 		w.run(w.now + w.cfg.FenceMS)
 		for _, i := range one {
 			if v := w.machines[i].View(); v.newer(&before) {
-				t.Errorf("seed %d: agent %d of the smaller part has the view %d.%d, decided after %d.%d", seed, i, v.Term, v.Version, before.Term, before.Version)
+				t.Errorf(
+					"seed %d: agent %d of the smaller part has the view %d.%d, decided after %d.%d",
+					seed, i, v.Term, v.Version, before.Term, before.Version)
 			}
 			if w.fences[i] == 0 || w.starts[i][0]+w.starts[i][1] != 0 {
-				t.Errorf("seed %d: agent %d of the smaller part was told %d times to end its processes, and %d times to start some", seed, i, w.fences[i], w.starts[i][0]+w.starts[i][1])
+				t.Errorf(
+					"seed %d: agent %d of the smaller part was told %d times to end its "+
+						"processes, and %d times to start some", seed, i, w.fences[i],
+					w.starts[i][0]+w.starts[i][1])
 			}
 		}
 		for _, i := range other {
@@ -191,7 +215,8 @@ func TestSplitBrain(t *testing.T) {
 		}
 		w.split = 0
 		w.must(t, fmt.Sprint("seed ", seed, ": they meet again"), 6000, func(v View) bool {
-			return all(Running)(v) && v.Clusters[0].Life == 2 && v.Clusters[1].Life == 2 && v.Clusters[2].Life == 1
+			return all(Running)(v) && v.Clusters[0].Life == 2 && v.Clusters[1].Life == 2 &&
+				v.Clusters[2].Life == 1
 		})
 	}
 }
@@ -217,10 +242,12 @@ func (w *world) must2(t *testing.T, limit int64, is func(View) bool, but []int) 
 	return 0
 }
 
-// Whatever is lost, late, cut or dead: two never act in one seat, views never go back; and when it ends all agree again.
+// Whatever is lost, late, cut or dead: two never act in one seat, views never go back; and when it
+// ends all agree again.
 func TestStorm(t *testing.T) {
 	for seed := range uint64(40) {
-		s := shape{clusters: 2 + int(seed%4), hosts: 1 + int(seed%5), procs: 2, apart: seed%2 == 1, iop: seed%3 == 0, onDeath: GoOn}
+		s := shape{clusters: 2 + int(seed%4), hosts: 1 + int(seed%5), procs: 2, apart: seed%2 == 1,
+			iop: seed%3 == 0, onDeath: GoOn}
 		w := build(s, seed)
 		w.cfg.FenceMS = 0
 		for range 30 {
@@ -232,6 +259,7 @@ func TestStorm(t *testing.T) {
 		}
 		clear(w.cut)
 		w.lossy, w.slowMS = 0, 3
-		w.must(t, fmt.Sprint("seed ", seed, " after the storm"), 8000, func(v View) bool { return v.Master >= 0 })
+		w.must(t, fmt.Sprint("seed ", seed, " after the storm"), 8000,
+			func(v View) bool { return v.Master >= 0 })
 	}
 }

@@ -2,13 +2,16 @@ package manage
 
 import "slices"
 
-// A Past is what outlives a machine whose process dies. The shell that carries its messages has seen what it has promised and told, and begins the next machine of the same
-// agent with that (Revive): what others count on is kept, and what the dead one alone had, its seats and what was reported to it, is void.
+// A Past is what outlives a machine whose process dies. The shell that carries its messages has
+// seen what it has promised and told, and begins the next machine of the same agent with that
+// (Revive): what others count on is kept, and what the dead one alone had, its seats and what was
+// reported to it, is void.
 type Past struct {
 	View     View      // the latest that it has told
 	Top      uint64    // the highest term for the system's seat of which it has spoken
 	Promises []Promise // the last to others, by seat and voter
-	Quiet    int64     // until then it was not to promise anything: that of a machine that was resumed
+	// until then it was not to promise anything: that of a machine that was resumed
+	Quiet int64
 }
 
 // A Promise is one to support nobody else in a seat until then.
@@ -18,7 +21,8 @@ type Promise struct {
 	Until           int64
 }
 
-// Sent notes a message of the machine that is handed on at time now. One that is not handed on has promised nothing.
+// Sent notes a message of the machine that is handed on at time now. One that is not handed on has
+// promised nothing.
 func (p *Past) Sent(m *Message, cfg *Config, now int64) {
 	if m.From != cfg.Self {
 		return
@@ -34,10 +38,12 @@ func (p *Past) Sent(m *Message, cfg *Config, now int64) {
 		return
 	}
 	is := func(o Promise) bool { return o.Seat == m.Seat && o.Voter == m.Voter }
-	p.Promises = append(slices.DeleteFunc(p.Promises, is), Promise{m.Seat, m.Voter, m.To, m.Term, now + cfg.LimitMS})
+	p.Promises = append(slices.DeleteFunc(p.Promises, is),
+		Promise{m.Seat, m.Voter, m.To, m.Term, now + cfg.LimitMS})
 }
 
-// Told notes a view that the machine has told the shell; false: it is not newer than the one before.
+// Told notes a view that the machine has told the shell; false: it is not newer than the one
+// before.
 func (p *Past) Told(v *View) bool {
 	if !v.newer(&p.View) {
 		return false
@@ -46,9 +52,10 @@ func (p *Past) Told(v *View) bool {
 	return true
 }
 
-// Revive makes the machine of an agent in the place of one that has ended at some time before now and that nobody hears any more. It holds no seat, keeps what that one has promised to
-// others, and stands for seats behind all others: who has died once may die again. Messages for the dead one may be handed to it.
-// The shell then hands it what is Gone, and what is Counted.
+// Revive makes the machine of an agent in the place of one that has ended at some time before now
+// and that nobody hears any more. It holds no seat, keeps what that one has promised to others, and
+// stands for seats behind all others: who has died once may die again. Messages for the dead one
+// may be handed to it. The shell then hands it what is Gone, and what is Counted.
 func Revive(cfg Config, past Past, now int64) *Machine {
 	m := New(cfg, now)
 	m.top = past.Top
@@ -104,7 +111,8 @@ func (m *Machine) sole(cluster int) bool {
 	return len(a) == 1 && a[0] == m.cfg.Self
 }
 
-// voteOf is the vote of a cluster whose master this agent has become. What the one before has promised has to run out first.
+// voteOf is the vote of a cluster whose master this agent has become. What the one before has
+// promised has to run out first.
 func (m *Machine) voteOf(cluster int, s *seat) *seat {
 	if vote := m.votes[cluster]; vote != nil {
 		return vote

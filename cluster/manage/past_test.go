@@ -5,14 +5,20 @@ import (
 	"testing"
 )
 
-// The process of a machine dies, and another one begins 20 ms later, without its memory: that of the system's master, or of a cluster's. Another agent has the seat within about a second
-// if there is one, and else the same, and a cluster that cannot go on from the same moment is decided about, once.
+// The process of a machine dies, and another one begins 20 ms later, without its memory: that of
+// the system's master, or of a cluster's. Another agent has the seat within about a second if there
+// is one, and else the same, and a cluster that cannot go on from the same moment is decided about,
+// once.
 func TestProcessDies(t *testing.T) {
 	alone := func() *world { return star(1, goesOn("a", 0), goesOn("b", 0)) }
 	three := func() *world { return star(3, goesOn("a", 0), goesOn("b", 1), goesOn("c", 2)) }
 	two := func() *world { return star(2, goesOn("a", 0), goesOn("b", 1)) }
-	wide := func() *world { return star(4, goesOn("a", 1, 2, 3), goesOn("b", 0), goesOn("c", 2, 3)) }
-	for name, build := range map[string]func() *world{"alone": alone, "two": two, "three": three, "wide": wide} {
+	wide := func() *world {
+		return star(4, goesOn("a", 1, 2, 3), goesOn("b", 0),
+			goesOn("c", 2, 3))
+	}
+	for name, build := range map[string]func() *world{"alone": alone, "two": two, "three": three,
+		"wide": wide} {
 		for seed := range uint64(20) {
 			w, most := build(), 5 // things that it still says
 			if name == "alone" {
@@ -25,11 +31,13 @@ func TestProcessDies(t *testing.T) {
 			for k, c := range []int{0, 1} {
 				before := w.machines[0].View()
 				master := before.Master
-				w.count(w.cfg.Clusters[c].Agents[0], c, Count{Life: 1, Alive: 1, Lost: 1, Failed: true})
+				w.count(w.cfg.Clusters[c].Agents[0], c,
+					Count{Life: 1, Alive: 1, Lost: 1, Failed: true})
 				w.kill(master, int(seed)%most, 20)
-				took := w.must(t, fmt.Sprint(name, ", ", seed, ": its process is dead ", k), 1300, func(v View) bool {
-					return v.Term > before.Term && v.Master >= 0 && v.Clusters[c].State == Dead
-				})
+				took := w.must(t, fmt.Sprint(name, ", ", seed, ": its process is dead ", k), 1300,
+					func(v View) bool {
+						return v.Term > before.Term && v.Master >= 0 && v.Clusters[c].State == Dead
+					})
 				worst = max(worst, took)
 				if after := w.machines[0].View(); name == "three" || name == "wide" {
 					if after.Master == master || after.Master == 0 {
@@ -44,7 +52,8 @@ func TestProcessDies(t *testing.T) {
 	}
 }
 
-// A process that begins anew keeps what the one before has promised, and asks for nothing that others have.
+// A process that begins anew keeps what the one before has promised, and asks for nothing that
+// others have.
 func TestPastKeeps(t *testing.T) {
 	w := star(3, goesOn("a", 0), goesOn("b", 1), goesOn("c", 2))
 	w.running()
@@ -59,16 +68,21 @@ func TestPastKeeps(t *testing.T) {
 			t.Fatal("the system's master has lost its seat by the death of others")
 		}
 	}
-	w.must(t, "the end", 300, func(v View) bool { return v.Term == before.Term && v.Master == before.Master })
+	w.must(t, "the end", 300, func(v View) bool {
+		return v.Term == before.Term &&
+			v.Master == before.Master
+	})
 }
 
-// What was promised to others holds behind the death, for as long as it would have; the one to whom it was promised is not asked to wait. What the dead one has promised itself is void.
+// What was promised to others holds behind the death, for as long as it would have; the one to whom
+// it was promised is not asked to wait. What the dead one has promised itself is void.
 func TestPastPromises(t *testing.T) {
 	cfg := star(4, goesOn("a", 1, 2, 3), goesOn("b", 0)).cfg
 	cfg.Self = 1
 	var past Past
 	ask := func(m *Machine, from int, now int64) bool {
-		for _, a := range m.Step(Received{Message{From: from, To: 1, Seat: 0, Term: 9, Sent: now, Beat: true}}, now) {
+		for _, a := range m.Step(Received{Message{From: from, To: 1, Seat: 0, Term: 9, Sent: now,
+			Beat: true}}, now) {
 			if s, ok := a.(Send); ok && !s.Message.Beat && s.Message.To == from {
 				past.Sent(&s.Message, &cfg, now)
 				return s.Message.Granted
@@ -101,7 +115,8 @@ func TestPastPromises(t *testing.T) {
 	}
 }
 
-// A process stands still, and goes on when others have its seats: it does nothing in them any more (check).
+// A process stands still, and goes on when others have its seats: it does nothing in them any more
+// (check).
 func TestProcessStops(t *testing.T) {
 	for pause := int64(50); pause < 1500; pause += 75 {
 		w := star(3, goesOn("a", 0), goesOn("b", 1), goesOn("c", 2))
@@ -113,12 +128,14 @@ func TestProcessStops(t *testing.T) {
 	}
 }
 
-// Processes of machines die in the middle of what they say, and stand still, while messages are lost and late, networks cut and clusters started again: two never act in one seat, no view
-// goes back, and when it ends all agree, on as many starts as there were deaths.
+// Processes of machines die in the middle of what they say, and stand still, while messages are
+// lost and late, networks cut and clusters started again: two never act in one seat, no view goes
+// back, and when it ends all agree, on as many starts as there were deaths.
 func TestStormOfProcesses(t *testing.T) {
 	lives := 0
 	for seed := range uint64(60) {
-		s := shape{clusters: 1 + int(seed%5), hosts: 1 + int(seed%4), procs: 2, apart: seed%2 == 1, iop: seed%3 == 0, onDeath: RestartIt, restarts: 1000}
+		s := shape{clusters: 1 + int(seed%5), hosts: 1 + int(seed%4), procs: 2, apart: seed%2 == 1,
+			iop: seed%3 == 0, onDeath: RestartIt, restarts: 1000}
 		w := build(s, seed)
 		w.cfg.FenceMS, w.cfg.SilentMS = 0, 1<<40
 		for i := range w.machines {
@@ -155,7 +172,8 @@ func TestStormOfProcesses(t *testing.T) {
 				w.kill(cl.Agents[0], w.rand.IntN(4), w.rand.Int64N(300))
 			}
 		}
-		w.must(t, fmt.Sprint("seed ", seed, " after the storm"), 8000, func(v View) bool { return v.Master >= 0 && all(Running)(v) })
+		w.must(t, fmt.Sprint("seed ", seed, " after the storm"), 8000,
+			func(v View) bool { return v.Master >= 0 && all(Running)(v) })
 		for i := range w.shells {
 			lives += w.shells[i].lives
 		}

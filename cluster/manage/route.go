@@ -12,7 +12,8 @@ type routes struct {
 }
 
 func newRoutes(c *Config) *routes {
-	r := &routes{self: c.Self, agents: c.Agents, members: map[int][]int{}, distance: map[int][]int{}, turns: map[int]int{}}
+	r := &routes{self: c.Self, agents: c.Agents, members: map[int][]int{},
+		distance: map[int][]int{}, turns: map[int]int{}}
 	for i, a := range c.Agents {
 		for _, n := range a.Networks {
 			r.members[n] = append(r.members[n], i)
@@ -21,18 +22,23 @@ func newRoutes(c *Config) *routes {
 	return r
 }
 
-// to is the agent to whom a message for another one is handed: one that is nearer to it, so that nothing goes in a circle. way says which, where there
-// are several; -1: there is none.
+// to is the agent to whom a message for another one is handed: one that is nearer to it, so that
+// nothing goes in a circle. way says which, where there are several; -1: there is none.
 func (r *routes) to(agent, way int) int {
 	mine := r.agents[r.self].Networks
-	if slices.ContainsFunc(mine, func(n int) bool { return slices.Contains(r.agents[agent].Networks, n) }) {
+	if slices.ContainsFunc(mine, func(n int) bool {
+		return slices.Contains(r.agents[agent].Networks,
+			n)
+	}) {
 		return agent
 	}
 	d := r.from(agent)
 	var ways []int
 	for k, n := range mine {
 		for _, a := range r.members[n] {
-			known := slices.ContainsFunc(mine[:k], func(o int) bool { return slices.Contains(r.agents[a].Networks, o) }) // has been listed
+			// has been listed
+			known := slices.ContainsFunc(mine[:k],
+				func(o int) bool { return slices.Contains(r.agents[a].Networks, o) })
 			if !known && d[a] >= 0 && d[a] < d[r.self] {
 				ways = append(ways, a)
 			}
@@ -44,7 +50,8 @@ func (r *routes) to(agent, way int) int {
 	return ways[way%len(ways)]
 }
 
-// other: nothing has come back from there; the next message takes another way, and so does its answer.
+// other: nothing has come back from there; the next message takes another way, and so does its
+// answer.
 func (r *routes) other(agent int) { r.turns[agent]++ }
 
 // from is how far every agent is from one; -1: there is no way.

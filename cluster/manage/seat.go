@@ -2,11 +2,12 @@ package manage
 
 import "sort"
 
-// A seat is a place that one agent holds at a time: master of a cluster, or of the system. Its voters are agents or, for the system, clusters, whose
-// masters speak for them.
+// A seat is a place that one agent holds at a time: master of a cluster, or of the system. Its
+// voters are agents or, for the system, clusters, whose masters speak for them.
 //
-// Who wants to hold it sends beats. A voter that answers with its promise supports nobody else until LimitMS after the beat has arrived. The holder counts
-// the same time from when it has sent the beat, less a tenth for clocks: its lease ends before the promises do.
+// Who wants to hold it sends beats. A voter that answers with its promise supports nobody else
+// until LimitMS after the beat has arrived. The holder counts the same time from when it has sent
+// the beat, less a tenth for clocks: its lease ends before the promises do.
 type seat struct {
 	voters     []int
 	candidates []int
@@ -25,7 +26,8 @@ type seat struct {
 }
 
 func newSeat(voters, candidates []int) *seat {
-	return &seat{voters: append([]int(nil), voters...), candidates: candidates, promised: -1, acked: map[int]int64{}}
+	return &seat{voters: append([]int(nil), voters...), candidates: candidates, promised: -1,
+		acked: map[int]int64{}}
 }
 
 // grant answers a beat: whether from is promised to.
@@ -54,7 +56,8 @@ func (s *seat) yield(self int, now int64) {
 	}
 }
 
-// lease is until when this agent may act in the seat: so long as a majority's promises hold. Of two halves that with the lowest voter counts.
+// lease is until when this agent may act in the seat: so long as a majority's promises hold. Of two
+// halves that with the lowest voter counts.
 func (s *seat) lease(limit int64) int64 {
 	if !s.standing || len(s.voters) == 0 {
 		return 0

@@ -14,9 +14,10 @@ type world struct {
 	machines []*Machine
 	alive    []bool
 	cut      map[int]bool // networks that carry nothing
-	split    int          // agents below this number, and the others, do not reach each other; 0: they do
-	lossy    float64      // of messages
-	slowMS   int64        // a message takes up to so long
+	// agents below this number, and the others, do not reach each other; 0: they do
+	split    int
+	lossy    float64 // of messages
+	slowMS   int64   // a message takes up to so long
 	queue    timeline
 	serial   int
 	counts   [][]Count // by agent and cluster
@@ -27,14 +28,16 @@ type world struct {
 	wrong    []string
 	lastTick []int64
 	shells   []shell
-	terms    map[uint64][2]int // who has been the system's master in each: agent, and which of its machines
+	// who has been the system's master in each: agent, and which of its machines
+	terms map[uint64][2]int
 }
 
 // shell is what outlives an agent's machine, whose process may die, or stand still.
 type shell struct {
-	past  Past
-	left  []int // agents that are gone for certain
-	dying int   // what it wants done in so many actions still is, and then it is dead; -1: it does not die
+	past Past
+	left []int // agents that are gone for certain
+	// what it wants done in so many actions still is, and then it is dead; -1: it does not die
+	dying int
 	down  bool
 	until int64 // it stands still until then, or begins anew
 	lives int
@@ -63,18 +66,22 @@ func (t *timeline) Pop() any     { x := (*t)[len(*t)-1]; *t = (*t)[:len(*t)-1]; 
 
 // shape says how a system is built.
 type shape struct {
-	clusters, hosts, procs int  // hosts of a cluster, processes of a host
-	apart                  bool // every cluster has a network of its own; the host behind its last one is on that of the next as well
-	iop                    bool // masters are the agents beside I/O processes
-	onDeath                Treatment
-	restarts               int
+	clusters, hosts, procs int // hosts of a cluster, processes of a host
+	// every cluster has a network of its own; the host behind its last one is on that of the next
+	// as well
+	apart    bool
+	iop      bool // masters are the agents beside I/O processes
+	onDeath  Treatment
+	restarts int
 }
 
-// build makes a chain of clusters, each with hosts for its ranks and one, the last, for the I/O processes to the next cluster.
+// build makes a chain of clusters, each with hosts for its ranks and one, the last, for the I/O
+// processes to the next cluster.
 func build(s shape, seed uint64) *world {
 	cfg := Config{BeatMS: 100, LimitMS: 400, FenceMS: 3000, SilentMS: 700}
 	for c := range s.clusters {
-		cl := Cluster{Name: fmt.Sprint("c", c), OnDeath: s.onDeath, Restarts: s.restarts, Want: s.hosts * s.procs}
+		cl := Cluster{Name: fmt.Sprint("c", c), OnDeath: s.onDeath, Restarts: s.restarts,
+			Want: s.hosts * s.procs}
 		for range s.hosts {
 			network := 0
 			if s.apart {
@@ -97,7 +104,8 @@ func build(s shape, seed uint64) *world {
 		}
 		cfg.Clusters = append(cfg.Clusters, cl)
 	}
-	w := &world{cfg: cfg, terms: map[uint64][2]int{}, rand: rand.New(rand.NewPCG(seed, 9)), cut: map[int]bool{}, slowMS: 3}
+	w := &world{cfg: cfg, terms: map[uint64][2]int{}, rand: rand.New(rand.NewPCG(seed, 9)),
+		cut: map[int]bool{}, slowMS: 3}
 	for i := range cfg.Agents {
 		own := cfg
 		own.Self = i
@@ -134,7 +142,8 @@ func (w *world) count(agent, cluster int, c Count) {
 // die ends an agent with all its host's processes.
 func (w *world) die(agent int) { w.alive[agent] = false }
 
-// kill has the process of an agent's machine die as soon as it has said so many more things; another one begins so much later, with what the shell knows.
+// kill has the process of an agent's machine die as soon as it has said so many more things;
+// another one begins so much later, with what the shell knows.
 func (w *world) kill(agent, more int, delay int64) {
 	w.shells[agent].dying, w.shells[agent].until = more, w.now+delay
 	w.post(w.now, agent, -1, Tick{})
@@ -239,12 +248,14 @@ func (w *world) do(agent int, actions []Action) {
 			}
 		case Learned:
 			if !a.View.newer(&w.seen[agent]) {
-				w.complain("agent %d was told the view %d.%d after %d.%d", agent, a.View.Term, a.View.Version, w.seen[agent].Term, w.seen[agent].Version)
+				w.complain("agent %d was told the view %d.%d after %d.%d", agent, a.View.Term,
+					a.View.Version, w.seen[agent].Term, w.seen[agent].Version)
 			}
 			w.seen[agent] = a.View
 			if life := [2]int{agent, w.shells[agent].lives}; a.View.Master == agent {
 				if before, ok := w.terms[a.View.Term]; ok && before != life {
-					w.complain("agent %d is the master in term %d, in which agent %d was", agent, a.View.Term, before[0])
+					w.complain("agent %d is the master in term %d, in which agent %d was", agent,
+						a.View.Term, before[0])
 				}
 				w.terms[a.View.Term] = life
 			}
@@ -298,7 +309,8 @@ func (w *world) check() {
 	}
 }
 
-// settled tells why the living do not agree on one view in which every cluster has a state; "": they do.
+// settled tells why the living do not agree on one view in which every cluster has a state; "":
+// they do.
 func (w *world) settled(is func(View) bool) string {
 	master := -1
 	for i, m := range w.machines {
@@ -312,7 +324,8 @@ func (w *world) settled(is func(View) bool) string {
 	v := w.machines[master].View()
 	for i, m := range w.machines {
 		if o := m.View(); w.alive[i] && !w.shells[i].down && (o.newer(&v) || v.newer(&o)) {
-			return fmt.Sprintf("agent %d has the view %d.%d, the master %d has %d.%d", i, o.Term, o.Version, master, v.Term, v.Version)
+			return fmt.Sprintf("agent %d has the view %d.%d, the master %d has %d.%d", i, o.Term,
+				o.Version, master, v.Term, v.Version)
 		}
 	}
 	if !is(v) {

@@ -2,10 +2,12 @@ package manage
 
 import "testing"
 
-// star makes a system as spxrun starts it: agent 0 reaches all others, which reach it alone, and cannot be done without.
+// star makes a system as spxrun starts it: agent 0 reaches all others, which reach it alone, and
+// cannot be done without.
 func star(hosts int, clusters ...Cluster) *world {
 	w := build(shape{clusters: len(clusters), hosts: 1, procs: 1}, 7)
-	w.cfg = Config{BeatMS: 100, LimitMS: 400, SilentMS: 1 << 40, Agents: make([]Agent, hosts), Clusters: clusters}
+	w.cfg = Config{BeatMS: 100, LimitMS: 400, SilentMS: 1 << 40, Agents: make([]Agent, hosts),
+		Clusters: clusters}
 	w.cfg.Agents[0].Last = true
 	for i := 1; i < hosts; i++ {
 		w.cfg.Agents[i].Networks = []int{i}
@@ -26,8 +28,10 @@ func (w *world) again(view *View) *world {
 		if view != nil {
 			m = Resume(own, *view, w.now)
 		}
-		w.machines, w.alive, w.seen = append(w.machines, m), append(w.alive, true), append(w.seen, View{})
-		w.counts, w.stopped, w.starts = append(w.counts, make([]Count, len(w.cfg.Clusters))), append(w.stopped, map[int]bool{}), append(w.starts, map[int]uint32{})
+		w.machines, w.alive, w.seen = append(w.machines, m), append(w.alive, true),
+			append(w.seen, View{})
+		w.counts, w.stopped, w.starts = append(w.counts, make([]Count, len(w.cfg.Clusters))),
+			append(w.stopped, map[int]bool{}), append(w.starts, map[int]uint32{})
 		w.fences, w.lastTick = append(w.fences, 0), append(w.lastTick, -1)
 		past := Past{}
 		if view != nil {
@@ -40,7 +44,8 @@ func (w *world) again(view *View) *world {
 }
 
 func goesOn(name string, agents ...int) Cluster {
-	return Cluster{Name: name, Agents: agents, Candidates: agents, Want: 2, Told: true, OnDeath: GoOn}
+	return Cluster{Name: name, Agents: agents, Candidates: agents, Want: 2, Told: true,
+		OnDeath: GoOn}
 }
 
 func (w *world) running() {
@@ -51,7 +56,8 @@ func (w *world) running() {
 	}
 }
 
-// Who cannot be done without is the master when nobody else is left; the others die one after the other, with their clusters, and each time one is found within a second.
+// Who cannot be done without is the master when nobody else is left; the others die one after the
+// other, with their clusters, and each time one is found within a second.
 func TestStar(t *testing.T) {
 	w := star(4, goesOn("a", 0), goesOn("b", 1), goesOn("c", 2), goesOn("d", 3))
 	w.running()
@@ -67,14 +73,19 @@ func TestStar(t *testing.T) {
 		for k := range w.machines {
 			w.post(w.now+1, k, -1, Gone{want})
 		}
-		took := w.must(t, "its death", 1300, func(v View) bool { return v.Master != want && v.Clusters[want].State == Dead && !v.Stopping })
+		took := w.must(t, "its death", 1300, func(v View) bool {
+			return v.Master != want &&
+				v.Clusters[want].State == Dead && !v.Stopping
+		})
 		t.Logf("death %d: another master has judged after %d ms", i, took)
 	}
 }
 
-// A cluster on two hosts loses its master, and has another one; an agent that belongs to no cluster learns it, too. What cannot go on is said by who counts.
+// A cluster on two hosts loses its master, and has another one; an agent that belongs to no cluster
+// learns it, too. What cannot go on is said by who counts.
 func TestToldAndApart(t *testing.T) {
-	w := star(4, goesOn("a", 1, 2), Cluster{Name: "b", Agents: []int{3}, Candidates: []int{3}, Want: 2, Told: true, OnDeath: RestartIt, Restarts: 1})
+	w := star(4, goesOn("a", 1, 2), Cluster{Name: "b", Agents: []int{3}, Candidates: []int{3},
+		Want: 2, Told: true, OnDeath: RestartIt, Restarts: 1})
 	w.running()
 	w.must(t, "begin", 1500, all(Running))
 	w.count(2, 0, Count{Life: 1, Alive: 1, Lost: 1})
@@ -87,7 +98,10 @@ func TestToldAndApart(t *testing.T) {
 		return v.Clusters[0].Master == 2 && v.Master == 2 && v.Clusters[0].State == Degraded
 	})
 	w.count(3, 1, Count{Life: 1, Lost: 2, Failed: true})
-	w.must(t, "it cannot go on", 300, func(v View) bool { return v.Clusters[1].Life == 2 && v.Clusters[1].State == Starting })
+	w.must(t, "it cannot go on", 300, func(v View) bool {
+		return v.Clusters[1].Life == 2 &&
+			v.Clusters[1].State == Starting
+	})
 	w.die(3)
 	for k := range w.machines {
 		w.post(w.now+1, k, -1, Gone{3})
@@ -98,7 +112,8 @@ func TestToldAndApart(t *testing.T) {
 	}
 }
 
-// A system is told of more agents: nobody is promised anything before what was promised has run out, and the view goes on from what it was.
+// A system is told of more agents: nobody is promised anything before what was promised has run
+// out, and the view goes on from what it was.
 func TestResume(t *testing.T) {
 	w := star(1, goesOn("a", 0), goesOn("b"))
 	w.running()
@@ -115,5 +130,8 @@ func TestResume(t *testing.T) {
 		}
 		w.run(w.now + 10)
 	}
-	w.must(t, "together", 1500, func(v View) bool { return v.newer(&view) && all(Running)(v) && v.Master == 1 })
+	w.must(t, "together", 1500, func(v View) bool {
+		return v.newer(&view) && all(Running)(v) &&
+			v.Master == 1
+	})
 }

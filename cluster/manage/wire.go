@@ -7,8 +7,8 @@ import (
 	"math"
 )
 
-// The form in which messages travel: numbers of variable length, those that may be negative folded. What is decoded has no agents, clusters or states that the
-// receiver does not know.
+// The form in which messages travel: numbers of variable length, those that may be negative folded.
+// What is decoded has no agents, clusters or states that the receiver does not know.
 
 // wireVersion is the first byte.
 const wireVersion = 1
@@ -24,9 +24,11 @@ const (
 
 // Encode is the form of a message.
 func (m *Message) Encode() []byte {
-	flags := flag(m.Beat, flagBeat) | flag(m.Held, flagHeld) | flag(m.Granted, flagGranted) | flag(m.View != nil, flagView) | flag(m.View != nil && m.View.Stopping, flagStopping)
+	flags := flag(m.Beat, flagBeat) | flag(m.Held, flagHeld) | flag(m.Granted, flagGranted) |
+		flag(m.View != nil, flagView) | flag(m.View != nil && m.View.Stopping, flagStopping)
 	b := []byte{wireVersion, flags}
-	for _, n := range []int64{int64(m.From), int64(m.To), int64(m.Hops), int64(m.Way), int64(m.Seat), m.Sent, m.Age, int64(m.Voter), int64(m.Promised), int64(m.Holder)} {
+	for _, n := range []int64{int64(m.From), int64(m.To), int64(m.Hops), int64(m.Way),
+		int64(m.Seat), m.Sent, m.Age, int64(m.Voter), int64(m.Promised), int64(m.Holder)} {
 		b = binary.AppendVarint(b, n)
 	}
 	for _, n := range []uint64{m.Term, m.Term2, m.Version, uint64(len(m.Counts))} {
@@ -34,7 +36,8 @@ func (m *Message) Encode() []byte {
 	}
 	for i, c := range m.Counts {
 		b = append(b, flag(c.Failed, 1))
-		for _, n := range []uint64{uint64(m.Clusters[i]), uint64(c.Life), uint64(c.Alive), uint64(c.Lost), uint64(c.Done)} {
+		for _, n := range []uint64{uint64(m.Clusters[i]), uint64(c.Life), uint64(c.Alive),
+			uint64(c.Lost), uint64(c.Done)} {
 			b = binary.AppendUvarint(b, n)
 		}
 	}
@@ -44,7 +47,8 @@ func (m *Message) Encode() []byte {
 	b = binary.AppendUvarint(binary.AppendUvarint(b, m.View.Term), m.View.Version)
 	b = binary.AppendVarint(b, int64(m.View.Master))
 	for _, c := range m.View.Clusters {
-		b = binary.AppendUvarint(binary.AppendUvarint(append(b, byte(c.State)), uint64(c.Life)), uint64(c.Alive))
+		b = binary.AppendUvarint(binary.AppendUvarint(append(b, byte(c.State)), uint64(c.Life)),
+			uint64(c.Alive))
 		b = binary.AppendVarint(b, int64(c.Master))
 	}
 	return b
@@ -110,7 +114,8 @@ func Decode(b []byte, cfg *Config) (m Message, err error) {
 	r := &reader{b: b}
 	agents, clusters := int64(len(cfg.Agents)), int64(len(cfg.Clusters))
 	if version := r.byte(); !r.bad && version != wireVersion {
-		return m, fmt.Errorf("manage: a message of version %d, this is version %d", version, wireVersion)
+		return m, fmt.Errorf("manage: a message of version %d, this is version %d", version,
+			wireVersion)
 	}
 	flags := r.byte()
 	m.Beat, m.Held, m.Granted = flags&flagBeat != 0, flags&flagHeld != 0, flags&flagGranted != 0
@@ -128,12 +133,15 @@ func Decode(b []byte, cfg *Config) (m Message, err error) {
 	for range r.unsigned(uint64(clusters)) {
 		failed := r.byte() == 1
 		m.Clusters = append(m.Clusters, int(r.unsigned(uint64(clusters-1))))
-		m.Counts = append(m.Counts, Count{Failed: failed, Life: uint32(r.unsigned(math.MaxUint32)), Alive: int(r.unsigned(mostCount)), Lost: int(r.unsigned(mostCount)), Done: int(r.unsigned(mostCount))})
+		m.Counts = append(m.Counts, Count{Failed: failed, Life: uint32(r.unsigned(math.MaxUint32)),
+			Alive: int(r.unsigned(mostCount)), Lost: int(r.unsigned(mostCount)),
+			Done: int(r.unsigned(mostCount))})
 	}
 	if flags&flagView != 0 {
 		m.View = r.view(cfg, flags&flagStopping != 0)
 	}
-	if r.bad || len(r.b) > 0 || flags >= flagStopping<<1 || m.Seat == Watch && m.Beat && m.View == nil {
+	if r.bad || len(r.b) > 0 || flags >= flagStopping<<1 || m.Seat == Watch && m.Beat &&
+		m.View == nil {
 		return Message{}, errWire
 	}
 	return m, nil
@@ -141,18 +149,23 @@ func Decode(b []byte, cfg *Config) (m Message, err error) {
 
 func (r *reader) view(cfg *Config, stopping bool) *View {
 	agents := int64(len(cfg.Agents))
-	v := &View{Stopping: stopping, Term: r.unsigned(mostTerm), Version: r.unsigned(mostTerm), Master: int(r.signed(-1, agents-1))}
+	v := &View{Stopping: stopping, Term: r.unsigned(mostTerm), Version: r.unsigned(mostTerm),
+		Master: int(r.signed(-1, agents-1))}
 	for range cfg.Clusters {
 		state := State(r.byte())
 		if state > Done {
 			r.fail()
 		}
-		v.Clusters = append(v.Clusters, ClusterView{State: state, Life: uint32(r.unsigned(math.MaxUint32)), Alive: int(r.unsigned(mostCount)), Master: int(r.signed(-1, agents-1))})
+		v.Clusters = append(v.Clusters, ClusterView{State: state,
+			Life: uint32(r.unsigned(math.MaxUint32)), Alive: int(r.unsigned(mostCount)),
+			Master: int(r.signed(-1, agents-1))})
 	}
 	return v
 }
 
-// A Slot is what a message is about. A later message with the same slot says all that an earlier one does that is still of use, and messages may be lost: what carries them may drop one that waits when a later one has come.
+// A Slot is what a message is about. A later message with the same slot says all that an earlier
+// one does that is still of use, and messages may be lost: what carries them may drop one that
+// waits when a later one has come.
 type Slot struct {
 	From, To, Seat, Voter int
 	Kind                  byte
@@ -177,7 +190,8 @@ func (m *Message) Slot() Slot {
 	return s
 }
 
-// SlotOf is that of a message in the form in which it travels, which may be one of any system; false: it is none.
+// SlotOf is that of a message in the form in which it travels, which may be one of any system;
+// false: it is none.
 func SlotOf(b []byte) (Slot, bool) {
 	r := &reader{b: b}
 	if version, flags := r.byte(), r.byte(); !r.bad && version == wireVersion {

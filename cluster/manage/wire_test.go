@@ -9,15 +9,23 @@ import (
 // fuzzed is a system with an agent between two others, for the messages of which agent 1 is asked.
 func fuzzed() Config {
 	return Config{Self: 1, BeatMS: 100, LimitMS: 400, SilentMS: 700, FenceMS: 3000,
-		Agents:   []Agent{{Networks: []int{0, 1}, Last: true}, {Networks: []int{0}}, {Networks: []int{1}}, {Networks: []int{0}}},
-		Clusters: []Cluster{{Name: "a", Agents: []int{0, 1}, Candidates: []int{1, 0}, Want: 2, OnDeath: RestartIt, Restarts: 2}, {Name: "b", Agents: []int{2}, Candidates: []int{2}, Want: 1, Told: true}, {Name: "c"}}}
+		Agents: []Agent{{Networks: []int{0, 1}, Last: true}, {Networks: []int{0}},
+			{Networks: []int{1}}, {Networks: []int{0}}},
+		Clusters: []Cluster{{Name: "a", Agents: []int{0, 1}, Candidates: []int{1, 0}, Want: 2,
+			OnDeath: RestartIt, Restarts: 2}, {Name: "b", Agents: []int{2}, Candidates: []int{2},
+			Want: 1, Told: true}, {Name: "c"}}}
 }
 
 func messages() []Message {
-	view := &View{Term: 3, Version: 9, Master: 2, Stopping: true, Clusters: []ClusterView{{State: Running, Life: 1, Alive: 2, Master: 1}, {State: Dead, Life: 4, Master: -1}, {Life: 1, Master: -1}}}
+	view := &View{Term: 3, Version: 9, Master: 2, Stopping: true,
+		Clusters: []ClusterView{{State: Running, Life: 1, Alive: 2, Master: 1},
+			{State: Dead, Life: 4, Master: -1}, {Life: 1, Master: -1}}}
 	return []Message{
-		{From: 1, To: 2, Seat: System, Term: 3, Sent: 1234, Beat: true, Held: true, Voter: 2, Age: 20, View: view, Promised: -1, Holder: -1},
-		{From: 2, To: 1, Seat: 0, Term: 3, Sent: 1234, Granted: true, Voter: 1, Promised: 0, Holder: 2, Clusters: []int{0, 2}, Counts: []Count{{Life: 1, Alive: 2}, {Life: 2, Lost: 3, Done: 1, Failed: true}}, Term2: 7, Version: 8},
+		{From: 1, To: 2, Seat: System, Term: 3, Sent: 1234, Beat: true, Held: true, Voter: 2,
+			Age: 20, View: view, Promised: -1, Holder: -1},
+		{From: 2, To: 1, Seat: 0, Term: 3, Sent: 1234, Granted: true, Voter: 1, Promised: 0,
+			Holder: 2, Clusters: []int{0, 2}, Counts: []Count{{Life: 1, Alive: 2},
+				{Life: 2, Lost: 3, Done: 1, Failed: true}}, Term2: 7, Version: 8},
 		{From: 0, To: 1, Seat: 1, Voter: 3, Way: 5, Hops: 2},
 		{From: 0, To: 1, Seat: Watch, Beat: true, Voter: 1, View: view},
 	}
@@ -38,7 +46,8 @@ func TestWire(t *testing.T) {
 			t.Errorf("%+v is about %+v (%v), not %+v", m, s, ok, m.Slot())
 		}
 	}
-	for i, b := range [][]byte{nil, {wireVersion}, {wireVersion, 1, 0, 0}, {wireVersion + 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}} {
+	for i, b := range [][]byte{nil, {wireVersion}, {wireVersion, 1, 0, 0},
+		{wireVersion + 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}} {
 		if s, ok := SlotOf(b); ok {
 			t.Errorf("%d: what is no message is about %+v", i, s)
 		}

@@ -21,10 +21,17 @@ type Seen struct {
 
 // Errors of a standby that cannot get a log, and of a rank that cannot have a copy of its own.
 var (
-	ErrElsewhere = errors.New("transparent takeover: a standby is on another host than the ranks of its cluster; it needs their memory")
-	ErrNamespace = errors.New("transparent takeover: a standby is in another pid namespace than the ranks of its cluster; it needs their descriptors")
-	ErrLeftEarly = errors.New("a rank has ended before MPI_Init was over in all processes of its cluster")
-	ErrNoKeeper  = errors.New("transparent takeover, copies: of the processes of this cluster no other one lives that could keep a copy of what this one has")
+	ErrElsewhere = errors.New(
+		"transparent takeover: a standby is on another host than the ranks of its cluster; it " +
+			"needs their memory")
+	ErrNamespace = errors.New(
+		"transparent takeover: a standby is in another pid namespace than the ranks of its " +
+			"cluster; it needs their descriptors")
+	ErrLeftEarly = errors.New(
+		"a rank has ended before MPI_Init was over in all processes of its cluster")
+	ErrNoKeeper = errors.New(
+		"transparent takeover, copies: of the processes of this cluster no other one lives that " +
+			"could keep a copy of what this one has")
 )
 
 // ErrGone is what Source.Open returns when the process, or its descriptor, is not there.

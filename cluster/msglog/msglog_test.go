@@ -39,15 +39,18 @@ func TestStandby(t *testing.T) {
 		all    bool
 		want   error
 	}{
-		"all are there":                      {there, true, nil, true, nil},
-		"one has not come so far":            {Seen{PID: 77}, true, nil, false, nil},
-		"one has ended before":               {Seen{PID: 77, Left: true}, true, nil, false, ErrLeftEarly},
-		"one is on another host":             {Seen{Elsewhere: true}, true, nil, false, ErrElsewhere},
+		"all are there":           {there, true, nil, true, nil},
+		"one has not come so far": {Seen{PID: 77}, true, nil, false, nil},
+		"one has ended before": {Seen{PID: 77, Left: true}, true, nil, false,
+			ErrLeftEarly},
+		"one is on another host": {Seen{Elsewhere: true}, true, nil, false,
+			ErrElsewhere},
 		"one is in another namespace":        {Seen{Descriptor: 8}, true, nil, false, ErrNamespace},
 		"one ended while it was opened":      {there, false, nil, false, ErrLeftEarly},
 		"one is just going, as not yet seen": {there, true, ErrGone, false, nil},
-		"one is gone":                        {Seen{Descriptor: 8, PID: 77, Left: true}, true, ErrGone, false, ErrLeftEarly},
-		"one may not be opened":              {there, true, strange, false, strange},
+		"one is gone": {Seen{Descriptor: 8, PID: 77, Left: true}, true,
+			ErrGone, false, ErrLeftEarly},
+		"one may not be opened": {there, true, strange, false, strange},
 	} {
 		src := &table{seen: []Seen{there, there}, runs: []bool{true, true}}
 		s := NewStandby(src, 2)
@@ -60,14 +63,16 @@ func TestStandby(t *testing.T) {
 		if all != c.all || !errors.Is(err, c.want) {
 			t.Errorf("%s: %v, %v", name, all, err)
 		}
-		if told := slices.Contains(src.told, 1); told != c.all || !c.runs && !slices.Contains(src.closed, 101) {
+		if told := slices.Contains(src.told, 1); told != c.all || !c.runs &&
+			!slices.Contains(src.closed, 101) {
 			t.Errorf("%s: told %v, closed %v", name, src.told, src.closed)
 		}
 	}
 }
 
 func TestKeep(t *testing.T) {
-	src := &table{seen: slices.Repeat([]Seen{{Descriptor: 1, PID: 1}}, 3), runs: []bool{true, true, true}}
+	src := &table{seen: slices.Repeat([]Seen{{Descriptor: 1, PID: 1}}, 3),
+		runs: []bool{true, true, true}}
 	s := NewStandby(src, 3)
 	if all, err := s.Look(); !all || err != nil || !slices.Equal(s.Held(), []int{100, 101, 102}) {
 		t.Fatal(all, err, s.Held())
@@ -123,7 +128,8 @@ func TestCopied(t *testing.T) {
 		"no one can keep it": {keeping{wants: true}, false, ErrNoKeeper, 1},
 		"it fails":           {keeping{kept: true, wants: true, fails: strange}, false, strange, 1},
 	} {
-		if got, err := Copied(&c.k); got != c.want || !errors.Is(err, c.err) || c.k.chosen != c.chosen {
+		if got, err := Copied(&c.k); got != c.want || !errors.Is(err, c.err) ||
+			c.k.chosen != c.chosen {
 			t.Errorf("%s: %v, %v, chosen %d times", name, got, err, c.k.chosen)
 		}
 	}

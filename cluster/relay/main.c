@@ -8,13 +8,16 @@
 
 static const char usage[] =
     "usage: spx-iop [options], as an I/O process of a system of clusters (spxrun --system)\n"
-    "  --route same     a message of rank r goes to rank r modulo the size of the other cluster (the default)\n"
+    "  --route same     a message of rank r goes to rank r modulo the size of the other cluster "
+    "(the default)\n"
     "          spread   to the next rank in turn\n"
     "          tag      to rank tag modulo the size\n"
     "          demand   to the rank that has the fewest messages waiting for it\n"
-    "  --to one         where a link leads to several clusters: a message goes to one of them, in turn (the default)\n"
+    "  --to one         where a link leads to several clusters: a message goes to one of them, in "
+    "turn (the default)\n"
     "       all         to all of them\n"
-    "  --queue BYTES    held at most, when more is on its way senders wait (default: 64M; K, M, G may follow)\n"
+    "  --queue BYTES    held at most, when more is on its way senders wait (default: 64M; K, M, G "
+    "may follow)\n"
     "  --verbose        says what it is joined to and, at the end, how much it has handed on\n";
 
 void relay_fail(const char *format, ...)
@@ -40,7 +43,8 @@ static MPI_Count bytes_of(const char *text)
     n <<= 10 * (1 + (unit - "KkMmGg") / 2);
     end++;
   }
-  if (n < 1 || *end || end == text) relay_fail("--queue %s: a number of bytes, as 1000000 or 64M", text);
+  if (n < 1 || *end || end == text)
+    relay_fail("--queue %s: a number of bytes, as 1000000 or 64M", text);
   return n;
 }
 
@@ -53,7 +57,9 @@ static int one_of(const char *option, const char *value, const char *const *name
 
 static void options(relay *r, int argc, char **argv)
 {
-  static const char *const routes[] = {"same", "spread", "tag", "demand", NULL}, *const tos[] = {"one", "all", NULL};
+  static const char *const routes[] = {"same", "spread", "tag", "demand", NULL}, *const tos[] = {
+                                                                                     "one", "all",
+                                                                                     NULL};
   for (int i = 1; i < argc; i++) {
     const char *value = i + 1 < argc ? argv[i + 1] : "";
     if (strcmp(argv[i], "--help") == 0) {
@@ -118,15 +124,19 @@ static void look(relay *r, int i)
   w->cluster = atoi(value);
   hint(info, "spx_direction", direction, sizeof direction);
   hint(info, "spx_to", value, sizeof value);
-  for (char *p = strtok_r(value, ",", &rest); p && w->tos < WORLDS_MAX; p = strtok_r(NULL, ",", &rest))
+  for (char *p = strtok_r(value, ",", &rest); p && w->tos < WORLDS_MAX;
+       p = strtok_r(NULL, ",", &rest))
     w->to[w->tos++] = atoi(p);
   relay_ask_heals(w);
   MPI_Comm_set_errhandler(w->comm, MPI_ERRORS_RETURN);
   if (strcmp(direction, "out") != 0 && w->tos == 0)
-    relay_fail("what comes from cluster %d is for no cluster: a relay needs links with both ends", w->cluster);
+    relay_fail("what comes from cluster %d is for no cluster: a relay needs links with both ends",
+               w->cluster);
   if (r->verbose)
-    fprintf(stderr, "spx-iop: world %d is cluster %d, of %d processes (%s%s); what comes from there goes to %d\n", i,
-            w->cluster, w->size, direction, w->heals ? ", replaced when they die" : "", w->tos);
+    fprintf(stderr,
+            "spx-iop: world %d is cluster %d, of %d processes (%s%s); what comes from there goes "
+            "to %d\n",
+            i, w->cluster, w->size, direction, w->heals ? ", replaced when they die" : "", w->tos);
   MPI_Info_free(&info);
 }
 
@@ -146,8 +156,8 @@ int main(int argc, char **argv)
   if (r.verbose) {
     struct rusage used;
     getrusage(RUSAGE_SELF, &used);
-    fprintf(stderr, "spx-iop: %ld messages; at most %lld bytes were held, and %ld KiB resident\n", r.passed,
-            (long long)r.most, used.ru_maxrss);
+    fprintf(stderr, "spx-iop: %ld messages; at most %lld bytes were held, and %ld KiB resident\n",
+            r.passed, (long long)r.most, used.ru_maxrss);
   }
   MPI_Finalize();
   return 0;

@@ -1,10 +1,13 @@
 /* queue.c - what has been received and not sent on.
  *
- * Messages are taken in the order in which they come, and sent on in that order where they have the same source: a send is started when its
- * message is complete, and no earlier one of its source is not. Long ones are handed on while they come (MPISP_Pass), through memory that they have for themselves:
- * as much as is left of the limit, and PASS_LEAST in any case. The memory for all is bounded: when the limit is reached nothing more is taken, so that the
- * senders wait, who hold what is long themselves. Where ranks that die are replaced, or another cluster can take it, a message is kept as a whole, if it is not longer than the
- * limit: it may have to be sent again; and so is one that goes to several clusters. */
+ * Messages are taken in the order in which they come, and sent on in that order where they have the
+ * same source: a send is started when its message is complete, and no earlier one of its source is
+ * not. Long ones are handed on while they come (MPISP_Pass), through memory that they have for
+ * themselves: as much as is left of the limit, and PASS_LEAST in any case. The memory for all is
+ * bounded: when the limit is reached nothing more is taken, so that the senders wait, who hold what
+ * is long themselves. Where ranks that die are replaced, or another cluster can take it, a message
+ * is kept as a whole, if it is not longer than the limit: it may have to be sent again; and so is
+ * one that goes to several clusters. */
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,10 +15,11 @@
 #include <time.h>
 #include "relay.h"
 
-#define MESSAGES_MAX 1024        /* held at once, however short: each is looked at in each round */
-#define PASS_FROM    (256 << 10) /* bytes: from this length on a message is handed on while it comes */
-#define PASS_LEAST   (64 << 10)
-#define AT_ONCE      16384 /* bytes: what is taken in and sent on without being kept, as a rule */
+#define MESSAGES_MAX 1024 /* held at once, however short: each is looked at in each round */
+/* bytes: from this length on a message is handed on while it comes */
+#define PASS_FROM  (256 << 10)
+#define PASS_LEAST (64 << 10)
+#define AT_ONCE    16384 /* bytes: what is taken in and sent on without being kept, as a rule */
 
 typedef struct message {
   struct message *next;
@@ -50,7 +54,7 @@ static void *need(size_t n)
 
 static void tell_held(const queue *q) { MPISP_Held(q->messages, q->bytes); }
 
-/* ---- sending on ---------------------------------------------------------------------------------------------- */
+/* ---- sending on ---- */
 
 /* A message of this cluster goes to several. */
 static bool goes_to_all(const relay *r, const world *from) { return r->copy && from->tos > 1; }
@@ -78,7 +82,8 @@ static bool choose(relay *r, message *m, int i)
   return c.to != NULL;
 }
 
-/* A send has failed. Where ranks are replaced it is due again; another cluster may take it; else it is dropped. */
+/* A send has failed. Where ranks are replaced it is due again; another cluster may take it; else it
+ * is dropped. */
 static void fails(relay *r, message *m, int i, int code)
 {
   world *to = m->send[i].to;
@@ -87,17 +92,20 @@ static void fails(relay *r, message *m, int i, int code)
     to->asked = r->round;
     relay_ask_heals(to);
   }
-  if (!has_died(code)) relay_fail("a message for rank %d of cluster %d: error %d", m->send[i].rank, to->cluster, code);
+  if (!has_died(code))
+    relay_fail("a message for rank %d of cluster %d: error %d", m->send[i].rank, to->cluster, code);
   to->waiting[m->send[i].rank]--;
   bool one = !goes_to_all(r, relay_from(r, m->cluster));
   if (m->data) /* what was handed on while it came is here no more */
-    m->send[i].due = relay_may_take(to, m->send[i].rank) || (one && relay_is_gone(to) && choose(r, m, i));
-  if (m->send[i].due && one) MPISP_Assign(&m->from, m->send[i].rank, m->send[i].to->comm); /* it is not done with */
+    m->send[i].due =
+        relay_may_take(to, m->send[i].rank) || (one && relay_is_gone(to) && choose(r, m, i));
+  /* it is not done with */
+  if (m->send[i].due && one) MPISP_Assign(&m->from, m->send[i].rank, m->send[i].to->comm);
   if (m->send[i].due) return;
   m->done++;
   if (!to->told)
-    fprintf(stderr, "spx-iop: rank %d of cluster %d has ended; messages for it are dropped\n", m->send[i].rank,
-            to->cluster);
+    fprintf(stderr, "spx-iop: rank %d of cluster %d has ended; messages for it are dropped\n",
+            m->send[i].rank, to->cluster);
   to->told = true;
 }
 
@@ -111,9 +119,11 @@ static void start_send(relay *r, message *m, int i)
   if (m->found != MPI_MESSAGE_NULL)
     code = MPISP_Pass(&m->found, rank, to->comm, m->held, &m->send[i].request);
   else if (r->route == ROUTE_DEMAND) /* complete when it has been asked for */
-    code = MPI_Issend_c(m->data, m->bytes, MPI_BYTE, rank, m->from.MPI_TAG, to->comm, &m->send[i].request);
+    code = MPI_Issend_c(m->data, m->bytes, MPI_BYTE, rank, m->from.MPI_TAG, to->comm,
+                        &m->send[i].request);
   else
-    code = MPI_Isend_c(m->data, m->bytes, MPI_BYTE, rank, m->from.MPI_TAG, to->comm, &m->send[i].request);
+    code = MPI_Isend_c(m->data, m->bytes, MPI_BYTE, rank, m->from.MPI_TAG, to->comm,
+                       &m->send[i].request);
   if (code == MPI_SUCCESS) return;
   m->send[i].request = MPI_REQUEST_NULL;
   fails(r, m, i, code);
@@ -146,7 +156,8 @@ static bool is_due(const message *m)
 static bool has_to_wait(const queue *q, const message *m)
 {
   for (const message *e = q->first; e != m; e = e->next)
-    if ((!e->complete || is_due(e)) && e->cluster == m->cluster && e->source == m->source) return true;
+    if ((!e->complete || is_due(e)) && e->cluster == m->cluster && e->source == m->source)
+      return true;
   return false;
 }
 
@@ -157,7 +168,8 @@ static bool carry_on(relay *r, queue *q)
   r->round++;
   for (message **at = &q->first, *m; (m = *at);) {
     int flag;
-    if (!m->complete && m->in != MPI_REQUEST_NULL && MPI_Test(&m->in, &flag, MPI_STATUS_IGNORE) != MPI_SUCCESS)
+    if (!m->complete && m->in != MPI_REQUEST_NULL &&
+        MPI_Test(&m->in, &flag, MPI_STATUS_IGNORE) != MPI_SUCCESS)
       m->complete = true; /* its sender has died before it was here: it was not sent */
     if (!m->complete && m->in == MPI_REQUEST_NULL && !has_to_wait(q, m)) {
       m->complete = moved = true;
@@ -192,9 +204,12 @@ static bool carry_on(relay *r, queue *q)
   return moved;
 }
 
-/* ---- taking in ----------------------------------------------------------------------------------------------- */
+/* ---- taking in ---- */
 
-static bool has_room(const relay *r, const queue *q) { return q->bytes < r->limit && q->messages < MESSAGES_MAX; }
+static bool has_room(const relay *r, const queue *q)
+{
+  return q->bytes < r->limit && q->messages < MESSAGES_MAX;
+}
 
 static message *new_message(int sends, MPI_Status *st)
 {
@@ -219,7 +234,8 @@ static bool is_handed_on(const relay *r, const world *from, MPI_Count bytes)
   return !again || bytes > r->limit;
 }
 
-/* Takes the message that was found. A short one, when nothing waits, is mostly through before anything is kept of it. */
+/* Takes the message that was found. A short one, when nothing waits, is mostly through before
+ * anything is kept of it. */
 static void take(relay *r, queue *q, MPI_Message *found, MPI_Status *st)
 {
   int cluster;
@@ -233,7 +249,8 @@ static void take(relay *r, queue *q, MPI_Message *found, MPI_Status *st)
   } else {
     m->data = need((size_t)m->bytes);
     if (m->bytes <= AT_ONCE)
-      m->complete = MPI_Mrecv_c(m->data, m->bytes, MPI_BYTE, found, MPI_STATUS_IGNORE) != MPI_SUCCESS;
+      m->complete =
+          MPI_Mrecv_c(m->data, m->bytes, MPI_BYTE, found, MPI_STATUS_IGNORE) != MPI_SUCCESS;
     else
       MPI_Imrecv_c(m->data, m->bytes, MPI_BYTE, found, &m->in);
   }
@@ -272,7 +289,8 @@ static bool await(relay *r, queue *q)
   return true;
 }
 
-/* Looks again at once for a while, then less and less often: nothing that is held moves before its receiver or its sender does. */
+/* Looks again at once for a while, then less and less often: nothing that is held moves before its
+ * receiver or its sender does. */
 static void pause_after(int empty)
 {
   if (empty < 200) return;

@@ -1,4 +1,5 @@
-/* relay.h - spx-iop, the relay that comes with libspx: an I/O process of a system of clusters that hands messages on. docs/systems.md.
+/* relay.h - spx-iop, the relay that comes with libspx: an I/O process of a system of clusters that
+ * hands messages on. docs/systems.md.
  *
  *   main.c    options, and what the worlds of this process are
  *   route.c   whom a message goes to
@@ -37,7 +38,8 @@ typedef struct {
   int worlds;
   world world[WORLDS_MAX];
   route_kind route;
-  bool copy;       /* messages go to all the clusters that they are for, not to one of them in turn */
+  /* messages go to all the clusters that they are for, not to one of them in turn */
+  bool copy;
   MPI_Count limit; /* bytes that may be held */
   long round;      /* of looking at everything */
   long passed;     /* messages */
@@ -48,8 +50,9 @@ typedef struct {
 /* ---- route.c ---- */
 /* The world that messages of a cluster have come from; ends the program when there is none. */
 world *relay_from(relay *r, int cluster);
-/* Where a message goes. Of one that is kept another relay may have been before, or may come after this one, and both are to come to the same: so its number decides, or if that is not so, it is to be
- * assigned. */
+/* Where a message goes. Of one that is kept another relay may have been before, or may come after
+ * this one, and both are to come to the same: so its number decides, or if that is not so, it is to
+ * be assigned. */
 typedef struct {
   world *to; /* NULL: all are gone */
   int rank;
@@ -57,7 +60,8 @@ typedef struct {
 } choice;
 /* One of the clusters that messages of from are for, and that have ranks alive. */
 choice relay_choose(relay *r, world *from, const MPI_Status *message);
-/* A message for a rank of w that has failed may be sent again: another process takes its place, or has done so meanwhile. One that has left is not replaced. */
+/* A message for a rank of w that has failed may be sent again: another process takes its place, or
+ * has done so meanwhile. One that has left is not replaced. */
 bool relay_may_take(const world *w, int rank);
 /* All ranks of w have left MPI, or are dead and will not be replaced. */
 bool relay_is_gone(world *w);

@@ -7,7 +7,8 @@ world *relay_from(relay *r, int cluster)
 {
   for (int i = 0; i < r->worlds; i++)
     if (r->world[i].cluster == cluster) return &r->world[i];
-  relay_fail("a message has come from cluster %d, which this I/O process does not belong to", cluster);
+  relay_fail("a message has come from cluster %d, which this I/O process does not belong to",
+             cluster);
 }
 
 enum { ALIVE, LEFT, DEAD }; /* or not yet there: a message for it waits */
@@ -19,7 +20,8 @@ static void mark(const world *w, MPI_Group of, char *state, char as)
   MPI_Group_size(of, &n);
   if (n && MPI_Comm_group(w->comm, &all) == MPI_SUCCESS) {
     for (int i = 0, rank; i < n; i++)
-      if (MPI_Group_translate_ranks(of, 1, &i, all, &rank) == MPI_SUCCESS && rank >= 0) state[rank] = as;
+      if (MPI_Group_translate_ranks(of, 1, &i, all, &rank) == MPI_SUCCESS && rank >= 0)
+        state[rank] = as;
     MPI_Group_free(&all);
   }
   if (of != MPI_GROUP_EMPTY) MPI_Group_free(&of);
@@ -72,7 +74,9 @@ static uint64_t mixed(uint64_t n)
   return n ^ n >> 31;
 }
 
-/* The one in turn of so many, of the turn-th message of a sender. Each round begins with another one: a part of the messages, as every second one, which is what one relay of several gets, is shared out as well. */
+/* The one in turn of so many, of the turn-th message of a sender. Each round begins with another
+ * one: a part of the messages, as every second one, which is what one relay of several gets, is
+ * shared out as well. */
 static int in_turn(uint64_t turn, int of, uint64_t sender)
 {
   uint64_t n = (uint64_t)of;
@@ -88,13 +92,15 @@ static uint64_t sender_of(const MPI_Status *message)
   return (uint64_t)cluster << 32 | (uint32_t)rank;
 }
 
-/* The rank that the fewest messages wait for, of those that may take some; turns decide between equal ones. */
+/* The rank that the fewest messages wait for, of those that may take some; turns decide between
+ * equal ones. */
 static int least_waiting(world *w)
 {
   int best = w->next++ % w->size;
   for (int i = 1; i < w->size; i++) {
     int rank = (best + i) % w->size;
-    if (w->lost[best] != w->lost[rank] ? w->lost[best] : w->waiting[rank] < w->waiting[best]) best = rank;
+    if (w->lost[best] != w->lost[rank] ? w->lost[best] : w->waiting[rank] < w->waiting[best])
+      best = rank;
   }
   return best;
 }
@@ -107,7 +113,9 @@ static choice choose_rank(const relay *r, world *w, const MPI_Status *message, M
   if (w->next < 0) w->next = 0;
   switch (r->route) {
   case ROUTE_SPREAD:
-    return (choice){w, turn < 0 ? w->next++ % w->size : in_turn((uint64_t)turn, w->size, sender_of(message)), false};
+    return (choice){
+        w, turn < 0 ? w->next++ % w->size : in_turn((uint64_t)turn, w->size, sender_of(message)),
+        false};
   case ROUTE_TAG: return (choice){w, message->MPI_TAG % w->size, false};
   case ROUTE_DEMAND: return (choice){w, least_waiting(w), w->size > 1};
   default: return (choice){w, source % w->size, false};
@@ -131,7 +139,8 @@ choice relay_choose(relay *r, world *from, const MPI_Status *message)
   if (index >= 0 && !relay_is_gone(&r->world[index])) return (choice){&r->world[index], rank, true};
   MPISP_Status_get_number(message, &number);
   if (from->turn < 0) from->turn = 0;
-  int first = number ? in_turn((uint64_t)number - 1, from->tos, sender_of(message)) : from->turn++ % from->tos;
+  int first = number ? in_turn((uint64_t)number - 1, from->tos, sender_of(message))
+                     : from->turn++ % from->tos;
   for (int i = 0; i < from->tos; i++) {
     world *to = &r->world[from->to[(first + i) % from->tos]];
     if (relay_is_gone(to)) continue;

@@ -1,7 +1,9 @@
-// Package start decides when MPI_Init returns in a system of clusters (MPI/SPx, section 3.4 and its open problem of synchronised start): when those that
-// a cluster waits for are complete, or with the names of those that are missing when its patience is over.
+// Package start decides when MPI_Init returns in a system of clusters (MPI/SPx, section 3.4 and its
+// open problem of synchronised start): when those that a cluster waits for are complete, or with
+// the names of those that are missing when its patience is over.
 //
-// Times are in ns since the job began. It is a pure state machine: the shell around it (launch/agent) says who has come, who is gone and what time it is, and carries the answers to the
+// Times are in ns since the job began. It is a pure state machine: the shell around it
+// (launch/agent) says who has come, who is gone and what time it is, and carries the answers to the
 // processes that wait. It knows no process but by its number in the job.
 package start
 
@@ -37,7 +39,9 @@ type member struct {
 	Member
 	come  map[int]int // rank by process
 	ready bool        // has been complete, or is not waited for
-	begun bool        // some of its processes have gone on: who comes now has the rank of one that died, and waits for nobody
+	// some of its processes have gone on: who comes now has the rank of one that died, and waits
+	// for nobody
+	begun bool
 }
 
 // Machine is the state of a start.
@@ -60,7 +64,8 @@ func (m *Machine) Add(list []Member) {
 	}
 }
 
-// Arrived: process proc, which has a rank in a member, is in MPI_Init. It is answered now or later, once.
+// Arrived: process proc, which has a rank in a member, is in MPI_Init. It is answered now or later,
+// once.
 func (m *Machine) Arrived(in, rank, proc int, now int64) []Answer {
 	if in < 0 || in >= len(m.members) {
 		return []Answer{{Proc: proc}}
@@ -73,8 +78,9 @@ func (m *Machine) Arrived(in, rank, proc int, now int64) []Answer {
 	return m.answers(now)
 }
 
-// Ended: a process is gone, whether it had come or not. That of one which had not come, and has not failed, counts as having come: programs need not use MPI. So does one that
-// is taken over, for who does that may wait for the others.
+// Ended: a process is gone, whether it had come or not. That of one which had not come, and has not
+// failed, counts as having come: programs need not use MPI. So does one that is taken over, for who
+// does that may wait for the others.
 func (m *Machine) Ended(in, rank, proc int, failed bool, now int64) []Answer {
 	m.waiting = slices.DeleteFunc(m.waiting, func(w waiter) bool { return w.proc == proc })
 	if in < 0 || in >= len(m.members) {
@@ -89,7 +95,8 @@ func (m *Machine) Ended(in, rank, proc int, failed bool, now int64) []Answer {
 	return m.answers(now)
 }
 
-// Passed: a process has gone on before this machine was made. So its member was complete then, and those for which that waits; who comes now waits for nobody.
+// Passed: a process has gone on before this machine was made. So its member was complete then, and
+// those for which that waits; who comes now waits for nobody.
 func (m *Machine) Passed(in, rank, proc int, now int64) []Answer {
 	if in < 0 || in >= len(m.members) {
 		return nil
@@ -110,7 +117,8 @@ func (x *member) comes(rank, proc int) {
 	x.ready = x.ready || len(x.come) >= x.Procs
 }
 
-// Again: a member is started again, and is to be complete again before those go on that have not yet.
+// Again: a member is started again, and is to be complete again before those go on that have not
+// yet.
 func (m *Machine) Again(in int) {
 	x := &m.members[in]
 	x.come, x.ready, x.begun = map[int]int{}, false, false
@@ -188,7 +196,8 @@ func (m *Machine) missing(in int) string {
 			}
 			first = last
 		}
-		words = append(words, fmt.Sprintf("%s %s of %s", map[bool]string{true: "rank", false: "ranks"}[len(x.come)+1 == x.Procs], strings.Join(ranks, ","), x.Name))
+		words = append(words, fmt.Sprintf("%s %s of %s", map[bool]string{true: "rank",
+			false: "ranks"}[len(x.come)+1 == x.Procs], strings.Join(ranks, ","), x.Name))
 	}
 	return strings.Join(words, ", ")
 }

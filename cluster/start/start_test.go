@@ -7,7 +7,8 @@ import (
 
 const second = int64(1e9)
 
-// system: cluster a waits for b, b for nobody, an I/O process for both. a has the processes 0 and 1, b 2 to 5, the I/O process is 6.
+// system: cluster a waits for b, b for nobody, an I/O process for both. a has the processes 0 and
+// 1, b 2 to 5, the I/O process is 6.
 func system() *Machine {
 	return New([]Member{
 		{Name: "cluster a", Procs: 2, Awaits: []int{0, 1}, Limit: 5 * second},
@@ -26,17 +27,20 @@ func procs(list []Answer) (out []int) {
 	return out
 }
 
-// A cluster that is added while the system runs waits for those that it says, who have come; it is not awaited.
+// A cluster that is added while the system runs waits for those that it says, who have come; it is
+// not awaited.
 func TestAdded(t *testing.T) {
 	m := system()
 	for proc, in := range []int{0, 0, 1, 1, 1, 1, 2} {
 		m.Arrived(in, map[bool]int{true: proc, false: proc - 2}[in == 0], proc, 0)
 	}
-	m.Add([]Member{{Name: "cluster n", Procs: 2, Awaits: []int{1, 4}, Limit: second}, {Name: "I/O process an.iop0", Procs: 1, Awaits: []int{0, 3}, Limit: second}})
+	m.Add([]Member{{Name: "cluster n", Procs: 2, Awaits: []int{1, 4}, Limit: second},
+		{Name: "I/O process an.iop0", Procs: 1, Awaits: []int{0, 3}, Limit: second}})
 	if got := m.Arrived(3, 0, 10, 0); got != nil {
 		t.Errorf("rank 0 of n goes on alone: %v", got)
 	}
-	if got := m.Tick(second); len(got) != 1 || got[0].Missing != "rank 1 of cluster n, all of I/O process an.iop0" {
+	if got := m.Tick(second); len(got) != 1 ||
+		got[0].Missing != "rank 1 of cluster n, all of I/O process an.iop0" {
 		t.Errorf("%v", got)
 	}
 	m.Arrived(3, 0, 10, second)
@@ -51,8 +55,10 @@ func TestWhoIsComplete(t *testing.T) {
 	for _, step := range []struct {
 		in, rank, proc int
 		want           []int
-	}{{0, 0, 0, nil}, {2, 0, 6, nil}, {1, 1, 3, nil}, {1, 0, 2, nil}, {0, 1, 1, nil}, {1, 3, 5, nil}, {1, 2, 4, []int{0, 1, 2, 3, 4, 5, 6}}} {
-		if got := procs(m.Arrived(step.in, step.rank, step.proc, 0)); !slices.Equal(got, step.want) {
+	}{{0, 0, 0, nil}, {2, 0, 6, nil}, {1, 1, 3, nil}, {1, 0, 2, nil}, {0, 1, 1, nil},
+		{1, 3, 5, nil}, {1, 2, 4, []int{0, 1, 2, 3, 4, 5, 6}}} {
+		if got := procs(m.Arrived(step.in, step.rank, step.proc, 0)); !slices.Equal(got,
+			step.want) {
 			t.Fatalf("process %d: %v go on, should be %v", step.proc, got, step.want)
 		}
 	}
@@ -75,21 +81,25 @@ func TestWhoIsMissing(t *testing.T) {
 	if got := m.Tick(at - 1); got != nil {
 		t.Errorf("too early: %v", got)
 	}
-	if got := m.Tick(at); len(got) != 1 || got[0].Proc != 3 || got[0].Missing != "ranks 0,2-3 of cluster b" {
+	if got := m.Tick(at); len(got) != 1 || got[0].Proc != 3 ||
+		got[0].Missing != "ranks 0,2-3 of cluster b" {
 		t.Errorf("%+v", got)
 	}
-	if got := m.Tick(6 * second); len(got) != 1 || got[0].Proc != 1 || got[0].Missing != "rank 0 of cluster a, ranks 0,2-3 of cluster b" {
+	if got := m.Tick(6 * second); len(got) != 1 || got[0].Proc != 1 ||
+		got[0].Missing != "rank 0 of cluster a, ranks 0,2-3 of cluster b" {
 		t.Errorf("%+v", got)
 	}
 	if got := m.Arrived(2, 0, 6, 10*second); got != nil {
 		t.Errorf("%+v", got)
 	}
-	if got := m.Tick(15 * second); len(got) != 1 || got[0].Missing != "rank 0 of cluster a, ranks 0,2-3 of cluster b" {
+	if got := m.Tick(15 * second); len(got) != 1 ||
+		got[0].Missing != "rank 0 of cluster a, ranks 0,2-3 of cluster b" {
 		t.Errorf("%+v", got)
 	}
 }
 
-// Who ends without MPI counts as there, who dies does not; a cluster that is started again is to be complete again, one that is gone is not waited for.
+// Who ends without MPI counts as there, who dies does not; a cluster that is started again is to be
+// complete again, one that is gone is not waited for.
 func TestEnds(t *testing.T) {
 	m := system()
 	m.Arrived(0, 0, 0, 0)
@@ -129,8 +139,10 @@ func TestHeals(t *testing.T) {
 	if got := procs(m.Ended(0, 0, 0, true, 0)); !slices.Equal(got, []int{2, 3}) {
 		t.Errorf("rank 0 will be taken over: %v go on", got)
 	}
-	// Once the others have gone on, who takes a rank over does not wait, though a cluster that it waits for begins again.
-	m = New([]Member{{Name: "a", Procs: 1, Awaits: []int{1}, Limit: second}, {Name: "b", Procs: 1, Limit: second}})
+	// Once the others have gone on, who takes a rank over does not wait, though a cluster that it
+	// waits for begins again.
+	m = New([]Member{{Name: "a", Procs: 1, Awaits: []int{1}, Limit: second},
+		{Name: "b", Procs: 1, Limit: second}})
 	m.Arrived(0, 0, 0, 0)
 	if got := procs(m.Arrived(1, 0, 1, 0)); len(got) != 2 {
 		t.Errorf("all are there: %v go on", got)
@@ -145,7 +157,8 @@ func TestHeals(t *testing.T) {
 	}
 }
 
-// Another machine goes on in the middle of a start: who has gone on before shows that its member was complete, and those for which that waits. Who waits still asks again.
+// Another machine goes on in the middle of a start: who has gone on before shows that its member
+// was complete, and those for which that waits. Who waits still asks again.
 func TestPassed(t *testing.T) {
 	m := system()
 	m.Passed(1, 2, 4, second)

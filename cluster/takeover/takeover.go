@@ -1,8 +1,10 @@
-// Package takeover decides which communicators a standby inherits with the rank that it takes over, and which stay of use to those that have lost a member
-// (MPI/SPx: M+N redundancy). Those that will work together tell each other what they have (a Statement each), and every one of them comes to the same
-// list (Merge).
+// Package takeover decides which communicators a standby inherits with the rank that it takes over,
+// and which stay of use to those that have lost a member (MPI/SPx: M+N redundancy). Those that will
+// work together tell each other what they have (a Statement each), and every one of them comes to
+// the same list (Merge).
 //
-// It is pure: statements in, a list out. It knows neither processes nor messages; capi/takeover.go carries out what it says.
+// It is pure: statements in, a list out. It knows neither processes nor messages; capi/takeover.go
+// carries out what it says.
 package takeover
 
 import (
@@ -12,7 +14,8 @@ import (
 	"slices"
 )
 
-// A Comm is a communicator that has been made of the cluster's MPI_COMM_WORLD, or is that. Members are ranks of MPI_COMM_WORLD.
+// A Comm is a communicator that has been made of the cluster's MPI_COMM_WORLD, or is that. Members
+// are ranks of MPI_COMM_WORLD.
 type Comm struct {
 	Ctx    uint64 // context so far: it names the communicator
 	New    uint64 // context from now on
@@ -35,7 +38,8 @@ type Has struct {
 	Freed  []uint32
 }
 
-// A Statement is what one process has: all of its communicators, and those in full that nobody of a lower rank tells of.
+// A Statement is what one process has: all of its communicators, and those in full that nobody of a
+// lower rank tells of.
 type Statement struct {
 	Has []Has
 	Led []Comm
@@ -132,8 +136,10 @@ func Decode(b []byte) (*Statement, error) {
 	return s, nil
 }
 
-// Merge comes to the communicators that all have from now on, parents before what was made of them. Statements are by rank; replaced says whose rank a
-// standby has now: it has nothing. The first of them leads a new MPI_COMM_WORLD, for when all are new. A communicator stays if all of its members have it that were not replaced.
+// Merge comes to the communicators that all have from now on, parents before what was made of them.
+// Statements are by rank; replaced says whose rank a standby has now: it has nothing. The first of
+// them leads a new MPI_COMM_WORLD, for when all are new. A communicator stays if all of its members
+// have it that were not replaced.
 func Merge(statements []*Statement, replaced []bool) []Comm {
 	has := make([]map[uint64]*Has, len(statements))
 	for rank, s := range statements {
@@ -185,7 +191,8 @@ func agree(c *Comm, has []map[uint64]*Has, replaced []bool) bool {
 	return true
 }
 
-// inOrder puts parents first. What was made of one that is no more stays, as somebody's who has it, but nobody inherits it.
+// inOrder puts parents first. What was made of one that is no more stays, as somebody's who has it,
+// but nobody inherits it.
 func inOrder(kept []Comm) (out []Comm) {
 	births := map[uint64]uint32{}
 	for _, c := range kept {
@@ -215,7 +222,8 @@ func inOrder(kept []Comm) (out []Comm) {
 // lost is the parent of those that have none any more.
 const lost = ^uint64(0)
 
-// Inherited tells whether a standby is given c with its rank when it makes the communicator that its predecessor has made.
+// Inherited tells whether a standby is given c with its rank when it makes the communicator that
+// its predecessor has made.
 func (c *Comm) Inherited() bool { return c.Parent != lost }
 
 // Has tells whether rank is a member of c, and in which group.

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// Of four ranks, 2 was replaced. World is 8; 16 a duplicate; 24 and 32 the halves {0,1} and {2,3} of that; 40 was not made at rank 3 before it failed.
+// Of four ranks, 2 was replaced. World is 8; 16 a duplicate; 24 and 32 the halves {0,1} and {2,3}
+// of that; 40 was not made at rank 3 before it failed.
 func statements() ([]*Statement, []bool) {
 	world := Comm{Ctx: 8, New: 800, Local: []int{0, 1, 2, 3}, Name: "MPI_COMM_WORLD"}
 	dup := Comm{Ctx: 16, New: 1600, Parent: 8, Local: []int{0, 1, 2, 3}}
@@ -14,7 +15,8 @@ func statements() ([]*Statement, []bool) {
 	high := Comm{Ctx: 32, New: 3200, Parent: 16, Local: []int{3, 2}, Name: "high"}
 	late := Comm{Ctx: 40, New: 4000, Parent: 8, Birth: 2, Local: []int{0, 1, 2, 3}}
 	return []*Statement{
-		{Has: []Has{{8, 3, []uint32{1}}, {16, 1, nil}, {24, 0, nil}, {40, 0, nil}}, Led: []Comm{world, dup, low, late}},
+		{Has: []Has{{8, 3, []uint32{1}}, {16, 1, nil}, {24, 0, nil}, {40, 0, nil}},
+			Led: []Comm{world, dup, low, late}},
 		{Has: []Has{{8, 3, []uint32{1}}, {16, 1, nil}, {24, 0, nil}, {40, 0, nil}}},
 		{},
 		{Has: []Has{{8, 2, nil}, {16, 1, nil}, {32, 0, nil}}, Led: []Comm{high}},
@@ -39,7 +41,8 @@ func TestMerge(t *testing.T) {
 	}
 }
 
-// What was made of a communicator that has been freed stays with those that have it, and comes last.
+// What was made of a communicator that has been freed stays with those that have it, and comes
+// last.
 func TestParentIsGone(t *testing.T) {
 	all, replaced := statements()
 	for _, s := range all {

@@ -1,6 +1,7 @@
-// Package attr implements cached attributes (MPI-5.0, section 7.7): keyvals, and the values that communicators, datatypes and
-// windows hold under them. It owns keyvals and values, and decides which user function is called when and what follows from
-// its result; it never calls one: each operation is a Walk, whose calls the owner (capi/) carries out with no lock held.
+// Package attr implements cached attributes (MPI-5.0, section 7.7): keyvals, and the values that
+// communicators, datatypes and windows hold under them. It owns keyvals and values, and decides
+// which user function is called when and what follows from its result; it never calls one: each
+// operation is a Walk, whose calls the owner (capi/) carries out with no lock held.
 package attr
 
 import (
@@ -41,7 +42,8 @@ type Keyval struct {
 	freed bool // the user has freed it; guarded by Registry.mu
 }
 
-// A keyval's number is kind<<28 | generation<<20 | index + 1: a freed number is told from a live one.
+// A keyval's number is kind<<28 | generation<<20 | index + 1: a freed number is told from a live
+// one.
 const (
 	indexBits = 20
 	genBits   = 8
@@ -49,13 +51,14 @@ const (
 	maxIndex  = 1<<indexBits - 1
 )
 
-// Registry holds the keyvals of a process. One lock guards it and every List that belongs to it; it is never held while a
-// user function runs.
+// Registry holds the keyvals of a process. One lock guards it and every List that belongs to it; it
+// is never held while a user function runs.
 type Registry struct {
 	mu    sync.Mutex
 	slots []slot
 	free  []int
-	// OnKeyval, if set, is told of every number that becomes or ceases to be valid. Called with the lock held.
+	// OnKeyval, if set, is told of every number that becomes or ceases to be valid. Called with the
+	// lock held.
 	OnKeyval func(num int, live bool)
 }
 
@@ -76,17 +79,20 @@ func (r *Registry) Create(kind Kind, copyFn, deleteFn, extra uintptr) (*Keyval, 
 		k = len(r.slots)
 		r.slots = append(r.slots, slot{})
 	default:
-		return nil, mpierr.New(mpierr.NoMem, "%d keyvals exist: free some by MPI_Comm_free_keyval", maxIndex)
+		return nil, mpierr.New(mpierr.NoMem, "%d keyvals exist: free some by MPI_Comm_free_keyval",
+			maxIndex)
 	}
 	s := &r.slots[k]
-	s.kv = &Keyval{Num: int(kind)<<kindShift | s.gen<<indexBits | (k + 1), Kind: kind, Copy: copyFn, Delete: deleteFn, Extra: extra, refs: 1}
+	s.kv = &Keyval{Num: int(kind)<<kindShift | s.gen<<indexBits | (k + 1), Kind: kind, Copy: copyFn,
+		Delete: deleteFn, Extra: extra, refs: 1}
 	if r.OnKeyval != nil {
 		r.OnKeyval(s.kv.Num, true)
 	}
 	return s.kv, nil
 }
 
-// Lookup returns the keyval with a number. A keyval that the user has freed is still found while objects hold values under it.
+// Lookup returns the keyval with a number. A keyval that the user has freed is still found while
+// objects hold values under it.
 func (r *Registry) Lookup(kind Kind, num int) (*Keyval, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -101,11 +107,13 @@ func (r *Registry) lookup(kind Kind, num int) (*Keyval, error) {
 	if kv := r.slots[k].kv; kv.Kind == kind {
 		return kv, nil
 	}
-	return nil, mpierr.New(mpierr.Keyval, "keyval %d is for a %v, not for a %v", num, r.slots[k].kv.Kind, kind)
+	return nil, mpierr.New(mpierr.Keyval, "keyval %d is for a %v, not for a %v", num,
+		r.slots[k].kv.Kind, kind)
 }
 
-// Free gives the user's handle back (MPI_Comm_free_keyval and its kin). The keyval lives on while objects hold values under it;
-// meanwhile freeing it again has no effect, for delete functions do so.
+// Free gives the user's handle back (MPI_Comm_free_keyval and its kin). The keyval lives on while
+// objects hold values under it; meanwhile freeing it again has no effect, for delete functions do
+// so.
 func (r *Registry) Free(kind Kind, num int) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()

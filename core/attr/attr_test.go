@@ -69,7 +69,8 @@ func TestFailingDeleteKeepsTheAttribute(t *testing.T) {
 	r, u := &Registry{}, &user{code: map[uintptr]int{1: 77}}
 	kv, l := keyval(t, r, 50, 60), r.NewList()
 	u.set(t, l, kv, 1)
-	for what, w := range map[string]*Walk{"set": l.Set(kv, 2), "delete": l.Delete(kv), "free": l.DeleteAll()} {
+	for what, w := range map[string]*Walk{"set": l.Set(kv, 2), "delete": l.Delete(kv),
+		"free": l.DeleteAll()} {
 		if err := u.run(w); mpierr.ClassOf(err) != 77 {
 			t.Errorf("%s: %v, want the function's code 77", what, err)
 		}
@@ -82,7 +83,8 @@ func TestFailingDeleteKeepsTheAttribute(t *testing.T) {
 func TestCopyFollowsTheCopyFunctions(t *testing.T) {
 	r, u := &Registry{}, &user{keep: map[uintptr]bool{4: true}}
 	l, to := r.NewList(), r.NewList()
-	none, dup, fn, flagged := keyval(t, r, NoCopy, 0), keyval(t, r, Dup, 0), keyval(t, r, 50, 0), keyval(t, r, 51, 0)
+	none, dup, fn, flagged := keyval(t, r, NoCopy, 0), keyval(t, r, Dup, 0), keyval(t, r, 50, 0),
+		keyval(t, r, 51, 0)
 	for k, kv := range []*Keyval{none, dup, fn, flagged} {
 		u.set(t, l, kv, uintptr(k+1))
 	}
@@ -116,7 +118,8 @@ func TestFailingCopyStops(t *testing.T) {
 	}
 }
 
-// MPI-5.0, section 11.2.4: attributes of MPI_COMM_SELF are deleted in the reverse of the order in which they were set.
+// MPI-5.0, section 11.2.4: attributes of MPI_COMM_SELF are deleted in the reverse of the order in
+// which they were set.
 func TestDeleteAllGoesFromTheYoungest(t *testing.T) {
 	r, u := &Registry{}, &user{}
 	l := r.NewList()

@@ -17,8 +17,8 @@ type Call struct {
 //	}
 //	err := w.Err()
 //
-// Between Next and Done no lock is held and the attributes are in a state that every MPI call may see: a user function may
-// use MPI, and may leave by longjmp, after which the Walk is dropped.
+// Between Next and Done no lock is held and the attributes are in a state that every MPI call may
+// see: a user function may use MPI, and may leave by longjmp, after which the Walk is dropped.
 type Walk struct {
 	next func() (Call, bool)
 	done func(flag bool, value uintptr)
@@ -26,7 +26,8 @@ type Walk struct {
 	err  error
 }
 
-// Next returns the next function to be called; ok is false when there is none left, or an error has ended the operation.
+// Next returns the next function to be called; ok is false when there is none left, or an error has
+// ended the operation.
 func (w *Walk) Next() (c Call, ok bool) {
 	if w.err != nil {
 		return Call{}, false
@@ -36,28 +37,31 @@ func (w *Walk) Next() (c Call, ok bool) {
 	return c, ok
 }
 
-// Done takes the result of the function: its return code and, of a copy function, its flag and value.
+// Done takes the result of the function: its return code and, of a copy function, its flag and
+// value.
 func (w *Walk) Done(code int, flag bool, value uintptr) {
 	if code != 0 {
 		what := "delete"
 		if w.cur.Copy {
 			what = "copy"
 		}
-		w.err = mpierr.New(mpierr.Class(code), "the %s function of keyval %d returned %d", what, w.cur.KV.Num, code)
+		w.err = mpierr.New(mpierr.Class(code), "the %s function of keyval %d returned %d", what,
+			w.cur.KV.Num, code)
 		return
 	}
 	w.done(flag, value)
 }
 
-// Err returns the error that ended the operation: its class is the code that a user function returned.
+// Err returns the error that ended the operation: its class is the code that a user function
+// returned.
 func (w *Walk) Err() error { return w.err }
 
 func failed(err error) *Walk {
 	return &Walk{err: err}
 }
 
-// Set stores a value under a keyval; a value that is there is deleted first (MPI_Comm_set_attr and its kin). A keyval that the
-// user has freed takes no new values.
+// Set stores a value under a keyval; a value that is there is deleted first (MPI_Comm_set_attr and
+// its kin). A keyval that the user has freed takes no new values.
 func (l *List) Set(kv *Keyval, value uintptr) *Walk {
 	l.reg.mu.Lock()
 	freed := kv.freed
@@ -99,8 +103,8 @@ func (l *List) Delete(kv *Keyval) *Walk {
 	return w
 }
 
-// DeleteAll removes all attributes, the youngest first, as freeing an object does. The first delete function that fails ends
-// it; its attribute stays.
+// DeleteAll removes all attributes, the youngest first, as freeing an object does. The first delete
+// function that fails ends it; its attribute stays.
 func (l *List) DeleteAll() *Walk {
 	w := &Walk{}
 	w.next = func() (Call, bool) {
@@ -119,7 +123,8 @@ func (l *List) DeleteAll() *Walk {
 	return w
 }
 
-// CopyAll copies the attributes of l to the new object's list, the oldest first, as the copy functions say.
+// CopyAll copies the attributes of l to the new object's list, the oldest first, as the copy
+// functions say.
 func (l *List) CopyAll(to *List) *Walk {
 	todo := l.snapshot()
 	w := &Walk{}

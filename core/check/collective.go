@@ -1,21 +1,25 @@
-// Package check words what a program does wrong, with SPX_CHECK=1: collectives that do not fit each other (MPI-5.0, 6.1), and what is left when MPI ends (11.2.2).
+// Package check words what a program does wrong, with SPX_CHECK=1: collectives that do not fit each
+// other (MPI-5.0, 6.1), and what is left when MPI ends (11.2.2).
 //
-// It is pure. What each process is about to do is written and read by C (capi/bodies/check_coll.c), which asks only where two processes differ.
+// It is pure. What each process is about to do is written and read by C (capi/bodies/check_coll.c),
+// which asks only where two processes differ.
 package check
 
 import "libspx/core/mpierr"
 
 // Basic is a basic datatype. The zero value stands for several.
 type Basic struct {
-	Name   string // as MPI_Type_get_name gives it
-	Class  int    // integers, floating point and so on; of one class and size are types that hold the same
-	Size   int    // bytes
-	Packed bool   // MPI_PACKED, which fits all
+	Name string // as MPI_Type_get_name gives it
+	// integers, floating point and so on; of one class and size are types that hold the same
+	Class  int
+	Size   int  // bytes
+	Packed bool // MPI_PACKED, which fits all
 }
 
 // fits reports whether elements of the two types hold the same, as of MPI_INT and MPI_INT32_T.
 func (b Basic) fits(c Basic) bool {
-	return b.Name == "" || c.Name == "" || b.Packed || c.Packed || b.Class == c.Class && b.Size == c.Size
+	return b.Name == "" || c.Name == "" || b.Packed || c.Packed || b.Class == c.Class &&
+		b.Size == c.Size
 }
 
 func (b Basic) String() string {
@@ -39,29 +43,37 @@ type Call struct {
 	Basic   Basic
 }
 
-// Compare returns what does not fit between two calls for the same operation, nil if nothing is wrong. here is this process's; comm is the communicator's name, "" if
-// it has none.
+// Compare returns what does not fit between two calls for the same operation, nil if nothing is
+// wrong. here is this process's; comm is the communicator's name, "" if it has none.
 func Compare(here, there Call, comm string) error {
 	if comm == "" {
 		comm = "the communicator"
 	}
 	switch {
 	case here.Kind != there.Kind || here.Request != there.Request:
-		return mpierr.New(mpierr.Other, "mismatched collectives: operation %d of %s is %s here (rank %d), but %s on rank %d",
+		return mpierr.New(mpierr.Other,
+			"mismatched collectives: operation %d of %s is %s here (rank %d), but %s on rank %d",
 			here.Seq, comm, here.Name, here.Rank, there.Name, there.Rank)
 	case here.Root != there.Root:
-		return mpierr.New(mpierr.Root, "mismatched root: root = %d here (rank %d), but root = %d on rank %d (operation %d of %s)",
+		return mpierr.New(mpierr.Root,
+			"mismatched root: root = %d here (rank %d), but root = %d on rank %d (operation %d "+
+				"of %s)",
 			here.Root, here.Rank, there.Root, there.Rank, here.Seq, comm)
 	case here.Op != there.Op && here.Op != 0 && there.Op != 0:
-		return mpierr.New(mpierr.Op, "mismatched operations: rank %d and rank %d give different MPI_Op (operation %d of %s)",
+		return mpierr.New(mpierr.Op,
+			"mismatched operations: rank %d and rank %d give different MPI_Op (operation %d of %s)",
 			here.Rank, there.Rank, here.Seq, comm)
 	case here.Count < 0 || there.Count < 0:
 		return nil
 	case !here.Basic.fits(there.Basic) && here.Bytes > 0 && there.Bytes > 0:
-		return mpierr.New(mpierr.Type, "mismatched datatypes: %d of %v here (rank %d), but %d of %v on rank %d (operation %d of %s)",
+		return mpierr.New(mpierr.Type,
+			"mismatched datatypes: %d of %v here (rank %d), but %d of %v on rank %d (operation "+
+				"%d of %s)",
 			here.Count, here.Basic, here.Rank, there.Count, there.Basic, there.Rank, here.Seq, comm)
 	case here.Bytes != there.Bytes:
-		return mpierr.New(mpierr.Count, "mismatched counts: %d elements, %d bytes here (rank %d), but %d elements, %d bytes on rank %d (operation %d of %s)",
+		return mpierr.New(mpierr.Count,
+			"mismatched counts: %d elements, %d bytes here (rank %d), but %d elements, %d bytes "+
+				"on rank %d (operation %d of %s)",
 			here.Count, here.Bytes, here.Rank, there.Count, there.Bytes, there.Rank, here.Seq, comm)
 	}
 	return nil

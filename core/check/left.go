@@ -12,26 +12,32 @@ import (
 // Kind is a kind of object that may be left.
 type Kind struct{ Several, Remedy string } // "communicators", "MPI_Comm_free each"
 
-// Text is what one process has to say. Processes with the same Cause say it once; Shortly stands for those that do not say it.
+// Text is what one process has to say. Processes with the same Cause say it once; Shortly stands
+// for those that do not say it.
 type Text struct{ Cause, Shortly, Text string }
 
 // mostPlaces are the places that are named of one kind.
 const mostPlaces = 10
 
-// Left is the text about objects of one kind that the process with that rank leaves: how many were made where.
+// Left is the text about objects of one kind that the process with that rank leaves: how many were
+// made where.
 func Left(rank int, kind Kind, places map[string]uint64) Text {
 	total, lines := placesText(places)
 	shortly := "SPX_CHECK: " + kind.Several + " are left at MPI_Finalize"
 	h := fnv.New64a()
 	h.Write([]byte(lines))
-	return Text{fmt.Sprintf("%s %x", shortly, h.Sum64()), shortly, strings.TrimSuffix(fmt.Sprintf("SPX_CHECK: rank %d leaves %d %s at MPI_Finalize: %s\n%s",
-		rank, total, counted(total, kind.Several), kind.Remedy, lines), "\n")}
+	return Text{fmt.Sprintf("%s %x", shortly, h.Sum64()), shortly,
+		strings.TrimSuffix(fmt.Sprintf("SPX_CHECK: rank %d leaves %d %s at MPI_Finalize: %s\n%s",
+			rank, total, counted(total, kind.Several), kind.Remedy, lines), "\n")}
 }
 
-// Unreceived is the text about n messages that were never received; the first of them came from src, with this tag and size.
+// Unreceived is the text about n messages that were never received; the first of them came from
+// src, with this tag and size.
 func Unreceived(rank int, n uint64, src, tag int, bytes uint64) Text {
 	const shortly = "SPX_CHECK: messages are left that were never received"
-	return Text{shortly, shortly, fmt.Sprintf("SPX_CHECK: rank %d leaves %d %s that it has never received: the first from rank %d, with tag %d, of %d bytes",
+	return Text{shortly, shortly, fmt.Sprintf(
+		"SPX_CHECK: rank %d leaves %d %s that it has never received: the first from rank %d, "+
+			"with tag %d, of %d bytes",
 		rank, n, counted(n, "messages"), src, tag, bytes)}
 }
 
@@ -50,7 +56,10 @@ func counted(n uint64, several string) string {
 // placesText has a line for each place, those with most first.
 func placesText(places map[string]uint64) (total uint64, lines string) {
 	var b strings.Builder
-	order := slices.SortedFunc(maps.Keys(places), func(x, y string) int { return cmp.Or(-cmp.Compare(places[x], places[y]), cmp.Compare(x, y)) })
+	order := slices.SortedFunc(maps.Keys(places), func(x,
+		y string) int {
+		return cmp.Or(-cmp.Compare(places[x], places[y]), cmp.Compare(x, y))
+	})
 	for i, place := range order {
 		if total += places[place]; i < mostPlaces {
 			fmt.Fprintf(&b, "libspx: SPX_CHECK:   %d made by %s\n", places[place], place)

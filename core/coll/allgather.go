@@ -8,7 +8,8 @@ func (b *builder) blocks(from, to int) Ref {
 // mine puts this rank's contribution into its block.
 func (b *builder) mine() { b.own(b.sendRef(0, b.SCount), b.blocks(b.Rank, b.Rank+1)) }
 
-// ring passes blocks around: in each round a rank sends on the block that it got in the round before.
+// ring passes blocks around: in each round a rank sends on the block that it got in the round
+// before.
 func (b *builder) ring(block func(i int) Ref) {
 	b.note("rounds", int64(b.Size-1))
 	next, prev := (b.Rank+1)%b.Size, (b.Rank+b.Size-1)%b.Size
@@ -24,10 +25,12 @@ func allgatherRing(b *builder) {
 	b.ring(func(i int) Ref { return b.blocks(i, i+1) })
 }
 
-// allgatherLinear: everybody sends its block to everybody: many messages, but no rank waits for another's turn to run.
+// allgatherLinear: everybody sends its block to everybody: many messages, but no rank waits for
+// another's turn to run.
 func allgatherLinear(b *builder) {
 	b.mine()
-	b.linear(func(int) Ref { return b.blocks(b.Rank, b.Rank+1) }, func(i int) Ref { return b.blocks(i, i+1) })
+	b.linear(func(int) Ref { return b.blocks(b.Rank, b.Rank+1) },
+		func(i int) Ref { return b.blocks(i, i+1) })
 }
 
 // allgatherDoubling: in round k partners 2^k apart exchange all that they have; for powers of two.
@@ -43,8 +46,8 @@ func allgatherDoubling(b *builder) {
 	}
 }
 
-// allgatherBruck: as recursive doubling for any number of ranks, in packed form counted from the own block; log2(n) rounds
-// and two copies.
+// allgatherBruck: as recursive doubling for any number of ranks, in packed form counted from the
+// own block; log2(n) rounds and two copies.
 func allgatherBruck(b *builder) {
 	b.noteRounds()
 	block := b.Data()
@@ -92,7 +95,8 @@ func allgathervLinear(b *builder) {
 	b.linear(func(int) Ref { return recvBlock(b.Rank) }, recvBlock)
 }
 
-// allgathervGatherBcast: as allgatherGatherBcast, in packed form: the blocks may lie anywhere in the receive buffer.
+// allgathervGatherBcast: as allgatherGatherBcast, in packed form: the blocks may lie anywhere in
+// the receive buffer.
 func allgathervGatherBcast(b *builder) {
 	buf := b.region(0, b.RType.Size)
 	packed := func(from, to int) Ref {

@@ -8,9 +8,10 @@ func allreduceReduceBcast(b *builder) {
 	b.bcast(dst, 0)
 }
 
-// allreduceDoubling: partners 2^k apart exchange and both reduce; log2(n) rounds. The operand of the lower ranks always comes
-// first, so that all ranks compute the same bits and a non-commutative operation is served too. Of the ranks beyond a
-// power of two, the even ones below twice their number hand their data to the next rank and get the result back.
+// allreduceDoubling: partners 2^k apart exchange and both reduce; log2(n) rounds. The operand of
+// the lower ranks always comes first, so that all ranks compute the same bits and a non-commutative
+// operation is served too. Of the ranks beyond a power of two, the even ones below twice their
+// number hand their data to the next rank and get the result back.
 func allreduceDoubling(b *builder) {
 	b.noteRounds()
 	dst := b.recvRef(0, b.RCount)
@@ -63,7 +64,8 @@ func allreduceDoubling(b *builder) {
 	}
 }
 
-// allreduceRabenseifner: reduce-scatter by halving, allgather by doubling; each rank sends about twice the vector.
+// allreduceRabenseifner: reduce-scatter by halving, allgather by doubling; each rank sends about
+// twice the vector.
 func allreduceRabenseifner(b *builder) {
 	acc := b.recvRef(0, b.RCount)
 	h := b.newHalving(0, acc)

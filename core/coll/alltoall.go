@@ -3,7 +3,8 @@ package coll
 // window is the number of peers that a linear all-to-all talks to at once.
 const window = 32
 
-// linear exchanges a block with every other rank, nearest first, in windows, so that not all meet at one rank.
+// linear exchanges a block with every other rank, nearest first, in windows, so that not all meet
+// at one rank.
 func (b *builder) linear(out, in func(peer int) Ref) {
 	b.note("window", window)
 	for s := 1; s < b.Size; s += window {
@@ -23,7 +24,8 @@ func (b *builder) linear(out, in func(peer int) Ref) {
 	}
 }
 
-// outgoing gives the blocks to send. In place they are the receive buffer's, saved in packed form first.
+// outgoing gives the blocks to send. In place they are the receive buffer's, saved in packed form
+// first.
 func (b *builder) outgoing() func(peer int) Ref {
 	if !b.InPlace {
 		return func(i int) Ref { return b.sendRef(int64(i)*b.SCount, b.SCount) }
@@ -43,7 +45,8 @@ func alltoallLinear(b *builder) {
 	b.own(out(b.Rank), b.incoming(b.Rank))
 }
 
-// alltoallPairwise: one exchange at a time, so that memory and links are not overrun by long blocks.
+// alltoallPairwise: one exchange at a time, so that memory and links are not overrun by long
+// blocks.
 func alltoallPairwise(b *builder) {
 	b.note("rounds", int64(b.Size-1))
 	out := b.outgoing()
@@ -55,8 +58,8 @@ func alltoallPairwise(b *builder) {
 	}
 }
 
-// alltoallBruck: a block for the rank i further on travels along the ones in i's binary form; log2(n) messages a rank, each of
-// half of all blocks.
+// alltoallBruck: a block for the rank i further on travels along the ones in i's binary form;
+// log2(n) messages a rank, each of half of all blocks.
 func alltoallBruck(b *builder) {
 	b.noteRounds()
 	block, n := b.Data(), int64(b.Size)
@@ -72,10 +75,16 @@ func alltoallBruck(b *builder) {
 				total += count
 			}
 		}
-		each(func(at, from, count int64) { b.copy(bytesAt(t, from, count), bytesAt(out, at, count)) })
+		each(func(at, from, count int64) {
+			b.copy(bytesAt(t, from, count),
+				bytesAt(out, at, count))
+		})
 		r := b.recv((b.Rank-d+b.Size)%b.Size, bytesAt(in, 0, total))
 		b.wait(r, b.send((b.Rank+d)%b.Size, bytesAt(out, 0, total)))
-		each(func(at, from, count int64) { b.copy(bytesAt(in, at, count), bytesAt(t, from, count)) })
+		each(func(at, from, count int64) {
+			b.copy(bytesAt(in, at, count),
+				bytesAt(t, from, count))
+		})
 	}
 	for i := 0; i < b.Size; i++ {
 		b.copy(bytesAt(t, int64(i)*block, block), b.incoming((b.Rank-i+b.Size)%b.Size))
@@ -95,7 +104,8 @@ func (b *builder) rotateIn(t Buf, block int64) {
 	}
 }
 
-// alltoallvLinear serves MPI_Alltoallv and MPI_Alltoallw. In place, the receive buffer's blocks are saved in packed form.
+// alltoallvLinear serves MPI_Alltoallv and MPI_Alltoallw. In place, the receive buffer's blocks are
+// saved in packed form.
 func alltoallvLinear(b *builder) {
 	if !b.InPlace {
 		b.linear(sendBlock, recvBlock)

@@ -32,9 +32,12 @@ const (
 	Kinds
 )
 
-var names = [Kinds]string{"barrier", "bcast", "gather", "gatherv", "scatter", "scatterv", "allgather", "allgatherv",
-	"alltoall", "alltoallv", "alltoallw", "reduce", "allreduce", "reduce_scatter_block", "reduce_scatter", "scan", "exscan",
-	"neighbor_allgather", "neighbor_allgatherv", "neighbor_alltoall", "neighbor_alltoallv", "neighbor_alltoallw"}
+var names = [Kinds]string{"barrier", "bcast", "gather", "gatherv", "scatter", "scatterv",
+	"allgather", "allgatherv",
+	"alltoall", "alltoallv", "alltoallw", "reduce", "allreduce", "reduce_scatter_block",
+	"reduce_scatter", "scan", "exscan",
+	"neighbor_allgather", "neighbor_allgatherv", "neighbor_alltoall", "neighbor_alltoallv",
+	"neighbor_alltoallw"}
 
 func (k Kind) String() string {
 	if k < Kinds {
@@ -58,55 +61,72 @@ const (
 	RootNone = -3 // MPI_PROC_NULL: another process of this group
 )
 
-// Args is a call, as one rank sees it. "Everywhere" marks what is equal at all ranks of a correct program.
+// Args is a call, as one rank sees it. "Everywhere" marks what is equal at all ranks of a correct
+// program.
 type Args struct {
 	Kind   Kind // everywhere
 	Rank   int  // in the local group
 	Size   int  // of the local group; everywhere
 	Remote int  // intercommunicator: size of the remote group; 0 for an intracommunicator
 	Root   int  // everywhere (intercommunicator: RootSelf, RootNone, or rank in the remote group)
-	// InPlace: MPI_IN_PLACE was given; the data are in the receive buffer (Scatter, Scatterv: stay in the send buffer).
+	// InPlace: MPI_IN_PLACE was given; the data are in the receive buffer (Scatter, Scatterv: stay
+	// in the send buffer).
 	InPlace bool
-	// SCount elements of SType per peer (Reduce and Scan families: in all) in the send buffer, RCount of RType in the receive
-	// buffer. Bcast has its buffer as receive buffer. Reductions: both types are the datatype. Zero where not significant, and
-	// in v forms, where the caller's own count is bound when the plan is run.
+	// SCount elements of SType per peer (Reduce and Scan families: in all) in the send buffer,
+	// RCount of RType in the receive buffer. Bcast has its buffer as receive buffer. Reductions:
+	// both types are the datatype. Zero where not significant, and in v forms, where the caller's
+	// own count is bound when the plan is run.
 	SCount, RCount int64
 	SType, RType   Type
-	// SizeClass: base-2 logarithm, rounded up, of the sum of all receive counts in bytes for Allgatherv and ReduceScatter,
-	// whose counts are bound when the plan is run; everywhere.
+	// SizeClass: base-2 logarithm, rounded up, of the sum of all receive counts in bytes for
+	// Allgatherv and ReduceScatter, whose counts are bound when the plan is run; everywhere.
 	SizeClass int
 	Commute   bool // the operation commutes; everywhere
-	CPUs      int  // processors that the ranks of a host share; alike at those of one host, and everywhere unless Several
-	Several   bool // the ranks are on several hosts, or of several jobs, which may use other processors; everywhere
-	Wired     bool // ranks of a host talk over the network, too; everywhere
-	// Shared is the size of a part of the communicator's shared memory (shared.go), 0 when it has none; everywhere.
+	// processors that the ranks of a host share; alike at those of one host, and everywhere unless
+	// Several
+	CPUs int
+	// the ranks are on several hosts, or of several jobs, which may use other processors;
+	// everywhere
+	Several bool
+	Wired   bool // ranks of a host talk over the network, too; everywhere
+	// Shared is the size of a part of the communicator's shared memory (shared.go), 0 when it has
+	// none; everywhere.
 	Shared int64
-	// Levels says which ranks are near each other (levels.go), nil: nobody knows, or all are; everywhere.
+	// Levels says which ranks are near each other (levels.go), nil: nobody knows, or all are;
+	// everywhere.
 	Levels [][]int32
-	// Switched: the outermost of them are switches, with several hosts behind some of them; everywhere.
+	// Switched: the outermost of them are switches, with several hosts behind some of them;
+	// everywhere.
 	Switched bool
-	// Near is the switch of each rank, numbered from 0, where messages between switches are relayed (byswitch.go); nil: nothing is, or nobody knows; everywhere.
+	// Near is the switch of each rank, numbered from 0, where messages between switches are relayed
+	// (byswitch.go); nil: nothing is, or nobody knows; everywhere.
 	Near []int32
 	// Slice is how many bytes of a vector are reduced at once; 0: SliceBytes. Everywhere.
 	Slice int64
 	// Persistent: the call makes a persistent request. Everywhere.
 	Persistent bool
-	// Force names an algorithm; empty: the table chooses. Everywhere. ForcedBy says which setting does: ByTool, ByVariable, ByTuning; ForceFrom: the
+	// Force names an algorithm; empty: the table chooses. Everywhere. ForcedBy says which setting
+	// does: ByTool, ByVariable, ByTuning; ForceFrom: the
 	// file, for people.
 	Force     string
 	ForcedBy  Reason
 	ForceFrom string
-	// Sources and Dests are whom this rank receives from and sends to in neighbourhood collectives, in the order of the blocks;
-	// RootNone (MPI_PROC_NULL) where there is nobody. Paired: they are those of a grid, two for each dimension.
+	// Sources and Dests are whom this rank receives from and sends to in neighbourhood collectives,
+	// in the order of the blocks;
+	// RootNone (MPI_PROC_NULL) where there is nobody. Paired: they are those of a grid, two for
+	// each dimension.
 	Sources, Dests []int
 	Paired         bool
 }
 
-// Data is the number of bytes that the choice of the algorithm rests on, equal at all ranks: for rooted and symmetric
-// operations with blocks, one block; for Bcast and reductions, the whole; for v forms, the total by its class.
+// Data is the number of bytes that the choice of the algorithm rests on, equal at all ranks: for
+// rooted and symmetric
+// operations with blocks, one block; for Bcast and reductions, the whole; for v forms, the total by
+// its class.
 func (a *Args) Data() int64 {
 	switch a.Kind {
-	case Barrier, Gatherv, Scatterv, Alltoallv, Alltoallw, NeighborAllgather, NeighborAllgatherv, NeighborAlltoall,
+	case Barrier, Gatherv, Scatterv, Alltoallv, Alltoallw, NeighborAllgather, NeighborAllgatherv,
+		NeighborAlltoall,
 		NeighborAlltoallv, NeighborAlltoallw:
 		return 0
 	case Gather:
@@ -133,18 +153,21 @@ func (a *Args) Data() int64 {
 // nothing: no rank has anything to do or to say.
 func (a *Args) nothing() bool {
 	switch a.Kind {
-	case Barrier, Gatherv, Scatterv, Allgatherv, Alltoallv, Alltoallw, ReduceScatter, NeighborAllgather, NeighborAllgatherv,
+	case Barrier, Gatherv, Scatterv, Allgatherv, Alltoallv, Alltoallw, ReduceScatter,
+		NeighborAllgather, NeighborAllgatherv,
 		NeighborAlltoall, NeighborAlltoallv, NeighborAlltoallw:
 		return false
 	}
 	return a.Remote == 0 && a.Data() == 0
 }
 
-// crowded: more ranks than processors. A rank that waits then has to let others run, and every message may cost a switch. Not with several hosts: what is chosen for
-// all must not rest on how many processors one of them has.
+// crowded: more ranks than processors. A rank that waits then has to let others run, and every
+// message may cost a switch. Not with several hosts: what is chosen for all must not rest on how
+// many processors one of them has.
 func (a *Args) crowded() bool { return !a.Several && a.Size > a.CPUs }
 
-// Compile makes this rank's plan. It fails only when Force names an algorithm that does not exist for the operation.
+// Compile makes this rank's plan. It fails only when Force names an algorithm that does not exist
+// for the operation.
 func Compile(a Args) (*Plan, error) {
 	if a.Kind >= Kinds || a.Size < 1 || a.Rank < 0 || a.Rank >= a.Size {
 		return nil, fmt.Errorf("no schedule for %v at rank %d of %d", a.Kind, a.Rank, a.Size)

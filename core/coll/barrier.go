@@ -3,8 +3,9 @@ package coll
 // empty is a message without data.
 func empty() Ref { return Ref{Buf: BufRecv, Type: TypeByte} }
 
-// barrierTree: every rank tells its parent in a binomial tree that its subtree is there, and rank 0's word comes back down.
-// 2(n-1) messages in all, which is what counts when a message wakes a sleeper.
+// barrierTree: every rank tells its parent in a binomial tree that its subtree is there, and rank
+// 0's word comes back down. 2(n-1) messages in all, which is what counts when a message wakes a
+// sleeper.
 func barrierTree(b *builder) {
 	t := b.tree(b.Rank)
 	var slots []int32
@@ -31,9 +32,10 @@ func barrierDissemination(b *builder) {
 	}
 }
 
-// node is a place in a tree over 0..n-1 rooted at 0: its parent (-1 at the root), its children and the size of the subtree of
-// each. A subtree is a run of numbers that begins with its root. The child to send to first stands first; the one with the
-// nearest numbers, whose partial result comes next in order, is at the low end: see nearest.
+// node is a place in a tree over 0..n-1 rooted at 0: its parent (-1 at the root), its children and
+// the size of the subtree of each. A subtree is a run of numbers that begins with its root. The
+// child to send to first stands first; the one with the nearest numbers, whose partial result comes
+// next in order, is at the low end: see nearest.
 type node struct {
 	parent   int
 	children []int
@@ -73,12 +75,14 @@ func treeOf(v, n, fanout int) node {
 	return t
 }
 
-// flat is the number of children of a node in a flat tree. Each further level costs every rank a turn: a barrier of 128 ranks on
-// 2 processors takes 0.4 ms with one level and 4.9 ms with trees of 32 children a node.
+// flat is the number of children of a node in a flat tree. Each further level costs every rank a
+// turn: a barrier of 128 ranks on 2 processors takes 0.4 ms with one level and 4.9 ms with trees of
+// 32 children a node.
 const flat = 256
 
-// fan makes a schedule use a tree of the given number of children a node. When ranks outnumber the processors, a rank waits for its
-// turn to run, and each level of a tree may cost every rank a turn.
+// fan makes a schedule use a tree of the given number of children a node. When ranks outnumber the
+// processors, a rank waits for its turn to run, and each level of a tree may cost every rank a
+// turn.
 func fan(children int, build func(*builder)) func(*builder) {
 	return func(b *builder) {
 		b.fanout = children
@@ -87,7 +91,8 @@ func fan(children int, build func(*builder)) func(*builder) {
 	}
 }
 
-// fanNode is v's place in the tree in which every node divides the numbers after its own among k children evenly.
+// fanNode is v's place in the tree in which every node divides the numbers after its own among k
+// children evenly.
 func fanNode(v, n, k int) node {
 	at, parent, size := 0, -1, n
 	for {
@@ -109,8 +114,9 @@ func fanNode(v, n, k int) node {
 	}
 }
 
-// binomial gives the parent (-1 at 0) and the children of v in the binomial tree over 0..n-1 rooted at 0, the child with the
-// largest subtree first. The subtree of v has the numbers v to min(v+span(v,n), n)-1.
+// binomial gives the parent (-1 at 0) and the children of v in the binomial tree over 0..n-1 rooted
+// at 0, the child with the largest subtree first. The subtree of v has the numbers v to
+// min(v+span(v,n), n)-1.
 func binomial(v, n int) (parent int, children []int) {
 	parent = -1
 	mask := 1

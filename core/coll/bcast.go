@@ -15,8 +15,9 @@ func (b *builder) bcast(ref Ref, root int) {
 	}
 }
 
-// stream gives the broadcast data as one run of bytes: the buffer itself, or the packed form in temporary memory, which
-// the root fills now; the returned function unpacks it elsewhere. Ranks may describe the same data by different types.
+// stream gives the broadcast data as one run of bytes: the buffer itself, or the packed form in
+// temporary memory, which the root fills now; the returned function unpacks it elsewhere. Ranks may
+// describe the same data by different types.
 func (b *builder) stream() (at func(from, to int64) Ref, finish func()) {
 	n := b.RCount * b.RType.Size
 	if b.RType.Contig {
@@ -34,8 +35,9 @@ func (b *builder) stream() (at func(from, to int64) Ref, finish func()) {
 	}
 }
 
-// bcastScatterAllgather: the data are cut into a piece per rank, scattered down a binomial tree, and gathered around a ring,
-// so that about twice the data pass through each rank, however many there are.
+// bcastScatterAllgather: the data are cut into a piece per rank, scattered down a binomial tree,
+// and gathered around a ring, so that about twice the data pass through each rank, however many
+// there are.
 func bcastScatterAllgather(b *builder) {
 	n := b.RCount * b.RType.Size
 	piece := (n + int64(b.Size) - 1) / int64(b.Size)

@@ -2,22 +2,26 @@ package coll
 
 import "slices"
 
-// All-to-all where what goes from switch to switch is relayed (SPX_CONNECTIONS=topology:K): a process has connections to all behind its own switch, and
-// to one behind each other, or a few (net/conn.Static). A message for each pair would go through others mostly; here each rank hands what is for
-// others behind the switch to the one of its own switch that is connected with them, and that one hands on what it got from all of its switch, as one message:
-// as many messages as there are connections, whatever the number of ranks.
+// All-to-all where what goes from switch to switch is relayed (SPX_CONNECTIONS=topology:K): a
+// process has connections to all behind its own switch, and to one behind each other, or a few
+// (net/conn.Static). A message for each pair would go through others mostly; here each rank hands
+// what is for others behind the switch to the one of its own switch that is connected with them,
+// and that one hands on what it got from all of its switch, as one message: as many messages as
+// there are connections, whatever the number of ranks.
 //
 //	source --all blocks for the ranks that k is connected with--> rank k of the own switch --the blocks from all of the switch--> destination
 //
-// Only its two ends know how long a block of the v forms is, so there the blocks of a message stand behind their lengths (the mode Row): what has to be moved is
-// moved, and no more. Blocks that are longer than a row takes go from end to end.
+// Only its two ends know how long a block of the v forms is, so there the blocks of a message stand
+// behind their lengths (the mode Row): what has to be moved is moved, and no more. Blocks that are
+// longer than a row takes go from end to end.
 
 const (
 	switchRow   = 8 << 10 // bytes of the longest block that goes in a row, in the v forms
 	switchBlock = 4 << 10 // longest block of MPI_Alltoall
 )
 
-// A batch is the blocks of one message between switches: n places of the same size, or a row of n blocks.
+// A batch is the blocks of one message between switches: n places of the same size, or a row of n
+// blocks.
 type batch struct {
 	buf Buf
 	off int64
@@ -47,14 +51,17 @@ func bySwitch(near []int32) (groups [][]int, index []int) {
 	return groups, index
 }
 
-// viaSwitches moves blocks between the ranks, of which each is in the group that near says: put fills the place of the block for a peer, take empties that of
-// a peer's block. size is that of a place; with rows the most that a block takes in one, with its length.
-func (b *builder) viaSwitches(near []int32, size int64, rows bool, put, take func(peer int, place Ref)) {
+// viaSwitches moves blocks between the ranks, of which each is in the group that near says: put
+// fills the place of the block for a peer, take empties that of a peer's block. size is that of a
+// place; with rows the most that a block takes in one, with its length.
+func (b *builder) viaSwitches(near []int32, size int64, rows bool, put,
+	take func(peer int, place Ref)) {
 	groups, index := bySwitch(near)
 	b.note("groups", int64(len(groups)))
 	own, me := near[b.Rank], index[b.Rank]
 	mine := groups[own]
-	through := make([][]int, len(mine)) // the ranks that get what is for them from the k-th of this switch
+	// the ranks that get what is for them from the k-th of this switch
+	through := make([][]int, len(mine))
 	for rank, i := range index {
 		through[i%len(mine)] = append(through[i%len(mine)], rank)
 	}
@@ -69,7 +76,8 @@ func (b *builder) viaSwitches(near []int32, size int64, rows bool, put, take fun
 	}
 	place := func(x batch, i int) Ref {
 		if rows {
-			return Ref{Buf: x.buf, Mode: Row, Type: TypeByte, Off: x.off, A: int32(i), B: int32(x.n)}
+			return Ref{Buf: x.buf, Mode: Row, Type: TypeByte, Off: x.off, A: int32(i),
+				B: int32(x.n)}
 		}
 		return bytesAt(x.buf, x.off+int64(i)*size, size)
 	}
@@ -93,10 +101,16 @@ func (b *builder) viaSwitches(near []int32, size int64, rows bool, put, take fun
 		return out
 	}
 
-	out := batches(b.region(int64(b.Size)*size, 0), sizes(through)...)                                         // by rank of the switch: for those behind all switches that get it from that one
-	in := batches(b.region(int64(len(mine)*len(here))*size, 0), slices.Repeat([]int{len(here)}, len(mine))...) // by rank of the switch: what that one has for those that get it from here
-	on := batches(b.region(int64(len(here)*len(mine))*size, 0), slices.Repeat([]int{len(mine)}, len(here))...) // by such a rank: what all of the switch have for it
-	far := batches(b.region(int64(b.Size)*size, 0), sizes(groups)...)                                          // by switch: what those behind it have for this rank
+	// by rank of the switch: for those behind all switches that get it from that one
+	out := batches(b.region(int64(b.Size)*size, 0), sizes(through)...)
+	// by rank of the switch: what that one has for those that get it from here
+	in := batches(b.region(int64(len(mine)*len(here))*size, 0),
+		slices.Repeat([]int{len(here)}, len(mine))...)
+	// by such a rank: what all of the switch have for it
+	on := batches(b.region(int64(len(here)*len(mine))*size, 0),
+		slices.Repeat([]int{len(mine)}, len(here))...)
+	// by switch: what those behind it have for this rank
+	far := batches(b.region(int64(b.Size)*size, 0), sizes(groups)...)
 	in[me] = out[me]
 
 	var handing, beyond []int32
@@ -115,7 +129,8 @@ func (b *builder) viaSwitches(near []int32, size int64, rows bool, put, take fun
 			if rank != b.Rank {
 				put(rank, place(out[k], i))
 			} else if rows {
-				b.copy(bytesAt(out[k].buf, 0, 0), place(out[k], i)) // the rows of a message are complete
+				// the rows of a message are complete
+				b.copy(bytesAt(out[k].buf, 0, 0), place(out[k], i))
 			}
 		}
 	}
@@ -158,7 +173,8 @@ func (b *builder) alltoallVia(near []int32) {
 	b.own(b.sendRef(int64(b.Rank)*b.SCount, b.SCount), b.incoming(b.Rank))
 }
 
-// alltoallvBySwitch serves MPI_Alltoallv and MPI_Alltoallw. What goes from end to end is put on its way first.
+// alltoallvBySwitch serves MPI_Alltoallv and MPI_Alltoallw. What goes from end to end is put on its
+// way first.
 func alltoallvBySwitch(b *builder) { b.alltoallvVia(b.Near) }
 
 func (b *builder) alltoallvVia(near []int32) {
@@ -175,7 +191,8 @@ func (b *builder) alltoallvVia(near []int32) {
 	b.viaSwitches(near, lengthBytes+switchRow, true,
 		func(peer int, place Ref) { b.copy(sendBlock(peer), place) },
 		func(peer int, place Ref) {
-			b.p.Steps = append(b.p.Steps, Step{Op: OpCopy, Flags: FlagTake, Peer: int32(peer), X: place, Y: recvBlock(peer)})
+			b.p.Steps = append(b.p.Steps, Step{Op: OpCopy, Flags: FlagTake, Peer: int32(peer),
+				X: place, Y: recvBlock(peer)})
 		})
 	b.own(sendBlock(b.Rank), recvBlock(b.Rank))
 }

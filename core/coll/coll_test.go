@@ -21,9 +21,10 @@ var (
 	layouts = []layout{plain, gappy, below, mixed, back}
 )
 
-// randomLayout is a datatype of 4 bytes of data: a column of a matrix, whose extent is one of its elements, or any bytes in any
-// order with any extent. distinct: no byte of memory belongs to two of n elements, as in a receive buffer; else bytes may be in several
-// elements, and several times in one.
+// randomLayout is a datatype of 4 bytes of data: a column of a matrix, whose extent is one of its
+// elements, or any bytes in any order with any extent. distinct: no byte of memory belongs to two
+// of n elements, as in a receive buffer; else bytes may be in several elements, and several times
+// in one.
 func randomLayout(rng *rand.Rand, n int64, distinct bool) layout {
 	var lt layout
 	lt.Size = 4
@@ -85,7 +86,8 @@ func (t *layout) span(n int64) (low, high int64) {
 	return min(last, 0) + t.TrueLB, max(last, 0) + t.TrueLB + t.TrueExtent
 }
 
-// add commutes; times multiplies 2x2 matrices modulo 251, which is associative and does not commute.
+// add commutes; times multiplies 2x2 matrices modulo 251, which is associative and does not
+// commute.
 func add(lo, hi []byte) {
 	for i := range hi {
 		hi[i] += lo[i]
@@ -102,20 +104,24 @@ func times(lo, hi []byte) {
 	copy(hi, out[:])
 }
 
-// Trees of three children a node are tested like the flat ones that are used, which at these sizes have one level.
+// Trees of three children a node are tested like the flat ones that are used, which at these sizes
+// have one level.
 func init() {
 	for k := range algorithms {
 		for _, alg := range algorithms[k] {
 			if alg.name == "fan" && ofTree[Kind(k)] != nil {
-				algorithms[k] = append(algorithms[k], algorithm{name: "fan3", build: fan(3, ofTree[Kind(k)]), needs: alg.needs})
+				algorithms[k] = append(algorithms[k], algorithm{name: "fan3", build: fan(3,
+					ofTree[Kind(k)]), needs: alg.needs})
 			}
 		}
 	}
 }
 
 // ofTree are the schedules that work over any tree.
-var ofTree = map[Kind]func(*builder){Barrier: barrierTree, Bcast: bcastBinomial, Reduce: reduceBinomial, Allreduce: allreduceReduceBcast,
-	Allgather: allgatherGatherBcast, Allgatherv: allgathervGatherBcast, ReduceScatter: reduceThenScatter, ReduceScatterBlock: reduceThenScatter}
+var ofTree = map[Kind]func(*builder){Barrier: barrierTree, Bcast: bcastBinomial,
+	Reduce: reduceBinomial, Allreduce: allreduceReduceBcast,
+	Allgather: allgatherGatherBcast, Allgatherv: allgathervGatherBcast,
+	ReduceScatter: reduceThenScatter, ReduceScatterBlock: reduceThenScatter}
 
 // scenario is one collective call of all ranks, with what is to come of it.
 type scenario struct {
@@ -124,10 +130,13 @@ type scenario struct {
 	n     int
 	procs []*proc
 	want  [][]memory // by rank: send and receive buffer afterwards
-	given []func()   // take what the buffers hold for what was put there: in types that overlap another value may lie there now
+	// take what the buffers hold for what was put there: in types that overlap another value may
+	// lie there now
+	given []func()
 }
 
-// pick is a datatype for a buffer of n elements that is received into; pickSend for one that is only sent from.
+// pick is a datatype for a buffer of n elements that is received into; pickSend for one that is
+// only sent from.
 func (s *scenario) pick(n int64) layout {
 	if s.rng.IntN(3) == 0 {
 		return layouts[s.rng.IntN(len(layouts))]
@@ -171,20 +180,23 @@ func (s *scenario) give(m memory, t layout, off int64, data []byte) {
 	put(m, t, off, data)
 	s.given = append(s.given, func() {
 		p := proc{mem: []memory{m}, types: [3]layout{TypeSend: t}}
-		copy(data, p.pack(Ref{Buf: BufSend, Type: TypeSend, Off: off, Count: int64(len(data)) / t.Size}))
+		copy(data, p.pack(Ref{Buf: BufSend, Type: TypeSend, Off: off,
+			Count: int64(len(data)) / t.Size}))
 	})
 }
 
 // rank adds a rank whose buffers have room for so many elements.
 func (s *scenario) rank(i int, a Args, st, rt layout, room int64) *proc {
 	a.Kind, a.Rank, a.Size, a.SType, a.RType = s.kind, i, s.n, st.Type, rt.Type
-	p := &proc{args: a, mem: []memory{s.blank(st, room), s.blank(rt, room)}, types: [3]layout{byteOne, st, rt}}
+	p := &proc{args: a, mem: []memory{s.blank(st, room), s.blank(rt, room)},
+		types: [3]layout{byteOne, st, rt}}
 	s.procs = append(s.procs, p)
 	s.want = append(s.want, nil)
 	return p
 }
 
-// freeze takes the present content as what the buffers are to hold in the end; changes to want follow.
+// freeze takes the present content as what the buffers are to hold in the end; changes to want
+// follow.
 func (s *scenario) freeze() {
 	for _, take := range s.given {
 		take()
@@ -212,7 +224,8 @@ func (s *scenario) check(t *testing.T, label string, eager bool) int {
 	for i, p := range s.procs {
 		for k, name := range []string{"send", "receive"} {
 			if !bytes.Equal(p.mem[k].data, s.want[i][k].data) {
-				t.Fatalf("%s (%s): %s buffer of rank %d is\n% x\nand should be\n% x", label, p.plan.Algorithm, name, i,
+				t.Fatalf("%s (%s): %s buffer of rank %d is\n% x\nand should be\n% x", label,
+					p.plan.Algorithm, name, i,
 					p.mem[k].data, s.want[i][k].data)
 			}
 		}
@@ -227,9 +240,11 @@ var builders = map[Kind]func(s *scenario, force string){
 	Allgather: equalBlocks(Allgather, false), Alltoall: equalBlocks(Alltoall, false),
 	Gatherv: vBlocks(Gatherv), Scatterv: vBlocks(Scatterv), Allgatherv: vBlocks(Allgatherv),
 	Alltoallv: vBlocks(Alltoallv), Alltoallw: vBlocks(Alltoallw),
-	Reduce: reductions(Reduce), Allreduce: reductions(Allreduce), Scan: reductions(Scan), Exscan: reductions(Exscan),
+	Reduce: reductions(Reduce), Allreduce: reductions(Allreduce), Scan: reductions(Scan),
+	Exscan:             reductions(Exscan),
 	ReduceScatterBlock: reductions(ReduceScatterBlock), ReduceScatter: reductions(ReduceScatter),
-	NeighborAllgather: neighborCall, NeighborAllgatherv: neighborCall, NeighborAlltoall: neighborCall,
+	NeighborAllgather: neighborCall, NeighborAllgatherv: neighborCall,
+	NeighborAlltoall:  neighborCall,
 	NeighborAlltoallv: neighborCall, NeighborAlltoallw: neighborCall,
 }
 
@@ -241,7 +256,8 @@ func call(t *testing.T, k Kind, n int, force string, seed uint64) {
 	s.check(t, fmt.Sprintf("%v n=%d seed=%d", k, n, seed), seed%2 == 0)
 }
 
-// forEach makes calls of an operation with many numbers of ranks and each algorithm, by eager and rendezvous messages.
+// forEach makes calls of an operation with many numbers of ranks and each algorithm, by eager and
+// rendezvous messages.
 func forEach(t *testing.T, k Kind) {
 	t.Helper()
 	for _, alg := range append(Algorithms(k), "") {
@@ -269,7 +285,8 @@ func TestRandom(t *testing.T) {
 		rng := rand.New(rand.NewPCG(uint64(i), 7))
 		k := Kind(rng.IntN(int(Kinds)))
 		if rng.IntN(8) == 0 {
-			interCall(t, interKinds[rng.IntN(len(interKinds))], 1+rng.IntN(5), 1+rng.IntN(5), uint64(1000+i))
+			interCall(t, interKinds[rng.IntN(len(interKinds))], 1+rng.IntN(5), 1+rng.IntN(5),
+				uint64(1000+i))
 			continue
 		}
 		names := append(Algorithms(k), "")
@@ -300,7 +317,8 @@ func (s *scenario) levels() [][]int32 {
 		domains, way := 1+s.rng.IntN(6), s.rng.IntN(3)
 		level := make([]uint32, s.n)
 		for rank := range level {
-			level[rank] = uint32([]int{rank * domains / s.n, rank % domains, s.rng.IntN(domains)}[way])
+			level[rank] = uint32([]int{rank * domains / s.n, rank % domains,
+				s.rng.IntN(domains)}[way])
 		}
 		all = append(all, level)
 	}
@@ -335,7 +353,8 @@ func TestBarrierHolds(t *testing.T) {
 			late, levels := n/3, Levels(modulo(n, 2), modulo(n, 6))
 			net := &network{rng: rand.New(rand.NewPCG(1, 2))}
 			for i := range n {
-				p := &proc{args: Args{Kind: Barrier, Rank: i, Size: n, Force: alg, Levels: levels}, mem: []memory{{}, {}}, types: [3]layout{byteOne, byteOne, byteOne}}
+				p := &proc{args: Args{Kind: Barrier, Rank: i, Size: n, Force: alg, Levels: levels},
+					mem: []memory{{}, {}}, types: [3]layout{byteOne, byteOne, byteOne}}
 				p.plan, _ = Compile(p.args)
 				if i == late {
 					p.plan = &Plan{Steps: []Step{{Op: OpWait, N: 1}}, Waits: []int32{0}, Slots: 1}
@@ -352,7 +371,8 @@ func TestBarrierHolds(t *testing.T) {
 						all = all && d
 					}
 					if all {
-						t.Fatalf("%s: rank %d of %d left although rank %d had not entered", alg, i, n, late)
+						t.Fatalf("%s: rank %d of %d left although rank %d had not entered", alg, i,
+							n, late)
 					}
 				}
 			}
@@ -450,7 +470,8 @@ func TestScatter(t *testing.T)   { forEach(t, Scatter) }
 func TestAllgather(t *testing.T) { forEach(t, Allgather) }
 func TestAlltoall(t *testing.T)  { forEach(t, Alltoall) }
 
-// TestFanNode: the tree is a tree, its subtrees are runs, and no node has more children than asked for.
+// TestFanNode: the tree is a tree, its subtrees are runs, and no node has more children than asked
+// for.
 func TestFanNode(t *testing.T) {
 	for n := 1; n < 200; n += 3 {
 		for _, k := range []int{1, 2, 3, 32} {
@@ -458,7 +479,8 @@ func TestFanNode(t *testing.T) {
 				nd := fanNode(v, n, k)
 				next := v + 1
 				for i, c := range nd.children {
-					if c != next || fanNode(c, n, k).parent != v || fanNode(c, n, k).span != nd.spans[i] {
+					if c != next || fanNode(c, n, k).parent != v ||
+						fanNode(c, n, k).span != nd.spans[i] {
 						t.Fatalf("n=%d k=%d: child %d of %d", n, k, c, v)
 					}
 					next += nd.spans[i]

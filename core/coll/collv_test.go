@@ -13,7 +13,8 @@ func sizeClass(total int64) int {
 	return bits.Len64(uint64(total - 1))
 }
 
-// spread lays blocks of the given counts out with random gaps, in a random order; displacements in elements.
+// spread lays blocks of the given counts out with random gaps, in a random order; displacements in
+// elements.
 func (s *scenario) spread(counts []int64) (displs []int64, room int64) {
 	displs = make([]int64, len(counts))
 	for _, i := range s.rng.Perm(len(counts)) {
@@ -83,9 +84,10 @@ func (p *proc) rOff(i int) int64 {
 	return p.rDispls[i] * p.types[2].Extent
 }
 
-// ofTypes picks a datatype for each block, and lays the blocks out one after the other: displacements in bytes, and all as one
-// element of the last type there is, for the room.
-func (s *scenario) ofTypes(counts []int64, pick func(n int64) layout) (types []layout, displs []int64, whole layout) {
+// ofTypes picks a datatype for each block, and lays the blocks out one after the other:
+// displacements in bytes, and all as one element of the last type there is, for the room.
+func (s *scenario) ofTypes(counts []int64, pick func(n int64) layout) (types []layout,
+	displs []int64, whole layout) {
 	types, displs = make([]layout, len(counts)), make([]int64, len(counts))
 	at := int64(s.rng.IntN(100) - 50)
 	whole.TrueLB = min(at, 0)

@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// A condition is what a line of the table, or an algorithm, asks of a call. The chooser asks holds, and a Decision has the
+// A condition is what a line of the table, or an algorithm, asks of a call. The chooser asks holds,
+// and a Decision has the
 // words: whoever adds a condition writes both here, side by side.
 type condition struct {
 	says  string // completes "where ..."
@@ -70,8 +71,9 @@ var (
 	commutes   = where("the operation commutes", func(a *Args) bool { return a.Commute }, nil)
 	powerOfTwo = where("the number of ranks is a power of two",
 		func(a *Args) bool { return a.Size&(a.Size-1) == 0 }, (*Args).ranksHere)
-	several = where("there are several ranks", func(a *Args) bool { return a.Size > 1 }, (*Args).ranksHere)
-	halves  = both(commutes, both(several, where("each rank can have an element",
+	several = where("there are several ranks", func(a *Args) bool { return a.Size > 1 },
+		(*Args).ranksHere)
+	halves = both(commutes, both(several, where("each rank can have an element",
 		func(a *Args) bool { return a.RCount >= int64(a.Size) },
 		func(a *Args) string { return plural(a.RCount, "element") + ", " + a.ranksHere() })))
 	packable = both(several, where("all blocks are less than 1 GiB",
@@ -91,8 +93,10 @@ func halvable(a *Args) bool { return halves.hold(a) }
 // Shared memory: at most so many pieces or ticks, so that plans stay short.
 const mostPieces = 256
 
-var shared = both(where("the communicator has shared memory", func(a *Args) bool { return a.Shared > 0 }, (*Args).whyNotShared),
-	both(several, where("each rank's share of it has 64 bytes", func(a *Args) bool { return a.slotBytes() >= 64 },
+var shared = both(where("the communicator has shared memory",
+	func(a *Args) bool { return a.Shared > 0 }, (*Args).whyNotShared),
+	both(several, where("each rank's share of it has 64 bytes",
+		func(a *Args) bool { return a.slotBytes() >= 64 },
 		(*Args).ranksHere)))
 
 // whyNotShared is why a communicator has no shared memory, as far as it is known.
@@ -124,11 +128,15 @@ func foldPiece(a *Args) int64 {
 }
 
 var (
-	inPart = both(shared, where("all fits into a part of it", func(a *Args) bool { return a.Data() <= a.Shared },
+	inPart = both(shared, where("all fits into a part of it",
+		func(a *Args) bool { return a.Data() <= a.Shared },
 		(*Args).bytesHere))
 	inSlot = both(shared, where("all fits into a rank's share of it",
 		func(a *Args) bool { return a.Data() <= a.slotBytes() },
-		func(a *Args) string { return fmt.Sprintf("%s, a share of %d", a.bytesHere(), a.slotBytes()) }))
+		func(a *Args) string {
+			return fmt.Sprintf("%s, a share of %d", a.bytesHere(),
+				a.slotBytes())
+		}))
 	lengthsToo = both(shared, where("a block and its length fit",
 		func(a *Args) bool { return blockPiece(a) > lengthBytes }, (*Args).ranksHere))
 )
@@ -142,45 +150,62 @@ var (
 		}
 		return a.ranksHere() + ", " + plural(int64(a.CPUs), "processor")
 	})
-	many = where("there are more than 2 ranks", func(a *Args) bool { return a.Size > 2 }, (*Args).ranksHere)
+	many = where("there are more than 2 ranks", func(a *Args) bool { return a.Size > 2 },
+		(*Args).ranksHere)
 
-	// inCell: what a rank posts lies beside the word, so that a root that runs ahead of the others does so by many operations.
-	inCell = where(fmt.Sprintf("all fits into a cell of %d bytes", CellBytes), func(a *Args) bool { return a.cellBytes() <= CellBytes },
+	// inCell: what a rank posts lies beside the word, so that a root that runs ahead of the others
+	// does so by many operations.
+	inCell = where(fmt.Sprintf("all fits into a cell of %d bytes", CellBytes),
+		func(a *Args) bool { return a.cellBytes() <= CellBytes },
 		func(a *Args) string { return plural(a.cellBytes(), "byte") })
 
 	// isLong: so long that to copy it once less outweighs that only a few pieces can be under way.
-	isLong = where(fmt.Sprintf("there are more than %d bytes", longBytes), func(a *Args) bool { return a.Data() > longBytes },
+	isLong = where(fmt.Sprintf("there are more than %d bytes", longBytes),
+		func(a *Args) bool { return a.Data() > longBytes },
 		(*Args).bytesHere)
 	smallOnHost = both(crowded, where(fmt.Sprintf("there are at most %d bytes", longBytes),
 		func(a *Args) bool { return a.Data() <= longBytes }, (*Args).bytesHere))
-	wired = where("ranks of a host talk over the network", func(a *Args) bool { return a.Wired }, func(a *Args) string {
-		if a.Wired {
-			return "SPX_TRANSPORTS"
-		}
-		return "they share memory"
-	})
+	wired = where("ranks of a host talk over the network", func(a *Args) bool { return a.Wired },
+		func(a *Args) string {
+			if a.Wired {
+				return "SPX_TRANSPORTS"
+			}
+			return "they share memory"
+		})
 
-	// shortOfMany: blocks of so many ranks on several hosts that a message from each to each takes longer than all blocks along the
+	// shortOfMany: blocks of so many ranks on several hosts that a message from each to each takes
+	// longer than all blocks along the
 	// way of one: up a tree, and one message back for each.
-	shortOfMany = both(severalHosts, both(where("there are more than 64 ranks", func(a *Args) bool { return a.Size > 64 },
-		(*Args).ranksHere), where("all blocks have at most 64 KiB", func(a *Args) bool { return a.allBytes() <= 64<<10 },
+	shortOfMany = both(severalHosts, both(where("there are more than 64 ranks",
+		func(a *Args) bool { return a.Size > 64 },
+		(*Args).ranksHere), where("all blocks have at most 64 "+
+		"KiB", func(a *Args) bool { return a.allBytes() <= 64<<10 },
 		func(a *Args) string { return plural(a.allBytes(), "byte") })))
 	severalHosts = where("ranks are on several hosts", func(a *Args) bool { return a.Several }, nil)
 
 	leveled = where("ranks are near each other in groups", hasLevels, (*Args).levelsHere)
 	// inRuns: each group's blocks lie together in the receive buffer.
 	inRuns = both(leveled, inRunsAlone)
-	// byHosts: ranks on several hosts save messages if those of one host send what they have for another together.
+	// byHosts: ranks on several hosts save messages if those of one host send what they have for
+	// another together.
 	byHosts = both(severalHosts, both(leveled, where("to go by hosts saves messages",
-		func(a *Args) bool { return gathers(innermost(a), a.Size) }, func(a *Args) string { return a.groupsHere(innermost(a)) })))
+		func(a *Args) bool {
+			return gathers(innermost(a),
+				a.Size)
+		}, func(a *Args) string { return a.groupsHere(innermost(a)) })))
 	inRunsAlone = where("each group is a run of ranks", runs, nil)
 	inAnyOrder  = both(leveled, commutes)
 	inOrder     = both(leveled, where("the operation commutes, or each group is a run of ranks",
 		func(a *Args) bool { return a.Commute || runs(a) }, nil))
 
-	// relayed: there are several switches, with so many ranks behind them that to go by them saves messages.
-	relayed = both(where("messages between switches are relayed", func(a *Args) bool { return a.Near != nil }, nil),
-		where("to go by switches saves messages", func(a *Args) bool { return gathers(a.Near, a.Size) },
+	// relayed: there are several switches, with so many ranks behind them that to go by them saves
+	// messages.
+	relayed = both(where("messages between switches are relayed",
+		func(a *Args) bool { return a.Near != nil }, nil),
+		where("to go by switches saves messages", func(a *Args) bool {
+			return gathers(a.Near,
+				a.Size)
+		},
 			func(a *Args) string { return a.groupsHere(a.Near) }))
 )
 

@@ -5,10 +5,12 @@ import (
 	"strings"
 )
 
-// Reason is why an algorithm was chosen, by a number that fits into a byte: for tools and traces. Its words are Reasons'.
+// Reason is why an algorithm was chosen, by a number that fits into a byte: for tools and traces.
+// Its words are Reasons'.
 type Reason uint8
 
-// The reasons. Those from FirstRule on are the lines of the table for the operation, in their order.
+// The reasons. Those from FirstRule on are the lines of the table for the operation, in their
+// order.
 const (
 	Unknown    Reason = iota // nothing was chosen yet
 	NoData                   // no rank has anything to send
@@ -19,7 +21,8 @@ const (
 	FirstRule
 )
 
-// Choice is what was chosen for a call, in numbers: Algorithm counts Choices, Reason counts Reasons.
+// Choice is what was chosen for a call, in numbers: Algorithm counts Choices, Reason counts
+// Reasons.
 type Choice struct {
 	Algorithm uint8
 	Reason    Reason
@@ -115,7 +118,8 @@ func (r *rule) fits(a *Args) string {
 
 // isFor is fits without words.
 func (r *rule) isFor(a *Args) bool {
-	return a.Size <= r.ranks && a.Data() <= r.bytes && r.when.hold(a) && find(r.kind, r.use).needs.hold(a)
+	return a.Size <= r.ranks && a.Data() <= r.bytes && r.when.hold(a) && find(r.kind,
+		r.use).needs.hold(a)
 }
 
 func find(k Kind, name string) *algorithm {
@@ -127,19 +131,22 @@ func find(k Kind, name string) *algorithm {
 	return nil
 }
 
-// forced is the algorithm that a setting names, nil if none does; refused: what it cannot do without is not there.
+// forced is the algorithm that a setting names, nil if none does; refused: what it cannot do
+// without is not there.
 func (a *Args) forced() (alg *algorithm, refused *condition, err error) {
 	if a.Force == "" {
 		return nil, nil, nil
 	}
 	if alg = find(a.Kind, a.Force); alg == nil {
-		return nil, nil, fmt.Errorf("%s=%s: no such algorithm; there are: %s", EnvName(a.Kind), a.Force,
+		return nil, nil, fmt.Errorf("%s=%s: no such algorithm; there are: %s", EnvName(a.Kind),
+			a.Force,
 			strings.Join(Algorithms(a.Kind), ", "))
 	}
 	return alg, alg.needs.fails(a), nil
 }
 
-// byTable is the first line of the table that is for a call, but for those of one algorithm ("": of none).
+// byTable is the first line of the table that is for a call, but for those of one algorithm ("": of
+// none).
 func (a *Args) byTable(but string) (alg *algorithm, reason Reason) {
 	for i := range rulesOf[a.Kind] {
 		if r := &rulesOf[a.Kind][i]; r.use != but && r.isFor(a) {
@@ -149,7 +156,8 @@ func (a *Args) byTable(but string) (alg *algorithm, reason Reason) {
 	return nil, Unknown
 }
 
-// decide is what is done for a call that need not be cut into slices: nothing, what there is between groups, or an algorithm.
+// decide is what is done for a call that need not be cut into slices: nothing, what there is
+// between groups, or an algorithm.
 func decide(a *Args) (*algorithm, Choice, error) {
 	switch {
 	case a.nothing():
@@ -162,7 +170,8 @@ func decide(a *Args) (*algorithm, Choice, error) {
 	return choose(a)
 }
 
-// choose takes an algorithm for a call: what a setting forces, where it can do the call, else the table's first line for it. Every
+// choose takes an algorithm for a call: what a setting forces, where it can do the call, else the
+// table's first line for it. Every
 // operation has a last line that is for all calls.
 func choose(a *Args) (*algorithm, Choice, error) {
 	alg, refused, err := a.forced()
@@ -197,12 +206,15 @@ func Algorithms(k Kind) []string {
 	return out
 }
 
-// EnvName is the environment variable that forces the algorithm of an operation, as in SPX_COLL_BCAST=binomial.
+// EnvName is the environment variable that forces the algorithm of an operation, as in
+// SPX_COLL_BCAST=binomial.
 func EnvName(k Kind) string { return "SPX_COLL_" + strings.ToUpper(names[k]) }
 
-// KindOfCall is the operation of an MPI function, in whatever form: MPI_Ibcast_c is a bcast; false: it is none.
+// KindOfCall is the operation of an MPI function, in whatever form: MPI_Ibcast_c is a bcast; false:
+// it is none.
 func KindOfCall(function string) (Kind, bool) {
-	name, ok := strings.CutPrefix(strings.TrimSuffix(strings.TrimSuffix(function, "_c"), "_init"), "MPI_")
+	name, ok := strings.CutPrefix(strings.TrimSuffix(strings.TrimSuffix(function, "_c"), "_init"),
+		"MPI_")
 	if len(name) > 1 && name[0] == 'I' && name[1] >= 'a' && name[1] <= 'z' {
 		name = name[1:]
 	}

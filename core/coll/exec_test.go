@@ -6,11 +6,13 @@ import (
 	"math/rand/v2"
 )
 
-// The simulated network: it runs the plans of all ranks in a random order. A receive fills its buffer, and a rendezvous send
-// reads its own, at any moment between start and completion, so that a plan that touches a buffer too early computes
-// something else. When nobody can go on, that is a deadlock.
+// The simulated network: it runs the plans of all ranks in a random order. A receive fills its
+// buffer, and a rendezvous send reads its own, at any moment between start and completion, so that
+// a plan that touches a buffer too early computes something else. When nobody can go on, that is a
+// deadlock.
 
-// layout is a datatype of the test: the data bytes of an element, in order, relative to the element's address.
+// layout is a datatype of the test: the data bytes of an element, in order, relative to the
+// element's address.
 type layout struct {
 	Type
 	offsets []int64
@@ -40,8 +42,8 @@ type proc struct {
 	through          int32 // tick
 }
 
-// sharedMemory is what the ranks of a group share. Cells and parts are poisoned when they may be used again, so that who reads too
-// late or writes too early computes something else.
+// sharedMemory is what the ranks of a group share. Cells and parts are poisoned when they may be
+// used again, so that who reads too late or writes too early computes something else.
 type sharedMemory struct {
 	cells [][]cell // by rank and tick modulo cellDepth
 	parts [Parts]memory
@@ -122,7 +124,8 @@ func (p *proc) resolve(r Ref) (m memory, t layout, off, count int64) {
 		at := m.origin + off
 		end := 8 * int64(r.B)
 		for i := range int64(r.A) {
-			if n := int64(binary.LittleEndian.Uint64(m.data[at+8*i:])); uint64(n) <= uint64(p.plan.Limit) {
+			if n := int64(binary.LittleEndian.Uint64(m.data[at+8*i:])); uint64(n) <= uint64(
+				p.plan.Limit) {
 				end += (n + 7) &^ 7
 			}
 		}
@@ -182,7 +185,8 @@ func (p *proc) pack(r Ref) []byte {
 func (p *proc) unpack(r Ref, from []byte) {
 	m, t, off, n := p.resolve(r)
 	if int64(len(from)) != n*t.Size {
-		panic(fmt.Sprintf("rank %d: %d bytes for a place of %d: %+v", p.args.Rank, len(from), n*t.Size, r))
+		panic(fmt.Sprintf("rank %d: %d bytes for a place of %d: %+v", p.args.Rank, len(from),
+			n*t.Size, r))
 	}
 	k := 0
 	for i := int64(0); i < n; i++ {
@@ -223,7 +227,8 @@ func (n *network) step(p *proc) bool {
 		}
 		if s.Flags&FlagTake != 0 {
 			if n, sent := p.size(s.Y), p.rowLength(s.X); sent != n {
-				panic(fmt.Sprintf("rank %d: %d bytes from rank %d, whose length is given as %d", p.args.Rank, n, s.Peer, sent))
+				panic(fmt.Sprintf("rank %d: %d bytes from rank %d, whose length is given as %d",
+					p.args.Rank, n, s.Peer, sent))
 			} else if n <= p.plan.Limit {
 				p.share(s.X, s.Y)
 			}
@@ -232,7 +237,8 @@ func (n *network) step(p *proc) bool {
 		if s.Flags&FlagShort != 0 {
 			*p.length(s.Y) = byte(p.size(s.X))
 		}
-		if n := p.size(dataSide(s)); s.Flags&FlagShort != 0 && n > p.plan.Limit || s.Flags&FlagLong != 0 && n <= p.plan.Limit {
+		if n := p.size(dataSide(s)); s.Flags&FlagShort != 0 && n > p.plan.Limit ||
+			s.Flags&FlagLong != 0 && n <= p.plan.Limit {
 			break
 		}
 		p.share(s.X, s.Y)
@@ -255,8 +261,9 @@ func (n *network) step(p *proc) bool {
 	return true
 }
 
-// assign is what a user function may do besides: it reads and writes whole structures where elements are such, with what no datatype
-// knows of. Temporary memory must have room for that. In the user's buffers it is the user's affair.
+// assign is what a user function may do besides: it reads and writes whole structures where
+// elements are such, with what no datatype knows of. Temporary memory must have room for that. In
+// the user's buffers it is the user's affair.
 func (p *proc) assign(r Ref, rng *rand.Rand) {
 	m, t, off, n := p.resolve(r)
 	if r.Buf < BufTemp || r.Buf >= BufCell || t.TrueLB < 0 || t.TrueLB+t.TrueExtent > t.Extent {
@@ -270,7 +277,8 @@ func (p *proc) assign(r Ref, rng *rand.Rand) {
 }
 
 func (n *network) start(p *proc, s Step) {
-	if size := p.size(s.X); s.X.Mode != Fixed && size == 0 || s.Flags&FlagLong != 0 && size <= p.plan.Limit {
+	if size := p.size(s.X); s.X.Mode != Fixed && size == 0 || s.Flags&FlagLong != 0 &&
+		size <= p.plan.Limit {
 		p.done[s.Slot] = true
 		return
 	}
@@ -292,11 +300,13 @@ func (n *network) start(p *proc, s Step) {
 	}
 	p.unpack(s.X, junk)
 	key := [3]int{n.index(peer), n.index(p), int(s.Flags & FlagLong)}
-	n.recvs[key] = append(n.recvs[key], &message{to: p, rSlot: s.Slot, rRef: s.X, most: s.Flags&FlagMost != 0})
+	n.recvs[key] = append(n.recvs[key], &message{to: p, rSlot: s.Slot, rRef: s.X,
+		most: s.Flags&FlagMost != 0})
 	n.match(key)
 }
 
-// peer finds the process that a step talks to: of the same group, or of the other one on an intercommunicator.
+// peer finds the process that a step talks to: of the same group, or of the other one on an
+// intercommunicator.
 func (n *network) peer(p *proc, s Step) *proc {
 	other := p.args.Remote > 0 && s.Flags&FlagLocal == 0
 	first := n.index(p) - p.args.Rank
@@ -379,7 +389,8 @@ func (n *network) run() (int, error) {
 func (n *network) verdict() error {
 	for i, p := range n.procs {
 		if p.pc < len(p.plan.Steps) {
-			return fmt.Errorf("deadlock: rank %d stands at step %d of %d: %+v", i, p.pc, len(p.plan.Steps), p.plan.Steps[p.pc])
+			return fmt.Errorf("deadlock: rank %d stands at step %d of %d: %+v", i, p.pc,
+				len(p.plan.Steps), p.plan.Steps[p.pc])
 		}
 		for s, d := range p.done {
 			if !d {

@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// An Explanation is what was chosen for a call, and why, in words. All of it comes from the plan of the call and from the
+// An Explanation is what was chosen for a call, and why, in words. All of it comes from the plan of
+// the call and from the
 // chooser, asked about this call and about others like it.
 type Explanation struct {
 	Operation  string      `json:"operation"`
@@ -16,15 +17,19 @@ type Explanation struct {
 	About      string      `json:"about"` // how the data go
 	Parameters []Parameter `json:"parameters,omitempty"`
 	Choice     Choice      `json:"-"`
-	Reason     string      `json:"reason"`              // as tools and traces have it: of Reasons
-	Why        string      `json:"why"`                 // the same with the values of the call
-	Refused    string      `json:"refused,omitempty"`   // a setting that cannot be followed, and why
-	Otherwise  string      `json:"otherwise,omitempty"` // what would have been chosen if not this; empty: there is no other
-	Then       string      `json:"otherwise_reason,omitempty"`
-	Passed     []Passed    `json:"passed,omitempty"` // the lines of the table before the one that was taken
-	Setting    string      `json:"setting"`          // that forces an algorithm
-	Names      []string    `json:"names"`            // that it may have
-	Ranges     []Range     `json:"ranges,omitempty"` // by Bytes, for this operation with all else as it is
+	Reason     string      `json:"reason"` // as tools and traces have it: of Reasons
+	Why        string      `json:"why"`    // the same with the values of the call
+	// a setting that cannot be followed, and why
+	Refused string `json:"refused,omitempty"`
+	// what would have been chosen if not this; empty: there is no other
+	Otherwise string `json:"otherwise,omitempty"`
+	Then      string `json:"otherwise_reason,omitempty"`
+	// the lines of the table before the one that was taken
+	Passed  []Passed `json:"passed,omitempty"`
+	Setting string   `json:"setting"` // that forces an algorithm
+	Names   []string `json:"names"`   // that it may have
+	// by Bytes, for this operation with all else as it is
+	Ranges []Range `json:"ranges,omitempty"`
 }
 
 // Passed is a line of the table that is not for the call.
@@ -54,7 +59,8 @@ func Measure(k Kind) string {
 	return ""
 }
 
-// WithBytes is a call of so many bytes (Measure), of elements of the receive type, rounded up to whole ones.
+// WithBytes is a call of so many bytes (Measure), of elements of the receive type, rounded up to
+// whole ones.
 func (a Args) WithBytes(n int64) Args {
 	switch a.Kind {
 	case Allgatherv, ReduceScatter:
@@ -75,8 +81,10 @@ func Explain(a Args) (*Explanation, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &Explanation{Operation: a.Kind.String(), Bytes: a.Data(), Algorithm: p.Algorithm, Parameters: p.Parameters,
-		Choice: p.Choice, Reason: p.Choice.ReasonText(a.Kind), Setting: EnvName(a.Kind), Names: Algorithms(a.Kind)}
+	e := &Explanation{Operation: a.Kind.String(), Bytes: a.Data(), Algorithm: p.Algorithm,
+		Parameters: p.Parameters,
+		Choice:     p.Choice, Reason: p.Choice.ReasonText(a.Kind), Setting: EnvName(
+			a.Kind), Names: Algorithms(a.Kind)}
 	e.Why = e.Reason
 	if alg := find(a.Kind, p.Algorithm); alg != nil {
 		e.About = alg.about
@@ -97,31 +105,36 @@ func Explain(a Args) (*Explanation, error) {
 func (e *Explanation) explain(a *Args) {
 	_, refused, _ := a.forced()
 	if refused != nil {
-		e.Refused = fmt.Sprintf("%s=%s cannot be followed: it needs that %s", EnvName(a.Kind), a.Force, refused.of(a))
+		e.Refused = fmt.Sprintf("%s=%s cannot be followed: it needs that %s", EnvName(a.Kind),
+			a.Force, refused.of(a))
 	}
 	other, reason := a.byTable(e.Algorithm)
 	if e.Choice.Reason < FirstRule { // forced: without the setting
-		e.Why = fmt.Sprintf("%s=%s %s", EnvName(a.Kind), a.Force, from(e.Choice.Reason, a.ForceFrom))
+		e.Why = fmt.Sprintf("%s=%s %s", EnvName(a.Kind), a.Force, from(e.Choice.Reason,
+			a.ForceFrom))
 		other, reason = a.byTable("")
 	} else {
 		rules := rulesOf[a.Kind]
 		for i := range e.Choice.Reason - FirstRule {
 			e.Passed = append(e.Passed, Passed{rules[i].String(), rules[i].use, rules[i].fits(a)})
 		}
-		e.Why = rules[e.Choice.Reason-FirstRule].of(a) + tooLong(rules[:e.Choice.Reason-FirstRule], e.Algorithm, a)
+		e.Why = rules[e.Choice.Reason-FirstRule].of(a) + tooLong(rules[:e.Choice.Reason-FirstRule],
+			e.Algorithm, a)
 	}
 	if other != nil {
 		e.Otherwise, e.Then = other.name, rulesOf[a.Kind][reason-FirstRule].String()
 	}
 }
 
-// tooLong names the last of the lines before the one that was taken which is for the call but for its size.
+// tooLong names the last of the lines before the one that was taken which is for the call but for
+// its size.
 func tooLong(before []rule, taken string, a *Args) string {
 	for i := len(before) - 1; i >= 0; i-- {
 		r := before[i]
 		limit := r.bytes
 		if r.bytes = anyBytes; r.use != taken && a.Data() > limit && r.isFor(a) {
-			return fmt.Sprintf("; %s is for up to %s, these are %d", r.use, plural(limit, "byte"), a.Data())
+			return fmt.Sprintf("; %s is for up to %s, these are %d", r.use, plural(limit, "byte"),
+				a.Data())
 		}
 	}
 	return ""
@@ -171,8 +184,10 @@ func (r *rule) of(a *Args) string {
 // mostBytes is the largest size that Ranges looks at.
 const mostBytes = 1 << 40
 
-// Ranges says what is chosen for calls like this one of other sizes. Between two sizes at which it was looked, and at which
-// the same is chosen, nothing else is: limits are round numbers, or such ones divided by the number of ranks.
+// Ranges says what is chosen for calls like this one of other sizes. Between two sizes at which it
+// was looked, and at which
+// the same is chosen, nothing else is: limits are round numbers, or such ones divided by the number
+// of ranks.
 func (a Args) Ranges() ([]Range, error) {
 	if Measure(a.Kind) == "" || a.Remote > 0 {
 		return nil, nil
@@ -223,7 +238,8 @@ func (a Args) Ranges() ([]Range, error) {
 	return out, nil
 }
 
-// sizes are those at which Ranges looks: powers of two, the limits of the table and of shared memory, and what is just beyond.
+// sizes are those at which Ranges looks: powers of two, the limits of the table and of shared
+// memory, and what is just beyond.
 func (a *Args) sizes() []int64 {
 	size := int64(a.Size)
 	limits := []int64{0, CellBytes, CellBytes / size, longBytes, a.Shared, a.slotBytes(), size,

@@ -1,6 +1,7 @@
 package coll
 
-// own copies this rank's contribution into its place at the root, unless it is there (MPI_IN_PLACE).
+// own copies this rank's contribution into its place at the root, unless it is there
+// (MPI_IN_PLACE).
 func (b *builder) own(from, to Ref) {
 	if !b.InPlace {
 		b.copy(from, to)
@@ -34,7 +35,8 @@ func gatherBinomial(b *builder) {
 		t := b.region(int64(span(v, b.Size))*block, 0)
 		var slots []int32
 		for _, c := range children {
-			slots = append(slots, b.recv(b.rank(c), bytesAt(t, int64(c-v)*block, int64(span(c, b.Size))*block)))
+			slots = append(slots, b.recv(b.rank(c),
+				bytesAt(t, int64(c-v)*block, int64(span(c, b.Size))*block)))
 		}
 		b.copy(out, bytesAt(t, 0, block))
 		b.wait(slots...)
@@ -43,7 +45,8 @@ func gatherBinomial(b *builder) {
 	b.send(b.rank(parent), out)
 }
 
-// gatherAtRoot receives subtrees straight into the receive buffer where they lie in one run of ranks, else by a region.
+// gatherAtRoot receives subtrees straight into the receive buffer where they lie in one run of
+// ranks, else by a region.
 func (b *builder) gatherAtRoot(children []int, block int64) {
 	b.own(b.sendRef(0, b.SCount), b.recvRef(int64(b.Rank)*b.RCount, b.RCount))
 	for _, c := range children {
@@ -95,7 +98,8 @@ func scatterBinomial(b *builder) {
 	b.copy(bytesAt(t, 0, block), b.recvRef(0, b.RCount))
 }
 
-// scatterAtRoot sends subtrees straight from the send buffer where they lie in one run of ranks, else from a region.
+// scatterAtRoot sends subtrees straight from the send buffer where they lie in one run of ranks,
+// else from a region.
 func (b *builder) scatterAtRoot(children []int, block int64) {
 	for _, c := range children {
 		first, n := b.rank(c), span(c, b.Size)

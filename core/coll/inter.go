@@ -1,7 +1,8 @@
 package coll
 
-// inter are the schedules on intercommunicators (MPI-5.0 6.2.3): the local group gives, the remote group gets, and the
-// other way round. Scan and Exscan are not defined there. Rank 0 of a group speaks for it where one has to.
+// inter are the schedules on intercommunicators (MPI-5.0 6.2.3): the local group gives, the remote
+// group gets, and the other way round. Scan and Exscan are not defined there. Rank 0 of a group
+// speaks for it where one has to.
 var inter = [Kinds]func(*builder){
 	Barrier:            interBarrier,
 	Bcast:              interBcast,
@@ -78,7 +79,8 @@ func interGather(b *builder) {
 	}
 }
 
-// remoteBlock is the place of remote rank i's block in the receive buffer; v is the kind with arrays of counts.
+// remoteBlock is the place of remote rank i's block in the receive buffer; v is the kind with
+// arrays of counts.
 func (b *builder) remoteBlock(i int, v ...Kind) Ref {
 	for _, k := range v {
 		if b.Kind == k {

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// interCall makes and checks a call of an operation on an intercommunicator of groups of n and m ranks.
+// interCall makes and checks a call of an operation on an intercommunicator of groups of n and m
+// ranks.
 func interCall(t *testing.T, k Kind, n, m int, seed uint64) {
 	t.Helper()
 	s := &scenario{rng: rand.New(rand.NewPCG(seed, uint64(100*n+m))), kind: k, n: n + m}
@@ -14,12 +15,15 @@ func interCall(t *testing.T, k Kind, n, m int, seed uint64) {
 	s.check(t, fmt.Sprintf("%v on %d+%d seed %d", k, n, m, seed), seed%2 == 0)
 }
 
-var interKinds = []Kind{Barrier, Bcast, Gather, Scatter, Reduce, Allgather, Alltoall, Allreduce, ReduceScatterBlock, ReduceScatter}
+var interKinds = []Kind{Barrier, Bcast, Gather, Scatter, Reduce, Allgather, Alltoall, Allreduce,
+	ReduceScatterBlock, ReduceScatter}
 
 var interBuilders = map[Kind]func(s *scenario, n, m int){
-	Barrier: interBarrierCall, Bcast: interRooted, Gather: interRooted, Scatter: interRooted, Reduce: interRooted,
-	Allgather: interSymmetric, Alltoall: interSymmetric, Allreduce: interSymmetric, ReduceScatterBlock: interSymmetric,
-	ReduceScatter: interSymmetric,
+	Barrier: interBarrierCall, Bcast: interRooted, Gather: interRooted, Scatter: interRooted,
+	Reduce:    interRooted,
+	Allgather: interSymmetric, Alltoall: interSymmetric, Allreduce: interSymmetric,
+	ReduceScatterBlock: interSymmetric,
+	ReduceScatter:      interSymmetric,
 }
 
 func TestInter(t *testing.T) {
@@ -43,7 +47,8 @@ func (s *scenario) join(i, first, size, remote int, a Args, lt layout, room int6
 	return p
 }
 
-// groups calls f for each process: its number, the first of its group, the sizes of its own and the other group.
+// groups calls f for each process: its number, the first of its group, the sizes of its own and the
+// other group.
 func groups(n, m int, f func(i, first, size, remote int)) {
 	for i := range n + m {
 		if i < n {
@@ -55,7 +60,10 @@ func groups(n, m int, f func(i, first, size, remote int)) {
 }
 
 func interBarrierCall(s *scenario, n, m int) {
-	groups(n, m, func(i, first, size, remote int) { s.join(i, first, size, remote, Args{CPUs: 2}, plain, 1) })
+	groups(n, m, func(i, first, size, remote int) {
+		s.join(i, first, size, remote, Args{CPUs: 2},
+			plain, 1)
+	})
 	s.freeze()
 }
 

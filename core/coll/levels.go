@@ -2,14 +2,17 @@ package coll
 
 import "slices"
 
-// Schedules by levels: ranks that are near each other (a host, what is behind one switch, what shares a cache) make a domain, and a domain's leader
-// talks to the others' for all its members. So data cross what is slow once for each domain and direction, whatever the order of the ranks.
+// Schedules by levels: ranks that are near each other (a host, what is behind one switch, what
+// shares a cache) make a domain, and a domain's leader talks to the others' for all its members. So
+// data cross what is slow once for each domain and direction, whatever the order of the ranks.
 //
-// Args.Levels says for each level, the outermost first, in which domain each rank is. A stage is what the members of a domain do among
-// themselves: those of an innermost one, the leaders of these in the next one, at last the leaders of the outermost. The root leads wherever it is.
+// Args.Levels says for each level, the outermost first, in which domain each rank is. A stage is
+// what the members of a domain do among themselves: those of an innermost one, the leaders of these
+// in the next one, at last the leaders of the outermost. The root leads wherever it is.
 
-// Levels makes one list of domains for each level that says something: an inner level divides the domains of the outer ones further. Domains that are
-// all of one rank, or the whole, say nothing. Numbers may be any; what comes out is numbered from 0.
+// Levels makes one list of domains for each level that says something: an inner level divides the
+// domains of the outer ones further. Domains that are all of one rank, or the whole, say nothing.
+// Numbers may be any; what comes out is numbered from 0.
 func Levels(levels ...[]uint32) [][]int32 {
 	var out [][]int32
 	var outer []int32
@@ -36,7 +39,8 @@ func Levels(levels ...[]uint32) [][]int32 {
 	return out
 }
 
-// ByNetwork makes the levels of ranks on several hosts; switched: the outermost are the switches behind which hosts stand together.
+// ByNetwork makes the levels of ranks on several hosts; switched: the outermost are the switches
+// behind which hosts stand together.
 func ByNetwork(switches, hosts []uint32) (levels [][]int32, switched bool) {
 	byHost, bySwitch := Levels(hosts), Levels(switches)
 	domains := func(levels [][]int32) int {
@@ -53,7 +57,8 @@ func ByNetwork(switches, hosts []uint32) (levels [][]int32, switched bool) {
 
 func hasLevels(a *Args) bool { return len(a.Levels) > 0 }
 
-// runs: each domain is a run of ranks, so that a result made of partial results of domains keeps the order of the ranks.
+// runs: each domain is a run of ranks, so that a result made of partial results of domains keeps
+// the order of the ranks.
 func runs(a *Args) bool {
 	for _, level := range a.Levels {
 		for rank := 1; rank < len(level); rank++ { // numbered in the order in which they appear
@@ -65,14 +70,16 @@ func runs(a *Args) bool {
 	return true
 }
 
-// stage is one domain's part: its members by rank, and the places among them of the leader and of this rank.
+// stage is one domain's part: its members by rank, and the places among them of the leader and of
+// this rank.
 type stage struct {
 	members  []int
 	lead, at int
 	last     bool // the leaders of the outermost domains
 }
 
-// stages are those that this rank takes part in, the innermost first: as a member of the last one of them, as leader of those before.
+// stages are those that this rank takes part in, the innermost first: as a member of the last one
+// of them, as leader of those before.
 func (b *builder) stages(root int) []stage {
 	if len(b.Levels) > 0 {
 		b.note("levels", int64(len(b.Levels)))
@@ -124,7 +131,8 @@ func (b *builder) stages(root int) []stage {
 	return out
 }
 
-// sort puts the members in the order of their switches: the root first, and those behind its switch.
+// sort puts the members in the order of their switches: the root first, and those behind its
+// switch.
 func (s *stage) sort(switches []int32, root, rank int) {
 	order := func(r int) [3]int {
 		switch {
@@ -142,7 +150,8 @@ func (s *stage) sort(switches []int32, root, rank int) {
 	s.at = slices.Index(s.members, rank)
 }
 
-// pastSwitches lets do make steps as if nothing was known of switches, but that hosts stand in their order.
+// pastSwitches lets do make steps as if nothing was known of switches, but that hosts stand in
+// their order.
 func (b *builder) pastSwitches(do func()) {
 	args := b.Args
 	a := *args
@@ -163,7 +172,8 @@ func hosts(a *Args) int {
 	return int(slices.Max(a.Levels[1])) + 1
 }
 
-// within lets do make steps among the members of a stage as if they were all there is, with the leader as root.
+// within lets do make steps among the members of a stage as if they were all there is, with the
+// leader as root.
 func (b *builder) within(s stage, do func()) {
 	args, members, fanout := b.Args, b.members, b.fanout
 	a := *args
@@ -181,7 +191,8 @@ func fanoutOf(a *Args, s stage) int {
 	return 0
 }
 
-// place is this rank's parent (-1: none) and its children in the tree of a stage, whose root is the leader.
+// place is this rank's parent (-1: none) and its children in the tree of a stage, whose root is the
+// leader.
 func (s stage) place(fanout int) (parent int, children []int) {
 	n := len(s.members)
 	rank := func(v int) int { return s.members[(v+s.lead)%n] }
@@ -195,7 +206,8 @@ func (s stage) place(fanout int) (parent int, children []int) {
 	return parent, children
 }
 
-// down is this rank's place in the tree that goes down through stages: its parent, and its children, those that are farthest first.
+// down is this rank's place in the tree that goes down through stages: its parent, and its
+// children, those that are farthest first.
 func (b *builder) down(list []stage) (parent int, children []int) {
 	parent = -1
 	for i := len(list) - 1; i >= 0; i-- {
@@ -214,7 +226,8 @@ func inner(list []stage) []stage {
 	return list
 }
 
-// barrierLevels: every domain gathers at its leader, the leaders of the outermost ones meet, and the word goes back.
+// barrierLevels: every domain gathers at its leader, the leaders of the outermost ones meet, and
+// the word goes back.
 func barrierLevels(b *builder) {
 	list := b.stages(0)
 	parent, children := b.down(inner(list))
@@ -234,16 +247,17 @@ func barrierLevels(b *builder) {
 	}
 }
 
-// segmentBytes is the least that long data are cut into on their way down a tree; where the ranks of a host wait for their turn to run, and each piece costs
-// all of them one, turnBytes.
+// segmentBytes is the least that long data are cut into on their way down a tree; where the ranks
+// of a host wait for their turn to run, and each piece costs all of them one, turnBytes.
 const (
 	segmentBytes = 128 << 10
 	turnBytes    = 1 << 20
 )
 
-// bcastLevels: the data go down the tree of all stages, long ones in segments, so that all levels are busy at once. Among the leaders of the
-// outermost domains long data go from one to the next, so that each sends them once: from host to host also where switches are known, those behind one of them
-// one after the other, since a leader of a switch would send the data twice.
+// bcastLevels: the data go down the tree of all stages, long ones in segments, so that all levels
+// are busy at once. Among the leaders of the outermost domains long data go from one to the next,
+// so that each sends them once: from host to host also where switches are known, those behind one
+// of them one after the other, since a leader of a switch would send the data twice.
 func bcastLevels(b *builder) {
 	const most = 256
 	n := b.RCount * b.RType.Size
@@ -271,7 +285,8 @@ func bcastLevels(b *builder) {
 		}
 	}
 	if n <= size {
-		b.relay(parent, append(next, children...), func(int64, int64) Ref { return b.recvRef(0, b.RCount) }, 1, 1)
+		b.relay(parent, append(next, children...),
+			func(int64, int64) Ref { return b.recvRef(0, b.RCount) }, 1, 1)
 		return
 	}
 	b.noteBytes("segment", size)
@@ -302,13 +317,15 @@ func (b *builder) crowdedInside() bool {
 	return false
 }
 
-// relay gets n bytes, size at a time, from the parent, and sends each piece on when it is there, while the next one is on its way.
+// relay gets n bytes, size at a time, from the parent, and sends each piece on when it is there,
+// while the next one is on its way.
 func (b *builder) relay(parent int, children []int, piece func(from, to int64) Ref, n, size int64) {
 	b.relayTwice(parent, children, nil, piece, n, size, size)
 }
 
 // relayTwice is relay to next, and to the children inside in pieces of a multiple of that size.
-func (b *builder) relayTwice(parent int, next, children []int, piece func(from, to int64) Ref, n, size, inside int64) {
+func (b *builder) relayTwice(parent int, next, children []int, piece func(from, to int64) Ref, n,
+	size, inside int64) {
 	part := func(from, size int64) Ref { return piece(from, min(from+size, n)) }
 	var ahead int32
 	if parent >= 0 {
@@ -334,7 +351,8 @@ func (b *builder) relayTwice(parent int, next, children []int, piece func(from, 
 	}
 }
 
-// reduceInside reduces in all domains, up to the outermost; at their leaders the result is in acc, and is what they have from now on.
+// reduceInside reduces in all domains, up to the outermost; at their leaders the result is in acc,
+// and is what they have from now on.
 func (b *builder) reduceInside(list []stage, acc Ref) {
 	for _, s := range inner(list) {
 		b.within(s, func() { b.reduceTree(s.lead, acc) })

@@ -1,8 +1,10 @@
 package coll
 
-// Operations in which everybody has something for everybody, where ranks are on several hosts: data go from host to host once for all ranks there.
+// Operations in which everybody has something for everybody, where ranks are on several hosts: data
+// go from host to host once for all ranks there.
 
-// hostBlock is the longest block of MPI_Alltoall that goes with those of others: longer ones are not worth the copies.
+// hostBlock is the longest block of MPI_Alltoall that goes with those of others: longer ones are
+// not worth the copies.
 const hostBlock = 2 << 10
 
 // innermost is the domain of each rank in the innermost level.
@@ -11,8 +13,9 @@ func innermost(a *Args) []int32 { return a.Levels[len(a.Levels)-1] }
 // alltoallByHost: as by switch, though nothing is relayed.
 func alltoallByHost(b *builder) { b.alltoallVia(innermost(b.Args)) }
 
-// allgatherLevels: the ranks of a domain give their blocks to its first one. These leaders exchange the blocks of their domains, short ones with everybody at once, long ones
-// around a ring; what a leader gets goes on inside its domain while the next comes.
+// allgatherLevels: the ranks of a domain give their blocks to its first one. These leaders exchange
+// the blocks of their domains, short ones with everybody at once, long ones around a ring; what a
+// leader gets goes on inside its domain while the next comes.
 func allgatherLevels(b *builder) {
 	const short = 64 << 10
 	level := innermost(b.Args)
@@ -21,7 +24,10 @@ func allgatherLevels(b *builder) {
 	b.note("groups", int64(n))
 	s := stage{members: domains[own], at: index[b.Rank]}
 	parent, children := s.place(fanoutOf(b.Args, s))
-	run := func(from, to int) Ref { return b.blocks(domains[from][0], domains[to][len(domains[to])-1]+1) }
+	run := func(from, to int) Ref {
+		return b.blocks(domains[from][0],
+			domains[to][len(domains[to])-1]+1)
+	}
 	down := func(ref Ref) {
 		if parent >= 0 {
 			b.wait(b.recv(parent, ref))
@@ -61,7 +67,8 @@ func allgatherLevels(b *builder) {
 	}
 }
 
-// leadersExchange: each leader gets the blocks of all domains: by doubling where it can, else by a message for each other one.
+// leadersExchange: each leader gets the blocks of all domains: by doubling where it can, else by a
+// message for each other one.
 func (b *builder) leadersExchange(domains [][]int, own int, run func(from, to int) Ref) {
 	n := len(domains)
 	if n&(n-1) == 0 {

@@ -1,6 +1,7 @@
 package coll
 
-// Operations with a root, and prefixes, where ranks are on several hosts: a host's blocks, or its sum, go to others in one message.
+// Operations with a root, and prefixes, where ranks are on several hosts: a host's blocks, or its
+// sum, go to others in one message.
 
 // aHost is a host's ranks, and the one of them that speaks for all: the root where it is.
 type aHost struct {
@@ -22,7 +23,8 @@ func (b *builder) hostsWith(root int) (hosts []aHost, own int) {
 	return hosts, int(level[b.Rank])
 }
 
-// runsOf calls do for each run of consecutive ranks: at is the place of the first of them in the list.
+// runsOf calls do for each run of consecutive ranks: at is the place of the first of them in the
+// list.
 func runsOf(ranks []int, do func(at, first, n int)) {
 	for at := 0; at < len(ranks); {
 		n := 1
@@ -34,7 +36,8 @@ func runsOf(ranks []int, do func(at, first, n int)) {
 	}
 }
 
-// gatherByHost: the ranks of a host give their blocks to its leader, which sends them to the root together.
+// gatherByHost: the ranks of a host give their blocks to its leader, which sends them to the root
+// together.
 func gatherByHost(b *builder) {
 	hosts, own := b.hostsWith(b.Root)
 	here, block := hosts[own], b.Data()
@@ -90,8 +93,8 @@ func gatherByHost(b *builder) {
 	}
 }
 
-// scattered gives places, one after the other, for the packed blocks of those other hosts whose ranks are not a run. They share
-// one region: there may be more hosts than a plan can have regions.
+// scattered gives places, one after the other, for the packed blocks of those other hosts whose
+// ranks are not a run. They share one region: there may be more hosts than a plan can have regions.
 func (b *builder) scattered(hosts []aHost, own int, block int64) func(n int) Ref {
 	total, taken := int64(0), int64(0)
 	for i, h := range hosts {
@@ -158,8 +161,9 @@ func scatterByHost(b *builder) {
 	b.own(at(b.Rank, 1), mine)
 }
 
-// scanByHost: prefixes within a host go from rank to rank; the last of each has the host's sum, and these ranks make the prefixes of hosts by doubling, which go to all there. Ranks of a host lie in a row, so that the
-// order of the operands is kept.
+// scanByHost: prefixes within a host go from rank to rank; the last of each has the host's sum, and
+// these ranks make the prefixes of hosts by doubling, which go to all there. Ranks of a host lie in
+// a row, so that the order of the operands is kept.
 func scanByHost(b *builder) {
 	hosts, own := b.hostsWith(-1)
 	members := hosts[own].members
@@ -209,7 +213,8 @@ func scanByHost(b *builder) {
 	b.copy(result, dst)
 }
 
-// hostPrefix leaves in before, at the last rank of each host but the first, the sum of the hosts before it, by doubling. sum is not changed.
+// hostPrefix leaves in before, at the last rank of each host but the first, the sum of the hosts
+// before it, by doubling. sum is not changed.
 func (b *builder) hostPrefix(hosts []aHost, own int, sum, before Ref) {
 	peer := func(host int) int { m := hosts[host].members; return m[len(m)-1] }
 	total, tmp := b.typedRegion(b.RCount), b.typedRegion(b.RCount)

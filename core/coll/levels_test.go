@@ -28,8 +28,10 @@ func TestLevels(t *testing.T) {
 		{[][]uint32{{7, 7, 7, 7}}, nil},
 		{[][]uint32{{4, 3, 2, 1}}, nil},
 		{[][]uint32{{9, 4, 9, 4}}, [][]int32{{0, 1, 0, 1}}},
-		{[][]uint32{{1, 1, 2, 2, 2, 2}, {5, 5, 5, 5, 6, 6}}, [][]int32{{0, 0, 1, 1, 1, 1}, {0, 0, 1, 1, 2, 2}}},
-		{[][]uint32{{1, 1, 1, 2, 2, 2}, {1, 1, 1, 2, 2, 2}, {1, 2, 3, 4, 5, 6}}, [][]int32{{0, 0, 0, 1, 1, 1}}},
+		{[][]uint32{{1, 1, 2, 2, 2, 2}, {5, 5, 5, 5, 6, 6}},
+			[][]int32{{0, 0, 1, 1, 1, 1}, {0, 0, 1, 1, 2, 2}}},
+		{[][]uint32{{1, 1, 1, 2, 2, 2}, {1, 1, 1, 2, 2, 2}, {1, 2, 3, 4, 5, 6}},
+			[][]int32{{0, 0, 0, 1, 1, 1}}},
 	} {
 		if d := cmp.Diff(c.want, Levels(c.in...)); d != "" {
 			t.Errorf("%v: (-want +got)\n%s", c.in, d)
@@ -45,7 +47,8 @@ func TestByNetwork(t *testing.T) {
 		switched        bool
 	}{
 		{[]uint32{5, 5, 6, 6}, []uint32{0, 1, 2, 3}, [][]int32{{0, 0, 1, 1}}, true},
-		{[]uint32{5, 6, 5, 6, 5, 6}, []uint32{0, 1, 2, 3, 0, 1}, [][]int32{{0, 1, 0, 1, 0, 1}, {0, 1, 2, 3, 0, 1}}, true},
+		{[]uint32{5, 6, 5, 6, 5, 6}, []uint32{0, 1, 2, 3, 0, 1},
+			[][]int32{{0, 1, 0, 1, 0, 1}, {0, 1, 2, 3, 0, 1}}, true},
 		{[]uint32{5, 5, 6, 6}, []uint32{0, 0, 1, 1}, [][]int32{{0, 0, 1, 1}}, false},
 		{[]uint32{5, 5, 5, 5}, []uint32{0, 0, 1, 1}, [][]int32{{0, 0, 1, 1}}, false},
 		{[]uint32{1, 2, 3, 4}, []uint32{0, 1, 2, 3}, nil, false},
@@ -69,7 +72,8 @@ func far(plans []*Plan, level []int32) (n int) {
 	return n
 }
 
-// However the ranks are spread, data cross between domains once for each of them, and the choice falls on these schedules.
+// However the ranks are spread, data cross between domains once for each of them, and the choice
+// falls on these schedules.
 func TestLevelsCross(t *testing.T) {
 	const n, domains = 24, 4
 	byTurns := Levels(modulo(n, domains))
@@ -78,12 +82,14 @@ func TestLevelsCross(t *testing.T) {
 		bytes int64
 		most  int
 	}{
-		{Barrier, 0, domains * 2}, {Bcast, 8, domains - 1}, {Bcast, 128 << 10, domains - 1}, {Bcast, 10 * 128 << 10, 10 * (domains - 1)}, {Reduce, 8, domains - 1},
+		{Barrier, 0, domains * 2}, {Bcast, 8, domains - 1}, {Bcast, 128 << 10, domains - 1},
+		{Bcast, 10 * 128 << 10, 10 * (domains - 1)}, {Reduce, 8, domains - 1},
 		{Allreduce, 8, domains * 2}, {Allreduce, 1 << 20, domains * 4},
 	} {
 		var plans []*Plan
 		for rank := range n {
-			p, err := Compile(Args{Kind: c.kind, Rank: rank, Size: n, Root: 5, RCount: c.bytes, SCount: c.bytes, SType: byteOne.Type, RType: byteOne.Type,
+			p, err := Compile(Args{Kind: c.kind, Rank: rank, Size: n, Root: 5, RCount: c.bytes,
+				SCount: c.bytes, SType: byteOne.Type, RType: byteOne.Type,
 				CPUs: 64, Commute: true, Levels: byTurns})
 			if err != nil || p.Algorithm != "levels" {
 				t.Fatalf("%v: %v %v", c.kind, p, err)
@@ -91,12 +97,14 @@ func TestLevelsCross(t *testing.T) {
 			plans = append(plans, p)
 		}
 		if got := far(plans, byTurns[0]); got > c.most {
-			t.Errorf("%v of %d bytes: %d messages between domains, at most %d are needed", c.kind, c.bytes, got, c.most)
+			t.Errorf("%v of %d bytes: %d messages between domains, at most %d are needed", c.kind,
+				c.bytes, got, c.most)
 		}
 	}
 }
 
-// Where everybody has something for everybody, what goes from host to host goes once for all ranks there.
+// Where everybody has something for everybody, what goes from host to host goes once for all ranks
+// there.
 func TestAllToAllLevelsCross(t *testing.T) {
 	const n, perHost = 48, 8
 	const hosts = n / perHost
@@ -111,14 +119,18 @@ func TestAllToAllLevelsCross(t *testing.T) {
 		use   string
 		most  int
 	}{
-		{Allgather, 8, "levels", hosts * (hosts - 1)}, {Allgather, 256 << 10, "levels", hosts * (hosts - 1)},
-		{Alltoall, 8, "by_host", n * (hosts - 1)}, {Alltoall, hostBlock, "by_host", n * (hosts - 1)},
-		{Gather, 8, "by_host", hosts - 1}, {Scatter, hostBlock, "by_host", hosts - 1}, {Scan, 8, "by_host", hosts * 3}, {Exscan, 1 << 20, "by_host", hosts * 3},
+		{Allgather, 8, "levels", hosts * (hosts - 1)},
+		{Allgather, 256 << 10, "levels", hosts * (hosts - 1)},
+		{Alltoall, 8, "by_host", n * (hosts - 1)},
+		{Alltoall, hostBlock, "by_host", n * (hosts - 1)},
+		{Gather, 8, "by_host", hosts - 1}, {Scatter, hostBlock, "by_host", hosts - 1},
+		{Scan, 8, "by_host", hosts * 3}, {Exscan, 1 << 20, "by_host", hosts * 3},
 	} {
 		var plans []*Plan
 		for rank := range n {
 			// the hosts have different numbers of processors
-			p, err := Compile(Args{Kind: c.kind, Rank: rank, Size: n, RCount: c.bytes, SCount: c.bytes, SType: byteOne.Type, RType: byteOne.Type,
+			p, err := Compile(Args{Kind: c.kind, Rank: rank, Size: n, RCount: c.bytes,
+				SCount: c.bytes, SType: byteOne.Type, RType: byteOne.Type,
 				CPUs: 1 << (rank / perHost), Several: true, Levels: levels})
 			if err != nil || p.Algorithm != c.use {
 				t.Fatalf("%v of %d bytes: %v %v", c.kind, c.bytes, p, err)
@@ -126,12 +138,14 @@ func TestAllToAllLevelsCross(t *testing.T) {
 			plans = append(plans, p)
 		}
 		if got := far(plans, levels[0]); got > c.most {
-			t.Errorf("%v of %d bytes: %d messages between hosts, at most %d are needed", c.kind, c.bytes, got, c.most)
+			t.Errorf("%v of %d bytes: %d messages between hosts, at most %d are needed", c.kind,
+				c.bytes, got, c.most)
 		}
 	}
 }
 
-// Short blocks of many ranks go along a tree and back, not from each rank to each: with 1,024 ranks that would be a million messages.
+// Short blocks of many ranks go along a tree and back, not from each rank to each: with 1,024 ranks
+// that would be a million messages.
 func TestReduceScatterOfMany(t *testing.T) {
 	const perHost = 8
 	for _, c := range []struct {
@@ -139,7 +153,8 @@ func TestReduceScatterOfMany(t *testing.T) {
 		block int64
 		class int
 		use   string
-	}{{16, 8, 10, "reduce_scatter"}, {16, 512, 16, "reduce_scatter"}, {16, 64 << 10, 23, "pairwise"}, {4, 8, 8, "pairwise"}} {
+	}{{16, 8, 10, "reduce_scatter"}, {16, 512, 16, "reduce_scatter"},
+		{16, 64 << 10, 23, "pairwise"}, {4, 8, 8, "pairwise"}} {
 		n := c.hosts * perHost
 		level := make([]uint32, n)
 		for rank := range level {
@@ -148,7 +163,9 @@ func TestReduceScatterOfMany(t *testing.T) {
 		for _, kind := range []Kind{ReduceScatter, ReduceScatterBlock} {
 			var plans []*Plan
 			for rank := range n {
-				p, err := Compile(Args{Kind: kind, Rank: rank, Size: n, RCount: c.block, SCount: c.block, SType: byteOne.Type, RType: byteOne.Type, SizeClass: c.class, CPUs: 2,
+				p, err := Compile(Args{Kind: kind, Rank: rank, Size: n, RCount: c.block,
+					SCount: c.block, SType: byteOne.Type, RType: byteOne.Type, SizeClass: c.class,
+					CPUs:    2,
 					Several: true, Commute: true, Levels: Levels(level)})
 				if err != nil || p.Algorithm != c.use {
 					t.Fatalf("%v, %d ranks, blocks of %d bytes: %v %v", kind, n, c.block, p, err)
@@ -156,7 +173,8 @@ func TestReduceScatterOfMany(t *testing.T) {
 				plans = append(plans, p)
 			}
 			if got := far(plans, Levels(level)[0]); c.use == "reduce_scatter" && got > 2*(n-1) {
-				t.Errorf("%v, %d ranks, blocks of %d bytes: %d messages between hosts", kind, n, c.block, got)
+				t.Errorf("%v, %d ranks, blocks of %d bytes: %d messages between hosts", kind, n,
+					c.block, got)
 			}
 		}
 	}
@@ -174,8 +192,10 @@ func TestHostsDiffer(t *testing.T) {
 			for _, bytes := range []int64{1, 100, 1 << 10, 10 << 10, 100 << 10, 10 << 20} {
 				names := map[string]bool{}
 				for rank := range n {
-					a := Args{Kind: k, Rank: rank, Size: n, RCount: bytes, SCount: bytes, SType: byteOne.Type, RType: byteOne.Type, SizeClass: 10,
-						CPUs: 1 << (rank / perHost), Several: true, Commute: true, Levels: Levels(level)}
+					a := Args{Kind: k, Rank: rank, Size: n, RCount: bytes, SCount: bytes,
+						SType: byteOne.Type, RType: byteOne.Type, SizeClass: 10,
+						CPUs: 1 << (rank / perHost), Several: true, Commute: true,
+						Levels: Levels(level)}
 					p, err := Compile(a)
 					if err != nil {
 						t.Fatal(err)
@@ -190,7 +210,8 @@ func TestHostsDiffer(t *testing.T) {
 	}
 }
 
-// Long data cross to each switch once, and each host once, and nobody sends them to two others; short data cross to each switch once.
+// Long data cross to each switch once, and each host once, and nobody sends them to two others;
+// short data cross to each switch once.
 func TestBcastPastSwitches(t *testing.T) {
 	const n, perHost = 24, 2
 	hosts := modulo(n, n/perHost)
@@ -203,7 +224,8 @@ func TestBcastPastSwitches(t *testing.T) {
 	for _, c := range []struct{ bytes, pieces int64 }{{8, 1}, {40 * 128 << 10, 40}} {
 		var plans []*Plan
 		for rank := range n {
-			p, err := Compile(Args{Kind: Bcast, Rank: rank, Size: n, Root: 7, RCount: c.bytes, RType: byteOne.Type, CPUs: 64, Levels: levels, Switched: switched})
+			p, err := Compile(Args{Kind: Bcast, Rank: rank, Size: n, Root: 7, RCount: c.bytes,
+				RType: byteOne.Type, CPUs: 64, Levels: levels, Switched: switched})
 			if err != nil || p.Algorithm != "levels" {
 				t.Fatalf("%v %v", p, err)
 			}
@@ -269,7 +291,8 @@ func TestStages(t *testing.T) {
 			b := &builder{Args: &Args{Rank: rank, Size: s.n, Levels: levels}}
 			list := b.stages(root)
 			for i, st := range list {
-				if st.members[st.at] != rank || !slices.IsSorted(st.members) || (i < len(list)-1) != (st.at == st.lead && !st.last) {
+				if st.members[st.at] != rank || !slices.IsSorted(st.members) ||
+					(i < len(list)-1) != (st.at == st.lead && !st.last) {
 					t.Fatalf("seed %d rank %d: stage %d of %+v", seed, rank, i, list)
 				}
 				if slices.Contains(st.members, root) && st.members[st.lead] != root {

@@ -1,11 +1,13 @@
 package coll
 
-// Neighbourhood collectives (MPI-5.0 9.6): every rank sends a block to each of its destinations and receives one from each of
-// its sources. All transfers are under way at once: a rank has few neighbours.
+// Neighbourhood collectives (MPI-5.0 9.6): every rank sends a block to each of its destinations and
+// receives one from each of its sources. All transfers are under way at once: a rank has few
+// neighbours.
 
-// direct starts all receives, then all sends. Between two ranks there may be several edges, whose messages are told apart by
-// their order alone: it is that of the blocks. On a grid what goes in negative direction arrives from the positive one, so the two
-// receives of a dimension are started the other way round than its sends.
+// direct starts all receives, then all sends. Between two ranks there may be several edges, whose
+// messages are told apart by their order alone: it is that of the blocks. On a grid what goes in
+// negative direction arrives from the positive one, so the two receives of a dimension are started
+// the other way round than its sends.
 func (b *builder) direct(out, in func(i int) Ref) {
 	for i := range b.Sources {
 		if b.Paired {

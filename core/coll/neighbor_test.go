@@ -6,17 +6,20 @@ import (
 	"testing"
 )
 
-// edge goes from block out of its sender's send buffer to block in of its receiver's receive buffer.
+// edge goes from block out of its sender's send buffer to block in of its receiver's receive
+// buffer.
 type edge struct{ from, to, out, in int }
 
-// hood is a neighbourhood: the sources and destinations of each rank, and which block becomes which.
+// hood is a neighbourhood: the sources and destinations of each rank, and which block becomes
+// which.
 type hood struct {
 	sources, dests [][]int
 	paired         bool
 	edges          []edge
 }
 
-// randomGraph has edges between any ranks, to the sender itself and several of the same kind too. Parallel edges keep their order.
+// randomGraph has edges between any ranks, to the sender itself and several of the same kind too.
+// Parallel edges keep their order.
 func randomGraph(rng *rand.Rand, n int) hood {
 	h := hood{sources: make([][]int, n), dests: make([][]int, n)}
 	for range rng.IntN(4*n + 1) {
@@ -27,7 +30,8 @@ func randomGraph(rng *rand.Rand, n int) hood {
 	return h
 }
 
-// randomGrid has the given number of points; what goes in one direction of a dimension comes in from the other.
+// randomGrid has the given number of points; what goes in one direction of a dimension comes in
+// from the other.
 func randomGrid(rng *rand.Rand, n int) hood {
 	var dims []int
 	for rest := n; ; {
@@ -104,7 +108,8 @@ func (s *scenario) neighbors(h hood) {
 			}
 		}
 	}
-	takes := make([][]int64, s.n) // elements of each block that comes; where no edge arrives, any count
+	// elements of each block that comes; where no edge arrives, any count
+	takes := make([][]int64, s.n)
 	for r := range takes {
 		takes[r] = make([]int64, len(h.sources[r]))
 		for i := range takes[r] {
@@ -162,7 +167,8 @@ func (p *proc) sOff(i int) int64 {
 	return p.sDispls[i] * p.types[1].Extent
 }
 
-// neighborRank makes a rank that gives and takes blocks of so many elements; own is its count where it gives all the same.
+// neighborRank makes a rank that gives and takes blocks of so many elements; own is its count where
+// it gives all the same.
 func (s *scenario) neighborRank(r int, a Args, gives, takes []int64, own int64, vector bool) {
 	sDispls, sRoom := s.spread(gives)
 	rDispls, rRoom := s.spread(takes)
@@ -194,9 +200,11 @@ func TestNeighborAlltoall(t *testing.T)   { neighborhood(t, NeighborAlltoall) }
 func TestNeighborAlltoallv(t *testing.T)  { neighborhood(t, NeighborAlltoallv) }
 func TestNeighborAlltoallw(t *testing.T)  { neighborhood(t, NeighborAlltoallw) }
 
-// TestNeighborGridOfOne: on a ring of one process its two neighbours are itself, and the blocks change sides (MPI-5.0, 9.6.2).
+// TestNeighborGridOfOne: on a ring of one process its two neighbours are itself, and the blocks
+// change sides (MPI-5.0, 9.6.2).
 func TestNeighborGridOfOne(t *testing.T) {
-	p, err := Compile(Args{Kind: NeighborAlltoall, Size: 1, CPUs: 1, Sources: []int{0, 0}, Dests: []int{0, 0}, Paired: true,
+	p, err := Compile(Args{Kind: NeighborAlltoall, Size: 1, CPUs: 1, Sources: []int{0, 0},
+		Dests: []int{0, 0}, Paired: true,
 		SCount: 1, RCount: 1, SType: plain.Type, RType: plain.Type})
 	if err != nil {
 		t.Fatal(err)

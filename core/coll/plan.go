@@ -17,17 +17,19 @@ const (
 	OpReduce Op = 5 // Y = X op Y; X holds the operand of the lower ranks
 
 	// In shared memory (shared.go); Slot is the tick, counted from the operation's first.
-	OpPost    Op = 6  // copies X to Y and posts the tick
-	OpAwait   Op = 7  // waits for the posts of the others of the ranks [First, First+N)
-	OpRoom    Op = 8  // waits until Y.Count bytes at Y may be written
-	OpThrough Op = 9  // this rank has read all that it wants of the ticks up to this one
-	OpCollect Op = 10 // copies X of each rank in [First, First+N) but Peer, X.Count bytes apart, to the block of that rank in Y
+	OpPost    Op = 6 // copies X to Y and posts the tick
+	OpAwait   Op = 7 // waits for the posts of the others of the ranks [First, First+N)
+	OpRoom    Op = 8 // waits until Y.Count bytes at Y may be written
+	OpThrough Op = 9 // this rank has read all that it wants of the ticks up to this one
+	// copies X of each rank in [First, First+N) but Peer, X.Count bytes apart, to the block of that
+	// rank in Y
+	OpCollect Op = 10
 	OpFold    Op = 11 // Y = X of rank First op ... op X of rank First+N-1, X.Count bytes apart
 )
 
-// Buf names a buffer that is bound when the plan is run. BufTemp and above are the plan's own regions of temporary memory, but for
-// BufCell, the cell of rank A in tick B, and BufPart, the part of tick B. With the mode Prefix, the blocks before A lie before
-// what is meant in a part.
+// Buf names a buffer that is bound when the plan is run. BufTemp and above are the plan's own
+// regions of temporary memory, but for BufCell, the cell of rank A in tick B, and BufPart, the part
+// of tick B. With the mode Prefix, the blocks before A lie before what is meant in a part.
 type Buf uint8
 
 // The buffers.
@@ -44,21 +46,29 @@ type Mode uint8
 
 // The modes.
 const (
-	Fixed  Mode = 0 // Off and Count
-	Index  Mode = 1 // count and displacement of block A in the caller's arrays of that buffer, Off is ignored
-	Count  Mode = 3 // Off, and the count of block A in the caller's array of receive counts
-	Own    Mode = 4 // Off, and the caller's own count for that buffer: of the v forms, where counts differ from call to call
-	Row    Mode = 5 // block A of a row of B blocks at Off; with A = B the whole row (see below)
-	Prefix Mode = 2 // the blocks A to B-1 laid end to end: from Off + (sum of counts before A), (sum of counts in A..B-1)
+	Fixed Mode = 0 // Off and Count
+	// count and displacement of block A in the caller's arrays of that buffer, Off is ignored
+	Index Mode = 1
+	Count Mode = 3 // Off, and the count of block A in the caller's array of receive counts
+	// Off, and the caller's own count for that buffer: of the v forms, where counts differ from
+	// call to call
+	Own Mode = 4
+	Row Mode = 5 // block A of a row of B blocks at Off; with A = B the whole row (see below)
+	// the blocks A to B-1 laid end to end: from Off + (sum of counts before A), (sum of counts in
+	// A..B-1)
+	Prefix Mode = 2
 )
 
-// A row is blocks whose lengths only those who made and use them know: B words of 8 bytes with the lengths of the blocks in bytes, and then the blocks, each from a multiple of 8 bytes on. A block
-// of more than Plan.Limit bytes is not there, only its length is. Its blocks are put there in their order, by OpCopy.
+// A row is blocks whose lengths only those who made and use them know: B words of 8 bytes with the
+// lengths of the blocks in bytes, and then the blocks, each from a multiple of 8 bytes on. A block
+// of more than Plan.Limit bytes is not there, only its length is. Its blocks are put there in their
+// order, by OpCopy.
 
 // Kind of datatype that a Ref is read with.
 type TypeRef uint8
 
-// The datatypes. With MPI_Alltoallw, TypeSend and TypeRecv of an Index ref mean element A of the caller's array of types.
+// The datatypes. With MPI_Alltoallw, TypeSend and TypeRecv of an Index ref mean element A of the
+// caller's array of types.
 const (
 	TypeByte TypeRef = 0
 	TypeSend TypeRef = 1
@@ -77,14 +87,17 @@ type Ref struct {
 
 // Flags of a step.
 const (
-	FlagLocal    = 1   // intercommunicator: Peer is a rank of the local group
-	FlagWakeAll  = 2   // OpPost: all ranks may wait for it
-	FlagWakeRoot = 4   // OpPost: rank Peer may wait for it and those of all others
-	FlagWakeOne  = 32  // OpPost: rank Peer may wait for it
-	FlagShort    = 8   // only what has at most Plan.Limit bytes; where it is put its length stands before it, in any case
-	FlagLong     = 16  // only what has more
-	FlagTake     = 64  // OpCopy: X is a block of rank Peer in a row, which is there if it has at most Plan.Limit bytes
-	FlagMost     = 128 // OpRecv: at most so many bytes come: a row
+	FlagLocal    = 1  // intercommunicator: Peer is a rank of the local group
+	FlagWakeAll  = 2  // OpPost: all ranks may wait for it
+	FlagWakeRoot = 4  // OpPost: rank Peer may wait for it and those of all others
+	FlagWakeOne  = 32 // OpPost: rank Peer may wait for it
+	// only what has at most Plan.Limit bytes; where it is put its length stands before it, in any
+	// case
+	FlagShort = 8
+	FlagLong  = 16 // only what has more
+	// OpCopy: X is a block of rank Peer in a row, which is there if it has at most Plan.Limit bytes
+	FlagTake = 64
+	FlagMost = 128 // OpRecv: at most so many bytes come: a row
 )
 
 // Step is one entry of a plan.
@@ -98,9 +111,10 @@ type Step struct {
 	X, Y  Ref
 }
 
-// Region is a piece of temporary memory: Fixed bytes, and PerUnit bytes for each unit of the sum of the caller's receive
-// counts. A unit is an element of the receive type; with MPI_Alltoallw, which has a type for each block, a byte of data. When
-// PerUnit is negative (the extent is), offsets count from the end of that part, which takes -PerUnit bytes a unit.
+// Region is a piece of temporary memory: Fixed bytes, and PerUnit bytes for each unit of the sum of
+// the caller's receive counts. A unit is an element of the receive type; with MPI_Alltoallw, which
+// has a type for each block, a byte of data. When PerUnit is negative (the extent is), offsets
+// count from the end of that part, which takes -PerUnit bytes a unit.
 type Region struct {
 	Fixed   int64
 	PerUnit int64
@@ -108,28 +122,32 @@ type Region struct {
 
 // Plan is what one rank does in one collective operation.
 type Plan struct {
-	Steps      []Step
-	Waits      []int32
-	Slots      int32
-	Regions    []Region
-	Unit       int64  // bytes of TypeByte that a unit of the caller's receive counts stands for, in Prefix refs
+	Steps   []Step
+	Waits   []int32
+	Slots   int32
+	Regions []Region
+	// bytes of TypeByte that a unit of the caller's receive counts stands for, in Prefix refs
+	Unit       int64
 	Algorithm  string // for diagnosis, like the two that follow
 	Choice     Choice
 	Parameters []Parameter
 	Ticks      int32  // of shared memory
 	Limit      int64  // see FlagShort, and rows
 	Signature  uint32 // ranks whose posts have another take part in another operation
-	Slips      bool   // posts carry up to SlipBytes each, and nothing lies in parts: cells are slips
+	// posts carry up to SlipBytes each, and nothing lies in parts: cells are slips
+	Slips bool
 }
 
-// Parameter is a number that an algorithm works with: a size in bytes, a number of children, of rounds.
+// Parameter is a number that an algorithm works with: a size in bytes, a number of children, of
+// rounds.
 type Parameter struct {
 	Name  string `json:"name"`
 	Value int64  `json:"value"`
 	Unit  string `json:"unit,omitempty"` // "bytes"; "": it is a number of what Name says
 }
 
-// note puts a parameter into the plan, once. Which ones there are may differ between ranks: those that lead a group have more.
+// note puts a parameter into the plan, once. Which ones there are may differ between ranks: those
+// that lead a group have more.
 func (b *builder) note(name string, value int64) { b.noted(Parameter{Name: name, Value: value}) }
 
 func (b *builder) noteBytes(name string, value int64) { b.noted(Parameter{name, value, "bytes"}) }
@@ -158,8 +176,8 @@ type builder struct {
 	p      Plan
 	flags  uint8 // of the transfers made now
 	fanout int   // of the tree that the schedule uses; 0: binomial
-	// Schedules by levels: the ranks that the numbers of peers stand for (nil: themselves), and the partial result that this one has already (nil: its
-	// operand alone).
+	// Schedules by levels: the ranks that the numbers of peers stand for (nil: themselves), and the
+	// partial result that this one has already (nil: its operand alone).
 	members []int
 	have    *Ref
 	near    []int32 // the switches in whose order hosts stand; nil: in that of the ranks
@@ -183,7 +201,8 @@ func (b *builder) wait(slots ...int32) {
 	if len(slots) == 0 {
 		return
 	}
-	b.p.Steps = append(b.p.Steps, Step{Op: OpWait, First: int32(len(b.p.Waits)), N: int32(len(slots))})
+	b.p.Steps = append(b.p.Steps, Step{Op: OpWait, First: int32(len(b.p.Waits)),
+		N: int32(len(slots))})
 	b.p.Waits = append(b.p.Waits, slots...)
 }
 
@@ -213,14 +232,16 @@ func (b *builder) recvRef(i, n int64) Ref {
 	return Ref{Buf: BufRecv, Type: TypeRecv, Off: i * b.RType.Extent, Count: n}
 }
 
-// memAlign is what temporary memory begins at a multiple of, and at least the alignment of the user's buffers.
+// memAlign is what temporary memory begins at a multiple of, and at least the alignment of the
+// user's buffers.
 const memAlign = 64
 
 func aligned(n int64) int64 { return (n + memAlign - 1) &^ (memAlign - 1) }
 
-// footprint is what a vector of n elements takes in memory: the bytes [low, high) from the address of its first element. Where
-// the data lie within the extent, they are taken for those of a structure, which a user function may assign as a whole, so that
-// the extent counts as well. Elements may overlap, and a vector reaches beyond n extents when its data do.
+// footprint is what a vector of n elements takes in memory: the bytes [low, high) from the address
+// of its first element. Where the data lie within the extent, they are taken for those of a
+// structure, which a user function may assign as a whole, so that the extent counts as well.
+// Elements may overlap, and a vector reaches beyond n extents when its data do.
 func (t *Type) footprint(n int64) (low, high int64) {
 	if n <= 0 {
 		return 0, 0
@@ -235,8 +256,9 @@ func (t *Type) footprint(n int64) (low, high int64) {
 	return low, high + (n-1)*t.Extent
 }
 
-// place says how vectors of n elements lie in temporary memory: off is where an element's address is in it, so that the first
-// vector fits and the user function finds its data aligned as in the user's buffers; one vector takes size bytes.
+// place says how vectors of n elements lie in temporary memory: off is where an element's address
+// is in it, so that the first vector fits and the user function finds its data aligned as in the
+// user's buffers; one vector takes size bytes.
 func (t *Type) place(n int64) (off, size int64) {
 	low, high := t.footprint(n)
 	off = aligned(-low)
@@ -249,7 +271,8 @@ func (b *builder) typedRegion(n int64) Ref {
 	return Ref{Buf: b.region(size, 0), Type: TypeRecv, Off: off, Count: n}
 }
 
-// vectors makes a region that holds k vectors of RCount elements of the receive type, none of which touches another.
+// vectors makes a region that holds k vectors of RCount elements of the receive type, none of which
+// touches another.
 func (b *builder) vectors(k int) []Ref {
 	off, size := b.RType.place(b.RCount)
 	stride := aligned(size)
@@ -261,7 +284,8 @@ func (b *builder) vectors(k int) []Ref {
 	return out
 }
 
-// unitRegion makes a region that holds as many elements of the receive type as all blocks have, whose counts are the caller's.
+// unitRegion makes a region that holds as many elements of the receive type as all blocks have,
+// whose counts are the caller's.
 func (b *builder) unitRegion() Ref {
 	t := &b.RType
 	low, high := t.footprint(1)
@@ -269,7 +293,8 @@ func (b *builder) unitRegion() Ref {
 	return Ref{Buf: b.region(off+high, t.Extent), Type: TypeRecv, Off: off}
 }
 
-// ownSend and ownRecv are what the caller gives or gets in a v form: as many elements as it says at the call.
+// ownSend and ownRecv are what the caller gives or gets in a v form: as many elements as it says at
+// the call.
 func ownSend() Ref { return Ref{Buf: BufSend, Mode: Own, Type: TypeSend} }
 func ownRecv() Ref { return Ref{Buf: BufRecv, Mode: Own, Type: TypeRecv} }
 

@@ -1,6 +1,7 @@
 package coll
 
-// piece is blocks [from, to) of a vector that is to be reduced and scattered; r is the whole vector.
+// piece is blocks [from, to) of a vector that is to be reduced and scattered; r is the whole
+// vector.
 func (b *builder) piece(r Ref, from, to int) Ref {
 	if b.Kind == ReduceScatter {
 		r.Mode, r.A, r.B, r.Count = Prefix, int32(from), int32(to), 0
@@ -35,7 +36,8 @@ func (b *builder) result() Ref {
 	return r
 }
 
-// reduceThenScatter: up a tree to rank 0, which sends each rank its block. Few messages, operands in order.
+// reduceThenScatter: up a tree to rank 0, which sends each rank its block. Few messages, operands
+// in order.
 func reduceThenScatter(b *builder) {
 	in := b.input()
 	t := b.tree(b.Rank)
@@ -70,8 +72,8 @@ func (p *partial) vectorScratch() Ref {
 	panic("coll: two scratch vectors, both in use")
 }
 
-// reduceScatterPairwise: every rank sends every other its block, and reduces what it gets; for commutative operations. The
-// vector is sent once, and two receives are always under way.
+// reduceScatterPairwise: every rank sends every other its block, and reduces what it gets; for
+// commutative operations. The vector is sent once, and two receives are always under way.
 func reduceScatterPairwise(b *builder) {
 	in := b.input()
 	mine := b.piece(in, b.Rank, b.Rank+1)

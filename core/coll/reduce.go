@@ -35,15 +35,16 @@ func (p *partial) scratch() Ref {
 	panic("coll: two scratch vectors, both in use")
 }
 
-// higher receives the partial result of the ranks just above into `into` and makes it the result of both.
+// higher receives the partial result of the ranks just above into `into` and makes it the result of
+// both.
 func (p *partial) higher(peer int, into Ref) {
 	p.b.wait(p.b.recv(peer, into))
 	p.b.reduce(p.cur, into)
 	p.cur = into
 }
 
-// reduceTree reduces up the tree over numbers counted from `first`. The result lands in dst at number 0; elsewhere dst is
-// ignored. Operands stay in the order of the numbers.
+// reduceTree reduces up the tree over numbers counted from `first`. The result lands in dst at
+// number 0; elsewhere dst is ignored. Operands stay in the order of the numbers.
 func (b *builder) reduceTree(first int, dst Ref) {
 	rank := func(v int) int { return (v + first) % b.Size }
 	v := (b.Rank - first + b.Size) % b.Size
@@ -67,14 +68,16 @@ func (b *builder) reduceTree(first int, dst Ref) {
 	}
 }
 
-// eager: a node's n partial results are received all at once, each into memory of its own, and reduced when all are there.
+// eager: a node's n partial results are received all at once, each into memory of its own, and
+// reduced when all are there.
 func (b *builder) eager(n int) bool {
 	const most = 64 << 10
 	low, high := b.RType.footprint(b.RCount)
 	return n > 1 && int64(n)*(high-low) <= most
 }
 
-// reduceAtOnce receives the children's results and reduces them in order; it returns where the sum is.
+// reduceAtOnce receives the children's results and reduces them in order; it returns where the sum
+// is.
 func (b *builder) reduceAtOnce(t *node, rank func(int) int, cur Ref) Ref {
 	var slots []int32
 	all := b.vectors(len(t.children))
@@ -89,7 +92,8 @@ func (b *builder) reduceAtOnce(t *node, rank func(int) int, cur Ref) Ref {
 	return cur
 }
 
-// reduceBinomial: up a binomial tree to the root; when the order of operands matters, to rank 0, which hands the result on.
+// reduceBinomial: up a binomial tree to the root; when the order of operands matters, to rank 0,
+// which hands the result on.
 func reduceBinomial(b *builder) {
 	dst := b.recvRef(0, b.RCount)
 	if b.Commute || b.Root == 0 {
@@ -119,8 +123,9 @@ func (b *builder) waitAll() {
 	b.wait(slots...)
 }
 
-// halving is the state of Rabenseifner's algorithm, which is for commutative operations: first the ranks beyond a power of
-// two hand their data to a neighbour, then the rest halve the vector among them until each has reduced one piece.
+// halving is the state of Rabenseifner's algorithm, which is for commutative operations: first the
+// ranks beyond a power of two hand their data to a neighbour, then the rest halve the vector among
+// them until each has reduced one piece.
 type halving struct {
 	b     *builder
 	rank  func(v int) int // number -> rank
@@ -207,7 +212,8 @@ func (h *halving) reduceScatter() {
 	}
 }
 
-// reduceRabenseifner: reduce-scatter by halving, then the pieces are gathered up a binomial tree to the root.
+// reduceRabenseifner: reduce-scatter by halving, then the pieces are gathered up a binomial tree to
+// the root.
 func reduceRabenseifner(b *builder) {
 	acc := b.recvRef(0, b.RCount)
 	if b.Rank != b.Root {

@@ -19,7 +19,8 @@ func fold(op func(lo, hi []byte), operands [][]byte) []byte {
 	return acc
 }
 
-// reductions: each rank gives a vector; what rank i gets is a part of the fold of some ranks' vectors.
+// reductions: each rank gives a vector; what rank i gets is a part of the fold of some ranks'
+// vectors.
 func reductions(k Kind) func(s *scenario, force string) {
 	return func(s *scenario, force string) {
 		a := s.args(force)
@@ -94,8 +95,8 @@ func TestReduceScatter(t *testing.T)      { forEach(t, ReduceScatter) }
 func TestScan(t *testing.T)               { forEach(t, Scan) }
 func TestExscan(t *testing.T)             { forEach(t, Exscan) }
 
-// TestPlace: temporary vectors have room for their data, and for whole structures; their addresses are aligned as those of user
-// buffers may be, and vectors side by side do not touch.
+// TestPlace: temporary vectors have room for their data, and for whole structures; their addresses
+// are aligned as those of user buffers may be, and vectors side by side do not touch.
 func TestPlace(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	for range 2000 {
@@ -120,14 +121,17 @@ func TestPlace(t *testing.T) {
 	}
 }
 
-// TestRegions: a plan has no more regions than the data plane takes (SPX_PLAN_REGIONS), on however many hosts.
+// TestRegions: a plan has no more regions than the data plane takes (SPX_PLAN_REGIONS), on however
+// many hosts.
 func TestRegions(t *testing.T) {
 	const most, ranks, hosts = 64, 300, 75
 	for k, list := range algorithms {
 		for _, alg := range list {
 			for _, rank := range []int{0, 1, ranks - 1} {
-				a := Args{Kind: Kind(k), Rank: rank, Size: ranks, CPUs: 2, Several: true, Levels: Levels(modulo(ranks, hosts)), SCount: 300,
-					RCount: 300, SType: gappy.Type, RType: gappy.Type, Commute: true, Force: alg.name}
+				a := Args{Kind: Kind(k), Rank: rank, Size: ranks, CPUs: 2, Several: true,
+					Levels: Levels(modulo(ranks, hosts)), SCount: 300,
+					RCount: 300, SType: gappy.Type, RType: gappy.Type, Commute: true,
+					Force: alg.name}
 				p, err := Compile(a)
 				if err != nil || len(p.Regions) > most {
 					t.Errorf("%v by %s: %d regions, %v", Kind(k), alg.name, len(p.Regions), err)

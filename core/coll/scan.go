@@ -1,6 +1,7 @@
 package coll
 
-// scanLinear: the result of the ranks below comes from the rank before, and goes on to the next: n-1 messages.
+// scanLinear: the result of the ranks below comes from the rank before, and goes on to the next:
+// n-1 messages.
 func scanLinear(b *builder) {
 	dst, mine := b.recvRef(0, b.RCount), b.sendRef(0, b.RCount)
 	if b.InPlace {
@@ -31,14 +32,16 @@ func scanLinear(b *builder) {
 		b.recv(b.Rank-1, dst)
 		return
 	}
-	sum := b.typedRegion(b.RCount) // exscan: what goes on includes this rank's data, the result does not
+	// exscan: what goes on includes this rank's data, the result does not
+	sum := b.typedRegion(b.RCount)
 	b.copy(mine, sum)
 	b.wait(b.recv(b.Rank-1, dst))
 	b.reduce(dst, sum)
 	b.send(b.Rank+1, sum)
 }
 
-// scanDoubling: in round k the sum of the 2^k ranks up to here goes 2^k ranks further; log2(n) rounds.
+// scanDoubling: in round k the sum of the 2^k ranks up to here goes 2^k ranks further; log2(n)
+// rounds.
 func scanDoubling(b *builder) {
 	b.noteRounds()
 	dst := b.recvRef(0, b.RCount)
@@ -54,8 +57,9 @@ func scanDoubling(b *builder) {
 	b.double(b.Size, b.Rank, func(rank int) int { return rank }, sum, tmp, dst, b.Kind == Scan)
 }
 
-// double adds what stands before place own of n places to sum and to dst, which is only filled with it if it has nothing yet: in round k each place gives its sum to the one 2^k
-// further. peer is the rank that speaks for a place, tmp is room for a sum.
+// double adds what stands before place own of n places to sum and to dst, which is only filled with
+// it if it has nothing yet: in round k each place gives its sum to the one 2^k further. peer is the
+// rank that speaks for a place, tmp is room for a sum.
 func (b *builder) double(n, own int, peer func(int) int, sum, tmp, dst Ref, filled bool) {
 	for d := 1; d < n; d *= 2 {
 		var slots []int32
@@ -79,7 +83,8 @@ func (b *builder) double(n, own int, peer func(int) int, sum, tmp, dst Ref, fill
 	}
 }
 
-// scanFan: rank 0 gets all operands and hands every rank its result: every rank but 0 has to get one turn to run.
+// scanFan: rank 0 gets all operands and hands every rank its result: every rank but 0 has to get
+// one turn to run.
 func scanFan(b *builder) {
 	dst, mine := b.recvRef(0, b.RCount), b.sendRef(0, b.RCount)
 	if b.InPlace {

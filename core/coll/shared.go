@@ -2,32 +2,38 @@ package coll
 
 // Schedules over the memory that the ranks of a communicator share (capi/dataplane/coll/share.h).
 //
-// Time in that memory counts in ticks. In each tick a rank may post once: a word that says so, with up to CellBytes beside it in
-// a cell of its own, or more data in the part of the bulk memory that the tick has. Others wait for the post, and read. A
-// cell and a part are used again some ticks later, when every rank has said that it is through with the tick before. All
-// ranks count the same number of ticks in an operation, whatever they do in it.
+// Time in that memory counts in ticks. In each tick a rank may post once: a word that says so, with
+// up to CellBytes beside it in a cell of its own, or more data in the part of the bulk memory that
+// the tick has. Others wait for the post, and read. A cell and a part are used again some ticks
+// later, when every rank has said that it is through with the tick before. All ranks count the same
+// number of ticks in an operation, whatever they do in it.
 
-// CellBytes is what fits beside the word that a rank posts; Parts is the number of parts of the bulk memory. Operations whose cells hold no
-// more than SlipBytes, and that use no parts, post into slips in place of cells: several share a cache line, and there are more of them.
+// CellBytes is what fits beside the word that a rank posts; Parts is the number of parts of the
+// bulk memory. Operations whose cells hold no more than SlipBytes, and that use no parts, post into
+// slips in place of cells: several share a cache line, and there are more of them.
 const (
 	CellBytes = 48
 	SlipBytes = 8
 	Parts     = 4
 )
 
-// post makes tick known, with the data that `data` names (Count 0: none) put at `to`. flags: FlagWakeAll, FlagWakeRoot, FlagWakeOne.
+// post makes tick known, with the data that `data` names (Count 0: none) put at `to`. flags:
+// FlagWakeAll, FlagWakeRoot, FlagWakeOne.
 func (b *builder) post(tick int32, data, to Ref, flags uint8) {
-	b.p.Steps = append(b.p.Steps, Step{Op: OpPost, Flags: flags, Peer: int32(b.Root), Slot: tick, X: data, Y: to})
+	b.p.Steps = append(b.p.Steps, Step{Op: OpPost, Flags: flags, Peer: int32(b.Root), Slot: tick,
+		X: data, Y: to})
 }
 
 // await waits until the others of the ranks [from, to) have posted tick.
 func (b *builder) await(tick int32, from, to int) {
 	if to > from {
-		b.p.Steps = append(b.p.Steps, Step{Op: OpAwait, Slot: tick, First: int32(from), N: int32(to - from)})
+		b.p.Steps = append(b.p.Steps, Step{Op: OpAwait, Slot: tick, First: int32(from),
+			N: int32(to - from)})
 	}
 }
 
-// room waits until bytes from `to` on, in the part of a tick, may be written. Posts with data do so themselves.
+// room waits until bytes from `to` on, in the part of a tick, may be written. Posts with data do so
+// themselves.
 func (b *builder) room(tick int32, to Ref, bytes int64) {
 	to.Count = bytes
 	b.p.Steps = append(b.p.Steps, Step{Op: OpRoom, Slot: tick, Y: to})
@@ -38,17 +44,20 @@ func (b *builder) through(tick int32) {
 	b.p.Steps = append(b.p.Steps, Step{Op: OpThrough, Slot: tick})
 }
 
-// collect copies what the ranks [from, to) have in shared memory (src, stride bytes apart where it is bulk memory) into blocks
-// that follow each other in `into`, or into the caller's blocks; all but skip's.
+// collect copies what the ranks [from, to) have in shared memory (src, stride bytes apart where it
+// is bulk memory) into blocks that follow each other in `into`, or into the caller's blocks; all
+// but skip's.
 func (b *builder) collect(from, to, skip int, src Ref, stride int64, into Ref, flags uint8) {
 	src.Count = stride
-	b.p.Steps = append(b.p.Steps, Step{Op: OpCollect, Flags: flags, Peer: int32(skip), First: int32(from), N: int32(to - from), X: src, Y: into})
+	b.p.Steps = append(b.p.Steps, Step{Op: OpCollect, Flags: flags, Peer: int32(skip),
+		First: int32(from), N: int32(to - from), X: src, Y: into})
 }
 
 // fold reduces what the ranks [from, to) have in shared memory, in their order, into `into`.
 func (b *builder) fold(from, to int, src Ref, stride int64, into Ref) {
 	src.Count = stride
-	b.p.Steps = append(b.p.Steps, Step{Op: OpFold, First: int32(from), N: int32(to - from), X: src, Y: into})
+	b.p.Steps = append(b.p.Steps, Step{Op: OpFold, First: int32(from), N: int32(to - from), X: src,
+		Y: into})
 }
 
 // ticks takes the next n ticks of the operation.
@@ -64,12 +73,16 @@ func cellOf(rank int, tick int32) Ref {
 }
 
 // partAt is a place in the part of a tick.
-func partAt(tick int32, off int64) Ref { return Ref{Buf: BufPart, Type: TypeByte, B: tick, Off: off} }
+func partAt(tick int32, off int64) Ref {
+	return Ref{Buf: BufPart, Type: TypeByte, B: tick,
+		Off: off}
+}
 
 // slotBytes is the share of a part that each rank may have for itself.
 func (a *Args) slotBytes() int64 { return a.Shared / int64(a.Size) &^ 63 }
 
-// notePieces notes how data go through shared memory: in a cell of each rank, or so many bytes at a time.
+// notePieces notes how data go through shared memory: in a cell of each rank, or so many bytes at a
+// time.
 func (b *builder) notePieces(n, most int64) {
 	if n <= CellBytes {
 		b.noteBytes("cell", CellBytes)
@@ -79,11 +92,14 @@ func (b *builder) notePieces(n, most int64) {
 	b.note("pieces", (n+most-1)/most)
 }
 
-// streams says that some ranks may run ahead of others in this operation, and how much lies in each cell of it, at all ranks alike. Where
-// all wait for all, cells are better than slips: two ranks on one core take 10 % longer for a barrier with slips.
+// streams says that some ranks may run ahead of others in this operation, and how much lies in each
+// cell of it, at all ranks alike. Where
+// all wait for all, cells are better than slips: two ranks on one core take 10 % longer for a
+// barrier with slips.
 func (b *builder) streams(n int64) { b.p.Slips = n <= SlipBytes }
 
-// place is where a rank puts up to n bytes in a tick: its cell, or its slot of the part; and how far apart such places are.
+// place is where a rank puts up to n bytes in a tick: its cell, or its slot of the part; and how
+// far apart such places are.
 func (b *builder) place(rank int, tick int32, n int64) (at Ref, stride int64) {
 	if n <= CellBytes {
 		return cellOf(rank, tick), 0
@@ -106,7 +122,8 @@ func barrierShared(b *builder) {
 	b.await(t, 0, b.Size)
 }
 
-// chunkOf is how much of long data is put into a part at once: where ranks wait for their turn to run, as much as there is room for.
+// chunkOf is how much of long data is put into a part at once: where ranks wait for their turn to
+// run, as much as there is room for.
 func (b *builder) chunkOf() int64 {
 	if b.crowded() {
 		return b.Shared / 2
@@ -148,8 +165,9 @@ func bcastShared(b *builder) {
 	finish()
 }
 
-// packed gives n elements of a buffer as a run of bytes: where they are, or the packed form in temporary memory, filled now when
-// they are `given`. The returned function puts it back where it belongs.
+// packed gives n elements of a buffer as a run of bytes: where they are, or the packed form in
+// temporary memory, filled now when they are `given`. The returned function puts it back where it
+// belongs.
 func (b *builder) packed(r Ref, t Type, given bool) (at func(from, to int64) Ref, finish func()) {
 	n := r.Count * t.Size
 	if t.Contig {
@@ -160,7 +178,8 @@ func (b *builder) packed(r Ref, t Type, given bool) (at func(from, to int64) Ref
 	if given {
 		b.copy(r, all)
 	}
-	return func(from, to int64) Ref { return bytesAt(tmp, from, to-from) }, func() { b.copy(all, r) }
+	return func(from, to int64) Ref { return bytesAt(tmp, from, to-from) },
+		func() { b.copy(all, r) }
 }
 
 // pieces calls do for each piece of a block of n bytes, at most `most` long.
@@ -170,7 +189,8 @@ func pieces(n, most int64, do func(from, to int64)) {
 	}
 }
 
-// allgatherShared: every rank puts its block, or a piece of it, into its place, and copies those of all.
+// allgatherShared: every rank puts its block, or a piece of it, into its place, and copies those of
+// all.
 func allgatherShared(b *builder) {
 	n := b.Data()
 	b.notePieces(n, b.slotBytes())
@@ -303,7 +323,10 @@ func scatterShared(b *builder) {
 		finish()
 		return
 	}
-	out := func(i int, from, to int64) Ref { return b.part(whole, int64(i)*b.SCount, int64(i+1)*b.SCount) }
+	out := func(i int, from, to int64) Ref {
+		return b.part(whole, int64(i)*b.SCount,
+			int64(i+1)*b.SCount)
+	}
 	if n > b.slotBytes() {
 		all, _ := b.packed(whole, b.SType, true)
 		out = func(i int, from, to int64) Ref { return all(int64(i)*n+from, int64(i)*n+to) }
@@ -322,7 +345,8 @@ func scatterShared(b *builder) {
 	b.own(b.part(whole, int64(b.Rank)*b.SCount, int64(b.Rank+1)*b.SCount), mine)
 }
 
-// alltoallShared: every rank puts its blocks, or a piece of each, into its place; each takes what is for it.
+// alltoallShared: every rank puts its blocks, or a piece of each, into its place; each takes what
+// is for it.
 func alltoallShared(b *builder) {
 	n, size := b.Data(), int64(b.Size)
 	b.notePieces(n*size, b.slotBytes()/size&^7*size)
@@ -369,8 +393,9 @@ func (b *builder) slice(n int64) (from, to int64) {
 // wholeFold is the most bytes of a vector that every rank that wants the result reduces by itself.
 const wholeFold = 4096
 
-// reduceShared serves MPI_Reduce and MPI_Allreduce. Short vectors: every rank posts its own, who wants the result reduces them
-// all. Long ones, piece by piece: each rank reduces a slice of the piece of all, in a second tick the slices are fetched.
+// reduceShared serves MPI_Reduce and MPI_Allreduce. Short vectors: every rank posts its own, who
+// wants the result reduces them all. Long ones, piece by piece: each rank reduces a slice of the
+// piece of all, in a second tick the slices are fetched.
 func reduceShared(b *builder) {
 	size, n := b.RType.Size, b.RCount*b.RType.Size
 	dst := b.recvRef(0, b.RCount)
@@ -413,9 +438,9 @@ func reduceShared(b *builder) {
 	})
 }
 
-// scanShared: every rank posts its operand; each reduces those of the ranks up to itself, or below it. Where ranks wait for their
-// turn to run, the sum goes from rank to rank instead: none waits for those above it, so each does as many operations in a turn
-// as there are cells.
+// scanShared: every rank posts its operand; each reduces those of the ranks up to itself, or below
+// it. Where ranks wait for their turn to run, the sum goes from rank to rank instead: none waits
+// for those above it, so each does as many operations in a turn as there are cells.
 func scanShared(b *builder) {
 	if b.crowded() || b.Size == 2 {
 		scanChainShared(b)
@@ -532,11 +557,13 @@ func (b *builder) short(from, to Ref) {
 	b.p.Steps = append(b.p.Steps, Step{Op: OpCopy, Flags: FlagShort, X: from, Y: to})
 }
 
-// lengthBytes is the word before each place of a block whose length only two ranks know: there the sender says how long it is.
+// lengthBytes is the word before each place of a block whose length only two ranks know: there the
+// sender says how long it is.
 const lengthBytes = 8
 
-// alltoallvShared: of the blocks, whose sizes only two ranks know, those that fit go through shared memory, the others as messages:
-// Limit tells them apart at both ends. The lengths of all blocks go through shared memory, so that ends that disagree learn of it.
+// alltoallvShared: of the blocks, whose sizes only two ranks know, those that fit go through shared
+// memory, the others as messages: Limit tells them apart at both ends. The lengths of all blocks go
+// through shared memory, so that ends that disagree learn of it.
 func alltoallvShared(b *builder) {
 	t, slot := b.ticks(1), b.slotBytes()
 	each := slot / int64(b.Size) &^ 7
@@ -563,13 +590,15 @@ func alltoallvShared(b *builder) {
 
 // transferLongOwn copies this rank's block to itself when it did not fit.
 func (b *builder) transferLongOwn() {
-	b.p.Steps = append(b.p.Steps, Step{Op: OpCopy, Flags: FlagLong, X: sendBlock(b.Rank), Y: recvBlock(b.Rank)})
+	b.p.Steps = append(b.p.Steps, Step{Op: OpCopy, Flags: FlagLong, X: sendBlock(b.Rank),
+		Y: recvBlock(b.Rank)})
 }
 
 // signature is a number that the calls of all ranks agree on when they are the same operation.
 func (b *builder) signature() uint32 {
 	h := uint32(2166136261)
-	for _, v := range []uint64{uint64(b.Kind) + 1, uint64(uint32(b.Root)), uint64(b.Data()), uint64(b.p.Ticks)} {
+	for _, v := range []uint64{uint64(b.Kind) + 1, uint64(uint32(b.Root)), uint64(b.Data()),
+		uint64(b.p.Ticks)} {
 		for ; ; v >>= 8 {
 			if h = (h ^ uint32(v&255)) * 16777619; v < 256 {
 				break

@@ -15,11 +15,13 @@ func (n *network) share() {
 	for i := range n.shared.cells {
 		n.shared.cells[i] = make([]cell, cellDepth)
 		for k := range n.shared.cells[i] {
-			n.shared.cells[i][k] = cell{tick: -1, open: -1, data: bytes.Repeat([]byte{0xCC}, CellBytes)}
+			n.shared.cells[i][k] = cell{tick: -1, open: -1,
+				data: bytes.Repeat([]byte{0xCC}, CellBytes)}
 		}
 	}
 	for i := range n.shared.parts {
-		n.shared.parts[i], n.shared.owner[i] = memory{data: bytes.Repeat([]byte{0xCD}, testPart)}, -1
+		n.shared.parts[i], n.shared.owner[i] = memory{data: bytes.Repeat([]byte{0xCD}, testPart)},
+			-1
 	}
 	for _, p := range n.procs {
 		p.through = -1
@@ -50,7 +52,8 @@ func (p *proc) length(at Ref) *byte {
 	return &m.data[off-1]
 }
 
-// free tells whether all ranks are through with what the memory of a tick was used for before, and takes it.
+// free tells whether all ranks are through with what the memory of a tick was used for before, and
+// takes it.
 func (n *network) free(by *proc, tick int32, part bool) bool {
 	for _, p := range n.procs {
 		if p.through < tick-cellDepth || part && p.through < tick-Parts {
@@ -86,7 +89,8 @@ func (n *network) stepShared(p *proc, s Step) bool {
 			p.share(s.X, s.Y)
 		}
 		if p.plan.Slips && (s.Y.Buf == BufPart || s.Y.Buf == BufCell && p.size(s.X) > SlipBytes) {
-			panic(fmt.Sprintf("rank %d posts %d bytes in tick %d, which do not fit into a slip", p.args.Rank, p.size(s.X), tick))
+			panic(fmt.Sprintf("rank %d posts %d bytes in tick %d, which do not fit into a slip",
+				p.args.Rank, p.size(s.X), tick))
 		}
 		c.tick, c.signature, c.slip = tick, p.plan.Signature, p.plan.Slips
 	case OpAwait:
@@ -96,13 +100,16 @@ func (n *network) stepShared(p *proc, s Step) bool {
 			}
 			c := &n.shared.cells[i][tick%cellDepth]
 			if c.tick > tick || c.tick == tick && c.signature != p.plan.Signature {
-				panic(fmt.Sprintf("rank %d waits for tick %d of rank %d, whose cell has %d", p.args.Rank, tick, i, c.tick))
+				panic(fmt.Sprintf("rank %d waits for tick %d of rank %d, whose cell has %d",
+					p.args.Rank, tick, i, c.tick))
 			}
 			if c.tick < tick {
 				return false
 			}
 			if c.slip != p.plan.Slips {
-				panic(fmt.Sprintf("rank %d waits for tick %d of rank %d at another place than where that posts", p.args.Rank, tick, i))
+				panic(fmt.Sprintf(
+					"rank %d waits for tick %d of rank %d at another place than where that posts",
+					p.args.Rank, tick, i))
 			}
 		}
 	case OpThrough:
@@ -119,7 +126,8 @@ func (n *network) stepShared(p *proc, s Step) bool {
 			}
 			if s.Flags&FlagShort != 0 {
 				if length := p.length(from); *length != byte(p.size(to)) {
-					panic(fmt.Sprintf("rank %d expects %d bytes of rank %d, whose length says %d", p.args.Rank, p.size(to), i, *length))
+					panic(fmt.Sprintf("rank %d expects %d bytes of rank %d, whose length says %d",
+						p.args.Rank, p.size(to), i, *length))
 				}
 			}
 			if s.Flags&FlagShort == 0 || p.size(to) <= p.plan.Limit {

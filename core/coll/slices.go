@@ -1,8 +1,9 @@
 package coll
 
-// Vectors that are too long to be reduced at once. Temporary memory is as long as the vector in most schedules, so that it is cut: the
-// plan of the whole is the plans of the slices, one after another, in the same temporary memory. All ranks cut alike, since counts and
-// datatypes have one signature (MPI-5.0 6.9.1).
+// Vectors that are too long to be reduced at once. Temporary memory is as long as the vector in
+// most schedules, so that it is cut: the plan of the whole is the plans of the slices, one after
+// another, in the same temporary memory. All ranks cut alike, since counts and datatypes have one
+// signature (MPI-5.0 6.9.1).
 
 // SliceBytes is the longest vector that is reduced at once.
 const SliceBytes = 1 << 28
@@ -53,7 +54,8 @@ func compileSlices(a Args, each int64) (*Plan, error) {
 		whole.add(p, from*a.SType.Extent, from*a.RType.Extent)
 		if from == 0 {
 			whole.Algorithm, whole.Choice = p.Algorithm, p.Choice
-			whole.Parameters = append([]Parameter{{"slice", each * a.RType.Size, "bytes"}}, p.Parameters...)
+			whole.Parameters = append([]Parameter{{"slice", each * a.RType.Size, "bytes"}},
+				p.Parameters...)
 		}
 		if whole.Signature == 0 {
 			whole.Signature = p.Signature
@@ -62,8 +64,8 @@ func compileSlices(a Args, each int64) (*Plan, error) {
 	return whole, nil
 }
 
-// add appends a plan whose buffers begin sent and received bytes further on, and makes what follows wait for its end. Its temporary
-// memory is that of the plans before.
+// add appends a plan whose buffers begin sent and received bytes further on, and makes what follows
+// wait for its end. Its temporary memory is that of the plans before.
 func (p *Plan) add(next *Plan, sent, received int64) {
 	slots, waits, ticks := p.Slots, int32(len(p.Waits)), p.Ticks
 	move := func(r *Ref) {

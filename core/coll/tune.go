@@ -2,8 +2,10 @@ package coll
 
 import "math"
 
-// algorithm is one way to do an operation. needs says what it cannot do without; a forced algorithm whose needs are not
-// met gives way to the table's choice, at all ranks alike. about says in a few words how the data go.
+// algorithm is one way to do an operation. needs says what it cannot do without; a forced algorithm
+// whose needs are not
+// met gives way to the table's choice, at all ranks alike. about says in a few words how the data
+// go.
 type algorithm struct {
 	name  string
 	build func(*builder)
@@ -16,14 +18,17 @@ var algorithms = [Kinds][]algorithm{
 	Barrier: {
 		{"tree", barrierTree, always, "up a binomial tree and down again"},
 		{"fan", fan(flat, barrierTree), always, "up a flat tree and down again"},
-		{"dissemination", barrierDissemination, always, "in rounds, each rank to the one twice as far on"},
+		{"dissemination", barrierDissemination, always,
+			"in rounds, each rank to the one twice as far on"},
 		{"shared", barrierShared, shared, "a word of each rank in shared memory"},
-		{"levels", barrierLevels, leveled, "in each group to its leader, among the leaders by dissemination, and back"},
+		{"levels", barrierLevels, leveled,
+			"in each group to its leader, among the leaders by dissemination, and back"},
 	},
 	Bcast: {
 		{"binomial", bcastBinomial, always, "down a binomial tree"},
 		{"fan", fan(flat, bcastBinomial), always, "down a flat tree"},
-		{"scatter_allgather", bcastScatterAllgather, bytesDivide, "a piece for each rank down a binomial tree, then around a ring"},
+		{"scatter_allgather", bcastScatterAllgather, bytesDivide,
+			"a piece for each rank down a binomial tree, then around a ring"},
 		{"chain", bcastChain, several, "from rank to rank, in segments"},
 		{"shared", bcastShared, piecewise(bcastPiece), "through slots of shared memory"},
 		{"levels", bcastLevels, leveled, "from group to group, and down a tree in each"},
@@ -45,12 +50,14 @@ var algorithms = [Kinds][]algorithm{
 	Allgather: {
 		{"ring", allgatherRing, always, "around a ring"},
 		{"linear", allgatherLinear, always, "from each rank to each"},
-		{"recursive_doubling", allgatherDoubling, powerOfTwo, "partners twice as far apart in each round exchange all that they have"},
+		{"recursive_doubling", allgatherDoubling, powerOfTwo,
+			"partners twice as far apart in each round exchange all that they have"},
 		{"bruck", allgatherBruck, packable, "in rounds, packed, for any number of ranks (Bruck)"},
 		{"gather_bcast", allgatherGatherBcast, always, "up a binomial tree and down again"},
 		{"fan", fan(flat, allgatherGatherBcast), always, "up a flat tree and down again"},
 		{"shared", allgatherShared, piecewise((*Args).slotBytes), "through slots of shared memory"},
-		{"levels", allgatherLevels, inRuns, "in each group to its leader, among the leaders, and down again"},
+		{"levels", allgatherLevels, inRuns,
+			"in each group to its leader, among the leaders, and down again"},
 	},
 	Allgatherv: {
 		{"ring", allgathervRing, always, "around a ring"},
@@ -64,67 +71,93 @@ var algorithms = [Kinds][]algorithm{
 		{"pairwise", alltoallPairwise, always, "one exchange at a time"},
 		{"bruck", alltoallBruck, packable, "in rounds, by way of other ranks, packed (Bruck)"},
 		{"shared", alltoallShared, piecewise(blockPiece), "through slots of shared memory"},
-		{"by_switch", alltoallBySwitch, both(relayed, outOfPlace), "the blocks for a switch together"},
+		{"by_switch", alltoallBySwitch, both(relayed, outOfPlace),
+			"the blocks for a switch together"},
 		{"by_host", alltoallByHost, both(byHosts, outOfPlace), "the blocks for a host together"},
 	},
 	Alltoallv: {
 		{"linear", alltoallvLinear, always, "from each rank to each, some at a time"},
-		{"shared", alltoallvShared, both(lengthsToo, outOfPlace), "short blocks through slots of shared memory, long ones as messages"},
-		{"by_switch", alltoallvBySwitch, both(relayed, outOfPlace), "short blocks for a switch together, long ones as messages"},
+		{"shared", alltoallvShared, both(lengthsToo, outOfPlace),
+			"short blocks through slots of shared memory, long ones as messages"},
+		{"by_switch", alltoallvBySwitch, both(relayed, outOfPlace),
+			"short blocks for a switch together, long ones as messages"},
 	},
 	Alltoallw: {
 		{"linear", alltoallvLinear, always, "from each rank to each, some at a time"},
-		{"by_switch", alltoallvBySwitch, both(relayed, outOfPlace), "short blocks for a switch together, long ones as messages"},
+		{"by_switch", alltoallvBySwitch, both(relayed, outOfPlace),
+			"short blocks for a switch together, long ones as messages"},
 	},
 	Reduce: {
 		{"binomial", reduceBinomial, always, "up a binomial tree"},
 		{"fan", fan(flat, reduceBinomial), always, "up a flat tree"},
-		{"rabenseifner", reduceRabenseifner, halves, "a piece for each rank by recursive halving, then gathered (Rabenseifner)"},
-		{"shared", reduceShared, both(foldable, piecewise((*Args).slotBytes)), "operands in slots of shared memory"},
+		{"rabenseifner", reduceRabenseifner, halves,
+			"a piece for each rank by recursive halving, then gathered (Rabenseifner)"},
+		{"shared", reduceShared, both(foldable, piecewise((*Args).slotBytes)),
+			"operands in slots of shared memory"},
 		{"levels", reduceLevels, inAnyOrder, "in each group to its leader, and among the leaders"},
 	},
 	Allreduce: {
 		{"reduce_bcast", allreduceReduceBcast, always, "up a binomial tree and down again"},
 		{"fan", fan(flat, allreduceReduceBcast), always, "up a flat tree and down again"},
-		{"recursive_doubling", allreduceDoubling, always, "partners twice as far apart in each round exchange, and both reduce"},
-		{"rabenseifner", allreduceRabenseifner, halves, "a piece for each rank by recursive halving, then recursive doubling (Rabenseifner)"},
-		{"shared", reduceShared, both(foldable, piecewise((*Args).slotBytes)), "operands in slots of shared memory"},
-		{"levels", allreduceLevels, inOrder, "in each group to its leader, among the leaders, and down again"},
+		{"recursive_doubling", allreduceDoubling, always,
+			"partners twice as far apart in each round exchange, and both reduce"},
+		{"rabenseifner", allreduceRabenseifner, halves,
+			"a piece for each rank by recursive halving, then recursive doubling (Rabenseifner)"},
+		{"shared", reduceShared, both(foldable, piecewise((*Args).slotBytes)),
+			"operands in slots of shared memory"},
+		{"levels", allreduceLevels, inOrder,
+			"in each group to its leader, among the leaders, and down again"},
 	},
 	ReduceScatterBlock: {
-		{"reduce_scatter", reduceThenScatter, always, "up a binomial tree to rank 0, and a block to each rank"},
-		{"fan", fan(flat, reduceThenScatter), always, "up a flat tree to rank 0, and a block to each rank"},
-		{"pairwise", reduceScatterPairwise, commutes, "one exchange at a time, reduced as they come"},
-		{"shared", reduceScatterShared, both(foldable, piecewise(foldPiece)), "operands in slots of shared memory"},
+		{"reduce_scatter", reduceThenScatter, always,
+			"up a binomial tree to rank 0, and a block to each rank"},
+		{"fan", fan(flat, reduceThenScatter), always,
+			"up a flat tree to rank 0, and a block to each rank"},
+		{"pairwise", reduceScatterPairwise, commutes,
+			"one exchange at a time, reduced as they come"},
+		{"shared", reduceScatterShared, both(foldable, piecewise(foldPiece)),
+			"operands in slots of shared memory"},
 	},
 	ReduceScatter: {
-		{"reduce_scatter", reduceThenScatter, always, "up a binomial tree to rank 0, and a block to each rank"},
-		{"fan", fan(flat, reduceThenScatter), always, "up a flat tree to rank 0, and a block to each rank"},
-		{"pairwise", reduceScatterPairwise, commutes, "one exchange at a time, reduced as they come"},
-		{"shared", reduceScatterShared, both(foldable, inSlot), "operands in slots of shared memory"},
+		{"reduce_scatter", reduceThenScatter, always,
+			"up a binomial tree to rank 0, and a block to each rank"},
+		{"fan", fan(flat, reduceThenScatter), always,
+			"up a flat tree to rank 0, and a block to each rank"},
+		{"pairwise", reduceScatterPairwise, commutes,
+			"one exchange at a time, reduced as they come"},
+		{"shared", reduceScatterShared, both(foldable, inSlot),
+			"operands in slots of shared memory"},
 	},
 	Scan: {
 		{"linear", scanLinear, always, "the sum goes from rank to rank"},
 		{"fan", scanFan, always, "all operands to rank 0, and a result to each"},
-		{"recursive_doubling", scanDoubling, always, "in rounds, each rank to the one twice as far on"},
+		{"recursive_doubling", scanDoubling, always,
+			"in rounds, each rank to the one twice as far on"},
 		{"shared", scanShared, both(foldable, inSlot), "operands in slots of shared memory"},
 		{"by_host", scanByHost, both(byHosts, inRunsAlone), "the sums of hosts together"},
 	},
 	Exscan: {
 		{"linear", scanLinear, always, "the sum goes from rank to rank"},
 		{"fan", scanFan, always, "all operands to rank 0, and a result to each"},
-		{"recursive_doubling", scanDoubling, always, "in rounds, each rank to the one twice as far on"},
+		{"recursive_doubling", scanDoubling, always,
+			"in rounds, each rank to the one twice as far on"},
 		{"shared", scanShared, both(foldable, inSlot), "operands in slots of shared memory"},
 		{"by_host", scanByHost, both(byHosts, inRunsAlone), "the sums of hosts together"},
 	},
-	NeighborAllgather:  {{"direct", neighborAllgather, always, "to and from all neighbours at once"}},
-	NeighborAllgatherv: {{"direct", neighborAllgatherv, always, "to and from all neighbours at once"}},
-	NeighborAlltoall:   {{"direct", neighborAlltoall, always, "to and from all neighbours at once"}},
-	NeighborAlltoallv:  {{"direct", neighborAlltoallv, always, "to and from all neighbours at once"}},
-	NeighborAlltoallw:  {{"direct", neighborAlltoallv, always, "to and from all neighbours at once"}},
+	NeighborAllgather: {{"direct", neighborAllgather, always,
+		"to and from all neighbours at once"}},
+	NeighborAllgatherv: {{"direct", neighborAllgatherv, always,
+		"to and from all neighbours at once"}},
+	NeighborAlltoall: {{"direct", neighborAlltoall, always,
+		"to and from all neighbours at once"}},
+	NeighborAlltoallv: {{"direct", neighborAlltoallv, always,
+		"to and from all neighbours at once"}},
+	NeighborAlltoallw: {{"direct", neighborAlltoallv, always,
+		"to and from all neighbours at once"}},
 }
 
-// rule is a line of the table: the algorithm for an operation when the number of ranks and the bytes (see Args.Data) are at
+// rule is a line of the table: the algorithm for an operation when the number of ranks and the
+// bytes (see Args.Data) are at
 // most these and the condition holds.
 type rule struct {
 	kind  Kind
@@ -139,11 +172,13 @@ const (
 	anyBytes = math.MaxInt64
 )
 
-// table: the first line that fits and whose algorithm can do the call is taken. When ranks outnumber the processors, what
-// counts is how often each rank has to get its turn to run (16 ranks on 2 processors: a barrier takes 16 switches over a
-// flat tree, 66 over a binomial one); else it is the number of rounds. For long data it is the number of bytes that pass
-// through one rank. Where each rank has a processor, what lies in memory that all share costs a fraction of the rounds; its limits are
-// those of measurements with 2 to 16 ranks on 16 cores (docs/bench/cores-16.md).
+// table: the first line that fits and whose algorithm can do the call is taken. When ranks
+// outnumber the processors, what counts is how often each rank has to get its turn to run (16 ranks
+// on 2 processors: a barrier takes 16 switches over a flat tree, 66 over a binomial one); else it
+// is the number of rounds. For long data it is the number of bytes that pass through one rank.
+// Where each rank has a processor, what lies in memory that all share costs a fraction of the
+// rounds; its limits are those of measurements with 2 to 16 ranks on 16 cores
+// (docs/bench/cores-16.md).
 var table = []rule{
 	{Barrier, 8, anyBytes, always, "shared"},
 	{Barrier, 1024, anyBytes, crowded, "shared"},
@@ -157,7 +192,8 @@ var table = []rule{
 	{Bcast, 64, anyBytes, both(crowded, isLong), "shared"},
 	{Bcast, anyRanks, anyBytes, leveled, "levels"},
 	{Bcast, 64, anyBytes, many, "shared"},
-	{Bcast, anyRanks, 64 << 10, wired, "binomial"}, // each message costs its sender most: the root should not be all of them
+	// each message costs its sender most: the root should not be all of them
+	{Bcast, anyRanks, 64 << 10, wired, "binomial"},
 	{Bcast, 4, anyBytes, wired, "binomial"},
 	{Bcast, 64, anyBytes, crowded, "fan"},
 	{Bcast, 1024, anyBytes, crowded, "shared"},

@@ -1,11 +1,13 @@
-// Package comm implements what communicators are (MPI-5.0, chapter 7): a context, one or two groups, and the algorithms by
-// which processes create them together. Messages go over a Link, so that the algorithms run over the data plane and, in
-// tests, between goroutines. The package owns no handles, attributes or descriptors, and takes no lock while it waits: two
-// threads may create communicators at once.
+// Package comm implements what communicators are (MPI-5.0, chapter 7): a context, one or two
+// groups, and the algorithms by which processes create them together. Messages go over a Link, so
+// that the algorithms run over the data plane and, in tests, between goroutines. The package owns
+// no handles, attributes or descriptors, and takes no lock while it waits: two threads may create
+// communicators at once.
 //
-// Every collective creation works alike: one process, the leader, decides the new context from its own counter and tells the
-// others along a binomial tree; what members must know of each other is gathered along the same tree before. An error, such
-// as a dead process or a bad argument, travels along the tree in place of the data, so that nobody waits for what will not come.
+// Every collective creation works alike: one process, the leader, decides the new context from its
+// own counter and tells the others along a binomial tree; what members must know of each other is
+// gathered along the same tree before. An error, such as a dead process or a bad argument, travels
+// along the tree in place of the data, so that nobody waits for what will not come.
 package comm
 
 import (
@@ -17,11 +19,12 @@ import (
 	"libspx/core/ident"
 )
 
-// CtxStep is the distance of two contexts: a context and the numbers up to the next are for the different sorts of messages
-// of one communicator (capi/dataplane/base/spx.h, SPX_CTX_*).
+// CtxStep is the distance of two contexts: a context and the numbers up to the next are for the
+// different sorts of messages of one communicator (capi/dataplane/base/spx.h, SPX_CTX_*).
 const CtxStep = 8
 
-// counterBits is the width of the counter in a context; the leader's process number stands above it.
+// counterBits is the width of the counter in a context; the leader's process number stands above
+// it.
 const counterBits = 36
 
 // contextMask is for what is left of a context without the step.
@@ -38,17 +41,19 @@ const (
 	firstCounter   = 16
 )
 
-// Origin is where the contexts of a job begin among all that there are: a random place, so that jobs that are connected later do not
-// deal out the same ones. Addition wraps.
+// Origin is where the contexts of a job begin among all that there are: a random place, so that
+// jobs that are connected later do not deal out the same ones. Addition wraps.
 type Origin uint64
 
-// Near tells whether jobs with these origins could deal out the same contexts: then they must not be connected. It is
-// practically never so.
+// Near tells whether jobs with these origins could deal out the same contexts: then they must not
+// be connected. It is practically never so.
 func (o Origin) Near(p Origin) bool {
 	d := (uint64(o) - uint64(p)) & contextMask
 	d = min(d, contextMask+1-d)
-	const procs, used = 1 << 17, 1 << 27 // of the numbers that a job may have given, those that count
-	return d>>counterBits < procs && (d&(1<<counterBits-1) < used || 1<<counterBits-d&(1<<counterBits-1) < used)
+	// of the numbers that a job may have given, those that count
+	const procs, used = 1 << 17, 1 << 27
+	return d>>counterBits < procs && (d&(1<<counterBits-1) < used ||
+		1<<counterBits-d&(1<<counterBits-1) < used)
 }
 
 // Contexts deals out context numbers that no process of the job ever deals out again.
@@ -57,40 +62,45 @@ type Contexts struct {
 	proc   uint64
 	next   atomic.Uint64
 
-	// OnTakeFor, unless nil, is called with each context that TakeFor deals out, before anybody else can know it. Set it
-	// before the first is dealt out.
+	// OnTakeFor, unless nil, is called with each context that TakeFor deals out, before anybody
+	// else can know it. Set it before the first is dealt out.
 	OnTakeFor func(ctx uint64)
 
 	from   *Contexts
 	settle func(first uint64) uint64
 }
 
-// Settled deals as x does, but that settle says which contexts are taken in the place of those that would be.
+// Settled deals as x does, but that settle says which contexts are taken in the place of those that
+// would be.
 func (x *Contexts) Settled(settle func(first uint64) uint64) *Contexts {
 	return &Contexts{from: x, settle: settle, OnTakeFor: x.OnTakeFor}
 }
 
-// NewContexts returns the dealer of a process. Process numbers are unique in the job, and never given twice (spx_proc.serial).
+// NewContexts returns the dealer of a process. Process numbers are unique in the job, and never
+// given twice (spx_proc.serial).
 func NewContexts(o Origin, proc uint32) *Contexts {
 	x := &Contexts{origin: o, proc: uint64(proc)}
 	x.next.Store(firstCounter)
 	return x
 }
 
-// Take returns the first of n new contexts, which lie CtxStep apart. A process has 2^36 of them, which last for days of nothing but creating
-// communicators.
+// Take returns the first of n new contexts, which lie CtxStep apart. A process has 2^36 of them,
+// which last for days of nothing but creating communicators.
 func (x *Contexts) Take(n int) uint64 {
 	if x.settle != nil {
 		return x.settle(x.from.Take(n))
 	}
 	end := x.next.Add(uint64(n))
 	if end > 1<<counterBits {
-		panic(fmt.Sprintf("this process has made %d communicators, windows and files, and there are no numbers for more: start the job again", uint64(1)<<counterBits))
+		panic(fmt.Sprintf(
+			"this process has made %d communicators, windows and files, and there are no "+
+				"numbers for more: start the job again", uint64(1)<<counterBits))
 	}
 	return x.ctx(end - uint64(n))
 }
 
-// BeginLate makes the numbers of collective creations, which go round, begin just before their end: for tests, in all processes alike.
+// BeginLate makes the numbers of collective creations, which go round, begin just before their end:
+// for tests, in all processes alike.
 func BeginLate() { seqFrom = seqTags - 3 }
 
 var seqFrom uint32
@@ -104,7 +114,8 @@ func (x *Contexts) TakeFor(n int) uint64 {
 	return first
 }
 
-// TakeLike is Take for one communicator that is an intercommunicator when c is one, which is sure to be made.
+// TakeLike is Take for one communicator that is an intercommunicator when c is one, which is sure
+// to be made.
 func (x *Contexts) TakeLike(c *Comm) uint64 {
 	if c.Inter() {
 		return x.Take(c.Contexts())
@@ -122,13 +133,15 @@ func WorldContext(o Origin, proc uint32) uint64 { return NewContexts(o, proc).ct
 // SelfContext is the context of a process's MPI_COMM_SELF.
 func SelfContext(o Origin, proc uint32) uint64 { return NewContexts(o, proc).ctx(selfCounter) }
 
-// SystemContext is the context of messages to the I/O processes of a system of clusters, in all of it.
+// SystemContext is the context of messages to the I/O processes of a system of clusters, in all of
+// it.
 func SystemContext(o Origin) uint64 { return NewContexts(o, 0).ctx(systemCounter) }
 
 // ReplayContext is the context in which messages travel where standbys take over transparently.
 func ReplayContext(o Origin) uint64 { return NewContexts(o, 0).ctx(replayCounter) }
 
-// StandbyContexts are those of the two communicators of a cluster with its standbys, known to all as WorldContext is.
+// StandbyContexts are those of the two communicators of a cluster with its standbys, known to all
+// as WorldContext is.
 func StandbyContexts(o Origin, proc uint32) (base, pool uint64) {
 	x := NewContexts(o, proc)
 	return x.ctx(standbyCounter), x.ctx(standbyCounter + 1)
@@ -179,7 +192,8 @@ func (t *Table) Replace(rank int, by ident.ProcID) {
 	t.version++
 }
 
-// Made is the outcome of a creation: all that is needed to build the communicator. A nil *Made stands for MPI_COMM_NULL.
+// Made is the outcome of a creation: all that is needed to build the communicator. A nil *Made
+// stands for MPI_COMM_NULL.
 type Made struct {
 	Ctx    uint64
 	Local  *group.Group
@@ -188,8 +202,8 @@ type Made struct {
 	First  bool         // intercommunicator: this side decides for both
 }
 
-// NewFromGroup is the outcome for a member of a group whose members have agreed on a context by other means (shrink, spawn,
-// sessions). It is nil for others.
+// NewFromGroup is the outcome for a member of a group whose members have agreed on a context by
+// other means (shrink, spawn, sessions). It is nil for others.
 func NewFromGroup(g *group.Group, ctx uint64, me ident.ProcID) *Made {
 	rank := g.Rank(me)
 	if rank == group.Undefined {
@@ -204,12 +218,12 @@ type Comm struct {
 	Rank  int    // in the local group
 	First bool
 	Link  Link // to the ranks that messages are sent to: the remote group of an intercommunicator
-	// LocalLink leads to the local group. It is Link unless the communicator is an intercommunicator; then it belongs to
-	// context LocalCtx.
+	// LocalLink leads to the local group. It is Link unless the communicator is an
+	// intercommunicator; then it belongs to context LocalCtx.
 	LocalLink Link
 
-	// OfPair, in the communicator of two leaders (Bridge, Settle), is what an error means that the other one, or its group, has
-	// caused; nil: what it says.
+	// OfPair, in the communicator of two leaders (Bridge, Settle), is what an error means that the
+	// other one, or its group, has caused; nil: what it says.
 	OfPair func(error) error
 
 	local, remote *Table // the same unless it is an intercommunicator
@@ -227,8 +241,8 @@ func New(m *Made) *Comm {
 	return c
 }
 
-// LocalCtx is the context for messages inside the local group of an intercommunicator. Both groups use the same number: they
-// are disjoint.
+// LocalCtx is the context for messages inside the local group of an intercommunicator. Both groups
+// use the same number: they are disjoint.
 func LocalCtx(ctx uint64) uint64 { return ctx + CtxStep }
 
 // Contexts is the number of contexts that a communicator takes.
@@ -272,9 +286,9 @@ func Compare(a, b *Comm) group.Relation {
 	return result
 }
 
-// Tags of the engine's messages, which have a context of their own (SPX_CTX_ENGINE). Collective creations of one communicator
-// are numbered by all its processes alike. Two calls name their messages by the user's tag instead: threads may make them at
-// the same time, in any order.
+// Tags of the engine's messages, which have a context of their own (SPX_CTX_ENGINE). Collective
+// creations of one communicator are numbered by all its processes alike. Two calls name their
+// messages by the user's tag instead: threads may make them at the same time, in any order.
 const (
 	seqTags        = 1 << 29
 	createGroupTag = 1 << 30

@@ -19,8 +19,8 @@ func must(t *testing.T, w *network, m *Made, err error) *Comm {
 	return w.open(m)
 }
 
-// usable makes sure that all of a communicator can talk on it: a gather and a broadcast over its local group, and for an
-// intercommunicator a message between the leaders.
+// usable makes sure that all of a communicator can talk on it: a gather and a broadcast over its
+// local group, and for an intercommunicator a message between the leaders.
 func usable(t *testing.T, c *Comm) {
 	if c == nil {
 		return
@@ -61,7 +61,8 @@ func TestDupHasTheSameGroupAndAnotherContext(t *testing.T) {
 		})
 		for r, c := range out {
 			if c.Ctx != out[0].Ctx || c.Rank != r {
-				t.Errorf("n = %d: rank %d has context %x and rank %d, rank 0 has %x", n, r, c.Ctx, c.Rank, out[0].Ctx)
+				t.Errorf("n = %d: rank %d has context %x and rank %d, rank 0 has %x", n, r, c.Ctx,
+					c.Rank, out[0].Ctx)
 			}
 		}
 	}
@@ -150,7 +151,8 @@ func TestCreateWithDisjointGroups(t *testing.T) {
 	}
 }
 
-// MPI-5.0, section 7.4.2: only the members call MPI_Comm_create_group, and the tag tells concurrent calls apart.
+// MPI-5.0, section 7.4.2: only the members call MPI_Comm_create_group, and the tag tells concurrent
+// calls apart.
 func TestCreateGroupAmongMembersOnly(t *testing.T) {
 	n := 5
 	w := newNetwork(t, n)
@@ -204,7 +206,8 @@ func TestGroupMustBePartOfTheCommunicator(t *testing.T) {
 	}
 }
 
-// halves makes an intercommunicator of the even and the odd ranks; the leaders are local ranks la and lb.
+// halves makes an intercommunicator of the even and the odd ranks; the leaders are local ranks la
+// and lb.
 func halves(t *testing.T, w *network, world *Comm, ids *Contexts, la, lb int) *Comm {
 	m, err := world.Split(ids, world.Rank%2, 0, nil)
 	local := must(t, w, m, err)
@@ -243,9 +246,11 @@ func TestInterCreateDupSplitMerge(t *testing.T) {
 			m, err = inter.Create(ids, g)
 			pair := must(t, w, m, err)
 			usable(t, pair)
-			m, err = inter.Create(ids, map[bool]*group.Group{true: group.Empty, false: g}[world.Rank%2 == 0])
+			m, err = inter.Create(ids, map[bool]*group.Group{true: group.Empty,
+				false: g}[world.Rank%2 == 0])
 			none := must(t, w, m, err)
-			return []string{show(inter), show(merged), show(same), show(split), show(pair), show(none)}
+			return []string{show(inter), show(merged), show(same), show(split), show(pair),
+				show(none)}
 		})
 		var even, odd []int
 		for r := range n {
@@ -260,9 +265,11 @@ func TestInterCreateDupSplitMerge(t *testing.T) {
 			if r%2 == 1 {
 				mine, theirs = odd, even
 			}
-			want := []string{fmt.Sprint(mine, "|", theirs), fmt.Sprint(append(append([]int{}, odd...), even...)), "", "", "null", "null"}
+			want := []string{fmt.Sprint(mine, "|", theirs),
+				fmt.Sprint(append(append([]int{}, odd...), even...)), "", "", "null", "null"}
 			first := even
-			if n > 1 && even[len(even)-1] > odd[0] { // the leaders' identities decide which side is first
+			// the leaders' identities decide which side is first
+			if n > 1 && even[len(even)-1] > odd[0] {
 				first = odd
 			}
 			if first[0] == 0 {
@@ -323,7 +330,8 @@ func TestOverlappingGroupsMakeNoIntercommunicator(t *testing.T) {
 }
 
 func TestContextsAreNeverDealtTwice(t *testing.T) {
-	seen := map[uint64]bool{WorldContext(0, 0): true, SelfContext(0, 0): true, SelfContext(0, 1): true}
+	seen := map[uint64]bool{WorldContext(0, 0): true, SelfContext(0, 0): true,
+		SelfContext(0, 1): true}
 	for p := range uint32(2) {
 		x := NewContexts(0, p)
 		for range 100 {
@@ -344,13 +352,15 @@ func TestTableTakeover(t *testing.T) {
 	standby := proc(2)
 	standby.Incarnation = 1
 	tab.Replace(2, standby)
-	if tab.Group().At(2) != standby || tab.Group().Has(proc(2)) || tab.Version() != 1 || tab.Group().Size() != 4 {
+	if tab.Group().At(2) != standby || tab.Group().Has(proc(2)) || tab.Version() != 1 ||
+		tab.Group().Size() != 4 {
 		t.Errorf("after a takeover: %v, version %d", tab.Group().IDs(), tab.Version())
 	}
 }
 
-// Whoever dies, and whenever: all others come back from a creation, with a communicator or with an error. Some may have the
-// communicator and others the error (the standard promises no more): here who gets an error leaves the job, and so tells the rest.
+// Whoever dies, and whenever: all others come back from a creation, with a communicator or with an
+// error. Some may have the communicator and others the error (the standard promises no more): here
+// who gets an error leaves the job, and so tells the rest.
 func TestDeathInTheMiddle(t *testing.T) {
 	n := 9
 	calls := map[string]func(w *network, world *Comm, ids *Contexts) error{
@@ -367,7 +377,8 @@ func TestDeathInTheMiddle(t *testing.T) {
 			return err
 		},
 		"exchange": func(w *network, world *Comm, ids *Contexts) error {
-			_, err := world.Exchange(blockOf(world.Rank), nil, func(all [][]byte) ([][]byte, error) { return all, nil })
+			_, err := world.Exchange(blockOf(world.Rank), nil,
+				func(all [][]byte) ([][]byte, error) { return all, nil })
 			return err
 		},
 		"inter": func(w *network, world *Comm, ids *Contexts) error {
@@ -399,7 +410,8 @@ func TestDeathInTheMiddle(t *testing.T) {
 				})
 				for r, err := range out {
 					if err != nil && mpierr.ClassOf(err) != procFailed {
-						t.Errorf("%s, rank %d dies after %d messages: rank %d got %v", name, victim, after, r, err)
+						t.Errorf("%s, rank %d dies after %d messages: rank %d got %v", name, victim,
+							after, r, err)
 					}
 				}
 			}
@@ -451,7 +463,8 @@ func TestFromGroups(t *testing.T) {
 	}
 }
 
-// An error of one process of either side, before or after the two leaders have met, is one of all on both sides.
+// An error of one process of either side, before or after the two leaders have met, is one of all
+// on both sides.
 func TestBridgeAndSettle(t *testing.T) {
 	n := 5
 	for _, late := range []bool{false, true} {

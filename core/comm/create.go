@@ -20,8 +20,9 @@ type Edge struct {
 	Rank   int
 }
 
-// DupTree is this process's place in the duplication of a communicator: who tells it the new context (nil: nobody, it decides),
-// and whom it tells. The message has the tag given and the form of EncodeContext. MPI_Comm_idup follows it in the background.
+// DupTree is this process's place in the duplication of a communicator: who tells it the new
+// context (nil: nobody, it decides), and whom it tells. The message has the tag given and the form
+// of EncodeContext. MPI_Comm_idup follows it in the background.
 type DupTree struct {
 	Tag      int
 	Parent   *Edge
@@ -51,7 +52,8 @@ func (c *Comm) NewDupTree() DupTree {
 // ContextWire is the length in bytes of a context as it travels along a DupTree.
 const ContextWire = 16
 
-// EncodeContext returns the message of a DupTree: an error class (4 bytes), nothing (4 bytes), the context (8 bytes).
+// EncodeContext returns the message of a DupTree: an error class (4 bytes), nothing (4 bytes), the
+// context (8 bytes).
 func EncodeContext(ctx uint64, failure error) []byte {
 	b := binary.LittleEndian.AppendUint64(nil, uint64(mpierr.ClassOf(failure)))
 	return binary.LittleEndian.AppendUint64(b, ctx)
@@ -62,7 +64,8 @@ func DecodeContext(b []byte) (uint64, error) {
 	if len(b) != ContextWire {
 		return 0, errShort
 	}
-	err := ClassError(binary.LittleEndian.Uint32(b), "the communicator cannot be duplicated: a process that decides it is dead or unreachable")
+	err := ClassError(binary.LittleEndian.Uint32(b),
+		"the communicator cannot be duplicated: a process that decides it is dead or unreachable")
 	if err != nil {
 		return 0, err
 	}
@@ -76,7 +79,9 @@ func (c *Comm) linkOf(e Edge) Link {
 	return c.LocalLink
 }
 
-// Dup agrees on the context of a duplicate (MPI_Comm_dup). failure, if not nil, is an error of this process in what came before: it has none, and those that it would tell get none either. Collective over c.
+// Dup agrees on the context of a duplicate (MPI_Comm_dup). failure, if not nil, is an error of this
+// process in what came before: it has none, and those that it would tell get none either.
+// Collective over c.
 func (c *Comm) Dup(ids *Contexts, failure error) (*Made, error) {
 	d := c.NewDupTree()
 	var ctx uint64
@@ -112,14 +117,15 @@ func (c *Comm) Twin(ctx uint64) *Made {
 // checkSubset makes sure that all members of g are in the local group of c.
 func (c *Comm) checkSubset(g *group.Group) error {
 	if out := group.Difference(g, c.Group()); out.Size() > 0 {
-		return mpierr.New(mpierr.Group, "%d of the group's %d members are not in the communicator's group, the first is %v",
+		return mpierr.New(mpierr.Group,
+			"%d of the group's %d members are not in the communicator's group, the first is %v",
 			out.Size(), g.Size(), out.At(0))
 	}
 	return nil
 }
 
-// Create makes a communicator of the members of g (MPI_Comm_create). Collective over c, whose processes may pass different
-// groups if these are disjoint; those outside get nil at once.
+// Create makes a communicator of the members of g (MPI_Comm_create). Collective over c, whose
+// processes may pass different groups if these are disjoint; those outside get nil at once.
 func (c *Comm) Create(ids *Contexts, g *group.Group) (*Made, error) {
 	tag := c.nextTag()
 	if c.Inter() {
@@ -131,7 +137,8 @@ func (c *Comm) Create(ids *Contexts, g *group.Group) (*Made, error) {
 // CreateGroup makes a communicator of the members of g (MPI_Comm_create_group). Collective over g.
 func (c *Comm) CreateGroup(ids *Contexts, g *group.Group, userTag int) (*Made, error) {
 	if c.Inter() {
-		return nil, mpierr.New(mpierr.Comm, "the communicator is an intercommunicator; an intracommunicator is needed")
+		return nil, mpierr.New(mpierr.Comm,
+			"the communicator is an intercommunicator; an intracommunicator is needed")
 	}
 	return c.createAmong(ids, g, createGroupTag|userTag)
 }
@@ -146,7 +153,8 @@ func (c *Comm) createAmong(ids *Contexts, g *group.Group, tag int) (*Made, error
 		return nil, nil
 	}
 	all := c.Group()
-	t := &tree{link: c.LocalLink, tag: tag, n: g.Size(), me: me, ranks: func(i int) int { return all.Rank(g.At(i)) }}
+	t := &tree{link: c.LocalLink, tag: tag, n: g.Size(), me: me,
+		ranks: func(i int) int { return all.Rank(g.At(i)) }}
 	var payload []byte
 	if me == 0 {
 		payload = binary.LittleEndian.AppendUint64(nil, ids.TakeFor(1))
@@ -167,12 +175,13 @@ type choice struct{ color, key int32 }
 
 const choiceWire = 8
 
-// Split makes a communicator for each color, whose ranks go by key and, for equal keys, by rank in c (MPI_Comm_split).
-// Collective over c. A process with color group.Undefined gets nil. failure, if not nil, is an error in this process's
-// arguments: all get it.
+// Split makes a communicator for each color, whose ranks go by key and, for equal keys, by rank in
+// c (MPI_Comm_split). Collective over c. A process with color group.Undefined gets nil. failure, if
+// not nil, is an error in this process's arguments: all get it.
 func (c *Comm) Split(ids *Contexts, color, key int, failure error) (*Made, error) {
 	if failure == nil && color < 0 && color != group.Undefined {
-		failure = mpierr.New(mpierr.Arg, "color is %d: it must be 0 or more, or MPI_UNDEFINED", color)
+		failure = mpierr.New(mpierr.Arg, "color is %d: it must be 0 or more, or MPI_UNDEFINED",
+			color)
 	}
 	tag := c.nextTag()
 	t := c.localTree(tag, 0)
@@ -232,7 +241,10 @@ func chosen(g *group.Group, table []choice, color int32) *group.Group {
 			ranks = append(ranks, r)
 		}
 	}
-	slices.SortStableFunc(ranks, func(a, b int) int { return cmp.Compare(table[a].key, table[b].key) })
+	slices.SortStableFunc(ranks, func(a, b int) int {
+		return cmp.Compare(table[a].key,
+			table[b].key)
+	})
 	out, _ := g.Incl(ranks) // ranks of g, each once
 	return out
 }

@@ -2,10 +2,11 @@ package comm
 
 import "encoding/binary"
 
-// Exchange brings blocks of any size from all processes to rank 0, whose answer makes of them, in the order of ranks, one block for
-// each process. Collective over the local group of c. failure, if not nil, is an error of this process: all get it instead
-// of a block.
-func (c *Comm) Exchange(block []byte, failure error, answer func(blocks [][]byte) ([][]byte, error)) ([]byte, error) {
+// Exchange brings blocks of any size from all processes to rank 0, whose answer makes of them, in
+// the order of ranks, one block for each process. Collective over the local group of c. failure, if
+// not nil, is an error of this process: all get it instead of a block.
+func (c *Comm) Exchange(block []byte, failure error,
+	answer func(blocks [][]byte) ([][]byte, error)) ([]byte, error) {
 	t := c.localTree(c.nextTag(), 0)
 	all, err := t.collect(block, failure)
 	var out [][]byte
@@ -16,14 +17,17 @@ func (c *Comm) Exchange(block []byte, failure error, answer func(blocks [][]byte
 	return mine, firstError(failure, err)
 }
 
-// DupWith is Exchange and then Dup, in which all take part whatever became of the exchange: some may have their block, and wait in the second round for one that has none.
-func (c *Comm) DupWith(ids *Contexts, block []byte, failure error, answer func(blocks [][]byte) ([][]byte, error)) (*Made, []byte, error) {
+// DupWith is Exchange and then Dup, in which all take part whatever became of the exchange: some
+// may have their block, and wait in the second round for one that has none.
+func (c *Comm) DupWith(ids *Contexts, block []byte, failure error,
+	answer func(blocks [][]byte) ([][]byte, error)) (*Made, []byte, error) {
 	mine, err := c.Exchange(block, failure, answer)
 	m, err := c.Dup(ids, err)
 	return m, mine, err
 }
 
-// collect is gather for blocks of different sizes: each travels behind its length (4 bytes). The root gets them by process.
+// collect is gather for blocks of different sizes: each travels behind its length (4 bytes). The
+// root gets them by process.
 func (t *tree) collect(block []byte, failure error) ([][]byte, error) {
 	all := frame(nil, block)
 	for s := 1; s < t.span() && t.me+s < t.n; s *= 2 {

@@ -15,19 +15,20 @@ func blockOf(rank int) []byte { return bytes.Repeat([]byte{byte(rank)}, rank%4*r
 func TestExchange(t *testing.T) {
 	for _, n := range sizes {
 		out := run(t, newNetwork(t, n), n, func(world *Comm, ids *Contexts) []byte {
-			b, err := world.Exchange(blockOf(world.Rank), nil, func(all [][]byte) ([][]byte, error) {
-				if world.Rank != 0 {
-					t.Errorf("rank %d answers", world.Rank)
-				}
-				reply := make([][]byte, len(all))
-				for r, got := range all {
-					if !bytes.Equal(got, blockOf(r)) {
-						t.Errorf("n = %d: %d bytes from rank %d", n, len(got), r)
+			b, err := world.Exchange(blockOf(world.Rank), nil,
+				func(all [][]byte) ([][]byte, error) {
+					if world.Rank != 0 {
+						t.Errorf("rank %d answers", world.Rank)
 					}
-					reply[len(all)-1-r] = append([]byte{'x'}, got...)
-				}
-				return reply, nil
-			})
+					reply := make([][]byte, len(all))
+					for r, got := range all {
+						if !bytes.Equal(got, blockOf(r)) {
+							t.Errorf("n = %d: %d bytes from rank %d", n, len(got), r)
+						}
+						reply[len(all)-1-r] = append([]byte{'x'}, got...)
+					}
+					return reply, nil
+				})
 			if err != nil {
 				t.Error(err)
 			}
@@ -56,7 +57,8 @@ func TestExchangeTellsAllOfAnError(t *testing.T) {
 				return err
 			})
 			for r, err := range out {
-				if mpierr.ClassOf(err) != mpierr.Dims || err.Error() != fmt.Sprintf("rank %d is wrong", bad) {
+				if mpierr.ClassOf(err) != mpierr.Dims ||
+					err.Error() != fmt.Sprintf("rank %d is wrong", bad) {
 					t.Fatalf("n = %d, wrong is %d: rank %d is told %v", n, bad, r, err)
 				}
 			}

@@ -7,13 +7,15 @@ import (
 	"libspx/core/mpierr"
 )
 
-// Creation from groups alone (MPI-5.0, sections 7.4.2 and 7.6.2): there is no communicator to send messages on. The members
-// meet on a context that they make from the string tag; it lies beyond the contexts of all processes.
+// Creation from groups alone (MPI-5.0, sections 7.4.2 and 7.6.2): there is no communicator to send
+// messages on. The members meet on a context that they make from the string tag; it lies beyond the
+// contexts of all processes.
 
 // rendezvousProc is the process number in the contexts of string tags. No process has it.
 const rendezvousProc = 1<<(62-counterBits) - 1
 
-// RendezvousContext is the context on which the members of a group meet that call with the same string tag.
+// RendezvousContext is the context on which the members of a group meet that call with the same
+// string tag.
 func RendezvousContext(stringTag string) uint64 {
 	h := uint64(14695981039346656037) // FNV-1a: every process must get the same
 	for k := range len(stringTag) {
@@ -22,15 +24,17 @@ func RendezvousContext(stringTag string) uint64 {
 	return (rendezvousProc<<counterBits | (h^h>>counterBits)&(1<<counterBits-1)) * CtxStep
 }
 
-// CreateFromGroup makes a communicator of the group that c, a communicator on a RendezvousContext, is made of
-// (MPI_Comm_create_from_group). Collective over c.
+// CreateFromGroup makes a communicator of the group that c, a communicator on a RendezvousContext,
+// is made of (MPI_Comm_create_from_group). Collective over c.
 func (c *Comm) CreateFromGroup(ids *Contexts) (*Made, error) {
 	return c.createAmong(ids, c.Group(), 0)
 }
 
-// InterFromGroups makes an intercommunicator (MPI_Intercomm_create_from_groups). c is made of the local group, and pair, which only
-// the leader needs, of the two leaders: both are on RendezvousContexts. Collective over c.
-func (c *Comm) InterFromGroups(ids *Contexts, leader int, pair *Comm, remote *group.Group) (*Made, error) {
+// InterFromGroups makes an intercommunicator (MPI_Intercomm_create_from_groups). c is made of the
+// local group, and pair, which only the leader needs, of the two leaders: both are on
+// RendezvousContexts. Collective over c.
+func (c *Comm) InterFromGroups(ids *Contexts, leader int, pair *Comm, remote *group.Group) (*Made,
+	error) {
 	t := c.localTree(1, leader)
 	var payload []byte
 	var failure error
@@ -59,7 +63,8 @@ func (c *Comm) InterFromGroups(ids *Contexts, leader int, pair *Comm, remote *gr
 func checkSame(encoded []byte, remote *group.Group) error {
 	theirs, _, err := group.Decode(encoded)
 	if err == nil && group.Compare(theirs, remote) != group.Ident {
-		err = mpierr.New(mpierr.Group, "remote_group is not what the other side passes as its local_group")
+		err = mpierr.New(mpierr.Group,
+			"remote_group is not what the other side passes as its local_group")
 	}
 	return err
 }

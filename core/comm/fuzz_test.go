@@ -19,7 +19,8 @@ func FuzzDecode(f *testing.F) {
 	f.Add(EncodeContext(5, mpierr.New(mpierr.NoMem, "no memory")))
 	f.Add(make([]byte, 5*choiceWire))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		if ctx, err := DecodeContext(b); err == nil && string(EncodeContext(ctx, nil)) != string(append(make([]byte, 8), b[8:]...)) {
+		if ctx, err := DecodeContext(b); err == nil &&
+			string(EncodeContext(ctx, nil)) != string(append(make([]byte, 8), b[8:]...)) {
 			t.Errorf("%x becomes the context %d", b, ctx)
 		}
 		table := decodeChoices(b)
@@ -59,9 +60,11 @@ func messages(payload []byte, failure error) [][]byte {
 	return s.list
 }
 
-// A payload arrives as it was sent, in parts; a length that is not true takes no more memory than what has come.
+// A payload arrives as it was sent, in parts; a length that is not true takes no more memory than
+// what has come.
 func TestPartsOfAPayload(t *testing.T) {
-	for _, n := range []int{0, 1, firstPart - msgHeader, firstPart - msgHeader + 1, nextPart, nextPart + firstPart - msgHeader, 2*nextPart + 700} {
+	for _, n := range []int{0, 1, firstPart - msgHeader, firstPart - msgHeader + 1, nextPart,
+		nextPart + firstPart - msgHeader, 2*nextPart + 700} {
 		payload := bytes.Repeat([]byte("0123456"), n/7+1)[:n]
 		s := &script{messages(payload, nil)}
 		if got, err := recv(s, 0, 0); err != nil || !bytes.Equal(got, payload) || len(s.list) != 0 {
@@ -83,14 +86,16 @@ func TestPartsOfAPayload(t *testing.T) {
 	if runtime.ReadMemStats(&after); after.TotalAlloc-before.TotalAlloc > 4*nextPart {
 		t.Errorf("%d bytes of memory for the 512 that came", after.TotalAlloc-before.TotalAlloc)
 	}
-	if _, err := recv(&script{messages(nil, mpierr.New(mpierr.NoMem, "no memory"))}, 0, 0); mpierr.ClassOf(err) != mpierr.NoMem || err.Error() != "no memory" {
+	if _, err := recv(&script{messages(nil, mpierr.New(mpierr.NoMem, "no memory"))}, 0,
+		0); mpierr.ClassOf(err) != mpierr.NoMem || err.Error() != "no memory" {
 		t.Errorf("an error becomes %v", err)
 	}
 }
 
 // Any bytes in place of a payload: what is accepted is what would have been sent so.
 func FuzzReceive(f *testing.F) {
-	for _, all := range [][][]byte{messages(nil, nil), messages([]byte("payload"), nil), messages(make([]byte, 600), nil), messages(nil, mpierr.New(mpierr.Spawn, "none"))} {
+	for _, all := range [][][]byte{messages(nil, nil), messages([]byte("payload"), nil),
+		messages(make([]byte, 600), nil), messages(nil, mpierr.New(mpierr.Spawn, "none"))} {
 		f.Add(append(all, nil)[0], append(all, nil)[1])
 	}
 	f.Add(binary.LittleEndian.AppendUint64(nil, math.MaxUint64), []byte{})
@@ -147,7 +152,8 @@ func FuzzOutcome(f *testing.F) {
 		if len(o.Codes) > o.Asked {
 			t.Errorf("%d codes of %d processes", len(o.Codes), o.Asked)
 		}
-		if again := o.Encode(); !bytes.Equal(again, b) && mpierr.ClassOf(o.Failure) != mpierr.Intern {
+		if again := o.Encode(); !bytes.Equal(again, b) &&
+			mpierr.ClassOf(o.Failure) != mpierr.Intern {
 			t.Errorf("%x is %+v, which is %x", b, o, again)
 		}
 	})

@@ -9,15 +9,17 @@ import (
 	"libspx/core/mpierr"
 )
 
-// contextBetween lets the leader of the first side take n contexts and tell the other leader. An error on either side becomes
-// one on both.
-func contextBetween(l Link, with, tag int, first bool, n int, take func(n int) uint64, failure error) (uint64, error) {
+// contextBetween lets the leader of the first side take n contexts and tell the other leader. An
+// error on either side becomes one on both.
+func contextBetween(l Link, with, tag int, first bool, n int, take func(n int) uint64,
+	failure error) (uint64, error) {
 	if first {
 		var ctx uint64
 		if failure == nil {
 			ctx = take(n)
 		}
-		return ctx, firstError(failure, send(l, with, tag, binary.LittleEndian.AppendUint64(nil, ctx), failure))
+		return ctx, firstError(failure, send(l, with, tag,
+			binary.LittleEndian.AppendUint64(nil, ctx), failure))
 	}
 	b, err := recv(l, with, tag)
 	if err = firstError(failure, err); err != nil {
@@ -27,25 +29,30 @@ func contextBetween(l Link, with, tag int, first bool, n int, take func(n int) u
 	return ctx, err
 }
 
-// InterCreate makes an intercommunicator of two groups (MPI_Intercomm_create). Collective over the two local communicators.
-// peer, remoteLeader and failure (an error in these arguments) count on the leader alone, whose rank in local is leader.
-func InterCreate(ids *Contexts, local *Comm, leader int, peer *Comm, remoteLeader, userTag int, failure error) (*Made, error) {
+// InterCreate makes an intercommunicator of two groups (MPI_Intercomm_create). Collective over the
+// two local communicators. peer, remoteLeader and failure (an error in these arguments) count on
+// the leader alone, whose rank in local is leader.
+func InterCreate(ids *Contexts, local *Comm, leader int, peer *Comm, remoteLeader, userTag int,
+	failure error) (*Made, error) {
 	t := local.localTree(local.nextTag(), leader)
 	var payload []byte
 	if t.me == 0 && failure == nil {
 		me, other := local.Me(), peer.RemoteGroup().At(remoteLeader)
 		if order := ident.Compare(me, other); order == 0 {
-			failure = mpierr.New(mpierr.Rank, "remote_leader %d is the local leader itself", remoteLeader)
+			failure = mpierr.New(mpierr.Rank, "remote_leader %d is the local leader itself",
+				remoteLeader)
 		} else {
-			payload, failure = meet(ids, local, peer.Link, remoteLeader, interCreateTag-userTag, order < 0, nil)
+			payload, failure = meet(ids, local, peer.Link, remoteLeader, interCreateTag-userTag,
+				order < 0, nil)
 		}
 	}
 	return local.across(t, payload, failure)
 }
 
-// Bridge makes an intercommunicator of two groups whose leaders alone know how to reach each other: over pair, a communicator of the
-// two (spawn, accept and connect, join). Collective over the two local communicators. An error of any process, passed in as
-// failure, is one of all on both sides. pair is nil at the leader when there is nobody to meet because of failure.
+// Bridge makes an intercommunicator of two groups whose leaders alone know how to reach each other:
+// over pair, a communicator of the two (spawn, accept and connect, join). Collective over the two
+// local communicators. An error of any process, passed in as failure, is one of all on both sides.
+// pair is nil at the leader when there is nobody to meet because of failure.
 func Bridge(ids *Contexts, local *Comm, leader int, pair *Comm, failure error) (*Made, error) {
 	t := local.localTree(local.nextTag(), leader)
 	_, failure = t.gather(nil, failure)
@@ -58,7 +65,8 @@ func Bridge(ids *Contexts, local *Comm, leader int, pair *Comm, failure error) (
 	return local.across(t, payload, failure)
 }
 
-// caused is the error of an exchange over the pair c, to which this side has come with the error own.
+// caused is the error of an exchange over the pair c, to which this side has come with the error
+// own.
 func (c *Comm) caused(own, err error) error {
 	if own == nil && err != nil && c.OfPair != nil {
 		return c.OfPair(err)
@@ -66,8 +74,9 @@ func (c *Comm) caused(own, err error) error {
 	return err
 }
 
-// Settle ends what Bridge has begun, whatever came of it: when it returns without an error, every process on both sides has called it
-// without one. So nobody who has made the intercommunicator can be gone before the others find it. Collective like Bridge.
+// Settle ends what Bridge has begun, whatever came of it: when it returns without an error, every
+// process on both sides has called it without one. So nobody who has made the intercommunicator can
+// be gone before the others find it. Collective like Bridge.
 func Settle(local *Comm, leader int, pair *Comm, failure error) error {
 	t := local.localTree(local.nextTag(), leader)
 	_, failure = t.gather(nil, failure)
@@ -85,7 +94,8 @@ func (c *Comm) Tell(root int, payload []byte, failure error) ([]byte, error) {
 	return c.localTree(c.nextTag(), root).bcast(payload, failure)
 }
 
-// across lets the leader tell the others what it has agreed upon with the other one, and builds the outcome.
+// across lets the leader tell the others what it has agreed upon with the other one, and builds the
+// outcome.
 func (c *Comm) across(t *tree, payload []byte, failure error) (*Made, error) {
 	payload, err := t.bcast(payload, failure)
 	if err != nil {
@@ -100,13 +110,16 @@ func (c *Comm) across(t *tree, payload []byte, failure error) (*Made, error) {
 		return nil, err
 	}
 	if id, both := group.Overlap(c.Group(), remote); both {
-		return nil, mpierr.New(mpierr.Comm, "the two groups of an intercommunicator must be disjoint, and %v is in both", id)
+		return nil, mpierr.New(mpierr.Comm,
+			"the two groups of an intercommunicator must be disjoint, and %v is in both", id)
 	}
 	return &Made{Ctx: ctx, Local: c.Group(), Rank: c.Rank, Remote: remote, First: rest[0] != 0}, nil
 }
 
-// meet is the leaders' part: they exchange their groups, or errors, and settle the context, which the first of the two deals out.
-func meet(ids *Contexts, local *Comm, link Link, with, tag int, first bool, failure error) ([]byte, error) {
+// meet is the leaders' part: they exchange their groups, or errors, and settle the context, which
+// the first of the two deals out.
+func meet(ids *Contexts, local *Comm, link Link, with, tag int, first bool, failure error) ([]byte,
+	error) {
 	theirs, err := swap(link, with, tag, first, local.Group().Encode(), failure)
 	ctx, err := contextBetween(link, with, tag, first, 2, ids.Take, err)
 	if err != nil {
@@ -122,8 +135,9 @@ func flag(b bool) byte {
 	return 0
 }
 
-// Merge makes an intracommunicator of both groups of an intercommunicator (MPI_Intercomm_merge): the group that passes high
-// comes last; if both pass the same, the first side comes first. Collective over c.
+// Merge makes an intracommunicator of both groups of an intercommunicator (MPI_Intercomm_merge):
+// the group that passes high comes last; if both pass the same, the first side comes first.
+// Collective over c.
 func (c *Comm) Merge(ids *Contexts, high bool) (*Made, error) {
 	if !c.Inter() {
 		return nil, mpierr.New(mpierr.Comm, "the communicator is not an intercommunicator")
@@ -160,7 +174,8 @@ func (c *Comm) Merge(ids *Contexts, high bool) (*Made, error) {
 	return NewFromGroup(group.Union(a, b), ctx, c.Me()), nil
 }
 
-// createInter is Create on an intercommunicator: g counts on its own side. If either side's group is empty, nobody gets one.
+// createInter is Create on an intercommunicator: g counts on its own side. If either side's group
+// is empty, nobody gets one.
 func (c *Comm) createInter(ids *Contexts, g *group.Group, tag int) (*Made, error) {
 	t := c.localTree(tag, 0)
 	mine := c.checkSubset(g)
@@ -187,8 +202,8 @@ func (c *Comm) createInter(ids *Contexts, g *group.Group, tag int) (*Made, error
 	return c.between(ctx, g, remote), nil
 }
 
-// between is the outcome for this process of an intercommunicator over parts of c's groups: nil if it is not in its part, or
-// if a part is empty.
+// between is the outcome for this process of an intercommunicator over parts of c's groups: nil if
+// it is not in its part, or if a part is empty.
 func (c *Comm) between(ctx uint64, local, remote *group.Group) *Made {
 	rank := local.Rank(c.Me())
 	if rank == group.Undefined || remote.Size() == 0 {
@@ -197,13 +212,15 @@ func (c *Comm) between(ctx uint64, local, remote *group.Group) *Made {
 	return &Made{Ctx: ctx, Local: local, Rank: rank, Remote: remote, First: c.First}
 }
 
-// splitInter is Split on an intercommunicator, after the choices of the local group have been gathered at its leader. A color
-// gives an intercommunicator if both sides have chosen it.
-func (c *Comm) splitInter(ids *Contexts, t *tree, color int, mine []byte, failure error) (*Made, error) {
+// splitInter is Split on an intercommunicator, after the choices of the local group have been
+// gathered at its leader. A color gives an intercommunicator if both sides have chosen it.
+func (c *Comm) splitInter(ids *Contexts, t *tree, color int, mine []byte, failure error) (*Made,
+	error) {
 	var payload []byte
 	if t.me == 0 {
 		theirs, err := swap(c.Link, 0, t.tag, c.First, mine, failure)
-		ctx, err := contextBetween(c.Link, 0, t.tag, c.First, 2*len(common(mine, theirs)), ids.Take, err)
+		ctx, err := contextBetween(c.Link, 0, t.tag, c.First, 2*len(common(mine, theirs)), ids.Take,
+			err)
 		failure = err
 		payload = append(append(binary.LittleEndian.AppendUint64(nil, ctx), mine...), theirs...)
 	}

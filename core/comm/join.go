@@ -1,18 +1,22 @@
 package comm
 
-// How two groups that have not known each other get an intercommunicator (MPI-5.0, 11.8 to 11.10), whoever dies meanwhile. Every living process goes
-// through every round, with its error in place of the data: then none waits for one that lives and has given up, and the numbers of
-// collective creations stay the same at all of them. Only the last round, in which the leader tells that all have the
-// intercommunicator, may end differently at different processes: who is not told gives it up for all (Maker.GiveUp).
+// How two groups that have not known each other get an intercommunicator (MPI-5.0, 11.8 to 11.10),
+// whoever dies meanwhile. Every living process goes through every round, with its error in place of
+// the data: then none waits for one that lives and has given up, and the numbers of collective
+// creations stay the same at all of them. Only the last round, in which the leader tells that all
+// have the intercommunicator, may end differently at different processes: who is not told gives it
+// up for all (Maker.GiveUp).
 
 // Maker is what a process does with the intercommunicator.
 type Maker struct {
-	Build  func(*Made) error // builds it
-	GiveUp func()            // other processes may have it and use it, this one must not: takes it from all of them
+	Build func(*Made) error // builds it
+	// other processes may have it and use it, this one must not: takes it from all of them
+	GiveUp func()
 }
 
-// Join makes an intercommunicator as Bridge does, and returns without an error when all on both sides have it. Collective like Bridge. pair is nil at
-// the leader that has failed to meet the other one.
+// Join makes an intercommunicator as Bridge does, and returns without an error when all on both
+// sides have it. Collective like Bridge. pair is nil at the leader that has failed to meet the
+// other one.
 func Join(ids *Contexts, local *Comm, leader int, pair *Comm, failure error, by Maker) error {
 	m, err := Bridge(ids, local, leader, pair, failure)
 	built := err == nil
@@ -32,8 +36,9 @@ type Starter struct {
 	Meet  func() (*Comm, error) // the communicator of the root and the first child
 }
 
-// Spawn is the parents' part in MPI_Comm_spawn. Collective over the local group; by counts at the root alone. Children that were started and
-// not met are to be ended by the root when it has an error.
+// Spawn is the parents' part in MPI_Comm_spawn. Collective over the local group; by counts at the
+// root alone. Children that were started and not met are to be ended by the root when it has an
+// error.
 func (c *Comm) Spawn(ids *Contexts, root int, by Starter, maker Maker) (Outcome, error) {
 	var o Outcome
 	var payload []byte
@@ -53,8 +58,9 @@ func (c *Comm) Spawn(ids *Contexts, root int, by Starter, maker Maker) (Outcome,
 	return o, Join(ids, c, root, pair, err, maker)
 }
 
-// DupForAll is Dup for a communicator of the library's own, over which its processes go on at once: none of them shall wait there for one that has failed to
-// get it. Collective over c, an intracommunicator.
+// DupForAll is Dup for a communicator of the library's own, over which its processes go on at once:
+// none of them shall wait there for one that has failed to get it. Collective over c, an
+// intracommunicator.
 func (c *Comm) DupForAll(ids *Contexts, by Maker) error {
 	m, err := c.Dup(ids, nil)
 	built := false

@@ -8,9 +8,10 @@ import (
 	"libspx/core/mpierr"
 )
 
-// Link carries the engine's messages between the processes of a communicator, in order for each pair of processes and tag.
-// Both calls wait as long as it takes, without holding any lock, and both fail (class MPIX_ERR_PROC_FAILED or
-// MPIX_ERR_REVOKED) when the other process is dead or the communicator revoked.
+// Link carries the engine's messages between the processes of a communicator, in order for each
+// pair of processes and tag. Both calls wait as long as it takes, without holding any lock, and
+// both fail (class MPIX_ERR_PROC_FAILED or MPIX_ERR_REVOKED) when the other process is dead or the
+// communicator revoked.
 type Link interface {
 	// Send sends data to a rank. The caller may use data again when it returns.
 	Send(to, tag int, data []byte) error
@@ -18,8 +19,9 @@ type Link interface {
 	Recv(from, tag int, buf []byte) (int, error)
 }
 
-// A message is a first part of at most firstPart bytes, and for what does not fit, parts of nextPart bytes (the last one: what remains), so that
-// memory is needed for what has come, not for what a length claims:
+// A message is a first part of at most firstPart bytes, and for what does not fit, parts of
+// nextPart bytes (the last one: what remains), so that memory is needed for what has come, not for
+// what a length claims:
 //
 //	class   4 bytes  0, or an MPI error class: then the payload is the text of the error
 //	length  4 bytes  of the payload
@@ -33,7 +35,8 @@ const (
 // send sends a payload, or the error that takes its place.
 func send(l Link, to, tag int, payload []byte, failure error) error {
 	if failure == nil && int64(len(payload)) > math.MaxUint32 {
-		failure = mpierr.New(mpierr.Intern, "a message of the engine would have %d bytes", len(payload))
+		failure = mpierr.New(mpierr.Intern, "a message of the engine would have %d bytes",
+			len(payload))
 	}
 	if failure != nil {
 		payload = []byte(failure.Error())
@@ -86,7 +89,8 @@ func recv(l Link, from, tag int) ([]byte, error) {
 	return payload, nil
 }
 
-// ClassError is the error of a class that another process has sent; nil for 0. What is no class is an internal error.
+// ClassError is the error of a class that another process has sent; nil for 0. What is no class is
+// an internal error.
 func ClassError(class uint32, format string, args ...any) error {
 	switch {
 	case class == 0:

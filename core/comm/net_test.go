@@ -12,8 +12,8 @@ import (
 
 const procFailed mpierr.Class = 75 // MPIX_ERR_PROC_FAILED
 
-// network is a job of processes that are goroutines. Messages are queued without limit. Instead of a time limit it knows a
-// deadlock when it sees one: every goroutine waits or has ended.
+// network is a job of processes that are goroutines. Messages are queued without limit. Instead of
+// a time limit it knows a deadlock when it sees one: every goroutine waits or has ended.
 type network struct {
 	t       *testing.T
 	mu      sync.Mutex
@@ -37,7 +37,8 @@ type route struct {
 func proc(rank int) ident.ProcID { return ident.ProcID{Job: 9, Rank: uint32(rank)} }
 
 func newNetwork(t *testing.T, n int) *network {
-	w := &network{t: t, queues: map[route][][]byte{}, waiting: map[route]int{}, dead: map[ident.ProcID]bool{}, fuse: map[ident.ProcID]int{}}
+	w := &network{t: t, queues: map[route][][]byte{}, waiting: map[route]int{},
+		dead: map[ident.ProcID]bool{}, fuse: map[ident.ProcID]int{}}
 	w.cond = sync.NewCond(&w.mu)
 	for r := range n {
 		w.ids = append(w.ids, NewContexts(0, uint32(r)))
@@ -119,7 +120,8 @@ func (l *netLink) Recv(from, tag int, buf []byte) (int, error) {
 	return copy(buf, msg), nil
 }
 
-// block counts one goroutine less; when the last one stops, those that wait for a living process wait for ever.
+// block counts one goroutine less; when the last one stops, those that wait for a living process
+// wait for ever.
 func (w *network) block() {
 	if w.running--; w.running == 0 {
 		for r, n := range w.waiting {
@@ -146,8 +148,10 @@ func (w *network) open(m *Made) *Comm {
 	return c
 }
 
-// run runs body on n processes with their world, and returns what each returned; a process that died has none.
-func run[T any](t *testing.T, w *network, n int, body func(world *Comm, ids *Contexts) T) map[int]T {
+// run runs body on n processes with their world, and returns what each returned; a process that
+// died has none.
+func run[T any](t *testing.T, w *network, n int,
+	body func(world *Comm, ids *Contexts) T) map[int]T {
 	t.Helper()
 	g := group.World(proc(0), n)
 	w.running = n

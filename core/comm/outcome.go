@@ -7,15 +7,18 @@ import (
 	"libspx/core/mpierr"
 )
 
-// Outcome is what the root of MPI_Comm_spawn tells the other parents of the start (MPI-5.0, 11.8.2): the error, or nil; how many processes were asked for;
-// and their error codes, none if all were or none was started.
+// Outcome is what the root of MPI_Comm_spawn tells the other parents of the start (MPI-5.0,
+// 11.8.2): the error, or nil; how many processes were asked for; and their error codes, none if all
+// were or none was started.
 type Outcome struct {
 	Failure error
 	Asked   int
 	Codes   []uint32
 }
 
-const outcomeHead = 16 // class of the error, number of codes (4 bytes each), processes asked for (8); then the codes, and the text of the error
+// class of the error, number of codes (4 bytes each), processes asked for (8); then the codes, and
+// the text of the error
+const outcomeHead = 16
 
 // Encode returns the form in which an Outcome travels.
 func (o Outcome) Encode() []byte {
@@ -31,7 +34,8 @@ func (o Outcome) Encode() []byte {
 	return b
 }
 
-// DecodeOutcome reads what Encode made. There are no more codes than processes, and each of them, as the class, can be a C int.
+// DecodeOutcome reads what Encode made. There are no more codes than processes, and each of them,
+// as the class, can be a C int.
 func DecodeOutcome(b []byte) (o Outcome, err error) {
 	if len(b) < outcomeHead {
 		return o, errShort

@@ -30,7 +30,8 @@ func randomProgram(rnd *rand.Rand, n, steps int) []step {
 	return prog
 }
 
-// expect computes, for every slot and world rank, the members of the communicator that the rank has there (nil: none).
+// expect computes, for every slot and world rank, the members of the communicator that the rank has
+// there (nil: none).
 func expect(prog []step, n int) [][][]int {
 	all := make([]int, n)
 	slots := [][][]int{make([][]int, n)}
@@ -44,7 +45,8 @@ func expect(prog []step, n int) [][][]int {
 			var mine []int
 			for _, other := range slots[s.from][r] {
 				switch {
-				case s.kind == 0, s.kind == 1 && s.color[other] == s.color[r], s.kind == 2 && s.color[other] == 0 && s.color[r] == 0:
+				case s.kind == 0, s.kind == 1 && s.color[other] == s.color[r], s.kind == 2 &&
+					s.color[other] == 0 && s.color[r] == 0:
 					mine = append(mine, other)
 				}
 			}
@@ -82,8 +84,8 @@ func runStep(w *network, c *Comm, ids *Contexts, s step) (*Comm, error) {
 	return w.open(m), err
 }
 
-// Random programs of creations on whatever was created before give the groups that a plain computation gives, and every context
-// belongs to one group only.
+// Random programs of creations on whatever was created before give the groups that a plain
+// computation gives, and every context belongs to one group only.
 func TestRandomPrograms(t *testing.T) {
 	for seed := range int64(60) {
 		rnd := rand.New(rand.NewSource(seed))
@@ -111,12 +113,14 @@ func TestRandomPrograms(t *testing.T) {
 			for k, c := range have {
 				if c == nil {
 					if want[k][r] != nil {
-						t.Errorf("seed %d, slot %d: rank %d has nothing, want %v", seed, k, r, want[k][r])
+						t.Errorf("seed %d, slot %d: rank %d has nothing, want %v", seed, k, r,
+							want[k][r])
 					}
 					continue
 				}
 				if show(c) != fmt.Sprint(want[k][r]) {
-					t.Errorf("seed %d, slot %d: rank %d has %s, want %v", seed, k, r, show(c), want[k][r])
+					t.Errorf("seed %d, slot %d: rank %d has %s, want %v", seed, k, r, show(c),
+						want[k][r])
 				}
 				name := fmt.Sprint(k, show(c))
 				if old, ok := owner[c.Ctx]; ok && old != name {

@@ -2,8 +2,8 @@ package comm
 
 import "libspx/core/mpierr"
 
-// tree is a binomial tree over processes 0 to n-1, each of which is a rank of a link. Its root is process 0, and the subtree
-// of a process is a range of consecutive processes that begins with it.
+// tree is a binomial tree over processes 0 to n-1, each of which is a rank of a link. Its root is
+// process 0, and the subtree of a process is a range of consecutive processes that begins with it.
 type tree struct {
 	link  Link
 	tag   int
@@ -13,7 +13,8 @@ type tree struct {
 
 // newTree spans all ranks of a link of size n, with a chosen root.
 func newTree(l Link, tag, n, me, root int) *tree {
-	return &tree{link: l, tag: tag, n: n, me: (me - root + n) % n, ranks: func(i int) int { return (i + root) % n }}
+	return &tree{link: l, tag: tag, n: n, me: (me - root + n) % n,
+		ranks: func(i int) int { return (i + root) % n }}
 }
 
 // span is the size that the subtree of process v would have in a full tree.
@@ -30,8 +31,8 @@ func (t *tree) span() int {
 
 func (t *tree) parent() int { return t.me & (t.me - 1) }
 
-// bcast hands the root's payload, or its error, down to all. The root passes it in; the others' arguments are ignored. A
-// process that cannot hear of it hands the reason down.
+// bcast hands the root's payload, or its error, down to all. The root passes it in; the others'
+// arguments are ignored. A process that cannot hear of it hands the reason down.
 func (t *tree) bcast(payload []byte, failure error) ([]byte, error) {
 	if t.me != 0 {
 		payload, failure = recv(t.link, t.ranks(t.parent()), t.tag)
@@ -39,14 +40,15 @@ func (t *tree) bcast(payload []byte, failure error) ([]byte, error) {
 	var undelivered error
 	for s := t.span() / 2; s > 0; s /= 2 {
 		if t.me+s < t.n {
-			undelivered = firstError(undelivered, send(t.link, t.ranks(t.me+s), t.tag, payload, failure))
+			undelivered = firstError(undelivered,
+				send(t.link, t.ranks(t.me+s), t.tag, payload, failure))
 		}
 	}
 	return payload, firstError(failure, undelivered)
 }
 
-// gather collects one block of the same size from each process at the root, in the order of the processes. If a process
-// passes in an error, or cannot be heard, the root gets an error instead.
+// gather collects one block of the same size from each process at the root, in the order of the
+// processes. If a process passes in an error, or cannot be heard, the root gets an error instead.
 func (t *tree) gather(block []byte, failure error) ([]byte, error) {
 	size := len(block)
 	all := append([]byte(nil), block...)

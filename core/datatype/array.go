@@ -26,14 +26,15 @@ func fastest(ndims int, order Order) ([]int, error) {
 		case OrderC:
 			dims[i] = ndims - 1 - i
 		default:
-			return nil, mpierr.New(mpierr.Arg, "order is %d; use MPI_ORDER_C or MPI_ORDER_FORTRAN", order)
+			return nil, mpierr.New(mpierr.Arg, "order is %d; use MPI_ORDER_C or MPI_ORDER_FORTRAN",
+				order)
 		}
 	}
 	return dims, nil
 }
 
-// Subarray makes the part of an array that begins at starts and has subsizes elements (MPI-5.0, 5.1.3). The bounds are those of the
-// whole array.
+// Subarray makes the part of an array that begins at starts and has subsizes elements (MPI-5.0,
+// 5.1.3). The bounds are those of the whole array.
 func Subarray(sizes, subsizes, starts []int64, order Order, old *Type, large bool) (*Type, error) {
 	n := len(sizes)
 	if n == 0 {
@@ -42,11 +43,15 @@ func Subarray(sizes, subsizes, starts []int64, order Order, old *Type, large boo
 	for i := range sizes {
 		switch {
 		case sizes[i] < 1:
-			return nil, mpierr.New(mpierr.Arg, "array_of_sizes[%d] is %d; it must be positive", i, sizes[i])
+			return nil, mpierr.New(mpierr.Arg, "array_of_sizes[%d] is %d; it must be positive", i,
+				sizes[i])
 		case subsizes[i] < 1 || subsizes[i] > sizes[i]:
-			return nil, mpierr.New(mpierr.Arg, "array_of_subsizes[%d] is %d; it must be from 1 to array_of_sizes[%d] = %d", i, subsizes[i], i, sizes[i])
+			return nil, mpierr.New(mpierr.Arg,
+				"array_of_subsizes[%d] is %d; it must be from 1 to array_of_sizes[%d] = %d", i,
+				subsizes[i], i, sizes[i])
 		case starts[i] < 0 || starts[i] > sizes[i]-subsizes[i]:
-			return nil, mpierr.New(mpierr.Arg, "array_of_starts[%d] is %d; with %d of %d elements it must be from 0 to %d",
+			return nil, mpierr.New(mpierr.Arg,
+				"array_of_starts[%d] is %d; with %d of %d elements it must be from 0 to %d",
 				i, starts[i], subsizes[i], sizes[i], sizes[i]-subsizes[i])
 		}
 	}
@@ -64,19 +69,22 @@ func Subarray(sizes, subsizes, starts []int64, order Order, old *Type, large boo
 	if err := c.err(); err != nil {
 		return nil, err
 	}
-	array := &shape{op: opList, offs: []int64{off}, kids: []*shape{s}, marked: true, markEnd: stride}
+	array := &shape{op: opList, offs: []int64{off}, kids: []*shape{s}, marked: true,
+		markEnd: stride}
 	args := Contents{Types: []*Type{old}}
 	if large {
-		args.Ints, args.Counts = []int64{int64(n), int64(order)}, join(0, sizes, subsizes, starts)[1:]
+		args.Ints, args.Counts = []int64{int64(n), int64(order)},
+			join(0, sizes, subsizes, starts)[1:]
 	} else {
 		args.Ints = append(join(n, sizes, subsizes, starts), int64(order))
 	}
 	return finish(CombSubarray, args, array)
 }
 
-// Darray makes the part of an array that process rank of size holds, with the array distributed over a grid of processes
-// (MPI-5.0, 5.1.4).
-func Darray(size, rank int64, gsizes, distribs, dargs, psizes []int64, order Order, old *Type, large bool) (*Type, error) {
+// Darray makes the part of an array that process rank of size holds, with the array distributed
+// over a grid of processes (MPI-5.0, 5.1.4).
+func Darray(size, rank int64, gsizes, distribs, dargs, psizes []int64, order Order, old *Type,
+	large bool) (*Type, error) {
 	n := len(gsizes)
 	if err := checkGrid(size, rank, gsizes, psizes); err != nil {
 		return nil, err
@@ -106,10 +114,12 @@ func Darray(size, rank int64, gsizes, distribs, dargs, psizes []int64, order Ord
 	array := &shape{op: opList, offs: []int64{0}, kids: []*shape{s}, marked: true, markEnd: extent}
 	args := Contents{Types: []*Type{old}}
 	if large {
-		args.Ints = append(append(append(append([]int64{size, rank, int64(n)}, distribs...), dargs...), psizes...), int64(order))
+		args.Ints = append(append(append(append([]int64{size, rank, int64(n)}, distribs...),
+			dargs...), psizes...), int64(order))
 		args.Counts = gsizes
 	} else {
-		args.Ints = append([]int64{size, rank}, append(join(n, gsizes, distribs, dargs, psizes), int64(order))...)
+		args.Ints = append([]int64{size, rank},
+			append(join(n, gsizes, distribs, dargs, psizes), int64(order))...)
 	}
 	return finish(CombDarray, args, array)
 }
@@ -127,15 +137,18 @@ func checkGrid(size, rank int64, gsizes, psizes []int64) error {
 	cells := int64(1)
 	for i := range gsizes {
 		if gsizes[i] < 1 {
-			return mpierr.New(mpierr.Arg, "array_of_gsizes[%d] is %d; it must be positive", i, gsizes[i])
+			return mpierr.New(mpierr.Arg, "array_of_gsizes[%d] is %d; it must be positive", i,
+				gsizes[i])
 		}
 		if psizes[i] < 1 {
-			return mpierr.New(mpierr.Arg, "array_of_psizes[%d] is %d; it must be positive", i, psizes[i])
+			return mpierr.New(mpierr.Arg, "array_of_psizes[%d] is %d; it must be positive", i,
+				psizes[i])
 		}
 		cells = c.mul(cells, psizes[i])
 	}
 	if c.overflow || cells != size {
-		return mpierr.New(mpierr.Arg, "array_of_psizes makes a grid of %d processes, but size is %d", cells, size)
+		return mpierr.New(mpierr.Arg,
+			"array_of_psizes makes a grid of %d processes, but size is %d", cells, size)
 	}
 	return nil
 }
@@ -148,7 +161,8 @@ func blockSize(dim int, gsize, distrib, darg, psize int64) (int64, error) {
 	switch distrib {
 	case DistributeNone:
 		if psize != 1 {
-			return 0, mpierr.New(mpierr.Arg, "array_of_psizes[%d] is %d; a dimension that is not distributed has 1", dim, psize)
+			return 0, mpierr.New(mpierr.Arg,
+				"array_of_psizes[%d] is %d; a dimension that is not distributed has 1", dim, psize)
 		}
 		return gsize, nil
 	case DistributeBlock:
@@ -159,7 +173,9 @@ func blockSize(dim int, gsize, distrib, darg, psize int64) (int64, error) {
 			return bad("it must be positive")
 		}
 		if darg < (gsize-1)/psize+1 {
-			return bad("blocks of this size do not cover the array; use MPI_DISTRIBUTE_DFLT_DARG or a larger one")
+			return bad(
+				"blocks of this size do not cover the array; use MPI_DISTRIBUTE_DFLT_DARG or a " +
+					"larger one")
 		}
 		return min(darg, gsize), nil
 	case DistributeCyclic:
@@ -171,11 +187,12 @@ func blockSize(dim int, gsize, distrib, darg, psize int64) (int64, error) {
 		}
 		return min(darg, gsize), nil
 	}
-	return 0, mpierr.New(mpierr.Arg, "array_of_distribs[%d] is %d; use MPI_DISTRIBUTE_BLOCK, _CYCLIC or _NONE", dim, distrib)
+	return 0, mpierr.New(mpierr.Arg,
+		"array_of_distribs[%d] is %d; use MPI_DISTRIBUTE_BLOCK, _CYCLIC or _NONE", dim, distrib)
 }
 
-// cyclic places the elements of one dimension that fall to coordinate r: blocks of block elements, dealt out in turn to psize
-// processes; the array's last block may be short.
+// cyclic places the elements of one dimension that fall to coordinate r: blocks of block elements,
+// dealt out in turn to psize processes; the array's last block may be short.
 func cyclic(c *calc, block, gsize, r, psize, extent int64, kid *shape) *shape {
 	blocks := (gsize-1)/block + 1
 	mine := blocks / psize

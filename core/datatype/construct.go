@@ -2,11 +2,12 @@ package datatype
 
 import "libspx/core/mpierr"
 
-// The constructors. large says that the MPI_..._c form was called, which only decides where Contents keeps the counts.
-// Arguments are checked here, except that types are not nil; errors carry MPI error classes.
+// The constructors. large says that the MPI_..._c form was called, which only decides where
+// Contents keeps the counts. Arguments are checked here, except that types are not nil; errors
+// carry MPI error classes.
 
-// counted sorts the arguments of a constructor: counts go to Ints, or to Counts in the large form, where they are joined by what
-// is an address otherwise.
+// counted sorts the arguments of a constructor: counts go to Ints, or to Counts in the large form,
+// where they are joined by what is an address otherwise.
 func counted(large bool, counts, addrs []int64, types ...*Type) Contents {
 	if large {
 		return Contents{Counts: append(counts, addrs...), Types: types}
@@ -24,7 +25,8 @@ func checkCount(name string, n int64) error {
 func checkBlocks(lengths []int64) error {
 	for i, n := range lengths {
 		if n < 0 {
-			return mpierr.New(mpierr.Arg, "array_of_blocklengths[%d] is %d; it may not be negative", i, n)
+			return mpierr.New(mpierr.Arg, "array_of_blocklengths[%d] is %d; it may not be negative",
+				i, n)
 		}
 	}
 	return nil
@@ -32,7 +34,8 @@ func checkBlocks(lengths []int64) error {
 
 // Dup makes a copy of old (MPI-5.0, 5.1.10).
 func Dup(old *Type) *Type {
-	return &Type{combiner: CombDup, contents: Contents{Types: []*Type{old}}, shape: ofType(old), facts: old.facts}
+	return &Type{combiner: CombDup, contents: Contents{Types: []*Type{old}}, shape: ofType(old),
+		facts: old.facts}
 }
 
 // Contiguous makes count elements of old in a row (5.1.2).
@@ -40,7 +43,8 @@ func Contiguous(count int64, old *Type, large bool) (*Type, error) {
 	if err := checkCount("count", count); err != nil {
 		return nil, err
 	}
-	return finish(CombContiguous, counted(large, []int64{count}, nil, old), repeat(count, old.Extent(), ofType(old)))
+	return finish(CombContiguous, counted(large, []int64{count}, nil, old),
+		repeat(count, old.Extent(), ofType(old)))
 }
 
 // Vector makes count blocks of blocklen elements, which start stride elements apart (5.1.2).
@@ -50,12 +54,14 @@ func Vector(count, blocklen, stride int64, old *Type, large bool) (*Type, error)
 	if err := c.err(); err != nil {
 		return nil, err
 	}
-	return vector(CombVector, counted(large, []int64{count, blocklen, stride}, nil, old), count, blocklen, bytes, old)
+	return vector(CombVector, counted(large, []int64{count, blocklen, stride}, nil, old), count,
+		blocklen, bytes, old)
 }
 
 // Hvector is Vector with the stride in bytes (5.1.2).
 func Hvector(count, blocklen, stride int64, old *Type, large bool) (*Type, error) {
-	return vector(CombHvector, counted(large, []int64{count, blocklen}, []int64{stride}, old), count, blocklen, stride, old)
+	return vector(CombHvector, counted(large, []int64{count, blocklen}, []int64{stride}, old),
+		count, blocklen, stride, old)
 }
 
 func vector(comb Combiner, args Contents, count, blocklen, bytes int64, old *Type) (*Type, error) {
@@ -90,19 +96,21 @@ func join(count int, lists ...[]int64) []int64 {
 	return out
 }
 
-// Indexed makes blocks of their own lengths at displacements in elements (5.1.2). The slices have the same length and become
-// the type's own.
+// Indexed makes blocks of their own lengths at displacements in elements (5.1.2). The slices have
+// the same length and become the type's own.
 func Indexed(lengths, displs []int64, old *Type, large bool) (*Type, error) {
 	bytes, err := scaled(displs, old)
 	if err != nil {
 		return nil, err
 	}
-	return indexed(CombIndexed, counted(large, join(len(lengths), lengths, displs), nil, old), lengths, bytes, old)
+	return indexed(CombIndexed, counted(large, join(len(lengths), lengths, displs), nil, old),
+		lengths, bytes, old)
 }
 
 // Hindexed is Indexed with displacements in bytes (5.1.2).
 func Hindexed(lengths, displs []int64, old *Type, large bool) (*Type, error) {
-	return indexed(CombHindexed, counted(large, join(len(lengths), lengths), displs, old), lengths, displs, old)
+	return indexed(CombHindexed, counted(large, join(len(lengths), lengths), displs, old), lengths,
+		displs, old)
 }
 
 func indexed(comb Combiner, args Contents, lengths, bytes []int64, old *Type) (*Type, error) {
@@ -110,10 +118,12 @@ func indexed(comb Combiner, args Contents, lengths, bytes []int64, old *Type) (*
 		return nil, err
 	}
 	one, extent := ofType(old), old.Extent()
-	return finish(comb, args, listOf(bytes, mapped(lengths, func(n int64) *shape { return repeat(n, extent, one) })))
+	return finish(comb, args, listOf(bytes,
+		mapped(lengths, func(n int64) *shape { return repeat(n, extent, one) })))
 }
 
-// mapped returns f of each element, and calls it once for equal ones: lists are long, and much in them is the same.
+// mapped returns f of each element, and calls it once for equal ones: lists are long, and much in
+// them is the same.
 func mapped[K comparable, V any](in []K, f func(K) V) []V {
 	known := map[K]V{}
 	out := make([]V, len(in))
@@ -192,7 +202,8 @@ func Struct(lengths, displs []int64, types []*Type, large bool) (*Type, error) {
 		parts[i] = block{n, types[i]}
 	}
 	kids := mapped(parts, func(b block) *shape { return repeat(b.n, b.t.Extent(), ofType(b.t)) })
-	return finish(CombStruct, counted(large, join(len(lengths), lengths), displs, types...), listOf(displs, kids))
+	return finish(CombStruct, counted(large, join(len(lengths), lengths), displs, types...),
+		listOf(displs, kids))
 }
 
 // Resized gives old new bounds (5.1.7).

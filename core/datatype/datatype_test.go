@@ -11,8 +11,8 @@ import (
 	"libspx/core/mpierr"
 )
 
-// imageBytes interprets an image as the packer in C does, and lists the displacement of every byte. runs, if not nil, gets the
-// basic type of each run of a typed image.
+// imageBytes interprets an image as the packer in C does, and lists the displacement of every byte.
+// runs, if not nil, gets the basic type of each run of a typed image.
 func imageBytes(w []int64, runs func(basic, size int64)) (out []int64) {
 	var walk func(at, base, basic int64)
 	emit := func(base, n, basic int64) {
@@ -75,7 +75,8 @@ func TestRandomTypesAgainstTypemaps(t *testing.T) {
 		want := []int64{int64(len(bytes)), lb, ub - lb, first, last - first}
 		got := []int64{s.t.Size(), s.t.LB(), s.t.Extent(), s.t.TrueLB(), s.t.TrueExtent()}
 		if d := cmp.Diff(want, got); d != "" {
-			t.Fatalf("seed %d: %s: size, lb, extent, true lb, true extent (-want +got)\n%s", seed, s.what, d)
+			t.Fatalf("seed %d: %s: size, lb, extent, true lb, true extent (-want +got)\n%s", seed,
+				s.what, d)
 		}
 		if d := cmp.Diff(bytes, imageBytes(s.t.Image(false), nil)); d != "" {
 			t.Fatalf("seed %d: %s: bytes of the layout (-want +got)\n%s", seed, s.what, d)
@@ -85,7 +86,8 @@ func TestRandomTypesAgainstTypemaps(t *testing.T) {
 	}
 }
 
-// checkTyped compares the typed layout's basic types, element count and external size with the typemap's.
+// checkTyped compares the typed layout's basic types, element count and external size with the
+// typemap's.
 func checkTyped(t *testing.T, seed int64, s sample) {
 	var wantTypes, gotTypes []int64
 	elements, ext := int64(0), int64(0)
@@ -111,7 +113,8 @@ func checkTyped(t *testing.T, seed int64, s sample) {
 		t.Fatalf("seed %d: %s: basic types (-want +got)\n%s", seed, s.what, d)
 	}
 	if s.t.Elements() != elements || w[3] != ext || elements > 0 && w[w[1]+9] != elements {
-		t.Fatalf("seed %d: %s: %d elements, %d external bytes; want %d, %d", seed, s.what, s.t.Elements(), w[3], elements, ext)
+		t.Fatalf("seed %d: %s: %d elements, %d external bytes; want %d, %d", seed, s.what,
+			s.t.Elements(), w[3], elements, ext)
 	}
 }
 
@@ -123,7 +126,8 @@ func checkContiguous(t *testing.T, seed int64, s sample) {
 	if got := s.t.Contiguous(); got && !plain {
 		t.Fatalf("seed %d: %s is said to be contiguous", seed, s.what)
 	} else if plain && !got && len(s.m) > 0 && s.m.extent() == s.t.Size() && s.t.Size() > 0 {
-		if w := s.t.Image(false); nodeKind(w[w[1]]) != nodeRun { // a list whose borders could not be joined is allowed
+		// a list whose borders could not be joined is allowed
+		if w := s.t.Image(false); nodeKind(w[w[1]]) != nodeRun {
 			return
 		}
 		t.Fatalf("seed %d: %s is not found to be contiguous", seed, s.what)
@@ -144,18 +148,25 @@ func TestCommonTypesCompileToSimpleForms(t *testing.T) {
 		{"vector that is contiguous", must(Vector(5, 3, 3, d, false)), nodeRun, 0},
 		{"column of a matrix", must(Vector(100, 1, 8, d, false)), nodeRep, 100},
 		{"hvector of a row that is contiguous", must(Hvector(4, 1, 64, rows, false)), nodeRun, 0},
-		{"block of a matrix", must(Subarray([]int64{10, 10}, []int64{4, 5}, []int64{2, 3}, OrderC, d, false)), nodeRep, 4},
-		{"whole rows of a matrix", must(Subarray([]int64{10, 10}, []int64{4, 10}, []int64{2, 0}, OrderC, d, false)), nodeRun, 0},
-		{"indexed with one stride", must(Indexed([]int64{1, 1, 1}, []int64{0, 5, 10}, d, false)), nodeRep, 3},
+		{"block of a matrix", must(Subarray([]int64{10, 10}, []int64{4, 5}, []int64{2, 3}, OrderC,
+			d, false)), nodeRep, 4},
+		{"whole rows of a matrix", must(Subarray([]int64{10, 10}, []int64{4, 10}, []int64{2, 0},
+			OrderC, d, false)), nodeRun, 0},
+		{"indexed with one stride", must(Indexed([]int64{1, 1, 1}, []int64{0, 5, 10}, d, false)),
+			nodeRep, 3},
 		{"indexed block", must(IndexedBlock(1, []int64{0, 5, 7}, d, false)), nodeBlock, 3},
-		{"indexed of neighbours", must(Indexed([]int64{1, 2, 3}, []int64{0, 1, 3}, d, false)), nodeRun, 0},
+		{"indexed of neighbours", must(Indexed([]int64{1, 2, 3}, []int64{0, 1, 3}, d, false)),
+			nodeRun, 0},
 		{"indexed", must(Indexed([]int64{1, 2, 3}, []int64{0, 5, 10}, d, false)), nodeIndex, 3},
-		{"struct without a gap", must(Struct([]int64{1, 1, 1}, []int64{0, 4, 8}, []*Type{i, i, d}, false)), nodeRun, 0},
-		{"struct with a gap", must(Struct([]int64{1, 1}, []int64{0, 8}, []*Type{i, d}, false)), nodeIndex, 2},
+		{"struct without a gap", must(Struct([]int64{1, 1, 1}, []int64{0, 4, 8}, []*Type{i, i, d},
+			false)), nodeRun, 0},
+		{"struct with a gap", must(Struct([]int64{1, 1}, []int64{0, 8}, []*Type{i, d}, false)),
+			nodeIndex, 2},
 		{"dup of resized", Dup(must(Resized(d, 0, 32, false))), nodeRun, 0},
 	} {
 		if p := c.t.layout(false); p.node.kind != c.kind || p.node.n != c.n {
-			t.Errorf("%s: node of kind %d, n %d; want kind %d, n %d", c.what, p.node.kind, p.node.n, c.kind, c.n)
+			t.Errorf("%s: node of kind %d, n %d; want kind %d, n %d", c.what, p.node.kind, p.node.n,
+				c.kind, c.n)
 		}
 	}
 }
@@ -191,7 +202,9 @@ func TestSimple(t *testing.T) {
 		what string
 		t    *Type
 		want bool
-	}{{"int", i, true}, {"vector", v, true}, {"long list", long, false}, {"vector of long lists", must(Vector(2, 1, 2, long, false)), false}, {"bushy", bushy, false}} {
+	}{{"int", i, true}, {"vector", v, true}, {"long list", long, false},
+		{"vector of long lists", must(Vector(2, 1, 2, long, false)), false},
+		{"bushy", bushy, false}} {
 		if got := c.t.Simple(); got != c.want {
 			t.Errorf("%s: %v, want %v", c.what, got, c.want)
 		}
@@ -203,17 +216,25 @@ func TestOverflowIsAnError(t *testing.T) {
 	for what, make := range map[string]func() (*Type, error){
 		"contiguous": func() (*Type, error) { return Contiguous(4, huge, true) },
 		"vector":     func() (*Type, error) { return Vector(2, 1, 4, huge, true) },
-		"hvector":    func() (*Type, error) { return Hvector(1<<31, 1, 1<<40, NewBasic(tInt), true) },
+		"hvector": func() (*Type, error) {
+			return Hvector(1<<31, 1, 1<<40, NewBasic(tInt),
+				true)
+		},
 		"hvector down": func() (*Type, error) {
 			return Hvector(1<<31, 1, -1<<40, NewBasic(tInt), true)
 		},
-		"indexed":  func() (*Type, error) { return Indexed([]int64{1}, []int64{8}, huge, true) },
-		"hindexed": func() (*Type, error) { return Hindexed([]int64{1}, []int64{math.MaxInt64}, NewBasic(tInt), true) },
+		"indexed": func() (*Type, error) { return Indexed([]int64{1}, []int64{8}, huge, true) },
+		"hindexed": func() (*Type, error) {
+			return Hindexed([]int64{1}, []int64{math.MaxInt64},
+				NewBasic(tInt), true)
+		},
 		"struct": func() (*Type, error) {
-			return Struct([]int64{1, 1}, []int64{math.MinInt64 + 1, math.MaxInt64 - 100}, []*Type{NewBasic(tInt), NewBasic(tInt)}, true)
+			return Struct([]int64{1, 1}, []int64{math.MinInt64 + 1, math.MaxInt64 - 100},
+				[]*Type{NewBasic(tInt), NewBasic(tInt)}, true)
 		},
 		"subarray": func() (*Type, error) {
-			return Subarray([]int64{1 << 40, 1 << 40}, []int64{1, 1}, []int64{0, 0}, OrderC, NewBasic(tInt), true)
+			return Subarray([]int64{1 << 40, 1 << 40}, []int64{1, 1}, []int64{0, 0}, OrderC,
+				NewBasic(tInt), true)
 		},
 		"resized": func() (*Type, error) { return Resized(NewBasic(tInt), math.MaxInt64, 1, true) },
 	} {
@@ -232,26 +253,55 @@ func TestBadArguments(t *testing.T) {
 		class mpierr.Class
 	}{
 		{"contiguous -1", func() (*Type, error) { return Contiguous(-1, i, false) }, mpierr.Count},
-		{"vector count -1", func() (*Type, error) { return Vector(-1, 1, 1, i, false) }, mpierr.Count},
-		{"vector blocklength -1", func() (*Type, error) { return Vector(1, -1, 1, i, false) }, mpierr.Arg},
-		{"indexed blocklength -1", func() (*Type, error) { return Indexed([]int64{-1}, one, i, false) }, mpierr.Arg},
-		{"indexed_block -1", func() (*Type, error) { return IndexedBlock(-1, one, i, false) }, mpierr.Arg},
-		{"struct -1", func() (*Type, error) { return Struct([]int64{-1}, one, []*Type{i}, false) }, mpierr.Arg},
-		{"subarray without dimensions", func() (*Type, error) { return Subarray(nil, nil, nil, OrderC, i, false) }, mpierr.Arg},
-		{"subarray size 0", func() (*Type, error) { return Subarray([]int64{0}, one, []int64{0}, OrderC, i, false) }, mpierr.Arg},
-		{"subarray subsize 0", func() (*Type, error) { return Subarray(one, []int64{0}, []int64{0}, OrderC, i, false) }, mpierr.Arg},
-		{"subarray subsize 2 of 1", func() (*Type, error) { return Subarray(one, []int64{2}, []int64{0}, OrderC, i, false) }, mpierr.Arg},
-		{"subarray start 1 of 1", func() (*Type, error) { return Subarray(one, one, one, OrderC, i, false) }, mpierr.Arg},
-		{"subarray order", func() (*Type, error) { return Subarray(one, one, []int64{0}, 14, i, false) }, mpierr.Arg},
+		{"vector count -1", func() (*Type, error) { return Vector(-1, 1, 1, i, false) },
+			mpierr.Count},
+		{"vector blocklength -1", func() (*Type, error) { return Vector(1, -1, 1, i, false) },
+			mpierr.Arg},
+		{"indexed blocklength -1", func() (*Type,
+			error) {
+			return Indexed([]int64{-1}, one, i, false)
+		}, mpierr.Arg},
+		{"indexed_block -1", func() (*Type, error) { return IndexedBlock(-1, one, i, false) },
+			mpierr.Arg},
+		{"struct -1", func() (*Type, error) { return Struct([]int64{-1}, one, []*Type{i}, false) },
+			mpierr.Arg},
+		{"subarray without dimensions", func() (*Type,
+			error) {
+			return Subarray(nil, nil, nil, OrderC, i, false)
+		}, mpierr.Arg},
+		{"subarray size 0", func() (*Type, error) {
+			return Subarray([]int64{0}, one, []int64{0},
+				OrderC, i, false)
+		}, mpierr.Arg},
+		{"subarray subsize 0", func() (*Type, error) {
+			return Subarray(one, []int64{0}, []int64{0},
+				OrderC, i, false)
+		}, mpierr.Arg},
+		{"subarray subsize 2 of 1", func() (*Type,
+			error) {
+			return Subarray(one, []int64{2}, []int64{0}, OrderC, i, false)
+		}, mpierr.Arg},
+		{"subarray start 1 of 1", func() (*Type,
+			error) {
+			return Subarray(one, one, one, OrderC, i, false)
+		}, mpierr.Arg},
+		{"subarray order", func() (*Type, error) {
+			return Subarray(one, one, []int64{0}, 14, i,
+				false)
+		}, mpierr.Arg},
 		{"darray rank", func() (*Type, error) {
 			return Darray(1, 1, one, []int64{DistributeNone}, one, one, OrderC, i, false)
 		}, mpierr.Rank},
 		{"darray grid", func() (*Type, error) {
 			return Darray(2, 0, one, []int64{DistributeNone}, one, one, OrderC, i, false)
 		}, mpierr.Arg},
-		{"darray distribution", func() (*Type, error) { return Darray(1, 0, one, []int64{15}, one, one, OrderC, i, false) }, mpierr.Arg},
+		{"darray distribution", func() (*Type, error) {
+			return Darray(1, 0, one, []int64{15}, one,
+				one, OrderC, i, false)
+		}, mpierr.Arg},
 		{"darray block too small", func() (*Type, error) {
-			return Darray(2, 0, []int64{9}, []int64{DistributeBlock}, []int64{4}, []int64{2}, OrderC, i, false)
+			return Darray(2, 0, []int64{9}, []int64{DistributeBlock}, []int64{4}, []int64{2},
+				OrderC, i, false)
 		}, mpierr.Arg},
 		{"darray cyclic 0", func() (*Type, error) {
 			return Darray(1, 0, one, []int64{DistributeCyclic}, []int64{0}, one, OrderC, i, false)
@@ -282,18 +332,29 @@ func TestContents(t *testing.T) {
 		{"vector", must(Vector(3, 2, 4, i, false)), CombVector, v(3, 2, 4), nil, nil, 1},
 		{"hvector", must(Hvector(3, 2, 4, i, false)), CombHvector, v(3, 2), v(4), nil, 1},
 		{"hvector_c", must(Hvector(3, 2, 4, i, true)), CombHvector, nil, nil, v(3, 2, 4), 1},
-		{"indexed", must(Indexed(v(1, 2), v(3, 4), i, false)), CombIndexed, v(2, 1, 2, 3, 4), nil, nil, 1},
-		{"hindexed", must(Hindexed(v(1, 2), v(30, 40), i, false)), CombHindexed, v(2, 1, 2), v(30, 40), nil, 1},
-		{"hindexed_c", must(Hindexed(v(1, 2), v(30, 40), i, true)), CombHindexed, nil, nil, v(2, 1, 2, 30, 40), 1},
-		{"indexed_block", must(IndexedBlock(7, v(3, 4), i, false)), CombIndexedBlock, v(2, 7, 3, 4), nil, nil, 1},
-		{"hindexed_block", must(HindexedBlock(7, v(30, 40), i, false)), CombHindexedBlock, v(2, 7), v(30, 40), nil, 1},
-		{"struct", must(Struct(v(1, 2), v(0, 8), []*Type{i, d}, false)), CombStruct, v(2, 1, 2), v(0, 8), nil, 2},
-		{"struct_c", must(Struct(v(1, 2), v(0, 8), []*Type{i, d}, true)), CombStruct, nil, nil, v(2, 1, 2, 0, 8), 2},
-		{"subarray", must(Subarray(v(4, 5), v(2, 3), v(1, 0), OrderC, i, false)), CombSubarray, v(2, 4, 5, 2, 3, 1, 0, 12), nil, nil, 1},
-		{"subarray_c", must(Subarray(v(4, 5), v(2, 3), v(1, 0), OrderC, i, true)), CombSubarray, v(2, 12), nil, v(4, 5, 2, 3, 1, 0), 1},
-		{"darray", must(Darray(2, 1, v(4, 5), v(17, 16), v(19, 0), v(2, 1), OrderC, i, false)), CombDarray,
+		{"indexed", must(Indexed(v(1, 2), v(3, 4), i, false)), CombIndexed, v(2, 1, 2, 3, 4), nil,
+			nil, 1},
+		{"hindexed", must(Hindexed(v(1, 2), v(30, 40), i, false)), CombHindexed, v(2, 1, 2),
+			v(30, 40), nil, 1},
+		{"hindexed_c", must(Hindexed(v(1, 2), v(30, 40), i, true)), CombHindexed, nil, nil,
+			v(2, 1, 2, 30, 40), 1},
+		{"indexed_block", must(IndexedBlock(7, v(3, 4), i, false)), CombIndexedBlock, v(2, 7, 3, 4),
+			nil, nil, 1},
+		{"hindexed_block", must(HindexedBlock(7, v(30, 40), i, false)), CombHindexedBlock, v(2, 7),
+			v(30, 40), nil, 1},
+		{"struct", must(Struct(v(1, 2), v(0, 8), []*Type{i, d}, false)), CombStruct, v(2, 1, 2),
+			v(0, 8), nil, 2},
+		{"struct_c", must(Struct(v(1, 2), v(0, 8), []*Type{i, d}, true)), CombStruct, nil, nil,
+			v(2, 1, 2, 0, 8), 2},
+		{"subarray", must(Subarray(v(4, 5), v(2, 3), v(1, 0), OrderC, i, false)), CombSubarray,
+			v(2, 4, 5, 2, 3, 1, 0, 12), nil, nil, 1},
+		{"subarray_c", must(Subarray(v(4, 5), v(2, 3), v(1, 0), OrderC, i, true)), CombSubarray,
+			v(2, 12), nil, v(4, 5, 2, 3, 1, 0), 1},
+		{"darray", must(Darray(2, 1, v(4, 5), v(17, 16), v(19, 0), v(2, 1), OrderC, i, false)),
+			CombDarray,
 			v(2, 1, 2, 4, 5, 17, 16, 19, 0, 2, 1, 12), nil, nil, 1},
-		{"darray_c", must(Darray(2, 1, v(4, 5), v(17, 16), v(19, 0), v(2, 1), OrderC, i, true)), CombDarray,
+		{"darray_c", must(Darray(2, 1, v(4, 5), v(17, 16), v(19, 0), v(2, 1), OrderC, i, true)),
+			CombDarray,
 			v(2, 1, 2, 17, 16, 19, 0, 2, 1, 12), nil, v(4, 5), 1},
 		{"resized", must(Resized(i, -3, 9, false)), CombResized, nil, v(-3, 9), nil, 1},
 		{"resized_c", must(Resized(i, -3, 9, true)), CombResized, nil, nil, v(-3, 9), 1},
@@ -304,7 +365,8 @@ func TestContents(t *testing.T) {
 		got := [][]int64{{int64(c.t.Combiner())}, k.Ints, k.Addrs, k.Counts, {int64(len(k.Types))}}
 		want := [][]int64{{int64(c.comb)}, c.ints, c.addrs, c.counts, {int64(c.types)}}
 		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%s: combiner, integers, addresses, large counts, types (-want +got)\n%s", c.what, diff)
+			t.Errorf("%s: combiner, integers, addresses, large counts, types (-want +got)\n%s",
+				c.what, diff)
 		}
 	}
 }
@@ -314,7 +376,8 @@ func TestMarkersStick(t *testing.T) {
 	t1 := must(Resized(NewBasic(tInt), -3, 9, false))
 	t2 := must(Contiguous(2, t1, false))
 	if t2.LB() != -3 || t2.Extent() != 18 || t2.TrueLB() != 0 || t2.TrueExtent() != 13 {
-		t.Errorf("lb %d, extent %d, true lb %d, true extent %d", t2.LB(), t2.Extent(), t2.TrueLB(), t2.TrueExtent())
+		t.Errorf("lb %d, extent %d, true lb %d, true extent %d", t2.LB(), t2.Extent(), t2.TrueLB(),
+			t2.TrueExtent())
 	}
 }
 
@@ -322,7 +385,8 @@ func TestFortranKinds(t *testing.T) {
 	for _, c := range []struct {
 		p, r int64
 		want string
-	}{{6, 37, "MPI_REAL4"}, {6, Undefined, "MPI_REAL4"}, {7, 30, "MPI_REAL8"}, {Undefined, 38, "MPI_REAL8"}, {15, 307, "MPI_REAL8"},
+	}{{6, 37, "MPI_REAL4"}, {6, Undefined, "MPI_REAL4"}, {7, 30, "MPI_REAL8"},
+		{Undefined, 38, "MPI_REAL8"}, {15, 307, "MPI_REAL8"},
 		{16, 1, "MPI_LONG_DOUBLE"}, {19, Undefined, "MPI_REAL16"}, {33, 4931, "MPI_REAL16"}} {
 		if got, err := F90Real(c.p, c.r, false); got != c.want || err != nil {
 			t.Errorf("real(%d, %d) = %s, %v; want %s", c.p, c.r, got, err, c.want)
@@ -333,7 +397,8 @@ func TestFortranKinds(t *testing.T) {
 			t.Errorf("complex(%d, %d) = %s; want an error", bad[0], bad[1], got)
 		}
 	}
-	for r, want := range map[int64]string{2: "MPI_INTEGER1", 3: "MPI_INTEGER2", 9: "MPI_INTEGER4", 10: "MPI_INTEGER8", 38: "MPI_INTEGER16"} {
+	for r, want := range map[int64]string{2: "MPI_INTEGER1", 3: "MPI_INTEGER2", 9: "MPI_INTEGER4",
+		10: "MPI_INTEGER8", 38: "MPI_INTEGER16"} {
 		if got, err := F90Integer(r); got != want || err != nil {
 			t.Errorf("integer(%d) = %s, %v; want %s", r, got, err, want)
 		}

@@ -7,7 +7,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// FuzzTypes compares a random type of up to depth constructors with its typemap: bounds, and the bytes of both layouts.
+// FuzzTypes compares a random type of up to depth constructors with its typemap: bounds, and the
+// bytes of both layouts.
 func FuzzTypes(f *testing.F) {
 	f.Add(int64(1), uint8(3))
 	f.Add(int64(122), uint8(5))

@@ -1,8 +1,9 @@
 package datatype
 
-// Layouts: the normalised form of a typemap, as a tree of nodes that describe bytes in packing order. Neighbouring runs are
-// joined, repetitions of contiguous data collapse, short lists are spliced into longer ones. A plain layout knows bytes alone;
-// a typed one keeps runs of different basic types apart (for external32 and for counting elements).
+// Layouts: the normalised form of a typemap, as a tree of nodes that describe bytes in packing
+// order. Neighbouring runs are joined, repetitions of contiguous data collapse, short lists are
+// spliced into longer ones. A plain layout knows bytes alone; a typed one keeps runs of different
+// basic types apart (for external32 and for counting elements).
 
 type nodeKind int64
 
@@ -93,7 +94,8 @@ func build(s *shape, typed bool) placed {
 func buildBasic(b *Basic, typed bool) placed {
 	switch {
 	case b.Value != nil && typed:
-		return listNode([]placed{{0, run(b.Value.Size, b.Value)}, {b.IndexAt, run(b.Index.Size, b.Index)}})
+		return listNode([]placed{{0, run(b.Value.Size, b.Value)},
+			{b.IndexAt, run(b.Index.Size, b.Index)}})
 	case b.Value != nil:
 		return listNode([]placed{{0, run(b.Value.Size, nil)}, {b.IndexAt, run(b.Index.Size, nil)}})
 	case typed:
@@ -166,8 +168,8 @@ func (nd *node) kidAt(i int) *node {
 	return nd.kids[i]
 }
 
-// extend makes a, whose node nobody else knows, longer by b when that goes without another node: lists of millions of neighbours
-// would leave as many nodes behind.
+// extend makes a, whose node nobody else knows, longer by b when that goes without another node:
+// lists of millions of neighbours would leave as many nodes behind.
 func extend(a, b placed) bool {
 	x, y := a.node, b.node
 	n := int64(1) // times the kid of a repetition
@@ -201,7 +203,8 @@ func joined(a, b placed) (placed, bool) {
 	switch {
 	case x.kind == nodeRun && y.kind == nodeRun && b.off == a.off+x.size:
 		return placed{a.off, run(x.size+y.size, x.basic)}, true
-	case x.kind == nodeRep && y.kind == nodeRep && x.stride == y.stride && sameNode(x.kid, y.kid) && b.off == a.off+x.n*x.stride:
+	case x.kind == nodeRep && y.kind == nodeRep && x.stride == y.stride && sameNode(x.kid, y.kid) &&
+		b.off == a.off+x.n*x.stride:
 		return repNode(x.n+y.n, x.stride, placed{a.off, x.kid}), true
 	case x.kind == nodeRep && b.off == a.off+x.n*x.stride && sameNode(x.kid, y):
 		return repNode(x.n+1, x.stride, placed{a.off, x.kid}), true
@@ -248,7 +251,8 @@ func listNode(in []placed) placed {
 
 // collect makes the list node; its displacements count from the first entry.
 func collect(list []placed, same, runs bool) *node {
-	nd := &node{kind: nodeList, n: int64(len(list)), offs: make([]int64, len(list)), basic: list[0].node.basic}
+	nd := &node{kind: nodeList, n: int64(len(list)), offs: make([]int64, len(list)),
+		basic: list[0].node.basic}
 	for i, p := range list {
 		nd.offs[i] = p.off - list[0].off
 		nd.size += p.node.size
@@ -272,7 +276,8 @@ func collect(list []placed, same, runs bool) *node {
 	return nd
 }
 
-// Contiguous reports whether count elements of t at an address are count*Size bytes at that address.
+// Contiguous reports whether count elements of t at an address are count*Size bytes at that
+// address.
 func (t *Type) Contiguous() bool {
 	p := t.layout(false)
 	return p.node == nil || p.node.kind == nodeRun && p.off == 0 && p.node.size == t.Extent()
@@ -303,7 +308,8 @@ func (s *shape) count(left *int) {
 	}
 }
 
-// NeedsTyped reports whether elements of t can only be told apart with a typed layout: several basic types, or a pair.
+// NeedsTyped reports whether elements of t can only be told apart with a typed layout: several
+// basic types, or a pair.
 func (t *Type) NeedsTyped() bool {
 	return t.size > 0 && (t.mixed || t.basic.Value != nil)
 }
@@ -314,7 +320,8 @@ const (
 	nodeWords = 10
 )
 
-// Image returns the layout as the words of a C spx_layout (dataplane/datatype/pack.h), plain or typed.
+// Image returns the layout as the words of a C spx_layout (dataplane/datatype/pack.h), plain or
+// typed.
 func (t *Type) Image(typed bool) []int64 {
 	p := t.layout(typed)
 	w := writer{words: make([]int64, headWords, headWords+4*nodeWords)}
@@ -327,7 +334,8 @@ func (t *Type) Image(typed bool) []int64 {
 	return w.words
 }
 
-// writer collects the words. Below the first list a node may be met again: at tells where it was written.
+// writer collects the words. Below the first list a node may be met again: at tells where it was
+// written.
 type writer struct {
 	words []int64
 	at    map[*node]int64

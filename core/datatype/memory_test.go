@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// What a struct of a million blocks of one type leaves and takes on the way: its arguments and some words for each block, no objects.
+// What a struct of a million blocks of one type leaves and takes on the way: its arguments and some
+// words for each block, no objects.
 func TestStructOfManyBlocks(t *testing.T) {
 	const n = 1 << 20
 	old := NewBasic(tInt)
@@ -15,9 +16,12 @@ func TestStructOfManyBlocks(t *testing.T) {
 		place  func(i int64) int64
 	}{
 		{"all alike, apart", func(int64) int64 { return 1 }, func(i int64) int64 { return 8 * i }},
-		{"all alike, side by side", func(int64) int64 { return 2 }, func(i int64) int64 { return 8 * i }},
-		{"of many lengths", func(i int64) int64 { return 1 + i%5 }, func(i int64) int64 { return 24 * i }},
-		{"pairs side by side", func(int64) int64 { return 1 }, func(i int64) int64 { return 4*i + i/2*8 }},
+		{"all alike, side by side", func(int64) int64 { return 2 },
+			func(i int64) int64 { return 8 * i }},
+		{"of many lengths", func(i int64) int64 { return 1 + i%5 },
+			func(i int64) int64 { return 24 * i }},
+		{"pairs side by side", func(int64) int64 { return 1 },
+			func(i int64) int64 { return 4*i + i/2*8 }},
 	} {
 		t.Run(c.what, func(t *testing.T) {
 			lengths, displs, types := make([]int64, n), make([]int64, n), make([]*Type, n)

@@ -1,8 +1,9 @@
 package datatype
 
-// Runs calls emit for the runs of bytes that hold the packed bytes [from, to) of one element of t, in packing order: off is the
-// displacement of a run from the element's origin, n its length in bytes. Runs that touch may come one by one. It stops when emit
-// returns false, and returns whether it came to the end.
+// Runs calls emit for the runs of bytes that hold the packed bytes [from, to) of one element of t,
+// in packing order: off is the displacement of a run from the element's origin, n its length in
+// bytes. Runs that touch may come one by one. It stops when emit returns false, and returns whether
+// it came to the end.
 func (t *Type) Runs(from, to int64, emit func(off, n int64) bool) bool {
 	return t.Strides(from, to, func(off, n, stride, count int64) bool {
 		for i := range count {
@@ -14,8 +15,8 @@ func (t *Type) Runs(from, to int64, emit func(off, n int64) bool) bool {
 	})
 }
 
-// Strides is Runs, but runs of a repetition come together: count runs of n bytes each, the first at off, stride bytes from one
-// to the next.
+// Strides is Runs, but runs of a repetition come together: count runs of n bytes each, the first at
+// off, stride bytes from one to the next.
 func (t *Type) Strides(from, to int64, emit func(off, n, stride, count int64) bool) bool {
 	p := t.layout(false)
 	if p.node == nil || from >= to {
@@ -59,8 +60,8 @@ func (nd *node) strides(at, from, to int64, emit func(off, n, stride, count int6
 	return true
 }
 
-// Repetition calls emit as Strides does for the packed bytes [from, to) of runs of n bytes, the first at off, stride from one to the
-// next: what is cut off at either end comes apart.
+// Repetition calls emit as Strides does for the packed bytes [from, to) of runs of n bytes, the
+// first at off, stride from one to the next: what is cut off at either end comes apart.
 func Repetition(off, n, stride, from, to int64, emit func(off, n, stride, count int64) bool) bool {
 	i := from / n
 	if skip := from - i*n; skip > 0 {
@@ -81,8 +82,9 @@ func Repetition(off, n, stride, from, to int64, emit func(off, n, stride, count 
 	return from >= to || emit(off+i*stride, to-from, 0, 1)
 }
 
-// Retype makes t anew with every basic type b replaced by f(b): the same type for other sizes of the basic types, as files have
-// them (MPI-5.0, 15.5.2). Displacements that were given in bytes stay as they are.
+// Retype makes t anew with every basic type b replaced by f(b): the same type for other sizes of
+// the basic types, as files have them (MPI-5.0, 15.5.2). Displacements that were given in bytes
+// stay as they are.
 func (t *Type) Retype(f func(*Basic) *Basic) (*Type, error) {
 	r := retyper{f: f, done: map[*Type]*Type{}}
 	return r.retype(t)
@@ -120,7 +122,8 @@ func (r *retyper) make(t *Type) (*Type, error) {
 	return rebuild(t.Combiner(), c, kids)
 }
 
-// arguments takes the contents of a constructor apart: small constructors have counts among the ints, large ones apart.
+// arguments takes the contents of a constructor apart: small constructors have counts among the
+// ints, large ones apart.
 type arguments struct {
 	ints, addrs, counts []int64
 	large               bool
@@ -208,5 +211,6 @@ func (a *arguments) array(comb Combiner, old *Type) (*Type, error) {
 	gsizes := a.numbers(n)
 	distribs := take(&a.ints, n)
 	dargs := take(&a.ints, n)
-	return Darray(v[0], v[1], gsizes, distribs, dargs, take(&a.ints, n), Order(a.ints[0]), old, a.large)
+	return Darray(v[0], v[1], gsizes, distribs, dargs, take(&a.ints, n), Order(a.ints[0]), old,
+		a.large)
 }

@@ -7,7 +7,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Runs gives the bytes of the typemap, from anywhere to anywhere, and Retype with the same basic types changes nothing.
+// Runs gives the bytes of the typemap, from anywhere to anywhere, and Retype with the same basic
+// types changes nothing.
 func TestRunsAndRetypeAgainstTypemaps(t *testing.T) {
 	for seed := range int64(4000) {
 		r := rand.New(rand.NewSource(seed))
@@ -30,18 +31,24 @@ func TestRunsAndRetypeAgainstTypemaps(t *testing.T) {
 				return true
 			})
 			if d := cmp.Diff(append([]int64{}, want[from:to]...), got); d != "" {
-				t.Fatalf("seed %d: %s: packed bytes %d to %d (-want +got)\n%s", seed, s.what, from, to, d)
+				t.Fatalf("seed %d: %s: packed bytes %d to %d (-want +got)\n%s", seed, s.what, from,
+					to, d)
 			}
 		}
-		if d := cmp.Diff([]int64{s.t.Size(), s.t.LB(), s.t.Extent()}, []int64{same.Size(), same.LB(), same.Extent()}); d != "" {
-			t.Fatalf("seed %d: %s: size, lb, extent of the type made anew (-want +got)\n%s", seed, s.what, d)
+		if d := cmp.Diff([]int64{s.t.Size(), s.t.LB(), s.t.Extent()},
+			[]int64{same.Size(), same.LB(), same.Extent()}); d != "" {
+			t.Fatalf("seed %d: %s: size, lb, extent of the type made anew (-want +got)\n%s", seed,
+				s.what, d)
 		}
 	}
 }
 
 // Displacements in elements follow the basic type's size, those in bytes do not.
 func TestRetypeScalesElementsAlone(t *testing.T) {
-	double := func(b *Basic) *Basic { return &Basic{ID: b.ID, Size: 2 * b.Size, Extent: 2 * b.Extent, Align: 1} }
+	double := func(b *Basic) *Basic {
+		return &Basic{ID: b.ID, Size: 2 * b.Size,
+			Extent: 2 * b.Extent, Align: 1}
+	}
 	ints := NewBasic(tInt)
 	for _, test := range []struct {
 		made   *Type
@@ -54,7 +61,8 @@ func TestRetypeScalesElementsAlone(t *testing.T) {
 	} {
 		got, err := test.made.Retype(double)
 		if err != nil || got.Extent() != test.extent {
-			t.Errorf("combiner %d: extent %d, not %d: %v", test.made.Combiner(), got.Extent(), test.extent, err)
+			t.Errorf("combiner %d: extent %d, not %d: %v", test.made.Combiner(), got.Extent(),
+				test.extent, err)
 		}
 	}
 }

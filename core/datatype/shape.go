@@ -6,8 +6,8 @@ import (
 	"libspx/core/mpierr"
 )
 
-// shape says where the data of a type lies, in terms of other types: the common form of all constructors, from which bounds
-// and layouts are derived.
+// shape says where the data of a type lies, in terms of other types: the common form of all
+// constructors, from which bounds and layouts are derived.
 type shape struct {
 	op     shapeOp
 	basic  *Basic // opBasic
@@ -55,11 +55,12 @@ type facts struct {
 	size, elements int64
 	basic          *Basic // the first one met
 	mixed          bool
-	data           bool  // at least one byte of data
-	first, last    int64 // of the data: displacement of the first byte, and of the one after the last
-	marked         bool  // explicit bounds
-	low, end       int64 // the markers
-	align          int64 // strictest alignment of the data
+	data           bool // at least one byte of data
+	// of the data: displacement of the first byte, and of the one after the last
+	first, last int64
+	marked      bool  // explicit bounds
+	low, end    int64 // the markers
+	align       int64 // strictest alignment of the data
 }
 
 func (f *facts) lb() int64 {
@@ -123,7 +124,9 @@ func magnitude(a int64) uint64 {
 
 func (c *calc) err() error {
 	if c.overflow {
-		return mpierr.New(mpierr.Count, "the size, the extent or a displacement of the new datatype does not fit into 63 bits; use smaller counts or displacements")
+		return mpierr.New(mpierr.Count,
+			"the size, the extent or a displacement of the new datatype does not fit into 63 "+
+				"bits; use smaller counts or displacements")
 	}
 	return nil
 }

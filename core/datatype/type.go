@@ -2,13 +2,15 @@ package datatype
 
 import "sync"
 
-// Basic is a predefined type as this machine has it. capi/ makes them from the table in C (dataplane/datatype/basic.h).
+// Basic is a predefined type as this machine has it. capi/ makes them from the table in C
+// (dataplane/datatype/basic.h).
 type Basic struct {
 	ID                  int // SPX_B_*, at least 1
 	Name                string
 	Size, Extent, Align int64 // bytes
 	Ext32               int64 // bytes in the external32 representation
-	// A pair of a value and an index (for MPI_MINLOC and MPI_MAXLOC) has two parts; Value is nil for all others.
+	// A pair of a value and an index (for MPI_MINLOC and MPI_MAXLOC) has two parts; Value is nil
+	// for all others.
 	Value, Index *Basic
 	IndexAt      int64 // displacement of the index
 }
@@ -37,8 +39,8 @@ const (
 	CombValueIndex    Combiner = 117
 )
 
-// Contents is what MPI_Type_get_contents gives back: the arguments of the constructor, sorted by kind as the standard says.
-// Counts is used by the large-count constructors alone.
+// Contents is what MPI_Type_get_contents gives back: the arguments of the constructor, sorted by
+// kind as the standard says. Counts is used by the large-count constructors alone.
 type Contents struct {
 	Ints, Addrs, Counts []int64
 	Types               []*Type

@@ -5,7 +5,8 @@ import (
 	"math/rand"
 )
 
-// A dumb implementation of the standard's definitions: a typemap is the list of its entries, markers among them.
+// A dumb implementation of the standard's definitions: a typemap is the list of its entries,
+// markers among them.
 type entry struct {
 	basic *Basic // nil: a marker
 	upper bool   // of a marker: ub_marker, else lb_marker
@@ -112,8 +113,10 @@ var (
 	tLong   = &Basic{ID: 4, Name: "long", Size: 8, Extent: 8, Align: 8, Ext32: 4}
 	tDouble = &Basic{ID: 5, Name: "double", Size: 8, Extent: 8, Align: 8, Ext32: 8}
 	tLDoub  = &Basic{ID: 6, Name: "long double", Size: 16, Extent: 16, Align: 16, Ext32: 16}
-	tPair   = &Basic{ID: 7, Name: "short,int", Size: 6, Extent: 8, Align: 4, Ext32: 6, Value: tShort, Index: tInt, IndexAt: 4}
-	tPair2  = &Basic{ID: 8, Name: "int,int", Size: 8, Extent: 8, Align: 4, Ext32: 8, Value: tInt, Index: tInt, IndexAt: 4}
+	tPair   = &Basic{ID: 7, Name: "short,int", Size: 6, Extent: 8, Align: 4, Ext32: 6,
+		Value: tShort, Index: tInt, IndexAt: 4}
+	tPair2 = &Basic{ID: 8, Name: "int,int", Size: 8, Extent: 8, Align: 4, Ext32: 8, Value: tInt,
+		Index: tInt, IndexAt: 4}
 )
 
 func basicSample(b *Basic) sample {
@@ -126,7 +129,8 @@ func basicSample(b *Basic) sample {
 	return s
 }
 
-var basicSamples = []sample{basicSample(tByte), basicSample(tShort), basicSample(tInt), basicSample(tLong),
+var basicSamples = []sample{basicSample(tByte), basicSample(tShort), basicSample(tInt),
+	basicSample(tLong),
 	basicSample(tDouble), basicSample(tLDoub), basicSample(tPair), basicSample(tPair2)}
 
 func must(t *Type, err error) *Type {
@@ -168,21 +172,26 @@ func derive(r *rand.Rand, old sample, depth int) sample {
 	switch r.Intn(11) {
 	case 0:
 		n := r.Int63n(5)
-		return sample{must(Contiguous(n, old.t, large)), old.m.times(nil, n, 0, ex), fmt.Sprintf("contiguous(%d, %s)", n, old.what)}
+		return sample{must(Contiguous(n, old.t, large)), old.m.times(nil, n, 0, ex),
+			fmt.Sprintf("contiguous(%d, %s)", n, old.what)}
 	case 1:
 		n, bl, st := r.Int63n(4), r.Int63n(4), r.Int63n(9)-4
-		return sample{must(Vector(n, bl, st, old.t, large)), vectorMap(old.m, n, bl, st*ex), fmt.Sprintf("vector(%d, %d, %d, %s)", n, bl, st, old.what)}
+		return sample{must(Vector(n, bl, st, old.t, large)), vectorMap(old.m, n, bl, st*ex),
+			fmt.Sprintf("vector(%d, %d, %d, %s)", n, bl, st, old.what)}
 	case 2:
 		n, bl, st := r.Int63n(4), r.Int63n(4), r.Int63n(90)-40
-		return sample{must(Hvector(n, bl, st, old.t, large)), vectorMap(old.m, n, bl, st), fmt.Sprintf("hvector(%d, %d, %d, %s)", n, bl, st, old.what)}
+		return sample{must(Hvector(n, bl, st, old.t, large)), vectorMap(old.m, n, bl, st),
+			fmt.Sprintf("hvector(%d, %d, %d, %s)", n, bl, st, old.what)}
 	case 3, 4:
 		k := r.Intn(5)
 		bl, d := randoms(r, k, 0, 3), randoms(r, k, -6, 10)
 		if r.Intn(2) == 0 {
-			return sample{must(Indexed(bl, copyOf(d), old.t, large)), indexedMap(old.m, bl, d, ex), fmt.Sprintf("indexed(%v, %v, %s)", bl, d, old.what)}
+			return sample{must(Indexed(bl, copyOf(d), old.t, large)), indexedMap(old.m, bl, d, ex),
+				fmt.Sprintf("indexed(%v, %v, %s)", bl, d, old.what)}
 		}
 		d = randoms(r, k, -50, 100)
-		return sample{must(Hindexed(bl, copyOf(d), old.t, large)), indexedMap(old.m, bl, d, 1), fmt.Sprintf("hindexed(%v, %v, %s)", bl, d, old.what)}
+		return sample{must(Hindexed(bl, copyOf(d), old.t, large)), indexedMap(old.m, bl, d, 1),
+			fmt.Sprintf("hindexed(%v, %v, %s)", bl, d, old.what)}
 	case 5:
 		k, bl := r.Intn(5), r.Int63n(3)
 		d, same := randoms(r, k, -6, 10), make([]int64, k)
@@ -190,14 +199,19 @@ func derive(r *rand.Rand, old sample, depth int) sample {
 			same[i] = bl
 		}
 		if r.Intn(2) == 0 {
-			return sample{must(IndexedBlock(bl, copyOf(d), old.t, large)), indexedMap(old.m, same, d, ex), fmt.Sprintf("indexed_block(%d, %v, %s)", bl, d, old.what)}
+			return sample{must(IndexedBlock(bl, copyOf(d), old.t, large)),
+				indexedMap(old.m, same, d, ex), fmt.Sprintf("indexed_block(%d, %v, %s)", bl, d,
+					old.what)}
 		}
-		return sample{must(HindexedBlock(bl, copyOf(d), old.t, large)), indexedMap(old.m, same, d, 1), fmt.Sprintf("hindexed_block(%d, %v, %s)", bl, d, old.what)}
+		return sample{must(HindexedBlock(bl, copyOf(d), old.t, large)),
+			indexedMap(old.m, same, d, 1), fmt.Sprintf("hindexed_block(%d, %v, %s)", bl, d,
+				old.what)}
 	case 6, 7:
 		return randomStruct(r, old, depth, large)
 	case 8:
 		lb, extent := r.Int63n(40)-20, r.Int63n(60)-20
-		return sample{must(Resized(old.t, lb, extent, large)), resizedMap(old.m, lb, lb+extent), fmt.Sprintf("resized(%d, %d, %s)", lb, extent, old.what)}
+		return sample{must(Resized(old.t, lb, extent, large)), resizedMap(old.m, lb, lb+extent),
+			fmt.Sprintf("resized(%d, %d, %s)", lb, extent, old.what)}
 	case 9:
 		return randomSubarray(r, old, large)
 	}
@@ -259,7 +273,8 @@ func randomSubarray(r *rand.Rand, old sample, large bool) sample {
 		start[i] = r.Int63n(sizes[i] - sub[i] + 1)
 	}
 	in := func(d int, x int64) bool { return x >= start[d] && x < start[d]+sub[d] }
-	return sample{must(Subarray(sizes, sub, start, order, old.t, large)), arrayMap(old.m, sizes, order, in),
+	return sample{must(Subarray(sizes, sub, start, order, old.t, large)),
+		arrayMap(old.m, sizes, order, in),
 		fmt.Sprintf("subarray(%v, %v, %v, %d, %s)", sizes, sub, start, order, old.what)}
 }
 
@@ -295,7 +310,8 @@ func arrayMap(m typemap, sizes []int64, order Order, in func(dim int, x int64) b
 func randomDarray(r *rand.Rand, old sample, large bool) sample {
 	k := 1 + r.Intn(3)
 	order := []Order{OrderC, OrderFortran}[r.Intn(2)]
-	gs, dist, arg, ps := randoms(r, k, 1, 5), make([]int64, k), make([]int64, k), randoms(r, k, 1, 3)
+	gs, dist, arg, ps := randoms(r, k, 1, 5), make([]int64, k), make([]int64, k),
+		randoms(r, k, 1, 3)
 	size := int64(1)
 	block := make([]int64, k)
 	for i := range gs {
@@ -326,6 +342,8 @@ func randomDarray(r *rand.Rand, old sample, large bool) sample {
 		left /= ps[i]
 	}
 	in := func(d int, x int64) bool { return x/block[d]%ps[d] == at[d] }
-	return sample{must(Darray(size, rank, gs, dist, arg, ps, order, old.t, large)), arrayMap(old.m, gs, order, in),
-		fmt.Sprintf("darray(%d of %d, %v, %v, %v, %v, %d, %s)", rank, size, gs, dist, arg, ps, order, old.what)}
+	return sample{must(Darray(size, rank, gs, dist, arg, ps, order, old.t, large)),
+		arrayMap(old.m, gs, order, in),
+		fmt.Sprintf("darray(%d of %d, %v, %v, %v, %v, %d, %s)", rank, size, gs, dist, arg, ps,
+			order, old.what)}
 }

@@ -1,8 +1,11 @@
-// Package diagnose says why a job stands still. It is given what is known of every process (which call it waits in, for whom, since when,
-// its queues, its stack), and finds deadlocks, processes that are missing in a collective, collectives that do not fit each other,
-// messages that nobody receives, receives that nothing fits, and waits for processes that have ended (docs/diagnosis.md).
+// Package diagnose says why a job stands still. It is given what is known of every process (which
+// call it waits in, for whom, since when, its queues, its stack), and finds deadlocks, processes
+// that are missing in a collective, collectives that do not fit each other, messages that nobody
+// receives, receives that nothing fits, and waits for processes that have ended
+// (docs/diagnosis.md).
 //
-// It is pure: who collects is launch/inspect. It serves no section of MPI-5.0; what a call may wait for follows from 3.4, 3.5, 3.7 and 6.1.
+// It is pure: who collects is launch/inspect. It serves no section of MPI-5.0; what a call may wait
+// for follows from 3.4, 3.5, 3.7 and 6.1.
 package diagnose
 
 import (
@@ -41,7 +44,8 @@ const (
 	Request = "request"
 )
 
-// Anybody stands for MPI_ANY_SOURCE, AnyTag for MPI_ANY_TAG, Nobody for no process or rank in particular.
+// Anybody stands for MPI_ANY_SOURCE, AnyTag for MPI_ANY_TAG, Nobody for no process or rank in
+// particular.
 const (
 	Anybody = -1
 	AnyTag  = -2
@@ -88,8 +92,10 @@ type Place struct {
 
 // Traffic is what a process has counted since it began. All is 0 before MPI_Init.
 type Traffic struct {
-	At              float64 `json:"at"`            // seconds of its host's clock, when this was read; 0: it was not
-	Life            uint32  `json:"life"`          // of its number in the job: grows when another process takes that, which counts from 0
+	// seconds of its host's clock, when this was read; 0: it was not
+	At float64 `json:"at"`
+	// of its number in the job: grows when another process takes that, which counts from 0
+	Life            uint32  `json:"life"`
 	Sent            uint64  `json:"messages_sent"` // those of collectives included
 	SentBytes       uint64  `json:"bytes_sent"`
 	Received        uint64  `json:"messages_received"`
@@ -103,8 +109,9 @@ type Traffic struct {
 	Peers           uint64  `json:"peers"`       // processes that it has sent to
 	Connections     uint64  `json:"connections"` // to processes of other hosts, open
 	SentAgain       uint64  `json:"frames_sent_again"`
-	HeldMessages    uint64  `json:"messages_held,omitempty"` // an I/O process: what it says that it holds
-	HeldBytes       uint64  `json:"bytes_held,omitempty"`
+	// an I/O process: what it says that it holds
+	HeldMessages uint64 `json:"messages_held,omitempty"`
+	HeldBytes    uint64 `json:"bytes_held,omitempty"`
 }
 
 // A Wait is a call in which a thread sleeps.
@@ -242,7 +249,8 @@ func names(list []*Proc) string {
 		if a.IO != b.IO {
 			return cmp.Compare(order(a), order(b))
 		}
-		return cmp.Or(cmp.Compare(a.World, b.World), cmp.Compare(order(a), order(b)), cmp.Compare(a.Rank, b.Rank))
+		return cmp.Or(cmp.Compare(a.World, b.World), cmp.Compare(order(a), order(b)),
+			cmp.Compare(a.Rank, b.Rank))
 	})
 	var parts []string
 	for i := 0; i < len(list); {

@@ -8,7 +8,8 @@ import (
 	"strings"
 )
 
-// A Finding is something that is wrong, in one line, and what is known of those concerned, in further ones.
+// A Finding is something that is wrong, in one line, and what is known of those concerned, in
+// further ones.
 type Finding struct {
 	Kind    string   `json:"kind"`
 	Text    string   `json:"text"`
@@ -86,9 +87,14 @@ func callsOf(list []*Proc) (out []string) {
 	return out
 }
 
-// mismatches: processes that are in the same operation of a communicator by different calls, or with different roots.
+// mismatches: processes that are in the same operation of a communicator by different calls, or
+// with different roots.
 func (j *job) mismatches(add adder) {
-	ops := slices.SortedFunc(maps.Keys(j.ops), func(a, b operation) int { return cmp.Or(cmp.Compare(a.context, b.context), cmp.Compare(a.seq, b.seq)) })
+	ops := slices.SortedFunc(maps.Keys(j.ops),
+		func(a, b operation) int {
+			return cmp.Or(cmp.Compare(a.context, b.context),
+				cmp.Compare(a.seq, b.seq))
+		})
 	for _, op := range ops {
 		groups := map[string][]*Proc{}
 		comm := ""
@@ -108,7 +114,8 @@ func (j *job) mismatches(add adder) {
 		for _, key := range slices.Sorted(maps.Keys(groups)) {
 			words = append(words, fmt.Sprintf("%s in %s", names(groups[key]), key))
 		}
-		add(0, true, Mismatch, j.ops[op], fmt.Sprintf("mismatched collectives on %s: %s", comm, strings.Join(words, ", ")), callsOf(j.ops[op])...)
+		add(0, true, Mismatch, j.ops[op], fmt.Sprintf("mismatched collectives on %s: %s", comm,
+			strings.Join(words, ", ")), callsOf(j.ops[op])...)
 	}
 }
 
@@ -150,7 +157,9 @@ func (j *job) endedPeers(stuck map[*Proc]bool, add adder) {
 		if len(waiters) == 1 {
 			verb = "waits"
 		}
-		add(2, true, EndedPeer, append([]*Proc{q}, waiters...), fmt.Sprintf("%s %s for %s, which %s", names(waiters), verb, q.name(), q.fate()), callsOf(waiters)...)
+		add(2, true, EndedPeer, append([]*Proc{q}, waiters...),
+			fmt.Sprintf("%s %s for %s, which %s", names(waiters), verb, q.name(), q.fate()),
+			callsOf(waiters)...)
 	}
 }
 
@@ -165,7 +174,8 @@ func (p *Proc) fate() string {
 	return "has ended"
 }
 
-// wrongMatches: receives that wait for a message while another one from the same process, which does not fit, lies there.
+// wrongMatches: receives that wait for a message while another one from the same process, which
+// does not fit, lies there.
 func (j *job) wrongMatches(stuck map[*Proc]bool, add adder) {
 	for _, p := range j.list {
 		for i := range p.Waits {
@@ -180,26 +190,33 @@ func (j *job) wrongMatches(stuck map[*Proc]bool, add adder) {
 				what := ""
 				switch {
 				case e.Context == w.Context && w.Tag != AnyTag && e.Tag != w.Tag:
-					what = fmt.Sprintf("wrong tag: %s waits for a message with tag %d, but rank %d of %s has sent it one with tag %d", p.name(), w.Tag, e.Rank, w.commName(), e.Tag)
+					what = fmt.Sprintf(
+						"wrong tag: %s waits for a message with tag %d, but rank %d of %s has "+
+							"sent it one with tag %d", p.name(), w.Tag, e.Rank, w.commName(), e.Tag)
 				case e.Context != w.Context && (w.Tag == AnyTag || e.Tag == w.Tag):
-					what = fmt.Sprintf("wrong communicator: %s waits for a message on %s, but one with tag %d has come on %s", p.name(), w.commName(), e.Tag, e.commName())
+					what = fmt.Sprintf(
+						"wrong communicator: %s waits for a message on %s, but one with tag %d "+
+							"has come on %s", p.name(), w.commName(), e.Tag, e.commName())
 				default:
 					continue
 				}
-				add(1, stuck[p], WrongMatch, []*Proc{p}, what, p.name()+" "+doing(p), fmt.Sprintf("nobody receives: %s", e.text()))
+				add(1, stuck[p], WrongMatch, []*Proc{p}, what, p.name()+" "+doing(p),
+					fmt.Sprintf("nobody receives: %s", e.text()))
 				break
 			}
 		}
 	}
 }
 
-// unmatched: sends that wait while their receivers wait for something else, in no circle that is shown.
+// unmatched: sends that wait while their receivers wait for something else, in no circle that is
+// shown.
 func (j *job) unmatched(stuck map[*Proc]bool, circle []*Proc, add adder) {
 	for _, p := range j.list {
 		for i := range p.Waits {
 			w := &p.Waits[i]
 			q := j.by[w.Peer]
-			if w.What != Send || q == nil || q == p || !stuck[p] || slices.Contains(circle, p) && q.sendsOrReceives() {
+			if w.What != Send || q == nil || q == p || !stuck[p] || slices.Contains(circle, p) &&
+				q.sendsOrReceives() {
 				continue
 			}
 			what := "waits itself"
@@ -209,14 +226,21 @@ func (j *job) unmatched(stuck map[*Proc]bool, circle []*Proc, add adder) {
 			case len(q.Waits) > 0:
 				what = "is in " + q.Waits[0].Call
 			}
-			add(1, true, Unmatched, []*Proc{p, q}, fmt.Sprintf("unmatched send: the message of %s to %s (tag %d, %d bytes, on %s) is not received: %s %s",
-				p.name(), q.name(), w.Tag, w.Bytes, w.commName(), q.name(), what), callsOf([]*Proc{p, q})...)
+			add(1, true, Unmatched, []*Proc{p, q},
+				fmt.Sprintf(
+					"unmatched send: the message of %s to %s (tag %d, %d bytes, on %s) is not "+
+						"received: %s %s",
+					p.name(), q.name(), w.Tag, w.Bytes, w.commName(), q.name(), what),
+				callsOf([]*Proc{p, q})...)
 		}
 	}
 }
 
 func (p *Proc) sendsOrReceives() bool {
-	return slices.ContainsFunc(p.Waits, func(w Wait) bool { return w.What == Send || w.What == Recv })
+	return slices.ContainsFunc(p.Waits, func(w Wait) bool {
+		return w.What == Send ||
+			w.What == Recv
+	})
 }
 
 // oddOnes: processes that are missing in a collective that others are in.
@@ -243,12 +267,15 @@ func (j *job) oddOnes(stuck map[*Proc]bool, add adder) {
 			if len(list) > 1 {
 				missing = "are missing"
 			}
-			add(2, stuck[p], MissingOne, list, fmt.Sprintf("%s %s in %s on %s: %s %s it", names(list), missing, w.Coll, w.commName(), names(slices.Clone(there)), verb), callsOf(list)...)
+			add(2, stuck[p], MissingOne, list, fmt.Sprintf("%s %s in %s on %s: %s %s it",
+				names(list), missing, w.Coll, w.commName(), names(slices.Clone(there)), verb),
+				callsOf(list)...)
 		}
 	}
 }
 
-// linksIn: processes of a cluster that wait for messages from others, and what the I/O processes do that lead to it.
+// linksIn: processes of a cluster that wait for messages from others, and what the I/O processes do
+// that lead to it.
 func (j *job) linksIn(add adder) {
 	by := map[string][]*Proc{}
 	sources := map[string][]*Proc{}
@@ -267,9 +294,12 @@ func (j *job) linksIn(add adder) {
 		}
 		var details []string
 		for _, q := range sources[part] {
-			details = append(details, fmt.Sprintf("%s %s; it holds %d messages of %d bytes", q.name(), doing(q), q.Traffic.HeldMessages, q.Traffic.HeldBytes))
+			details = append(details, fmt.Sprintf("%s %s; it holds %d messages of %d bytes",
+				q.name(), doing(q), q.Traffic.HeldMessages, q.Traffic.HeldBytes))
 		}
-		add(5, false, Link, by[part], fmt.Sprintf("%s %s for messages from other clusters (MPISP_CLUSTER_IN), which come by %s", names(slices.Clone(by[part])), verb, names(slices.Clone(sources[part]))), details...)
+		add(5, false, Link, by[part], fmt.Sprintf(
+			"%s %s for messages from other clusters (MPISP_CLUSTER_IN), which come by %s",
+			names(slices.Clone(by[part])), verb, names(slices.Clone(sources[part]))), details...)
 	}
 }
 
@@ -282,7 +312,8 @@ func (j *job) computing(more bool, add adder) {
 		var waiters []*Proc
 		for _, p := range j.list {
 			for i := range p.Waits {
-				if list, _, _ := j.targets(p, &p.Waits[i]); slices.Contains(list, q) && !slices.Contains(waiters, p) {
+				if list, _, _ := j.targets(p, &p.Waits[i]); slices.Contains(list, q) &&
+					!slices.Contains(waiters, p) {
 					waiters = append(waiters, p)
 				}
 			}
@@ -298,6 +329,7 @@ func (j *job) computing(more bool, add adder) {
 		if !more {
 			details = append(details, callsOf(waiters)...)
 		}
-		add(4, false, Computing, []*Proc{q}, fmt.Sprintf("%s %s for %s, which %s", names(waiters), verb, q.name(), q.where()), details...)
+		add(4, false, Computing, []*Proc{q}, fmt.Sprintf("%s %s for %s, which %s", names(waiters),
+			verb, q.name(), q.where()), details...)
 	}
 }

@@ -9,7 +9,9 @@ import (
 func FuzzFind(f *testing.F) {
 	for _, procs := range [][]Proc{
 		jobOf(f, "send 1 7", "recv any 3 1 2", "coll MPI_Bcast 3 0", "event"),
-		{{Proc: 1, Waits: []Wait{{What: Coll, Coll: "MPI_Bcast", CommSize: -1, Members: []int{0, 1, -7}}}, Queues: &Queues{Pending: 1, Entries: []Entry{{Kind: Announced, Peer: 1}}}}},
+		{{Proc: 1, Waits: []Wait{{What: Coll, Coll: "MPI_Bcast", CommSize: -1,
+			Members: []int{0, 1, -7}}}, Queues: &Queues{Pending: 1,
+			Entries: []Entry{{Kind: Announced, Peer: 1}}}}},
 	} {
 		text, err := json.Marshal(procs)
 		if err != nil {

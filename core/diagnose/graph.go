@@ -35,7 +35,8 @@ func newJob(procs []Proc) *job {
 	return j
 }
 
-// targets are the processes that a wait is for. all: each of them has to act; else one is enough. known: there are no others.
+// targets are the processes that a wait is for. all: each of them has to act; else one is enough.
+// known: there are no others.
 func (j *job) targets(p *Proc, w *Wait) (list []*Proc, all, known bool) {
 	if q := j.by[w.Peer]; q != nil && q != p {
 		return []*Proc{q}, true, true
@@ -48,7 +49,8 @@ func (j *job) targets(p *Proc, w *Wait) (list []*Proc, all, known bool) {
 	case Event:
 		if w.Call == "MPI_Finalize" && p.Queues != nil && p.Queues.Pending > 0 {
 			for _, e := range p.Queues.Entries {
-				if q := j.by[e.Peer]; q != nil && (e.Kind == Announced || e.Kind == NoRoom) && !slices.Contains(list, q) {
+				if q := j.by[e.Peer]; q != nil && (e.Kind == Announced || e.Kind == NoRoom) &&
+					!slices.Contains(list, q) {
 					list = append(list, q)
 				}
 			}
@@ -67,8 +69,8 @@ func (j *job) procs(numbers []int) (list []*Proc) {
 	return list
 }
 
-// fromRoot are the collectives in which all but the root wait for the root; toRoot those in which the root waits for the others, each of
-// which may have done its part.
+// fromRoot are the collectives in which all but the root wait for the root; toRoot those in which
+// the root waits for the others, each of which may have done its part.
 var (
 	fromRoot = []string{"MPI_Bcast", "MPI_Scatter", "MPI_Scatterv"}
 	toRoot   = []string{"MPI_Gather", "MPI_Gatherv", "MPI_Reduce", "MPI_Scan", "MPI_Exscan"}
@@ -85,16 +87,21 @@ func (j *job) missing(p *Proc, w *Wait) (list []*Proc, all, known bool) {
 			list = append(list, q)
 		}
 	}
-	one := slices.Contains(fromRoot, w.Coll) || slices.Contains(toRoot, w.Coll) || isNeighbourly(w.Coll)
+	one := slices.Contains(fromRoot, w.Coll) || slices.Contains(toRoot, w.Coll) ||
+		isNeighbourly(w.Coll)
 	return list, !one, !w.More && len(list) > 0
 }
 
 // passed: the process is in a later operation of the communicator.
 func (p *Proc) passed(op operation) bool {
-	return slices.ContainsFunc(p.Waits, func(w Wait) bool { return w.What == Coll && w.Context == op.context && w.Seq > op.seq })
+	return slices.ContainsFunc(p.Waits, func(w Wait) bool {
+		return w.What == Coll &&
+			w.Context == op.context && w.Seq > op.seq
+	})
 }
 
-// stuck are the processes that wait and can never go on, whatever those do that can: all that they wait for has ended, or is stuck itself.
+// stuck are the processes that wait and can never go on, whatever those do that can: all that they
+// wait for has ended, or is stuck itself.
 func (j *job) stuck() map[*Proc]bool {
 	goes := map[*Proc]bool{}
 	for {
@@ -127,8 +134,8 @@ func Longest(procs []Proc) (s float64) {
 	return s
 }
 
-// Hangs: some processes have waited for these seconds, and can never go on. All that such a process waits for has waited as long, or has ended:
-// what was on its way to it has come.
+// Hangs: some processes have waited for these seconds, and can never go on. All that such a process
+// waits for has waited as long, or has ended: what was on its way to it has come.
 func Hangs(procs []Proc, seconds float64) bool {
 	j := newJob(procs)
 	stuck := j.stuck()
@@ -159,7 +166,8 @@ func (j *job) canGo(p *Proc, goes map[*Proc]bool) bool {
 			return true
 		}
 		does := func(q *Proc) bool { return goes[q] }
-		if all && !slices.ContainsFunc(list, func(q *Proc) bool { return !goes[q] }) || !all && slices.ContainsFunc(list, does) {
+		if all && !slices.ContainsFunc(list, func(q *Proc) bool { return !goes[q] }) || !all &&
+			slices.ContainsFunc(list, does) {
 			return true
 		}
 	}
@@ -168,12 +176,16 @@ func (j *job) canGo(p *Proc, goes map[*Proc]bool) bool {
 
 // fits: what a receive or probe waits for lies in the process's queue; it is about to see it.
 func (j *job) fits(p *Proc, w *Wait) bool {
-	return (w.What == Recv || w.What == Probe) && p.Queues != nil && slices.ContainsFunc(p.Queues.Entries, func(e Entry) bool {
-		return e.Kind == Unexpected && e.Context == w.Context && (w.PeerRank == Anybody || w.PeerRank == e.Rank) && (w.Tag == AnyTag || w.Tag == e.Tag)
-	})
+	return (w.What == Recv || w.What == Probe) && p.Queues != nil &&
+		slices.ContainsFunc(p.Queues.Entries, func(e Entry) bool {
+			return e.Kind == Unexpected && e.Context == w.Context &&
+				(w.PeerRank == Anybody || w.PeerRank == e.Rank) &&
+				(w.Tag == AnyTag || w.Tag == e.Tag)
+		})
 }
 
-// cycle is the shortest circle of stuck processes, each of which waits for the next; nil: there is none.
+// cycle is the shortest circle of stuck processes, each of which waits for the next; nil: there is
+// none.
 func (j *job) cycle(stuck map[*Proc]bool) []*Proc {
 	var best []*Proc
 	for _, start := range j.list {

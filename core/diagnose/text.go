@@ -14,7 +14,8 @@ func (w *Wait) commName() string {
 	case w.Comm != "":
 		return w.Comm
 	case w.Context != 0:
-		return fmt.Sprintf("a communicator of %d without a name (context %#x)", w.CommSize, w.Context)
+		return fmt.Sprintf("a communicator of %d without a name (context %#x)", w.CommSize,
+			w.Context)
 	}
 	return "no communicator"
 }
@@ -58,11 +59,14 @@ func whoText(rank int) string {
 func (e *Entry) text() string {
 	switch e.Kind {
 	case PostedReceive:
-		return fmt.Sprintf("receive of at most %d bytes from %s, tag %s, on %s", e.Bytes, whoText(e.Rank), tagText(e.Tag), e.commName())
+		return fmt.Sprintf("receive of at most %d bytes from %s, tag %s, on %s", e.Bytes,
+			whoText(e.Rank), tagText(e.Tag), e.commName())
 	case Unexpected:
-		return fmt.Sprintf("message of %d bytes from %s, tag %d, on %s", e.Bytes, whoText(e.Rank), e.Tag, e.commName())
+		return fmt.Sprintf("message of %d bytes from %s, tag %d, on %s", e.Bytes, whoText(e.Rank),
+			e.Tag, e.commName())
 	}
-	return fmt.Sprintf("message of %d bytes to %s, tag %d, on %s", e.Bytes, whoText(e.Rank), e.Tag, e.commName())
+	return fmt.Sprintf("message of %d bytes to %s, tag %d, on %s", e.Bytes, whoText(e.Rank), e.Tag,
+		e.commName())
 }
 
 // Text is the call with its arguments by name.
@@ -91,7 +95,8 @@ func (w *Wait) Text() string {
 		add("comm=%s", w.commName())
 	}
 	what := ""
-	if call := strings.TrimPrefix(w.Call, "MPI_"); w.What == Recv && !strings.HasSuffix(strings.ToLower(call), "recv") {
+	if call := strings.TrimPrefix(w.Call, "MPI_"); w.What == Recv &&
+		!strings.HasSuffix(strings.ToLower(call), "recv") {
 		what = "receive: "
 	} else if w.What == Send && !strings.HasSuffix(strings.ToLower(call), "send") {
 		what = "send: "
@@ -104,7 +109,8 @@ func (w *Wait) Text() string {
 // place is the frame that a user knows: the innermost that is not libspx's.
 func place(stack []Frame) string {
 	for _, f := range stack {
-		if base := path.Base(f.Object); !strings.HasPrefix(base, "libspx") && !strings.HasPrefix(base, "libmpi_abi") {
+		if base := path.Base(f.Object); !strings.HasPrefix(base, "libspx") &&
+			!strings.HasPrefix(base, "libmpi_abi") {
 			return f.Text()
 		}
 	}
@@ -159,7 +165,8 @@ func doing(p *Proc) string {
 	return text
 }
 
-// Waits is the diagnosis as text: the findings, then what every process does that none of them shows.
+// Waits is the diagnosis as text: the findings, then what every process does that none of them
+// shows.
 func Waits(procs []Proc) []string {
 	var out []string
 	shown := map[string]bool{}
@@ -221,7 +228,8 @@ func ofMany(text string) string {
 	case "waits":
 		verb = "wait"
 	}
-	return verb + " " + strings.NewReplacer(": it is in ", ": they are in ", "since it was started", "since they were started").Replace(rest)
+	return verb + " " + strings.NewReplacer(": it is in ", ": they are in ", "since it was started",
+		"since they were started").Replace(rest)
 }
 
 // Ps is a table of the processes.
@@ -230,7 +238,8 @@ func Ps(procs []Proc) []string {
 	for i := range procs {
 		width = max(width, len(procs[i].tag()))
 	}
-	out := []string{fmt.Sprintf("%*s %8s  %-12s %9s  %s", width, "RANK", "PID", "HOST", "SINCE", "DOES")}
+	out := []string{fmt.Sprintf("%*s %8s  %-12s %9s  %s", width, "RANK", "PID", "HOST", "SINCE",
+		"DOES")}
 	for i := range procs {
 		p := &procs[i]
 		since, what := "", string(p.State)
@@ -246,7 +255,8 @@ func Ps(procs []Proc) []string {
 		} else if p.End != "" {
 			what += ": " + p.End
 		}
-		out = append(out, fmt.Sprintf("%*s %8d  %-12s %9s  %s", width, p.tag(), p.Pid, p.Host, since, what))
+		out = append(out, fmt.Sprintf("%*s %8d  %-12s %9s  %s", width, p.tag(), p.Pid, p.Host,
+			since, what))
 	}
 	return out
 }
@@ -276,7 +286,8 @@ func many(n int, what string) string {
 
 // QueueLines shows the queues of all processes.
 func QueueLines(procs []Proc) (out []string) {
-	titles := map[string]string{PostedReceive: "posted", Unexpected: "unexpected", Announced: "sent, not received", NoRoom: "waits for room"}
+	titles := map[string]string{PostedReceive: "posted", Unexpected: "unexpected",
+		Announced: "sent, not received", NoRoom: "waits for room"}
 	for i := range procs {
 		p := &procs[i]
 		q := p.Queues
@@ -284,9 +295,11 @@ func QueueLines(procs []Proc) (out []string) {
 			out = append(out, fmt.Sprintf("%s: not known: it %s", p.name(), doing(p)))
 			continue
 		}
-		out = append(out, fmt.Sprintf("%s: %s posted, %s unexpected, %s pending", p.name(), many(q.Posted, "receive"), many(q.Unexpected, "message"), many(q.Pending, "send")))
+		out = append(out, fmt.Sprintf("%s: %s posted, %s unexpected, %s pending", p.name(),
+			many(q.Posted, "receive"), many(q.Unexpected, "message"), many(q.Pending, "send")))
 		for k := range q.Entries {
-			out = append(out, fmt.Sprintf("  %-19s %s", titles[q.Entries[k].Kind], q.Entries[k].text()))
+			out = append(out, fmt.Sprintf("  %-19s %s", titles[q.Entries[k].Kind],
+				q.Entries[k].text()))
 		}
 		if n := q.Posted + q.Unexpected + q.Pending - len(q.Entries); n > 0 {
 			out = append(out, fmt.Sprintf("  and %d more", n))

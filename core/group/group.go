@@ -1,6 +1,6 @@
-// Package group implements MPI process groups (MPI-5.0, section 7.3): immutable ordered lists of processes. A group that
-// looks like a world, or like every n-th rank of one, takes constant memory whatever its size. The package owns no handles
-// and does no communication.
+// Package group implements MPI process groups (MPI-5.0, section 7.3): immutable ordered lists of
+// processes. A group that looks like a world, or like every n-th rank of one, takes constant memory
+// whatever its size. The package owns no handles and does no communication.
 package group
 
 import (
@@ -26,7 +26,8 @@ type run struct {
 
 func (r *run) at(i int) ident.ProcID { return r.first.Next(i * r.step) }
 
-// Group is an ordered list of different processes. Groups are immutable and safe for concurrent use.
+// Group is an ordered list of different processes. Groups are immutable and safe for concurrent
+// use.
 type Group struct {
 	runs  []run
 	n     int
@@ -155,7 +156,8 @@ func (g *Group) CheckRanks(ranks []int) error {
 	seen := make([]bool, g.n)
 	for k, r := range ranks {
 		if r < 0 || r >= g.n {
-			return mpierr.New(mpierr.Rank, "ranks[%d] is %d, but the group has ranks 0 to %d", k, r, g.n-1)
+			return mpierr.New(mpierr.Rank, "ranks[%d] is %d, but the group has ranks 0 to %d", k, r,
+				g.n-1)
 		}
 		if seen[r] {
 			return mpierr.New(mpierr.Rank, "ranks[%d] repeats rank %d: the ranks must differ", k, r)
@@ -205,15 +207,19 @@ func (g *Group) Expand(ranges []Range) ([]int, error) {
 		first, last, stride := r[0], r[1], r[2]
 		switch {
 		case first < 0 || first >= g.n:
-			return nil, mpierr.New(mpierr.Rank, "ranges[%d] begins at rank %d, but the group has ranks 0 to %d", k, first, g.n-1)
+			return nil, mpierr.New(mpierr.Rank,
+				"ranges[%d] begins at rank %d, but the group has ranks 0 to %d", k, first, g.n-1)
 		case stride == 0:
-			return nil, mpierr.New(mpierr.Arg, "ranges[%d] has stride 0: it must be positive or negative", k)
+			return nil, mpierr.New(mpierr.Arg,
+				"ranges[%d] has stride 0: it must be positive or negative", k)
 		case (last-first)*sign(stride) < 0:
-			return nil, mpierr.New(mpierr.Arg, "ranges[%d] goes from %d to %d: stride %d leads away", k, first, last, stride)
+			return nil, mpierr.New(mpierr.Arg,
+				"ranges[%d] goes from %d to %d: stride %d leads away", k, first, last, stride)
 		}
 		steps := (last - first) / stride
 		if end := first + steps*stride; end < 0 || end >= g.n {
-			return nil, mpierr.New(mpierr.Rank, "ranges[%d] ends at rank %d, but the group has ranks 0 to %d", k, end, g.n-1)
+			return nil, mpierr.New(mpierr.Rank,
+				"ranges[%d] ends at rank %d, but the group has ranks 0 to %d", k, end, g.n-1)
 		}
 		for i := 0; i <= steps; i++ {
 			ranks = append(ranks, first+i*stride)

@@ -74,7 +74,8 @@ func TestBadRanks(t *testing.T) {
 		}
 	}
 	for r, class := range map[Range]mpierr.Class{
-		{0, 4, 1}: mpierr.Rank, {-1, 2, 1}: mpierr.Rank, {0, 1, 0}: mpierr.Arg, {0, 3, -1}: mpierr.Arg, {3, 0, 1}: mpierr.Arg,
+		{0, 4, 1}: mpierr.Rank, {-1, 2, 1}: mpierr.Rank, {0, 1, 0}: mpierr.Arg,
+		{0, 3, -1}: mpierr.Arg, {3, 0, 1}: mpierr.Arg,
 	} {
 		if _, err := g.RangeIncl([]Range{r}); mpierr.ClassOf(err) != class {
 			t.Errorf("range_incl %v: %v", r, err)

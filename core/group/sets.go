@@ -7,7 +7,8 @@ import (
 	"libspx/core/mpierr"
 )
 
-// Union returns the members of a in their order, then those of b that are not in a (MPI_Group_union).
+// Union returns the members of a in their order, then those of b that are not in a
+// (MPI_Group_union).
 func Union(a, b *Group) *Group {
 	var out builder
 	for _, id := range a.IDs() {
@@ -39,7 +40,8 @@ func (g *Group) filter(keep func(ident.ProcID) bool) *Group {
 	return out.group()
 }
 
-// Relation is the outcome of a comparison of groups or communicators, by its value in the standard ABI.
+// Relation is the outcome of a comparison of groups or communicators, by its value in the standard
+// ABI.
 type Relation int
 
 // Outcomes of MPI_Group_compare and MPI_Comm_compare; Congruent is for communicators alone.
@@ -50,8 +52,8 @@ const (
 	Unequal   Relation = 204
 )
 
-// Compare tells whether two groups have the same members in the same order (Ident), in another order (Similar), or
-// different members (Unequal): MPI_Group_compare.
+// Compare tells whether two groups have the same members in the same order (Ident), in another
+// order (Similar), or different members (Unequal): MPI_Group_compare.
 func Compare(a, b *Group) Relation {
 	if a == b {
 		return Ident
@@ -87,8 +89,8 @@ func sameRuns(a, b *Group) bool {
 	return true
 }
 
-// Translate returns for each rank of a the same process's rank in b, or Undefined; ProcNull stays ProcNull
-// (MPI_Group_translate_ranks).
+// Translate returns for each rank of a the same process's rank in b, or Undefined; ProcNull stays
+// ProcNull (MPI_Group_translate_ranks).
 func Translate(a *Group, ranks []int, b *Group) ([]int, error) {
 	out := make([]int, len(ranks))
 	for k, r := range ranks {
@@ -96,7 +98,8 @@ func Translate(a *Group, ranks []int, b *Group) ([]int, error) {
 		case r == ProcNull:
 			out[k] = ProcNull
 		case r < 0 || r >= a.n:
-			return nil, mpierr.New(mpierr.Rank, "ranks1[%d] is %d, but the group has ranks 0 to %d", k, r, a.n-1)
+			return nil, mpierr.New(mpierr.Rank, "ranks1[%d] is %d, but the group has ranks 0 to %d",
+				k, r, a.n-1)
 		default:
 			out[k] = b.Rank(a.At(r))
 		}
@@ -117,8 +120,8 @@ func Overlap(a, b *Group) (ident.ProcID, bool) {
 // runWire is the length of an encoded run in bytes.
 const runWire = ident.WireSize + 8
 
-// Encode returns the form in which groups travel between processes: the number of runs, then for each run its first process,
-// its step and its length.
+// Encode returns the form in which groups travel between processes: the number of runs, then for
+// each run its first process, its step and its length.
 func (g *Group) Encode() []byte {
 	b := binary.LittleEndian.AppendUint32(nil, uint32(len(g.runs)))
 	for k := range g.runs {
@@ -133,20 +136,25 @@ func (g *Group) Encode() []byte {
 // Decode reads an encoded group, and returns what follows it in b.
 func Decode(b []byte) (*Group, []byte, error) {
 	if len(b) < 4 {
-		return nil, nil, mpierr.New(mpierr.Intern, "an encoded group is cut short: %d bytes", len(b))
+		return nil, nil, mpierr.New(mpierr.Intern, "an encoded group is cut short: %d bytes",
+			len(b))
 	}
 	k := int(binary.LittleEndian.Uint32(b))
 	b = b[4:]
 	if len(b) < k*runWire {
-		return nil, nil, mpierr.New(mpierr.Intern, "an encoded group is cut short: %d runs in %d bytes", k, len(b))
+		return nil, nil, mpierr.New(mpierr.Intern,
+			"an encoded group is cut short: %d runs in %d bytes", k, len(b))
 	}
 	g := &Group{runs: make([]run, k)}
 	for i := range g.runs {
 		first, _ := ident.Decode(b)
-		g.runs[i] = run{first: first, step: int(int32(binary.LittleEndian.Uint32(b[ident.WireSize:]))),
-			n: int(binary.LittleEndian.Uint32(b[ident.WireSize+4:])), start: g.n}
+		g.runs[i] = run{first: first,
+			step: int(int32(binary.LittleEndian.Uint32(b[ident.WireSize:]))),
+			n:    int(binary.LittleEndian.Uint32(b[ident.WireSize+4:])), start: g.n}
 		if g.runs[i].step == 0 || g.runs[i].n <= 0 {
-			return nil, nil, mpierr.New(mpierr.Intern, "an encoded group has a run of %d processes by steps of %d", g.runs[i].n, g.runs[i].step)
+			return nil, nil, mpierr.New(mpierr.Intern,
+				"an encoded group has a run of %d processes by steps of %d", g.runs[i].n,
+				g.runs[i].step)
 		}
 		g.n += g.runs[i].n
 		b = b[runWire:]

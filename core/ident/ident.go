@@ -1,6 +1,6 @@
-// Package ident names processes. Every process of a job, however it was started, has one ProcID for as long as it lives;
-// groups (MPI-5.0, section 7.3) are lists of ProcIDs, and communicators map ranks to them. The package knows nothing of
-// hosts, memory or connections.
+// Package ident names processes. Every process of a job, however it was started, has one ProcID for
+// as long as it lives; groups (MPI-5.0, section 7.3) are lists of ProcIDs, and communicators map
+// ranks to them. The package knows nothing of hosts, memory or connections.
 package ident
 
 import (
@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// ProcID identifies one process. A process that was restarted, or a standby that took a rank over, has the same Job, World
-// and Rank as the process that died, and a higher Incarnation.
+// ProcID identifies one process. A process that was restarted, or a standby that took a rank over,
+// has the same Job, World and Rank as the process that died, and a higher Incarnation.
 type ProcID struct {
 	Job         uint64 // the job's identity: the first eight bytes of its random number
 	World       uint32 // which MPI_COMM_WORLD of the job: 0 is the first, others were spawned
@@ -24,7 +24,8 @@ const WireSize = 20
 
 // Compare orders ProcIDs by job, world, rank and incarnation: negative, 0 or positive.
 func Compare(a, b ProcID) int {
-	return cmp.Or(cmp.Compare(a.Job, b.Job), cmp.Compare(a.World, b.World), cmp.Compare(a.Rank, b.Rank),
+	return cmp.Or(cmp.Compare(a.Job, b.Job), cmp.Compare(a.World, b.World),
+		cmp.Compare(a.Rank, b.Rank),
 		cmp.Compare(a.Incarnation, b.Incarnation))
 }
 
@@ -67,13 +68,17 @@ func Decode(b []byte) (p ProcID, ok bool) {
 // maxCluster is the most letters of a cluster's name.
 const maxCluster = 64
 
-// CheckCluster returns an error unless name can name a cluster: 1 to 64 letters, digits, dots, underscores and hyphens of ASCII.
+// CheckCluster returns an error unless name can name a cluster: 1 to 64 letters, digits, dots,
+// underscores and hyphens of ASCII.
 func CheckCluster(name string) error {
 	strange := strings.ContainsFunc(name, func(r rune) bool {
-		return !strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-", r)
+		return !strings.ContainsRune(
+			"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-", r)
 	})
 	if name == "" || len(name) > maxCluster || strange {
-		return fmt.Errorf("%q is no name of a cluster, which has 1 to %d letters, digits, and . _ -", name, maxCluster)
+		return fmt.Errorf(
+			"%q is no name of a cluster, which has 1 to %d letters, digits, and . _ -", name,
+			maxCluster)
 	}
 	return nil
 }

@@ -22,7 +22,8 @@ func TestWireFormRoundTrip(t *testing.T) {
 }
 
 func TestOrderGoesByWorldThenRankThenIncarnation(t *testing.T) {
-	asc := []ProcID{{Job: 1}, {Job: 1, Incarnation: 1}, {Job: 1, Rank: 1}, {Job: 1, World: 1}, {Job: 2}}
+	asc := []ProcID{{Job: 1}, {Job: 1, Incarnation: 1}, {Job: 1, Rank: 1}, {Job: 1, World: 1},
+		{Job: 2}}
 	for i := range asc {
 		for j := range asc {
 			got := Compare(asc[i], asc[j])
@@ -46,8 +47,11 @@ func TestSameWorldIgnoresOnlyTheRank(t *testing.T) {
 }
 
 func TestCheckCluster(t *testing.T) {
-	for name, good := range map[string]bool{"a": true, "radar-2.front_end": true, strings.Repeat("x", 64): true,
-		"": false, "a b": false, "a/b": false, "caf\u00e9": false, "a\x00": false, strings.Repeat("x", 65): false} {
+	for name, good := range map[string]bool{"a": true, "radar-2.front_end": true,
+		strings.Repeat("x", 64): true,
+		"":                      false, "a b": false, "a/b": false, "caf\u00e9": false,
+		"a\x00":                 false,
+		strings.Repeat("x", 65): false} {
 		if err := CheckCluster(name); (err == nil) != good {
 			t.Errorf("CheckCluster(%q) is %v", name, err)
 		}

@@ -1,5 +1,5 @@
-// Package info implements info objects (MPI-5.0, chapter 10): small ordered lists of (key, value) strings. It owns no handles
-// and gives no key a meaning.
+// Package info implements info objects (MPI-5.0, chapter 10): small ordered lists of (key, value)
+// strings. It owns no handles and gives no key a meaning.
 package info
 
 import (
@@ -17,7 +17,8 @@ const (
 
 type pair struct{ key, value string }
 
-// Info is a list of pairs in the order in which their keys were first set. It is safe for concurrent use.
+// Info is a list of pairs in the order in which their keys were first set. It is safe for
+// concurrent use.
 type Info struct {
 	mu       sync.Mutex
 	pairs    []pair
@@ -47,7 +48,9 @@ func CheckKey(key string) error {
 	case key == "":
 		return mpierr.New(mpierr.InfoKey, "the key is empty")
 	case len(key) >= MaxKey:
-		return mpierr.New(mpierr.InfoKey, "the key %.32q... has %d characters; MPI_MAX_INFO_KEY allows %d", key, len(key), MaxKey-1)
+		return mpierr.New(mpierr.InfoKey,
+			"the key %.32q... has %d characters; MPI_MAX_INFO_KEY allows %d", key, len(key),
+			MaxKey-1)
 	}
 	return nil
 }
@@ -62,12 +65,15 @@ func (in *Info) Set(key, value string) error {
 		return err
 	}
 	if len(value) >= MaxValue {
-		return mpierr.New(mpierr.InfoValue, "the value of key %q has %d characters; MPI_MAX_INFO_VAL allows %d", key, len(value), MaxValue-1)
+		return mpierr.New(mpierr.InfoValue,
+			"the value of key %q has %d characters; MPI_MAX_INFO_VAL allows %d", key, len(value),
+			MaxValue-1)
 	}
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	if in.readOnly {
-		return mpierr.New(mpierr.Info, "the info object is read-only (MPI_INFO_ENV); work on a duplicate of it")
+		return mpierr.New(mpierr.Info,
+			"the info object is read-only (MPI_INFO_ENV); work on a duplicate of it")
 	}
 	if k := in.find(key); k >= 0 {
 		in.pairs[k].value = value
@@ -87,7 +93,8 @@ func (in *Info) Delete(key string) error {
 	k := in.find(key)
 	switch {
 	case in.readOnly:
-		return mpierr.New(mpierr.Info, "the info object is read-only (MPI_INFO_ENV); work on a duplicate of it")
+		return mpierr.New(mpierr.Info,
+			"the info object is read-only (MPI_INFO_ENV); work on a duplicate of it")
 	case k < 0:
 		return mpierr.New(mpierr.InfoNoKey, "the key %q is not in the info object", key)
 	}
@@ -117,7 +124,8 @@ func (in *Info) Key(n int) (string, error) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	if n < 0 || n >= len(in.pairs) {
-		return "", mpierr.New(mpierr.Arg, "n is %d, but the info object has %d keys, counted from 0", n, len(in.pairs))
+		return "", mpierr.New(mpierr.Arg,
+			"n is %d, but the info object has %d keys, counted from 0", n, len(in.pairs))
 	}
 	return in.pairs[n].key, nil
 }

@@ -18,7 +18,8 @@ var restrictors = map[string][]string{
 	"system": nil,
 }
 
-// Kinds answers a request for memory allocation kinds: the defaults, and those of the requested that are supported, word for word.
+// Kinds answers a request for memory allocation kinds: the defaults, and those of the requested
+// that are supported, word for word.
 func Kinds(requested string) string {
 	out := strings.Split(defaultKinds, ",")
 	for _, k := range split(requested) {
@@ -47,5 +48,6 @@ func split(list string) []string {
 func supported(kind string) bool {
 	part := strings.Split(kind, ":")
 	known, ok := restrictors[part[0]]
-	return ok && !slices.ContainsFunc(part[1:], func(r string) bool { return !slices.Contains(known, r) })
+	return ok && !slices.ContainsFunc(part[1:],
+		func(r string) bool { return !slices.Contains(known, r) })
 }

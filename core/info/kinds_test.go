@@ -14,7 +14,8 @@ func TestKinds(t *testing.T) {
 			t.Errorf("Kinds(%q) = %q instead of %q", requested, got, want)
 		}
 	}
-	for list, want := range map[string]bool{"": true, "system": true, "mpi:alloc_mem,system": true, "system,gpu": false} {
+	for list, want := range map[string]bool{"": true, "system": true, "mpi:alloc_mem,system": true,
+		"system,gpu": false} {
 		if got := KindsSupported(list); got != want {
 			t.Errorf("KindsSupported(%q) = %v", list, got)
 		}

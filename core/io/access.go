@@ -5,13 +5,15 @@ import "sync"
 // Access by one process alone (MPI-5.0, 15.4.1: explicit offsets, individual and shared pointers).
 
 const (
-	chunkBytes = 4 << 20   // of data that are moved at a time when they are not in one piece
-	hugeBytes  = 1 << 30   // that are moved at a time when they are
-	sieveBytes = 512 << 10 // that are read or mapped at once for the ranges therein: a processor's cache holds them
-	sieveGap   = 32 << 10  // a gap between two ranges that is read rather than skipped
-	mapGap     = 1 << 10   // a gap between two ranges that is mapped rather than skipped
-	mapRanges  = 32        // ranges that are worth a mapping
-	mapLength  = 1 << 10   // average length of a range from which on writing them one by one is as fast
+	chunkBytes = 4 << 20 // of data that are moved at a time when they are not in one piece
+	hugeBytes  = 1 << 30 // that are moved at a time when they are
+	// that are read or mapped at once for the ranges therein: a processor's cache holds them
+	sieveBytes = 512 << 10
+	sieveGap   = 32 << 10 // a gap between two ranges that is read rather than skipped
+	mapGap     = 1 << 10  // a gap between two ranges that is mapped rather than skipped
+	mapRanges  = 32       // ranges that are worth a mapping
+	// average length of a range from which on writing them one by one is as fast
+	mapLength = 1 << 10
 )
 
 // buffers are reused: a new one would have to be cleared, page by page.
@@ -26,9 +28,10 @@ func borrow(n int64) (p []byte, giveBack func()) {
 	return (*b)[:n], func() { buffers.Put(b) }
 }
 
-// Access moves all of m from or to the positions of v from pos on. It returns how many bytes were moved: fewer than m has
-// when a file that is read ends before. locked: under a lock of all that lies between its first byte and its last, as atomic mode needs it,
-// and a file of which hosts keep parts (Hints.Locked).
+// Access moves all of m from or to the positions of v from pos on. It returns how many bytes were
+// moved: fewer than m has when a file that is read ends before. locked: under a lock of all that
+// lies between its first byte and its last, as atomic mode needs it, and a file of which hosts keep
+// parts (Hints.Locked).
 func Access(b Backend, v *View, m Memory, pos int64, write, locked bool) (int64, error) {
 	n := m.Size()
 	if err := v.CheckRange(pos, n); err != nil {
@@ -84,8 +87,9 @@ func Access(b Backend, v *View, m Memory, pos int64, write, locked bool) (int64,
 	return n, nil
 }
 
-// write writes p to the ranges. Many short ones that lie close together are stored into a mapping of the file: to read what lies
-// between them and write it back would undo what others write there at the same time.
+// write writes p to the ranges. Many short ones that lie close together are stored into a mapping
+// of the file: to read what lies between them and write it back would undo what others write there
+// at the same time.
 func (l rows) write(b Backend, p []byte) error {
 	for len(l) > 0 {
 		first := l[0].off
@@ -116,7 +120,8 @@ func (l rows) write(b Backend, p []byte) error {
 	return nil
 }
 
-// read fills p and returns the number of bytes before the file's end. Ranges that lie close together are read at once.
+// read fills p and returns the number of bytes before the file's end. Ranges that lie close
+// together are read at once.
 func (l rows) read(b Backend, p []byte) (int64, error) {
 	sieve, giveBack := borrow(sieveBytes)
 	defer giveBack()

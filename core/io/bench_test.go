@@ -20,7 +20,8 @@ func BenchmarkInterleavedInts(b *testing.B) {
 			together(4, func(p Peers) {
 				v, err := NewView(4*int64(p.Rank()), intType, made)
 				if err == nil {
-					_, err = AccessAll(p, Hints{Aggregators: 2, Window: 4 << 20}, f, v, make(Bytes, n), 0, write, false, nil)
+					_, err = AccessAll(p, Hints{Aggregators: 2, Window: 4 << 20}, f, v,
+						make(Bytes, n), 0, write, false, nil)
 				}
 				if err != nil {
 					b.Error(err)

@@ -5,23 +5,27 @@ import (
 	"math"
 )
 
-// Collective access in two phases (MPI-5.0, 15.4.1 and 15.2.8): the part of the file that is accessed is divided among some
-// processes, the aggregators. In each round every aggregator has a window of its part: processes tell it which ranges they want,
-// data travel between them and the aggregator, and it moves them from or to the file in long pieces.
+// Collective access in two phases (MPI-5.0, 15.4.1 and 15.2.8): the part of the file that is
+// accessed is divided among some processes, the aggregators. In each round every aggregator has a
+// window of its part: processes tell it which ranges they want, data travel between them and the
+// aggregator, and it moves them from or to the file in long pieces.
 
 // Hints are the settings of collective access, the same on all processes.
 type Hints struct {
 	Aggregators int   // number of aggregators: cb_nodes
 	Window      int64 // bytes: cb_buffer_size
 	Mode        int   // CollectiveAuto, ...: collective_buffering
-	// Locked: the file is accessed by several hosts, each of which keeps parts of it that the others may change, as on NFS (nfs(5), "Data and
-	// metadata coherence"). Each access is then made under a lock: taking one drops what the host has kept, giving it back brings what was
-	// written to the server. Without it a host that writes a few bytes may write back the old page around them.
+	// Locked: the file is accessed by several hosts, each of which keeps parts of it that the
+	// others may change, as on NFS (nfs(5), "Data and metadata coherence"). Each access is then
+	// made under a lock: taking one drops what the host has kept, giving it back brings what was
+	// written to the server. Without it a host that writes a few bytes may write back the old page
+	// around them.
 	Locked bool
 }
 
 const (
-	CollectiveAuto   = 0 // two phases when the processes' ranges interleave and are short (see aloneIsBetter)
+	// two phases when the processes' ranges interleave and are short (see aloneIsBetter)
+	CollectiveAuto   = 0
 	CollectiveAlways = 1
 	CollectiveNever  = 2
 )
@@ -37,10 +41,12 @@ type plan struct {
 	extents []reach
 }
 
-// reach is what one process accesses: offsets from first to last, both included; nothing when n is 0.
+// reach is what one process accesses: offsets from first to last, both included; nothing when n is
+// 0.
 type reach struct{ first, last, n int64 }
 
-// isSound tells whether what a process says it accesses can be, when its offsets go up without overlap.
+// isSound tells whether what a process says it accesses can be, when its offsets go up without
+// overlap.
 func (e reach) isSound() bool {
 	return e.n == 0 || e.n > 0 && e.first >= 0 && e.last < math.MaxInt64 && e.n-1 <= e.last-e.first
 }
@@ -66,13 +72,15 @@ func interleaved(all []reach) bool {
 }
 
 const (
-	longRange = 4 << 10 // average length of ranges from which on a process moves them as fast without help
-	wasteMax  = 8       // how often what it wants a process may read, for it to read alone
+	// average length of ranges from which on a process moves them as fast without help
+	longRange = 4 << 10
+	wasteMax  = 8 // how often what it wants a process may read, for it to read alone
 )
 
-// aloneIsBetter tells whether this process does not need the others to be fast, when ranges interleave: its ranges are long, or it reads,
-// and has use for a good part of what lies between the first and the last of them. The device's work is not doubled by several who read
-// the same part of a file: it is in the memory of the host by then.
+// aloneIsBetter tells whether this process does not need the others to be fast, when ranges
+// interleave: its ranges are long, or it reads, and has use for a good part of what lies between
+// the first and the last of them. The device's work is not doubled by several who read the same
+// part of a file: it is in the memory of the host by then.
 func aloneIsBetter(v *View, pos int64, mine reach, write bool) bool {
 	if mine.n == 0 || !write && (mine.last-mine.first)/wasteMax <= mine.n {
 		return true
@@ -89,7 +97,8 @@ func aloneIsBetter(v *View, pos int64, mine reach, write bool) bool {
 const partAlign = 4096
 
 func newPlan(all []reach, h Hints) *plan {
-	p := &plan{lo: math.MaxInt64, size: len(all), extents: all, window: max(h.Window/partAlign*partAlign, partAlign)}
+	p := &plan{lo: math.MaxInt64, size: len(all), extents: all,
+		window: max(h.Window/partAlign*partAlign, partAlign)}
 	for _, r := range all {
 		if r.n > 0 {
 			p.lo, p.hi = min(p.lo, r.first), max(p.hi, r.last+1)
@@ -131,9 +140,10 @@ func (p *plan) meets(r int, from, to int64) bool {
 	return e.n > 0 && from < to && e.first < to && e.last >= from
 }
 
-// AccessAll is Access by all processes of a file together. failure is an error that the caller has found in its arguments.
-// All return the same error.
-func AccessAll(peers Peers, h Hints, b Backend, v *View, m Memory, pos int64, write, atomic bool, failure error) (int64, error) {
+// AccessAll is Access by all processes of a file together. failure is an error that the caller has
+// found in its arguments. All return the same error.
+func AccessAll(peers Peers, h Hints, b Backend, v *View, m Memory, pos int64, write, atomic bool,
+	failure error) (int64, error) {
 	if failure == nil {
 		failure = v.CheckRange(pos, m.Size())
 	}
@@ -158,7 +168,8 @@ func AccessAll(peers Peers, h Hints, b Backend, v *View, m Memory, pos int64, wr
 			irregular = 1
 		}
 	}
-	records, err := GatherInts(peers, mine.first, mine.last, mine.n, alone, helpless, irregular, whole.off, whole.n, whole.stride, whole.count)
+	records, err := GatherInts(peers, mine.first, mine.last, mine.n, alone, helpless, irregular,
+		whole.off, whole.n, whole.stride, whole.count)
 	if err != nil {
 		return 0, err
 	}
@@ -172,12 +183,14 @@ func AccessAll(peers Peers, h Hints, b Backend, v *View, m Memory, pos int64, wr
 	}
 	done := int64(0)
 	switch {
-	case alone != 0 || h.Mode == CollectiveNever || h.Mode == CollectiveAuto && (helpless == 0 || !interleaved(all)):
+	case alone != 0 || h.Mode == CollectiveNever || h.Mode == CollectiveAuto &&
+		(helpless == 0 || !interleaved(all)):
 		if failure == nil {
 			done, failure = Access(b, v, m, pos, write, atomic || h.Locked)
 		}
 	default:
-		t := &twoPhase{peers: peers, b: b, v: v, m: m, pos: pos, plan: newPlan(all, h), mine: mine, locked: h.Locked}
+		t := &twoPhase{peers: peers, b: b, v: v, m: m, pos: pos, plan: newPlan(all, h), mine: mine,
+			locked: h.Locked}
 		t.failure = failure
 		if irregular == 0 {
 			t.known = known
@@ -190,9 +203,11 @@ func AccessAll(peers Peers, h Hints, b Backend, v *View, m Memory, pos int64, wr
 	return done, Agree(peers, failure)
 }
 
-// WriteOwn is a collective write in which, as all know, nobody needs the others: each writes by itself. failure is an error that the
-// caller has found in its arguments. All return the same error. (A process without one may do its part in C: bodies/file.c.)
-func WriteOwn(peers Peers, h Hints, b Backend, v *View, m Memory, pos int64, failure error) (int64, error) {
+// WriteOwn is a collective write in which, as all know, nobody needs the others: each writes by
+// itself. failure is an error that the caller has found in its arguments. All return the same
+// error. (A process without one may do its part in C: bodies/file.c.)
+func WriteOwn(peers Peers, h Hints, b Backend, v *View, m Memory, pos int64, failure error) (int64,
+	error) {
 	done := int64(0)
 	if failure == nil {
 		failure = v.CheckRange(pos, m.Size())
@@ -206,14 +221,15 @@ func WriteOwn(peers Peers, h Hints, b Backend, v *View, m Memory, pos int64, fai
 // twoPhase is a collective access in progress, on one process.
 type twoPhase struct {
 	*plan
-	peers    Peers
-	b        Backend
-	v        *View
-	m        Memory
-	pos      int64
-	mine     reach
-	locked   bool     // Hints.Locked
-	known    []row    // what each process wants, if that is one row for each: then nobody has to tell
+	peers  Peers
+	b      Backend
+	v      *View
+	m      Memory
+	pos    int64
+	mine   reach
+	locked bool // Hints.Locked
+	// what each process wants, if that is one row for each: then nobody has to tell
+	known    []row
 	failure  error    // of this process as an aggregator: the others are told in the end
 	borrowed []func() // gives buffers of the round back
 }
@@ -239,7 +255,8 @@ type request struct {
 
 const headerBytes = 16 // number of rows, bytes of data
 
-// run goes through all rounds and returns the bytes that were moved. An error is one of talking to the others.
+// run goes through all rounds and returns the bytes that were moved. An error is one of talking to
+// the others.
 func (t *twoPhase) run(write bool) (int64, error) {
 	defer t.giveBack()
 	end := t.mine.n // what a file that is read has is cut at its end
@@ -305,7 +322,8 @@ func (t *twoPhase) parts(round int) []*part {
 	return list
 }
 
-// tell sends the aggregators the ranges, and the data if they are written. As an aggregator this process hears what is asked of [from, to).
+// tell sends the aggregators the ranges, and the data if they are written. As an aggregator this
+// process hears what is asked of [from, to).
 func (t *twoPhase) tell(parts []*part, asked []*request, from, to int64, write bool) error {
 	if t.known != nil {
 		return t.bring(parts, asked, write)
@@ -357,7 +375,8 @@ func (t *twoPhase) tell(parts []*part, asked []*request, from, to int64, write b
 	return nil
 }
 
-// decodeHeader reads how many rows, of how many bytes, another process wants of a window of the given length.
+// decodeHeader reads how many rows, of how many bytes, another process wants of a window of the
+// given length.
 func decodeHeader(b []byte, window int64) (n, bytes int64, err error) {
 	n, bytes = int64(binary.LittleEndian.Uint64(b)), int64(binary.LittleEndian.Uint64(b[8:]))
 	if n < 0 || n > bytes || bytes > window || n == 0 && bytes != 0 {
@@ -430,7 +449,8 @@ func (t *twoPhase) lock(from, to int64, write bool) (unlock func(), err error) {
 	return t.b.Lock(from, to, write)
 }
 
-// store writes what the requests for [from, to) brought; where they overlap, the highest rank's counts.
+// store writes what the requests for [from, to) brought; where they overlap, the highest rank's
+// counts.
 func (t *twoPhase) store(asked []*request, from, to int64) {
 	if t.failure != nil || len(asked) == 0 {
 		return
@@ -466,8 +486,8 @@ func (t *twoPhase) store(asked []*request, from, to int64) {
 	t.failure = covered.write(t.b, packed)
 }
 
-// fetch reads what the requests for [from, to) want, into their data. It returns the offset at which the file ends, if that is
-// known now.
+// fetch reads what the requests for [from, to) want, into their data. It returns the offset at
+// which the file ends, if that is known now.
 func (t *twoPhase) fetch(asked []*request, from, to int64) int64 {
 	limit := int64(math.MaxInt64)
 	if len(asked) == 0 {
@@ -496,8 +516,8 @@ func (t *twoPhase) fetch(asked []*request, from, to int64) int64 {
 	return limit
 }
 
-// answer brings the data to those who asked, and stores what this process gets. It returns the number of bytes of the whole access
-// before the file's end, as far as this round knows.
+// answer brings the data to those who asked, and stores what this process gets. It returns the
+// number of bytes of the whole access before the file's end, as far as this round knows.
 func (t *twoPhase) answer(parts []*part, asked []*request, limit int64) (int64, error) {
 	var sends, recvs []Message
 	end := t.mine.n

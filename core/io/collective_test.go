@@ -102,7 +102,8 @@ type indirect struct{ Bytes }
 
 func (indirect) Direct(int64, int64) []byte { return nil }
 
-// Random views of all processes, written and read by two phases in windows of one page, against byte maps.
+// Random views of all processes, written and read by two phases in windows of one page, against
+// byte maps.
 func TestTwoPhasesAgainstByteMaps(t *testing.T) {
 	for seed := range int64(60) {
 		r := rand.New(rand.NewSource(seed))
@@ -115,7 +116,8 @@ func TestTwoPhasesAgainstByteMaps(t *testing.T) {
 		}
 		want := map[int64]byte{}
 		for rank := range size {
-			// Processes take turns in rows: rank r has row r of every size rows, and a random type within a row.
+			// Processes take turns in rows: rank r has row r of every size rows, and a random type
+			// within a row.
 			ft := randomFiletype(t, r)
 			disp := int64(rank)*100000 + int64(r.Intn(9000))
 			v, err := NewView(disp, intType, ft)
@@ -131,13 +133,15 @@ func TestTwoPhasesAgainstByteMaps(t *testing.T) {
 		}
 		together(size, func(p Peers) {
 			me := p.Rank()
-			if n, err := AccessAll(p, h, f, views[me], indirect{data[me]}, 0, true, false, nil); err != nil || n != int64(len(data[me])) {
+			if n, err := AccessAll(p, h, f, views[me], indirect{data[me]}, 0, true, false,
+				nil); err != nil || n != int64(len(data[me])) {
 				t.Errorf("seed %d: rank %d wrote %d bytes: %v", seed, me, n, err)
 			}
 		})
 		for off, b := range f.data {
 			if b != want[int64(off)] {
-				t.Fatalf("seed %d: byte %d of the file is %d, not %d", seed, off, b, want[int64(off)])
+				t.Fatalf("seed %d: byte %d of the file is %d, not %d", seed, off, b,
+					want[int64(off)])
 			}
 		}
 		cut := int64(r.Intn(len(f.data) + 1))
@@ -169,7 +173,8 @@ func TestNoSpaceReachesAll(t *testing.T) {
 		if err != nil {
 			t.Error(err)
 		}
-		_, err = AccessAll(p, Hints{Aggregators: 2, Window: partAlign}, f, v, make(Bytes, 40000), 0, true, false, nil)
+		_, err = AccessAll(p, Hints{Aggregators: 2, Window: partAlign}, f, v, make(Bytes, 40000), 0,
+			true, false, nil)
 		if mpierr.ClassOf(err) != mpierr.NoSpace {
 			t.Errorf("rank %d: %v", p.Rank(), err)
 		}
@@ -184,7 +189,8 @@ func TestFailureReachesAll(t *testing.T) {
 		if p.Rank() == 1 {
 			mine = mpierr.New(mpierr.Count, "wrong")
 		}
-		if _, err := AccessAll(p, Hints{Aggregators: 1, Window: partAlign}, &memFile{room: 1 << 20}, v, make(Bytes, 100), 0, true, false, mine); mpierr.ClassOf(err) != mpierr.Count {
+		if _, err := AccessAll(p, Hints{Aggregators: 1, Window: partAlign}, &memFile{room: 1 << 20},
+			v, make(Bytes, 100), 0, true, false, mine); mpierr.ClassOf(err) != mpierr.Count {
 			t.Errorf("rank %d: %v", p.Rank(), err)
 		}
 	})

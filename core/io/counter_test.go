@@ -20,7 +20,8 @@ func (c *testCounter) Add(n int64) (int64, error) {
 	return c.n - n, nil
 }
 
-// Processes follow each other by rank; where rank 0 has no counter, all get its error and none a position.
+// Processes follow each other by rank; where rank 0 has no counter, all get its error and none a
+// position.
 func TestInOrder(t *testing.T) {
 	for _, broken := range []bool{false, true} {
 		c := &testCounter{n: 10}

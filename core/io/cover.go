@@ -4,7 +4,8 @@ import "math/bits"
 
 // Which part of a window of the file some lists of ranges cover.
 
-// joined returns the ranges of all lists as long pieces: those at most gap apart are one. The ranges of each list go up.
+// joined returns the ranges of all lists as long pieces: those at most gap apart are one. The
+// ranges of each list go up.
 func joined(lists []rows, gap int64) rows {
 	whole := make([]rows, 0, len(lists))
 	for _, l := range lists {

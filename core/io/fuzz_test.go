@@ -24,7 +24,8 @@ func plainView(t *testing.T) *View {
 	return v
 }
 
-// What a process says it wants of a window, by header and table: what is accepted lies in the window, and can be moved.
+// What a process says it wants of a window, by header and table: what is accepted lies in the
+// window, and can be moved.
 func FuzzRows(f *testing.F) {
 	const from, to = 1000, 1512
 	f.Add(words(0, 0), []byte{})
@@ -83,15 +84,19 @@ func FuzzRows(f *testing.F) {
 // A process that says nonsense about what it accesses gets an error, and so does everybody else.
 func TestNonsenseAboutRows(t *testing.T) {
 	const page = partAlign
-	for _, header := range [][]byte{words(-1, 8), words(1, -8), words(1<<60, 8), words(1, 1<<60), words(2, 1), words(0, 8)} {
+	for _, header := range [][]byte{words(-1, 8), words(1, -8), words(1<<60, 8), words(1, 1<<60),
+		words(2, 1), words(0, 8)} {
 		var honest error
 		together(2, func(p Peers) {
 			if p.Rank() == 0 {
 				v := plainView(t)
-				_, honest = AccessAll(p, Hints{Aggregators: 1, Window: page, Mode: CollectiveAlways}, &memFile{room: 1 << 20}, v, make(Bytes, 64), 0, true, false, nil)
+				_, honest = AccessAll(p, Hints{Aggregators: 1, Window: page,
+					Mode: CollectiveAlways}, &memFile{room: 1 << 20}, v, make(Bytes, 64), 0, true,
+					false, nil)
 				return
 			}
-			GatherInts(p, 32, 63, 32, 0, 1, 1, 0, 0, 0, 0) //nolint:errcheck // the other side counts
+			// the other side counts
+			GatherInts(p, 32, 63, 32, 0, 1, 1, 0, 0, 0, 0) //nolint:errcheck
 			p.Exchange([]Message{{0, header}}, nil)        //nolint:errcheck // so here
 			if err := Agree(p, nil); mpierr.ClassOf(err) != mpierr.Intern {
 				t.Errorf("%x: who has sent it is told %v", header, err)
@@ -101,8 +106,10 @@ func TestNonsenseAboutRows(t *testing.T) {
 			t.Errorf("%x: the error is %v", header, honest)
 		}
 	}
-	for _, record := range [][]int64{{-1, 7, 8, 0, 1, 1, 0, 0, 0, 0}, {0, math.MaxInt64, 8, 0, 1, 1, 0, 0, 0, 0}, {0, 3, 8, 0, 1, 1, 0, 0, 0, 0},
-		{0, 63, -1, 0, 1, 1, 0, 0, 0, 0}, {0, 63, 8, 0, 1, 0, 0, 4, 0, 2}, {0, 63, 8, 0, 1, 0, 0, 0, 0, 0}, {0, 63, 8, 0, 1, 0, 0, 4, math.MaxInt64, 2}} {
+	for _, record := range [][]int64{{-1, 7, 8, 0, 1, 1, 0, 0, 0, 0},
+		{0, math.MaxInt64, 8, 0, 1, 1, 0, 0, 0, 0}, {0, 3, 8, 0, 1, 1, 0, 0, 0, 0},
+		{0, 63, -1, 0, 1, 1, 0, 0, 0, 0}, {0, 63, 8, 0, 1, 0, 0, 4, 0, 2},
+		{0, 63, 8, 0, 1, 0, 0, 0, 0, 0}, {0, 63, 8, 0, 1, 0, 0, 4, math.MaxInt64, 2}} {
 		var honest error
 		together(2, func(p Peers) {
 			if p.Rank() == 1 {
@@ -110,7 +117,8 @@ func TestNonsenseAboutRows(t *testing.T) {
 				return
 			}
 			v := plainView(t)
-			_, honest = AccessAll(p, Hints{Aggregators: 1, Window: page, Mode: CollectiveAlways}, &memFile{room: 1 << 20}, v, make(Bytes, 64), 0, true, false, nil)
+			_, honest = AccessAll(p, Hints{Aggregators: 1, Window: page, Mode: CollectiveAlways},
+				&memFile{room: 1 << 20}, v, make(Bytes, 64), 0, true, false, nil)
 		})
 		if mpierr.ClassOf(honest) != mpierr.Intern {
 			t.Errorf("%v: the error is %v", record, honest)

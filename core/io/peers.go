@@ -7,7 +7,8 @@ import (
 	"libspx/core/mpierr"
 )
 
-// Gather gives every process the records of all, which have the same length: result r is that of process r.
+// Gather gives every process the records of all, which have the same length: result r is that of
+// process r.
 func Gather(p Peers, record []byte) ([][]byte, error) {
 	size, me, n := p.Size(), p.Rank(), len(record)
 	if g, ok := p.(Gatherer); ok {
@@ -19,7 +20,8 @@ func Gather(p Peers, record []byte) ([][]byte, error) {
 	for have := 1; have < size; have *= 2 {
 		k := min(have, size-have)
 		in := make([]byte, k*n)
-		err := p.Exchange([]Message{{(me - have + size) % size, all[:k*n]}}, []Message{{(me + have) % size, in}})
+		err := p.Exchange([]Message{{(me - have + size) % size, all[:k*n]}},
+			[]Message{{(me + have) % size, in}})
 		if err != nil {
 			return nil, err
 		}
@@ -101,7 +103,9 @@ func AgreeOn(p Peers, name string, value int64, mine error) error {
 		}
 		for r, v := range all {
 			if v[0] != value {
-				mine = mpierr.New(mpierr.NotSame, "%s is %d here, but %d on rank %d: it must be the same everywhere", name, value, v[0], r)
+				mine = mpierr.New(mpierr.NotSame,
+					"%s is %d here, but %d on rank %d: it must be the same everywhere", name, value,
+					v[0], r)
 			}
 		}
 	} else if _, err := GatherInts(p, value); err != nil {
@@ -110,7 +114,8 @@ func AgreeOn(p Peers, name string, value int64, mine error) error {
 	return Agree(p, mine)
 }
 
-// InOrder gives each process, by rank, its n counts of a shared counter, and returns where those of the calling process begin.
+// InOrder gives each process, by rank, its n counts of a shared counter, and returns where those of
+// the calling process begin.
 func InOrder(p Peers, c Counter, n int64) (int64, error) {
 	all, err := GatherInts(p, n)
 	if err != nil {

@@ -6,10 +6,12 @@ import (
 	"libspx/core/mpierr"
 )
 
-// Ranges of a file, in the order of the data that belong to them. Views of many short blocks are regular most of the time: then a row
-// stands for any number of ranges, and what is done for a range is a copy and an addition.
+// Ranges of a file, in the order of the data that belong to them. Views of many short blocks are
+// regular most of the time: then a row stands for any number of ranges, and what is done for a
+// range is a copy and an addition.
 
-// row is count ranges of n bytes each, the first at off, stride from one to the next. stride is at least n unless count is 1.
+// row is count ranges of n bytes each, the first at off, stride from one to the next. stride is at
+// least n unless count is 1.
 type row struct{ off, n, stride, count int64 }
 
 func (r row) bytes() int64 { return r.n * r.count }
@@ -30,7 +32,8 @@ func (v *View) rows(from, to int64) rows {
 	return list
 }
 
-// regular returns what is behind positions [from, to) as one row; false if that takes more than one, or long to find out.
+// regular returns what is behind positions [from, to) as one row; false if that takes more than
+// one, or long to find out.
 func (v *View) regular(from, to int64) (row, bool) {
 	const most = 256
 	var list rows
@@ -100,7 +103,8 @@ func (l rows) add(r row) rows {
 		return append(l, r)
 	case last.count == 1 && r.off-last.off > r.n && (r.count == 1 || r.stride == r.off-last.off):
 		last.stride, last.count = r.off-last.off, r.count+1
-	case last.count > 1 && r.off == last.off+last.count*last.stride && (r.count == 1 || r.stride == last.stride):
+	case last.count > 1 && r.off == last.off+last.count*last.stride &&
+		(r.count == 1 || r.stride == last.stride):
 		last.count += r.count
 	default:
 		return append(l, r)
@@ -108,8 +112,9 @@ func (l rows) add(r row) rows {
 	return l
 }
 
-// take removes ranges from the front of the list that go up, have gaps of at most gap between them, and lie within most bytes. At
-// least one is taken. It returns them, the rest (both in the memory of the list), and where the last of them ends.
+// take removes ranges from the front of the list that go up, have gaps of at most gap between them,
+// and lie within most bytes. At least one is taken. It returns them, the rest (both in the memory
+// of the list), and where the last of them ends.
 func (l rows) take(gap, most int64) (group, rest rows, end int64) {
 	first := l[0].off
 	end = first
@@ -144,7 +149,8 @@ func (l rows) number() int64 {
 	return n
 }
 
-// before returns how many bytes of data lie before the first range that reaches beyond offset limit, and in it before limit.
+// before returns how many bytes of data lie before the first range that reaches beyond offset
+// limit, and in it before limit.
 func (l rows) before(limit int64) int64 {
 	n := int64(0)
 	for _, r := range l {
@@ -161,7 +167,8 @@ func (l rows) before(limit int64) int64 {
 	return n
 }
 
-// gather copies data out of buf, which holds the file from offset base on, to p, until that is full.
+// gather copies data out of buf, which holds the file from offset base on, to p, until that is
+// full.
 func (l rows) gather(p, buf []byte, base int64) {
 	for _, r := range l {
 		k := min(r.bytes(), int64(len(p)))
@@ -170,7 +177,8 @@ func (l rows) gather(p, buf []byte, base int64) {
 	}
 }
 
-// scatter copies data from p to buf, which holds the file from offset base on, until p is at its end.
+// scatter copies data from p to buf, which holds the file from offset base on, until p is at its
+// end.
 func (l rows) scatter(p, buf []byte, base int64) {
 	for _, r := range l {
 		k := min(r.bytes(), int64(len(p)))
@@ -179,7 +187,8 @@ func (l rows) scatter(p, buf []byte, base int64) {
 	}
 }
 
-// move copies between packed data and the ranges of buf, whose first byte is that of the first range. p may end before the row does.
+// move copies between packed data and the ranges of buf, whose first byte is that of the first
+// range. p may end before the row does.
 func (r row) move(p, buf []byte, out bool) {
 	whole := min(int64(len(p))/r.n, r.count)
 	at := int64(0)
@@ -235,7 +244,8 @@ func (l rows) encode(b []byte) []byte {
 	return b
 }
 
-// decodeRows reads the rows that another process wants of the window [from, to): n bytes, in ranges that go up and do not overlap.
+// decodeRows reads the rows that another process wants of the window [from, to): n bytes, in ranges
+// that go up and do not overlap.
 func decodeRows(b []byte, n, from, to int64) (rows, error) {
 	l := make(rows, len(b)/rowBytes)
 	for i := range l {
@@ -263,4 +273,5 @@ func (r row) fits(to int64) bool {
 	return r.stride >= r.n && r.count-1 <= (to-r.n-r.off)/r.stride
 }
 
-var errAsked = &mpierr.Error{Class: mpierr.Intern, Text: "what a process says it accesses of the file cannot be"}
+var errAsked = &mpierr.Error{Class: mpierr.Intern,
+	Text: "what a process says it accesses of the file cannot be"}

@@ -8,17 +8,20 @@ import (
 	"libspx/core/datatype"
 )
 
-// regular makes a filetype of count blocks, stride apart, within a tile that may have a gap behind it.
+// regular makes a filetype of count blocks, stride apart, within a tile that may have a gap behind
+// it.
 func regular(t *testing.T, r *rand.Rand) *datatype.Type {
 	t.Helper()
 	block := int64(1 + r.Intn(3))
-	made, err := datatype.Vector(int64(1+r.Intn(200)), block, block+int64(r.Intn(300)), intType, false)
+	made, err := datatype.Vector(int64(1+r.Intn(200)), block, block+int64(r.Intn(300)), intType,
+		false)
 	ft := must(t, made, err)
 	made, err = datatype.Resized(ft, 0, ft.TrueExtent()+4*int64(r.Intn(20)), true)
 	return must(t, made, err)
 }
 
-// One process alone writes and reads regular and irregular views, with and without mappings, against byte maps.
+// One process alone writes and reads regular and irregular views, with and without mappings,
+// against byte maps.
 func TestAccessAgainstByteMaps(t *testing.T) {
 	for seed := range int64(300) {
 		r := rand.New(rand.NewSource(seed))
@@ -39,7 +42,8 @@ func TestAccessAgainstByteMaps(t *testing.T) {
 		for p, off := range at {
 			want[off] = data[p]
 		}
-		if done, err := Access(f, v, data, int64(pos), true, false); err != nil || done != int64(n) {
+		if done, err := Access(f, v, data, int64(pos), true, false); err != nil ||
+			done != int64(n) {
 			t.Fatalf("seed %d: wrote %d bytes of %d: %v", seed, done, n, err)
 		}
 		if !bytes.Equal(f.data, want) {
@@ -51,16 +55,19 @@ func TestAccessAgainstByteMaps(t *testing.T) {
 			there++
 		}
 		got := make(Bytes, n)
-		if done, err := Access(f, v, got, int64(pos), false, false); err != nil || done != int64(there) || !bytes.Equal(got[:there], data[:there]) {
+		if done, err := Access(f, v, got, int64(pos), false, false); err != nil ||
+			done != int64(there) || !bytes.Equal(got[:there], data[:there]) {
 			t.Fatalf("seed %d: read %d bytes of %d: %v", seed, done, there, err)
 		}
 		if !bytes.Equal(got[there:], make([]byte, n-there)) {
-			t.Fatalf("seed %d: memory was touched behind the %d bytes that the file has", seed, there)
+			t.Fatalf("seed %d: memory was touched behind the %d bytes that the file has", seed,
+				there)
 		}
 	}
 }
 
-// Many short blocks that repeat are one row, whether it is the filetype that repeats or what is in it.
+// Many short blocks that repeat are one row, whether it is the filetype that repeats or what is in
+// it.
 func TestRegularViewsAreOneRow(t *testing.T) {
 	made, err := datatype.Resized(intType, 0, 16, true)
 	lone := must(t, made, err)
@@ -157,7 +164,8 @@ func TestWithinCutsARow(t *testing.T) {
 			}
 		}
 		if bytes != int64(len(want)) || len(got) != len(want) {
-			t.Fatalf("seed %d: %v in [%d, %d): %d bytes at %d places, want %d", seed, x, from, to, bytes, len(got), len(want))
+			t.Fatalf("seed %d: %v in [%d, %d): %d bytes at %d places, want %d", seed, x, from, to,
+				bytes, len(got), len(want))
 		}
 		for off := range want {
 			if !got[off] {

@@ -7,15 +7,16 @@ import (
 	"libspx/core/mpierr"
 )
 
-// View is what a process sees of a file (MPI-5.0, 15.3): from Disp on, the file is tiled with filetypes, and the data of these
-// are the view, a sequence of bytes that are counted in etypes.
+// View is what a process sees of a file (MPI-5.0, 15.3): from Disp on, the file is tiled with
+// filetypes, and the data of these are the view, a sequence of bytes that are counted in etypes.
 type View struct {
 	Disp  int64 // offset in the file at which the first filetype begins
 	Etype int64 // bytes of an etype in the file, at least 1
-	// Overlaps says that a filetype has a byte of the file more than once: such views are for reading.
+	// Overlaps says that a filetype has a byte of the file more than once: such views are for
+	// reading.
 	Overlaps bool
-	// tangled says that a filetype's data reach into the next tile. That is no overlap while only one tile is accessed: a
-	// filetype of which one copy is all that is wanted may have any extent.
+	// tangled says that a filetype's data reach into the next tile. That is no overlap while only
+	// one tile is accessed: a filetype of which one copy is all that is wanted may have any extent.
 	tangled bool
 
 	file         *datatype.Type
@@ -25,16 +26,20 @@ type View struct {
 	lone         bool // a filetype has one run of bytes, at first
 }
 
-// NewView makes a view. etype and filetype are as the file has them: with the sizes of its data representation.
+// NewView makes a view. etype and filetype are as the file has them: with the sizes of its data
+// representation.
 func NewView(disp int64, etype, filetype *datatype.Type) (*View, error) {
-	v := &View{Disp: disp, Etype: max(etype.Size(), 1), file: filetype, size: filetype.Size(), extent: filetype.Extent()}
+	v := &View{Disp: disp, Etype: max(etype.Size(), 1), file: filetype, size: filetype.Size(),
+		extent: filetype.Extent()}
 	switch {
 	case disp < 0:
 		return nil, mpierr.New(mpierr.Arg, "disp is %d: it may not be negative", disp)
 	case v.size > 0 && etype.Size() == 0:
 		return nil, mpierr.New(mpierr.Arg, "the etype has no data, but the filetype has")
 	case v.size%v.Etype != 0:
-		return nil, mpierr.New(mpierr.Arg, "the filetype has %d bytes of data, which is no multiple of the etype's %d", v.size, v.Etype)
+		return nil, mpierr.New(mpierr.Arg,
+			"the filetype has %d bytes of data, which is no multiple of the etype's %d", v.size,
+			v.Etype)
 	}
 	return v, v.inspect()
 }
@@ -42,7 +47,8 @@ func NewView(disp int64, etype, filetype *datatype.Type) (*View, error) {
 // inspectMax bounds the number of runs that are looked at: larger types are believed.
 const inspectMax = 1 << 16
 
-// inspect checks the order of the filetype's data, and finds out whether the view is in one piece or overlaps itself.
+// inspect checks the order of the filetype's data, and finds out whether the view is in one piece
+// or overlaps itself.
 func (v *View) inspect() error {
 	last, end, first, runs := int64(0), int64(0), int64(0), 0
 	bad := error(nil)
@@ -52,9 +58,12 @@ func (v *View) inspect() error {
 		}
 		switch {
 		case off < 0:
-			bad = mpierr.New(mpierr.IO, "the filetype has data at displacement %d: displacements may not be negative", off)
+			bad = mpierr.New(mpierr.IO,
+				"the filetype has data at displacement %d: displacements may not be negative", off)
 		case runs > 0 && off < last:
-			bad = mpierr.New(mpierr.IO, "the filetype has data at displacement %d after displacement %d: displacements may not go down", off, last)
+			bad = mpierr.New(mpierr.IO,
+				"the filetype has data at displacement %d after displacement %d: displacements "+
+					"may not go down", off, last)
 		case runs > 0 && off < end:
 			v.Overlaps = true
 		}
@@ -77,11 +86,13 @@ func (v *View) inspect() error {
 	return nil
 }
 
-// simpleRun is the shortest run, in bytes, that is worth a system call of its own wherever the next one is.
+// simpleRun is the shortest run, in bytes, that is worth a system call of its own wherever the next
+// one is.
 const simpleRun = 4096
 
-// Simple describes a view that is one piece from offset first on (run 0), or long runs of bytes, stride apart, the first one at first.
-// Processes with such views gain nothing from reading together.
+// Simple describes a view that is one piece from offset first on (run 0), or long runs of bytes,
+// stride apart, the first one at first. Processes with such views gain nothing from reading
+// together.
 func (v *View) Simple() (first, run, stride int64, ok bool) {
 	switch {
 	case v.plain:
@@ -110,8 +121,8 @@ func (v *View) bounds(from, to int64) (begin, end int64) {
 	return begin, end
 }
 
-// Runs calls emit for the ranges of the file behind positions [from, to), in order; ranges that touch come as one. It stops when
-// emit returns false.
+// Runs calls emit for the ranges of the file behind positions [from, to), in order; ranges that
+// touch come as one. It stops when emit returns false.
 func (v *View) Runs(from, to int64, emit func(off, n int64) bool) {
 	off, n := int64(0), int64(0)
 	v.strides(from, to, func(o, k, stride, count int64) bool {
@@ -134,7 +145,8 @@ func (v *View) Runs(from, to int64, emit func(off, n int64) bool) {
 	}
 }
 
-// strides calls emit for the ranges behind positions [from, to), in order, as datatype.Type.Strides does.
+// strides calls emit for the ranges behind positions [from, to), in order, as datatype.Type.Strides
+// does.
 func (v *View) strides(from, to int64, emit func(off, n, stride, count int64) bool) {
 	switch {
 	case from >= to || v.size == 0:
@@ -145,23 +157,26 @@ func (v *View) strides(from, to int64, emit func(off, n, stride, count int64) bo
 	default:
 		for tile := from / v.size; tile*v.size < to; tile++ {
 			base, begin := v.Disp+tile*v.extent, tile*v.size
-			if !v.file.Strides(max(from-begin, 0), min(to-begin, v.size), func(off, n, stride, count int64) bool {
-				return emit(base+off, n, stride, count)
-			}) {
+			if !v.file.Strides(max(from-begin, 0), min(to-begin, v.size),
+				func(off, n, stride, count int64) bool {
+					return emit(base+off, n, stride, count)
+				}) {
 				return
 			}
 		}
 	}
 }
 
-// Offset returns the offset of a position in the file: for position 0 and a filetype without data, Disp.
+// Offset returns the offset of a position in the file: for position 0 and a filetype without data,
+// Disp.
 func (v *View) Offset(pos int64) int64 {
 	at := v.Disp
 	v.Runs(pos, pos+1, func(off, _ int64) bool { at = off; return false })
 	return at
 }
 
-// Below returns how many positions of [from, to) lie before offset off. The view must not overlap itself.
+// Below returns how many positions of [from, to) lie before offset off. The view must not overlap
+// itself.
 func (v *View) Below(from, to, off int64) int64 {
 	if v.plain {
 		return min(max(off-v.Offset(from), 0), to-from)
@@ -193,14 +208,18 @@ func (v *View) End(n int64) int64 {
 func (v *View) CheckRange(pos, n int64) error {
 	end := pos + n
 	if pos < 0 || end < pos {
-		return mpierr.New(mpierr.Arg, "the access begins %d bytes into the view and has %d bytes: that is out of range", pos, n)
+		return mpierr.New(mpierr.Arg,
+			"the access begins %d bytes into the view and has %d bytes: that is out of range", pos,
+			n)
 	}
 	if v.size == 0 {
 		return nil
 	}
 	tiles, most := end/v.size+1, int64(1)<<62
 	if v.extent > 0 && tiles > (most-v.Disp)/v.extent {
-		return mpierr.New(mpierr.Arg, "the access ends %d bytes into the view: that is beyond the largest offset that a file can have", end)
+		return mpierr.New(mpierr.Arg,
+			"the access ends %d bytes into the view: that is beyond the largest offset that a "+
+				"file can have", end)
 	}
 	return nil
 }

@@ -9,7 +9,8 @@ import (
 	"libspx/core/datatype"
 )
 
-var intType = datatype.NewBasic(&datatype.Basic{ID: 1, Name: "int", Size: 4, Extent: 4, Align: 4, Ext32: 4})
+var intType = datatype.NewBasic(&datatype.Basic{ID: 1, Name: "int", Size: 4, Extent: 4, Align: 4,
+	Ext32: 4})
 
 func must(t *testing.T, made *datatype.Type, err error) *datatype.Type {
 	t.Helper()
@@ -96,8 +97,14 @@ func TestViewAgainstByteMap(t *testing.T) {
 
 func TestViewRefusesWrongFiletypes(t *testing.T) {
 	for name, make := range map[string]func() (*datatype.Type, error){
-		"down":     func() (*datatype.Type, error) { return datatype.Indexed([]int64{1, 1}, []int64{3, 0}, intType, false) },
-		"negative": func() (*datatype.Type, error) { return datatype.Indexed([]int64{1}, []int64{-1}, intType, false) },
+		"down": func() (*datatype.Type, error) {
+			return datatype.Indexed([]int64{1, 1},
+				[]int64{3, 0}, intType, false)
+		},
+		"negative": func() (*datatype.Type, error) {
+			return datatype.Indexed([]int64{1},
+				[]int64{-1}, intType, false)
+		},
 	} {
 		made, err := make()
 		if _, err := NewView(0, intType, must(t, made, err)); err == nil {

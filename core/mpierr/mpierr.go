@@ -1,6 +1,6 @@
-// Package mpierr carries MPI error classes through the engine: what went wrong, as a class of the standard (MPI-5.0,
-// section 9.4) and a sentence for the user. It raises nothing and knows no communicator: capi/ turns such an error into a
-// call of the right error handler.
+// Package mpierr carries MPI error classes through the engine: what went wrong, as a class of the
+// standard (MPI-5.0, section 9.4) and a sentence for the user. It raises nothing and knows no
+// communicator: capi/ turns such an error into a call of the right error handler.
 package mpierr
 
 import (

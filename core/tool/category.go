@@ -2,8 +2,9 @@ package tool
 
 import "slices"
 
-// Categories (MPI-5.0, section 16.3.9): one for each area that a setting, a performance variable or an event belongs to, and
-// "spx", which has all of them below it. Nothing is added while a program runs.
+// Categories (MPI-5.0, section 16.3.9): one for each area that a setting, a performance variable or
+// an event belongs to, and "spx", which has all of them below it. Nothing is added while a program
+// runs.
 
 const root = "spx"
 
@@ -121,8 +122,8 @@ func (s *State) CategoryIndex(name *string, index *int32) Code {
 	return indexOf(name, index, len(s.areas), func(i int) bool { return s.areas[i] == *name })
 }
 
-// CategoryMembers is MPI_T_category_get_cvars, _pvars, _events and _categories: the first size indexes. indices has size
-// elements, and is nil when the caller has given no array.
+// CategoryMembers is MPI_T_category_get_cvars, _pvars, _events and _categories: the first size
+// indexes. indices has size elements, and is nil when the caller has given no array.
 func (s *State) CategoryMembers(cat int, of Member, size int, indices []int32) Code {
 	if s.noCategory(cat) {
 		return InvalidIndex

@@ -6,14 +6,17 @@ import (
 	"libspx/core/coll"
 )
 
-// What is chosen for collectives, for tools: for each operation two performance variables of a communicator, the algorithm and
-// the reason of its last call, which are states (MPI-5.0, 16.3.7) whose enumerations have the names that core/coll has; and
+// What is chosen for collectives, for tools: for each operation two performance variables of a
+// communicator, the algorithm and
+// the reason of its last call, which are states (MPI-5.0, 16.3.7) whose enumerations have the names
+// that core/coll has; and
 // an event for each choice. Numbers and names are core/coll's: nothing is said of algorithms here.
 
 // allCounters is how many there are with those of choices.
 const allCounters = Counters + 1 + 2*Counter(coll.Kinds)
 
-// ChoiceCounter is what a variable of an operation counts: the number of the algorithm, or of the reason.
+// ChoiceCounter is what a variable of an operation counts: the number of the algorithm, or of the
+// reason.
 func ChoiceCounter(k coll.Kind, reason bool) Counter {
 	c := Counters + 1 + 2*Counter(k)
 	if reason {
@@ -32,15 +35,18 @@ func choiceVariables() (list []Variable) {
 	for k := range coll.Kinds {
 		name := "spx_coll_" + k.String()
 		list = append(list,
-			Variable{Entry{name + "_algorithm", "collectives", "the algorithm of the last " + k.String() + " on a communicator"},
+			Variable{Entry{name + "_algorithm", "collectives", "the algorithm of the last " +
+				k.String() + " on a communicator"},
 				ClassState, UserDetail, BindComm, ChoiceCounter(k, false)},
-			Variable{Entry{name + "_reason", "collectives", "why that was chosen: a setting, or a line of the table of the library"},
+			Variable{Entry{name + "_reason", "collectives",
+				"why that was chosen: a setting, or a line of the table of the library"},
 				ClassState, UserDetail, BindComm, ChoiceCounter(k, true)})
 	}
 	return list
 }
 
-// Enumerations behind those of settings: for each operation its algorithms and its reasons, then that of the event.
+// Enumerations behind those of settings: for each operation its algorithms and its reasons, then
+// that of the event.
 const eventEnum = 2 * int(coll.Kinds)
 
 func (s *State) enumOfPvar(v *Variable) Handle {
@@ -57,7 +63,10 @@ func (s *State) enumOfEvent(kind EventKind) Handle {
 	return s.choiceEnum(eventEnum)
 }
 
-func (s *State) choiceEnum(i int) Handle { return kindEnum<<kindShift | Handle(len(s.settings)+1+i) }
+func (s *State) choiceEnum(i int) Handle {
+	return kindEnum<<kindShift | Handle(len(
+		s.settings)+1+i)
+}
 
 // choiceItems are the items of enumeration i of choiceEnum, and its name; nil: there is none.
 func choiceItems(i int) (items []string, name string) {
@@ -73,7 +82,8 @@ func choiceItems(i int) (items []string, name string) {
 	}
 }
 
-// eventItems are an operation and an algorithm each, as "bcast binomial"; firstItem is where those of an operation begin.
+// eventItems are an operation and an algorithm each, as "bcast binomial"; firstItem is where those
+// of an operation begin.
 var eventItems, firstItem = func() (items []string, first [coll.Kinds]int) {
 	for k := range coll.Kinds {
 		first[k] = len(items)

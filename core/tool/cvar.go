@@ -2,8 +2,9 @@ package tool
 
 import "encoding/binary"
 
-// Control variables (MPI-5.0, section 16.3.6): every setting of libspx is one, by the name of its environment variable. A
-// choice and a switch are MPI_INT with an enumeration, numbers are MPI_UNSIGNED_LONG_LONG, texts MPI_CHAR.
+// Control variables (MPI-5.0, section 16.3.6): every setting of libspx is one, by the name of its
+// environment variable. A choice and a switch are MPI_INT with an enumeration, numbers are
+// MPI_UNSIGNED_LONG_LONG, texts MPI_CHAR.
 
 // Kind is the kind of a setting: SPX_SK_* in settings.h.
 type Kind int
@@ -54,7 +55,8 @@ func (s *State) setting(i int) *Setting {
 func (s *State) CvarNum(num *int32) Code { return needInt(num, len(s.settings)) }
 
 // CvarInfo is MPI_T_cvar_get_info.
-func (s *State) CvarInfo(i int, name Text, verbosity *int32, datatype *Datatype, enum *Handle, desc Text, bind, scope *int32) Code {
+func (s *State) CvarInfo(i int, name Text, verbosity *int32, datatype *Datatype, enum *Handle,
+	desc Text, bind, scope *int32) Code {
 	v := s.setting(i)
 	if v == nil {
 		return InvalidIndex
@@ -71,7 +73,8 @@ func (s *State) CvarInfo(i int, name Text, verbosity *int32, datatype *Datatype,
 
 // CvarIndex is MPI_T_cvar_get_index. name is nil when the caller has given none.
 func (s *State) CvarIndex(name *string, index *int32) Code {
-	return indexOf(name, index, len(s.settings), func(i int) bool { return s.settings[i].Name == *name })
+	return indexOf(name, index, len(s.settings),
+		func(i int) bool { return s.settings[i].Name == *name })
 }
 
 // indexOf stores the index of the first of n things that is the one looked for.
@@ -118,8 +121,8 @@ func (s *State) FreeCvar(handle *Handle) Code {
 	return Success
 }
 
-// ReadCvar is MPI_T_cvar_read. buf begins at the caller's buffer, and is nil when there is none; no more of it is used than
-// the variable has.
+// ReadCvar is MPI_T_cvar_read. buf begins at the caller's buffer, and is nil when there is none; no
+// more of it is used than the variable has.
 func (s *State) ReadCvar(handle Handle, buf []byte) Code {
 	v := s.cvars.find(handle)
 	switch {
@@ -176,7 +179,8 @@ func upToNUL(b []byte) (string, bool) {
 	return "", false
 }
 
-// Enumerations. The handle of one has the index of its setting; the switches share that behind the last setting, and then come
+// Enumerations. The handle of one has the index of its setting; the switches share that behind the
+// last setting, and then come
 // those of what is chosen for collectives (choice.go).
 
 var offOn = []string{"off", "on"}

@@ -6,10 +6,11 @@ import (
 	"slices"
 )
 
-// Events, their registrations and their source (MPI-5.0, section 16.3.8). The data plane notes an event where it happens,
-// with its time; callbacks are called out of the next MPI call that makes progress, with no lock held: they may do what any
-// program may (MPI_T_CB_REQUIRE_NONE), so the callback of the lowest level that is registered is taken. Which are to be
-// called is given to Process.Listen.
+// Events, their registrations and their source (MPI-5.0, section 16.3.8). The data plane notes an
+// event where it happens, with its time; callbacks are called out of the next MPI call that makes
+// progress, with no lock held: they may do what any program may (MPI_T_CB_REQUIRE_NONE), so the
+// callback of the lowest level that is registered is taken. Which are to be called is given to
+// Process.Listen.
 
 // EventKind is a kind of event, and its index: SPX_EV_* in stat.h.
 type EventKind int
@@ -36,23 +37,32 @@ type eventType struct {
 }
 
 var eventTypes = [EventKinds]eventType{
-	UnexpectedMessage: {Entry{"spx_unexpected_message", "matching", "a message has come before its receive: " +
-		"rank of the source, tag, bytes, context of the communicator"}, TunerDetail,
+	UnexpectedMessage: {Entry{"spx_unexpected_message", "matching",
+		"a message has come before its receive: " +
+			"rank of the source, tag, bytes, context of the communicator"}, TunerDetail,
 		[]element{{Int, 0}, {Int, 4}, {UnsignedLongLong, 8}, {UnsignedLongLong, 16}}},
-	FailureSeen: {Entry{"spx_failure_seen", "failures", "the failure of another process was noticed: " +
-		"its number in the job, its rank in its world"}, UserBasic, []element{{Int, 0}, {Int, 4}}},
+	FailureSeen: {Entry{"spx_failure_seen", "failures",
+		"the failure of another process was noticed: " +
+			"its number in the job, its rank in its world"}, UserBasic,
+		[]element{{Int, 0}, {Int, 4}}},
 	GetDone: {Entry{"spx_get_done", "transfer", "a message was read out of its sender's memory: " +
-		"the sender's number in the job, bytes"}, TunerDetail, []element{{Int, 0}, {UnsignedLongLong, 8}}},
-	CollectiveChosen: {Entry{"spx_collective_chosen", "collectives", "an algorithm was chosen for a collective, the first time " +
-		"that it is called like this on a communicator: operation and algorithm by the event's enumeration, reason by that of " +
-		"spx_coll_OPERATION_reason, bytes that the choice rests on, context of the communicator"}, UserDetail,
+		"the sender's number in the job, bytes"}, TunerDetail, []element{{Int,
+		0}, {UnsignedLongLong, 8}}},
+	CollectiveChosen: {Entry{"spx_collective_chosen", "collectives",
+		"an algorithm was chosen for a collective, the first time " +
+			"that it is called like this on a communicator: operation and algorithm by the " +
+			"event's " +
+			"enumeration, reason by that of " +
+			"spx_coll_OPERATION_reason, bytes that the choice rests on, context of the " +
+			"communicator"}, UserDetail,
 		[]element{{Int, 0}, {Int, 4}, {UnsignedLongLong, 8}, {UnsignedLongLong, 16}}},
 }
 
 // EventNum is MPI_T_event_get_num.
 func (s *State) EventNum(num *int32) Code { return needInt(num, len(eventTypes)) }
 
-// Elements are the arrays of MPI_T_event_get_info: each as long as *Num says, or nil when the caller has given none.
+// Elements are the arrays of MPI_T_event_get_info: each as long as *Num says, or nil when the
+// caller has given none.
 type Elements struct {
 	Types []Datatype
 	At    []int64
@@ -72,7 +82,8 @@ func (e Elements) put(list []element) {
 }
 
 // EventInfo is MPI_T_event_get_info, but for the info object.
-func (s *State) EventInfo(i int, name Text, verbosity *int32, elements Elements, enum *Handle, desc Text, bind *int32) Code {
+func (s *State) EventInfo(i int, name Text, verbosity *int32, elements Elements, enum *Handle,
+	desc Text, bind *int32) Code {
 	if i < 0 || i >= len(eventTypes) {
 		return InvalidIndex
 	}
@@ -88,15 +99,18 @@ func (s *State) EventInfo(i int, name Text, verbosity *int32, elements Elements,
 
 // EventIndex is MPI_T_event_get_index.
 func (s *State) EventIndex(name *string, index *int32) Code {
-	return indexOf(name, index, len(eventTypes), func(i int) bool { return eventTypes[i].Name == *name })
+	return indexOf(name, index, len(eventTypes),
+		func(i int) bool { return eventTypes[i].Name == *name })
 }
 
 // ---- registrations ----
 
-// safeties are the levels of safety that callbacks are registered for, from the lowest on: MPI_T_CB_REQUIRE_*.
+// safeties are the levels of safety that callbacks are registered for, from the lowest on:
+// MPI_T_CB_REQUIRE_*.
 var safeties = [...]int{0, 3, 15, 63}
 
-// callback is a function of the program, and what it is called with. No function: none is registered.
+// callback is a function of the program, and what it is called with. No function: none is
+// registered.
 type callback struct{ fn, data uintptr }
 
 // registration is what a handle of a registration stands for.
@@ -116,7 +130,8 @@ func (r *registration) chosen() callback {
 	return callback{}
 }
 
-// Listener is a registration that has a callback, for those who call it. Functions and data are addresses of the program's.
+// Listener is a registration that has a callback, for those who call it. Functions and data are
+// addresses of the program's.
 type Listener struct {
 	Order             uint64 // grows from one registration to the next
 	Key               Handle
@@ -124,7 +139,8 @@ type Listener struct {
 	Fn, Data, Dropped uintptr // Dropped is 0 where there is none
 }
 
-// Elements are how many elements events of the kind have, and a bit for each that is an int; the others are unsigned long long.
+// Elements are how many elements events of the kind have, and a bit for each that is an int; the
+// others are unsigned long long.
 func (k EventKind) Elements() (n int, ints uint32) {
 	for i, x := range eventTypes[k].elements {
 		if x.datatype == Int {
@@ -149,7 +165,8 @@ func (s *State) publish() Code {
 	return Success
 }
 
-// AllocEvent is MPI_T_event_handle_alloc. infoOK: the info object is one, or MPI_INFO_NULL. No hint has a meaning.
+// AllocEvent is MPI_T_event_handle_alloc. infoOK: the info object is one, or MPI_INFO_NULL. No hint
+// has a meaning.
 func (s *State) AllocEvent(i int, infoOK bool, handle *Handle) Code {
 	switch {
 	case i < 0 || i >= len(eventTypes):
@@ -225,8 +242,8 @@ func (s *State) SetDropped(key Handle, fn uintptr) Code {
 	return code
 }
 
-// FreeEvent is MPI_T_event_handle_free, but for the function that the caller calls at the end: nothing else is called for the
-// registration any more.
+// FreeEvent is MPI_T_event_handle_free, but for the function that the caller calls at the end:
+// nothing else is called for the registration any more.
 func (s *State) FreeEvent(key Handle) Code {
 	if s.events.find(key) == nil {
 		return InvalidHandle

@@ -102,7 +102,8 @@ func TestElements(t *testing.T) {
 	}
 	num := int32(1)
 	el := Elements{Types: make([]Datatype, 1), Num: &num}
-	if s.EventInfo(int(UnexpectedMessage), Text{}, nil, el, nil, Text{}, nil); num != 4 || el.Types[0] != Int {
+	if s.EventInfo(int(UnexpectedMessage), Text{}, nil, el, nil, Text{}, nil); num != 4 ||
+		el.Types[0] != Int {
 		t.Errorf("%d elements", num)
 	}
 }

@@ -1,7 +1,7 @@
 package tool
 
-// Handle is a handle of the interface, which the program keeps as a pointer that it does not follow: kind, generation,
-// index. One that was freed, or never given out, is found out.
+// Handle is a handle of the interface, which the program keeps as a pointer that it does not
+// follow: kind, generation, index. One that was freed, or never given out, is found out.
 type Handle uintptr
 
 // Handles with a meaning of their own.
@@ -25,7 +25,8 @@ const (
 	kindShift = indexBits + genBits
 )
 
-// Index is which of its kind a handle is: from 0 on, less than 2^20. Other handles had it before, perhaps.
+// Index is which of its kind a handle is: from 0 on, less than 2^20. Other handles had it before,
+// perhaps.
 func (h Handle) Index() int { return int(h & (1<<indexBits - 1)) }
 
 // handles are those of one kind. No value is given out twice, but after 2^36 others with its index.
@@ -65,7 +66,8 @@ func (t *handles[T]) key(i uint32) Handle {
 // find returns the object of a handle, nil when the handle has none.
 func (t *handles[T]) find(h Handle) *T {
 	i := h & (1<<indexBits - 1)
-	if h>>kindShift != t.kind || i >= Handle(len(t.slots)) || t.slots[i].gen != h>>indexBits&(1<<genBits-1) {
+	if h>>kindShift != t.kind || i >= Handle(len(t.slots)) ||
+		t.slots[i].gen != h>>indexBits&(1<<genBits-1) {
 		return nil
 	}
 	return t.slots[i].object

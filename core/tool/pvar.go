@@ -2,8 +2,8 @@ package tool
 
 import "math"
 
-// Performance variables (MPI-5.0, section 16.3.7). The process counts all the time: a variable is a way to look at one of
-// its counters.
+// Performance variables (MPI-5.0, section 16.3.7). The process counts all the time: a variable is a
+// way to look at one of its counters.
 
 // Class is the class of a performance variable: MPI_T_PVAR_CLASS_*.
 type Class int
@@ -79,7 +79,8 @@ type Variable struct {
 	Counter Counter
 }
 
-// isLevel: the variable is continuous and read-only, and all others can be started, stopped, and reset.
+// isLevel: the variable is continuous and read-only, and all others can be started, stopped, and
+// reset.
 func (v *Variable) isLevel() bool { return v.Class == ClassLevel || v.isState() }
 func (v *Variable) isState() bool { return v.Class == ClassState }
 
@@ -130,7 +131,8 @@ var variables = append([]Variable{
 		ClassAggregate, UserBasic, BindComm, SentBytes},
 	{Entry{"spx_comm_messages_received", "messages", "messages received on a communicator"},
 		ClassCounter, UserBasic, BindComm, Received},
-	{Entry{"spx_comm_bytes_received", "messages", "bytes in the messages received on a communicator"},
+	{Entry{"spx_comm_bytes_received", "messages",
+		"bytes in the messages received on a communicator"},
 		ClassAggregate, UserBasic, BindComm, ReceivedBytes},
 	{Entry{"spx_unexpected_messages", "matching", "messages that came before their receive"},
 		ClassCounter, UserBasic, BindNothing, Unexpected},
@@ -170,7 +172,8 @@ var variables = append([]Variable{
 		ClassCounter, TunerDetail, BindNothing, NetRelayed},
 	{Entry{"spx_frames_again", "transfer", "times that what others were to send on was sent again"},
 		ClassCounter, TunerDetail, BindNothing, NetAgain},
-	{Entry{"spx_frames_forwarded", "transfer", "frames of other processes that this one has sent on"},
+	{Entry{"spx_frames_forwarded", "transfer",
+		"frames of other processes that this one has sent on"},
 		ClassCounter, TunerDetail, BindNothing, NetForwarded},
 	{Entry{"spx_bytes_forwarded", "transfer", "bytes of other processes that this one has sent on"},
 		ClassAggregate, TunerDetail, BindNothing, NetForwardedBytes},
@@ -244,7 +247,8 @@ func variable(i int) *Variable {
 func (s *State) PvarNum(num *int32) Code { return needInt(num, len(variables)) }
 
 // PvarInfo is MPI_T_pvar_get_info. MPI_T_pvar_readreset ("atomic") is for all that can be reset.
-func (s *State) PvarInfo(i int, name Text, verbosity, class *int32, datatype *Datatype, enum *Handle, desc Text,
+func (s *State) PvarInfo(i int, name Text, verbosity, class *int32, datatype *Datatype,
+	enum *Handle, desc Text,
 	bind, readonly, continuous, atomic *int32) Code {
 	v := variable(i)
 	if v == nil {

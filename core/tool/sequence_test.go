@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// model is what the interface should have, in the simplest way: a handle of a variable has a list of what was counted while
-// it ran.
+// model is what the interface should have, in the simplest way: a handle of a variable has a list
+// of what was counted while it ran.
 type model struct {
 	begun    int
 	sessions map[Handle]bool
@@ -32,11 +32,12 @@ type modelEvent struct {
 	dropped uintptr
 }
 
-// FuzzCalls makes calls as the bytes say, right and wrong ones, and compares each with the model: codes, values, who listens,
-// what is released. Two bytes are a call: what, and on which handle.
+// FuzzCalls makes calls as the bytes say, right and wrong ones, and compares each with the model:
+// codes, values, who listens, what is released. Two bytes are a call: what, and on which handle.
 func FuzzCalls(f *testing.F) {
 	f.Add([]byte{0, 0, 1, 0, 2, 0, 4, 0, 9, 3, 7, 0, 5, 0, 9, 1, 6, 0, 3, 0, 11, 0})
-	f.Add([]byte{0, 0, 1, 0, 1, 0, 2, 9, 2, 73, 4, 255, 9, 7, 7, 0, 7, 1, 3, 0, 7, 0, 7, 1, 11, 0, 0, 0, 7, 0})
+	f.Add([]byte{0, 0, 1, 0, 1, 0, 2, 9, 2, 73, 4, 255, 9, 7, 7, 0, 7, 1, 3, 0, 7, 0, 7, 1, 11, 0,
+		0, 0, 7, 0})
 	f.Add([]byte{0, 0, 13, 0, 13, 1, 14, 0, 14, 5, 14, 9, 15, 0, 16, 1, 14, 3, 16, 0, 11, 0, 14, 0})
 	f.Add([]byte{0, 0, 0, 0, 12, 1, 12, 3, 11, 0, 17, 0, 17, 1, 18, 0, 18, 1, 11, 0, 17, 0})
 	f.Fuzz(func(t *testing.T, calls []byte) { makeCalls(t, calls[:min(len(calls), 600)]) })
@@ -61,8 +62,9 @@ func TestCalls(t *testing.T) {
 
 func makeCalls(t *testing.T, calls []byte) {
 	w := newWorld()
-	r := &run{t: t, w: w, x: New(w), object: &thing{w: w}, m: model{sessions: map[Handle]bool{}, pvars: map[Handle]*modelPvar{},
-		cvars: map[Handle]int{}, events: map[Handle]*modelEvent{}}}
+	r := &run{t: t, w: w, x: New(w), object: &thing{w: w},
+		m: model{sessions: map[Handle]bool{}, pvars: map[Handle]*modelPvar{},
+			cvars: map[Handle]int{}, events: map[Handle]*modelEvent{}}}
 	for ; len(calls) >= 2 && !t.Failed(); calls = calls[2:] {
 		r.call(calls[0]%19, int(calls[1]))
 		r.checkListeners()
@@ -250,7 +252,8 @@ func (r *run) startStopReset(what byte, k int) {
 		code = p.unless(NoStartStop, code)
 	}
 	r.use("start, stop, reset", code, func(s *State) Code {
-		return [...]func(*State, Handle, Handle) Code{(*State).Start, (*State).Stop, (*State).Reset}[what-4](s, in, h)
+		return [...]func(*State, Handle, Handle) Code{(*State).Start, (*State).Stop,
+			(*State).Reset}[what-4](s, in, h)
 	})
 	for _, p := range list {
 		if p == nil || code != Success || r.m.begun == 0 || p.level() {
@@ -359,13 +362,15 @@ func (r *run) finalize() {
 	if r.m.begun = max(r.m.begun-1, 0); r.m.begun > 0 {
 		return
 	}
-	for _, list := range [][]Handle{keys(r.m.sessions), keys(r.m.pvars), keys(r.m.cvars), keys(r.m.events)} {
+	for _, list := range [][]Handle{keys(r.m.sessions), keys(r.m.pvars), keys(r.m.cvars),
+		keys(r.m.events)} {
 		for _, h := range list {
 			r.goes(h)
 		}
 	}
 	if r.w.released[r.object] != r.bound {
-		r.t.Errorf("%d handles were bound to the object, and it was released %d times", r.bound, r.w.released[r.object])
+		r.t.Errorf("%d handles were bound to the object, and it was released %d times", r.bound,
+			r.w.released[r.object])
 	}
 }
 
@@ -412,7 +417,8 @@ func (r *run) event(what byte, k int) {
 	m := &r.m
 	if what == 13 {
 		var h Handle
-		r.use("registration", Success, func(s *State) Code { return s.AllocEvent(k%int(EventKinds), true, &h) })
+		r.use("registration", Success,
+			func(s *State) Code { return s.AllocEvent(k%int(EventKinds), true, &h) })
 		if h != NoHandle {
 			r.fresh(h)
 			m.events[h] = &modelEvent{kind: EventKind(k % int(EventKinds))}
@@ -429,7 +435,10 @@ func (r *run) event(what byte, k int) {
 	switch what {
 	case 14: // half of them take a callback away
 		i, fn := k%len(safeties), uintptr(k/len(safeties)%2*77)
-		r.use("callback", code, func(s *State) Code { return s.RegisterCallback(h, safeties[i], true, 5, fn) })
+		r.use("callback", code, func(s *State) Code {
+			return s.RegisterCallback(h, safeties[i],
+				true, 5, fn)
+		})
 		if ok {
 			e.fns[i] = fn
 		}
@@ -453,12 +462,14 @@ func (r *run) checkListeners() {
 		if i := slices.IndexFunc(e.fns[:], func(fn uintptr) bool { return fn != 0 }); i >= 0 {
 			n++
 			at := slices.IndexFunc(r.w.listens, func(l Listener) bool { return l.Key == h })
-			if at < 0 || r.w.listens[at].Fn != e.fns[i] || r.w.listens[at].Dropped != e.dropped || r.w.listens[at].Kind != e.kind {
+			if at < 0 || r.w.listens[at].Fn != e.fns[i] || r.w.listens[at].Dropped != e.dropped ||
+				r.w.listens[at].Kind != e.kind {
 				r.t.Errorf("registration %x is to be called: %+v", h, r.w.listens)
 			}
 		}
 	}
-	if n != len(r.w.listens) || !slices.IsSortedFunc(r.w.listens, func(a, b Listener) int { return int(a.Order) - int(b.Order) }) {
+	if n != len(r.w.listens) || !slices.IsSortedFunc(r.w.listens,
+		func(a, b Listener) int { return int(a.Order) - int(b.Order) }) {
 		r.t.Errorf("%d are to be called: %+v", n, r.w.listens)
 	}
 }

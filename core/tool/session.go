@@ -1,9 +1,10 @@
 package tool
 
-// Sessions of performance variables, their handles, and values (MPI-5.0, section 16.3.7). A handle of a counter remembers
-// what the counter was when it was started, and has what it has seen in the times when it ran. The process keeps one
-// high-water mark of a level: whenever a handle is looked at, all running ones are raised to it and it begins again, so that
-// each has the highest level since its own start.
+// Sessions of performance variables, their handles, and values (MPI-5.0, section 16.3.7). A handle
+// of a counter remembers what the counter was when it was started, and has what it has seen in the
+// times when it ran. The process keeps one high-water mark of a level: whenever a handle is looked
+// at, all running ones are raised to it and it begins again, so that each has the highest level
+// since its own start.
 
 // session is what its handles are: see pvar.session.
 type session struct{}
@@ -18,8 +19,8 @@ type pvar struct {
 	seen    uint64 // what was counted in earlier runs; the high-water mark
 }
 
-// View is the value of a handle without this package: More, and the counter unless it is Still; Seconds: of a counter of nanoseconds.
-// A process may show it to programs that read often.
+// View is the value of a handle without this package: More, and the counter unless it is Still;
+// Seconds: of a counter of nanoseconds. A process may show it to programs that read often.
 type View struct {
 	Session Handle
 	Counter Counter
@@ -29,13 +30,15 @@ type View struct {
 	Seconds bool
 }
 
-// show has a handle read as it is now. High-water marks are not shown: to read one changes others; nor are states, which are ints.
+// show has a handle read as it is now. High-water marks are not shown: to read one changes others;
+// nor are states, which are ints.
 func (s *State) show(key Handle, h *pvar) {
 	if h.v.Class == ClassHigh || h.v.isState() {
 		return
 	}
-	s.process.Show(key, View{Session: h.session, Counter: h.v.Counter, Of: h.of, Still: !h.v.isLevel() && !h.running,
-		More: h.more(), Seconds: h.v.Class == ClassTimer})
+	s.process.Show(key, View{Session: h.session, Counter: h.v.Counter, Of: h.of,
+		Still: !h.v.isLevel() && !h.running,
+		More:  h.more(), Seconds: h.v.Class == ClassTimer})
 }
 
 // more is what the value is above the counter.
@@ -85,8 +88,8 @@ func (s *State) freePvar(key Handle, h *pvar) {
 	}
 }
 
-// AllocPvar is MPI_T_pvar_handle_alloc. bind is asked for the object if the variable is bound to one, and returns nil where
-// the caller has given none.
+// AllocPvar is MPI_T_pvar_handle_alloc. bind is asked for the object if the variable is bound to
+// one, and returns nil where the caller has given none.
 func (s *State) AllocPvar(in Handle, i int, bind func() Object, handle *Handle, count *int32) Code {
 	v := variable(i)
 	switch {
@@ -146,7 +149,8 @@ func (s *State) FreePvar(in Handle, handle *Handle) Code {
 
 func (s *State) now(h *pvar) uint64 { return s.process.Count(h.v.Counter, h.of) }
 
-// spreadHigh raises all running high-water marks of h's counter to what has been. That of the process begins again.
+// spreadHigh raises all running high-water marks of h's counter to what has been. That of the
+// process begins again.
 func (s *State) spreadHigh(h *pvar) {
 	high := s.process.TakeHigh(h.v.Counter)
 	for _, other := range s.pvars.all {
@@ -275,7 +279,8 @@ func (s *State) WritePvar(in, key Handle, buf *uint64) Code {
 	return Success
 }
 
-// ReadReset is MPI_T_pvar_readreset: nothing that is counted is in neither of two values, or in both.
+// ReadReset is MPI_T_pvar_readreset: nothing that is counted is in neither of two values, or in
+// both.
 func (s *State) ReadReset(in, key Handle, buf *uint64) Code {
 	h, code := s.pvarOf(in, key)
 	switch {

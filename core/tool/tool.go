@@ -1,9 +1,11 @@
-// Package tool is the tool information interface (MPI_T; MPI-5.0, section 16.3): control variables, performance variables
-// with their sessions, events and their registrations, categories, enumerations; handles, names, checks of arguments, and
-// return codes. It has no cgo and no clock: what it reads and changes in the process is a Process.
+// Package tool is the tool information interface (MPI_T; MPI-5.0, section 16.3): control variables,
+// performance variables with their sessions, events and their registrations, categories,
+// enumerations; handles, names, checks of arguments, and return codes. It has no cgo and no clock:
+// what it reads and changes in the process is a Process.
 //
-// A result that the caller does not want, or has forgotten, is a nil pointer here as it is NULL there; where one is needed,
-// it is an error. Nothing is ever raised: all methods return a Code (section 16.3.10).
+// A result that the caller does not want, or has forgotten, is a nil pointer here as it is NULL
+// there; where one is needed, it is an error. Nothing is ever raised: all methods return a Code
+// (section 16.3.10).
 package tool
 
 import "sync"
@@ -33,12 +35,15 @@ const (
 )
 
 var codeNames = map[Code]string{
-	Success: "MPI_SUCCESS", NotAccessible: "MPI_T_ERR_NOT_ACCESSIBLE", NotInitialized: "MPI_T_ERR_NOT_INITIALIZED",
-	Memory: "MPI_T_ERR_MEMORY", Invalid: "MPI_T_ERR_INVALID", InvalidIndex: "MPI_T_ERR_INVALID_INDEX",
-	InvalidItem: "MPI_T_ERR_INVALID_ITEM", InvalidSession: "MPI_T_ERR_INVALID_SESSION",
+	Success: "MPI_SUCCESS", NotAccessible: "MPI_T_ERR_NOT_ACCESSIBLE",
+	NotInitialized: "MPI_T_ERR_NOT_INITIALIZED",
+	Memory:         "MPI_T_ERR_MEMORY", Invalid: "MPI_T_ERR_INVALID",
+	InvalidIndex: "MPI_T_ERR_INVALID_INDEX",
+	InvalidItem:  "MPI_T_ERR_INVALID_ITEM", InvalidSession: "MPI_T_ERR_INVALID_SESSION",
 	InvalidHandle: "MPI_T_ERR_INVALID_HANDLE", InvalidName: "MPI_T_ERR_INVALID_NAME",
 	OutOfHandles: "MPI_T_ERR_OUT_OF_HANDLES", OutOfSessions: "MPI_T_ERR_OUT_OF_SESSIONS",
-	SetNotNow: "MPI_T_ERR_CVAR_SET_NOT_NOW", SetNever: "MPI_T_ERR_CVAR_SET_NEVER", NoWrite: "MPI_T_ERR_PVAR_NO_WRITE",
+	SetNotNow: "MPI_T_ERR_CVAR_SET_NOT_NOW", SetNever: "MPI_T_ERR_CVAR_SET_NEVER",
+	NoWrite:     "MPI_T_ERR_PVAR_NO_WRITE",
 	NoStartStop: "MPI_T_ERR_PVAR_NO_STARTSTOP", NoAtomic: "MPI_T_ERR_PVAR_NO_ATOMIC",
 }
 
@@ -81,7 +86,8 @@ type Entry struct{ Name, Area, Description string }
 // Object is what a performance variable is bound to. The interface releases it with the last use.
 type Object interface{ Release() }
 
-// Process is what the interface reads and changes in the process. It is called under the lock of the interface.
+// Process is what the interface reads and changes in the process. It is called under the lock of
+// the interface.
 type Process interface {
 	// Settings are the control variables, always the same.
 	Settings() []Setting
@@ -94,12 +100,12 @@ type Process interface {
 
 	// Count is a counter now, of the process, or of the object if that is not nil.
 	Count(c Counter, of Object) uint64
-	// TakeHigh returns the highest value that a level has had since the last call, or since the process began. From now on
-	// it is the present one.
+	// TakeHigh returns the highest value that a level has had since the last call, or since the
+	// process began. From now on it is the present one.
 	TakeHigh(c Counter) uint64
 
-	// Listen has these called, in this order, for each event of their kind, instead of those given before; false: there is
-	// no memory, and it is as before. Fewer than before always find memory.
+	// Listen has these called, in this order, for each event of their kind, instead of those given
+	// before; false: there is no memory, and it is as before. Fewer than before always find memory.
 	Listen(list []Listener) bool
 	// DropEvents forgets the events that have not been delivered.
 	DropEvents()
@@ -139,8 +145,8 @@ func New(p Process) *Interface {
 	}}
 }
 
-// Init begins the use of the interface, at any time and any number of times (section 16.3.4). provided gets the level of
-// thread support, which is always that required.
+// Init begins the use of the interface, at any time and any number of times (section 16.3.4).
+// provided gets the level of thread support, which is always that required.
 func (t *Interface) Init(required int, provided *int32) Code {
 	if provided == nil || required < ThreadSingle || required > ThreadMultiple {
 		return Invalid
@@ -156,8 +162,8 @@ func (t *Interface) Init(required int, provided *int32) Code {
 	return Success
 }
 
-// Finalize ends the use that one call of Init has begun. The last one frees what the tool has left; what was written to
-// control variables stays.
+// Finalize ends the use that one call of Init has begun. The last one frees what the tool has left;
+// what was written to control variables stays.
 func (t *Interface) Finalize() Code {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -187,7 +193,8 @@ func (s *State) end() {
 	s.process.DropEvents()
 }
 
-// Use calls what, with the interface locked: NotInitialized outside of Init and Finalize. what must not call the program.
+// Use calls what, with the interface locked: NotInitialized outside of Init and Finalize. what must
+// not call the program.
 func (t *Interface) Use(what func(s *State) Code) Code {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -197,7 +204,8 @@ func (t *Interface) Use(what func(s *State) Code) Code {
 	return what(&t.state)
 }
 
-// Text is a buffer for a string, and where its length goes (section 16.3.3). Len is nil: the caller does not want it.
+// Text is a buffer for a string, and where its length goes (section 16.3.3). Len is nil: the caller
+// does not want it.
 type Text struct {
 	Buf []byte
 	Len *int32

@@ -33,14 +33,17 @@ func (o *thing) Release() { o.w.released[o]++ }
 
 var testSettings = []Setting{
 	{Entry{"SPX_SIZE", "point-to-point", "a size"}, KindBytes, 3, TunerDetail, nil},
-	{Entry{"SPX_WAY", "collectives", "a way"}, KindChoice, 7, TunerDetail, []string{"auto", "left", "right"}},
+	{Entry{"SPX_WAY", "collectives", "a way"}, KindChoice, 7, TunerDetail,
+		[]string{"auto", "left", "right"}},
 	{Entry{"SPX_ON", "point-to-point", "a switch"}, KindSwitch, 3, UserBasic, nil},
 	{Entry{"SPX_FILE", "diagnosis", "a text"}, KindText, 3, UserBasic, nil},
 	{Entry{"SPX_TIMES", "other", "a number"}, KindCount, 3, UserBasic, nil},
 }
 
 func newWorld() *world {
-	return &world{numbers: make([]uint64, len(testSettings)), texts: make([]string, len(testSettings)), released: map[*thing]int{}, shown: map[Handle]View{}}
+	return &world{numbers: make([]uint64, len(testSettings)),
+		texts: make([]string, len(testSettings)), released: map[*thing]int{},
+		shown: map[Handle]View{}}
 }
 
 func (w *world) Settings() []Setting { return testSettings }
@@ -182,15 +185,19 @@ func TestConstants(t *testing.T) {
 		"MPI_T_VERBOSITY_USER_BASIC": UserBasic, "MPI_T_VERBOSITY_TUNER_DETAIL": TunerDetail,
 		"MPI_T_VERBOSITY_MPIDEV_BASIC": MpidevBasic,
 		"MPI_T_BIND_NO_OBJECT":         BindNothing, "MPI_T_BIND_MPI_COMM": BindComm,
-		"MPI_INT": int(Int), "MPI_UNSIGNED_LONG_LONG": int(UnsignedLongLong), "MPI_DOUBLE": int(Double), "MPI_CHAR": int(Char),
+		"MPI_INT": int(Int), "MPI_UNSIGNED_LONG_LONG": int(UnsignedLongLong), "MPI_DOUBLE": int(
+			Double), "MPI_CHAR": int(Char),
 		"MPI_T_VERBOSITY_USER_DETAIL": UserDetail, "MPI_T_PVAR_CLASS_STATE": int(ClassState),
 		"MPI_T_PVAR_CLASS_LEVEL": int(ClassLevel), "MPI_T_PVAR_CLASS_HIGHWATERMARK": int(ClassHigh),
-		"MPI_T_PVAR_CLASS_COUNTER": int(ClassCounter), "MPI_T_PVAR_CLASS_AGGREGATE": int(ClassAggregate),
-		"MPI_T_PVAR_CLASS_TIMER": int(ClassTimer), "MPI_T_SOURCE_ORDERED": ordered,
-		"MPI_T_PVAR_ALL_HANDLES": int(AllHandles), "MPI_T_ENUM_NULL": int(NoHandle), "MPI_T_CVAR_HANDLE_NULL": int(NoHandle),
+		"MPI_T_PVAR_CLASS_COUNTER":   int(ClassCounter),
+		"MPI_T_PVAR_CLASS_AGGREGATE": int(ClassAggregate),
+		"MPI_T_PVAR_CLASS_TIMER":     int(ClassTimer), "MPI_T_SOURCE_ORDERED": ordered,
+		"MPI_T_PVAR_ALL_HANDLES": int(AllHandles), "MPI_T_ENUM_NULL": int(NoHandle),
+		"MPI_T_CVAR_HANDLE_NULL":  int(NoHandle),
 		"MPI_T_PVAR_SESSION_NULL": int(NoHandle), "MPI_T_PVAR_HANDLE_NULL": int(NoHandle),
 		"MPI_T_CB_REQUIRE_NONE": safeties[0], "MPI_T_CB_REQUIRE_MPI_RESTRICTED": safeties[1],
-		"MPI_T_CB_REQUIRE_THREAD_SAFE": safeties[2], "MPI_T_CB_REQUIRE_ASYNC_SIGNAL_SAFE": safeties[3],
+		"MPI_T_CB_REQUIRE_THREAD_SAFE":       safeties[2],
+		"MPI_T_CB_REQUIRE_ASYNC_SIGNAL_SAFE": safeties[3],
 	}
 	for code, name := range codeNames {
 		mine[name] = int(code)
@@ -236,7 +243,8 @@ func TestBeginAndEnd(t *testing.T) {
 	want(t, x.Finalize(), Success, "second end")
 	want(t, use(), NotInitialized, "after the end")
 	if w.released[object] != 1 || w.dropped != 1 || len(w.listens) != 0 {
-		t.Errorf("released %d times, events dropped %d times, %d listen", w.released[object], w.dropped, len(w.listens))
+		t.Errorf("released %d times, events dropped %d times, %d listen", w.released[object],
+			w.dropped, len(w.listens))
 	}
 	x.Init(0, &level)
 	buf := make([]byte, TextMax)
@@ -279,19 +287,29 @@ func TestTables(t *testing.T) {
 		info  func(int, Text) Code
 		index func(*string, *int32) Code
 	}{
-		{"control variable", s.CvarNum, func(i int, name Text) Code { return s.CvarInfo(i, name, nil, nil, nil, Text{}, nil, nil) }, s.CvarIndex},
+		{"control variable", s.CvarNum, func(i int, name Text) Code {
+			return s.CvarInfo(i, name,
+				nil, nil, nil, Text{}, nil, nil)
+		}, s.CvarIndex},
 		{"variable", s.PvarNum, func(i int, name Text) Code {
 			return s.PvarInfo(i, name, nil, nil, nil, nil, Text{}, nil, nil, nil, nil)
 		}, func(name *string, index *int32) Code {
-			for _, class := range []Class{ClassState, ClassLevel, ClassHigh, ClassCounter, ClassAggregate} {
+			for _, class := range []Class{ClassState, ClassLevel, ClassHigh, ClassCounter,
+				ClassAggregate} {
 				if code := s.PvarIndex(name, int(class), index); code != InvalidName {
 					return code
 				}
 			}
 			return s.PvarIndex(name, int(ClassTimer), index)
 		}},
-		{"event", s.EventNum, func(i int, name Text) Code { return s.EventInfo(i, name, nil, Elements{}, nil, Text{}, nil) }, s.EventIndex},
-		{"category", s.CategoryNum, func(i int, name Text) Code { return s.CategoryInfo(i, name, Text{}, nil, nil, nil) }, s.CategoryIndex},
+		{"event", s.EventNum, func(i int, name Text) Code {
+			return s.EventInfo(i, name, nil,
+				Elements{}, nil, Text{}, nil)
+		}, s.EventIndex},
+		{"category", s.CategoryNum, func(i int, name Text) Code {
+			return s.CategoryInfo(i, name,
+				Text{}, nil, nil, nil)
+		}, s.CategoryIndex},
 	} {
 		want(t, table.num(&num), Success, table.what)
 		want(t, table.num(nil), Invalid, table.what+": no result")
@@ -313,7 +331,8 @@ func TestTables(t *testing.T) {
 	}
 	for i := range variables {
 		v := &variables[i]
-		if v.Area == "" || len(v.Description) < 10 || (v.Bind != BindNothing) != (strings.HasPrefix(v.Name, "spx_comm_") || v.isState()) {
+		if v.Area == "" || len(v.Description) < 10 ||
+			(v.Bind != BindNothing) != (strings.HasPrefix(v.Name, "spx_comm_") || v.isState()) {
 			t.Errorf("%+v", v)
 		}
 	}
@@ -331,7 +350,8 @@ func TestCategories(t *testing.T) {
 		for i, k := range []int32{cvars, pvars, events} {
 			sum[i] += k
 		}
-		for of, k := range map[Member]int32{Cvars: cvars, Pvars: pvars, Events: events, Categories: below} {
+		for of, k := range map[Member]int32{Cvars: cvars, Pvars: pvars, Events: events,
+			Categories: below} {
 			for i := range list {
 				list[i] = -1
 			}
@@ -348,7 +368,8 @@ func TestCategories(t *testing.T) {
 			}
 		}
 	}
-	if want := [3]int32{int32(len(testSettings)), int32(len(variables)), int32(len(eventTypes))}; sum != want {
+	if want := [3]int32{int32(len(testSettings)), int32(len(variables)),
+		int32(len(eventTypes))}; sum != want {
 		t.Errorf("%v in categories, not %v", sum, want)
 	}
 	want(t, s.CategoryMembers(0, Cvars, -1, list), Invalid, "a negative length")
@@ -365,7 +386,8 @@ func TestCategories(t *testing.T) {
 	}
 }
 
-// Values of each kind are written and read back; what is none leaves the variable as it is (section 16.3.6).
+// Values of each kind are written and read back; what is none leaves the variable as it is (section
+// 16.3.6).
 func TestControlVariables(t *testing.T) {
 	w, s := begun(t)
 	open := func(name string) (h Handle, count int32) {
@@ -399,7 +421,8 @@ func TestControlVariables(t *testing.T) {
 	}
 	want(t, s.WriteCvar(file, append([]byte("/x\x00"), make([]byte, 300)...)), Success, "a text")
 	want(t, s.WriteCvar(file, slices.Repeat([]byte("x"), 300)), Invalid, "a text without an end")
-	want(t, s.WriteCvar(file, append([]byte("never\x00"), make([]byte, 300)...)), SetNever, "a text that is refused")
+	want(t, s.WriteCvar(file, append([]byte("never\x00"), make([]byte, 300)...)), SetNever,
+		"a text that is refused")
 	want(t, s.ReadCvar(file, buf), Success, "a text")
 	if text, _ := upToNUL(buf); text != "/x" || w.texts[3] != "/x" {
 		t.Errorf("%q", text)
@@ -451,10 +474,12 @@ func TestEnumerations(t *testing.T) {
 		want(t, s.EnumItem(e, int(num), nil, Text{}), InvalidItem, "behind the last")
 		want(t, s.EnumItem(e, -1, nil, Text{}), InvalidItem, "-1")
 	}
-	if !slices.Equal(items["SPX_WAY"], testSettings[1].Choices) || !slices.Equal(items["switch"], offOn) || len(items) != 2 {
+	if !slices.Equal(items["SPX_WAY"], testSettings[1].Choices) ||
+		!slices.Equal(items["switch"], offOn) || len(items) != 2 {
 		t.Errorf("%v", items)
 	}
-	for _, e := range []Handle{0, 1, 77, kindEnum << kindShift, kindEnum<<kindShift + 99, kindCvar << kindShift} {
+	for _, e := range []Handle{0, 1, 77, kindEnum << kindShift, kindEnum<<kindShift + 99,
+		kindCvar << kindShift} {
 		want(t, s.EnumInfo(e, nil, Text{}), InvalidHandle, "no enumeration")
 		want(t, s.EnumItem(e, 0, nil, Text{}), InvalidHandle, "no enumeration")
 	}
@@ -545,7 +570,8 @@ func TestLevel(t *testing.T) {
 func TestHighWaterMark(t *testing.T) {
 	w, s := begun(t)
 	in, other := open(t, s), open(t, s)
-	a, b := alloc(t, s, in, "spx_unexpected_length_high", nil), alloc(t, s, other, "spx_unexpected_length_high", nil)
+	a, b := alloc(t, s, in, "spx_unexpected_length_high", nil),
+		alloc(t, s, other, "spx_unexpected_length_high", nil)
 	w.length(50)
 	w.length(2)
 	s.Start(in, a)

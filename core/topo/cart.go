@@ -6,14 +6,16 @@ import (
 	"libspx/core/mpierr"
 )
 
-// Cart is a grid of processes (MPI-5.0, 9.5.1). Ranks count its points with the last coordinate running fastest.
+// Cart is a grid of processes (MPI-5.0, 9.5.1). Ranks count its points with the last coordinate
+// running fastest.
 type Cart struct {
 	Dims    []int
 	Periods []bool // by dimension: the last point and the first are neighbours
 }
 
-// NewCart makes a grid whose points are the first ranks of a group of size processes. Without dimensions it has one point.
-// Errors: MPI_ERR_DIMS for a dimension that is not positive, or when the group is too small.
+// NewCart makes a grid whose points are the first ranks of a group of size processes. Without
+// dimensions it has one point. Errors: MPI_ERR_DIMS for a dimension that is not positive, or when
+// the group is too small.
 func NewCart(dims []int, periods []bool, size int) (*Cart, error) {
 	points := 1
 	for i, d := range dims {
@@ -21,7 +23,9 @@ func NewCart(dims []int, periods []bool, size int) (*Cart, error) {
 			return nil, mpierr.New(mpierr.Dims, "dims[%d] is %d: it must be 1 or more", i, d)
 		}
 		if points > math.MaxInt32/d || points*d > size {
-			return nil, mpierr.New(mpierr.Dims, "dims %v: the grid has more points than the communicator has processes, %d", dims, size)
+			return nil, mpierr.New(mpierr.Dims,
+				"dims %v: the grid has more points than the communicator has processes, %d", dims,
+				size)
 		}
 		points *= d
 	}
@@ -50,15 +54,17 @@ func (c *Cart) Coords(rank int) []int {
 	return out
 }
 
-// Rank returns the rank of the point at the given coordinates, which are wrapped around in periodic dimensions
-// (MPI_Cart_rank). Errors: MPI_ERR_ARG for a coordinate outside of another dimension.
+// Rank returns the rank of the point at the given coordinates, which are wrapped around in periodic
+// dimensions (MPI_Cart_rank). Errors: MPI_ERR_ARG for a coordinate outside of another dimension.
 func (c *Cart) Rank(coords []int) (int, error) {
 	rank := 0
 	for i, d := range c.Dims {
 		x := coords[i]
 		if x < 0 || x >= d {
 			if !c.Periods[i] {
-				return 0, mpierr.New(mpierr.Arg, "coords[%d] is %d, but the dimension, which is not periodic, goes from 0 to %d", i, x, d-1)
+				return 0, mpierr.New(mpierr.Arg,
+					"coords[%d] is %d, but the dimension, which is not periodic, goes from 0 to %d",
+					i, x, d-1)
 			}
 			x = mod(x, d)
 		}
@@ -74,11 +80,14 @@ func mod(x, d int) int {
 	return x
 }
 
-// Shift returns the ranks from which and to which data move when all are shifted by disp points along a dimension, ProcNull
-// where the grid ends (MPI_Cart_shift). Errors: MPI_ERR_DIMS for a dimension that the grid does not have.
+// Shift returns the ranks from which and to which data move when all are shifted by disp points
+// along a dimension, ProcNull where the grid ends (MPI_Cart_shift). Errors: MPI_ERR_DIMS for a
+// dimension that the grid does not have.
 func (c *Cart) Shift(rank, direction, disp int) (source, dest int, err error) {
 	if direction < 0 || direction >= len(c.Dims) {
-		return 0, 0, mpierr.New(mpierr.Dims, "direction is %d, but the grid has %d dimensions, counted from 0", direction, len(c.Dims))
+		return 0, 0, mpierr.New(mpierr.Dims,
+			"direction is %d, but the grid has %d dimensions, counted from 0", direction,
+			len(c.Dims))
 	}
 	return c.step(rank, direction, -disp), c.step(rank, direction, disp), nil
 }
@@ -101,8 +110,8 @@ func (c *Cart) step(rank, direction, disp int) int {
 	return rank + (to-from)*stride
 }
 
-// Sub cuts the grid into grids of those dimensions that are kept (MPI_Cart_sub): the one that a rank is in, its number among
-// them, and the rank in it.
+// Sub cuts the grid into grids of those dimensions that are kept (MPI_Cart_sub): the one that a
+// rank is in, its number among them, and the rank in it.
 func (c *Cart) Sub(rank int, keep []bool) (sub *Cart, number, newRank int) {
 	sub = &Cart{}
 	for i, x := range c.Coords(rank) {
@@ -116,7 +125,8 @@ func (c *Cart) Sub(rank int, keep []bool) (sub *Cart, number, newRank int) {
 	return sub, number, newRank
 }
 
-// Neighbors are, for each dimension, the next process in negative direction and the next in positive direction.
+// Neighbors are, for each dimension, the next process in negative direction and the next in
+// positive direction.
 func (c *Cart) Neighbors(rank int) Neighbors {
 	var out []int
 	for i := range c.Dims {

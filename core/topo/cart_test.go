@@ -36,7 +36,8 @@ func points(dims []int) [][]int {
 	return out
 }
 
-// find is the naive inverse of points: the rank of a point, wrapped where periodic; ProcNull when outside.
+// find is the naive inverse of points: the rank of a point, wrapped where periodic; ProcNull when
+// outside.
 func find(c *Cart, all [][]int, p []int) int {
 	p = slices.Clone(p)
 	for i, d := range c.Dims {
@@ -73,10 +74,12 @@ func TestCartAgainstPoints(t *testing.T) {
 				to[i] += disp
 				source, dest, err := c.Shift(r, i, disp)
 				if err != nil || source != find(c, all, from) || dest != find(c, all, to) {
-					t.Fatalf("%+v: rank %d shifted by %d in dimension %d: %d %d %v", c, r, disp, i, source, dest, err)
+					t.Fatalf("%+v: rank %d shifted by %d in dimension %d: %d %d %v", c, r, disp, i,
+						source, dest, err)
 				}
 				got, err := c.Rank(to)
-				if want := find(c, all, to); want != ProcNull && (got != want || err != nil) || want == ProcNull && mpierr.ClassOf(err) != mpierr.Arg {
+				if want := find(c, all, to); want != ProcNull && (got != want || err != nil) ||
+					want == ProcNull && mpierr.ClassOf(err) != mpierr.Arg {
 					t.Fatalf("%+v: %v is %d (%v), not %d", c, to, got, err, want)
 				}
 				lo, hi := slices.Clone(p), slices.Clone(p)
@@ -85,14 +88,16 @@ func TestCartAgainstPoints(t *testing.T) {
 				neighbors = append(neighbors, find(c, all, lo), find(c, all, hi))
 			}
 			n := c.Neighbors(r)
-			if !slices.Equal(n.Sources, neighbors) || !slices.Equal(n.Dests, neighbors) || !n.Paired {
+			if !slices.Equal(n.Sources, neighbors) || !slices.Equal(n.Dests, neighbors) ||
+				!n.Paired {
 				t.Fatalf("%+v: neighbours of %d are %+v, not %v", c, r, n, neighbors)
 			}
 		}
 	}
 }
 
-// TestCartSub: points with equal coordinates in the dropped dimensions share a grid, in which they are ordered as before.
+// TestCartSub: points with equal coordinates in the dropped dimensions share a grid, in which they
+// are ordered as before.
 func TestCartSub(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	for range 300 {
@@ -122,7 +127,8 @@ func TestCartSub(t *testing.T) {
 			}
 			name := fmt.Sprint(dropped)
 			if was, ok := numbers[name]; ok && was != number {
-				t.Fatalf("%+v keeping %v: rank %d is in grid %d, its companions in %d", c, keep, r, number, was)
+				t.Fatalf("%+v keeping %v: rank %d is in grid %d, its companions in %d", c, keep, r,
+					number, was)
 			}
 			numbers[name] = number
 			if !slices.Equal(sub.Coords(rank), kept) || seen[[2]int{number, rank}] {
@@ -139,10 +145,12 @@ func TestNewCart(t *testing.T) {
 		size  int
 		class mpierr.Class
 	}{
-		{nil, 1, 0}, {[]int{2, 3}, 6, 0}, {[]int{2, 3}, 7, 0}, {[]int{2, 3}, 5, mpierr.Dims}, {[]int{0, 3}, 5, mpierr.Dims},
+		{nil, 1, 0}, {[]int{2, 3}, 6, 0}, {[]int{2, 3}, 7, 0}, {[]int{2, 3}, 5, mpierr.Dims},
+		{[]int{0, 3}, 5, mpierr.Dims},
 		{[]int{3, -1}, 5, mpierr.Dims}, {[]int{1 << 30, 1 << 30, 1 << 30}, 1 << 30, mpierr.Dims},
 	} {
-		if _, err := NewCart(c.dims, make([]bool, len(c.dims)), c.size); mpierr.ClassOf(err) != c.class {
+		if _, err := NewCart(c.dims, make([]bool, len(c.dims)), c.size); mpierr.ClassOf(
+			err) != c.class {
 			t.Errorf("%v of %d: %v", c.dims, c.size, err)
 		}
 	}

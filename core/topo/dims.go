@@ -7,12 +7,13 @@ import (
 	"libspx/core/mpierr"
 )
 
-// Balance is MPI_Dims_create (MPI-5.0, 9.5.2): it returns dims with its zeros replaced, so that the product is n. What it sets
-// does not increase. Of all such grids it takes the most balanced: the difference of the largest and the smallest of the new
-// dimensions is as small as can be; then the smallest is as large as can be, then the second smallest, and so on.
+// Balance is MPI_Dims_create (MPI-5.0, 9.5.2): it returns dims with its zeros replaced, so that the
+// product is n. What it sets does not increase. Of all such grids it takes the most balanced: the
+// difference of the largest and the smallest of the new dimensions is as small as can be; then the
+// smallest is as large as can be, then the second smallest, and so on.
 //
-// Errors: MPI_ERR_ARG when n is not positive; MPI_ERR_DIMS for a negative dimension, or when no grid with the given
-// dimensions has n points.
+// Errors: MPI_ERR_ARG when n is not positive; MPI_ERR_DIMS for a negative dimension, or when no
+// grid with the given dimensions has n points.
 func Balance(n int, dims []int) ([]int, error) {
 	if n < 1 {
 		return nil, mpierr.New(mpierr.Arg, "nnodes is %d: it must be 1 or more", n)
@@ -21,17 +22,21 @@ func Balance(n int, dims []int) ([]int, error) {
 	for i, d := range dims {
 		switch {
 		case d < 0:
-			return nil, mpierr.New(mpierr.Dims, "dims[%d] is %d: it must be 0, or the number of points that is wanted", i, d)
+			return nil, mpierr.New(mpierr.Dims,
+				"dims[%d] is %d: it must be 0, or the number of points that is wanted", i, d)
 		case d == 0:
 			free++
 		case rest%d != 0:
-			return nil, mpierr.New(mpierr.Dims, "dims %v: nnodes = %d is not a multiple of the product of the given dimensions", dims, n)
+			return nil, mpierr.New(mpierr.Dims,
+				"dims %v: nnodes = %d is not a multiple of the product of the given dimensions",
+				dims, n)
 		default:
 			rest /= d
 		}
 	}
 	if free == 0 && rest != 1 {
-		return nil, mpierr.New(mpierr.Dims, "dims %v: all dimensions are given, and their product is not nnodes = %d", dims, n)
+		return nil, mpierr.New(mpierr.Dims,
+			"dims %v: all dimensions are given, and their product is not nnodes = %d", dims, n)
 	}
 	factors := factorize(rest, free)
 	out := slices.Clone(dims)
@@ -87,8 +92,8 @@ type splitter struct {
 
 type task struct{ n, k, least int }
 
-// fill appends k factors of n to out, each at least least, in ascending order, the first as large as can be, then the second, and so on;
-// nil when there are none.
+// fill appends k factors of n to out, each at least least, in ascending order, the first as large
+// as can be, then the second, and so on; nil when there are none.
 func (s *splitter) fill(n, k, least int, out []int) []int {
 	if k == 1 {
 		if n < least || n > s.largest {

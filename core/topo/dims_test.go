@@ -94,11 +94,14 @@ func TestBalanceStandard(t *testing.T) {
 	}
 }
 
-// TestBalanceLarge: numbers with very many divisors or only one, and more dimensions than factors, end soon and are right.
+// TestBalanceLarge: numbers with very many divisors or only one, and more dimensions than factors,
+// end soon and are right.
 func TestBalanceLarge(t *testing.T) {
 	for _, c := range []struct{ n, k int }{
-		{2095133040, 2}, {2095133040, 3}, {2095133040, 6}, {2095133040, 12}, {2095133040, 15}, {2147483647, 4}, {1 << 30, 30},
-		{1 << 30, 7}, {1 << 30, 64}, {1999 << 20, 9}, {1999 << 20, 21}, {1000000000, 3}, {1102701600, 10}, {46337 * 46337, 2}, {1, 40},
+		{2095133040, 2}, {2095133040, 3}, {2095133040, 6}, {2095133040, 12}, {2095133040, 15},
+		{2147483647, 4}, {1 << 30, 30},
+		{1 << 30, 7}, {1 << 30, 64}, {1999 << 20, 9}, {1999 << 20, 21}, {1000000000, 3},
+		{1102701600, 10}, {46337 * 46337, 2}, {1, 40},
 	} {
 		got, err := Balance(c.n, make([]int, c.k))
 		if err != nil {

@@ -6,7 +6,8 @@ import (
 	"libspx/core/mpierr"
 )
 
-// DistGraph is one process's part of a distributed graph: the edges that begin or end at it (MPI-5.0, 9.5.4).
+// DistGraph is one process's part of a distributed graph: the edges that begin or end at it
+// (MPI-5.0, 9.5.4).
 type DistGraph struct {
 	Sources, SourceWeights []int // without weights the latter is nil
 	Dests, DestWeights     []int
@@ -17,12 +18,17 @@ type DistGraph struct {
 func (g *DistGraph) Kind() Kind { return IsDistGraph }
 
 // Neighbors are those of the process that the graph was made at.
-func (g *DistGraph) Neighbors(int) Neighbors { return Neighbors{Sources: g.Sources, Dests: g.Dests} }
+func (g *DistGraph) Neighbors(int) Neighbors {
+	return Neighbors{Sources: g.Sources,
+		Dests: g.Dests}
+}
 
-// NewAdjacent makes a process's part of a graph from what it says of its own edges (MPI_Dist_graph_create_adjacent). A weight
-// array is nil when there are no weights. size is the number of processes. Errors: MPI_ERR_RANK for a neighbour that is none of
-// them, MPI_ERR_ARG for a negative weight.
-func NewAdjacent(sources, sourceWeights, dests, destWeights []int, weighted bool, size int) (*DistGraph, error) {
+// NewAdjacent makes a process's part of a graph from what it says of its own edges
+// (MPI_Dist_graph_create_adjacent). A weight array is nil when there are no weights. size is the
+// number of processes. Errors: MPI_ERR_RANK for a neighbour that is none of them, MPI_ERR_ARG for a
+// negative weight.
+func NewAdjacent(sources, sourceWeights, dests, destWeights []int, weighted bool,
+	size int) (*DistGraph, error) {
 	for _, list := range []struct {
 		name  string
 		ranks []int
@@ -43,7 +49,8 @@ func NewAdjacent(sources, sourceWeights, dests, destWeights []int, weighted bool
 func checkRanks(name string, ranks []int, size int) error {
 	for i, r := range ranks {
 		if r < 0 || r >= size {
-			return mpierr.New(mpierr.Rank, "%s[%d] is %d, but the communicator has ranks 0 to %d", name, i, r, size-1)
+			return mpierr.New(mpierr.Rank, "%s[%d] is %d, but the communicator has ranks 0 to %d",
+				name, i, r, size-1)
 		}
 	}
 	return nil
@@ -58,15 +65,17 @@ func checkWeights(name string, weights []int) error {
 	return nil
 }
 
-// Contribution is what a process says of a graph, not only of its own edges (MPI_Dist_graph_create): edges from Sources[i] to
-// each of the next Degrees[i] entries of Dests, with the weights beside them.
+// Contribution is what a process says of a graph, not only of its own edges
+// (MPI_Dist_graph_create): edges from Sources[i] to each of the next Degrees[i] entries of Dests,
+// with the weights beside them.
 type Contribution struct {
 	Sources, Degrees, Dests []int
 	Weights                 []int // nil: MPI_UNWEIGHTED
 	Weighted                bool
 }
 
-// EndCount returns the number of destinations that degrees ask for. Errors: MPI_ERR_ARG for a negative degree.
+// EndCount returns the number of destinations that degrees ask for. Errors: MPI_ERR_ARG for a
+// negative degree.
 func EndCount(degrees []int) (int, error) {
 	n := 0
 	for i, d := range degrees {
@@ -78,7 +87,8 @@ func EndCount(degrees []int) (int, error) {
 	return n, nil
 }
 
-// Check finds what is wrong with a contribution to a graph of size processes: MPI_ERR_RANK, MPI_ERR_ARG.
+// Check finds what is wrong with a contribution to a graph of size processes: MPI_ERR_RANK,
+// MPI_ERR_ARG.
 func (c *Contribution) Check(size int) error {
 	if err := checkRanks("sources", c.Sources, size); err != nil {
 		return err
@@ -89,8 +99,8 @@ func (c *Contribution) Check(size int) error {
 	return checkWeights("weights", c.Weights)
 }
 
-// How a contribution travels: a word that says whether it has weights (and, when it has no edges, whether it would have), then
-// source, destination and weight of each edge.
+// How a contribution travels: a word that says whether it has weights (and, when it has no edges,
+// whether it would have), then source, destination and weight of each edge.
 const (
 	unweighted = iota
 	weightedEdges
@@ -127,9 +137,10 @@ func appendWords(b []byte, words ...int) []byte {
 
 func wordAt(b []byte, i int) int { return int(binary.LittleEndian.Uint32(b[4*i:])) }
 
-// Route turns the contributions of all processes, by rank, into the parts that each gets. Edges keep the order of the
-// contributors and of their arrays, at both ends, so that parallel edges have the same order at both. Errors: MPI_ERR_ARG when
-// some contributions have weights and others do not.
+// Route turns the contributions of all processes, by rank, into the parts that each gets. Edges
+// keep the order of the contributors and of their arrays, at both ends, so that parallel edges have
+// the same order at both. Errors: MPI_ERR_ARG when some contributions have weights and others do
+// not.
 func Route(all [][]byte) ([][]byte, error) {
 	type part struct{ in, out []byte }
 	parts := make([]part, len(all))
@@ -154,7 +165,8 @@ func Route(all [][]byte) ([][]byte, error) {
 		}
 	}
 	if modes[unweighted] && modes[weightedEdges] {
-		return nil, mpierr.New(mpierr.Arg, "some processes pass weights and others MPI_UNWEIGHTED: it must be the same for all")
+		return nil, mpierr.New(mpierr.Arg,
+			"some processes pass weights and others MPI_UNWEIGHTED: it must be the same for all")
 	}
 	mode := unweighted
 	if modes[weightedEdges] || !modes[unweighted] && empty[weightedEdges] {
@@ -167,7 +179,8 @@ func Route(all [][]byte) ([][]byte, error) {
 	return out, nil
 }
 
-var errForm = &mpierr.Error{Class: mpierr.Intern, Text: "a message about a distributed graph has a wrong form"}
+var errForm = &mpierr.Error{Class: mpierr.Intern,
+	Text: "a message about a distributed graph has a wrong form"}
 
 // DecodePart reads what Route made for a process.
 func DecodePart(b []byte) (*DistGraph, error) {

@@ -2,7 +2,8 @@ package topo
 
 import "testing"
 
-// What peers send about a distributed graph is routed or refused, and every part that is made of it can be read.
+// What peers send about a distributed graph is routed or refused, and every part that is made of it
+// can be read.
 func FuzzRoute(f *testing.F) {
 	f.Add(appendWords(nil, unweighted), appendWords(nil, weightedEdges))
 	f.Add(appendWords(nil, unweighted, 0, 1, 1), appendWords(nil, unweighted, 1, 0, 1, 1, 1, 1))
@@ -41,8 +42,10 @@ func FuzzDecodePart(f *testing.F) {
 		if n := len(g.Sources) + len(g.Dests); 8*n != len(b)-8 {
 			t.Errorf("%d neighbours in %d bytes", n, len(b))
 		}
-		if g.Weighted && (len(g.SourceWeights) != len(g.Sources) || len(g.DestWeights) != len(g.Dests)) {
-			t.Errorf("%d and %d neighbours have %d and %d weights", len(g.Sources), len(g.Dests), len(g.SourceWeights), len(g.DestWeights))
+		if g.Weighted && (len(g.SourceWeights) != len(g.Sources) ||
+			len(g.DestWeights) != len(g.Dests)) {
+			t.Errorf("%d and %d neighbours have %d and %d weights", len(g.Sources), len(g.Dests),
+				len(g.SourceWeights), len(g.DestWeights))
 		}
 	})
 }

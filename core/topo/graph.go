@@ -8,28 +8,33 @@ type Graph struct {
 	Edges []int // the neighbours of node 0, of node 1, ...
 }
 
-// NewGraph makes a graph whose nodes are the first ranks of a group of size processes. edges may be longer than needed. Errors:
-// MPI_ERR_ARG when there are more nodes than processes or index decreases; MPI_ERR_RANK for an edge to a node that is not there.
+// NewGraph makes a graph whose nodes are the first ranks of a group of size processes. edges may be
+// longer than needed. Errors: MPI_ERR_ARG when there are more nodes than processes or index
+// decreases; MPI_ERR_RANK for an edge to a node that is not there.
 func NewGraph(index, edges []int, size int) (*Graph, error) {
 	if len(index) > size {
-		return nil, mpierr.New(mpierr.Arg, "nnodes is %d, but the communicator has %d processes", len(index), size)
+		return nil, mpierr.New(mpierr.Arg, "nnodes is %d, but the communicator has %d processes",
+			len(index), size)
 	}
 	n, err := EdgeCount(index)
 	if err != nil {
 		return nil, err
 	}
 	if n > len(edges) {
-		return nil, mpierr.New(mpierr.Arg, "indx ends with %d edges, but there are %d", n, len(edges))
+		return nil, mpierr.New(mpierr.Arg, "indx ends with %d edges, but there are %d", n,
+			len(edges))
 	}
 	for i, e := range edges[:n] {
 		if e < 0 || e >= len(index) {
-			return nil, mpierr.New(mpierr.Rank, "edges[%d] is %d, but the graph has nodes 0 to %d", i, e, len(index)-1)
+			return nil, mpierr.New(mpierr.Rank, "edges[%d] is %d, but the graph has nodes 0 to %d",
+				i, e, len(index)-1)
 		}
 	}
 	return &Graph{Index: index, Edges: edges[:n]}, nil
 }
 
-// EdgeCount returns the number of edges that an index array asks for. Errors: MPI_ERR_ARG when it decreases.
+// EdgeCount returns the number of edges that an index array asks for. Errors: MPI_ERR_ARG when it
+// decreases.
 func EdgeCount(index []int) (int, error) {
 	last := 0
 	for i, n := range index {

@@ -19,7 +19,8 @@ func TestGraph(t *testing.T) {
 	}
 	for i, want := range [][]int{{1, 3}, {0}, {3}, {0, 2}} {
 		n := g.Neighbors(i)
-		if !slices.Equal(g.Of(i), want) || !slices.Equal(n.Sources, want) || !slices.Equal(n.Dests, want) || n.Paired {
+		if !slices.Equal(g.Of(i), want) || !slices.Equal(n.Sources, want) ||
+			!slices.Equal(n.Dests, want) || n.Paired {
 			t.Errorf("neighbours of %d: %v %+v", i, g.Of(i), n)
 		}
 	}
@@ -27,8 +28,10 @@ func TestGraph(t *testing.T) {
 		index, edges []int
 		class        mpierr.Class
 	}{
-		{nil, nil, 0}, {[]int{0, 0, 0}, nil, 0}, {[]int{1, 0}, []int{1}, mpierr.Arg}, {[]int{-1}, nil, mpierr.Arg},
-		{[]int{0, 0, 0, 0, 0}, nil, mpierr.Arg}, {[]int{1, 2}, []int{1, 2}, mpierr.Rank}, {[]int{1, 2}, []int{1, -1}, mpierr.Rank},
+		{nil, nil, 0}, {[]int{0, 0, 0}, nil, 0}, {[]int{1, 0}, []int{1}, mpierr.Arg},
+		{[]int{-1}, nil, mpierr.Arg},
+		{[]int{0, 0, 0, 0, 0}, nil, mpierr.Arg}, {[]int{1, 2}, []int{1, 2}, mpierr.Rank},
+		{[]int{1, 2}, []int{1, -1}, mpierr.Rank},
 		{[]int{1, 2}, []int{1, 0, 99}, 0}, {[]int{1, 2}, []int{1}, mpierr.Arg},
 	} {
 		if _, err := NewGraph(c.index, c.edges, 4); mpierr.ClassOf(err) != c.class {
@@ -80,7 +83,8 @@ func checkParts(t *testing.T, parts [][]byte, want []edge, weighted bool) {
 	var out, in []edge
 	for r, b := range parts {
 		g, err := DecodePart(b)
-		if err != nil || g.Weighted != weighted || weighted && (len(g.SourceWeights) != len(g.Sources) || len(g.DestWeights) != len(g.Dests)) {
+		if err != nil || g.Weighted != weighted || weighted &&
+			(len(g.SourceWeights) != len(g.Sources) || len(g.DestWeights) != len(g.Dests)) {
 			t.Fatalf("rank %d: %+v %v", r, g, err)
 		}
 		weight := func(list []int, i int) int {
@@ -97,7 +101,10 @@ func checkParts(t *testing.T, parts [][]byte, want []edge, weighted bool) {
 		}
 	}
 	// Stable sorts: parallel edges keep the order in which they were contributed.
-	byEnds := func(a, b edge) int { return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.to, b.to)) }
+	byEnds := func(a, b edge) int {
+		return cmp.Or(cmp.Compare(a.from, b.from),
+			cmp.Compare(a.to, b.to))
+	}
 	want = slices.Clone(want)
 	for _, list := range [][]edge{want, out, in} {
 		slices.SortStableFunc(list, byEnds)
@@ -110,15 +117,19 @@ func checkParts(t *testing.T, parts [][]byte, want []edge, weighted bool) {
 func TestRouteModes(t *testing.T) {
 	none, would := (&Contribution{}).Encode(), (&Contribution{Weighted: true}).Encode()
 	plain := (&Contribution{Sources: []int{0}, Degrees: []int{1}, Dests: []int{1}}).Encode()
-	heavy := (&Contribution{Sources: []int{1}, Degrees: []int{1}, Dests: []int{0}, Weights: []int{7}, Weighted: true}).Encode()
+	heavy := (&Contribution{Sources: []int{1}, Degrees: []int{1}, Dests: []int{0},
+		Weights: []int{7}, Weighted: true}).Encode()
 	for _, c := range []struct {
 		all      [][]byte
 		weighted bool
 		class    mpierr.Class
 	}{
-		{[][]byte{none, none}, false, 0}, {[][]byte{would, would}, true, 0}, {[][]byte{plain, none}, false, 0},
-		{[][]byte{plain, would}, false, 0}, {[][]byte{heavy, none}, true, 0}, {[][]byte{heavy, plain}, false, mpierr.Arg},
-		{[][]byte{heavy[:7], none}, false, mpierr.Intern}, {[][]byte{heavy}, false, mpierr.Intern}, {[][]byte{{}}, false, mpierr.Intern},
+		{[][]byte{none, none}, false, 0}, {[][]byte{would, would}, true, 0},
+		{[][]byte{plain, none}, false, 0},
+		{[][]byte{plain, would}, false, 0}, {[][]byte{heavy, none}, true, 0},
+		{[][]byte{heavy, plain}, false, mpierr.Arg},
+		{[][]byte{heavy[:7], none}, false, mpierr.Intern}, {[][]byte{heavy}, false, mpierr.Intern},
+		{[][]byte{{}}, false, mpierr.Intern},
 	} {
 		parts, err := Route(c.all)
 		if mpierr.ClassOf(err) != c.class {
@@ -142,15 +153,18 @@ func TestDistGraphErrors(t *testing.T) {
 		in, inw, out, outw []int
 		class              mpierr.Class
 	}{
-		{[]int{0, 2}, nil, []int{1, 1}, nil, 0}, {[]int{3}, nil, nil, nil, mpierr.Rank}, {nil, nil, []int{-1}, nil, mpierr.Rank},
-		{[]int{0}, []int{-1}, nil, nil, mpierr.Arg}, {nil, nil, []int{0}, []int{-5}, mpierr.Arg}, {[]int{1}, []int{0}, []int{2}, []int{4}, 0},
+		{[]int{0, 2}, nil, []int{1, 1}, nil, 0}, {[]int{3}, nil, nil, nil, mpierr.Rank},
+		{nil, nil, []int{-1}, nil, mpierr.Rank},
+		{[]int{0}, []int{-1}, nil, nil, mpierr.Arg}, {nil, nil, []int{0}, []int{-5}, mpierr.Arg},
+		{[]int{1}, []int{0}, []int{2}, []int{4}, 0},
 	} {
 		g, err := NewAdjacent(c.in, c.inw, c.out, c.outw, c.inw != nil, 3)
 		if mpierr.ClassOf(err) != c.class {
 			t.Errorf("%v: %v", c, err)
 		}
 		if err == nil {
-			if diff := gocmp.Diff(Neighbors{Sources: c.in, Dests: c.out}, g.Neighbors(0)); diff != "" {
+			if diff := gocmp.Diff(Neighbors{Sources: c.in, Dests: c.out},
+				g.Neighbors(0)); diff != "" {
 				t.Error(diff)
 			}
 		}
@@ -159,8 +173,10 @@ func TestDistGraphErrors(t *testing.T) {
 		c     Contribution
 		class mpierr.Class
 	}{
-		{Contribution{Sources: []int{0}, Dests: []int{2}}, 0}, {Contribution{Sources: []int{3}}, mpierr.Rank},
-		{Contribution{Dests: []int{-1}}, mpierr.Rank}, {Contribution{Weights: []int{1, -1}}, mpierr.Arg},
+		{Contribution{Sources: []int{0}, Dests: []int{2}}, 0},
+		{Contribution{Sources: []int{3}}, mpierr.Rank},
+		{Contribution{Dests: []int{-1}}, mpierr.Rank},
+		{Contribution{Weights: []int{1, -1}}, mpierr.Arg},
 	} {
 		if err := c.c.Check(3); mpierr.ClassOf(err) != c.class {
 			t.Errorf("%+v: %v", c.c, err)

@@ -1,8 +1,10 @@
-// Package topo implements virtual topologies (MPI-5.0, chapter 9): grids, graphs, and distributed graphs, as plain values that
-// know ranks and nothing else. It owns no communicators and does no communication; what processes must tell each other to make
-// a distributed graph is encoded and routed here, and carried by core/comm.
+// Package topo implements virtual topologies (MPI-5.0, chapter 9): grids, graphs, and distributed
+// graphs, as plain values that know ranks and nothing else. It owns no communicators and does no
+// communication; what processes must tell each other to make a distributed graph is encoded and
+// routed here, and carried by core/comm.
 //
-// Topologies are immutable and safe for concurrent use. Their slices must not be changed by callers.
+// Topologies are immutable and safe for concurrent use. Their slices must not be changed by
+// callers.
 package topo
 
 import "libspx/core/group"
@@ -23,14 +25,17 @@ const (
 // Topology is a *Cart, *Graph or *DistGraph.
 type Topology interface {
 	Kind() Kind
-	// Neighbors returns whom a rank talks to in neighbourhood collectives. A DistGraph only knows those of its own process.
+	// Neighbors returns whom a rank talks to in neighbourhood collectives. A DistGraph only knows
+	// those of its own process.
 	Neighbors(rank int) Neighbors
 }
 
-// Neighbors are the ranks that a process receives from and sends to, in the order of the blocks of its buffers (MPI-5.0, 9.6).
+// Neighbors are the ranks that a process receives from and sends to, in the order of the blocks of
+// its buffers (MPI-5.0, 9.6).
 type Neighbors struct {
 	Sources, Dests []int // ProcNull: the block stays as it is
-	// Paired: the neighbours come in pairs, one for each dimension of a grid, and what a process sends in one direction
-	// arrives from the opposite one. This matters when both neighbours of a pair are the same process.
+	// Paired: the neighbours come in pairs, one for each dimension of a grid, and what a process
+	// sends in one direction arrives from the opposite one. This matters when both neighbours of a
+	// pair are the same process.
 	Paired bool
 }

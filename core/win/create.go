@@ -2,11 +2,13 @@ package win
 
 import "libspx/core/mpierr"
 
-// Peers is what the processes of a creation do together, over the communicator that the window is made of.
+// Peers is what the processes of a creation do together, over the communicator that the window is
+// made of.
 type Peers interface {
 	Rank() int
 	Size() int
-	// Gather gives all what each process has in mine, by rank. It is a collective: after a failure each process still gives its part.
+	// Gather gives all what each process has in mine, by rank. It is a collective: after a failure
+	// each process still gives its part.
 	Gather(mine, all []uint64) error
 }
 
@@ -14,7 +16,8 @@ type Peers interface {
 type Host interface {
 	// Near reports whether the process with that rank shares memory with this one.
 	Near(rank int) bool
-	// Reads reports whether the kernel lets this process read the memory of that rank. A process that is not yet in MPI cannot be read.
+	// Reads reports whether the kernel lets this process read the memory of that rank. A process
+	// that is not yet in MPI cannot be read.
 	Reads(rank int) bool
 	// Prepare takes what this process needs by itself; false: no memory.
 	Prepare() bool
@@ -34,7 +37,8 @@ type Host interface {
 	Return(Plot)
 	// Map maps w.Plot of the leader's memory file here; false: there are no addresses.
 	Map(w *Window) bool
-	// Fill gives the data plane the window, whose memory is mapped, and begins to answer mail if there are mailboxes.
+	// Fill gives the data plane the window, whose memory is mapped, and begins to answer mail if
+	// there are mailboxes.
 	Fill(w *Window)
 	// Serve begins to answer processes that are elsewhere: an error class, 0 for none.
 	Serve() mpierr.Class
@@ -49,14 +53,19 @@ type End int
 const (
 	Together End = iota // all processes have freed it: its plot may become another window's
 	Failed              // at all processes
-	Lost                // other processes may have the window, and have to be notified that this one has not
-	Left                // as Lost, by a longjmp out of a wait: other processes may still use the window's plot, which is not given back
+	// other processes may have the window, and have to be notified that this one has not
+	Lost
+	// as Lost, by a longjmp out of a wait: other processes may still use the window's plot, which
+	// is not given back
+	Left
 )
 
-// BoxesMost is up to how many processes get mailboxes also when the kernel lets them reach each other: for short runs.
+// BoxesMost is up to how many processes get mailboxes also when the kernel lets them reach each
+// other: for short runs.
 const BoxesMost = 64
 
-// share is what a process brings. Rank 0 brings the window's context, too, and a plot if it has one at hand.
+// share is what a process brings. Rank 0 brings the window's context, too, and a plot if it has one
+// at hand.
 type share struct {
 	base, size, unit int64
 	flags            uint64
@@ -72,7 +81,8 @@ const (
 const shareWords = 7
 
 func (s share) words() []uint64 {
-	return []uint64{uint64(s.base), uint64(s.size), uint64(s.unit), s.flags, s.context, s.plot.Offset, s.plot.Bytes}
+	return []uint64{uint64(s.base), uint64(s.size), uint64(s.unit), s.flags, s.context,
+		s.plot.Offset, s.plot.Bytes}
 }
 
 func shareOf(w []uint64) share {
@@ -83,11 +93,14 @@ func shareOf(w []uint64) share {
 type Errno int
 
 const (
-	outOfMemory Errno = 12  // ENOMEM
-	cancelled   Errno = 125 // ECANCELED: what a process that has seen a failure gives; it is greater than what memory can fail with
+	outOfMemory Errno = 12 // ENOMEM
+	// ECANCELED: what a process that has seen a failure gives; it is greater than what memory can
+	// fail with
+	cancelled Errno = 125
 )
 
-// creation is one creation of a window. Each process goes through all rounds, also after a failure: so a process that has not seen it waits for none that has.
+// creation is one creation of a window. Each process goes through all rounds, also after a failure:
+// so a process that has not seen it waits for none that has.
 type creation struct {
 	Peers
 	Host
@@ -96,8 +109,9 @@ type creation struct {
 	last  bool // it is in the round after which others use the memory, or behind it
 }
 
-// Create makes a window: collective over p. The arguments have been checked. When it fails, nothing of the window is left here; when a wait
-// is left by longjmp it is unwound by a panic, and memory that others may have mapped by then stays.
+// Create makes a window: collective over p. The arguments have been checked. When it fails, nothing
+// of the window is left here; when a wait is left by longjmp it is unwound by a panic, and memory
+// that others may have mapped by then stays.
 func Create(a Args, p Peers, h Host) (_ *Window, err error) {
 	c := &creation{Peers: p, Host: h, w: &Window{Args: a}}
 	whole, how := false, Lost
@@ -128,8 +142,8 @@ func (c *creation) returnSpare() {
 	}
 }
 
-// EndOf is how a window ends with this error. After the failure of a process, others may have the window or wait in it, since they have seen the failure later or
-// not at all.
+// EndOf is how a window ends with this error. After the failure of a process, others may have the
+// window or wait in it, since they have seen the failure later or not at all.
 func EndOf(err error) End {
 	switch mpierr.ClassOf(err) {
 	case 0:
@@ -147,7 +161,8 @@ func (c *creation) make() error {
 	return c.putTogether(parts, err)
 }
 
-// findLeader finds out which processes share memory. If one is elsewhere, each process has one that is.
+// findLeader finds out which processes share memory. If one is elsewhere, each process has one that
+// is.
 func (c *creation) findLeader() {
 	first := -1
 	for i := range c.Size() {
@@ -204,7 +219,8 @@ func (c *creation) hear(mine share) ([]share, error) {
 
 func noMemory() error { return mpierr.New(mpierr.NoMem, "no memory for a window") }
 
-// greatest is a round in which all learn the greatest value of any. An error from before goes first.
+// greatest is a round in which all learn the greatest value of any. An error from before goes
+// first.
 func (c *creation) greatest(mine uint64, err error) (uint64, error) {
 	all := make([]uint64, c.Size())
 	if e := c.Gather([]uint64{mine}, all); err == nil {
@@ -244,8 +260,10 @@ func (c *creation) putTogether(parts []share, err error) error {
 	return err
 }
 
-// askForMail finds out whether the kernel keeps this process from reaching another one's memory, where the kernel is a way, and which windows have mailboxes. It
-// comes when all have been heard of. Of many processes it takes a round: only if the kernel is no way for some of them are there mailboxes, which need memory.
+// askForMail finds out whether the kernel keeps this process from reaching another one's memory,
+// where the kernel is a way, and which windows have mailboxes. It comes when all have been heard
+// of. Of many processes it takes a round: only if the kernel is no way for some of them are there
+// mailboxes, which need memory.
 func (c *creation) askForMail(err error) (forbidden bool, _ error) {
 	if c.w.Flavor.Allocates() {
 		return false, err
@@ -262,8 +280,8 @@ func (c *creation) askForMail(err error) (forbidden bool, _ error) {
 	return c.w.Boxed, err
 }
 
-// getMemory maps the window's memory, at all processes or at none. spare is the plot that rank 0 has brought; mail: this process
-// needs mail; err: what has failed before.
+// getMemory maps the window's memory, at all processes or at none. spare is the plot that rank 0
+// has brought; mail: this process needs mail; err: what has failed before.
 func (c *creation) getMemory(spare Plot, bytes uint64, mail bool, err error) error {
 	head, err := c.takeMemory(spare, bytes, mail, err)
 	failed := head.errno
@@ -282,9 +300,11 @@ func (c *creation) getMemory(spare Plot, bytes uint64, mail bool, err error) err
 	case err != nil || failed == 0:
 		return err
 	case failed == cancelled:
-		return mpierr.New(mpierr.ProcFailed, "another process cannot make the window: a process has failed")
+		return mpierr.New(mpierr.ProcFailed,
+			"another process cannot make the window: a process has failed")
 	}
-	return mpierr.New(mpierr.NoMem, "no memory for the %d bytes of the window: %s", bytes, c.Reason(failed))
+	return mpierr.New(mpierr.NoMem, "no memory for the %d bytes of the window: %s", bytes,
+		c.Reason(failed))
 }
 
 // taken is what a process gives in the round of takeMemory; that of a leader counts.
@@ -293,8 +313,9 @@ type taken struct {
 	plot  Plot
 }
 
-// takeMemory is the round in which a leader takes memory for all that share it, when what rank 0 had at hand is not enough, and in which all learn whether any
-// process needs mail. A leader that has seen a failure takes none.
+// takeMemory is the round in which a leader takes memory for all that share it, when what rank 0
+// had at hand is not enough, and in which all learn whether any process needs mail. A leader that
+// has seen a failure takes none.
 func (c *creation) takeMemory(spare Plot, bytes uint64, mail bool, err error) (taken, error) {
 	mine := taken{plot: spare}
 	switch leads := c.Rank() == c.w.Leader; {
@@ -308,7 +329,8 @@ func (c *creation) takeMemory(spare Plot, bytes uint64, mail bool, err error) (t
 	}
 	const words = 4
 	all := make([]uint64, words*c.Size())
-	e := c.Gather([]uint64{uint64(mine.errno), mine.plot.Offset, mine.plot.Bytes, number(mail)}, all)
+	e := c.Gather([]uint64{uint64(mine.errno), mine.plot.Offset, mine.plot.Bytes, number(mail)},
+		all)
 	if err == nil {
 		err = e
 	}
@@ -322,7 +344,8 @@ func (c *creation) takeMemory(spare Plot, bytes uint64, mail bool, err error) (t
 	return taken{Errno(head[0]), Plot{head[1], head[2]}}, nil
 }
 
-// serve is the last round of a window whose processes do not all share memory: each answers the others.
+// serve is the last round of a window whose processes do not all share memory: each answers the
+// others.
 func (c *creation) serve(err error) error {
 	class := mpierr.ClassOf(err)
 	if err == nil {

@@ -1,8 +1,10 @@
-// Package win makes and frees windows for one-sided communication (MPI-5.0, 12.2): which arguments make one, which processes share memory, where the memory of
-// each lies in the memory file, and the rounds in which all processes agree that they have the window, or that none has.
+// Package win makes and frees windows for one-sided communication (MPI-5.0, 12.2): which arguments
+// make one, which processes share memory, where the memory of each lies in the memory file, and the
+// rounds in which all processes agree that they have the window, or that none has.
 //
-// It owns no memory and sends nothing by itself. Create and Leave work through a Peers (what the processes of the window do together) and a Host (what one
-// process does with its memory): capi/win_make.go has them for the library, sim/windows.go for the simulator.
+// It owns no memory and sends nothing by itself. Create and Leave work through a Peers (what the
+// processes of the window do together) and a Host (what one process does with its memory):
+// capi/win_make.go has them for the library, sim/windows.go for the simulator.
 package win
 
 import (
@@ -11,7 +13,8 @@ import (
 	"libspx/core/mpierr"
 )
 
-// Flavor is how a window gets its memory, by the values of MPI_WIN_CREATE_FLAVOR in the standard ABI.
+// Flavor is how a window gets its memory, by the values of MPI_WIN_CREATE_FLAVOR in the standard
+// ABI.
 type Flavor int
 
 // The flavors (MPI-5.0, 12.2.1 to 12.2.4).
@@ -25,7 +28,8 @@ const (
 // Allocates reports whether the library provides the memory.
 func (f Flavor) Allocates() bool { return f == Allocated || f == Shared }
 
-// Most is the greatest size of one process's part, in bytes: the sum over all processes has room in 63 bits.
+// Most is the greatest size of one process's part, in bytes: the sum over all processes has room in
+// 63 bits.
 const Most = 1 << 46
 
 // inPlace is MPI_IN_PLACE.
@@ -40,17 +44,21 @@ type Args struct {
 	Apart  bool   // the hint alloc_shared_noncontig: each part begins on a page of its own
 }
 
-// Check returns what is wrong with the arguments, nil if nothing is. inter: comm is an intercommunicator; far: some of its processes share no memory file.
+// Check returns what is wrong with the arguments, nil if nothing is. inter: comm is an
+// intercommunicator; far: some of its processes share no memory file.
 func (a Args) Check(inter, far bool) error {
 	switch {
 	case inter:
-		return mpierr.New(mpierr.Comm, "comm is an intercommunicator; a window needs an intracommunicator")
+		return mpierr.New(mpierr.Comm,
+			"comm is an intercommunicator; a window needs an intracommunicator")
 	case far && a.Flavor == Shared:
-		return mpierr.New(mpierr.RMAShared, "comm has processes of several jobs or hosts; memory is shared within a job")
+		return mpierr.New(mpierr.RMAShared,
+			"comm has processes of several jobs or hosts; memory is shared within a job")
 	case a.Size < 0:
 		return mpierr.New(mpierr.Size, "size = %d is negative", a.Size)
 	case a.Flavor.Allocates() && a.Size > Most:
-		return mpierr.New(mpierr.NoMem, "size = %d: at most %d bytes are possible", a.Size, int64(Most))
+		return mpierr.New(mpierr.NoMem, "size = %d: at most %d bytes are possible", a.Size,
+			int64(Most))
 	case a.Unit <= 0:
 		return mpierr.New(mpierr.Disp, "disp_unit = %d is not positive", a.Unit)
 	}
@@ -60,7 +68,8 @@ func (a Args) Check(inter, far bool) error {
 	return CheckBase(a.Base, a.Size)
 }
 
-// CheckBase returns what is wrong with size bytes of the program's memory at base: that they cannot be memory.
+// CheckBase returns what is wrong with size bytes of the program's memory at base: that they cannot
+// be memory.
 func CheckBase(base uint64, size int64) error {
 	switch {
 	case size <= 0 || base > inPlace:
@@ -87,7 +96,8 @@ type Target struct {
 // Window is what all processes have agreed on.
 type Window struct {
 	Args
-	Leader    int  // the lowest rank that shares memory with this process; it takes and gives back the plot there
+	// the lowest rank that shares memory with this process; it takes and gives back the plot there
+	Leader    int
 	Elsewhere bool // some process is reached over the network
 	Mail      bool // for some pair of processes mail is the only way
 	Boxed     bool // there are mailboxes
@@ -100,9 +110,12 @@ const page = 4096
 
 func pages(bytes uint64) uint64 { return (bytes + page - 1) / page * page }
 
-// layOut is where the memory of each process begins in the window's plot, behind the control part, and how many bytes the plot needs. Parts of a shared
-// window follow each other without gaps unless a process has asked for pages of its own (MPI-5.0, 12.2.3); processes that are far have none here.
-func layOut(flavor Flavor, control uint64, parts []share, near func(rank int) bool) (at []uint64, end uint64) {
+// layOut is where the memory of each process begins in the window's plot, behind the control part,
+// and how many bytes the plot needs. Parts of a shared window follow each other without gaps unless
+// a process has asked for pages of its own (MPI-5.0, 12.2.3); processes that are far have none
+// here.
+func layOut(flavor Flavor, control uint64, parts []share, near func(rank int) bool) (at []uint64,
+	end uint64) {
 	end = control
 	at = make([]uint64, len(parts))
 	if !flavor.Allocates() {
@@ -145,7 +158,8 @@ func targets(flavor Flavor, parts []share, at []uint64, near func(rank int) bool
 // Segment is memory that is attached to a dynamic window.
 type Segment struct{ Base, Size uint64 }
 
-// Attach returns what is wrong with attaching size bytes at base (MPI-5.0, 12.2.4) beside what is attached.
+// Attach returns what is wrong with attaching size bytes at base (MPI-5.0, 12.2.4) beside what is
+// attached.
 func Attach(attached []Segment, base uint64, size int64) error {
 	if size < 0 {
 		return mpierr.New(mpierr.Size, "size = %d is negative", size)
@@ -155,7 +169,9 @@ func Attach(attached []Segment, base uint64, size int64) error {
 	}
 	for _, s := range attached {
 		if base < s.Base+s.Size && s.Base < base+uint64(size) {
-			return mpierr.New(mpierr.RMAAttach, "part of the %d bytes at base = %s is attached already: MPI_Win_detach it first", size, pointer(base))
+			return mpierr.New(mpierr.RMAAttach,
+				"part of the %d bytes at base = %s is attached already: MPI_Win_detach it first",
+				size, pointer(base))
 		}
 	}
 	return nil
@@ -168,7 +184,8 @@ func Detach(attached []Segment, base uint64) (int, error) {
 			return i, nil
 		}
 	}
-	return 0, mpierr.New(mpierr.Base, "base = %s: no memory that begins there is attached", pointer(base))
+	return 0, mpierr.New(mpierr.Base, "base = %s: no memory that begins there is attached",
+		pointer(base))
 }
 
 // pointer is an address as C prints it.

@@ -20,9 +20,11 @@ func TestCheck(t *testing.T) {
 	}{
 		{name: "good", a: good, far: true},
 		{name: "intercommunicator", a: good, inter: true, class: mpierr.Comm},
-		{name: "shared over hosts", a: with(func(a *Args) { a.Flavor = Shared }), far: true, class: mpierr.RMAShared},
+		{name: "shared over hosts", a: with(func(a *Args) { a.Flavor = Shared }), far: true,
+			class: mpierr.RMAShared},
 		{name: "negative", a: with(func(a *Args) { a.Size = -1 }), class: mpierr.Size},
-		{name: "too much to allocate", a: with(func(a *Args) { a.Flavor, a.Size = Allocated, Most+1 }), class: mpierr.NoMem},
+		{name: "too much to allocate",
+			a: with(func(a *Args) { a.Flavor, a.Size = Allocated, Most+1 }), class: mpierr.NoMem},
 		{name: "as much of the program's", a: with(func(a *Args) { a.Size = Most + 1 })},
 		{name: "unit", a: with(func(a *Args) { a.Unit = 0 }), class: mpierr.Disp},
 		{name: "NULL", a: with(func(a *Args) { a.Base = 0 }), class: mpierr.Base},
@@ -47,10 +49,12 @@ func TestLayOut(t *testing.T) {
 		end    uint64
 	}{
 		{"the program's", FromUser, false, all, []uint64{0, 0, 0, 0}, 4096},
-		{"each on pages of its own", Allocated, false, all, []uint64{4096, 8192, 8192, 16384}, 20480},
+		{"each on pages of its own", Allocated, false, all, []uint64{4096, 8192, 8192, 16384},
+			20480},
 		{"without gaps", Shared, false, all, []uint64{4096, 4106, 4106, 9106}, 9107},
 		{"one asks for gaps", Shared, true, all, []uint64{4096, 8192, 8192, 16384}, 20480},
-		{"two elsewhere", Allocated, false, func(i int) bool { return i%2 == 1 }, []uint64{4096, 4096, 4096, 4096}, 8192},
+		{"two elsewhere", Allocated, false, func(i int) bool { return i%2 == 1 },
+			[]uint64{4096, 4096, 4096, 4096}, 8192},
 	} {
 		mine := slices.Clone(parts)
 		if c.apart {
@@ -70,7 +74,8 @@ func TestAttach(t *testing.T) {
 		size  int64
 		class mpierr.Class
 	}{
-		{4196, 10, 0}, {4000, 96, 0}, {4195, 1, mpierr.RMAAttach}, {4000, 97, mpierr.RMAAttach}, {8192, 10, 0},
+		{4196, 10, 0}, {4000, 96, 0}, {4195, 1, mpierr.RMAAttach}, {4000, 97, mpierr.RMAAttach},
+		{8192, 10, 0},
 		{5000, -1, mpierr.Size}, {0, 1, mpierr.Base}, {1, 1, mpierr.Base}, {0, 0, 0},
 	} {
 		if got := mpierr.ClassOf(Attach(have, c.base, c.size)); got != c.class {
@@ -174,7 +179,8 @@ func (p *process) Map(w *Window) bool {
 }
 
 // create has n processes, perHost on a host, make a window.
-func create(n, perHost int, a Args, change func(*process)) (procs []*process, wins []*Window, errs []error) {
+func create(n, perHost int, a Args, change func(*process)) (procs []*process, wins []*Window,
+	errs []error) {
 	o := &office{n: n}
 	wins, errs = make([]*Window, n), make([]error, n)
 	var all sync.WaitGroup
@@ -196,7 +202,8 @@ func TestCreate(t *testing.T) {
 			t.Fatal(errs[i])
 		}
 		leader := i / 3 * 3
-		if w.Leader != leader || !w.Elsewhere || w.Mail || w.Boxed || procs[i].context != 800 || procs[i].dropped || procs[i].mapped != procs[leader].took[0] {
+		if w.Leader != leader || !w.Elsewhere || w.Mail || w.Boxed || procs[i].context != 800 ||
+			procs[i].dropped || procs[i].mapped != procs[leader].took[0] {
 			t.Errorf("rank %d: %+v, %+v", i, w, procs[i])
 		}
 		for k, target := range w.Targets {
@@ -227,7 +234,8 @@ func TestMail(t *testing.T) {
 		{BoxesMost + 1, true, FromUser, true, true, 4},
 	} {
 		t.Run(fmt.Sprintf("%d,%v,%d", c.n, c.blind, c.flavor), func(t *testing.T) {
-			procs, wins, errs := create(c.n, c.n, Args{Flavor: c.flavor, Base: 4096, Size: 8, Unit: 1},
+			procs, wins, errs := create(c.n, c.n,
+				Args{Flavor: c.flavor, Base: 4096, Size: 8, Unit: 1},
 				func(p *process) { p.blind = c.blind && p.rank == c.n-1 })
 			for i, w := range wins {
 				if errs[i] != nil {
@@ -250,9 +258,12 @@ func TestSpare(t *testing.T) {
 		used  bool
 	}{{1 << 16, true}, {4096, false}} {
 		spare := Plot{77 << 12, c.bytes}
-		procs, wins, errs := create(3, 3, Args{Flavor: Shared, Size: 1000, Unit: 1}, func(p *process) { p.spare = spare })
-		if errs[2] != nil || (wins[2].Plot == spare) != c.used || (len(procs[0].returned) == 0) != c.used || len(procs[1].returned) > 0 {
-			t.Errorf("%d bytes at hand: %v, %+v, given back %v", c.bytes, errs[2], wins[2], procs[0].returned)
+		procs, wins, errs := create(3, 3, Args{Flavor: Shared, Size: 1000, Unit: 1},
+			func(p *process) { p.spare = spare })
+		if errs[2] != nil || (wins[2].Plot == spare) != c.used ||
+			(len(procs[0].returned) == 0) != c.used || len(procs[1].returned) > 0 {
+			t.Errorf("%d bytes at hand: %v, %+v, given back %v", c.bytes, errs[2], wins[2],
+				procs[0].returned)
 		}
 	}
 }
@@ -266,15 +277,19 @@ func TestCreateFails(t *testing.T) {
 		class   mpierr.Class
 		text    string
 	}{
-		{"poor", 4, func(p *process) { p.poor = p.rank == 2 }, mpierr.NoMem, "no memory for a window"},
-		{"no context", 4, func(p *process) { p.noContext = true }, mpierr.NoMem, "no memory for a window"},
-		{"no plot", 4, func(p *process) { p.errno = 28 }, mpierr.NoMem, "no memory for the 20480 bytes of the window: errno 28"},
+		{"poor", 4, func(p *process) { p.poor = p.rank == 2 }, mpierr.NoMem,
+			"no memory for a window"},
+		{"no context", 4, func(p *process) { p.noContext = true }, mpierr.NoMem,
+			"no memory for a window"},
+		{"no plot", 4, func(p *process) { p.errno = 28 }, mpierr.NoMem,
+			"no memory for the 20480 bytes of the window: errno 28"},
 		{"no plot at the second host", 2, func(p *process) {
 			if p.rank == 2 {
 				p.errno = outOfMemory
 			}
 		}, mpierr.NoMem, "no memory for the 12288 bytes of the window: errno 12"},
-		{"no addresses", 4, func(p *process) { p.noMap = p.rank == 3 }, mpierr.NoMem, "no memory for the 20480 bytes of the window: errno 12"},
+		{"no addresses", 4, func(p *process) { p.noMap = p.rank == 3 }, mpierr.NoMem,
+			"no memory for the 20480 bytes of the window: errno 12"},
 		{"does not serve", 2, func(p *process) {
 			if p.rank == 1 {
 				p.serve = mpierr.NoMem
@@ -282,7 +297,8 @@ func TestCreateFails(t *testing.T) {
 		}, mpierr.NoMem, "no memory for a window"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			procs, _, errs := create(4, c.perHost, Args{Flavor: Allocated, Size: 10, Unit: 1}, c.change)
+			procs, _, errs := create(4, c.perHost, Args{Flavor: Allocated, Size: 10, Unit: 1},
+				c.change)
 			for i, err := range errs {
 				if mpierr.ClassOf(err) != c.class || err.Error() != c.text {
 					t.Errorf("rank %d: %v", i, err)
@@ -319,17 +335,20 @@ func TestLeft(t *testing.T) {
 		p := &process{office: &office{n: 1}, perHost: 1, spare: Plot{4096, 1 << 20}}
 		func() {
 			defer func() { recover() }() //nolint:errcheck // it is this test's
-			_, err := Create(Args{Flavor: Allocated, Unit: 1}, &broken{process: p, at: at, left: true}, p)
+			_, err := Create(Args{Flavor: Allocated, Unit: 1},
+				&broken{process: p, at: at, left: true}, p)
 			t.Error("goes on", err)
 		}()
 		// before the last round no other process can use the memory
-		if !p.dropped || (p.how == Left) != (at == 2) || (p.how == Lost) != (at < 2) || (len(p.returned) > 0) != (at < 2) {
+		if !p.dropped || (p.how == Left) != (at == 2) || (p.how == Lost) != (at < 2) ||
+			(len(p.returned) > 0) != (at < 2) {
 			t.Errorf("left in round %d: %+v", at, p)
 		}
 	}
 }
 
-// A process that sees a failure goes through all rounds, and those that have not seen it then fail as well, unless it comes in the last round.
+// A process that sees a failure goes through all rounds, and those that have not seen it then fail
+// as well, unless it comes in the last round.
 func TestFailureInARound(t *testing.T) {
 	for at := range 3 {
 		o := &office{n: 3}
@@ -342,7 +361,10 @@ func TestFailureInARound(t *testing.T) {
 			if i == 1 {
 				peers = &broken{process: p, at: at}
 			}
-			all.Go(func() { _, errs[i] = Create(Args{Flavor: Allocated, Unit: 1, Size: 5000}, peers, p) })
+			all.Go(func() {
+				_, errs[i] = Create(Args{Flavor: Allocated, Unit: 1, Size: 5000}, peers,
+					p)
+			})
 		}
 		all.Wait()
 		if o.rounds != 3 {
@@ -350,7 +372,8 @@ func TestFailureInARound(t *testing.T) {
 		}
 		for i, p := range procs {
 			lost := i == 1 || at < 2
-			if lost != (mpierr.ClassOf(errs[i]) == mpierr.ProcFailed) || lost != p.dropped || lost && p.how != Lost {
+			if lost != (mpierr.ClassOf(errs[i]) == mpierr.ProcFailed) || lost != p.dropped ||
+				lost && p.how != Lost {
 				t.Errorf("failure in round %d: rank %d: %v, %+v", at, i, errs[i], p)
 			}
 		}

@@ -1,32 +1,39 @@
-// Package agree is a uniform agreement among the living members of a communicator: all who return from one agreement
-// return the same decision, also those that die afterwards. MPIX_Comm_agree and MPIX_Comm_shrink are both one agreement.
+// Package agree is a uniform agreement among the living members of a communicator: all who return
+// from one agreement return the same decision, also those that die afterwards. MPIX_Comm_agree and
+// MPIX_Comm_shrink are both one agreement.
 //
 // # Protocol
 //
-// Ranks, which are places of package place, form fixed trees, one on each host, and one of the hosts. A dead rank is bypassed: its children belong to its nearest
-// living ancestor, and where there is none, to the lowest living rank of the host. The root is the lowest living rank of all, and its rank is the ballot: when
-// it dies, the next lowest becomes root of a higher ballot. Because failure knowledge is certain (package ft), everybody who
-// learns that all ranks below b are dead has promised to take no proposal of a ballot below b.
+// Ranks, which are places of package place, form fixed trees, one on each host, and one of the
+// hosts. A dead rank is bypassed: its children belong to its nearest living ancestor, and where
+// there is none, to the lowest living rank of the host. The root is the lowest living rank of all,
+// and its rank is the ballot: when it dies, the next lowest becomes root of a higher ballot.
+// Because failure knowledge is certain (package ft), everybody who learns that all ranks below b
+// are dead has promised to take no proposal of a ballot below b.
 //
-// Who has told its parent that its subtree has contributed, or accepted, has spoken for all who live below it, also those that come to it later: they were below
-// one below it that has died. Who moves to another parent says it again there; the next head of a host has another parent than before.
+// Who has told its parent that its subtree has contributed, or accepted, has spoken for all who
+// live below it, also those that come to it later: they were below one below it that has died. Who
+// moves to another parent says it again there; the next head of a host has another parent than
+// before.
 //
 //	Gather   up    contributions of a whole subtree
 //	Propose  down  the root's decision: the proposal that it has accepted before if there is any, else the merged contributions
 //	Accept   up    a whole subtree has accepted the proposal
 //	Commit   down  the decision is final: the receiver returns at once, and goes on to forward it
 //
-// A decision is committed only after every living member has accepted it. So every later root has accepted it, too, and
-// proposes it again: that is uniformity. Fault-free cost: four traversals of the tree, 4(n-1) messages. The number of deaths adds
-// no rounds unless roots die one after another: a subtree is re-attached as soon as its members learn of the death.
+// A decision is committed only after every living member has accepted it. So every later root has
+// accepted it, too, and proposes it again: that is uniformity. Fault-free cost: four traversals of
+// the tree, 4(n-1) messages. The number of deaths adds no rounds unless roots die one after
+// another: a subtree is re-attached as soon as its members learn of the death.
 //
 // # What the caller must do
 //
-//  1. Carry out the sends of an Output in order, then return the decision to the application when Done is set.
+//  1. Carry out the sends of an Output in order, then return the decision to the application when
+//     Done is set.
 //  2. Deliver messages between living ranks once and in order.
 //  3. Tell every living member of every death, sooner or later (Failed).
-//  4. Keep the machine, and go on feeding it, until the next agreement of the communicator has been decided: a member
-//     that has returned still answers those that have not.
+//  4. Keep the machine, and go on feeding it, until the next agreement of the communicator has been
+//     decided: a member that has returned still answers those that have not.
 package agree
 
 import (
@@ -39,9 +46,10 @@ import (
 
 // Contribution is what one member brings in.
 type Contribution struct {
-	Flags   uint32      // MPIX_Comm_agree: combined by bitwise and
-	Acked   rankset.Set // failures that this member has acknowledged: combined by intersection
-	Context uint64      // a fresh context id; the one of the root that decides is taken (MPIX_Comm_shrink)
+	Flags uint32      // MPIX_Comm_agree: combined by bitwise and
+	Acked rankset.Set // failures that this member has acknowledged: combined by intersection
+	// a fresh context id; the one of the root that decides is taken (MPIX_Comm_shrink)
+	Context uint64
 }
 
 // Decision is what all members return.
@@ -60,7 +68,9 @@ type Send struct {
 
 // Output is what the caller has to carry out after an event.
 type Output struct {
-	Fresh uint64 // unless 0: this member's context, which stands in its decision from now on; nobody else knows it before Sends
+	// unless 0: this member's context, which stands in its decision from now on; nobody else knows
+	// it before Sends
+	Fresh uint64
 	Sends []Send
 	Done  *Decision // set once: the agreement returns this
 }
@@ -101,9 +111,11 @@ type Machine struct {
 	out Output
 }
 
-// New makes the machine of the rank at place self of a communicator, of which failed are known dead.
+// New makes the machine of the rank at place self of a communicator, of which failed are known
+// dead.
 func New(places *place.Map, self int, failed rankset.Set) *Machine {
-	m := &Machine{places: places, n: places.Len(), self: self, gathers: map[int]gather{}, accepts: map[int]int{},
+	m := &Machine{places: places, n: places.Len(), self: self, gathers: map[int]gather{},
+		accepts:        map[int]int{},
 		acceptedBallot: none, sentGather: none, sentAcpt: none, failed: failed}
 	m.ballot = failed.FirstAbsent()
 	m.parent, m.children = m.places.Relatives(m.self, m.failed)
@@ -116,7 +128,8 @@ func (m *Machine) Committed() bool { return m.committed }
 // Call is the application's call. It is made at most once.
 func (m *Machine) Call(c Contribution) Output {
 	m.called, m.mine = true, c
-	if m.committed { // possible only when the others decided without us, which a living member's absence forbids
+	// possible only when the others decided without us, which a living member's absence forbids
+	if m.committed {
 		d := m.decision
 		m.out.Done = &d
 	}
@@ -131,14 +144,16 @@ func (m *Machine) Failed(dead rankset.Set) Output {
 	return m.take()
 }
 
-// Receive handles a message from another member. An error means that the message is malformed; it is then ignored.
+// Receive handles a message from another member. An error means that the message is malformed; it
+// is then ignored.
 func (m *Machine) Receive(from int, data []byte) (Output, error) {
 	msg, err := decode(data, m.n)
 	if err != nil {
 		return Output{}, err
 	}
 	if from < 0 || from >= m.n || from == m.self {
-		return Output{}, fmt.Errorf("agree: message from rank %d, which is not another member of 0..%d", from, m.n-1)
+		return Output{}, fmt.Errorf(
+			"agree: message from rank %d, which is not another member of 0..%d", from, m.n-1)
 	}
 	switch msg.kind {
 	case kindGather:
@@ -159,7 +174,8 @@ func (m *Machine) onGather(from int, msg message) {
 	case m.committed:
 		m.send(from, message{kind: kindCommit, decision: m.decision})
 	case msg.ballot >= m.ballot: // a higher one waits here until we learn of the deaths, too
-		m.gathers[from] = gather{ballot: msg.ballot, flags: msg.decision.Flags, acked: msg.decision.Acked, failed: msg.decision.Failed}
+		m.gathers[from] = gather{ballot: msg.ballot, flags: msg.decision.Flags,
+			acked: msg.decision.Acked, failed: msg.decision.Failed}
 	}
 }
 
@@ -194,7 +210,8 @@ func (m *Machine) onAccept(from int, msg message) {
 	}
 }
 
-// commit makes the decision final here and tells the neighbours in the tree, except the one who told us.
+// commit makes the decision final here and tells the neighbours in the tree, except the one who
+// told us.
 func (m *Machine) commit(d Decision, from int) {
 	if m.committed {
 		return

@@ -1,10 +1,12 @@
-// Package detect finds hosts that have fallen silent, and sees to it that nobody whom the others have given up goes on: the agents of a
-// job's hosts, one machine each, beat along a tree. Processes take no part in it.
+// Package detect finds hosts that have fallen silent, and sees to it that nobody whom the others
+// have given up goes on: the agents of a job's hosts, one machine each, beat along a tree.
+// Processes take no part in it.
 //
 // # Protocol
 //
-// Host 0 decides; it is the root of a tree of the hosts (tree.go), in which a host that is out is bypassed. Once in a Period it counts a
-// tick and sends it down; who gets a new tick hands it on at once and answers whoever sent it.
+// Host 0 decides; it is the root of a tree of the hosts (tree.go), in which a host that is out is
+// bypassed. Once in a Period it counts a tick and sends it down; who gets a new tick hands it on at
+// once and answers whoever sent it.
 //
 //	Beat    down  the newest tick, and the hosts that are out in which epoch, and why
 //	Echo    up    the answer, and whether everybody below has been heard of
@@ -12,36 +14,48 @@
 //	Report  root  hosts below that have been silent for nearly the Limit
 //	Out           to a host that is out, whatever it says, and why it is
 //
-// A host that has been silent for the Limit is *suspected*: it may have died, hang, or be cut off. Host 0 alone draws the consequence: the host is
-// out in a new epoch, if host 0's side has at least half of the hosts of the epoch before, without all that have been silent for nearly as long
-// (with exactly half of them it goes on because it has the lowest number); else its own side has to end (Split), unless Config.Alone.
-// A host that has got no tick for the Limit less two Periods has lost host 0, whose side alone may go on: it is Fenced, as is one that learns
-// that it is out. The echo of its last tick may have been lost, and that of the tick before, hence the Periods: a host is fenced before it is given up, if
-// it runs at all. Only one that got a tick more than two Periods after the last of its echoes came through may run for so much longer, or until it
-// hears that it is out; whoever has been told refuses what it says.
+// A host that has been silent for the Limit is *suspected*: it may have died, hang, or be cut off.
+// Host 0 alone draws the consequence: the host is out in a new epoch, if host 0's side has at least
+// half of the hosts of the epoch before, without all that have been silent for nearly as long (with
+// exactly half of them it goes on because it has the lowest number); else its own side has to end
+// (Split), unless Config.Alone. A host that has got no tick for the Limit less two Periods has lost
+// host 0, whose side alone may go on: it is Fenced, as is one that learns that it is out. The echo
+// of its last tick may have been lost, and that of the tick before, hence the Periods: a host is
+// fenced before it is given up, if it runs at all. Only one that got a tick more than two Periods
+// after the last of its echoes came through may run for so much longer, or until it hears that it
+// is out; whoever has been told refuses what it says.
 //
-// The limit follows what is seen: where beats stayed without answer for a while and the host answered later, silence is not death there, and host 0 waits for
-// `patience` times the longest such silence, if that is more than Limit; never for more than Most. Echoes tell it of silences below, and beats tell all the limit that
-// holds: it only grows, and whoever has not yet been told of a longer one is fenced the earlier. Where no silence was seen, it is Limit.
+// The limit follows what is seen: where beats stayed without answer for a while and the host
+// answered later, silence is not death there, and host 0 waits for `patience` times the longest
+// such silence, if that is more than Limit; never for more than Most. Echoes tell it of silences
+// below, and beats tell all the limit that holds: it only grows, and whoever has not yet been told
+// of a longer one is fenced the earlier. Where no silence was seen, it is Limit.
 //
-// An end that is *certain* (the agent's connection has ended) is told by Gone and needs no majority: 20 of 24 hosts may end one after another.
-// The reason of an exclusion goes with it: a host that still runs reports it to its user.
+// An end that is *certain* (the agent's connection has ended) is told by Gone and needs no
+// majority: 20 of 24 hosts may end one after another. The reason of an exclusion goes with it: a
+// host that still runs reports it to its user.
 //
-// Nobody is suspected before it was heard for the first time, so a network that lets none of this through raises no alarm. Time in which
-// the machine itself was not run is held against nobody: neither a suspended machine nor an agent that waits for a
-// processor takes its own absence for that of others.
+// Nobody is suspected before it was heard for the first time, so a network that lets none of this
+// through raises no alarm. Time in which the machine itself was not run is held against nobody:
+// neither a suspended machine nor an agent that waits for a processor takes its own absence for
+// that of others.
 //
-// Where hosts are reached through others alone (Tree) those beat for them, so that one message passes each way in a Period, and the caller hands on what is for a host that it does not reach. With the
-// one in between such hosts fall silent as well, whatever has become of them: they count for neither side of a network that is cut then.
+// Where hosts are reached through others alone (Tree) those beat for them, so that one message
+// passes each way in a Period, and the caller hands on what is for a host that it does not reach.
+// With the one in between such hosts fall silent as well, whatever has become of them: they count
+// for neither side of a network that is cut then.
 //
-// Hosts may be added while the machines run (Grow), with the next number each time. Host 0's side decides, and only that one can go on, so that the others may
-// learn of it at any time: one that does not know a host beats for nobody there, and who was not heard is not suspected. That a host is out may come before.
-// Numbers are not given again.
+// Hosts may be added while the machines run (Grow), with the next number each time. Host 0's side
+// decides, and only that one can go on, so that the others may learn of it at any time: one that
+// does not know a host beats for nobody there, and who was not heard is not suspected. That a host
+// is out may come before. Numbers are not given again.
 //
 // # What the caller must do
 //
-//  1. Hand in messages that are proved to come from a host of the job, then call Tick when Deadline has come; messages before Tick, if both wait.
-//  2. Carry out an Output before the next event. Messages may be lost, delayed, doubled and reordered.
+//  1. Hand in messages that are proved to come from a host of the job, then call Tick when Deadline
+//     has come; messages before Tick, if both wait.
+//  2. Carry out an Output before the next event. Messages may be lost, delayed, doubled and
+//     reordered.
 //  3. End the processes of the host when Fenced is set, the job when Split is.
 package detect
 
@@ -109,13 +123,14 @@ type peer struct {
 
 // Machine is the part of one host.
 type Machine struct {
-	cfg      Config
-	epoch    uint64
-	out      rankset.Set
-	closed   rankset.Set // of out, with OutClosed
-	changed  rankset.Set // of out, with OutChanged; the others with OutSilent
-	peers    []peer
-	under    [][]int // by host: those of which it is the host above; nil: that follows from the numbers
+	cfg     Config
+	epoch   uint64
+	out     rankset.Set
+	closed  rankset.Set // of out, with OutClosed
+	changed rankset.Set // of out, with OutChanged; the others with OutSilent
+	peers   []peer
+	// by host: those of which it is the host above; nil: that follows from the numbers
+	under    [][]int
 	children []int
 	adopted  []int
 
@@ -136,7 +151,8 @@ type Machine struct {
 
 // New makes the machine of host Self at time now.
 func New(cfg Config, now Time) *Machine {
-	m := &Machine{cfg: cfg, limit: cfg.Limit, peers: make([]peer, cfg.Hosts), beatAt: now, wake: Never}
+	m := &Machine{cfg: cfg, limit: cfg.Limit, peers: make([]peer, cfg.Hosts), beatAt: now,
+		wake: Never}
 	m.plant()
 	m.retree(now)
 	return m.done(now)
@@ -144,10 +160,12 @@ func New(cfg Config, now Time) *Machine {
 
 func (m *Machine) root() bool { return m.cfg.Self == 0 }
 
-// early is the silence from which a host counts as silent when another one has reached the limit, and after which one ends that hears nothing.
+// early is the silence from which a host counts as silent when another one has reached the limit,
+// and after which one ends that hears nothing.
 func (m *Machine) early() Time { return m.limit - 2*m.cfg.Period }
 
-// patience is how many times the longest silence that has ended a host may be silent: who has come again from one may come again from a longer one.
+// patience is how many times the longest silence that has ended a host may be silent: who has come
+// again from one may come again from a longer one.
 const patience = 4
 
 // learn takes note of a silence that has ended.
@@ -161,7 +179,8 @@ func (m *Machine) learn(span Time) {
 // Limit is the silence after which a host is given up, as it holds now.
 func (m *Machine) Limit() Time { return m.limit }
 
-// Worst is the longest time that beats stayed without answer, of a host that answered later, as far as this host knows.
+// Worst is the longest time that beats stayed without answer, of a host that answered later, as far
+// as this host knows.
 func (m *Machine) Worst() Time { return m.worst }
 
 // seekAfter is how long a host waits for ticks before it looks for others who have them.
@@ -173,10 +192,12 @@ func (m *Machine) Deadline() Time { return m.wake }
 // Epoch counts the changes of the hosts that are out.
 func (m *Machine) Epoch() uint64 { return m.epoch }
 
-// Longest is the longest silence that has come to its end, of a host that is watched or of host 0: what the limit must exceed.
+// Longest is the longest silence that has come to its end, of a host that is watched or of host 0:
+// what the limit must exceed.
 func (m *Machine) Longest() Time { return m.longest }
 
-// Again counts messages that came after a later one of their sender: late ones, and such as somebody has recorded and says again.
+// Again counts messages that came after a later one of their sender: late ones, and such as
+// somebody has recorded and says again.
 func (m *Machine) Again() uint64 { return m.again }
 
 // OutSet is the hosts that are out.
@@ -208,7 +229,8 @@ func (m *Machine) Tick(now Time) Output {
 func (m *Machine) Receive(from int, data []byte, now Time) (Output, error) {
 	m.excuse(now)
 	if from < 0 || from >= len(m.peers) || from == m.cfg.Self {
-		return m.take(now), fmt.Errorf("detect: message from host %d, which is not another one of 0..%d", from, len(m.peers)-1)
+		return m.take(now), fmt.Errorf(
+			"detect: message from host %d, which is not another one of 0..%d", from, len(m.peers)-1)
 	}
 	msg, err := decode(data, len(m.peers))
 	if err != nil || m.ended {
@@ -227,7 +249,8 @@ func (m *Machine) Receive(from int, data []byte, now Time) (Output, error) {
 	if p.armed && (msg.kind == kindEcho || msg.kind == kindReport) {
 		m.longest = max(m.longest, now-p.heard)
 	}
-	if p.armed && p.asking { // a host that got no beats, since one in between is dead, was not silent
+	// a host that got no beats, since one in between is dead, was not silent
+	if p.armed && p.asking {
 		m.learn(now - p.asked)
 	}
 	p.heard, p.armed, p.asking = now, true, false
@@ -249,7 +272,8 @@ func (m *Machine) Receive(from int, data []byte, now Time) (Output, error) {
 	return m.take(now), nil
 }
 
-// Gone tells host 0 that a host has certainly ended, or is taken to have: why is OutClosed or OutChanged.
+// Gone tells host 0 that a host has certainly ended, or is taken to have: why is OutClosed or
+// OutChanged.
 func (m *Machine) Gone(host int, why Reason, now Time) Output {
 	m.excuse(now)
 	if m.root() && !m.ended && host > 0 && host < len(m.peers) && !m.out.Has(host) {
@@ -258,7 +282,8 @@ func (m *Machine) Gone(host int, why Reason, now Time) Output {
 	return m.take(now)
 }
 
-// Grow takes note that the job has so many hosts now, and of the tree that they are in: it is as before for those that were known.
+// Grow takes note that the job has so many hosts now, and of the tree that they are in: it is as
+// before for those that were known.
 func (m *Machine) Grow(hosts int, tree Tree, now Time) Output {
 	m.excuse(now)
 	if hosts > len(m.peers) {
@@ -291,7 +316,8 @@ func (m *Machine) excuse(now Time) {
 	m.tickAt = min(m.tickAt+late, now)
 	for i := range m.peers {
 		p := &m.peers[i]
-		p.heard, p.asked, p.reported = min(p.heard+late, now), min(p.asked+late, now), min(p.reported+late, now)
+		p.heard, p.asked, p.reported = min(p.heard+late, now), min(p.asked+late, now),
+			min(p.reported+late, now)
 	}
 }
 
@@ -312,7 +338,8 @@ func (m *Machine) sendBeat(to int, now Time) {
 	if p := &m.peers[to]; !p.asking {
 		p.asked, p.asking = now, true
 	}
-	m.send(to, message{kind: kindBeat, tick: m.tick, epoch: m.epoch, limit: m.limit, out: m.out, closed: m.closed, changed: m.changed})
+	m.send(to, message{kind: kindBeat, tick: m.tick, epoch: m.epoch, limit: m.limit, out: m.out,
+		closed: m.closed, changed: m.changed})
 }
 
 // sendOut tells a host that it is out.

@@ -44,7 +44,9 @@ type field struct {
 }
 
 func newField(t *testing.T, n int, seed uint64) *field {
-	f := &field{t: t, outAt: map[int]Time{}, rand: rand.New(rand.NewPCG(seed, 1)), dead: make([]bool, n), paused: make([]Time, n), side: make([]int, n), fenced: make([]Reason, n), fenceAt: make([]Time, n)}
+	f := &field{t: t, outAt: map[int]Time{}, rand: rand.New(rand.NewPCG(seed, 1)),
+		dead: make([]bool, n), paused: make([]Time, n), side: make([]int, n),
+		fenced: make([]Reason, n), fenceAt: make([]Time, n)}
 	for i := range n {
 		f.hosts = append(f.hosts, New(Config{Self: i, Hosts: n, Period: period, Limit: limit}, 0))
 	}
@@ -58,7 +60,8 @@ func (f *field) carryOut(h int, o Output) {
 			f.sees(h, s.To)
 		}
 		if f.rand.IntN(100) >= f.loss {
-			f.flying = append(f.flying, packet{f.now + 1 + Time(f.rand.IntN(int(5*ms))), h, s.To, s.Data})
+			f.flying = append(f.flying, packet{f.now + 1 + Time(f.rand.IntN(int(5*ms))), h, s.To,
+				s.Data})
 		}
 	}
 	if len(o.Lost) > 0 {
@@ -107,7 +110,8 @@ func (f *field) run(span Time) {
 			if f.runs(h) && m.Deadline() <= f.now {
 				f.carryOut(h, m.Tick(f.now))
 				if m.Deadline() <= f.now {
-					f.t.Fatalf("host %d wants to be called for %d again at %d", h, m.Deadline(), f.now)
+					f.t.Fatalf("host %d wants to be called for %d again at %d", h, m.Deadline(),
+						f.now)
 				}
 			}
 		}
@@ -116,14 +120,16 @@ func (f *field) run(span Time) {
 
 func (f *field) quiet(what string) {
 	f.t.Helper()
-	if !f.lost.Empty() || f.split != nil || slices.ContainsFunc(f.fenced, func(r Reason) bool { return r != NotFenced }) {
+	if !f.lost.Empty() || f.split != nil || slices.ContainsFunc(f.fenced,
+		func(r Reason) bool { return r != NotFenced }) {
 		f.t.Fatalf("%s: out %v, split %v, fenced %v", what, f.lost, f.split, f.fenced)
 	}
 }
 
 var sizes = []int{2, 3, 8, 9, 10, 40, 100}
 
-// Nobody is given up while all run, though messages are lost, and two messages a host and period are all that it costs.
+// Nobody is given up while all run, though messages are lost, and two messages a host and period
+// are all that it costs.
 func TestNoAlarm(t *testing.T) {
 	for _, n := range sizes {
 		f := newField(t, n, 1)
@@ -150,8 +156,10 @@ func TestOneDies(t *testing.T) {
 			f.dead[victim] = true
 			died := f.now
 			f.run(3000 * ms)
-			if !f.lost.Equal(rankset.Of(victim)) || f.split != nil || f.lostAt-died > limit+20*ms || f.lostAt-died < limit-period-20*ms {
-				t.Fatalf("host %d of %d died: out %v after %d ms, split %v", victim, n, f.lost, (f.lostAt-died)/ms, f.split)
+			if !f.lost.Equal(rankset.Of(victim)) || f.split != nil || f.lostAt-died > limit+20*ms ||
+				f.lostAt-died < limit-period-20*ms {
+				t.Fatalf("host %d of %d died: out %v after %d ms, split %v", victim, n, f.lost,
+					(f.lostAt-died)/ms, f.split)
 			}
 			for h, why := range f.fenced {
 				if why != NotFenced {
@@ -167,7 +175,8 @@ func TestOneDies(t *testing.T) {
 	}
 }
 
-// A network is cut in two: host 0's side goes on if it has at least half of the hosts; the others are fenced, before they are given up.
+// A network is cut in two: host 0's side goes on if it has at least half of the hosts; the others
+// are fenced, before they are given up.
 func TestCut(t *testing.T) {
 	for seed := range uint64(200) {
 		n := 2 + rand.New(rand.NewPCG(seed, 2)).IntN(40)
@@ -181,12 +190,16 @@ func TestCut(t *testing.T) {
 		cut := f.now
 		f.run(2500 * ms)
 		goesOn := 2*(n-len(away)) >= n
-		if goesOn != f.lost.Equal(rankset.Of(away...)) || goesOn != (f.split == nil) || goesOn && f.lostAt-cut > limit+20*ms {
-			t.Fatalf("seed %d: %v of %d cut off: out %v after %d ms, split %v", seed, away, n, f.lost, (f.lostAt-cut)/ms, f.split)
+		if goesOn != f.lost.Equal(rankset.Of(away...)) || goesOn != (f.split == nil) || goesOn &&
+			f.lostAt-cut > limit+20*ms {
+			t.Fatalf("seed %d: %v of %d cut off: out %v after %d ms, split %v", seed, away, n,
+				f.lost, (f.lostAt-cut)/ms, f.split)
 		}
 		for h := 1; h < n; h++ {
-			if f.side[h] == 1 && (f.fenced[h] != LostContact || goesOn && f.fenceAt[h] > f.lostAt+10*ms) {
-				t.Fatalf("seed %d: host %d of %d is cut off, fenced %d at %d, out at %d", seed, h, n, f.fenced[h], f.fenceAt[h], f.lostAt)
+			if f.side[h] == 1 && (f.fenced[h] != LostContact || goesOn &&
+				f.fenceAt[h] > f.lostAt+10*ms) {
+				t.Fatalf("seed %d: host %d of %d is cut off, fenced %d at %d, out at %d", seed, h,
+					n, f.fenced[h], f.fenceAt[h], f.lostAt)
 			}
 			if f.side[h] == 0 && goesOn && f.fenced[h] != NotFenced {
 				t.Fatalf("seed %d: host %d of %d is fenced (%d)", seed, h, n, f.fenced[h])
@@ -216,8 +229,8 @@ func TestQuiet(t *testing.T) {
 	quiet("[]")
 }
 
-// Hosts fall silent shortly one after another: each is given up at its own limit, when it has ended itself if it still runs, also where echoes of
-// its last ticks were lost.
+// Hosts fall silent shortly one after another: each is given up at its own limit, when it has ended
+// itself if it still runs, also where echoes of its last ticks were lost.
 func TestOneAfterAnother(t *testing.T) {
 	for seed := range uint64(200) {
 		f := newField(t, 8+int(seed%40), seed)
@@ -228,16 +241,20 @@ func TestOneAfterAnother(t *testing.T) {
 		f.side[second] = 1
 		cut := f.now
 		f.run(2500 * ms)
-		if !f.lost.Equal(rankset.Of(first, second)) || f.outAt[second]-cut < limit-period-20*ms || f.outAt[second]-cut > limit+20*ms {
-			t.Fatalf("seed %d: out %v, host %d at %d, %d ms after its cut", seed, f.lost, second, f.outAt[second], (f.outAt[second]-cut)/ms)
+		if !f.lost.Equal(rankset.Of(first, second)) || f.outAt[second]-cut < limit-period-20*ms ||
+			f.outAt[second]-cut > limit+20*ms {
+			t.Fatalf("seed %d: out %v, host %d at %d, %d ms after its cut", seed, f.lost, second,
+				f.outAt[second], (f.outAt[second]-cut)/ms)
 		}
 		if f.fenced[second] != LostContact || f.fenceAt[second] > f.outAt[second] {
-			t.Fatalf("seed %d: host %d is fenced (%d) at %d, out at %d", seed, second, f.fenced[second], f.fenceAt[second], f.outAt[second])
+			t.Fatalf("seed %d: host %d is fenced (%d) at %d, out at %d", seed, second,
+				f.fenced[second], f.fenceAt[second], f.outAt[second])
 		}
 	}
 }
 
-// A host that was paused for longer than the limit learns that it is out; a pause of all at once is nobody's fault.
+// A host that was paused for longer than the limit learns that it is out; a pause of all at once is
+// nobody's fault.
 func TestPauses(t *testing.T) {
 	f := newField(t, 8, 1)
 	f.run(500 * ms)
@@ -324,8 +341,10 @@ func TestRandomDeaths(t *testing.T) {
 			f.run(Time(f.rand.IntN(800)) * ms)
 		}
 		f.run(4 * limit)
-		if !f.lost.Equal(rankset.Of(dead...)) || f.split != nil || slices.ContainsFunc(f.fenced, func(r Reason) bool { return r != NotFenced }) {
-			t.Fatalf("seed %d: %v of %d died; out %v, split %v, fenced %v", seed, dead, n, f.lost, f.split, f.fenced)
+		if !f.lost.Equal(rankset.Of(dead...)) || f.split != nil ||
+			slices.ContainsFunc(f.fenced, func(r Reason) bool { return r != NotFenced }) {
+			t.Fatalf("seed %d: %v of %d died; out %v, split %v, fenced %v", seed, dead, n, f.lost,
+				f.split, f.fenced)
 		}
 	}
 }
@@ -333,14 +352,17 @@ func TestRandomDeaths(t *testing.T) {
 // join adds a host. Host 0 and the new one know of it at once, the others later, in their own time.
 func (f *field) join() {
 	n := len(f.hosts) + 1
-	f.hosts = append(f.hosts, New(Config{Self: n - 1, Hosts: n, Period: period, Limit: limit}, f.now))
+	f.hosts = append(f.hosts, New(Config{Self: n - 1, Hosts: n, Period: period, Limit: limit},
+		f.now))
 	f.dead, f.paused, f.side = append(f.dead, false), append(f.paused, 0), append(f.side, 0)
 	f.fenced, f.fenceAt = append(f.fenced, NotFenced), append(f.fenceAt, 0)
 	f.carryOut(0, f.hosts[0].Grow(n, f.tree, f.now))
 }
 
-// Hosts are added, one after another or several at a time, while others die and messages are lost. Each host learns of the new ones late, some not before hosts
-// have gone that it never knew. Who lives is given up by nobody, and who dies, whether it was there from the beginning or not, is found.
+// Hosts are added, one after another or several at a time, while others die and messages are lost.
+// Each host learns of the new ones late, some not before hosts have gone that it never knew. Who
+// lives is given up by nobody, and who dies, whether it was there from the beginning or not, is
+// found.
 func TestGrow(t *testing.T) {
 	for seed := range uint64(100) {
 		r := rand.New(rand.NewPCG(seed, 9))
@@ -356,7 +378,8 @@ func TestGrow(t *testing.T) {
 					f.carryOut(h, f.hosts[h].Grow(len(f.hosts), f.tree, f.now))
 				}
 			}
-			if h := r.IntN(len(f.hosts)); h > 0 && !f.dead[h] && r.IntN(4) == 0 && 2*(len(dead)+2) < len(f.hosts) {
+			if h := r.IntN(len(f.hosts)); h > 0 && !f.dead[h] && r.IntN(4) == 0 &&
+				2*(len(dead)+2) < len(f.hosts) {
 				f.dead[h] = true
 				f.carryOut(0, f.hosts[0].Gone(h, OutClosed, f.now))
 				dead = append(dead, h)
@@ -366,7 +389,8 @@ func TestGrow(t *testing.T) {
 			f.carryOut(h, f.hosts[h].Grow(len(f.hosts), f.tree, f.now))
 		}
 		f.run(4 * limit)
-		f.quiet(fmt.Sprintf("seed %d, %d hosts, of which %v died with a word", seed, len(f.hosts), dead))
+		f.quiet(fmt.Sprintf("seed %d, %d hosts, of which %v died with a word", seed, len(f.hosts),
+			dead))
 		if !f.hosts[0].out.Equal(rankset.Of(dead...)) {
 			t.Fatalf("seed %d: out are %v, dead %v", seed, f.hosts[0].out, dead)
 		}
@@ -377,7 +401,8 @@ func TestGrow(t *testing.T) {
 		f.dead[last] = true
 		f.run(4 * limit)
 		if !f.lost.Equal(rankset.Of(last)) || f.split != nil {
-			t.Fatalf("seed %d: host %d, the last to come, died; out %v, split %v", seed, last, f.lost, f.split)
+			t.Fatalf("seed %d: host %d, the last to come, died; out %v, split %v", seed, last,
+				f.lost, f.split)
 		}
 	}
 }
@@ -396,11 +421,13 @@ func TestReason(t *testing.T) {
 			if err != nil || msg.kind != kindOut {
 				t.Fatalf("host 2 gets %+v, %v", msg, err)
 			}
-			beat := message{kind: kindBeat, number: 9, tick: 9, epoch: root.epoch, out: root.out, closed: root.closed, changed: root.changed}
+			beat := message{kind: kindBeat, number: 9, tick: 9, epoch: root.epoch, out: root.out,
+				closed: root.closed, changed: root.changed}
 			for _, data := range [][]byte{s.Data, beat.append(nil)} {
 				m := New(Config{Self: 2, Hosts: 3, Period: period, Limit: limit}, 0)
 				if out, err := m.Receive(0, data, 3); err != nil || out.Fenced != why {
-					t.Errorf("host 2, out for reason %d, is fenced for %d, error %v", why, out.Fenced, err)
+					t.Errorf("host 2, out for reason %d, is fenced for %d, error %v", why,
+						out.Fenced, err)
 				}
 			}
 		}
@@ -409,7 +436,8 @@ func TestReason(t *testing.T) {
 		{kind: kindOut, number: 1, epoch: 1, why: LostContact},
 		{kind: kindOut, number: 1, epoch: 1, why: OutChanged + 1},
 		{kind: kindBeat, number: 1, tick: 1, epoch: 1, out: rankset.Of(1), changed: rankset.Of(2)},
-		{kind: kindBeat, number: 1, tick: 1, epoch: 1, out: rankset.Of(1), changed: rankset.Of(1), closed: rankset.Of(1)},
+		{kind: kindBeat, number: 1, tick: 1, epoch: 1, out: rankset.Of(1), changed: rankset.Of(1),
+			closed: rankset.Of(1)},
 	} {
 		if _, err := decode(bad.append(nil), 3); err == nil {
 			t.Errorf("%+v is taken", bad)
@@ -419,7 +447,8 @@ func TestReason(t *testing.T) {
 
 func TestWire(t *testing.T) {
 	for _, msg := range []message{
-		{kind: kindBeat, number: 3, tick: 9, epoch: 2, out: rankset.Of(1, 2, 7), closed: rankset.Of(2), changed: rankset.Of(7), limit: 4 * limit},
+		{kind: kindBeat, number: 3, tick: 9, epoch: 2, out: rankset.Of(1, 2, 7),
+			closed: rankset.Of(2), changed: rankset.Of(7), limit: 4 * limit},
 		{kind: kindEcho, number: 1, complete: true},
 		{kind: kindEcho, number: 5, worst: 400 * ms},
 		{kind: kindSeek, number: 1 << 40},
@@ -432,19 +461,24 @@ func TestWire(t *testing.T) {
 		}
 	}
 	// golden bytes: the wire form of a release does not change
-	if got, want := string(message{kind: kindBeat, number: 1, tick: 2, epoch: 1, limit: 300, out: rankset.Of(1)}.append(nil)), "\x01\x01\x02\x01\xac\x02\x01\x01\x00\x00\x00"; got != want {
+	if got, want := string(message{kind: kindBeat, number: 1, tick: 2, epoch: 1, limit: 300,
+		out: rankset.Of(1)}.append(nil)),
+		"\x01\x01\x02\x01\xac\x02\x01\x01\x00\x00\x00"; got != want {
 		t.Errorf("Beat is %x, want %x", got, want)
 	}
 }
 
 func FuzzReceive(f *testing.F) {
 	f.Add([]byte{kindSeek, 1}, 3, false)
-	f.Add(message{kind: kindReport, number: 1, silents: []silent{{1, limit}, {9, 2 * limit}}}.append(nil), 1, true)
-	f.Add(message{kind: kindBeat, number: 1, tick: 5, epoch: 3, out: rankset.Of(1, 2)}.append(nil), 0, false)
+	f.Add(message{kind: kindReport, number: 1,
+		silents: []silent{{1, limit}, {9, 2 * limit}}}.append(nil), 1, true)
+	f.Add(message{kind: kindBeat, number: 1, tick: 5, epoch: 3, out: rankset.Of(1, 2)}.append(nil),
+		0, false)
 	f.Fuzz(func(t *testing.T, data []byte, from int, root bool) {
 		const n = 20
 		if msg, err := decode(data, n); err == nil {
-			if back, err := decode(msg.append(nil), n); err != nil || fmt.Sprint(back) != fmt.Sprint(msg) {
+			if back, err := decode(msg.append(nil), n); err != nil ||
+				fmt.Sprint(back) != fmt.Sprint(msg) {
 				t.Fatalf("%v does not survive the wire: %v, %v", msg, back, err)
 			}
 		}

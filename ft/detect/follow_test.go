@@ -24,7 +24,8 @@ func (f *field) gap(host int, span Time) {
 	f.run(6 * period) // until all know what follows
 }
 
-// A host that has been silent for a while, and was heard again, is waited for longer the next time, wherever in the tree it is; not where the bound says otherwise.
+// A host that has been silent for a while, and was heard again, is waited for longer the next time,
+// wherever in the tree it is; not where the bound says otherwise.
 func TestLimitFollowsSilences(t *testing.T) {
 	for _, n := range []int{2, 8, 40, 100} {
 		for _, most := range []Time{0, limit, 2 * limit, 10 * limit} {
@@ -36,18 +37,22 @@ func TestLimitFollowsSilences(t *testing.T) {
 			}
 			f.quiet("gaps of 400 ms")
 			allowed := f.hosts[0].Limit()
-			if most <= limit && allowed != limit || most > limit && (allowed < min(most, patience*3*period) || allowed > min(most, patience*6*period)) {
-				t.Fatalf("%d hosts, %d ms at most: after gaps of 400 ms the limit is %d ms", n, most/ms, allowed/ms)
+			if most <= limit && allowed != limit || most > limit &&
+				(allowed < min(most, patience*3*period) || allowed > min(most, patience*6*period)) {
+				t.Fatalf("%d hosts, %d ms at most: after gaps of 400 ms the limit is %d ms", n,
+					most/ms, allowed/ms)
 			}
 			f.gap(host, 13*period)
 			if most <= limit != f.lost.Equal(rankset.Of(host)) {
-				t.Fatalf("%d hosts, %d ms at most: after a silence of 1.3 s host %d is out: %v", n, most/ms, host, f.lost)
+				t.Fatalf("%d hosts, %d ms at most: after a silence of 1.3 s host %d is out: %v", n,
+					most/ms, host, f.lost)
 			}
 		}
 	}
 }
 
-// Where no silence was seen, death is noticed after the limit as it was set, also where the limit may grow; and where one was seen, not later than the bound.
+// Where no silence was seen, death is noticed after the limit as it was set, also where the limit
+// may grow; and where one was seen, not later than the bound.
 func TestLimitOfAQuietNetwork(t *testing.T) {
 	for _, n := range sizes {
 		for victim := 1; victim < n; victim += 1 + n/12 {
@@ -57,14 +62,16 @@ func TestLimitOfAQuietNetwork(t *testing.T) {
 			died := f.now
 			f.run(2000 * ms)
 			if !f.lost.Equal(rankset.Of(victim)) || f.lostAt-died > limit+20*ms {
-				t.Fatalf("host %d of %d died on a quiet network: out %v after %d ms", victim, n, f.lost, (f.lostAt-died)/ms)
+				t.Fatalf("host %d of %d died on a quiet network: out %v after %d ms", victim, n,
+					f.lost, (f.lostAt-died)/ms)
 			}
 		}
 	}
 }
 
-// Silences at random, shorter than what the hosts are waited for: none is given up, the limit stays within its bounds and never shrinks, and who is cut off
-// in the end is fenced before it is given up, in time.
+// Silences at random, shorter than what the hosts are waited for: none is given up, the limit stays
+// within its bounds and never shrinks, and who is cut off in the end is fenced before it is given
+// up, in time.
 func TestLimitInBounds(t *testing.T) {
 	for seed := range uint64(60) {
 		r := rand.New(rand.NewPCG(seed, 9))
@@ -78,11 +85,13 @@ func TestLimitInBounds(t *testing.T) {
 			f.quiet("silences shorter than the limit")
 			now := f.hosts[0].Limit()
 			if now < before || now > most {
-				t.Fatalf("seed %d: the limit is %d ms, was %d, at most %d", seed, now/ms, before/ms, most/ms)
+				t.Fatalf("seed %d: the limit is %d ms, was %d, at most %d", seed, now/ms, before/ms,
+					most/ms)
 			}
 			for h, m := range f.hosts {
 				if m.Limit() > now {
-					t.Fatalf("seed %d: host %d waits %d ms, host 0 %d", seed, h, m.Limit()/ms, now/ms)
+					t.Fatalf("seed %d: host %d waits %d ms, host 0 %d", seed, h, m.Limit()/ms,
+						now/ms)
 				}
 			}
 			before = now
@@ -93,8 +102,12 @@ func TestLimitInBounds(t *testing.T) {
 		f.side[host] = 1
 		f.run(before + 2*limit)
 		took := f.lostAt - cut
-		if !f.lost.Equal(rankset.Of(host)) || took < before-2*period || took > f.hosts[0].Limit()+20*ms || f.fenced[host] != LostContact || f.fenceAt[host] > f.lostAt {
-			t.Fatalf("seed %d: host %d of %d with a limit of %d ms: out %v after %d ms, fenced (%d) at %d, out at %d", seed, host, n, before/ms, f.lost, took/ms, f.fenced[host], f.fenceAt[host], f.lostAt)
+		if !f.lost.Equal(rankset.Of(host)) || took < before-2*period || took > f.hosts[0].Limit()+
+			20*ms || f.fenced[host] != LostContact || f.fenceAt[host] > f.lostAt {
+			t.Fatalf(
+				"seed %d: host %d of %d with a limit of %d ms: out %v after %d ms, fenced (%d) "+
+					"at %d, out at %d", seed, host, n, before/ms, f.lost, took/ms, f.fenced[host],
+				f.fenceAt[host], f.lostAt)
 		}
 	}
 }

@@ -7,8 +7,10 @@ import (
 	"libspx/ft/rankset"
 )
 
-// A row of networks: 0 to 2 are in the first one; host 2 reaches 3 to 6 for the others, and of these 4 reaches 7 and 8. Host 9 is in the first one, behind host 1 by its number.
-var row = Tree{Up: []int{-1, -1, -1, 2, 2, 2, 2, 4, 4, -1}, By: []int{-1, -1, -1, 2, 2, 2, 2, 4, 4, -1}}
+// A row of networks: 0 to 2 are in the first one; host 2 reaches 3 to 6 for the others, and of
+// these 4 reaches 7 and 8. Host 9 is in the first one, behind host 1 by its number.
+var row = Tree{Up: []int{-1, -1, -1, 2, 2, 2, 2, 4, 4, -1},
+	By: []int{-1, -1, -1, 2, 2, 2, 2, 4, 4, -1}}
 
 // newRow is a field of such hosts.
 func newRow(t *testing.T, seed uint64) *field {
@@ -78,9 +80,12 @@ func TestRelayedBeats(t *testing.T) {
 	}
 }
 
-// A host dies, or the way to it is cut, wherever it is: it is out after the limit, with all that are reached through it, and no other one. That they are most of all hosts ends nothing; that most are cut off which could be reached by themselves does.
+// A host dies, or the way to it is cut, wherever it is: it is out after the limit, with all that
+// are reached through it, and no other one. That they are most of all hosts ends nothing; that most
+// are cut off which could be reached by themselves does.
 func TestRelayedLoss(t *testing.T) {
-	for victim, lost := range map[int][]int{1: {1}, 2: {2, 3, 4, 5, 6, 7, 8}, 3: {3}, 4: {4, 7, 8}, 8: {8}, 9: {9}} {
+	for victim, lost := range map[int][]int{1: {1}, 2: {2, 3, 4, 5, 6, 7, 8}, 3: {3}, 4: {4, 7, 8},
+		8: {8}, 9: {9}} {
 		for _, how := range []string{"dies", "is cut off", "stands still"} {
 			f := newRow(t, uint64(victim))
 			f.run(2000 * ms)
@@ -103,8 +108,11 @@ func TestRelayedLoss(t *testing.T) {
 				if took := f.outAt[h] - at; took < limit-2*period || took > limit+2*period {
 					t.Errorf("host %d %s: host %d is out after %d ms", victim, how, h, took/ms)
 				}
-				if running := h != victim || how == "is cut off"; running && (f.fenced[h] == NotFenced || f.fenceAt[h] > f.outAt[h]) {
-					t.Errorf("host %d %s: host %d, which runs, was fenced at %d (%v), and out at %d", victim, how, h, f.fenceAt[h]/ms, f.fenced[h], f.outAt[h]/ms)
+				if running := h != victim || how == "is cut off"; running &&
+					(f.fenced[h] == NotFenced || f.fenceAt[h] > f.outAt[h]) {
+					t.Errorf(
+						"host %d %s: host %d, which runs, was fenced at %d (%v), and out at %d",
+						victim, how, h, f.fenceAt[h]/ms, f.fenced[h], f.outAt[h]/ms)
 				}
 			}
 			for h := range f.hosts {
@@ -125,13 +133,15 @@ func TestRelayedLoss(t *testing.T) {
 	}
 }
 
-// A host comes that is reached through another one: it is heard at once, not in the next period, and so missed if it dies then.
+// A host comes that is reached through another one: it is heard at once, not in the next period,
+// and so missed if it dies then.
 func TestRelayedGrow(t *testing.T) {
 	f := newRow(t, 3)
 	f.run(1500*ms + 37*ms)
 	n := len(f.hosts) + 1
 	f.tree = Tree{Up: append(slices.Clone(row.Up), 4), By: append(slices.Clone(row.By), 4)}
-	f.hosts = append(f.hosts, New(Config{Self: n - 1, Hosts: n, Period: period, Limit: limit, Tree: f.tree}, f.now))
+	f.hosts = append(f.hosts, New(Config{Self: n - 1, Hosts: n, Period: period, Limit: limit,
+		Tree: f.tree}, f.now))
 	f.dead, f.paused, f.side = append(f.dead, false), append(f.paused, 0), append(f.side, 0)
 	f.fenced, f.fenceAt = append(f.fenced, NotFenced), append(f.fenceAt, 0)
 	f.carryOut(4, f.hosts[4].Grow(n, f.tree, f.now))

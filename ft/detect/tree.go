@@ -5,10 +5,15 @@ import "slices"
 // Arity is how many hosts one beats for. A job of up to Arity + 1 hosts is a star.
 const Arity = 8
 
-// A Tree says who beats for whom where the numbers of the hosts do not: where hosts are reached through others alone.
+// A Tree says who beats for whom where the numbers of the hosts do not: where hosts are reached
+// through others alone.
 type Tree struct {
-	Up []int // by host, the one that beats for it: one of a lower number; -1, or not there: that follows from the numbers
-	By []int // by host, the one through which alone host 0 reaches it, likewise; -1, or not there: there is none
+	// by host, the one that beats for it: one of a lower number; -1, or not there: that follows
+	// from the numbers
+	Up []int
+	// by host, the one through which alone host 0 reaches it, likewise; -1, or not there: there is
+	// none
+	By []int
 }
 
 // up is the host above.
@@ -84,7 +89,8 @@ func (m *Machine) retree(now Time) {
 	m.children = m.below(m.cfg.Self)
 	m.adopted = slices.DeleteFunc(m.adopted, func(h int) bool {
 		p := &m.peers[h]
-		p.adopted = !m.out.Has(h) && !slices.Contains(m.children, h) // who has sought may depend on it for long
+		// who has sought may depend on it for long
+		p.adopted = !m.out.Has(h) && !slices.Contains(m.children, h)
 		return !p.adopted
 	})
 	for _, h := range m.children {

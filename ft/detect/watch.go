@@ -13,7 +13,8 @@ type silent struct {
 	time Time
 }
 
-// silents lists the hosts below that have been silent for at least the early time: those watched and, below them, those who have not sought.
+// silents lists the hosts below that have been silent for at least the early time: those watched
+// and, below them, those who have not sought.
 func (m *Machine) silents(now Time) (list []silent) {
 	for _, h := range m.watched() {
 		if time := now - m.peers[h].heard; time >= m.early() && m.sure(h) {
@@ -35,10 +36,12 @@ func (m *Machine) unsought(list []silent, h int, time Time) []silent {
 	return list
 }
 
-// Quiet lists the hosts that were not heard for half of the limit, as far as this one knows. One of them whose end becomes certain then may have ended because it was cut off.
+// Quiet lists the hosts that were not heard for half of the limit, as far as this one knows. One of
+// them whose end becomes certain then may have ended because it was cut off.
 func (m *Machine) Quiet(now Time) (list []int) {
 	for h := range m.peers {
-		if p := &m.peers[h]; m.known(h, now) > 0 || slices.Contains(m.watched(), h) && m.sure(h) && now-p.heard >= m.cfg.Limit/2 {
+		if p := &m.peers[h]; m.known(h, now) > 0 || slices.Contains(m.watched(), h) && m.sure(h) &&
+			now-p.heard >= m.cfg.Limit/2 {
 			list = append(list, h)
 		}
 	}
@@ -72,14 +75,16 @@ func (m *Machine) onReport(msg message, now Time) {
 // known is the silence of a host by somebody's report; 0: there is none that counts.
 func (m *Machine) known(h int, now Time) Time {
 	p := &m.peers[h]
-	if p.silence == 0 || m.out.Has(h) || now-p.reported > 3*m.cfg.Period || p.armed && now-p.heard < m.early() {
+	if p.silence == 0 || m.out.Has(h) || now-p.reported > 3*m.cfg.Period || p.armed &&
+		now-p.heard < m.early() {
 		return 0
 	}
 	return p.silence + now - p.reported
 }
 
-// judge gives up who has been silent for the limit. Who is as good as silent counts against the majority at once, so that a network that is cut in two
-// shows on whose side who is; but that one is given up only at its own limit, before which it may not have ended its processes.
+// judge gives up who has been silent for the limit. Who is as good as silent counts against the
+// majority at once, so that a network that is cut in two shows on whose side who is; but that one
+// is given up only at its own limit, before which it may not have ended its processes.
 func (m *Machine) judge(now Time) {
 	group := map[int]Time{}
 	for _, s := range m.silents(now) {

@@ -7,7 +7,8 @@ import (
 	"libspx/ft/rankset"
 )
 
-// Wire form, all numbers unsigned varints, the set as in package rankset. The number of a message counts those of its sender, from 1.
+// Wire form, all numbers unsigned varints, the set as in package rankset. The number of a message
+// counts those of its sender, from 1.
 //
 //	Beat    1, number, tick, epoch, the limit in microseconds, hosts that are out; of these, those with OutClosed, and with OutChanged
 //	Echo    2, number, 1 or 0, the longest silence that has ended, in microseconds
@@ -99,7 +100,8 @@ func decode(src []byte, n int) (msg message, err error) {
 	case kindBeat:
 		msg.tick, msg.epoch, msg.limit = r.number(most), r.number(most), Time(r.number(most))
 		for _, set := range []*rankset.Set{&msg.out, &msg.closed, &msg.changed} {
-			if *set, r.src, err = rankset.Decode(r.src, max(n, mostHosts)); err != nil || !msg.out.Contains(*set) {
+			if *set, r.src, err = rankset.Decode(r.src, max(n, mostHosts)); err != nil ||
+				!msg.out.Contains(*set) {
 				return message{}, errMalformed
 			}
 		}
@@ -110,7 +112,8 @@ func decode(src []byte, n int) (msg message, err error) {
 		msg.complete, msg.worst = r.number(1) == 1, Time(r.number(mostSilence))
 	case kindReport:
 		for range r.number(uint64(n)) {
-			msg.silents = append(msg.silents, silent{int(r.number(uint64(n - 1))), Time(r.number(most))})
+			msg.silents = append(msg.silents, silent{int(r.number(uint64(n - 1))),
+				Time(r.number(most))})
 		}
 	case kindOut:
 		msg.epoch, msg.why = r.number(most), Reason(r.number(uint64(OutChanged)))

@@ -7,7 +7,8 @@ import (
 	"libspx/ft/agree"
 )
 
-// carryOut carries out the commands that are pending, at all processes, until one of them has changed something.
+// carryOut carries out the commands that are pending, at all processes, until one of them has
+// changed something.
 func (m *Machine) carryOut() (Step, error) {
 	for m.order.Killing == 0 && m.order.next() != "" {
 		word := m.order.next()
@@ -21,7 +22,9 @@ func (m *Machine) carryOut() (Step, error) {
 			if m.order.Tries++; m.order.Tries < tries {
 				return Another, nil
 			}
-			m.order.refuse(fmt.Errorf("%.80s: given up, after %d times that a process has died meanwhile", word, m.order.Tries))
+			m.order.refuse(fmt.Errorf(
+				"%.80s: given up, after %d times that a process has died meanwhile", word,
+				m.order.Tries))
 		}
 		m.order.pass()
 		if how != unchanged {
@@ -116,8 +119,8 @@ func (m *Machine) growTo(n int) (int, error) {
 	return changed, nil
 }
 
-// merge lets spawned processes, high, and those that have spawned them come together: it returns the communicator of the living of both sides, nil if the other
-// side is gone. It gives inter up.
+// merge lets spawned processes, high, and those that have spawned them come together: it returns
+// the communicator of the living of both sides, nil if the other side is gone. It gives inter up.
 func (m *Machine) merge(inter Inter, high bool) (World, error) {
 	for range tries {
 		all, err := inter.Merge(high)

@@ -9,19 +9,22 @@ import (
 // TextMax is the number of bytes of commands that are taken at once, and of an answer.
 const TextMax = 4095
 
-// Command is one of those that all processes carry out together: there are to be Size processes, or those of Kill end themselves.
+// Command is one of those that all processes carry out together: there are to be Size processes, or
+// those of Kill end themselves.
 type Command struct {
 	Size int   // 0: Kill holds
 	Kill []int // different ranks
 }
 
-// ParseCommand reads a command without blanks for size processes: "8", or "k3,0,12". Its error says what is wrong.
+// ParseCommand reads a command without blanks for size processes: "8", or "k3,0,12". Its error says
+// what is wrong.
 func ParseCommand(word string, size int) (Command, error) {
 	if list, ok := strings.CutPrefix(word, "k"); ok {
 		ranks, ok := parseRanks(list, size)
 		switch {
 		case !ok:
-			return Command{}, fmt.Errorf("k%s: after k stand ranks from 0 to %d, separated by commas", list, size-1)
+			return Command{}, fmt.Errorf(
+				"k%s: after k stand ranks from 0 to %d, separated by commas", list, size-1)
 		case len(ranks) == size:
 			return Command{}, fmt.Errorf("k%s: one of the %d processes has to stay", list, size)
 		}
@@ -29,7 +32,8 @@ func ParseCommand(word string, size int) (Command, error) {
 	}
 	n, ok := parseNumber(word)
 	if !ok || n < 1 {
-		return Command{}, fmt.Errorf("%.80s: a command is a number of processes, 1 or more, or k and ranks (k3,5)", word)
+		return Command{}, fmt.Errorf(
+			"%.80s: a command is a number of processes, 1 or more, or k and ranks (k3,5)", word)
 	}
 	return Command{Size: n}, nil
 }
@@ -62,8 +66,8 @@ func parseRanks(list string, size int) (ranks []int, ok bool) {
 // blanks are those of C's isspace.
 const blanks = " \t\n\v\f\r"
 
-// Commands takes the commands out of text, without blanks and comments (from # to the end of the line), each with a semicolon behind it. What
-// they are is looked at when they are carried out.
+// Commands takes the commands out of text, without blanks and comments (from # to the end of the
+// line), each with a semicolon behind it. What they are is looked at when they are carried out.
 func Commands(text string) string {
 	var out []byte
 	for line := range strings.SplitSeq(text, "\n") {
@@ -86,7 +90,8 @@ func Commands(text string) string {
 // answered stands before the time in an answer in the command file.
 const answered = "# done in "
 
-// BehindAnswer is what stands in a command file behind the line that answers former commands, all of text if there is none.
+// BehindAnswer is what stands in a command file behind the line that answers former commands, all
+// of text if there is none.
 func BehindAnswer(text string) string {
 	at := strings.LastIndex(text, answered)
 	if at < 0 {
@@ -96,8 +101,9 @@ func BehindAnswer(text string) string {
 	return rest
 }
 
-// Answer is what is written into the command file over a text of former bytes: the number of processes, how long the changes took, and why a command could not be
-// carried out, unless refused is empty. Blank lines follow up to the end of the former text.
+// Answer is what is written into the command file over a text of former bytes: the number of
+// processes, how long the changes took, and why a command could not be carried out, unless refused
+// is empty. Blank lines follow up to the end of the former text.
 func Answer(size int, seconds float64, refused string, former int) string {
 	text := fmt.Sprintf("%d\n%s%.6f s\n", size, answered, seconds)
 	if refused != "" {

@@ -18,7 +18,8 @@ func TestParseCommand(t *testing.T) {
 		{"007", 4, Command{Size: 7}, ""},
 		{"2147483647", 4, Command{Size: 2147483647}, ""},
 		{"k3,0,3", 4, Command{Kill: []int{3, 0}}, ""},
-		{"0", 4, Command{}, "0: a command is a number of processes, 1 or more, or k and ranks (k3,5)"},
+		{"0", 4, Command{},
+			"0: a command is a number of processes, 1 or more, or k and ranks (k3,5)"},
 		{"2147483648", 4, Command{}, "2147483648: a command is a number"},
 		{"-1", 4, Command{}, "-1: a command is a number"},
 		{"+1", 4, Command{}, "+1: a command is a number"},
@@ -32,7 +33,8 @@ func TestParseCommand(t *testing.T) {
 		{"k5000", 6000, Command{Kill: []int{5000}}, ""},
 	} {
 		got, err := ParseCommand(c.word, c.size)
-		if c.err == "" && (err != nil || !reflect.DeepEqual(got, c.want)) || c.err != "" && (err == nil || !strings.HasPrefix(err.Error(), c.err)) {
+		if c.err == "" && (err != nil || !reflect.DeepEqual(got, c.want)) || c.err != "" &&
+			(err == nil || !strings.HasPrefix(err.Error(), c.err)) {
 			t.Errorf("%q for %d processes: %v, %v", c.word, c.size, got, err)
 		}
 	}
@@ -57,7 +59,8 @@ func TestCommands(t *testing.T) {
 	}
 }
 
-// What is read as commands is read the same again, each command is parsed or refused, and an answer is no command.
+// What is read as commands is read the same again, each command is parsed or refused, and an answer
+// is no command.
 func FuzzCommands(f *testing.F) {
 	f.Add("2\n# a comment; 7\n5;k0, 4", 3)
 	f.Add("4\n# done in 0.004800 s\n# error: x\n8", 1)
@@ -73,7 +76,8 @@ func FuzzCommands(f *testing.F) {
 		o.take(commands, FromFile, size)
 		for o.next() != "" {
 			c, err := ParseCommand(o.next(), size)
-			if err == nil && c.Size < 1 && (len(c.Kill) == 0 || len(c.Kill) >= size || slices.Max(c.Kill) >= size || slices.Min(c.Kill) < 0) {
+			if err == nil && c.Size < 1 && (len(c.Kill) == 0 || len(c.Kill) >= size ||
+				slices.Max(c.Kill) >= size || slices.Min(c.Kill) < 0) {
 				t.Fatalf("%q for %d processes is taken for %v", o.next(), size, c)
 			}
 			if err != nil {
@@ -82,7 +86,8 @@ func FuzzCommands(f *testing.F) {
 			o.pass()
 		}
 		answer := Answer(size, 0.5, o.Refused, len(text))
-		if len(answer) < len(text) || Commands(BehindAnswer(answer)) != "" && !strings.Contains(o.Refused, answered) {
+		if len(answer) < len(text) || Commands(BehindAnswer(answer)) != "" &&
+			!strings.Contains(o.Refused, answered) {
 			t.Fatalf("the answer %q has commands", answer)
 		}
 		var read Orders

@@ -6,12 +6,15 @@ import (
 	"fmt"
 )
 
-// The command file is read by rank 0 alone. What was written before rank 0 began is no command. When commands are done, the number of processes is written into it.
+// The command file is read by rank 0 alone. What was written before rank 0 began is no command.
+// When commands are done, the number of processes is written into it.
 
 const (
-	lookEvery  = 2 * millisecond   // between looks at the file
-	unfinished = 50 * millisecond  // for which a last line without its end is taken for one that is being written
-	sameTick   = 100 * millisecond // a file that was changed so lately may be changed again without another time
+	lookEvery = 2 * millisecond // between looks at the file
+	// for which a last line without its end is taken for one that is being written
+	unfinished = 50 * millisecond
+	// a file that was changed so lately may be changed again without another time
+	sameTick = 100 * millisecond
 )
 
 // Stamp tells contents of the command file apart.
@@ -27,7 +30,9 @@ type FileState struct {
 	Modified int64 // ns since 1970
 	Inode    uint64
 	Size     int64
-	Age      Duration // since it was changed; long if that is in the future, by a clock that was set back or that of another host
+	// since it was changed; long if that is in the future, by a clock that was set back or that of
+	// another host
+	Age Duration
 }
 
 func (s FileState) stamp() Stamp {
@@ -60,7 +65,8 @@ type content struct {
 	text  []byte // more than TextMax bytes: the file is longer
 }
 
-// readFile reads an open file; nil: it cannot be read, or is just being written: with the time of before the same commands would be others a moment later.
+// readFile reads an open file; nil: it cannot be read, or is just being written: with the time of
+// before the same commands would be others a moment later.
 func readFile(f OpenFile) *content {
 	before, err := f.Stat()
 	if err != nil || !before.Regular {
@@ -71,7 +77,8 @@ func readFile(f OpenFile) *content {
 		return nil
 	}
 	after, err := f.Stat()
-	if err != nil || after.stamp() != before.stamp() || len(text) <= TextMax && int64(len(text)) != after.Size {
+	if err != nil || after.stamp() != before.stamp() || len(text) <= TextMax &&
+		int64(len(text)) != after.Size {
 		return nil
 	}
 	c := &content{stamp: after.stamp(), age: after.Age, text: text}
@@ -167,7 +174,8 @@ func (m *Machine) writeBack() {
 	}
 }
 
-// answer writes the answer at once, with blank lines up to the end of what was there: its reader may write the next command.
+// answer writes the answer at once, with blank lines up to the end of what was there: its reader
+// may write the next command.
 func (m *Machine) answer(f OpenFile, former int) error {
 	text := Answer(m.size(), m.seconds, m.order.Refused, former)
 	cut := int64(0)
@@ -183,7 +191,8 @@ func (m *Machine) answer(f OpenFile, former int) error {
 	return err
 }
 
-// passOver marks what stands in the file as seen, if it is older than this process: it is no command.
+// passOver marks what stands in the file as seen, if it is older than this process: it is no
+// command.
 func (m *Machine) passOver() {
 	f, _, err := m.disk.Open(false)
 	if err != nil {

@@ -26,11 +26,14 @@ type site struct {
 	reports []string
 }
 
-func (s *site) Now() Duration                        { return s.clock }
-func (s *site) Age() Duration                        { return second }
-func (s *site) Say(line string)                      { s.said = append(s.said, line) }
-func (s *site) Adopted(World)                        {}
-func (s *site) Spawn(World, int) (Inter, error)      { return nil, errors.New("MPI_Comm_spawn: no room") }
+func (s *site) Now() Duration   { return s.clock }
+func (s *site) Age() Duration   { return second }
+func (s *site) Say(line string) { s.said = append(s.said, line) }
+func (s *site) Adopted(World)   {}
+func (s *site) Spawn(World, int) (Inter, error) {
+	return nil,
+		errors.New("MPI_Comm_spawn: no room")
+}
 func (s *site) Yield()                               {}
 func (s *site) Kill()                                {}
 func (s *site) IsFailure(error) bool                 { return false }
@@ -47,7 +50,8 @@ func (s *site) Stat() (FileState, error) {
 	if !s.there {
 		return FileState{}, errors.New("no such file")
 	}
-	return FileState{Regular: true, Modified: int64(s.changed), Inode: 7, Size: int64(len(s.text)), Age: s.clock - s.changed}, nil
+	return FileState{Regular: true, Modified: int64(s.changed), Inode: 7, Size: int64(len(s.text)),
+		Age: s.clock - s.changed}, nil
 }
 func (s *site) Open(bool) (OpenFile, bool, error) {
 	if !s.there {
@@ -120,7 +124,8 @@ func TestCommandFile(t *testing.T) {
 	if s.after(t, m, 10*millisecond); !strings.HasSuffix(string(s.text), "k0") {
 		t.Errorf("an unfinished line is answered: %q", s.text)
 	}
-	if s.after(t, m, second); !strings.HasPrefix(string(s.text), "1\n# done in 0.000000 s\n# error: k0: one of the 1 processes has to stay\n") {
+	if s.after(t, m, second); !strings.HasPrefix(string(s.text),
+		"1\n# done in 0.000000 s\n# error: k0: one of the 1 processes has to stay\n") {
 		t.Errorf("the answer is %q", s.text)
 	}
 	s.write("# nothing\n")
@@ -128,20 +133,24 @@ func TestCommandFile(t *testing.T) {
 		t.Errorf("a comment is answered: %q", s.text)
 	}
 	s.write("3\n")
-	if s.after(t, m, second); !strings.Contains(string(s.text), "# error: MPI_Comm_spawn: no room\n") {
+	if s.after(t, m, second); !strings.Contains(string(s.text),
+		"# error: MPI_Comm_spawn: no room\n") {
 		t.Errorf("the answer is %q", s.text)
 	}
 	s.write("\x001\n")
-	if s.after(t, m, second); !strings.Contains(string(s.text), "# error: the command file is no text\n") {
+	if s.after(t, m, second); !strings.Contains(string(s.text),
+		"# error: the command file is no text\n") {
 		t.Errorf("the answer is %q", s.text)
 	}
 	s.write(strings.Repeat("1;", TextMax))
-	if s.after(t, m, second); !strings.Contains(string(s.text), "# error: the command file has more than 4095 bytes\n") {
+	if s.after(t, m, second); !strings.Contains(string(s.text),
+		"# error: the command file has more than 4095 bytes\n") {
 		t.Errorf("the answer is %q", s.text)
 	}
 }
 
-// The same commands are taken once, whatever the clock of the file; a file that changes while it is read is read later.
+// The same commands are taken once, whatever the clock of the file; a file that changes while it is
+// read is read later.
 func TestSameTick(t *testing.T) {
 	s, m := begun("")
 	s.write("1\n")
@@ -170,7 +179,8 @@ func TestMail(t *testing.T) {
 	s, m := begun("")
 	s.mail = "1;k7"
 	s.after(t, m, second)
-	if len(s.reports) != 1 || s.reports[0] != "1 1 0.000000 k7: after k stand ranks from 0 to 0, separated by commas" {
+	if len(s.reports) != 1 ||
+		s.reports[0] != "1 1 0.000000 k7: after k stand ranks from 0 to 0, separated by commas" {
 		t.Errorf("the reports are %q", s.reports)
 	}
 }

@@ -1,11 +1,17 @@
-// Package malleable changes the number of processes of a running program, and lets it survive their loss: ulfm_dyprc, the interface of DyProReconf (docs/malleability.md).
+// Package malleable changes the number of processes of a running program, and lets it survive their
+// loss: ulfm_dyprc, the interface of DyProReconf (docs/malleability.md).
 //
-// All processes meet in a reduction, every so many calls of ulfm_dyprc_poll, and at the point of the program to which they go back. Rank 0 says there whether there is a command; all
-// carry it out together. Every change ends with an agreement on the old communicator: either all living processes have the new one and use it, or none does. If a process has died
-// meanwhile, those that are left recover, meet again, and try once more. A recovery is the same agreement, the only one that is ever called on the communicator of all processes: so
-// a process meets the others in it, whichever call it comes from. A process that has seen a failure says so in it, and one that has made the next communicator says that.
+// All processes meet in a reduction, every so many calls of ulfm_dyprc_poll, and at the point of
+// the program to which they go back. Rank 0 says there whether there is a command; all carry it out
+// together. Every change ends with an agreement on the old communicator: either all living
+// processes have the new one and use it, or none does. If a process has died meanwhile, those that
+// are left recover, meet again, and try once more. A recovery is the same agreement, the only one
+// that is ever called on the communicator of all processes: so a process meets the others in it,
+// whichever call it comes from. A process that has seen a failure says so in it, and one that has
+// made the next communicator says that.
 //
-// It is pure: what a process can do is a Shell, a Disk, and a World (capi/dyprc.go, sim/malleable.go). Their calls may wait.
+// It is pure: what a process can do is a Shell, a Disk, and a World (capi/dyprc.go,
+// sim/malleable.go). Their calls may wait.
 package malleable
 
 import (
@@ -29,14 +35,16 @@ type World interface {
 	Size() int
 	// Revoke makes it useless for all of its processes; what they wait for on it fails.
 	Revoke()
-	// Decide is an agreement on flags among the living: of all flags given, decided has those that all gave. Without agree.Calm next is the communicator of the living, in their
-	// order; otherwise nil. An error is one of memory.
+	// Decide is an agreement on flags among the living: of all flags given, decided has those that
+	// all gave. Without agree.Calm next is the communicator of the living, in their order;
+	// otherwise nil. An error is one of memory.
 	Decide(flags uint32) (decided uint32, next World, err error)
 	// Greatest returns the greatest of each of the values that the processes give.
 	Greatest(values []int64) ([]int64, error)
 	// Bcast gives all the words of rank 0.
 	Bcast(words []uint64) error
-	// Split makes two communicators, of those that give stays and of the others, in the order of their ranks.
+	// Split makes two communicators, of those that give stays and of the others, in the order of
+	// their ranks.
 	Split(stays bool) (World, error)
 	// Left tells whether all processes from a rank on have ended. Call Yield between two questions.
 	Left(from int) bool
@@ -72,13 +80,16 @@ type Shell interface {
 	Yield()
 	// Kill ends this process by a signal. It does not return.
 	Kill()
-	// IsFailure tells whether an error says that a process has died, or another has revoked the communicator.
+	// IsFailure tells whether an error says that a process has died, or another has revoked the
+	// communicator.
 	IsFailure(err error) bool
 
 	// The rest is called at rank 0 alone.
 
-	// Members tells the agent which processes are those of w, epoch growing with each change. The agent ends those that were spawned and are not among them: those that have spawned them
-	// have died on the way. least is not 0 if the agent does not take it, as it has had such an epoch; least is the lowest that it takes. false: it cannot be reached.
+	// Members tells the agent which processes are those of w, epoch growing with each change. The
+	// agent ends those that were spawned and are not among them: those that have spawned them have
+	// died on the way. least is not 0 if the agent does not take it, as it has had such an epoch;
+	// least is the lowest that it takes. false: it cannot be reached.
 	Members(w World, epoch uint64) (least uint64, ok bool)
 	// Mail returns the next command of the agent after that with a number, if it has come.
 	Mail(after uint64) (text string, number uint64, ok bool)
@@ -109,8 +120,10 @@ type Machine struct {
 	shell Shell
 	disk  Disk
 
-	world   World // all processes; nil before Start or Join
-	former  World // the one before, from stayed on with processes that leave: they may still have to hear what was decided
+	world World // all processes; nil before Start or Join
+	// the one before, from stayed on with processes that leave: they may still have to hear what
+	// was decided
+	former  World
 	stayed  int
 	order   Orders  // the same at all, when decided
 	seconds float64 // that the changes took that were asked for together
@@ -150,13 +163,16 @@ const (
 	every     = 2 * millisecond // between meetings, which is aimed at
 )
 
-// Quick tells whether the next meeting may be over without the machine, if its news say that nothing is on; at rank 0 only until LookEvery has passed since looked, the last look
-// for commands.
+// Quick tells whether the next meeting may be over without the machine, if its news say that
+// nothing is on; at rank 0 only until LookEvery has passed since looked, the last look for
+// commands.
 func (m *Machine) Quick() (quick bool, looked Duration) {
-	return m.former == nil && !m.restart && (m.world.Rank() != 0 || m.told && m.order.Source == None), m.looked
+	return m.former == nil && !m.restart && (m.world.Rank() != 0 || m.told &&
+		m.order.Source == None), m.looked
 }
 
-// Passed notes the meetings that were over without the machine: when the last one was, and the calls from it to the next.
+// Passed notes the meetings that were over without the machine: when the last one was, and the
+// calls from it to the next.
 func (m *Machine) Passed(at Duration, stride int) { m.met, m.stride = at, stride }
 
 // Fingerprint of the orders is what this process gives to such a meeting (News).
@@ -174,7 +190,8 @@ func (m *Machine) Start(all World) {
 	}
 }
 
-// Join begins with a process that was spawned by others, which inter leads to. false: they are gone.
+// Join begins with a process that was spawned by others, which inter leads to. false: they are
+// gone.
 func (m *Machine) Join(inter Inter) (bool, error) {
 	all, err := m.merge(inter, true)
 	if err != nil || all == nil {
@@ -224,7 +241,8 @@ func (m *Machine) forget(wait bool) {
 	if m.former == nil {
 		return
 	}
-	for wait && !m.former.Left(m.stayed) { // they are on their way: no event tells when they are there
+	// they are on their way: no event tells when they are there
+	for wait && !m.former.Left(m.stayed) {
 		m.shell.Yield()
 	}
 	if m.former.Left(m.stayed) {
@@ -252,7 +270,8 @@ func (m *Machine) over() {
 	}
 	seconds := float64(m.shell.Now()-m.began) / float64(second)
 	if m.world.Rank() == 0 {
-		m.shell.Say(fmt.Sprintf("%d -> %d processes in %.6f s (%s)", m.before, m.size(), seconds, m.how))
+		m.shell.Say(fmt.Sprintf("%d -> %d processes in %.6f s (%s)", m.before, m.size(), seconds,
+			m.how))
 	}
 	m.began = 0
 	m.seconds += seconds
@@ -282,7 +301,8 @@ func (m *Machine) done() {
 	case FromFile:
 		m.writeBack()
 	case FromAgent:
-		m.shell.Report(m.order.Number, fmt.Sprintf("%d %d %.6f %s", m.order.First, m.size(), m.seconds, m.order.Refused))
+		m.shell.Report(m.order.Number, fmt.Sprintf("%d %d %.6f %s", m.order.First, m.size(),
+			m.seconds, m.order.Refused))
 	}
 }
 
@@ -303,8 +323,9 @@ func (m *Machine) pace() int {
 // NewsWords is the number of values that the processes give to a meeting.
 const NewsWords = 5
 
-// News is what this process gives to the next meeting: that it restarts; that there is a command; calls until the next meeting; the print of the orders that it knows, and
-// minus that. Of each the greatest counts.
+// News is what this process gives to the next meeting: that it restarts; that there is a command;
+// calls until the next meeting; the print of the orders that it knows, and minus that. Of each the
+// greatest counts.
 func (m *Machine) News(restart bool) []int64 {
 	news := make([]int64, NewsWords)
 	if restart {
@@ -322,7 +343,8 @@ func (m *Machine) News(restart bool) []int64 {
 	return news
 }
 
-// meet lets all processes meet, and carry out what there is to do. restarts: one of them comes after a change.
+// meet lets all processes meet, and carry out what there is to do. restarts: one of them comes
+// after a change.
 func (m *Machine) meet(restart bool) (s Step, restarts bool, err error) {
 	news, err := m.world.Greatest(m.News(restart))
 	return m.Met(news, err)
@@ -362,7 +384,8 @@ func (m *Machine) Met(news []int64, err error) (s Step, restarts bool, fatal err
 	return Stay, restarts, nil
 }
 
-// tell tells the agent which processes there are now. This rank 0 may know less than one before it that has died.
+// tell tells the agent which processes there are now. This rank 0 may know less than one before it
+// that has died.
 func (m *Machine) tell() {
 	for range tries {
 		least, ok := m.shell.Members(m.world, m.order.Epoch)
@@ -379,7 +402,8 @@ func (m *Machine) Poll() (Step, error) {
 	return s, err
 }
 
-// Resume is the point. jumped: the process comes back to it; newcomer: the program says that it is new. restart: one of the processes comes after a change.
+// Resume is the point. jumped: the process comes back to it; newcomer: the program says that it is
+// new. restart: one of the processes comes after a change.
 func (m *Machine) Resume(jumped, newcomer bool) (restart bool, s Step, err error) {
 	m.restart = m.restart || jumped || newcomer && m.newcomer
 	for s = Another; s == Another && err == nil; {
@@ -391,8 +415,9 @@ func (m *Machine) Resume(jumped, newcomer bool) (restart bool, s Step, err error
 	return restart, s, err
 }
 
-// settle has all agree on what has come of making another communicator, with err here. changed: it is to be used. unchanged: no process has it, and nothing has happened to the old
-// one. abandon, unless nil, gives it up.
+// settle has all agree on what has come of making another communicator, with err here. changed: it
+// is to be used. unchanged: no process has it, and nothing has happened to the old one. abandon,
+// unless nil, gives it up.
 func (m *Machine) settle(abandon func(), err error) (int, error) {
 	flags := uint32(agree.Calm | agree.Go)
 	if err != nil {

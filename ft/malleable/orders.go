@@ -20,16 +20,19 @@ const (
 // tries is how often a command is begun while processes die.
 const tries = 4
 
-// Orders is what all processes know of the commands that were taken. Rank 0 sends it to the others, so that its successor can go on.
+// Orders is what all processes know of the commands that were taken. Rank 0 sends it to the others,
+// so that its successor can go on.
 type Orders struct {
-	Stamp      Stamp  // of the command file when commands were taken from it
-	Number     uint64 // of the latest command of the agent
-	Source     Source // of these commands
-	At         uint64 // position in Text of the next one
-	Tries      uint64 // how often it has failed because a process died meanwhile
-	Killing    uint64 // processes that end themselves as the command said: it is done when the others have recovered
-	From       uint64 // number of processes when these were named
-	Unanswered uint64 // 1: commands were taken from the file, and no process is known to have written the answer
+	Stamp  Stamp  // of the command file when commands were taken from it
+	Number uint64 // of the latest command of the agent
+	Source Source // of these commands
+	At     uint64 // position in Text of the next one
+	Tries  uint64 // how often it has failed because a process died meanwhile
+	// processes that end themselves as the command said: it is done when the others have recovered
+	Killing uint64
+	From    uint64 // number of processes when these were named
+	// 1: commands were taken from the file, and no process is known to have written the answer
+	Unanswered uint64
 	First      uint64 // number of processes when they were taken
 	Epoch      uint64 // number of changes so far
 	Text       string // commands, each with a semicolon behind it
@@ -74,10 +77,13 @@ func (o *Orders) take(commands string, source Source, size int) {
 }
 
 func (o *Orders) fields() [fieldWords]*uint64 {
-	return [fieldWords]*uint64{&o.Stamp.Modified, &o.Stamp.File, &o.Stamp.Content, &o.Number, (*uint64)(&o.Source), &o.At, &o.Tries, &o.Killing, &o.From, &o.Unanswered, &o.First, &o.Epoch}
+	return [fieldWords]*uint64{&o.Stamp.Modified, &o.Stamp.File, &o.Stamp.Content, &o.Number,
+		(*uint64)(&o.Source), &o.At, &o.Tries, &o.Killing, &o.From, &o.Unanswered, &o.First,
+		&o.Epoch}
 }
 
-// Encode gives the OrderWords words of the orders: the numbers, the lengths of the texts, the texts.
+// Encode gives the OrderWords words of the orders: the numbers, the lengths of the texts, the
+// texts.
 func (o *Orders) Encode() []uint64 {
 	w := make([]uint64, 0, OrderWords)
 	for _, f := range o.fields() {

@@ -1,8 +1,10 @@
-// Package member is one process's part in all failure protocols of one communicator: it numbers the agreements, keeps
-// the last ones alive for members that are behind, and carries revocations. It is pure; see package ft for who acts.
+// Package member is one process's part in all failure protocols of one communicator: it numbers the
+// agreements, keeps the last ones alive for members that are behind, and carries revocations. It is
+// pure; see package ft for who acts.
 //
-// Agreements of a communicator happen in the same order at all members (they are collective calls), so their number names
-// them. A member may be one agreement behind another, never more: the later one cannot be decided without it.
+// Agreements of a communicator happen in the same order at all members (they are collective calls),
+// so their number names them. A member may be one agreement behind another, never more: the later
+// one cannot be decided without it.
 package member
 
 import (
@@ -43,10 +45,12 @@ type Machine struct {
 	revoke  *revoke.Machine
 }
 
-// New makes the machine of rank self of a communicator whose ranks are where places says, of which failed are known dead. What goes in and comes out names ranks.
+// New makes the machine of rank self of a communicator whose ranks are where places says, of which
+// failed are known dead. What goes in and comes out names ranks.
 func New(places *place.Map, self int, failed rankset.Set) *Machine {
 	self, failed = places.Place(self), places.Places(failed)
-	return &Machine{places: places, self: self, failed: failed, agrees: map[uint64]*agree.Machine{}, revoke: revoke.New(places, self, failed)}
+	return &Machine{places: places, self: self, failed: failed, agrees: map[uint64]*agree.Machine{},
+		revoke: revoke.New(places, self, failed)}
 }
 
 // FailedSet is the set of ranks known dead.
@@ -82,7 +86,8 @@ func (m *Machine) wrap(num uint64, in agree.Output) Output {
 	}
 	for _, s := range in.Sends {
 		data := binary.AppendUvarint([]byte{kindAgree}, num)
-		out.Sends = append(out.Sends, agree.Send{To: m.places.Member(s.To), Data: append(data, s.Data...)})
+		out.Sends = append(out.Sends, agree.Send{To: m.places.Member(s.To),
+			Data: append(data, s.Data...)})
 	}
 	return out
 }
@@ -117,7 +122,8 @@ func (m *Machine) Failed(dead rankset.Set) Output {
 	if m.running >= keep {
 		first = m.running - keep + 1
 	}
-	for num := first; num <= m.running+1; num++ { // in order: maps have none, and runs must be repeatable
+	// in order: maps have none, and runs must be repeatable
+	for num := first; num <= m.running+1; num++ {
 		if a := m.agrees[num]; a != nil {
 			more := m.wrap(num, a.Failed(dead))
 			out.Sends = append(out.Sends, more.Sends...)
@@ -132,7 +138,8 @@ func (m *Machine) Failed(dead rankset.Set) Output {
 
 var errMalformed = errors.New("member: malformed message")
 
-// Receive handles a message of another member. An error means that it was malformed or out of place, and had no effect.
+// Receive handles a message of another member. An error means that it was malformed or out of
+// place, and had no effect.
 func (m *Machine) Receive(from int, data []byte) (Output, error) {
 	if from < 0 || from >= m.places.Len() || len(data) == 0 {
 		return Output{}, errMalformed
@@ -151,7 +158,9 @@ func (m *Machine) Receive(from int, data []byte) (Output, error) {
 		case k <= 0 || num == 0:
 			return Output{}, errMalformed
 		case num > m.running+1:
-			return Output{}, fmt.Errorf("member: rank %d is at agreement %d, we are at %d: a member cannot be two ahead", from, num, m.running)
+			return Output{}, fmt.Errorf(
+				"member: rank %d is at agreement %d, we are at %d: a member cannot be two ahead",
+				from, num, m.running)
 		case num+keep <= m.running:
 			return Output{}, nil // decided everywhere: a late repetition
 		}

@@ -9,13 +9,14 @@ import (
 	"libspx/ft/rankset"
 )
 
-// Any bytes of other members: no panic; what is refused had no effect; and no agreement is made for a number that is out of reach, so that
-// nobody makes the machine grow.
+// Any bytes of other members: no panic; what is refused had no effect; and no agreement is made for
+// a number that is out of reach, so that nobody makes the machine grow.
 func FuzzReceive(f *testing.F) {
 	const n = 4
 	places := place.New(n, []int{0, 1, 0, 1}, 0, 0)
 	other := New(places, 1, rankset.Set{})
-	for _, s := range append(other.Agree(agree.Contribution{Flags: 1}).Sends, other.Revoke().Sends...) {
+	for _, s := range append(other.Agree(agree.Contribution{Flags: 1}).Sends,
+		other.Revoke().Sends...) {
 		f.Add(s.Data, 1, uint8(1))
 	}
 	f.Add([]byte{kindRevoke}, 3, uint8(0))

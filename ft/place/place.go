@@ -1,8 +1,11 @@
-// Package place says who talks to whom in the failure protocols: members of one host among each other, and of each host only its lowest living
-// member, its head, with other hosts. So a protocol needs a connection for each pair of hosts that are neighbours, not for pairs of members, and
-// whoever is woken on a host is woken over its memory. It is pure, and every member computes the same from what it knows of deaths.
+// Package place says who talks to whom in the failure protocols: members of one host among each
+// other, and of each host only its lowest living member, its head, with other hosts. So a protocol
+// needs a connection for each pair of hosts that are neighbours, not for pairs of members, and
+// whoever is woken on a host is woken over its memory. It is pure, and every member computes the
+// same from what it knows of deaths.
 //
-// Places are numbers of members, host by host, so that the lowest living place is the head of the first host that lives.
+// Places are numbers of members, host by host, so that the lowest living place is the head of the
+// first host that lives.
 package place
 
 import (
@@ -11,8 +14,9 @@ import (
 	"libspx/ft/rankset"
 )
 
-// Widths of the trees: of a host's members, and of the hosts. On a host each level costs every member that has others below it a turn at a
-// processor, twice; between hosts sending is what costs.
+// Widths of the trees: of a host's members, and of the hosts. On a host each level costs every
+// member that has others below it a turn at a processor, twice; between hosts sending is what
+// costs.
 const (
 	NearWidth = 8
 	FarWidth  = 4
@@ -30,8 +34,8 @@ type Map struct {
 	place     []int // of each member
 }
 
-// New makes the map of members whose hosts are named by any numbers; nil hosts: n members of one host. near and far are widths of the trees, 0: those
-// of the library.
+// New makes the map of members whose hosts are named by any numbers; nil hosts: n members of one
+// host. near and far are widths of the trees, 0: those of the library.
 func New(n int, hosts []int, near, far int) *Map {
 	m := &Map{n: n, near: near, far: far, first: []int{0}}
 	if near == 0 {
@@ -129,15 +133,18 @@ func (m *Map) head(host int, failed rankset.Set) int {
 	return None
 }
 
-// Relatives is a place's own in the tree of all that live, as far as deaths are known: the one above, None at the lowest living place, and those below.
-// The trees are fixed, and the dead are bypassed: what is below one belongs to the nearest living one above it, or if there is none to the lowest living one of the tree.
+// Relatives is a place's own in the tree of all that live, as far as deaths are known: the one
+// above, None at the lowest living place, and those below. The trees are fixed, and the dead are
+// bypassed: what is below one belongs to the nearest living one above it, or if there is none to
+// the lowest living one of the tree.
 func (m *Map) Relatives(self int, failed rankset.Set) (parent int, children []int) {
 	if failed.Has(self) { // given up by the others: it decides nothing any more
 		return failed.FirstAbsent(), nil
 	}
 	h := m.host(self)
 	lo, head := m.first[h], m.head(h, failed)
-	near := tree{m.first[h+1] - lo, m.near, head - lo, func(i int) bool { return failed.Has(lo + i) }}
+	near := tree{m.first[h+1] - lo, m.near, head - lo,
+		func(i int) bool { return failed.Has(lo + i) }}
 	parent, children = near.relatives(self - lo)
 	for i := range children {
 		children[i] += lo
@@ -148,7 +155,8 @@ func (m *Map) Relatives(self int, failed rankset.Set) (parent int, children []in
 	if len(m.first) == 2 {
 		return None, children
 	}
-	far := tree{len(m.first) - 1, m.far, m.host(failed.FirstAbsent()), func(i int) bool { return m.head(i, failed) == None }}
+	far := tree{len(m.first) - 1, m.far, m.host(failed.FirstAbsent()),
+		func(i int) bool { return m.head(i, failed) == None }}
 	above, below := far.relatives(h)
 	for _, b := range below {
 		children = append(children, m.head(b, failed))
@@ -187,7 +195,8 @@ func (t tree) relatives(self int) (parent int, children []int) {
 	return t.first, children
 }
 
-// living adds the highest living nodes of the subtree at i: i itself, or those of its children if it is dead.
+// living adds the highest living nodes of the subtree at i: i itself, or those of its children if
+// it is dead.
 func (t tree) living(i int, out []int) []int {
 	switch {
 	case i >= t.n:
@@ -201,8 +210,9 @@ func (t tree) living(i int, out []int) []int {
 	return out
 }
 
-// Neighbours is whom a place tells what everybody has to know: on its host those 1, 4, 16, ... living places behind it, in a circle; the head of a host
-// also the heads of the hosts 1, 4, 16, ... behind it. Whoever dies, the circles close.
+// Neighbours is whom a place tells what everybody has to know: on its host those 1, 4, 16, ...
+// living places behind it, in a circle; the head of a host also the heads of the hosts 1, 4, 16,
+// ... behind it. Whoever dies, the circles close.
 func (m *Map) Neighbours(self int, failed rankset.Set) (out []int) {
 	h := m.host(self)
 	var near []int

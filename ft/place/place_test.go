@@ -8,8 +8,9 @@ import (
 	"libspx/ft/rankset"
 )
 
-// With any members dead, the living are one tree, whose root is the lowest of them, parents and children say the same, and few pairs are on different hosts;
-// and who tells its neighbours what it hears reaches everybody.
+// With any members dead, the living are one tree, whose root is the lowest of them, parents and
+// children say the same, and few pairs are on different hosts; and who tells its neighbours what it
+// hears reaches everybody.
 func TestLiving(t *testing.T) {
 	for seed := range uint64(3000) {
 		r := rand.New(rand.NewPCG(seed, 1))
@@ -43,7 +44,8 @@ func TestLiving(t *testing.T) {
 			}
 			for _, c := range children {
 				if _, twice := above[c]; twice || failed.Has(c) {
-					t.Fatalf("seed %d: %d is a child of %d and of %d, dead: %v", seed, c, above[c], i, failed.Has(c))
+					t.Fatalf("seed %d: %d is a child of %d and of %d, dead: %v", seed, c, above[c],
+						i, failed.Has(c))
 				}
 				above[c] = i
 				if hosts[m.Member(c)] != hosts[m.Member(i)] {
@@ -57,7 +59,8 @@ func TestLiving(t *testing.T) {
 			}
 		}
 		if len(above) != living-1 || far != len(names)-1 {
-			t.Fatalf("seed %d: %d living places on %d hosts have %d pairs, %d of them on two hosts", seed, living, len(names), len(above), far)
+			t.Fatalf("seed %d: %d living places on %d hosts have %d pairs, %d of them on two hosts",
+				seed, living, len(names), len(above), far)
 		}
 		first := failed.FirstAbsent()
 		reached := []int{first}
@@ -80,7 +83,8 @@ func TestTurns(t *testing.T) {
 	want := []int{0, 2, 4, 1, 3, 5}
 	for p, member := range want {
 		if m.Member(p) != member || m.Place(member) != p {
-			t.Errorf("at place %d is %d, and %d is at %d; want %d", p, m.Member(p), member, m.Place(member), member)
+			t.Errorf("at place %d is %d, and %d is at %d; want %d", p, m.Member(p), member,
+				m.Place(member), member)
 		}
 	}
 	set := rankset.Of(1, 2, 5)

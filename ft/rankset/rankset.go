@@ -1,5 +1,6 @@
-// Package rankset holds sets of ranks that are small next to the communicator (failed members, acknowledged failures),
-// as sorted runs, so that sets cost what they hold and not what they could hold.
+// Package rankset holds sets of ranks that are small next to the communicator (failed members,
+// acknowledged failures), as sorted runs, so that sets cost what they hold and not what they could
+// hold.
 package rankset
 
 import (
@@ -188,8 +189,8 @@ func (s Set) String() string {
 	return b.String()
 }
 
-// Append adds the wire form: the number of runs, then for each run the gap from the end of the one before and its
-// length minus 1, all unsigned varints.
+// Append adds the wire form: the number of runs, then for each run the gap from the end of the one
+// before and its length minus 1, all unsigned varints.
 func (s Set) Append(dst []byte) []byte {
 	dst = binary.AppendUvarint(dst, uint64(len(s.runs)))
 	next := 0
@@ -203,7 +204,8 @@ func (s Set) Append(dst []byte) []byte {
 
 var errMalformed = errors.New("rankset: malformed set")
 
-// Decode reads the wire form of a set of ranks below n from the front of src and returns what follows it.
+// Decode reads the wire form of a set of ranks below n from the front of src and returns what
+// follows it.
 func Decode(src []byte, n int) (Set, []byte, error) {
 	count, k := binary.Uvarint(src)
 	if k <= 0 || count > uint64(n) || count > uint64(len(src)) {

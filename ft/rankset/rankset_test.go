@@ -57,7 +57,8 @@ func TestAgainstDumb(t *testing.T) {
 				first++
 			}
 			if s.FirstAbsent() != first {
-				t.Fatalf("seed %d: FirstAbsent of %v is %d, want %d", seed, s, s.FirstAbsent(), first)
+				t.Fatalf("seed %d: FirstAbsent of %v is %d, want %d", seed, s, s.FirstAbsent(),
+					first)
 			}
 			for r := range n {
 				if s.Has(r) != d[r] {
@@ -67,7 +68,8 @@ func TestAgainstDumb(t *testing.T) {
 			wire := s.Append(nil)
 			back, rest, err := Decode(append(wire, 0xAA), n)
 			if err != nil || !back.Equal(s) || !bytes.Equal(rest, []byte{0xAA}) {
-				t.Fatalf("seed %d: %v came back from the wire as %v, rest %x, error %v", seed, s, back, rest, err)
+				t.Fatalf("seed %d: %v came back from the wire as %v, rest %x, error %v", seed, s,
+					back, rest, err)
 			}
 		}
 		check("identity", a, da)

@@ -7,8 +7,9 @@ import (
 	"libspx/ft/agree"
 )
 
-// Members that are started when others have died. Each host hears of a start from its agent, at its own time, and before it hears of the death that is the
-// reason: so the living agree on who has been started, and wait until all of them have heard of these.
+// Members that are started when others have died. Each host hears of a start from its agent, at its
+// own time, and before it hears of the death that is the reason: so the living agree on who has
+// been started, and wait until all of them have heard of these.
 
 const (
 	patience = 3 * 1000 * millisecond // for a start that is due after a death
@@ -16,7 +17,8 @@ const (
 	lookLate = 20 * millisecond
 )
 
-// late is the n-th of those that were started, counted from 1; false: it has not been yet, as far as is known here.
+// late is the n-th of those that were started, counted from 1; false: it has not been yet, as far
+// as is known here.
 func (r *Repair) late(n int) (member int, ok bool) {
 	for m := r.size - r.cfg.Late; m < r.size; m++ {
 		if r.shell.Order(m) == n {
@@ -38,12 +40,16 @@ func (r *Repair) woken() int {
 	return n
 }
 
-// grow has the members of pool, who live, agree on who has been started since, when all of them have heard of these; it returns the pool with these. If a
-// member has died by the end of the agreement, another one is started in its place: that is waited for as well.
+// grow has the members of pool, who live, agree on who has been started since, when all of them
+// have heard of these; it returns the pool with these. If a member has died by the end of the
+// agreement, another one is started in its place: that is waited for as well.
 func (r *Repair) grow(pool Comm) (Comm, error) {
 	for {
 		before := len(pool.Members())
-		missing := func(n, woken int) bool { return woken < r.cfg.Late && n+woken-r.joined < len(r.places) }
+		missing := func(n, woken int) bool {
+			return woken < r.cfg.Late &&
+				n+woken-r.joined < len(r.places)
+		}
 		r.shell.Wait(look, patience, func() bool { return !missing(before, r.woken()) })
 		now, err := pool.Greatest(r.woken())
 		if err != nil {
@@ -72,25 +78,30 @@ func (r *Repair) grow(pool Comm) (Comm, error) {
 	}
 }
 
-// hearsOf waits until the launcher has notified this host, too, of the first now starts: it has notified another one, whose processes have
-// said so. False: a member of pool has died meanwhile. It may have been the only one that was notified, by a launcher that was lost with
-// it, and the one that decides now knows nothing of it: the living ask each other again. Nothing else ends the wait: without the agent of its host
-// no process lives, and agents find each other dead in their own time.
+// hearsOf waits until the launcher has notified this host, too, of the first now starts: it has
+// notified another one, whose processes have said so. False: a member of pool has died meanwhile.
+// It may have been the only one that was notified, by a launcher that was lost with it, and the one
+// that decides now knows nothing of it: the living ask each other again. Nothing else ends the
+// wait: without the agent of its host no process lives, and agents find each other dead in their
+// own time.
 func (r *Repair) hearsOf(pool Comm, now int) bool {
 	heard := func() bool { return r.woken() >= now }
 	r.shell.Wait(look, 0, func() bool { return heard() || pool.Broken() })
 	return heard()
 }
 
-// invite makes the pool of the members of pool and of those that have been started since, up to the number now. All members invite them, as any one may die; in
-// order, so that an earlier one has been invited when a later one has. Each of them invites the later ones again: all members may die between two.
+// invite makes the pool of the members of pool and of those that have been started since, up to the
+// number now. All members invite them, as any one may die; in order, so that an earlier one has
+// been invited when a later one has. Each of them invites the later ones again: all members may die
+// between two.
 func (r *Repair) invite(pool Comm, now int) (Comm, error) {
 	var fresh []int
 	for n := r.joined + 1; n <= now; n++ {
 		m, _ := r.late(n)
 		fresh = append(fresh, m)
 	}
-	v := Invitation{Members: slices.Sorted(slices.Values(append(fresh[:len(fresh):len(fresh)], pool.Members()...))), Places: r.places, Fresh: fresh, Joined: now}
+	v := Invitation{Members: slices.Sorted(slices.Values(append(fresh[:len(fresh):len(fresh)],
+		pool.Members()...))), Places: r.places, Fresh: fresh, Joined: now}
 	r.joined = now
 	made, err := r.shell.Meet(v.Members, fresh[0])
 	if err != nil {
@@ -122,8 +133,8 @@ func (r *Repair) isFirst() bool {
 	return true
 }
 
-// Join is what one that was started late does: it waits for the others, who have met, and meets them; if none is left, those like it. Then Active and
-// Role hold.
+// Join is what one that was started late does: it waits for the others, who have met, and meets
+// them; if none is left, those like it. Then Active and Role hold.
 func (r *Repair) Join() error {
 	v, err := r.invited()
 	if err != nil {
@@ -144,7 +155,8 @@ func (r *Repair) Join() error {
 	return r.form(pool, false) // those who have invited it have just grown
 }
 
-// invited waits for an invitation; nil: this process begins. What others have sent before they died is there when that is known.
+// invited waits for an invitation; nil: this process begins. What others have sent before they died
+// is there when that is known.
 func (r *Repair) invited() (v *Invitation, err error) {
 	first := false
 	r.shell.Wait(lookLate, 0, func() bool {

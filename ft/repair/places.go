@@ -2,9 +2,11 @@ package repair
 
 import "slices"
 
-// Assign gives the places of the dead to spares: places lists, by rank of the communicator of those that work, the member of the base that has it; living are the members that
-// live, ascending. The living keep their places, the lowest spares get those of the dead, and when there are no more spares, the remaining ranks close up. All members
-// compute the same. The arguments stay as they are.
+// Assign gives the places of the dead to spares: places lists, by rank of the communicator of those
+// that work, the member of the base that has it; living are the members that live, ascending. The
+// living keep their places, the lowest spares get those of the dead, and when there are no more
+// spares, the remaining ranks close up. All members compute the same. The arguments stay as they
+// are.
 func Assign(places, living []int) []int {
 	works := make(map[int]bool, len(places))
 	for _, m := range places {
@@ -27,7 +29,8 @@ func Assign(places, living []int) []int {
 	return next
 }
 
-// Invitation is what a process that was started late is sent: the members of the pool that it belongs to, and what has been decided before it came.
+// Invitation is what a process that was started late is sent: the members of the pool that it
+// belongs to, and what has been decided before it came.
 type Invitation struct {
 	Members []int // of the pool, ascending
 	Places  []int // as Assign's
@@ -35,19 +38,22 @@ type Invitation struct {
 	Joined  int   // how many of those that are started late have been invited, these included
 }
 
-// invitationHead is the number of words before the lists: Joined, and the lengths of Members, Places and Fresh.
+// invitationHead is the number of words before the lists: Joined, and the lengths of Members,
+// Places and Fresh.
 const invitationHead = 4
 
 // Encode gives the words of the invitation: the head, and the lists.
 func (v *Invitation) Encode() []uint64 {
-	w := []uint64{uint64(v.Joined), uint64(len(v.Members)), uint64(len(v.Places)), uint64(len(v.Fresh))}
+	w := []uint64{uint64(v.Joined), uint64(len(v.Members)), uint64(len(v.Places)),
+		uint64(len(v.Fresh))}
 	for _, m := range slices.Concat(v.Members, v.Places, v.Fresh) {
 		w = append(w, uint64(m))
 	}
 	return w
 }
 
-// DecodeInvitation reads the words of an invitation to a base of size members; false: they are none.
+// DecodeInvitation reads the words of an invitation to a base of size members; false: they are
+// none.
 func DecodeInvitation(w []uint64, size int) (v Invitation, ok bool) {
 	most := uint64(size)
 	if len(w) < invitationHead || slices.Max(w[:invitationHead]) > most || w[3] == 0 {
@@ -64,5 +70,6 @@ func DecodeInvitation(w []uint64, size int) (v Invitation, ok bool) {
 		}
 		all = append(all, int(m))
 	}
-	return Invitation{Members: all[:n], Places: all[n : n+places], Fresh: all[n+places:], Joined: int(w[0])}, true
+	return Invitation{Members: all[:n], Places: all[n : n+places], Fresh: all[n+places:],
+		Joined: int(w[0])}, true
 }

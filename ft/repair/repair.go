@@ -1,12 +1,17 @@
-// Package repair keeps a communicator of working processes whole by spares: MPIX_Comm_repair, MPIX_Comm_dismiss, and what clusters with standbys do when ranks are taken over.
+// Package repair keeps a communicator of working processes whole by spares: MPIX_Comm_repair,
+// MPIX_Comm_dismiss, and what clusters with standbys do when ranks are taken over.
 //
-// The members of a base communicator, those that work and the spares, have a second communicator, the pool, over which no message is ever sent but those of this package.
-// A member that has seen a failure, or is done, revokes the pool, and all living members come to an agreement on it, out of whatever they do: the spares, which wait there,
-// those that have seen a failure, and those that are done. If all are done, the spares return. Otherwise the living form the next pool, and out of that the next active
-// communicator. Whether that has succeeded is agreed upon, too; if not, it is done again with those that are left.
+// The members of a base communicator, those that work and the spares, have a second communicator,
+// the pool, over which no message is ever sent but those of this package. A member that has seen a
+// failure, or is done, revokes the pool, and all living members come to an agreement on it, out of
+// whatever they do: the spares, which wait there, those that have seen a failure, and those that
+// are done. If all are done, the spares return. Otherwise the living form the next pool, and out of
+// that the next active communicator. Whether that has succeeded is agreed upon, too; if not, it is
+// done again with those that are left.
 //
-// It is pure: what a process can do is a Shell and a Comm (capi/repair.go, sim/repair.go). Their calls may wait; a process makes them one after another.
-// Members are named by their ranks in the base.
+// It is pure: what a process can do is a Shell and a Comm (capi/repair.go, sim/repair.go). Their
+// calls may wait; a process makes them one after another. Members are named by their ranks in the
+// base.
 package repair
 
 import (
@@ -31,8 +36,9 @@ type Comm interface {
 	Revoked() bool
 	// Broken is Revoked, or that a member is known to have died.
 	Broken() bool
-	// Decide is an agreement on flags among the living members: of all flags given, decided has those that all gave. Without agree.Calm next is the communicator of the
-	// living, in their order; otherwise nil. An error is one of memory.
+	// Decide is an agreement on flags among the living members: of all flags given, decided has
+	// those that all gave. Without agree.Calm next is the communicator of the living, in their
+	// order; otherwise nil. An error is one of memory.
 	Decide(flags uint32) (decided uint32, next Comm, err error)
 	// Agree is an agreement that returns whether all living members gave true.
 	Agree(ok bool) bool
@@ -48,21 +54,27 @@ type Comm interface {
 type Shell interface {
 	// Base is the number of members of the base, and this process's rank in it.
 	Base() (size, self int)
-	// Wait returns when over does, true then; false after limit (0: none). It asks again when something has happened, and after each time every (0: not for that reason).
+	// Wait returns when over does, true then; false after limit (0: none). It asks again when
+	// something has happened, and after each time every (0: not for that reason).
 	Wait(every, limit Duration, over func() bool) bool
-	// Order is the position of a member among those that are started when others have died, from 1, in the order of their starts; 0: it is none of these, or not started yet.
+	// Order is the position of a member among those that are started when others have died, from 1,
+	// in the order of their starts; 0: it is none of these, or not started yet.
 	Order(member int) int
-	// Left tells whether a member has ended, in order or not; Died, whether it has died; Done, whether it had announced the end of its work, where that is known of all members alike.
+	// Left tells whether a member has ended, in order or not; Died, whether it has died; Done,
+	// whether it had announced the end of its work, where that is known of all members alike.
 	Left(member int) bool
 	Died(member int) bool
 	Done(member int) bool
-	// Meet makes the communicator of these members, of which first has just been started: all of them call it alike. It does not wait.
+	// Meet makes the communicator of these members, of which first has just been started: all of
+	// them call it alike. It does not wait.
 	Meet(members []int, first int) (Comm, error)
-	// Send sends an invitation without waiting; what fails is of no interest, as the receiver has died then.
+	// Send sends an invitation without waiting; what fails is of no interest, as the receiver has
+	// died then.
 	Send(member int, words []uint64)
 	// Receive returns an invitation that has come, nil if there is none yet.
 	Receive() ([]uint64, error)
-	// Together is what those that will work do on the next active communicator before it counts. An error: it is done again, with those that live then.
+	// Together is what those that will work do on the next active communicator before it counts. An
+	// error: it is done again, with those that live then.
 	Together(active Comm) error
 }
 
@@ -79,9 +91,10 @@ const (
 
 // Config says how a base begins.
 type Config struct {
-	Working int  // the first members work
-	Late    int  // the last members are not there before some have died; they are started then, in any order
-	Meets   bool // Shell.Together is called
+	Working int // the first members work
+	// the last members are not there before some have died; they are started then, in any order
+	Late  int
+	Meets bool // Shell.Together is called
 }
 
 // Repair is the part of one process.
@@ -100,12 +113,14 @@ type Repair struct {
 }
 
 // ErrAgain is the error of Dismiss when another process repairs: this one is to call Repair.
-var ErrAgain = errors.New("a process has failed, and others go on with a new active communicator: call MPIX_Comm_repair")
+var ErrAgain = errors.New(
+	"a process has failed, and others go on with a new active communicator: call MPIX_Comm_repair")
 
 // errOthers stands for a failure at another member.
 var errOthers = errors.New("another member has failed to make it")
 
-// New returns the part of the shell's process. pool has the members that are there from the beginning, at one that is started late itself alone; nil before Begin.
+// New returns the part of the shell's process. pool has the members that are there from the
+// beginning, at one that is started late itself alone; nil before Begin.
 func New(shell Shell, cfg Config, pool Comm) *Repair {
 	r := &Repair{shell: shell, cfg: cfg, pool: pool, Role: Initial}
 	r.size, r.self = shell.Base()
@@ -118,7 +133,8 @@ func New(shell Shell, cfg Config, pool Comm) *Repair {
 	return r
 }
 
-// Begin makes the first pool out of base, and the first active communicator. Members that are dead by then are none of those that work.
+// Begin makes the first pool out of base, and the first active communicator. Members that are dead
+// by then are none of those that work.
 func (r *Repair) Begin(base Comm) error {
 	_, pool, err := base.Decide(0)
 	if err != nil {
@@ -127,8 +143,9 @@ func (r *Repair) Begin(base Comm) error {
 	return r.Form(pool)
 }
 
-// Repair makes the next active communicator of the living, unless Dismiss has just taken part in that. At a spare it waits until it has a place or, home, all
-// others are done. Then Active and Role hold.
+// Repair makes the next active communicator of the living, unless Dismiss has just taken part in
+// that. At a spare it waits until it has a place or, home, all others are done. Then Active and
+// Role hold.
 func (r *Repair) Repair() (home bool, err error) {
 	if r.ready {
 		r.ready = false
@@ -169,8 +186,9 @@ const (
 	isSpare = agree.Go << 1
 )
 
-// meet is where all living members come together on the pool. home: all of them are done, and one that works has said so. Otherwise there is another active communicator: if all
-// that work have died, possibly after they had called the spares, these get their places.
+// meet is where all living members come together on the pool. home: all of them are done, and one
+// that works has said so. Otherwise there is another active communicator: if all that work have
+// died, possibly after they had called the spares, these get their places.
 func (r *Repair) meet(flags uint32) (home bool, err error) {
 	r.pool.Revoke()
 	decided, next, err := r.pool.Decide(flags)
@@ -196,7 +214,8 @@ func (r *Repair) End() {
 	r.Active, r.pool = nil, nil
 }
 
-// Form makes the next active communicator out of pool, whose members live, by agreement: all of them have it when it returns, or none and a later one.
+// Form makes the next active communicator out of pool, whose members live, by agreement: all of
+// them have it when it returns, or none and a later one.
 func (r *Repair) Form(pool Comm) error { return r.form(pool, r.joined < r.cfg.Late) }
 
 func (r *Repair) form(pool Comm, grows bool) (err error) {
@@ -246,8 +265,9 @@ func (r *Repair) make(pool Comm, next []int) (Comm, error) {
 	return active, err
 }
 
-// together lets those that will work meet on active, when all have it: one that has it would wait for a living one that has got an error
-// instead, and therefore cannot revoke it. err: what making it has failed with.
+// together lets those that will work meet on active, when all have it: one that has it would wait
+// for a living one that has got an error instead, and therefore cannot revoke it. err: what making
+// it has failed with.
 func (r *Repair) together(pool, active Comm, err error) error {
 	all := pool.Agree(err == nil)
 	switch {
@@ -281,9 +301,10 @@ func (r *Repair) takeOver(active Comm, places []int) {
 	r.Active, r.places = active, places
 }
 
-// Decide is for clusters with standbys: all living members meet, out of whatever they do, and decide whether they leave together. home: all that work are in
-// pool, or were done, and all living members have given done. Otherwise pool is for Form. Nothing has changed yet; waiting for the others is waiting
-// like any other, as they may need this process meanwhile.
+// Decide is for clusters with standbys: all living members meet, out of whatever they do, and
+// decide whether they leave together. home: all that work are in pool, or were done, and all living
+// members have given done. Otherwise pool is for Form. Nothing has changed yet; waiting for the
+// others is waiting like any other, as they may need this process meanwhile.
 func (r *Repair) Decide(done bool) (pool Comm, home bool, err error) {
 	flags := uint32(0)
 	if done {
@@ -307,7 +328,11 @@ func (r *Repair) Empty() bool {
 	return !slices.ContainsFunc(r.places, func(m int) bool { return !r.shell.Left(m) })
 }
 
-// Await waits until a member meets the others, or those that work have all ended, not all of them at the end of their work.
+// Await waits until a member meets the others, or those that work have all ended, not all of them
+// at the end of their work.
 func (r *Repair) Await() {
-	r.shell.Wait(0, 0, func() bool { return r.pool.Revoked() || r.Empty() && slices.ContainsFunc(r.places, r.shell.Died) })
+	r.shell.Wait(0, 0, func() bool {
+		return r.pool.Revoked() || r.Empty() &&
+			slices.ContainsFunc(r.places, r.shell.Died)
+	})
 }

@@ -20,7 +20,8 @@ func TestAssign(t *testing.T) {
 		{"a spare that works already is none", []int{3, 1}, []int{2, 3}, []int{3, 2}},
 	} {
 		places := slices.Clone(c.places)
-		if next := Assign(places, c.living); !slices.Equal(next, c.next) || !slices.Equal(places, c.places) {
+		if next := Assign(places, c.living); !slices.Equal(next, c.next) ||
+			!slices.Equal(places, c.places) {
 			t.Errorf("%s: Assign(%v, %v) is %v, not %v", c.name, c.places, c.living, next, c.next)
 		}
 	}

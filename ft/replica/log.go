@@ -10,7 +10,8 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// storage holds the log, in memory. What is older than Keep entries is dropped; an agent that lacks it gets what it has made, as it is at that moment.
+// storage holds the log, in memory. What is older than Keep entries is dropped; an agent that lacks
+// it gets what it has made, as it is at that moment.
 type storage struct {
 	*raft.MemoryStorage
 	m *Machine
@@ -18,8 +19,10 @@ type storage struct {
 
 // begin makes the log of a group in which nothing has happened yet: the same at all who are there.
 func (s *storage) begin(conf *pb.ConfState) {
-	s.ApplySnapshot(&pb.Snapshot{Metadata: &pb.SnapshotMetadata{Index: new(uint64(1)), Term: new(uint64(1)), ConfState: conf}}) //nolint:errcheck // it is the first
-	s.SetHardState(&pb.HardState{Term: new(uint64(1)), Commit: new(uint64(1))})                                                 //nolint:errcheck // memory
+	// it is the first
+	s.ApplySnapshot(&pb.Snapshot{Metadata: &pb.SnapshotMetadata{Index: new(uint64(1)), Term: new(uint64(1)), ConfState: conf}}) //nolint:errcheck
+	// memory
+	s.SetHardState(&pb.HardState{Term: new(uint64(1)), Commit: new(uint64(1))}) //nolint:errcheck
 }
 
 // Snapshot is made when raft wants to send one: so it knows of the agent that it is for.
@@ -34,7 +37,9 @@ func (s *storage) Snapshot() (*pb.Snapshot, error) {
 	for _, a := range slices.Sorted(maps.Keys(m.last)) {
 		b = binary.AppendUvarint(binary.AppendUvarint(b, uint64(a)), m.last[a])
 	}
-	return &pb.Snapshot{Data: append(b, m.cfg.State.Save()...), Metadata: &pb.SnapshotMetadata{Index: new(m.applied.Index), Term: new(term), ConfState: m.conf}}, nil
+	return &pb.Snapshot{Data: append(b, m.cfg.State.Save()...),
+		Metadata: &pb.SnapshotMetadata{Index: new(m.applied.Index), Term: new(term),
+			ConfState: m.conf}}, nil
 }
 
 // compact drops old entries, many at a time.

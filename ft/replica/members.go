@@ -8,7 +8,8 @@ import (
 	"go.etcd.io/raft/v3/tracker"
 )
 
-// Who votes. The leader changes one member at a time until they are those that are there, and of one voter makes three at once.
+// Who votes. The leader changes one member at a time until they are those that are there, and of
+// one voter makes three at once.
 
 // oddMost is the largest odd number that is not larger than n.
 func oddMost(n int) int { return n - 1 + n%2 }
@@ -27,7 +28,8 @@ func (m *Machine) tend() {
 			m.handOver()
 			return
 		}
-		if len(m.wanted) == 2 && one.GetType() == pb.ConfChangeAddLearnerNode && one.GetNodeId() == raftID(m.wanted[0]) && m.upToDate()[m.wanted[0]] {
+		if len(m.wanted) == 2 && one.GetType() == pb.ConfChangeAddLearnerNode &&
+			one.GetNodeId() == raftID(m.wanted[0]) && m.upToDate()[m.wanted[0]] {
 			m.handOver() // of two only one votes, which is the first of those that should
 			return
 		}
@@ -39,14 +41,18 @@ func (m *Machine) tend() {
 	m.changing, _ = m.storage.LastIndex() // never an error in memory
 }
 
-// isJoint: the members are on their way from one list to another, and a majority of each is needed. The leader ends that by itself.
+// isJoint: the members are on their way from one list to another, and a majority of each is needed.
+// The leader ends that by itself.
 func (m *Machine) isJoint() bool { return len(m.conf.GetVotersOutgoing()) > 0 }
 
 // nextChange is the next step from the members to those that are wanted; nil: there is none.
 func (m *Machine) nextChange() pb.ConfChangeI {
 	voters, followers := m.Voters(), m.Followers()
 	gone := func(a int) bool { return !slices.Contains(m.wanted, a) }
-	if i := slices.IndexFunc(voters, func(a int) bool { return gone(a) && a != m.cfg.Self }); i >= 0 && len(voters) > 1 {
+	if i := slices.IndexFunc(voters, func(a int) bool {
+		return gone(a) &&
+			a != m.cfg.Self
+	}); i >= 0 && len(voters) > 1 {
 		return changeTo(pb.ConfChangeRemoveNode, voters[i])
 	}
 	if i := slices.IndexFunc(followers, gone); i >= 0 {
@@ -64,7 +70,9 @@ func (m *Machine) nextChange() pb.ConfChangeI {
 	}
 	if len(voters) < target {
 		ready := m.upToDate()
-		if len(voters) == 1 { // of two voters none may be lost: they become three at once, so that any of them may be, while they do and after
+		// of two voters none may be lost: they become three at once, so that any of them may be,
+		// while they do and after
+		if len(voters) == 1 {
 			var both []int
 			for _, a := range m.wanted {
 				if slices.Contains(followers, a) && ready[a] && len(both) < 2 {
@@ -75,7 +83,8 @@ func (m *Machine) nextChange() pb.ConfChangeI {
 				return nil
 			}
 			return &pb.ConfChangeV2{Changes: []*pb.ConfChangeSingle{
-				{Type: pb.ConfChangeAddNode.Enum(), NodeId: new(raftID(both[0]))}, {Type: pb.ConfChangeAddNode.Enum(), NodeId: new(raftID(both[1]))}}}
+				{Type: pb.ConfChangeAddNode.Enum(), NodeId: new(raftID(both[0]))},
+				{Type: pb.ConfChangeAddNode.Enum(), NodeId: new(raftID(both[1]))}}}
 		}
 		for _, a := range m.wanted {
 			if slices.Contains(followers, a) && ready[a] {
@@ -95,7 +104,8 @@ func changeTo(what pb.ConfChangeType, agent int) pb.ConfChangeI {
 	return &pb.ConfChange{Type: what.Enum(), NodeId: new(raftID(agent))}
 }
 
-// changes reports whether a change that is in the log can be made: it is one of the kinds above, and a voter is left.
+// changes reports whether a change that is in the log can be made: it is one of the kinds above,
+// and a voter is left.
 func (m *Machine) changes(cc *pb.ConfChange) bool {
 	id := cc.GetNodeId()
 	if id == 0 || id > MostAgents || m.isJoint() {
@@ -121,9 +131,11 @@ func (m *Machine) changesJointly(cc *pb.ConfChangeV2) bool {
 		return m.isJoint()
 	}
 	auto, joint := cc.EnterJoint()
-	return auto && joint && !m.isJoint() && len(m.conf.GetVoters()) > 0 && !slices.ContainsFunc(cc.GetChanges(), func(c *pb.ConfChangeSingle) bool {
-		return c.GetType() != pb.ConfChangeAddNode || c.GetNodeId() == 0 || c.GetNodeId() > MostAgents
-	})
+	return auto && joint && !m.isJoint() && len(m.conf.GetVoters()) > 0 &&
+		!slices.ContainsFunc(cc.GetChanges(), func(c *pb.ConfChangeSingle) bool {
+			return c.GetType() != pb.ConfChangeAddNode || c.GetNodeId() == 0 ||
+				c.GetNodeId() > MostAgents
+		})
 }
 
 // upToDate are the agents that have been sent all entries, and answer.

@@ -6,7 +6,8 @@ import (
 	"go.etcd.io/raft/v3"
 )
 
-// The way of a proposal into the log. Its agent offers it to the leader, with those behind it, until it is applied; an offer may be lost, and come twice.
+// The way of a proposal into the log. Its agent offers it to the leader, with those behind it,
+// until it is applied; an offer may be lost, and come twice.
 
 // Bounds of an offer.
 const (
@@ -67,7 +68,8 @@ func (p *proposals) next() (first uint64, list [][]byte) {
 	return first, list
 }
 
-// offer sends the leader what this agent proposes. While none is known, other agents are asked in turn: they know.
+// offer sends the leader what this agent proposes. While none is known, other agents are asked in
+// turn: they know.
 func (m *Machine) offer() {
 	for m.proposals.offered < min(window, len(m.proposals.list)) {
 		to := m.Leader()
@@ -95,7 +97,8 @@ func (m *Machine) offered(msg *Message) {
 	case m.role == raft.StateLeader:
 		m.take(o)
 	case m.leader >= 0 && m.leader != m.cfg.Self && !o.passed:
-		m.out = append(m.out, Send{Message{From: m.cfg.Self, To: m.leader, offer: &offer{o.origin, o.first, o.list, true}}})
+		m.out = append(m.out, Send{Message{From: m.cfg.Self, To: m.leader,
+			offer: &offer{o.origin, o.first, o.list, true}}})
 	}
 }
 

@@ -106,7 +106,8 @@ func (g *group) same(n int, agents ...int) {
 	}
 }
 
-// The first of the agents leads at once; what any of them proposes is applied everywhere, in order, also when the leader is lost with it.
+// The first of the agents leads at once; what any of them proposes is applied everywhere, in order,
+// also when the leader is lost with it.
 func TestLeaderIsLost(t *testing.T) {
 	g := newGroup(t, 3)
 	g.ticks(1)
@@ -126,7 +127,8 @@ func TestLeaderIsLost(t *testing.T) {
 	if n := g.agents[2].Open(); n != 0 {
 		t.Errorf("%d proposals are left", n)
 	}
-	stays := 3 - l // of two the first one votes, and not the one that happens to lead: that hands over
+	// of two the first one votes, and not the one that happens to lead: that hands over
+	stays := 3 - l
 	g.there(stays, l)
 	g.ticks(5)
 	if v := g.agents[stays].Voters(); !slices.Equal(v, []int{stays}) || g.leader() != stays {
@@ -137,7 +139,8 @@ func TestLeaderIsLost(t *testing.T) {
 	g.same(7, stays)
 }
 
-// A leader that is cut off stops; what it has taken in meanwhile is applied once, in the order of its agent, when it is back.
+// A leader that is cut off stops; what it has taken in meanwhile is applied once, in the order of
+// its agent, when it is back.
 func TestLeaderIsCutOff(t *testing.T) {
 	g := newGroup(t, 5)
 	g.ticks(1)
@@ -159,13 +162,15 @@ func TestLeaderIsCutOff(t *testing.T) {
 	g.ticks(2 * electionTicks)
 	g.same(4, 0, 1, 2, 3, 4)
 	for i := range 4 {
-		if e := g.states[0].list[i]; e.Origin == 0 && int(e.Seq) != int(e.Data[0])+1 || i > 0 && e.At < g.states[0].list[i-1].At {
+		if e := g.states[0].list[i]; e.Origin == 0 && int(e.Seq) != int(e.Data[0])+1 || i > 0 &&
+			e.At < g.states[0].list[i-1].At {
 			t.Errorf("entry %d is %v", i, e)
 		}
 	}
 }
 
-// Who comes late gets what was made so far, and may vote and lead; who neither votes nor follows has its proposals applied, too.
+// Who comes late gets what was made so far, and may vote and lead; who neither votes nor follows
+// has its proposals applied, too.
 func TestAgentsComeAndGo(t *testing.T) {
 	g := newGroup(t, 1)
 	g.ticks(1)
@@ -180,7 +185,8 @@ func TestAgentsComeAndGo(t *testing.T) {
 	}
 	g.there(list...)
 	g.ticks(60)
-	if v, f := g.agents[0].Voters(), g.agents[0].Followers(); len(v) != MostVoters || len(f) != MostFollowers {
+	if v, f := g.agents[0].Voters(), g.agents[0].Followers(); len(v) != MostVoters ||
+		len(f) != MostFollowers {
 		t.Errorf("%v vote, %v follow", v, f)
 	}
 	g.same(50, 0, 1, 6, 10)
@@ -188,7 +194,8 @@ func TestAgentsComeAndGo(t *testing.T) {
 	g.ticks(electionTicks)
 	g.same(51, 0, 10)
 	if g.agents[12].Open() != 0 || g.agents[12].Leader() != 0 {
-		t.Errorf("%d proposals are left; agent %d leads", g.agents[12].Open(), g.agents[12].Leader())
+		t.Errorf("%d proposals are left; agent %d leads", g.agents[12].Open(),
+			g.agents[12].Leader())
 	}
 	g.there(list[1:]...)
 	g.ticks(3 * electionTicks)
@@ -197,7 +204,8 @@ func TestAgentsComeAndGo(t *testing.T) {
 	}
 }
 
-// One agent alone decides until two others have all entries: with only one of these it could not go on when that one is lost.
+// One agent alone decides until two others have all entries: with only one of these it could not go
+// on when that one is lost.
 func TestNeverTwoVoters(t *testing.T) {
 	g := newGroup(t, 1)
 	g.ticks(1)
@@ -220,8 +228,9 @@ func TestNeverTwoVoters(t *testing.T) {
 	}
 }
 
-// One of the two that are about to vote is lost in that moment, before the agent that leads knows of it: the others go on. So they do when it is the leader that is lost then, and the snapshot for one
-// that has nothing yet is of that moment.
+// One of the two that are about to vote is lost in that moment, before the agent that leads knows
+// of it: the others go on. So they do when it is the leader that is lost then, and the snapshot for
+// one that has nothing yet is of that moment.
 func TestOneOfThreeIsLostAtOnce(t *testing.T) {
 	for lost := range 2 {
 		g := newGroup(t, 1)
@@ -235,7 +244,8 @@ func TestOneOfThreeIsLostAtOnce(t *testing.T) {
 			g.off[1] = true
 		}
 		g.off[2] = false
-		for range 2 * electionTicks { // that one is up to date, and the other one as far as anybody knows
+		// that one is up to date, and the other one as far as anybody knows
+		for range 2 * electionTicks {
 			if g.ticks(1); len(g.agents[0].Voters()) == 3 {
 				break
 			}
@@ -275,7 +285,8 @@ func TestManyEntries(t *testing.T) {
 
 func TestTooLong(t *testing.T) {
 	g := newGroup(t, 1)
-	if _, err := g.agents[0].Step(Propose{make([]byte, MostData+1)}, 0); !errors.Is(err, ErrTooLong) {
+	if _, err := g.agents[0].Step(Propose{make([]byte, MostData+1)}, 0); !errors.Is(err,
+		ErrTooLong) {
 		t.Error(err)
 	}
 	g.ticks(1)
@@ -286,7 +297,8 @@ func TestTooLong(t *testing.T) {
 	g.same(30, 0)
 }
 
-// An agent that is alone for long asks again and again to be elected, and is heard when the others are there again.
+// An agent that is alone for long asks again and again to be elected, and is heard when the others
+// are there again.
 func TestLongAlone(t *testing.T) {
 	g := newGroup(t, 3)
 	g.ticks(1)

@@ -11,7 +11,8 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// The form in which messages travel. Numbers are unsigned varints, and bytes stand behind their number. Entries have the indexes behind that of their message.
+// The form in which messages travel. Numbers are unsigned varints, and bytes stand behind their
+// number. Entries have the indexes behind that of their message.
 //
 //	message   version, kind, from, to, then
 //	raft      type, flags, term, log term, index, commit, reject hint, entries, [snapshot]
@@ -21,7 +22,8 @@ import (
 //	snapshot  index, term, voters, learners, voters before (of which a majority is needed, too, while three become of one), bytes
 //	proposal  origin, number, time, bytes to the end (the bytes of an entry)
 //
-// What Decode takes is a message that some agent of this package could have sent; possible looks, before raft hears of it, whether it can have been sent to this one.
+// What Decode takes is a message that some agent of this package could have sent; possible looks,
+// before raft hears of it, whether it can have been sent to this one.
 
 // wireVersion is the first byte.
 const wireVersion = 2
@@ -71,7 +73,8 @@ type offer struct {
 }
 
 // types are those of raft's that go from agent to agent, in the order of their numbers on the wire.
-var types = []pb.MessageType{pb.MsgApp, pb.MsgAppResp, pb.MsgVote, pb.MsgVoteResp, pb.MsgSnap, pb.MsgHeartbeat, pb.MsgHeartbeatResp, pb.MsgPreVote, pb.MsgPreVoteResp, pb.MsgTimeoutNow}
+var types = []pb.MessageType{pb.MsgApp, pb.MsgAppResp, pb.MsgVote, pb.MsgVoteResp, pb.MsgSnap,
+	pb.MsgHeartbeat, pb.MsgHeartbeatResp, pb.MsgPreVote, pb.MsgPreVoteResp, pb.MsgTimeoutNow}
 
 // entryTypes likewise.
 var entryTypes = []pb.EntryType{pb.EntryNormal, pb.EntryConfChange, pb.EntryConfChangeV2}
@@ -87,7 +90,8 @@ func (msg *Message) Encode() []byte {
 	case msg.offer != nil:
 		b[1] = kindOffer
 		o := msg.offer
-		b = appendNumbers(b, uint64(o.origin), o.first, uint64(flag(o.passed, 1)), uint64(len(o.list)))
+		b = appendNumbers(b, uint64(o.origin), o.first, uint64(flag(o.passed, 1)),
+			uint64(len(o.list)))
 		for _, data := range o.list {
 			b = appendBytes(b, data)
 		}
@@ -98,9 +102,11 @@ func (msg *Message) Encode() []byte {
 
 func appendRaft(b []byte, m *pb.Message) []byte {
 	snap := m.GetSnapshot()
-	flags := flag(m.GetReject(), flagReject) | flag(string(m.GetContext()) == force, flagForce) | flag(snap != nil, flagSnapshot)
+	flags := flag(m.GetReject(), flagReject) | flag(string(m.GetContext()) == force, flagForce) |
+		flag(snap != nil, flagSnapshot)
 	b = append(b, byte(slices.Index(types, m.GetType())), flags)
-	b = appendNumbers(b, m.GetTerm(), m.GetLogTerm(), m.GetIndex(), m.GetCommit(), m.GetRejectHint(), uint64(len(m.GetEntries())))
+	b = appendNumbers(b, m.GetTerm(), m.GetLogTerm(), m.GetIndex(), m.GetCommit(),
+		m.GetRejectHint(), uint64(len(m.GetEntries())))
 	for _, e := range m.GetEntries() {
 		b = appendNumbers(b, uint64(slices.Index(entryTypes, e.GetType())), e.GetTerm())
 		b = appendBytes(b, e.GetData())
@@ -110,7 +116,8 @@ func appendRaft(b []byte, m *pb.Message) []byte {
 	}
 	meta := snap.GetMetadata()
 	b = appendNumbers(b, meta.GetIndex(), meta.GetTerm())
-	for _, list := range [][]uint64{meta.GetConfState().GetVoters(), meta.GetConfState().GetLearners(), meta.GetConfState().GetVotersOutgoing()} {
+	for _, list := range [][]uint64{meta.GetConfState().GetVoters(),
+		meta.GetConfState().GetLearners(), meta.GetConfState().GetVotersOutgoing()} {
 		b = appendNumbers(b, uint64(len(list)))
 		b = appendNumbers(b, list...)
 	}
@@ -142,7 +149,8 @@ func appendProposal(b []byte, e *Entry) []byte {
 
 func readProposal(b []byte) (e Entry, ok bool) {
 	r := reader{b: b}
-	e.Origin, e.Seq, e.At = int(r.number(MostAgents-1)), r.number(mostIndex), int64(r.number(mostTime))
+	e.Origin, e.Seq, e.At = int(r.number(MostAgents-1)), r.number(mostIndex),
+		int64(r.number(mostTime))
 	e.Data = r.b
 	return e, !r.bad && e.Seq > 0 && len(e.Data) <= MostData
 }
@@ -153,7 +161,8 @@ var errWire = errors.New("replica: no message of an agent")
 func Decode(b []byte) (Message, error) {
 	r := &reader{b: b}
 	if version := r.byte(wireVersion); !r.bad && version != wireVersion {
-		return Message{}, fmt.Errorf("replica: a message of version %d, this is version %d", version, wireVersion)
+		return Message{}, fmt.Errorf("replica: a message of version %d, this is version %d",
+			version, wireVersion)
 	}
 	kind := r.byte(kindTaken)
 	msg := Message{From: int(r.number(MostAgents - 1)), To: int(r.number(MostAgents - 1))}
@@ -213,7 +222,8 @@ func (r *reader) bytes(most int) []byte {
 }
 
 func (r *reader) offer() *offer {
-	o := &offer{origin: int(r.number(MostAgents - 1)), first: r.number(mostIndex), passed: r.byte(1) == 1}
+	o := &offer{origin: int(r.number(MostAgents - 1)), first: r.number(mostIndex),
+		passed: r.byte(1) == 1}
 	size := 0
 	for range r.number(window) {
 		data := r.bytes(MostData)
@@ -227,9 +237,12 @@ func (r *reader) offer() *offer {
 }
 
 func (r *reader) raft(msg *Message) *pb.Message {
-	m := &pb.Message{Type: types[r.byte(byte(len(types)-1))].Enum(), From: new(raftID(msg.From)), To: new(raftID(msg.To))}
+	m := &pb.Message{Type: types[r.byte(byte(len(types)-1))].Enum(), From: new(raftID(msg.From)),
+		To: new(raftID(msg.To))}
 	flags := r.byte(flagReject | flagForce | flagSnapshot)
-	m.Term, m.LogTerm, m.Index, m.Commit, m.RejectHint = new(r.number(mostIndex)), new(r.number(mostIndex)), new(r.number(mostIndex)), new(r.number(mostIndex)), new(r.number(mostIndex))
+	m.Term, m.LogTerm, m.Index, m.Commit, m.RejectHint = new(r.number(mostIndex)),
+		new(r.number(mostIndex)), new(r.number(mostIndex)), new(r.number(mostIndex)),
+		new(r.number(mostIndex))
 	if flags&flagReject != 0 {
 		m.Reject = new(true)
 	}
@@ -240,7 +253,8 @@ func (r *reader) raft(msg *Message) *pb.Message {
 	if flags&flagSnapshot != 0 {
 		m.Snapshot = r.snapshot()
 	}
-	if m.GetTerm() == 0 || (m.GetType() == pb.MsgSnap) != (m.Snapshot != nil) || len(m.Entries) > 0 && m.GetType() != pb.MsgApp {
+	if m.GetTerm() == 0 || (m.GetType() == pb.MsgSnap) != (m.Snapshot != nil) ||
+		len(m.Entries) > 0 && m.GetType() != pb.MsgApp {
 		r.fail()
 	}
 	return m
@@ -250,10 +264,12 @@ func (r *reader) raft(msg *Message) *pb.Message {
 func (r *reader) entries(m *pb.Message) (list []*pb.Entry) {
 	term, size := m.GetLogTerm(), 0
 	for i := range r.number(mostEntries) {
-		e := &pb.Entry{Type: entryTypes[r.byte(byte(len(entryTypes)-1))].Enum(), Index: new(m.GetIndex() + 1 + i), Term: new(r.number(mostIndex))}
+		e := &pb.Entry{Type: entryTypes[r.byte(byte(len(entryTypes)-1))].Enum(),
+			Index: new(m.GetIndex() + 1 + i), Term: new(r.number(mostIndex))}
 		e.Data = r.bytes(MostData + mostHead)
 		size += len(e.Data)
-		if r.bad || size > max(mostBatch, MostData+mostHead) || e.GetTerm() < max(term, 1) || e.GetTerm() > m.GetTerm() || !sound(e) {
+		if r.bad || size > max(mostBatch, MostData+mostHead) || e.GetTerm() < max(term, 1) ||
+			e.GetTerm() > m.GetTerm() || !sound(e) {
 			r.fail()
 			return nil
 		}
@@ -271,13 +287,16 @@ func sound(e *pb.Entry) bool {
 	}
 	if e.GetType() == pb.EntryConfChangeV2 {
 		var cc pb.ConfChangeV2
-		return proto.Unmarshal(e.GetData(), &cc) == nil && cc.GetTransition() == pb.ConfChangeTransitionAuto // raft ends the process over others that it does not know
+		// raft ends the process over others that it does not know
+		return proto.Unmarshal(e.GetData(), &cc) == nil &&
+			cc.GetTransition() == pb.ConfChangeTransitionAuto
 	}
 	return proto.Unmarshal(e.GetData(), &pb.ConfChange{}) == nil
 }
 
 func (r *reader) snapshot() *pb.Snapshot {
-	meta := &pb.SnapshotMetadata{Index: new(r.number(mostIndex)), Term: new(r.number(mostIndex)), ConfState: &pb.ConfState{}}
+	meta := &pb.SnapshotMetadata{Index: new(r.number(mostIndex)), Term: new(r.number(mostIndex)),
+		ConfState: &pb.ConfState{}}
 	ids := func(seen map[uint64]bool) (list []uint64) {
 		for range r.number(MostAgents) {
 			id := r.number(MostAgents)
@@ -298,7 +317,8 @@ func (r *reader) snapshot() *pb.Snapshot {
 	meta.ConfState.VotersOutgoing = ids(followers)
 	meta.ConfState.AutoLeave = new(len(meta.ConfState.VotersOutgoing) > 0)
 	data := r.bytes(MostSaved + 16*MostAgents)
-	if _, _, _, ok := readSnapshot(data); !ok || meta.GetIndex() == 0 || meta.GetTerm() == 0 || len(meta.ConfState.Voters) == 0 {
+	if _, _, _, ok := readSnapshot(data); !ok || meta.GetIndex() == 0 || meta.GetTerm() == 0 ||
+		len(meta.ConfState.Voters) == 0 {
 		r.fail()
 		return nil
 	}
@@ -307,13 +327,15 @@ func (r *reader) snapshot() *pb.Snapshot {
 
 var errImpossible = errors.New("replica: a message that no agent can have sent to this one")
 
-// possible looks whether a message goes with what this agent has said: raft ends the process over one that does not. An agent that has said something and forgotten it
-// (duty 3) is the one that would get such a message.
+// possible looks whether a message goes with what this agent has said: raft ends the process over
+// one that does not. An agent that has said something and forgotten it (duty 3) is the one that
+// would get such a message.
 func (m *Machine) possible(msg *pb.Message) error {
 	last, _ := m.storage.LastIndex() // never an error in memory
 	switch {
 	case msg.GetType() == pb.MsgHeartbeat && msg.GetCommit() > last,
-		msg.GetType() == pb.MsgAppResp && !msg.GetReject() && msg.GetIndex() > last && m.role == raft.StateLeader && msg.GetTerm() == m.term,
+		msg.GetType() == pb.MsgAppResp && !msg.GetReject() && msg.GetIndex() > last &&
+			m.role == raft.StateLeader && msg.GetTerm() == m.term,
 		msg.GetType() == pb.MsgSnap && msg.GetSnapshot().GetMetadata().GetTerm() > msg.GetTerm():
 		return errImpossible
 	}

@@ -17,18 +17,30 @@ func messages() []Message {
 	entry := func(term, index uint64, kind pb.EntryType, data []byte) *pb.Entry {
 		return &pb.Entry{Term: new(term), Index: new(index), Type: kind.Enum(), Data: data}
 	}
-	_, several, _ := pb.MarshalConfChange(&pb.ConfChangeV2{Changes: []*pb.ConfChangeSingle{{Type: pb.ConfChangeAddNode.Enum(), NodeId: new(uint64(2))}, {Type: pb.ConfChangeAddNode.Enum(), NodeId: new(uint64(3))}}})
+	_, several, _ := pb.MarshalConfChange(
+		&pb.ConfChangeV2{Changes: []*pb.ConfChangeSingle{{Type: pb.ConfChangeAddNode.Enum(),
+			NodeId: new(uint64(2))}, {Type: pb.ConfChangeAddNode.Enum(), NodeId: new(uint64(3))}}})
 	snapshot := &pb.Snapshot{Data: append(appendNumbers(nil, 77, 2, 0, 4, 9, 1), "made"...),
-		Metadata: &pb.SnapshotMetadata{Index: new(uint64(40)), Term: new(uint64(3)), ConfState: &pb.ConfState{Voters: []uint64{1, 3, 5}, Learners: []uint64{2, 4}, VotersOutgoing: []uint64{1}}}}
+		Metadata: &pb.SnapshotMetadata{Index: new(uint64(40)), Term: new(uint64(3)),
+			ConfState: &pb.ConfState{Voters: []uint64{1, 3, 5}, Learners: []uint64{2, 4},
+				VotersOutgoing: []uint64{1}}}}
 	return []Message{
-		to(&pb.Message{Type: pb.MsgApp.Enum(), Term: new(uint64(3)), LogTerm: new(uint64(1)), Index: new(uint64(1)), Commit: new(uint64(2)), Entries: []*pb.Entry{
-			entry(1, 2, pb.EntryNormal, appendProposal(nil, &Entry{Origin: 2, Seq: 1, At: 55, Data: []byte("x")})), entry(2, 3, pb.EntryNormal, nil), entry(3, 4, pb.EntryConfChange, change), entry(3, 5, pb.EntryConfChangeV2, several), entry(3, 6, pb.EntryConfChangeV2, nil)}}),
-		to(&pb.Message{Type: pb.MsgAppResp.Enum(), Term: new(uint64(3)), Index: new(uint64(7)), Reject: new(true), RejectHint: new(uint64(5)), LogTerm: new(uint64(2))}),
-		to(&pb.Message{Type: pb.MsgVote.Enum(), Term: new(uint64(4)), Index: new(uint64(7)), LogTerm: new(uint64(3)), Context: []byte(force)}),
+		to(&pb.Message{Type: pb.MsgApp.Enum(), Term: new(uint64(3)), LogTerm: new(uint64(1)),
+			Index: new(uint64(1)), Commit: new(uint64(2)), Entries: []*pb.Entry{
+				entry(1, 2, pb.EntryNormal, appendProposal(nil,
+					&Entry{Origin: 2, Seq: 1, At: 55, Data: []byte("x")})),
+				entry(2, 3, pb.EntryNormal, nil), entry(3, 4, pb.EntryConfChange, change),
+				entry(3, 5, pb.EntryConfChangeV2, several),
+				entry(3, 6, pb.EntryConfChangeV2, nil)}}),
+		to(&pb.Message{Type: pb.MsgAppResp.Enum(), Term: new(uint64(3)), Index: new(uint64(7)),
+			Reject: new(true), RejectHint: new(uint64(5)), LogTerm: new(uint64(2))}),
+		to(&pb.Message{Type: pb.MsgVote.Enum(), Term: new(uint64(4)), Index: new(uint64(7)),
+			LogTerm: new(uint64(3)), Context: []byte(force)}),
 		to(&pb.Message{Type: pb.MsgSnap.Enum(), Term: new(uint64(4)), Snapshot: snapshot}),
 		to(&pb.Message{Type: pb.MsgHeartbeat.Enum(), Term: new(uint64(4)), Commit: new(uint64(1))}),
 		to(&pb.Message{Type: pb.MsgTimeoutNow.Enum(), Term: new(uint64(4))}),
-		{From: 0, To: 1, offer: &offer{origin: 5, first: 3, list: [][]byte{[]byte("a"), {}}, passed: true}},
+		{From: 0, To: 1, offer: &offer{origin: 5, first: 3, list: [][]byte{[]byte("a"), {}},
+			passed: true}},
 		{From: 0, To: 1, taken: 12},
 	}
 }
@@ -42,7 +54,8 @@ func TestWire(t *testing.T) {
 			t.Errorf("%v: %v", m, err)
 			continue
 		}
-		if got.From != m.From || got.To != m.To || got.taken != m.taken || (got.offer == nil) != (m.offer == nil) || !bytes.Equal(got.Encode(), text) {
+		if got.From != m.From || got.To != m.To || got.taken != m.taken ||
+			(got.offer == nil) != (m.offer == nil) || !bytes.Equal(got.Encode(), text) {
 			t.Errorf("%v becomes %v", m, got)
 		}
 		for n := range text {
@@ -54,7 +67,8 @@ func TestWire(t *testing.T) {
 			t.Errorf("a byte behind %v is taken", m)
 		}
 	}
-	over := Message{From: 0, To: 1, offer: &offer{origin: 1, first: 1, list: [][]byte{make([]byte, MostData+1)}}}
+	over := Message{From: 0, To: 1, offer: &offer{origin: 1, first: 1,
+		list: [][]byte{make([]byte, MostData+1)}}}
 	if _, err := Decode(over.Encode()); err == nil {
 		t.Error("an entry that is too long is taken")
 	}
@@ -63,7 +77,8 @@ func TestWire(t *testing.T) {
 	}
 }
 
-// Whatever comes is an error, or a message that a machine takes without ending the process, and that stays what it is.
+// Whatever comes is an error, or a message that a machine takes without ending the process, and
+// that stays what it is.
 func FuzzDecode(f *testing.F) {
 	for _, one := range messages() {
 		for _, other := range messages() {

@@ -1,10 +1,12 @@
-// Package revoke is a reliable broadcast: once a living member knows that a communicator is revoked, every living member
-// gets to know it (MPIX_Comm_revoke), whoever dies on the way.
+// Package revoke is a reliable broadcast: once a living member knows that a communicator is
+// revoked, every living member gets to know it (MPIX_Comm_revoke), whoever dies on the way.
 //
-// Members flood along circles of the living (place.Neighbours): on a host from each to those 1, 4, 16, ... places behind it, and the same from head to head
-// of the hosts. When ranks die the circles close over them, and everybody who knows of the revocation sends it to the neighbours that are
-// new: the rings of distance 1 alone then reach all who live. A member sends at most once to each rank, and to at most
-// log4 n while nobody dies: where ranks outnumber processors, each message is a turn at a processor for its receiver.
+// Members flood along circles of the living (place.Neighbours): on a host from each to those 1, 4,
+// 16, ... places behind it, and the same from head to head of the hosts. When ranks die the circles
+// close over them, and everybody who knows of the revocation sends it to the neighbours that are
+// new: the rings of distance 1 alone then reach all who live. A member sends at most once to each
+// rank, and to at most log4 n while nobody dies: where ranks outnumber processors, each message is
+// a turn at a processor for its receiver.
 package revoke
 
 import (
@@ -21,7 +23,8 @@ type Machine struct {
 	told    map[int]bool // ranks that have been sent the revocation, or have sent it
 }
 
-// New makes the machine of the rank at place self of a communicator, of which failed are known dead.
+// New makes the machine of the rank at place self of a communicator, of which failed are known
+// dead.
 func New(places *place.Map, self int, failed rankset.Set) *Machine {
 	return &Machine{places: places, self: self, failed: failed, told: map[int]bool{}}
 }

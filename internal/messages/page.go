@@ -22,7 +22,7 @@ var guide string
 
 var (
 	classNumber = regexp.MustCompile(`(?m)^#define (MPIX?_(?:T_)?ERR_\w+)\s+(\d+)`)
-	classRow    = regexp.MustCompile(`ROW\((MPIX?_(?:T_)?ERR_\w+), "([^"]*)"\)`)
+	classRow    = regexp.MustCompile(`ROW\((MPIX?_(?:T_)?ERR_\w+),\s+"([^"]*)"\)`)
 )
 
 // classNames are the names of the classes by their numbers, from the public headers.

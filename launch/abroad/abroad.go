@@ -1,11 +1,14 @@
-// Package abroad decides how the processes of two jobs that share no memory come to know each other (MPI-5.0, 11.9 and 11.10).
+// Package abroad decides how the processes of two jobs that share no memory come to know each other
+// (MPI-5.0, 11.9 and 11.10).
 //
-// A process of another job is a guest: it has a number here, the same in the memory files of all hosts, under which the processes of this job
-// reach it. So a pair of processes has four numbers, two in each job, and each end needs those of both. The agents that decide for the two jobs are joined by a link,
-// over which they tell each other where processes listen, which numbers they have given, and who has ended.
+// A process of another job is a guest: it has a number here, the same in the memory files of all
+// hosts, under which the processes of this job reach it. So a pair of processes has four numbers,
+// two in each job, and each end needs those of both. The agents that decide for the two jobs are
+// joined by a link, over which they tell each other where processes listen, which numbers they have
+// given, and who has ended.
 //
-// The package owns who is known to whom. It is pure: what happens is passed in, what is to be done is returned (Action), and nothing here
-// reads a clock or a socket. launch/agent carries it out.
+// The package owns who is known to whom. It is pure: what happens is passed in, what is to be done
+// is returned (Action), and nothing here reads a clock or a socket. launch/agent carries it out.
 package abroad
 
 import (
@@ -16,7 +19,8 @@ import (
 	"libspx/core/ident"
 )
 
-// A Person is a process as its own job knows it: by its number there, and the incarnation of that number.
+// A Person is a process as its own job knows it: by its number there, and the incarnation of that
+// number.
 type Person struct {
 	ID           ident.ProcID
 	Number, Life uint32
@@ -30,7 +34,8 @@ type Place struct{ Number, Life uint32 }
 // How says how a process has ended.
 type How uint8
 
-// Left: it had finalized MPI, or never begun. Aborted: those that are connected with it are to end, too.
+// Left: it had finalized MPI, or never begun. Aborted: those that are connected with it are to end,
+// too.
 const (
 	Died How = iota
 	Left
@@ -51,7 +56,8 @@ type Meet struct {
 	Wanted []ident.ProcID
 }
 
-// Met answers it: the place of the asker in the other job, and who the wanted ones are, in their order.
+// Met answers it: the place of the asker in the other job, and who the wanted ones are, in their
+// order.
 type Met struct {
 	Number uint64
 	Text   string // why not; empty: they have met
@@ -81,7 +87,8 @@ type Enter struct {
 	People []Person
 }
 
-// Answer tells a process of this job who those are that it wants to know: their places here, who they are at home, and its own place there.
+// Answer tells a process of this job who those are that it wants to know: their places here, who
+// they are at home, and its own place there.
 type Answer struct {
 	Question uint64
 	Text     string // why it cannot know them; empty: it does
@@ -106,7 +113,8 @@ type guest struct {
 	how   How
 }
 
-// need is something that is done when guests are here: an answer to a process of this job, or to the other one.
+// need is something that is done when guests are here: an answer to a process of this job, or to
+// the other one.
 type need struct {
 	question uint64 // of a process of this job; counts where met is nil
 	own      Place
@@ -166,7 +174,8 @@ func (m *Machine) done() []Action {
 // Up: there is a way to the agent of a job. What was known of an earlier one is to be lost before.
 func (m *Machine) Up(job uint64) []Action {
 	if m.links[job] == nil {
-		m.links[job] = &link{job: job, guests: map[ident.ProcID]*guest{}, ours: map[ident.ProcID]Place{}, told: map[ident.ProcID]bool{},
+		m.links[job] = &link{job: job, guests: map[ident.ProcID]*guest{},
+			ours: map[ident.ProcID]Place{}, told: map[ident.ProcID]bool{},
 			asks: map[uint64]*Meet{}, owner: map[uint64]uint64{}}
 	}
 	return m.done()
@@ -198,11 +207,13 @@ func (m *Machine) Lost(job uint64) []Action {
 	return m.done()
 }
 
-// Ask: a process of this job wants to know processes of another one. The question is answered once, by an Answer.
+// Ask: a process of this job wants to know processes of another one. The question is answered once,
+// by an Answer.
 func (m *Machine) Ask(question, job uint64, asker Person, wanted []ident.ProcID) []Action {
 	l := m.links[job]
 	if l == nil {
-		m.do(Answer{Question: question, Text: fmt.Sprintf("job %016x has ended, or is not connected with this one", job)})
+		m.do(Answer{Question: question, Text: fmt.Sprintf(
+			"job %016x has ended, or is not connected with this one", job)})
 		return m.done()
 	}
 	if own, ok := l.ours[asker.ID]; ok && l.knows(wanted) {
@@ -217,7 +228,8 @@ func (m *Machine) Ask(question, job uint64, asker Person, wanted []ident.ProcID)
 	return m.done()
 }
 
-// Hear takes a message of another job. What makes no sense is dropped: the other agent may be broken.
+// Hear takes a message of another job. What makes no sense is dropped: the other agent may be
+// broken.
 func (m *Machine) Hear(job uint64, msg Message) []Action {
 	l := m.links[job]
 	switch {
@@ -269,7 +281,8 @@ func (m *Machine) met(l *link, a *Met) {
 	delete(l.asks, a.Number)
 	delete(l.owner, a.Number)
 	text := a.Text
-	if text == "" && !slices.EqualFunc(a.People, asked.Wanted, func(p Person, id ident.ProcID) bool { return p.ID == id && id.Job == l.job }) {
+	if text == "" && !slices.EqualFunc(a.People, asked.Wanted,
+		func(p Person, id ident.ProcID) bool { return p.ID == id && id.Job == l.job }) {
 		text = fmt.Sprintf("the agent of job %016x has answered for other processes", l.job)
 	}
 	if text != "" {
@@ -302,7 +315,8 @@ func (m *Machine) welcome(l *link, people []Person) {
 	m.do(Enter{l.job, m.count, list})
 }
 
-// Entered answers Enter: the places that the people have got, in their order, or why they have none.
+// Entered answers Enter: the places that the people have got, in their order, or why they have
+// none.
 func (m *Machine) Entered(number uint64, places []Place, text string) []Action {
 	b := m.batches[number]
 	if b == nil {
@@ -335,7 +349,10 @@ func (m *Machine) forget(l *link, g *guest) {
 
 // knows: all of these are here.
 func (l *link) knows(ids []ident.ProcID) bool {
-	return !slices.ContainsFunc(ids, func(id ident.ProcID) bool { return l.guests[id] == nil || !l.guests[id].here })
+	return !slices.ContainsFunc(ids, func(id ident.ProcID) bool {
+		return l.guests[id] == nil ||
+			!l.guests[id].here
+	})
 }
 
 // meetNeed does what is needed, when it can be done.
@@ -386,7 +403,8 @@ func (m *Machine) satisfy(l *link, n *need) {
 	if n.met == nil {
 		a := Answer{Question: n.question, Own: n.own}
 		for _, id := range n.wanted {
-			a.Here, a.People = append(a.Here, l.guests[id].place), append(a.People, l.guests[id].Person)
+			a.Here, a.People = append(a.Here, l.guests[id].place),
+				append(a.People, l.guests[id].Person)
 		}
 		m.do(a)
 		return
@@ -400,7 +418,8 @@ func (m *Machine) satisfy(l *link, n *need) {
 		m.fail(l, n, text)
 		return
 	}
-	m.do(Send{l.job, Message{Met: &Met{Number: n.met.Number, Asker: l.guests[n.wanted[0]].place, People: people}}})
+	m.do(Send{l.job, Message{Met: &Met{Number: n.met.Number, Asker: l.guests[n.wanted[0]].place,
+		People: people}}})
 }
 
 func (m *Machine) guestEnded(l *link, e *Ended) {

@@ -9,7 +9,8 @@ import (
 	"libspx/core/ident"
 )
 
-// side is a job with its machine: who lives in it, what its hosts know of guests, and what its processes were told.
+// side is a job with its machine: who lives in it, what its hosts know of guests, and what its
+// processes were told.
 type side struct {
 	t       *testing.T
 	job     uint64
@@ -24,13 +25,15 @@ type side struct {
 }
 
 func newSide(t *testing.T, job uint64, procs int) *side {
-	s := &side{t: t, job: job, lives: map[ident.ProcID]Person{}, here: map[Place]ident.ProcID{}, told: map[uint64]Answer{}, number: 1000}
+	s := &side{t: t, job: job, lives: map[ident.ProcID]Person{}, here: map[Place]ident.ProcID{},
+		told: map[uint64]Answer{}, number: 1000}
 	s.m = New(func(id ident.ProcID) (Person, bool) {
 		p, ok := s.lives[id]
 		return p, ok
 	})
 	for i := range procs {
-		s.lives[s.id(i)] = Person{ID: s.id(i), Number: uint32(i), Life: 1, At: netip.MustParseAddrPort(fmt.Sprintf("10.0.0.%d:7", i+1))}
+		s.lives[s.id(i)] = Person{ID: s.id(i), Number: uint32(i), Life: 1,
+			At: netip.MustParseAddrPort(fmt.Sprintf("10.0.0.%d:7", i+1))}
 	}
 	return s
 }
@@ -107,7 +110,8 @@ func pair(t *testing.T, procs int) (x, y *side) {
 	return x, y
 }
 
-// run does what is to be done in an order by chance, until nothing is left or the other side is lost.
+// run does what is to be done in an order by chance, until nothing is left or the other side is
+// lost.
 func run(r *rand.Rand, x, y *side, steps int) {
 	for range steps {
 		var can []func()
@@ -129,7 +133,8 @@ func run(r *rand.Rand, x, y *side, steps int) {
 
 const whole = 1 << 20
 
-// All processes of two jobs get to know each other, and what each is told of the other is what the other knows of itself.
+// All processes of two jobs get to know each other, and what each is told of the other is what the
+// other knows of itself.
 func TestMeet(t *testing.T) {
 	for seed := range uint64(200) {
 		r := rand.New(rand.NewPCG(seed, 1))
@@ -143,7 +148,8 @@ func TestMeet(t *testing.T) {
 			a, b := p[0], p[1]
 			for q, got := range a.told {
 				if got.Text != "" || b.here[got.Own] != a.id(int(q-1)) {
-					t.Fatalf("seed %d: question %d: %+v; there it is %v", seed, q, got, b.here[got.Own])
+					t.Fatalf("seed %d: question %d: %+v; there it is %v", seed, q, got,
+						b.here[got.Own])
 				}
 				for k, who := range got.People {
 					if a.here[got.Here[k]] != who.ID || b.lives[who.ID] != who {
@@ -158,7 +164,8 @@ func TestMeet(t *testing.T) {
 	}
 }
 
-// One job is killed when so many things have been done, for each number of them: all that the other one has asked is answered, and no guest is left there.
+// One job is killed when so many things have been done, for each number of them: all that the other
+// one has asked is answered, and no guest is left there.
 func TestKilledAtEachStep(t *testing.T) {
 	for steps := range 40 {
 		for seed := range uint64(20) {
@@ -174,7 +181,9 @@ func TestKilledAtEachStep(t *testing.T) {
 				x.enter(seed%2 == 0)
 			}
 			if len(x.told) != 3 || len(x.here) != 0 || x.m.Size() != 0 {
-				t.Fatalf("%d steps, seed %d: %d of 3 questions are answered, %d guests are left, %d entries", steps, seed, len(x.told), len(x.here), x.m.Size())
+				t.Fatalf(
+					"%d steps, seed %d: %d of 3 questions are answered, %d guests are left, %d "+
+						"entries", steps, seed, len(x.told), len(x.here), x.m.Size())
 			}
 			x.ask(0, y.id(0))
 			if x.told[4].Text == "" {
@@ -184,7 +193,8 @@ func TestKilledAtEachStep(t *testing.T) {
 	}
 }
 
-// Processes end at any time. No guest outlives its process, no question stays open, and what is kept of those that have gone is nothing.
+// Processes end at any time. No guest outlives its process, no question stays open, and what is
+// kept of those that have gone is nothing.
 func TestProcessesEnd(t *testing.T) {
 	for seed := range uint64(500) {
 		r := rand.New(rand.NewPCG(seed, 3))
@@ -209,7 +219,8 @@ func TestProcessesEnd(t *testing.T) {
 		run(r, x, y, whole)
 		for _, s := range []*side{x, y} {
 			if len(s.told) != 5 || len(s.here) != 0 || s.m.Size() != 1 {
-				t.Fatalf("seed %d: %d of 5 questions are answered, %d guests are left, %d entries", seed, len(s.told), len(s.here), s.m.Size())
+				t.Fatalf("seed %d: %d of 5 questions are answered, %d guests are left, %d entries",
+					seed, len(s.told), len(s.here), s.m.Size())
 			}
 		}
 	}
@@ -228,16 +239,19 @@ func TestNoGrowth(t *testing.T) {
 			size, first = x.m.Size()+y.m.Size(), len(x.here)+len(y.here)
 		}
 	}
-	if n, guests := x.m.Size()+y.m.Size(), len(x.here)+len(y.here); n != size || guests != first || first != 6 {
+	if n, guests := x.m.Size()+y.m.Size(), len(x.here)+len(y.here); n != size || guests != first ||
+		first != 6 {
 		t.Errorf("%d entries become %d, %d guests %d", size, n, first, guests)
 	}
 }
 
-// What another agent says that cannot be is dropped, or answered by a refusal; a process that it may not name is not entered.
+// What another agent says that cannot be is dropped, or answered by a refusal; a process that it
+// may not name is not entered.
 func TestNonsense(t *testing.T) {
 	x, y := pair(t, 2)
 	stranger := Person{ID: ident.ProcID{Job: 9}, At: netip.MustParseAddrPort("10.0.0.9:7")}
-	x.do(x.m.Hear(2, Message{Meet: &Meet{Number: 1, Asker: stranger, Wanted: []ident.ProcID{x.id(0)}}}))
+	x.do(x.m.Hear(2, Message{Meet: &Meet{Number: 1, Asker: stranger,
+		Wanted: []ident.ProcID{x.id(0)}}}))
 	x.do(x.m.Hear(2, Message{Met: &Met{Number: 7}}))
 	x.do(x.m.Hear(2, Message{}))
 	x.do(x.m.Hear(9, Message{Ended: &Ended{Who: stranger.ID}}))
@@ -249,7 +263,8 @@ func TestNonsense(t *testing.T) {
 	x.out = nil
 	x.do(x.m.Hear(2, Message{Met: &Met{Number: 1, People: []Person{stranger}}}))
 	if len(x.entries) != 0 || x.told[1].Text == "" {
-		t.Errorf("another process is taken for the one that was asked for: %v, %+v", x.entries, x.told[1])
+		t.Errorf("another process is taken for the one that was asked for: %v, %+v", x.entries,
+			x.told[1])
 	}
 	y.ask(0, ident.ProcID{Job: 1, Rank: 77})
 	x.hears(y)
@@ -259,7 +274,8 @@ func TestNonsense(t *testing.T) {
 	}
 }
 
-// FuzzHear: whatever the agent of another job says, and in whatever order all happens, this one goes on, and answers each question once.
+// FuzzHear: whatever the agent of another job says, and in whatever order all happens, this one
+// goes on, and answers each question once.
 func FuzzHear(f *testing.F) {
 	f.Add([]byte{0, 0, 1, 2, 1, 1, 0, 4, 1, 5, 0})
 	f.Add([]byte{1, 2, 0, 1, 1, 0, 4, 0, 3, 2, 0, 0, 6, 1, 2, 1, 2, 0, 1})
@@ -278,7 +294,10 @@ func FuzzHear(f *testing.F) {
 		id := func() ident.ProcID {
 			return ident.ProcID{Job: uint64(next() % 4), Rank: uint32(next() % 4), Incarnation: 1}
 		}
-		person := func() Person { return Person{ID: id(), Number: uint32(next()), Life: uint32(next())} }
+		person := func() Person {
+			return Person{ID: id(), Number: uint32(next()),
+				Life: uint32(next())}
+		}
 		for len(b) > 0 {
 			switch next() % 8 {
 			case 0:
@@ -330,7 +349,8 @@ func FuzzHear(f *testing.F) {
 			t.Errorf("%d of %d questions are answered", len(x.told), x.asked)
 		}
 		if len(x.here) > 0 || x.m.Size() > 0 {
-			t.Errorf("%d processes of a job that is lost are there, and %d entries", len(x.here), x.m.Size())
+			t.Errorf("%d processes of a job that is lost are there, and %d entries", len(x.here),
+				x.m.Size())
 		}
 	})
 }

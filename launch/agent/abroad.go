@@ -20,10 +20,12 @@ import (
 	"libspx/shm"
 )
 
-// Jobs whose processes are reached over the network are connected here, by the agents that decide for them: one calls the other by the way that the name of a port tells
-// (ways.go), and the link that comes of it stays while both jobs last. Over it go the questions of processes that connect at the other's ports, and what the machine of
-// launch/abroad says of the processes of both. A process of the other job gets a number here, on all hosts, in the steps in which spawned ones get theirs. When the
-// link ends, the processes of the other job count as dead.
+// Jobs whose processes are reached over the network are connected here, by the agents that decide
+// for them: one calls the other by the way that the name of a port tells (ways.go), and the link
+// that comes of it stays while both jobs last. Over it go the questions of processes that connect
+// at the other's ports, and what the machine of launch/abroad says of the processes of both. A
+// process of the other job gets a number here, on all hosts, in the steps in which spawned ones get
+// theirs. When the link ends, the processes of the other job count as dead.
 
 // abroadState is what the agent that decides knows of other jobs.
 type abroadState struct {
@@ -40,7 +42,8 @@ type abroadState struct {
 // ofGuests tells the number of a group of guests from that of a spawned world.
 const ofGuests = 1 << 31
 
-// hostsAbroad is where the numbers of hosts of other jobs begin. There is room for 4,096 jobs at a time, and hosts of each.
+// hostsAbroad is where the numbers of hosts of other jobs begin. There is room for 4,096 jobs at a
+// time, and hosts of each.
 const hostsAbroad, hostsOfJob = 1 << 24, 1 << 12
 
 // jobLink is the way to the agent of another job, or a call of it.
@@ -111,12 +114,14 @@ type (
 
 func (a *agent) linkTo(number uint64) *jobLink {
 	if a.abroad.links == nil {
-		a.abroad.links, a.abroad.asking, a.abroad.callers = map[uint64]*jobLink{}, map[uint64]*question{}, map[client]*jobLink{}
+		a.abroad.links, a.abroad.asking, a.abroad.callers = map[uint64]*jobLink{},
+			map[uint64]*question{}, map[client]*jobLink{}
 		a.abroad.machine = abroad.New(a.person)
 	}
 	l := a.abroad.links[number]
 	if l == nil {
-		l = &jobLink{job: number, numbers: map[client]uint64{}, clients: map[uint64]*question{}, callers: map[uint64]*stranger{}}
+		l = &jobLink{job: number, numbers: map[client]uint64{}, clients: map[uint64]*question{},
+			callers: map[uint64]*stranger{}}
 		a.abroad.links[number] = l
 	}
 	return l
@@ -128,10 +133,13 @@ func (a *agent) isLinked(c client) bool {
 	return is
 }
 
-// connectAbroad passes the question of a process that connects on to the job that has opened the port.
+// connectAbroad passes the question of a process that connects on to the job that has opened the
+// port.
 func (a *agent) connectAbroad(q *question, w way) {
 	if !a.several() {
-		q.reply(refuse(mpierr.UnsupportedOperation, "the processes of this job cannot be reached over the network, and job %016x cannot otherwise; start this one with --more-hosts", w.job))
+		q.reply(refuse(mpierr.UnsupportedOperation,
+			"the processes of this job cannot be reached over the network, and job %016x cannot "+
+				"otherwise; start this one with --more-hosts", w.job))
 		return
 	}
 	if answer := a.ending(mpierr.Port); answer != nil {
@@ -158,10 +166,12 @@ func (a *agent) connectAbroad(q *question, w way) {
 func (l *jobLink) ask(q *question) {
 	l.count++
 	l.numbers[q.conn], l.clients[l.count] = l.count, q
-	l.box.put(&control.Message{Question: &control.Question{Number: l.count, Text: packed(q.Message)}})
+	l.box.put(&control.Message{Question: &control.Question{Number: l.count,
+		Text: packed(q.Message)}})
 }
 
-// withdrawAbroad is for a process that waits at a port of another job and does so no longer. That job's agent decides who came first; true: it does not know of the process yet.
+// withdrawAbroad is for a process that waits at a port of another job and does so no longer. That
+// job's agent decides who came first; true: it does not know of the process yet.
 func (a *agent) withdrawAbroad(q *question) bool {
 	l := a.abroad.callers[q.conn]
 	if l == nil {
@@ -202,16 +212,21 @@ func (nowhere) Send(*service.Message) error { return errGone }
 func (nowhere) Gone() bool                  { return true }
 func (nowhere) Close()                      {}
 
-// happen takes a call of another job's agent. If this one calls that at the same time, the call of the job with the lower number counts, on both sides.
+// happen takes a call of another job's agent. If this one calls that at the same time, the call of
+// the job with the lower number counts, on both sides.
 func (e called) happen(a *agent) {
 	number := binary.LittleEndian.Uint64(e.link.Job[:8])
 	refused := &control.Link{Version: control.Version, Job: a.segment.JobID()}
 	l := a.abroad.links[number]
 	switch {
 	case e.link.Version != control.Version:
-		refused.Off = fmt.Sprintf("libspx of job %016x and that of job %016x are of versions that do not fit each other", number, a.jobNumber())
+		refused.Off = fmt.Sprintf(
+			"libspx of job %016x and that of job %016x are of versions that do not fit each other",
+			number, a.jobNumber())
 	case number == a.jobNumber() || near(e.link.Job, a.segment.JobID()):
-		refused.Off = fmt.Sprintf("jobs %016x and %016x number their communicators alike; start one of the two again", number, a.jobNumber())
+		refused.Off = fmt.Sprintf(
+			"jobs %016x and %016x number their communicators alike; start one of the two again",
+			number, a.jobNumber())
 	case a.machine.Ending():
 		refused.Off = "the job is being ended"
 	case l != nil && !l.up && len(l.early) > 0 && a.jobNumber() < number:
@@ -229,12 +244,14 @@ func (e called) happen(a *agent) {
 	}
 	l = a.linkTo(number)
 	l.pact = e.link.Pact
-	a.beginLink(l, e.conn, e.raw, e.link.Job, &control.Link{Version: control.Version, Job: a.segment.JobID()})
+	a.beginLink(l, e.conn, e.raw, e.link.Job, &control.Link{Version: control.Version,
+		Job: a.segment.JobID()})
 }
 
 // near: two jobs could give two communicators the same number.
 func near(x, y [16]byte) bool {
-	return comm.Origin(binary.LittleEndian.Uint64(x[8:])).Near(comm.Origin(binary.LittleEndian.Uint64(y[8:])))
+	return comm.Origin(binary.LittleEndian.Uint64(x[8:])).Near(
+		comm.Origin(binary.LittleEndian.Uint64(y[8:])))
 }
 
 // happen takes the answer to a call of this agent.
@@ -250,11 +267,13 @@ func (e answered) happen(a *agent) {
 	case e.link.Crossed:
 		e.raw.Close()
 		time.AfterFunc(linkLimit, func() { a.inbox.put(crossedOver{l}) })
-	case e.link.Off != "" || e.link.Version != control.Version || binary.LittleEndian.Uint64(e.link.Job[:8]) != e.job:
+	case e.link.Off != "" || e.link.Version != control.Version ||
+		binary.LittleEndian.Uint64(e.link.Job[:8]) != e.job:
 		e.raw.Close()
 		why := e.link.Off
 		if why == "" {
-			why = fmt.Sprintf("another job answers in place of job %016x, or libspx of another version", e.job)
+			why = fmt.Sprintf(
+				"another job answers in place of job %016x, or libspx of another version", e.job)
 		}
 		a.noLink(l, why)
 	default:
@@ -264,7 +283,8 @@ func (e answered) happen(a *agent) {
 
 func (e crossedOver) happen(a *agent) {
 	if a.abroad.links[e.of.job] == e.of && !e.of.up {
-		a.noLink(e.of, fmt.Sprintf("the agent of job %016x, which called at the same time, does not come", e.of.job))
+		a.noLink(e.of, fmt.Sprintf(
+			"the agent of job %016x, which called at the same time, does not come", e.of.job))
 	}
 }
 
@@ -278,7 +298,8 @@ func (a *agent) noLink(l *jobLink, why string) {
 }
 
 // beginLink: there is a way to the other job from now on.
-func (a *agent) beginLink(l *jobLink, conn *control.Conn, raw net.Conn, id [16]byte, first *control.Link) {
+func (a *agent) beginLink(l *jobLink, conn *control.Conn, raw net.Conn, id [16]byte,
+	first *control.Link) {
 	l.conn, l.raw, l.id, l.up = conn, raw, id, true
 	l.hosts = hostsAbroad + a.abroad.jobs%(1<<12)*hostsOfJob
 	a.abroad.jobs++
@@ -316,10 +337,12 @@ func keepAliveFor(raw net.Conn, limit time.Duration) {
 	if !ok {
 		return
 	}
-	tcpConn.SetKeepAliveConfig(net.KeepAliveConfig{Enable: true, Idle: 2 * time.Second, Interval: time.Second, Count: int(limit/time.Second) - 2}) //nolint:errcheck // else the system's times count
+	// else the system's times count
+	tcpConn.SetKeepAliveConfig(net.KeepAliveConfig{Enable: true, Idle: 2 * time.Second, Interval: time.Second, Count: int(limit/time.Second) - 2}) //nolint:errcheck
 	if of, err := tcpConn.SyscallConn(); err == nil {
 		of.Control(func(fd uintptr) { //nolint:errcheck // see above
-			unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT, int(limit/time.Millisecond)) //nolint:errcheck // see above
+			// see above
+			unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT, int(limit/time.Millisecond)) //nolint:errcheck
 		})
 	}
 }
@@ -353,7 +376,9 @@ func (a *agent) endLink(l *jobLink) {
 	}
 	for _, q := range l.clients {
 		delete(a.abroad.callers, q.conn)
-		q.reply(refuse(mpierr.Port, "job %016x, which has opened the port, has ended, or cannot be reached any more", l.job))
+		q.reply(refuse(mpierr.Port,
+			"job %016x, which has opened the port, has ended, or cannot be reached any more",
+			l.job))
 	}
 	a.carryAbroad(a.abroad.machine.Lost(l.job))
 }
@@ -387,7 +412,8 @@ func (e linkSaid) happen(a *agent) {
 	}
 }
 
-// askedAbroad takes the question of a process of the other job: to connect at a port, and nothing else.
+// askedAbroad takes the question of a process of the other job: to connect at a port, and nothing
+// else.
 func (a *agent) askedAbroad(l *jobLink, q *control.Question) {
 	s := l.callers[q.Number]
 	if len(q.Text) == 0 {
@@ -398,7 +424,8 @@ func (a *agent) askedAbroad(l *jobLink, q *control.Question) {
 		return
 	}
 	m, err := service.Decode(q.Text)
-	if err != nil || m.Kind != service.Connect && m.Kind != service.Withdraw || m.Kind == service.Connect && m.Peer.ID.Job != l.job {
+	if err != nil || m.Kind != service.Connect && m.Kind != service.Withdraw ||
+		m.Kind == service.Connect && m.Peer.ID.Job != l.job {
 		return
 	}
 	if s != nil && m.Kind == service.Connect {
@@ -411,7 +438,8 @@ func (a *agent) askedAbroad(l *jobLink, q *control.Question) {
 	a.serve(&question{m, s})
 }
 
-// answeredAbroad passes the answer back. There is no other one: at the other end the process has met another one, or does not wait.
+// answeredAbroad passes the answer back. There is no other one: at the other end the process has
+// met another one, or does not wait.
 func (a *agent) answeredAbroad(l *jobLink, answer *control.Answer) {
 	q := l.clients[answer.Number]
 	m, err := service.Decode(answer.Text)
@@ -432,7 +460,8 @@ func (a *agent) acquaint(q *question) {
 	case !ok:
 		q.reply(refuse(mpierr.Intern, "process %v, which asks, is none of this job", q.Peer.ID))
 	case a.abroad.machine == nil || a.abroad.links[q.Peers[0].ID.Job] == nil:
-		q.reply(refuse(procFailed, "job %016x has ended, or is not connected with this one", q.Peers[0].ID.Job))
+		q.reply(refuse(procFailed, "job %016x has ended, or is not connected with this one",
+			q.Peers[0].ID.Job))
 	default:
 		var wanted []ident.ProcID
 		for _, p := range q.Peers {
@@ -460,7 +489,8 @@ func (a *agent) person(id ident.ProcID) (p abroad.Person, ok bool) {
 			continue
 		}
 		at, listens := a.segment.Address(i)
-		return abroad.Person{ID: id, Number: uint32(i), Life: id.Incarnation, Host: uint32(a.ranks[i].host), At: at}, listens
+		return abroad.Person{ID: id, Number: uint32(i), Life: id.Incarnation,
+			Host: uint32(a.ranks[i].host), At: at}, listens
 	}
 	return p, false
 }
@@ -468,7 +498,8 @@ func (a *agent) person(id ident.ProcID) (p abroad.Person, ok bool) {
 // idOf names process i of this job.
 func (a *agent) idOf(i int) ident.ProcID {
 	m := a.segment.Member(i)
-	return ident.ProcID{Job: a.jobNumber(), World: m.World, Rank: m.Rank, Incarnation: a.segment.Incarnation(i)}
+	return ident.ProcID{Job: a.jobNumber(), World: m.World, Rank: m.Rank,
+		Incarnation: a.segment.Incarnation(i)}
 }
 
 // tellAbroad: process i of this job has ended, as was published.
@@ -499,21 +530,24 @@ func (a *agent) carryAbroad(list []abroad.Action) {
 				l.box.put(&control.Message{Abroad: &act.Message})
 			}
 		case abroad.Enter:
-			a.spawnings = append(a.spawnings, &spawning{question: &question{&service.Message{Kind: service.Guests, FD: -1}, nowhere{}}, held: map[int]bool{},
-				arrivals: &arrivals{job: act.Job, batch: act.Batch, people: act.People}})
+			a.spawnings = append(a.spawnings,
+				&spawning{question: &question{&service.Message{Kind: service.Guests, FD: -1},
+					nowhere{}}, held: map[int]bool{},
+					arrivals: &arrivals{job: act.Job, batch: act.Batch, people: act.People}})
 			if len(a.spawnings) == 1 {
 				a.beginSpawning()
 			}
 		case abroad.Answer:
 			a.acquainted(act)
 		case abroad.Gone:
-			a.guestGone(&control.Parted{Who: act.Who, Proc: int(act.Place.Number), Life: act.Place.Life, How: act.How})
+			a.guestGone(&control.Parted{Who: act.Who, Proc: int(act.Place.Number),
+				Life: act.Place.Life, How: act.How})
 		}
 	}
 }
 
-// acquainted answers acquaint: the numbers of the processes here (Slots) and their incarnations (Codes), their own ones at home (Peers), that of the asker there
-// (Number), and the pact (Text).
+// acquainted answers acquaint: the numbers of the processes here (Slots) and their incarnations
+// (Codes), their own ones at home (Peers), that of the asker there (Number), and the pact (Text).
 func (a *agent) acquainted(act abroad.Answer) {
 	q := a.abroad.asking[act.Question]
 	delete(a.abroad.asking, act.Question)
@@ -525,9 +559,11 @@ func (a *agent) acquainted(act abroad.Answer) {
 		q.reply(refuse(procFailed, "%s", act.Text))
 		return
 	}
-	answer := &service.Message{Number: uint64(act.Own.Number)<<32 | uint64(act.Own.Life), Text: string(l.pact.ID[:]) + string(l.pact.Key[:]), FD: -1}
+	answer := &service.Message{Number: uint64(act.Own.Number)<<32 | uint64(act.Own.Life),
+		Text: string(l.pact.ID[:]) + string(l.pact.Key[:]), FD: -1}
 	for k, p := range act.People {
-		answer.Slots, answer.Codes = append(answer.Slots, act.Here[k].Number), append(answer.Codes, act.Here[k].Life)
+		answer.Slots, answer.Codes = append(answer.Slots, act.Here[k].Number),
+			append(answer.Codes, act.Here[k].Life)
 		answer.Peers = append(answer.Peers, service.Peer{ID: p.ID, Slot: p.Number, Pid: p.Life})
 	}
 	q.reply(answer)
@@ -549,7 +585,8 @@ func (a *agent) planGuests(s *spawning) error {
 		return err
 	}
 	for k, p := range s.arrivals.people {
-		g := control.Guest{ID: p.ID, Proc: slots[k], Host: int(l.hosts + p.Host%hostsOfJob), Serial: a.serial, At: p.At}
+		g := control.Guest{ID: p.ID, Proc: slots[k], Host: int(l.hosts + p.Host%hostsOfJob),
+			Serial: a.serial, At: p.At}
 		g.Life = max(a.segment.Incarnation(g.Proc), a.lives[g.Proc]) + 1
 		a.lives[g.Proc] = g.Life
 		a.serial++
@@ -588,7 +625,8 @@ func (a *agent) prepareGuests(w *control.World, made *control.Made) error {
 // enterGuests makes them processes that those of this host can reach.
 func (a *agent) enterGuests(b *batch) error {
 	for _, g := range b.guests {
-		member := shm.Member{World: g.ID.World, Rank: g.ID.Rank, Serial: g.Serial, Host: uint32(g.Host), Life: g.Life, Job: g.ID.Job, Incarnation: g.ID.Incarnation}
+		member := shm.Member{World: g.ID.World, Rank: g.ID.Rank, Serial: g.Serial,
+			Host: uint32(g.Host), Life: g.Life, Job: g.ID.Job, Incarnation: g.ID.Incarnation}
 		if err := a.segment.AddProc(g.Proc, member); err != nil {
 			return err
 		}
@@ -616,7 +654,8 @@ func (a *agent) guestGone(p *control.Parted) {
 // guestParted tells the processes of this host.
 func (a *agent) guestParted(p *control.Parted) {
 	i := p.Proc
-	if i < 0 || i >= len(a.ranks) || !a.ranks[i].guest || !a.ranks[i].alive || a.segment.Incarnation(i) != p.Life {
+	if i < 0 || i >= len(a.ranks) || !a.ranks[i].guest || !a.ranks[i].alive ||
+		a.segment.Incarnation(i) != p.Life {
 		return
 	}
 	a.ranks[i].alive = false
@@ -636,7 +675,8 @@ func (a *agent) guestParted(p *control.Parted) {
 	}
 }
 
-// guestAborted: a process of another job that is connected with some of this one has called MPI_Abort. In a job of several hosts all count as connected.
+// guestAborted: a process of another job that is connected with some of this one has called
+// MPI_Abort. In a job of several hosts all count as connected.
 func (a *agent) guestAborted(name string) {
 	var all []int
 	for i := range a.ranks {

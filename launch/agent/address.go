@@ -18,15 +18,20 @@ import (
 	"libspx/launch/reach"
 )
 
-// What the kernel says of this host's interfaces, addresses and routes (netlink). Package reach chooses from what all hosts say (agree.go); where a host is alone with the choice, it is made here.
+// What the kernel says of this host's interfaces, addresses and routes (netlink). Package reach
+// chooses from what all hosts say (agree.go); where a host is alone with the choice, it is made
+// here.
 
-// nameLimit is how long the name service may take to tell another host's address, where that is asked at all.
+// nameLimit is how long the name service may take to tell another host's address, where that is
+// asked at all.
 const nameLimit = 2 * time.Second
 
-// mostRoutes bounds what of a routing table is told to the host that chooses: a host with more is a router of the internet.
+// mostRoutes bounds what of a routing table is told to the host that chooses: a host with more is a
+// router of the internet.
 const mostRoutes = 512
 
-// chooseAddress is where the processes of this host listen, when those of other hosts are to reach them, and nobody has said so yet.
+// chooseAddress is where the processes of this host listen, when those of other hosts are to reach
+// them, and nobody has said so yet.
 func (a *agent) chooseAddress() (netip.Addr, error) {
 	local := interfaceAddresses()
 	if a.spec.Iface != "" {
@@ -51,15 +56,20 @@ func (a *agent) chooseAddress() (netip.Addr, error) {
 	return p.At[0], nil
 }
 
-// reachesItself says why processes of this host cannot call each other at an address of its own; that goes through the loopback interface, whatever the address.
+// reachesItself says why processes of this host cannot call each other at an address of its own;
+// that goes through the loopback interface, whatever the address.
 func reachesItself(at netip.Addr) error {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return fmt.Errorf("a socket: %w", err)
 	}
 	defer unix.Close(fd)
-	if err := unix.Connect(fd, &unix.SockaddrInet4{Port: 9, Addr: at.As4()}); err != nil { // nothing is sent
-		return fmt.Errorf("the processes of this host cannot reach each other over TCP at %v: %w; is the loopback interface up (ip link set lo up)? Over shared memory they need none: leave SPX_TRANSPORTS unset", at, err)
+	// nothing is sent
+	if err := unix.Connect(fd, &unix.SockaddrInet4{Port: 9, Addr: at.As4()}); err != nil {
+		return fmt.Errorf(
+			"the processes of this host cannot reach each other over TCP at %v: %w; is the "+
+				"loopback interface up (ip link set lo up)? Over shared memory they need none: "+
+				"leave SPX_TRANSPORTS unset", at, err)
 	}
 	return nil
 }
@@ -70,7 +80,8 @@ func (a *agent) sshAddress(local []reach.Address) (at netip.Addr) {
 	if a.self == 0 || len(fields) != 4 { // client, its port, this host, its port
 		return at
 	}
-	if to, err := netip.ParseAddr(fields[2]); err == nil && reach.Usable(to) && slices.ContainsFunc(local, func(l reach.Address) bool { return l.Addr == to }) {
+	if to, err := netip.ParseAddr(fields[2]); err == nil && reach.Usable(to) &&
+		slices.ContainsFunc(local, func(l reach.Address) bool { return l.Addr == to }) {
 		return to
 	}
 	return at
@@ -106,7 +117,8 @@ func boolInt(b bool) int {
 	return 0
 }
 
-// routeTo is this host's address on the way to another: the kernel's choice, for which nothing is sent.
+// routeTo is this host's address on the way to another: the kernel's choice, for which nothing is
+// sent.
 func routeTo(other netip.Addr) (netip.Addr, bool) {
 	list, err := netlink.RouteGet(net.IP(other.Unmap().AsSlice()))
 	if err != nil || len(list) == 0 {
@@ -118,12 +130,14 @@ func routeTo(other netip.Addr) (netip.Addr, bool) {
 
 // describe is what this host says of itself.
 func (a *agent) describe() reach.Host {
-	h := reach.Host{Name: a.host, Stack: networkStack(), Addresses: interfaceAddresses(), Routes: routes()}
+	h := reach.Host{Name: a.host, Stack: networkStack(), Addresses: interfaceAddresses(),
+		Routes: routes()}
 	h.Near = a.sshAddress(h.Addresses)
 	return h
 }
 
-// networkStack tells the network stack that this process uses from all others, on all machines; empty: it cannot be told.
+// networkStack tells the network stack that this process uses from all others, on all machines;
+// empty: it cannot be told.
 func networkStack() string {
 	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	space, err2 := os.Readlink("/proc/self/ns/net")
@@ -134,7 +148,8 @@ func networkStack() string {
 }
 
 // unfit are addresses that the kernel is about to drop, or has not tried yet.
-const unfit = unix.IFA_F_TENTATIVE | unix.IFA_F_DADFAILED | unix.IFA_F_DEPRECATED | unix.IFA_F_TEMPORARY
+const unfit = unix.IFA_F_TENTATIVE | unix.IFA_F_DADFAILED | unix.IFA_F_DEPRECATED |
+	unix.IFA_F_TEMPORARY
 
 // interfaceAddresses are those of interfaces that are up and have a carrier, IPv4 first.
 func interfaceAddresses() (out []reach.Address) {
@@ -142,7 +157,8 @@ func interfaceAddresses() (out []reach.Address) {
 	for _, family := range []int{netlink.FAMILY_V4, netlink.FAMILY_V6} {
 		for _, l := range links {
 			of := l.Attrs()
-			if of.Flags&net.FlagUp == 0 || of.OperState == netlink.OperDown || of.OperState == netlink.OperLowerLayerDown {
+			if of.Flags&net.FlagUp == 0 || of.OperState == netlink.OperDown ||
+				of.OperState == netlink.OperLowerLayerDown {
 				continue
 			}
 			list, _ := netlink.AddrList(l, family)
@@ -153,7 +169,8 @@ func interfaceAddresses() (out []reach.Address) {
 					continue
 				}
 				p := netip.PrefixFrom(at.Unmap(), bits)
-				out = append(out, reach.Address{Iface: of.Name, Addr: p.Addr(), Network: p.Masked(), Speed: speedOf(of.Name), Inner: isInner(l, links)})
+				out = append(out, reach.Address{Iface: of.Name, Addr: p.Addr(), Network: p.Masked(),
+					Speed: speedOf(of.Name), Inner: isInner(l, links)})
 			}
 		}
 	}
@@ -173,13 +190,15 @@ func speedOf(iface string) int {
 	return n
 }
 
-// isInner: a tunnel, or a bridge that has only the ports of containers and virtual machines, or none.
+// isInner: a tunnel, or a bridge that has only the ports of containers and virtual machines, or
+// none.
 func isInner(l netlink.Link, all []netlink.Link) bool {
 	if l.Attrs().Flags&net.FlagPointToPoint != 0 {
 		return true
 	}
 	return l.Type() == "bridge" && !slices.ContainsFunc(all, func(port netlink.Link) bool {
-		return port.Attrs().MasterIndex == l.Attrs().Index && port.Type() != "veth" && port.Type() != "tuntap" && port.Type() != "tun"
+		return port.Attrs().MasterIndex == l.Attrs().Index && port.Type() != "veth" &&
+			port.Type() != "tuntap" && port.Type() != "tun"
 	})
 }
 
@@ -192,7 +211,8 @@ func routes() (out []reach.Route) {
 	}
 	for _, family := range []int{netlink.FAMILY_V4, netlink.FAMILY_V6} {
 		n := 0
-		netlink.RouteListFilteredIter(family, &netlink.Route{}, 0, func(r netlink.Route) bool { //nolint:errcheck // what has come counts
+		// what has come counts
+		netlink.RouteListFilteredIter(family, &netlink.Route{}, 0, func(r netlink.Route) bool { //nolint:errcheck
 			if way, ok := asRoute(&r, family, names); ok {
 				out = append(out, way)
 				n++
@@ -222,14 +242,18 @@ func asRoute(r *netlink.Route, family int, names map[int]string) (out reach.Rout
 		}
 		out.Iface = names[index]
 		return out, out.To.IsValid() && out.Iface != ""
-	case unix.RTN_BLACKHOLE, unix.RTN_UNREACHABLE, unix.RTN_PROHIBIT: // without an interface of its own
+	// without an interface of its own
+	case unix.RTN_BLACKHOLE, unix.RTN_UNREACHABLE, unix.RTN_PROHIBIT:
 		return out, out.To.IsValid()
 	}
 	return out, false
 }
 
 func sharesNetwork(a netip.Addr, local []reach.Address) bool {
-	return slices.ContainsFunc(local, func(l reach.Address) bool { return reach.Usable(l.Addr) && l.Network.Contains(a) })
+	return slices.ContainsFunc(local, func(l reach.Address) bool {
+		return reach.Usable(l.Addr) &&
+			l.Network.Contains(a)
+	})
 }
 
 // named is the address that --iface means on this host.
@@ -241,5 +265,7 @@ func named(iface string, local []reach.Address) (netip.Addr, error) {
 	for _, l := range local {
 		have = append(have, fmt.Sprintf("%s %v", l.Iface, l.Addr))
 	}
-	return netip.Addr{}, fmt.Errorf("--iface %s: no interface that is up has that name or an address in that network; there are: %s", iface, strings.Join(have, ", "))
+	return netip.Addr{}, fmt.Errorf(
+		"--iface %s: no interface that is up has that name or an address in that network; there "+
+			"are: %s", iface, strings.Join(have, ", "))
 }

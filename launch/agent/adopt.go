@@ -46,11 +46,13 @@ func adopt() int {
 	return a.finish()
 }
 
-// adoptedJob is the job that a process without a launcher is: as if spxrun had been given its command line.
+// adoptedJob is the job that a process without a launcher is: as if spxrun had been given its
+// command line.
 func adoptedJob(p *service.Program) (*control.Job, error) {
 	server, err := nameServerOf(p.Env)
-	return &control.Job{Version: control.Version, OnDeath: "auto", StdinRank: -1, NameServer: server,
-		Programs: []control.Program{{Procs: 1, Argv: p.Argv, Dir: p.Dir, Env: p.Env}}}, err
+	return &control.Job{Version: control.Version, OnDeath: "auto", StdinRank: -1,
+		NameServer: server,
+		Programs:   []control.Program{{Procs: 1, Argv: p.Argv, Dir: p.Dir, Env: p.Env}}}, err
 }
 
 // takeOver makes the one process that there is the job's rank 0.

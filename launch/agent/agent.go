@@ -1,15 +1,19 @@
-// Package agent is the process that holds a host's part of a job: the memory file, the processes with their pidfds, and their
-// output. It carries out what the pure machine of launch/job decides (MPI-5.0, 11.5; docs/running.md).
+// Package agent is the process that holds a host's part of a job: the memory file, the processes
+// with their pidfds, and their output. It carries out what the pure machine of launch/job decides
+// (MPI-5.0, 11.5; docs/running.md).
 //
-// In a job of several hosts each has its agent. That of spxrun's host decides for all: it starts the others and hears what happens there
-// (elsewhere.go), has processes spawned on all hosts in steps that each takes (newcomers.go), adds and removes hosts while the job runs (growth.go), and answers
-// what the processes of other hosts ask (relay.go).
-// The others decide nothing (outpost.go), and end their processes when they lose the one that does. How the processes reach each other is not
-// the agents' matter, but where they listen is (address.go). In jobs that are to survive failures, agents of several hosts keep copies of what decides (sequence.go), and reach each other
+// In a job of several hosts each has its agent. That of spxrun's host decides for all: it starts
+// the others and hears what happens there (elsewhere.go), has processes spawned on all hosts in
+// steps that each takes (newcomers.go), adds and removes hosts while the job runs (growth.go), and
+// answers what the processes of other hosts ask (relay.go). The others decide nothing (outpost.go),
+// and end their processes when they lose the one that does. How the processes reach each other is
+// not the agents' matter, but where they listen is (address.go). In jobs that are to survive
+// failures, agents of several hosts keep copies of what decides (sequence.go), and reach each other
 // for that directly (mesh.go).
 //
-// One thread, the main thread of the process, does everything but output and the reading of messages: it starts the ranks (whose
-// parent-death signal follows that thread), waits for pidfds, and steps the machine. It must not block on anything else.
+// One thread, the main thread of the process, does everything but output and the reading of
+// messages: it starts the ranks (whose parent-death signal follows that thread), waits for pidfds,
+// and steps the machine. It must not block on anything else.
 package agent
 
 import (
@@ -45,11 +49,14 @@ const ControlFD = 3
 
 // Limits on the end, in time.
 const (
-	strayGrace = 100 * time.Millisecond // between SIGTERM and SIGKILL for what processes have left behind
+	// between SIGTERM and SIGKILL for what processes have left behind
+	strayGrace = 100 * time.Millisecond
 	strayLimit = 2 * time.Second
-	drainHurry = 300 * time.Millisecond // for output that nobody takes, when the user wants the end or spxrun is gone
-	joinPoll   = 100 * time.Millisecond // how often to look whether a process has called MPI_Init, when that matters
-	strayPoll  = time.Second            // how often ended orphans are removed
+	// for output that nobody takes, when the user wants the end or spxrun is gone
+	drainHurry = 300 * time.Millisecond
+	// how often to look whether a process has called MPI_Init, when that matters
+	joinPoll  = 100 * time.Millisecond
+	strayPoll = time.Second // how often ended orphans are removed
 )
 
 type agent struct {
@@ -59,9 +66,10 @@ type agent struct {
 	began time.Time
 	kills process.OOMKills // those that are known, or were there before the job
 
-	ranks    []rank
-	files    []string        // of the programs
-	over     int             // how much does not come again (job.Machine.Over), as all have been told
+	ranks []rank
+	files []string // of the programs
+	// how much does not come again (job.Machine.Over), as all have been told
+	over     int
 	vaults   map[int][]int   // by program: files for what its ranks keep, by rank
 	spares   map[int]*spares // by part
 	segment  *shm.Segment
@@ -100,17 +108,19 @@ type agent struct {
 	done      bool // the machine has finished the job
 
 	// several hosts
-	self       int        // number of this one
-	address    netip.Addr // on which its processes listen
-	places     places
-	others     []*elsewhere
-	unsent     []*elsewhere // whose agents are to be started by others that are not there yet
-	shells     shells
-	strayed    atomic.Bool            // the user knows that an agent was not started from where it should have been
-	printing   sync.WaitGroup         // of their output
-	addresses  []control.Address      // where processes of all hosts listen
-	listens    map[int]netip.AddrPort // of the agent that decides: where processes listen, as their hosts say
-	made       bool                   // the processes of this host are
+	self    int        // number of this one
+	address netip.Addr // on which its processes listen
+	places  places
+	others  []*elsewhere
+	unsent  []*elsewhere // whose agents are to be started by others that are not there yet
+	shells  shells
+	// the user knows that an agent was not started from where it should have been
+	strayed   atomic.Bool
+	printing  sync.WaitGroup    // of their output
+	addresses []control.Address // where processes of all hosts listen
+	// of the agent that decides: where processes listen, as their hosts say
+	listens    map[int]netip.AddrPort
+	made       bool // the processes of this host are
 	judging    []*judgement
 	surveys    int // so far
 	dismissed  bool
@@ -142,13 +152,14 @@ type agent struct {
 
 	exporter exporter
 
-	meeting   *meeting         // for clusters of the system that are started one by one
-	attached  *attached        // to the system of which a part runs here
-	local     *control.Job     // what the spxrun of that part was given
-	cameAs    *control.Arrival // and as which it has come
-	leadsNow  atomic.Bool      // this agent leads a system whose clusters are started one by one
-	company   *company         // the other hosts of that part, on that of its spxrun; nil: there are none
-	announced string           // the table of the system that processes may know
+	meeting  *meeting         // for clusters of the system that are started one by one
+	attached *attached        // to the system of which a part runs here
+	local    *control.Job     // what the spxrun of that part was given
+	cameAs   *control.Arrival // and as which it has come
+	leadsNow atomic.Bool      // this agent leads a system whose clusters are started one by one
+	// the other hosts of that part, on that of its spxrun; nil: there are none
+	company   *company
+	announced string // the table of the system that processes may know
 
 	tree        tree
 	watching    watching
@@ -167,7 +178,8 @@ type decider interface {
 	Hurried() bool
 }
 
-// rank is a process of the job; its index is that in the memory file, and, in jobs that begin with one world, for that its rank.
+// rank is a process of the job; its index is that in the memory file, and, in jobs that begin with
+// one world, for that its rank.
 type rank struct {
 	world    uint32
 	in       int // rank in its world, of those that the job begins with
@@ -188,16 +200,20 @@ type rank struct {
 	member   bool   // and does belong to it, or has
 	life     uint32 // of a system's part: which start of it, from 1
 	fate     fate
-	held     bool    // has ended, and is reaped when that was published: its pid is not given to another process before
-	inside   *inside // the process that has called MPI_Init, if that is not the one of pid
-	spare    bool    // of a cluster that was attached: it is started when a rank has died
-	cut      bool    // its wrapper was ended after it
-	passed   bool    // it waits in MPI_Init for no other cluster any more
+	// has ended, and is reaped when that was published: its pid is not given to another process
+	// before
+	held   bool
+	inside *inside // the process that has called MPI_Init, if that is not the one of pid
+	spare  bool    // of a cluster that was attached: it is started when a rank has died
+	cut    bool    // its wrapper was ended after it
+	passed bool    // it waits in MPI_Init for no other cluster any more
 
-	listener int // descriptor + 1 of the socket on which it will listen, before it is started; 0: none
+	// descriptor + 1 of the socket on which it will listen, before it is started; 0: none
+	listener int
 }
 
-// Main runs the agent and returns its exit status. It is to be called on the main thread, from an init-locked goroutine.
+// Main runs the agent and returns its exit status. It is to be called on the main thread, from an
+// init-locked goroutine.
 func Main() int {
 	runtime.LockOSThread()
 	unix.Prctl(unix.PR_SET_NAME, uintptr(namePointer()), 0, 0, 0) //nolint:errcheck // cosmetic
@@ -255,9 +271,11 @@ func (a *agent) tell(m *control.Message) {
 }
 
 func newAgent(spec *control.Job, conn *control.Conn) *agent {
-	a := &agent{spec: spec, conn: conn, began: time.Now(), kills: process.ReadOOMKills("/"), guests: map[ident.ProcID]int{}, lives: map[int]uint32{}, kept: &keptOutput{}}
+	a := &agent{spec: spec, conn: conn, began: time.Now(), kills: process.ReadOOMKills("/"),
+		guests: map[ident.ProcID]int{}, lives: map[int]uint32{}, kept: &keptOutput{}}
 	a.ports.open()
-	a.succession.era, a.succession.decider, a.succession.through = spec.Era, spec.Decider, spec.Above
+	a.succession.era, a.succession.decider, a.succession.through = spec.Era, spec.Decider,
+		spec.Above
 	a.host, _ = os.Hostname()
 	process.Ignore(process.Signals(spec.Ignored))
 	return a
@@ -321,7 +339,8 @@ func (a *agent) run() (status int, err error) {
 	return a.finish(), nil
 }
 
-// lookUp finds every program before anything is started; near: what is to be said of those that were not in PATH.
+// lookUp finds every program before anything is started; near: what is to be said of those that
+// were not in PATH.
 func (a *agent) lookUp() (files, near []string, err error) {
 	sizes := map[uint32]int{}
 	for i, p := range a.spec.Programs {
@@ -337,7 +356,8 @@ func (a *agent) lookUp() (files, near []string, err error) {
 			if first < 0 {
 				first = host
 			}
-			a.ranks = append(a.ranks, rank{life: uint32(boolInt(!away)), away: away, program: i, part: p.Part, pidfd: -1, host: host, world: p.World, in: sizes[p.World]})
+			a.ranks = append(a.ranks, rank{life: uint32(boolInt(!away)), away: away, program: i,
+				part: p.Part, pidfd: -1, host: host, world: p.World, in: sizes[p.World]})
 			sizes[p.World]++
 		}
 		file, beside, err := "", false, error(nil)
@@ -348,12 +368,15 @@ func (a *agent) lookUp() (files, near []string, err error) {
 			return nil, nil, err
 		}
 		if beside && first == a.self { // once, not for each host
-			near = append(near, fmt.Sprintf("program %s: not found in PATH; taken from the working directory (%s)", p.Argv[0], file))
+			near = append(near, fmt.Sprintf(
+				"program %s: not found in PATH; taken from the working directory (%s)", p.Argv[0],
+				file))
 		}
 		files = append(files, file)
 	}
 	if a.spec.StdinRank >= len(a.ranks) {
-		return nil, nil, fmt.Errorf("--stdin %d: there are only %d ranks", a.spec.StdinRank, len(a.ranks))
+		return nil, nil, fmt.Errorf("--stdin %d: there are only %d ranks", a.spec.StdinRank,
+			len(a.ranks))
 	}
 	return files, near, nil
 }
@@ -380,10 +403,14 @@ func (a *agent) prepare() (err error) {
 	return nil
 }
 
-// jobConfig is what the machine of the job knows beforehand, on every host the same. host is the one that decides.
+// jobConfig is what the machine of the job knows beforehand, on every host the same. host is the
+// one that decides.
 func (a *agent) jobConfig(host string) job.Config {
 	deaths := map[string]job.OnDeath{"auto": job.Auto, "kill": job.Kill, "continue": job.Continue}
-	config := job.Config{Host: host, OnDeath: deaths[a.spec.OnDeath], CountDeaths: a.spec.CountDeaths, Detach: a.spec.Detached || a.staysWithoutFront(), Timeout: a.spec.Timeout, Report: a.spec.Report, Masters: true, HangAfter: a.spec.HangAfter, Parts: a.partsOfFirst(), Leads: a.meeting != nil || a.spec.System != nil}
+	config := job.Config{Host: host, OnDeath: deaths[a.spec.OnDeath],
+		CountDeaths: a.spec.CountDeaths, Detach: a.spec.Detached || a.staysWithoutFront(),
+		Timeout: a.spec.Timeout, Report: a.spec.Report, Masters: true, HangAfter: a.spec.HangAfter,
+		Parts: a.partsOfFirst(), Leads: a.meeting != nil || a.spec.System != nil}
 	for i := range a.spec.Programs {
 		if !a.spec.Programs[i].Added {
 			config.Procs += a.spec.Programs[i].Procs
@@ -396,7 +423,8 @@ func (a *agent) jobConfig(host string) job.Config {
 }
 
 func (a *agent) watch(fd int) error {
-	if err := unix.EpollCtl(a.epoll, unix.EPOLL_CTL_ADD, fd, &unix.EpollEvent{Events: unix.EPOLLIN, Fd: int32(fd)}); err != nil {
+	if err := unix.EpollCtl(a.epoll, unix.EPOLL_CTL_ADD, fd,
+		&unix.EpollEvent{Events: unix.EPOLLIN, Fd: int32(fd)}); err != nil {
 		return fmt.Errorf("epoll_ctl: %w", err)
 	}
 	return nil
@@ -730,7 +758,8 @@ func (a *agent) carryOut(action job.Action) {
 
 func (a *agent) say(text string) {
 	switch {
-	case a.joined != nil && a.up == nil: // the launcher may be told to end all right behind: it must have this line first
+	// the launcher may be told to end all right behind: it must have this line first
+	case a.joined != nil && a.up == nil:
 		fmt.Fprintf(os.Stderr, "libspx: %s\n", text)
 	case a.joined != nil:
 		a.err.Say("libspx: " + text)
@@ -774,8 +803,12 @@ func (a *agent) finish() int {
 		a.joined.leaving.Wait()
 	}
 	if a.beating != nil && a.spec.Verbose {
-		a.say(fmt.Sprintf("host %s: for at most %v nothing was heard of another host (%s is %v); %d datagrams were none of the job's or found no room, %d were late or said again",
-			a.host, time.Duration(a.beating.longest.Load())*time.Microsecond, service.EnvHeartbeatLimit, time.Duration(a.beating.allowed.Load())*time.Microsecond, a.beating.strange.Load()+a.beating.dropped.Load(), a.beating.again.Load()))
+		a.say(fmt.Sprintf(
+			"host %s: for at most %v nothing was heard of another host (%s is %v); %d datagrams "+
+				"were none of the job's or found no room, %d were late or said again",
+			a.host, time.Duration(a.beating.longest.Load())*time.Microsecond,
+			service.EnvHeartbeatLimit, time.Duration(a.beating.allowed.Load())*time.Microsecond,
+			a.beating.strange.Load()+a.beating.dropped.Load(), a.beating.again.Load()))
 	}
 	a.cores.end(a) // gdb is a descendant, too
 	if left := process.EndDescendants(strayGrace, strayLimit); left > 0 {
@@ -793,7 +826,8 @@ func (a *agent) finish() int {
 	a.waitDrained(drained)
 	for _, m := range []*output.Mux{a.out, a.err} {
 		if err := m.Err(); err != nil {
-			fmt.Fprintf(os.Stderr, "spxrun: the output could not be written: %v%s\n", err, process.Advice(err))
+			fmt.Fprintf(os.Stderr, "spxrun: the output could not be written: %v%s\n", err,
+				process.Advice(err))
 			if a.status == 0 {
 				a.status = job.StatusFailed
 			}
@@ -830,7 +864,8 @@ func (a *agent) waitDrained(drained <-chan struct{}) {
 				return
 			}
 		}
-		unix.Poll([]unix.PollFd{{Fd: int32(a.inbox.fd), Events: unix.POLLIN}}, timeout) //nolint:errcheck // the loop looks again
+		// the loop looks again
+		unix.Poll([]unix.PollFd{{Fd: int32(a.inbox.fd), Events: unix.POLLIN}}, timeout) //nolint:errcheck
 		for _, e := range a.inbox.take() {
 			switch e := e.(type) {
 			case job.Signalled, job.FrontLost:
@@ -840,42 +875,4 @@ func (a *agent) waitDrained(drained <-chan struct{}) {
 			}
 		}
 	}
-}
-
-// inbox carries events of other goroutines to the main thread.
-type inbox struct {
-	fd int // eventfd, readable when there is something
-	mu sync.Mutex
-	queued
-	looks
-}
-
-func (b *inbox) open() (err error) {
-	if b.fd, err = unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK); err != nil {
-		return fmt.Errorf("eventfd: %w", err)
-	}
-	return nil
-}
-
-func (b *inbox) put(e job.Event) {
-	b.mu.Lock()
-	b.queue.Put(heard{e: e}, 0)
-	if p, ok := e.(pinged); ok {
-		b.ping.Store(int64(p))
-	}
-	b.mu.Unlock()
-	b.ring()
-}
-
-func (b *inbox) ring() {
-	one := [8]byte{1}
-	unix.Write(b.fd, one[:]) //nolint:errcheck // a full counter wakes as well
-}
-
-func (b *inbox) take() []job.Event {
-	var count [8]byte
-	unix.Read(b.fd, count[:]) //nolint:errcheck // nothing to read is fine
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.all()
 }

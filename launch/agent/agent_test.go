@@ -14,7 +14,8 @@ import (
 )
 
 func TestRanges(t *testing.T) {
-	for want, list := range map[string][]int{"": nil, "3": {3}, "0-2": {0, 1, 2}, "0,2-3,7": {0, 2, 3, 7}} {
+	for want, list := range map[string][]int{"": nil, "3": {3}, "0-2": {0, 1, 2},
+		"0,2-3,7": {0, 2, 3, 7}} {
 		if got := ranges(list); got != want {
 			t.Errorf("%v: %q", list, got)
 		}
@@ -48,10 +49,13 @@ func TestEnvironment(t *testing.T) {
 	}
 	defer segment.Close()
 	segment.SetJobID([16]byte{0xab, 15: 1})
-	a := &agent{segment: segment, ranks: []rank{{program: 0}, {program: 1, in: 1}, {program: 1, in: 2}}, spec: &control.Job{InitialErrhandler: "mpi_errors_return",
-		Programs: []control.Program{{Procs: 1, Env: []string{"A=0"}}, {Procs: 2, Env: []string{"B=1", "SPX_RANK=9"}}}}}
+	a := &agent{segment: segment, ranks: []rank{{program: 0}, {program: 1, in: 1},
+		{program: 1, in: 2}}, spec: &control.Job{InitialErrhandler: "mpi_errors_return",
+		Programs: []control.Program{{Procs: 1, Env: []string{"A=0"}},
+			{Procs: 2, Env: []string{"B=1", "SPX_RANK=9"}}}}}
 	env := newEnvironment(a)
-	last := func(list []string) map[string]string { // as the C library sees it after the kernel: here only the last of each counts
+	// as the C library sees it after the kernel: here only the last of each counts
+	last := func(list []string) map[string]string {
 		out := map[string]string{}
 		for _, kv := range list {
 			for i := range kv {
@@ -63,9 +67,13 @@ func TestEnvironment(t *testing.T) {
 		}
 		return out
 	}
-	want := map[string]string{"B": "1", "SPX_FD": "62", "SPX_PROC": "2", "SPX_RANK": "2", "SPX_SIZE": "3", "SPX_JOB": "ab000000000000000000000000000001",
-		"SPX_LOCAL_RANK": "2", "SPX_LOCAL_SIZE": "3", "SPX_APPNUM": "1", "SPX_MAXPROCS": "2", "SPX_INITIAL_ERRHANDLER": "mpi_errors_return",
-		"OMPI_COMM_WORLD_RANK": "2", "OMPI_COMM_WORLD_SIZE": "3", "OMPI_COMM_WORLD_LOCAL_RANK": "2", "OMPI_COMM_WORLD_LOCAL_SIZE": "3"}
+	want := map[string]string{"B": "1", "SPX_FD": "62", "SPX_PROC": "2", "SPX_RANK": "2",
+		"SPX_SIZE": "3", "SPX_JOB": "ab000000000000000000000000000001",
+		"SPX_LOCAL_RANK": "2", "SPX_LOCAL_SIZE": "3", "SPX_APPNUM": "1", "SPX_MAXPROCS": "2",
+		"SPX_INITIAL_ERRHANDLER": "mpi_errors_return",
+		"OMPI_COMM_WORLD_RANK":   "2", "OMPI_COMM_WORLD_SIZE": "3",
+		"OMPI_COMM_WORLD_LOCAL_RANK": "2",
+		"OMPI_COMM_WORLD_LOCAL_SIZE": "3"}
 	got := last(env.of(2))
 	if got["SPX_AGENT"] == "" {
 		t.Error("SPX_AGENT is missing")
@@ -74,7 +82,8 @@ func TestEnvironment(t *testing.T) {
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
 	}
-	if other := last(env.of(0)); other["SPX_RANK"] != "0" || other["A"] != "0" || other["SPX_APPNUM"] != "0" {
+	if other := last(env.of(0)); other["SPX_RANK"] != "0" || other["A"] != "0" ||
+		other["SPX_APPNUM"] != "0" {
 		t.Errorf("rank 0: %v", other)
 	}
 }
@@ -100,7 +109,8 @@ func TestReserve(t *testing.T) {
 	if _, err := unix.Write(taken, []byte{1}); err != nil {
 		t.Errorf("the pipe has lost its number: %v", err)
 	}
-	if flags, err := unix.FcntlInt(uintptr(free), unix.F_GETFD, 0); err != nil || flags&unix.FD_CLOEXEC == 0 {
+	if flags, err := unix.FcntlInt(uintptr(free), unix.F_GETFD, 0); err != nil ||
+		flags&unix.FD_CLOEXEC == 0 {
 		t.Errorf("descriptor %d: flags %#x, %v", free, flags, err)
 	}
 	if err := unix.Dup3(p[0], free, unix.O_CLOEXEC); err != nil { // what a process inherits

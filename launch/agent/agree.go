@@ -9,22 +9,29 @@ import (
 	"libspx/launch/reach"
 )
 
-// How the hosts of a job agree on the addresses by which they reach each other: every agent says what its host has, the one that decides chooses for all (package reach), and tells each. A host that
-// is added later gets an address that fits those in use. Clusters that come by themselves use the address by which they have come.
+// How the hosts of a job agree on the addresses by which they reach each other: every agent says
+// what its host has, the one that decides chooses for all (package reach), and tells each. A host
+// that is added later gets an address that fits those in use. Clusters that come by themselves use
+// the address by which they have come.
 
 // places is what an agent knows of that.
 type places struct {
-	self     reach.Host         // of the agent that decides
-	chosen   bool               // and: all have been told
-	beat     netip.Addr         // where heartbeats are taken; not valid: where the processes listen
-	listen   netip.Addr         // where processes and heartbeats are taken, if that is more than one address of this host; else not valid
-	pairs    [][]netip.Addr     // of the agent that decides: by host, its address for every other one; nil: it has one for all
-	networks string             // other networks that all hosts are in, for those who cannot reach somebody
+	self   reach.Host // of the agent that decides
+	chosen bool       // and: all have been told
+	beat   netip.Addr // where heartbeats are taken; not valid: where the processes listen
+	// where processes and heartbeats are taken, if that is more than one address of this host; else
+	// not valid
+	listen netip.Addr
+	// of the agent that decides: by host, its address for every other one; nil: it has one for all
+	pairs [][]netip.Addr
+	// other networks that all hosts are in, for those who cannot reach somebody
+	networks string
 	early    []*control.Message // what came before the choice
 }
 
-// askPlace says what this host has, and waits for what is chosen. Meanwhile it starts the agents that are its to start: the choice waits for what their hosts have, too. When anything else comes first
-// the job is about to end, and the choice is this host's own.
+// askPlace says what this host has, and waits for what is chosen. Meanwhile it starts the agents
+// that are its to start: the choice waits for what their hosts have, too. When anything else comes
+// first the job is about to end, and the choice is this host's own.
 func (a *agent) askPlace() {
 	if !a.several() || a.attached != nil {
 		return
@@ -42,7 +49,8 @@ func (a *agent) askPlace() {
 			a.company.handDown(a, m.Relayed)
 			continue
 		case m.Place != nil:
-			a.address, a.places.beat, a.places.networks, a.places.listen = m.Place.At, m.Place.Beat, m.Place.Networks, m.Place.Listen
+			a.address, a.places.beat, a.places.networks, a.places.listen = m.Place.At, m.Place.Beat,
+				m.Place.Networks, m.Place.Listen
 		default:
 			a.places.early = append(a.places.early, m)
 		}
@@ -77,7 +85,8 @@ func (a *agent) describedBy(h *elsewhere, r *reach.Host) {
 // placeAll chooses as soon as all hosts have said what they have.
 func (a *agent) placeAll() {
 	p := &a.places
-	if p.chosen || a.machine.Ending() || len(a.unsent) > 0 || a.waitsFor(func(h *elsewhere) bool { return h.reach == nil }) {
+	if p.chosen || a.machine.Ending() || len(a.unsent) > 0 ||
+		a.waitsFor(func(h *elsewhere) bool { return h.reach == nil }) {
 		return
 	}
 	p.chosen, p.self = true, a.describe()
@@ -90,7 +99,8 @@ func (a *agent) placeAll() {
 	}
 	plan, err := reach.Choose(all, a.spec.Iface, 0)
 	inner := plan
-	if !a.hasProcesses(0) && len(all) > 2 { // a host that only starts the others need not be in the network that they have for themselves
+	// a host that only starts the others need not be in the network that they have for themselves
+	if !a.hasProcesses(0) && len(all) > 2 {
 		if own, err2 := reach.Choose(all[1:], a.spec.Iface, 0); err2 == nil && err == nil {
 			own.At = append([]netip.Addr{plan.At[0]}, own.At...)
 			inner = own
@@ -112,7 +122,8 @@ func (a *agent) placeAll() {
 			continue
 		}
 		h.at = inner.At[i]
-		h.box.put(&control.Message{Place: &control.Place{At: inner.At[i], Beat: plan.At[i], Networks: p.networks, Listen: a.widely(h.reach)}})
+		h.box.put(&control.Message{Place: &control.Place{At: inner.At[i], Beat: plan.At[i],
+			Networks: p.networks, Listen: a.widely(h.reach)}})
 	}
 }
 

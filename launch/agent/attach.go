@@ -25,10 +25,12 @@ import (
 	"libspx/net/tcp"
 )
 
-// One cluster of a system, started by an spxrun of its own (docs/systems.md, "One cluster after another"). All know an address and a key. The agent that finds nobody
-// there, and whose host has that address, listens there and leads: it decides for the job that the system is. The others attach to it: each is one more host of the
-// job, as one that is added while it runs (growth.go), and its cluster is started as one is that has died (restart.go): this is what the others take it for
-// until it has come. Here is what the agent of such a cluster does; lead.go has the other side.
+// One cluster of a system, started by an spxrun of its own (docs/systems.md, "One cluster after
+// another"). All know an address and a key. The agent that finds nobody there, and whose host has
+// that address, listens there and leads: it decides for the job that the system is. The others
+// attach to it: each is one more host of the job, as one that is added while it runs (growth.go),
+// and its cluster is started as one is that has died (restart.go): this is what the others take it
+// for until it has come. Here is what the agent of such a cluster does; lead.go has the other side.
 
 // attached is what the agent of an attached cluster knows besides, on the host of its spxrun.
 type attached struct {
@@ -66,13 +68,15 @@ const (
 	comeNumber = 1
 )
 
-// identityOf is an end of the first handshake: the system's name stands for the job, which who comes does not know yet.
+// identityOf is an end of the first handshake: the system's name stands for the job, which who
+// comes does not know yet.
 func identityOf(j *control.Join, number uint32) tcp.Identity {
 	sum := sha256.Sum256([]byte("libspx system " + j.System))
 	return agentIdentity([16]byte(sum[:]), j.Key, number)
 }
 
-// jobKey is the key of the job that a system is: who has the system's key has it, too, and it is never sent.
+// jobKey is the key of the job that a system is: who has the system's key has it, too, and it is
+// never sent.
 func jobKey(key [32]byte, id [16]byte) [32]byte {
 	mac := hmac.New(sha256.New, key[:])
 	mac.Write([]byte("job"))
@@ -80,7 +84,8 @@ func jobKey(key [32]byte, id [16]byte) [32]byte {
 	return [32]byte(mac.Sum(nil))
 }
 
-// findSystem looks for who leads the system of which a cluster is to be started. The status is that of an attached one, whose life is over then; nil: this agent leads.
+// findSystem looks for who leads the system of which a cluster is to be started. The status is that
+// of an attached one, whose life is over then; nil: this agent leads.
 func (a *agent) findSystem() *int {
 	fail := func(err error) *int {
 		fmt.Fprintf(os.Stderr, "spxrun: %v%s\n", err, process.Advice(err))
@@ -113,7 +118,8 @@ func (a *agent) findSystem() *int {
 	return status
 }
 
-// awaitSystem waits until it is known who leads. A cluster of several hosts is brought together before it comes.
+// awaitSystem waits until it is known who leads. A cluster of several hosts is brought together
+// before it comes.
 func (a *agent) awaitSystem(fail func(error) *int) *int {
 	j := a.spec.Join
 	go func() {
@@ -124,7 +130,8 @@ func (a *agent) awaitSystem(fail func(error) *int) *int {
 		a.inbox.put(seek(j, hello))
 	}()
 	for {
-		unix.Poll([]unix.PollFd{{Fd: int32(a.inbox.fd), Events: unix.POLLIN}}, a.company.timeout(a.now())) //nolint:errcheck // the loop looks again
+		// the loop looks again
+		unix.Poll([]unix.PollFd{{Fd: int32(a.inbox.fd), Events: unix.POLLIN}}, a.company.timeout(a.now())) //nolint:errcheck
 		a.company.step(a, muster.Tick{})
 		for _, e := range a.inbox.take() {
 			switch e := e.(type) {
@@ -147,7 +154,8 @@ func (a *agent) awaitSystem(fail func(error) *int) *int {
 				case e.listener != nil:
 					a.company.finish(true) // it starts them as one that leads does
 					a.company = nil
-					a.meeting, a.address, a.places.listen = &meeting{listener: e.listener}, e.at, a.everywhere(e.at)
+					a.meeting, a.address, a.places.listen = &meeting{listener: e.listener}, e.at,
+						a.everywhere(e.at)
 					return nil
 				case e.answers:
 					if err := a.callTogether(); err != nil {
@@ -175,11 +183,13 @@ func endsJob(signal int) bool {
 	return signal == job.SIGINT || signal == job.SIGTERM || signal == job.SIGHUP
 }
 
-// seek calls at the system's address until somebody answers, or this host takes the place. Without a hello it hangs up then.
+// seek calls at the system's address until somebody answers, or this host takes the place. Without
+// a hello it hangs up then.
 func seek(j *control.Join, hello *control.Arrival) found {
 	id := identityOf(j, comeNumber)
 	began, told := time.Now(), false
-	var strange time.Time // since when something answers that is not the system, or does not answer to the end
+	// since when something answers that is not the system, or does not answer to the end
+	var strange time.Time
 	for {
 		c, verdict, err := callOne(j, &id)
 		unanswered := false
@@ -197,32 +207,48 @@ func seek(j *control.Join, hello *control.Arrival) found {
 		var op *net.OpError
 		switch noConnection := errors.As(err, &op) && op.Op == "dial"; {
 		case errors.Is(err, tcp.ErrKey):
-			return found{err: fmt.Errorf("cluster %s: what leads the system at %s has another key than this file's: the file of the key must be the same for all clusters, and so must be the name of the system, which is %s here ([system] name; without it that of the file)", j.Cluster, j.Address, j.System)}
+			return found{err: fmt.Errorf(
+				"cluster %s: what leads the system at %s has another key than this file's: the "+
+					"file of the key must be the same for all clusters, and so must be the name "+
+					"of the system, which is %s here ([system] name; without it that of the file)",
+				j.Cluster, j.Address, j.System)}
 		case !noConnection && strange.IsZero():
 			strange = time.Now()
 		case unanswered && time.Since(strange) > strangeTime:
 			return found{err: err}
 		case !noConnection && time.Since(strange) > strangeTime:
-			return found{err: fmt.Errorf("cluster %s: what answers at %s is not the system %s (%v); the system that runs and the file need the same name ([system] name; without it that of the file)", j.Cluster, j.Address, j.System, err)}
+			return found{err: fmt.Errorf(
+				"cluster %s: what answers at %s is not the system %s (%v); the system that runs "+
+					"and the file need the same name ([system] name; without it that of the file)",
+				j.Cluster, j.Address, j.System, err)}
 		case noConnection:
 			strange = time.Time{}
 			if at, ok := addressHere(j.Address); ok && !j.Calls {
-				if l, err := net.Listen("tcp", netip.AddrPortFrom(at.Addr(), at.Port()).String()); err == nil {
+				if l, err := net.Listen("tcp", netip.AddrPortFrom(at.Addr(),
+					at.Port()).String()); err == nil {
 					return found{listener: l, at: at.Addr()}
 				}
 			}
 		}
 		if time.Since(began) > j.Limit && j.Calls {
-			return found{err: fmt.Errorf("cluster %s: no answer for the system %s at %s within %v ([start] limit): %v; --join, or address in [system], is to name where the system that runs is led (spxctl system status, on that host)",
+			return found{err: fmt.Errorf(
+				"cluster %s: no answer for the system %s at %s within %v ([start] limit): %v; "+
+					"--join, or address in [system], is to name where the system that runs is "+
+					"led (spxctl system status, on that host)",
 				j.Cluster, j.System, j.Address, j.Limit, err)}
 		}
 		if time.Since(began) > j.Limit {
-			return found{err: fmt.Errorf("cluster %s: nobody leads the system %s at %s within %v ([start] limit): %v; the host with that address is to start a cluster, too (spxrun --system FILE --cluster NAME)",
+			return found{err: fmt.Errorf(
+				"cluster %s: nobody leads the system %s at %s within %v ([start] limit): %v; "+
+					"the host with that address is to start a cluster, too (spxrun --system "+
+					"FILE --cluster NAME)",
 				j.Cluster, j.System, j.Address, j.Limit, err)}
 		}
 		if !told && time.Since(began) > seekWord {
 			told = true
-			fmt.Fprintf(os.Stderr, "spxrun: cluster %s waits for the system %s: nobody leads it at %s yet\n", j.Cluster, j.System, j.Address)
+			fmt.Fprintf(os.Stderr,
+				"spxrun: cluster %s waits for the system %s: nobody leads it at %s yet\n",
+				j.Cluster, j.System, j.Address)
 		}
 		time.Sleep(seekPause) // the kernel tells nobody when a port of another host opens
 	}
@@ -235,7 +261,8 @@ func addressHere(address string) (netip.AddrPort, bool) {
 		return netip.AddrPort{}, false
 	}
 	own := at.AddrPort().Addr().Unmap()
-	here := own.IsLoopback() || slices.ContainsFunc(interfaceAddresses(), func(l reach.Address) bool { return l.Addr == own })
+	here := own.IsLoopback() || slices.ContainsFunc(interfaceAddresses(),
+		func(l reach.Address) bool { return l.Addr == own })
 	return netip.AddrPortFrom(own, uint16(at.Port)), here
 }
 
@@ -250,7 +277,8 @@ func introduce(j *control.Join, c net.Conn, hello *control.Arrival) found {
 	m, err := ask(conn, &control.Message{Attach: hello})
 	switch {
 	case err != nil:
-		err = fmt.Errorf("cluster %s: the system at %s does not take it (%w)", j.Cluster, j.Address, err)
+		err = fmt.Errorf("cluster %s: the system at %s does not take it (%w)", j.Cluster, j.Address,
+			err)
 	case m.Off != "":
 		err = fmt.Errorf("cluster %s: %s", j.Cluster, m.Off)
 	case m.Job == nil || m.Job.Self < 1 || m.Job.Self >= len(m.Job.Hosts):
@@ -265,7 +293,8 @@ func introduce(j *control.Join, c net.Conn, hello *control.Arrival) found {
 
 // hasEnded: the other end of a connection has gone without a word.
 func hasEnded(err error) bool {
-	return slices.ContainsFunc([]error{io.EOF, io.ErrUnexpectedEOF, unix.ECONNRESET, unix.EPIPE}, func(e error) bool { return errors.Is(err, e) })
+	return slices.ContainsFunc([]error{io.EOF, io.ErrUnexpectedEOF, unix.ECONNRESET, unix.EPIPE},
+		func(e error) bool { return errors.Is(err, e) })
 }
 
 // followLead is the life of the agent of an attached cluster.
@@ -273,7 +302,8 @@ func (a *agent) followLead(f found) int {
 	a.attached, a.local, a.cameAs = &attached{raw: f.raw}, a.spec, f.said
 	spec := f.job
 	spec.Key = jobKey(a.local.Join.Key, spec.ID)
-	a.succession.era, a.succession.decider, a.succession.through, a.succession.met = spec.Era, spec.Decider, spec.Above, []string{a.local.Join.Address}
+	a.succession.era, a.succession.decider, a.succession.through, a.succession.met = spec.Era,
+		spec.Decider, spec.Above, []string{a.local.Join.Address}
 	a.keepOwn(spec)
 	a.spec = spec
 	if spec.Iface == "" {
@@ -298,19 +328,22 @@ func (a *agent) followLead(f found) int {
 // keepOwn has this cluster's spxrun say what is its matter.
 func (a *agent) keepOwn(spec *control.Job) {
 	local := a.local
-	spec.Tag, spec.OutputDir, spec.Bind, spec.Verbose, spec.Cores = local.Tag, local.OutputDir, local.Bind, local.Verbose, local.Cores
+	spec.Tag, spec.OutputDir, spec.Bind, spec.Verbose, spec.Cores = local.Tag, local.OutputDir,
+		local.Bind, local.Verbose, local.Cores
 	spec.Dir, spec.Iface, spec.StdinRank, spec.StdinAll = local.Dir, local.Iface, -1, false
 	spec.Rsh, spec.Prefix = local.Rsh, local.Prefix
 }
 
-// ownPrograms replaces what the leading host knows of the programs of a part by what this cluster's spxrun was given: their environment is nobody else's matter.
+// ownPrograms replaces what the leading host knows of the programs of a part by what this cluster's
+// spxrun was given: their environment is nobody else's matter.
 func (a *agent) ownPrograms(q *service.Message) {
 	part, name, _ := partOf(a.spec, q)
 	if a.local == nil || part == 0 {
 		return
 	}
 	local := a.local
-	mine := slices.IndexFunc(local.Join.Declared, func(d control.Declared) bool { return d.Name == name && d.Cluster == local.Join.Cluster })
+	mine := slices.IndexFunc(local.Join.Declared,
+		func(d control.Declared) bool { return d.Name == name && d.Cluster == local.Join.Cluster })
 	k := slices.IndexFunc(local.Programs, func(p control.Program) bool { return p.Part == mine+1 })
 	if mine < 0 || k < 0 || len(q.Programs) != 1 {
 		return
@@ -321,7 +354,8 @@ func (a *agent) ownPrograms(q *service.Message) {
 	to.Env = replaced(p.Env, layout.Variable, variable(to.Env, layout.Variable))
 }
 
-// ownSignal takes a signal of an attached cluster's spxrun: one that does not end is for its processes, a second one that does ends them without asking.
+// ownSignal takes a signal of an attached cluster's spxrun: one that does not end is for its
+// processes, a second one that does ends them without asking.
 func (a *agent) ownSignal(e job.Signalled) bool {
 	if a.attached == nil {
 		return false
@@ -347,11 +381,14 @@ func (a *agent) lostLead(err error) {
 		return
 	}
 	how := connectionEnd(err)
-	a.say(fmt.Sprintf("the spxrun that led the system, at %s, is lost: %s; the processes of cluster %s are ended", a.local.Join.Address, how, a.local.Join.Cluster))
+	a.say(fmt.Sprintf(
+		"the spxrun that led the system, at %s, is lost: %s; the processes of cluster %s are ended",
+		a.local.Join.Address, how, a.local.Join.Cluster))
 	a.step(job.FrontLost{})
 }
 
-// conceal removes from a job what an agent does not need whose processes get their environment on their own host.
+// conceal removes from a job what an agent does not need whose processes get their environment on
+// their own host.
 func conceal(spec *control.Job) {
 	spec.Join = nil
 	spec.Programs = slices.Clone(spec.Programs)

@@ -10,7 +10,8 @@ import (
 	"libspx/net/tcp"
 )
 
-// Who leads ends after a cluster has called, and before it has answered: the cluster looks again, and leads then. One that always hangs up so, and stays, does not take it.
+// Who leads ends after a cluster has called, and before it has answered: the cluster looks again,
+// and leads then. One that always hangs up so, and stays, does not take it.
 func TestCallsAgain(t *testing.T) {
 	for _, stays := range []bool{false, true} {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -18,7 +19,8 @@ func TestCallsAgain(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer l.Close()
-		j := &control.Join{System: "s", Cluster: "c", Address: l.Addr().String(), Limit: time.Minute}
+		j := &control.Join{System: "s", Cluster: "c", Address: l.Addr().String(),
+			Limit: time.Minute}
 		calls := make(chan *control.Message, 1000)
 		server := &tcp.Server{
 			Identity: identityOf(j, leadNumber),

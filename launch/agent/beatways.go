@@ -11,12 +11,17 @@ import (
 	"libspx/launch/control"
 )
 
-// Heartbeats of hosts that the one which decides does not reach, but the agent of another host (guesthosts.go): that one beats for them, and tells of their silence (detect.Tree), so that one
-// message passes each way over each hop in a period, however many hosts are behind it. What is said beside that, as to a host that is out, or by one that looks for others above, agents in between hand on: the datagram as it
-// is, when it proves to be of the job.
+// Heartbeats of hosts that the one which decides does not reach, but the agent of another host
+// (guesthosts.go): that one beats for them, and tells of their silence (detect.Tree), so that one
+// message passes each way over each hop in a period, however many hosts are behind it. What is said
+// beside that, as to a host that is out, or by one that looks for others above, agents in between
+// hand on: the datagram as it is, when it proves to be of the job.
 
-// beatTree says who beats for whom. meets: two hosts reach each other; by is the host through which another one's agent is reached, 0: it is reached from the one that decides. What was said before of hosts holds.
-func beatTree(before detect.Tree, hosts int, meets func(x, y int) bool, by func(h int) int) detect.Tree {
+// beatTree says who beats for whom. meets: two hosts reach each other; by is the host through which
+// another one's agent is reached, 0: it is reached from the one that decides. What was said before
+// of hosts holds.
+func beatTree(before detect.Tree, hosts int, meets func(x, y int) bool,
+	by func(h int) int) detect.Tree {
 	tree := detect.Tree{Up: slices.Clone(before.Up), By: slices.Clone(before.By)}
 	for h := len(tree.Up); h < hosts; h++ {
 		up, through := -1, -1
@@ -28,7 +33,8 @@ func beatTree(before detect.Tree, hosts int, meets func(x, y int) bool, by func(
 					behind = append(behind, o)
 				}
 			}
-			if k := len(behind) / detect.Arity; k > 0 && meets(behind[k-1], h) { // as by numbers elsewhere, of those behind it
+			// as by numbers elsewhere, of those behind it
+			if k := len(behind) / detect.Arity; k > 0 && meets(behind[k-1], h) {
 				up = behind[k-1]
 			}
 		}
@@ -42,7 +48,8 @@ func relayed(tree detect.Tree) bool {
 	return slices.ContainsFunc(tree.By, func(b int) bool { return b > 0 })
 }
 
-// growTree says who beats for whom among all of which it is known where their heartbeats are taken. comes is one of them that is about to be one of the job's; nil: there is none.
+// growTree says who beats for whom among all of which it is known where their heartbeats are taken.
+// comes is one of them that is about to be one of the job's; nil: there is none.
 func (a *agent) growTree(b *control.Beats, comes *elsewhere) {
 	meets := func(x, y int) bool { return a.seen(x, y, b.At[y]).IsValid() }
 	by := func(h int) int {
@@ -58,7 +65,9 @@ func (a *agent) growTree(b *control.Beats, comes *elsewhere) {
 	b.Tree = beatTree(b.Tree, len(b.At), meets, by)
 }
 
-// nextHop is the host to which one hands what is for another one: that itself, or the nearest through which it is reached, or else the one through which this one is reached. -1: there is no way. root decides.
+// nextHop is the host to which one hands what is for another one: that itself, or the nearest
+// through which it is reached, or else the one through which this one is reached. -1: there is no
+// way. root decides.
 func nextHop(self, to, root int, by []int, direct func(h int) bool) int {
 	above := func(h int) int {
 		if h < len(by) && by[h] > 0 && by[h] < h {
@@ -108,7 +117,8 @@ func (h *heartbeat) handOn(b []byte) bool {
 		return false
 	}
 	if at := h.way(to); at.IsValid() {
-		unix.Sendto(h.fd, b, unix.MSG_DONTWAIT, sockaddr(at)) //nolint:errcheck // what is lost is said again
+		// what is lost is said again
+		unix.Sendto(h.fd, b, unix.MSG_DONTWAIT, sockaddr(at)) //nolint:errcheck
 	}
 	return true
 }

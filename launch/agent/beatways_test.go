@@ -10,7 +10,8 @@ import (
 	"libspx/launch/control"
 )
 
-// inRow are networks of hosts: 0 to 2, 2 to 14, 4 and 15 to 16, so that hosts 3 to 14 are reached through host 2, and 15 and 16 through 4.
+// inRow are networks of hosts: 0 to 2, 2 to 14, 4 and 15 to 16, so that hosts 3 to 14 are reached
+// through host 2, and 15 and 16 through 4.
 func inRow(x, y int) bool {
 	nets := func(h int) (list []int) {
 		if h <= 2 {
@@ -37,10 +38,13 @@ func rowBy(h int) int {
 	return 0
 }
 
-// Who is not reached from the host that decides has beats from the one through which it is reached, or from one of those behind that when these are many; all others by their numbers. Hosts that come change nothing of it.
+// Who is not reached from the host that decides has beats from the one through which it is reached,
+// or from one of those behind that when these are many; all others by their numbers. Hosts that
+// come change nothing of it.
 func TestBeatTree(t *testing.T) {
 	tree := beatTree(detect.Tree{}, 17, inRow, rowBy)
-	want := detect.Tree{Up: []int{-1, -1, -1, 2, 2, 2, 2, 2, 2, 2, 2, 3, 3, 3, 3, 4, 4}, By: []int{-1, -1, -1, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 4, 4}}
+	want := detect.Tree{Up: []int{-1, -1, -1, 2, 2, 2, 2, 2, 2, 2, 2, 3, 3, 3, 3, 4, 4},
+		By: []int{-1, -1, -1, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 4, 4}}
 	if !slices.Equal(tree.Up, want.Up) || !slices.Equal(tree.By, want.By) {
 		t.Errorf("%v, want %v", tree, want)
 	}
@@ -51,12 +55,14 @@ func TestBeatTree(t *testing.T) {
 	if !slices.Equal(grown.Up, want.Up) || !slices.Equal(grown.By, want.By) {
 		t.Errorf("one after another: %v, want %v", grown, want)
 	}
-	if plain := beatTree(detect.Tree{}, 17, func(int, int) bool { return true }, rowBy); relayed(plain) {
+	if plain := beatTree(detect.Tree{}, 17, func(int, int) bool { return true }, rowBy); relayed(
+		plain) {
 		t.Errorf("all reach each other, and some are reached through others: %v", plain)
 	}
 }
 
-// What one host says to another one comes there from any host, over hosts that reach each other, and over none twice, in whichever of them is decided.
+// What one host says to another one comes there from any host, over hosts that reach each other,
+// and over none twice, in whichever of them is decided.
 func TestNextHop(t *testing.T) {
 	by := beatTree(detect.Tree{}, 17, inRow, rowBy).By
 	for _, root := range []int{0, 1} {
@@ -64,9 +70,11 @@ func TestNextHop(t *testing.T) {
 			for to := range 17 {
 				path := []int{from}
 				for at := from; at != to && len(path) < 17; {
-					at = nextHop(at, to, root, by, func(h int) bool { return h != at && inRow(at, h) })
+					at = nextHop(at, to, root, by,
+						func(h int) bool { return h != at && inRow(at, h) })
 					if at < 0 || slices.Contains(path, at) {
-						t.Fatalf("root %d: from %d to %d there is no way: %v, then %d", root, from, to, path, at)
+						t.Fatalf("root %d: from %d to %d there is no way: %v, then %d", root, from,
+							to, path, at)
 					}
 					path = append(path, at)
 				}
@@ -81,10 +89,12 @@ func TestNextHop(t *testing.T) {
 	}
 }
 
-// Heartbeats of three hosts in a row: the last one is heard, by the one in between, and given up when it falls silent, though the first one has no address of it; and it is told that it is out.
+// Heartbeats of three hosts in a row: the last one is heard, by the one in between, and given up
+// when it falls silent, though the first one has no address of it; and it is told that it is out.
 func TestHeartbeatsInARow(t *testing.T) {
 	list, found := beats(t, 3)
-	b := control.Beats{Period: 20 * time.Millisecond, Limit: 400 * time.Millisecond, Most: 400 * time.Millisecond, Tree: detect.Tree{Up: []int{-1, -1, 1}, By: []int{-1, -1, 1}}}
+	b := control.Beats{Period: 20 * time.Millisecond, Limit: 400 * time.Millisecond,
+		Most: 400 * time.Millisecond, Tree: detect.Tree{Up: []int{-1, -1, 1}, By: []int{-1, -1, 1}}}
 	for self, h := range list {
 		h.key[0] = 7
 		own := b
@@ -99,7 +109,8 @@ func TestHeartbeatsInARow(t *testing.T) {
 		h.start(&own)
 	}
 	deadline := time.After(20 * time.Second)
-	for list[0].worst.Load() == 0 && list[2].longest.Load() == 0 { // the last one has had a tick after another
+	// the last one has had a tick after another
+	for list[0].worst.Load() == 0 && list[2].longest.Load() == 0 {
 		select {
 		case <-deadline:
 			t.Fatal("the last host has heard nothing")

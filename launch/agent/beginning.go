@@ -11,8 +11,9 @@ import (
 	"libspx/launch/service"
 )
 
-// The start of a system of clusters: processes that wait in MPI_Init until those are complete that they are to wait for. Package cluster/start decides;
-// here is who waits, and what becomes of a process.
+// The start of a system of clusters: processes that wait in MPI_Init until those are complete that
+// they are to wait for. Package cluster/start decides; here is who waits, and what becomes of a
+// process.
 
 // beginning is kept by the agent that decides. Without a machine nobody waits.
 type beginning struct {
@@ -42,8 +43,9 @@ func (a *agent) arrived(q *question) {
 	b.give(b.machine.Arrived(a.ranks[i].part-1, a.ranks[i].in, i, int64(a.now())))
 }
 
-// arrivedEarly takes those up whose parts have been made now: what happens to a process that has left MPI_Init happens to a cluster that is whole, with its standbys and its places for processes that are
-// started later, on all its hosts.
+// arrivedEarly takes those up whose parts have been made now: what happens to a process that has
+// left MPI_Init happens to a cluster that is whole, with its standbys and its places for processes
+// that are started later, on all its hosts.
 func (a *agent) arrivedEarly() {
 	early := a.beginning.early
 	a.beginning.early = nil
@@ -65,7 +67,10 @@ func (b *beginning) give(list []start.Answer) {
 		m := &service.Message{Kind: service.Arrive, FD: -1}
 		if x.Missing != "" {
 			m.Class = uint32(mpierr.Other)
-			m.Text = fmt.Sprintf("the system is not complete in time: %s missing ([start] of the system file says for whom a cluster waits, and how long; spxctl system status shows what runs)", x.Missing)
+			m.Text = fmt.Sprintf(
+				"the system is not complete in time: %s missing ([start] of the system file "+
+					"says for whom a cluster waits, and how long; spxctl system status shows "+
+					"what runs)", x.Missing)
 		}
 		to.Send(m) //nolint:errcheck // it may be gone
 	}
@@ -89,7 +94,8 @@ func (a *agent) startGoesOn(e job.Event) {
 	}
 	if e, ok := e.(job.Ended); ok && e.Proc < len(a.ranks) && a.ranks[e.Proc].part > 0 {
 		failed := e.Owner == job.OwnerInit || e.Owner == job.OwnerAborted || e.Wait.Status() != 0
-		b.give(b.machine.Ended(a.ranks[e.Proc].part-1, a.ranks[e.Proc].in, e.Proc, failed, int64(a.now())))
+		b.give(b.machine.Ended(a.ranks[e.Proc].part-1, a.ranks[e.Proc].in, e.Proc, failed,
+			int64(a.now())))
 	}
 	if len(b.waiting) == 0 {
 		return

@@ -15,19 +15,24 @@ func (h *hearer) Send(m *service.Message) error { h.heard = append(h.heard, m); 
 func (h *hearer) Gone() bool                    { return false }
 func (h *hearer) Close()                        {}
 
-// The ranks of a cluster are in MPI_Init before its standbys have been made on another host: they leave it when all have. Those that have ended meanwhile have not come.
+// The ranks of a cluster are in MPI_Init before its standbys have been made on another host: they
+// leave it when all have. Those that have ended meanwhile have not come.
 func TestArrivesEarly(t *testing.T) {
 	a, _ := leadsOn()
 	m := job.New(job.Config{Procs: 5, Parts: a.spec.Parts, Leads: true})
 	a.machine = m
-	for _, e := range []job.Event{job.Attached{Part: 2}, job.Placed{Part: 2}, job.Spawned{Proc: 1, Part: 2}, job.Spawned{Proc: 2, Part: 2, Rank: 1}} {
+	for _, e := range []job.Event{job.Attached{Part: 2}, job.Placed{Part: 2},
+		job.Spawned{Proc: 1, Part: 2}, job.Spawned{Proc: 2, Part: 2, Rank: 1}} {
 		m.Step(e, 0)
 	}
-	a.beginning.open([]start.Member{{Name: "cluster first"}, {Name: "cluster other", Procs: 2, Limit: 1 << 40}, {Name: "cluster own"}, {Name: "I/O process x"}})
+	a.beginning.open([]start.Member{{Name: "cluster first"},
+		{Name: "cluster other", Procs: 2, Limit: 1 << 40}, {Name: "cluster own"},
+		{Name: "I/O process x"}})
 	var one, two hearer
 	arrive := func(h *hearer, proc, rank int) {
 		a.ranks[proc].alive, a.ranks[proc].in = true, rank
-		a.arrived(&question{&service.Message{Kind: service.Arrive, Number: uint64(proc), FD: -1}, h})
+		a.arrived(&question{&service.Message{Kind: service.Arrive, Number: uint64(proc), FD: -1},
+			h})
 		a.arrivedEarly()
 	}
 	arrive(&one, 1, 0)

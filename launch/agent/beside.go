@@ -12,11 +12,16 @@ import (
 	"libspx/launch/reach"
 )
 
-// Hosts that keep no copy of what decides, in a system whose clusters were started one by one and that another agent leads when the one that does is lost (nextlead.go). There are two kinds:
+// Hosts that keep no copy of what decides, in a system whose clusters were started one by one and
+// that another agent leads when the one that does is lost (nextlead.go). There are two kinds:
 //
-//   - Other hosts of a cluster that has come, and clusters that have come through another one, with all their hosts. Their agents are reached through that of an spxrun, and stay so: the change of who leads is one above that, of
-//     which they hear by it (control.Lead, Relayed). When it is that agent which leads from now on, what they say ends there.
-//   - Other hosts of the cluster whose agent led. They have lost the one above them, and are called, as agents that keep copies are. Their spxrun is gone with its host, so what they write goes to who leads.
+//   - Other hosts of a cluster that has come, and clusters that have come through another one, with
+//     all their hosts. Their agents are reached through that of an spxrun, and stay so: the change
+//     of who leads is one above that, of which they hear by it (control.Lead, Relayed). When it is
+//     that agent which leads from now on, what they say ends there.
+//   - Other hosts of the cluster whose agent led. They have lost the one above them, and are
+//     called, as agents that keep copies are. Their spxrun is gone with its host, so what they
+//     write goes to who leads.
 //
 // The same host is of one kind and then of the other, as agents come to lead and are lost in turn.
 
@@ -24,9 +29,10 @@ import (
 type access int
 
 const (
-	noWay  access = iota // the host is not there
-	calls                // it calls it
-	behind               // through the agent of another host, or as one of those that are behind its own
+	noWay access = iota // the host is not there
+	calls               // it calls it
+	// through the agent of another host, or as one of those that are behind its own
+	behind
 )
 
 // route is the way to a host.
@@ -36,7 +42,8 @@ type route struct {
 	home int // the first host of its cluster
 }
 
-// waysTo are the ways to all hosts, by what an agent was told last. It is that of host self, and comes to decide in the place of host before.
+// waysTo are the ways to all hosts, by what an agent was told last. It is that of host self, and
+// comes to decide in the place of host before.
 func waysTo(m *control.Mesh, hosts, self, before int) []route {
 	out := make([]route, hosts)
 	within := func(list []int, n int) int {
@@ -104,21 +111,24 @@ func (a *agent) uncalled(e uncalled) {
 	}
 }
 
-// hearLead takes the word, which another agent has handed on, that another one decides. The connection is the same.
+// hearLead takes the word, which another agent has handed on, that another one decides. The
+// connection is the same.
 func (a *agent) hearLead(m *control.Lead) {
 	a.inbox.put(calledBy{from: m.Host, era: m.Era, meets: m.Meets})
 }
 
 // besideFor says what a host is told that keeps no copy.
 func (a *agent) besideFor(spec *control.Job, h *elsewhere) {
-	h.copies = h.mayLead() && !slices.ContainsFunc(a.membersOf(), func(n int) bool { return !a.meets(h.number, n) || !a.meets(n, h.number) })
+	h.copies = h.mayLead() && !slices.ContainsFunc(a.membersOf(),
+		func(n int) bool { return !a.meets(h.number, n) || !a.meets(n, h.number) })
 	spec.Beside, spec.Above = !h.copies, a.self
 	if by := h.by(); by != nil {
 		spec.Above = by.number
 	}
 }
 
-// tellSeats says in a Mesh through whom the agents of all hosts are reached, and to which cluster they belong.
+// tellSeats says in a Mesh through whom the agents of all hosts are reached, and to which cluster
+// they belong.
 func (a *agent) tellSeats(m *control.Mesh) {
 	m.From = a.self
 	m.By, m.Home = slices.Repeat([]int{-1}, len(m.At)), slices.Repeat([]int{-1}, len(m.At))
@@ -188,12 +198,14 @@ func (a *agent) isHere(h *elsewhere, s *control.Stand) {
 	if s.Arrival == nil {
 		h.reach, h.at = &e.Reach, e.At
 	}
-	a.noteListens(slices.DeleteFunc(slices.Clone(e.Addresses), func(x control.Address) bool { return !a.isAt(x.Proc, h) }))
+	a.noteListens(slices.DeleteFunc(slices.Clone(e.Addresses),
+		func(x control.Address) bool { return !a.isAt(x.Proc, h) }))
 	a.beatsAt(h.number, e.Beat)
 	h.mesh = e.Mesh
 }
 
-// beatsAt takes where the heartbeats of a host are taken, as it says itself: another one may find it elsewhere.
+// beatsAt takes where the heartbeats of a host are taken, as it says itself: another one may find
+// it elsewhere.
 func (a *agent) beatsAt(host int, at netip.AddrPort) {
 	if a.beats != nil && host < len(a.beats.At) && at.IsValid() {
 		b := *a.beats
@@ -203,7 +215,8 @@ func (a *agent) beatsAt(host int, at netip.AddrPort) {
 	}
 }
 
-// inheritPlaces finds the addresses by which the hosts that are there reach each other, as they were chosen one after another (placeGuest).
+// inheritPlaces finds the addresses by which the hosts that are there reach each other, as they
+// were chosen one after another (placeGuest).
 func (a *agent) inheritPlaces() {
 	if a.meeting == nil {
 		return
@@ -225,7 +238,8 @@ func (a *agent) inheritPlaces() {
 			all[h.number][n], all[n][h.number] = mine[i], theirs[i]
 			one = one && mine[i] == h.at && theirs[i] == known[i].At
 		}
-		known, numbers = append(known, reach.Known{Host: h.reach, At: h.at}), append(numbers, h.number)
+		known, numbers = append(known, reach.Known{Host: h.reach, At: h.at}),
+			append(numbers, h.number)
 	}
 	if a.places.pairs = nil; !one {
 		a.places.pairs = all
@@ -238,7 +252,8 @@ func (a *agent) inheritPlaces() {
 	a.tellMesh()
 }
 
-// losesBehind are the clusters that have come through a host which is lost, and that this agent, which has come to decide, has not spoken with yet.
+// losesBehind are the clusters that have come through a host which is lost, and that this agent,
+// which has come to decide, has not spoken with yet.
 func (a *agent) losesBehind(h *elsewhere) (out []*elsewhere) {
 	for _, o := range a.others {
 		if o.via == h && o.led && !o.gone && o.conn == nil {
@@ -248,13 +263,15 @@ func (a *agent) losesBehind(h *elsewhere) (out []*elsewhere) {
 	return out
 }
 
-// reachBehind begins to speak with the hosts that are reached through one which has said how it stands. Those that it does not name have gone meanwhile.
+// reachBehind begins to speak with the hosts that are reached through one which has said how it
+// stands. Those that it does not name have gone meanwhile.
 func (a *agent) reachBehind(h *elsewhere, list []control.Behind) {
 	for _, m := range a.others {
 		if m.by() != h || !m.led || m.gone || m.conn != nil {
 			continue
 		}
-		if i := slices.IndexFunc(list, func(b control.Behind) bool { return b.Host == m.number }); i >= 0 {
+		if i := slices.IndexFunc(list,
+			func(b control.Behind) bool { return b.Host == m.number }); i >= 0 {
 			a.beginBehind(m, h.behind.to(&h.box, list[i].Index))
 			continue
 		}
@@ -284,7 +301,8 @@ func (a *agent) speakWith(h *elsewhere, conn connection) {
 	go a.hearFrom(h)
 }
 
-// incomplete: not all hosts of a cluster had become the job's when the agent was lost that led the system.
+// incomplete: not all hosts of a cluster had become the job's when the agent was lost that led the
+// system.
 func (g *guestCluster) incomplete() bool {
 	return len(g.hosts) != 1+len(g.come.Hosts)
 }
@@ -292,7 +310,8 @@ func (g *guestCluster) incomplete() bool {
 // isLeft: a host of a cluster whose spxrun was lost with the host that led the system.
 func (h *elsewhere) isLeft() bool { return h.kin != nil && h.of == nil }
 
-// dismissLeft sends the hosts away of a cluster whose spxrun was lost, when nothing runs there any more: it may be attached again, or has ended.
+// dismissLeft sends the hosts away of a cluster whose spxrun was lost, when nothing runs there any
+// more: it may be attached again, or has ended.
 func (a *agent) dismissLeft(states []job.PartState, busy func(parts []int) bool) {
 	changed := false
 	for _, h := range a.others {
@@ -320,7 +339,8 @@ func (a *agent) dismissLeft(states []job.PartState, busy func(parts []int) bool)
 	}
 }
 
-// endServers ends what is left of the I/O processes of a cluster that is not there any more, and whose spxrun was lost: they come again with it.
+// endServers ends what is left of the I/O processes of a cluster that is not there any more, and
+// whose spxrun was lost: they come again with it.
 func (a *agent) endServers(g *guestCluster, states []job.PartState) {
 	if s := states[g.parts[0]-1].State; g.swept || s != job.StateAway && s != job.StateGone {
 		return
@@ -332,7 +352,9 @@ func (a *agent) endServers(g *guestCluster, states []job.PartState) {
 			procs = append(procs, i)
 		}
 	}
-	a.sayToAll(fmt.Sprintf("the I/O processes of cluster %s that are left are ended, since its spxrun is gone", g.cluster))
+	a.sayToAll(fmt.Sprintf(
+		"the I/O processes of cluster %s that are left are ended, since its spxrun is gone",
+		g.cluster))
 	a.toAll(job.SendTo{Procs: procs, Signal: job.SIGKILL})
 }
 

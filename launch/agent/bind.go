@@ -19,7 +19,8 @@ func (a *agent) bind(i int, s *process.Spec) {
 	}
 }
 
-// shareOut finds what --bind-to shares out among the ranks, or what another launcher may have bound them to; without either nothing is looked at.
+// shareOut finds what --bind-to shares out among the ranks, or what another launcher may have bound
+// them to; without either nothing is looked at.
 func (a *agent) shareOut() {
 	binds := a.spec.Bind != "" && a.spec.Bind != "none"
 	if !binds && a.joined == nil {

@@ -7,9 +7,11 @@ import (
 	"libspx/launch/control"
 )
 
-// In a job of many hosts the agent of spxrun's host does not start all others itself: some are started by agents that it has started (hosts.Starters). Such
-// an agent knows no more of those below it than the shells that bring them: their bytes it passes on both ways, and does not look at them.
-// When it goes, so do the shells, and the agents behind these learn that nobody speaks to them any more.
+// In a job of many hosts the agent of spxrun's host does not start all others itself: some are
+// started by agents that it has started (hosts.Starters). Such an agent knows no more of those
+// below it than the shells that bring them: their bytes it passes on both ways, and does not look
+// at them. When it goes, so do the shells, and the agents behind these learn that nobody speaks to
+// them any more.
 
 // branches are the shells of an agent that decides nothing.
 type branches struct {
@@ -24,7 +26,8 @@ type branch struct {
 	up    *uplink
 	host  int
 	shell *shell
-	taken int // bytes of which the link does not know yet; by the goroutine that feeds the shell alone
+	// bytes of which the link does not know yet; by the goroutine that feeds the shell alone
+	taken int
 	ended chan struct{}
 }
 
@@ -46,11 +49,13 @@ func (b *branch) passed(n int) {
 }
 
 func (b *branch) over(end shellEnd) {
-	b.send(&control.Branch{End: &control.BranchEnd{How: end.how, Passing: end.passing, Answered: end.answered}})
+	b.send(&control.Branch{End: &control.BranchEnd{How: end.how, Passing: end.passing,
+		Answered: end.answered}})
 	close(b.ended)
 }
 
-// hearBranch does what the agent above wants of a shell. It does not wait: the next message may be for another one.
+// hearBranch does what the agent above wants of a shell. It does not wait: the next message may be
+// for another one.
 func (a *agent) hearBranch(m *control.Branch) {
 	t := &a.branches
 	t.mu.Lock()
@@ -75,7 +80,8 @@ func (a *agent) hearBranch(m *control.Branch) {
 	}
 }
 
-// endBranches waits until the agents below have said all, or have learned that there is nobody to whom they could.
+// endBranches waits until the agents below have said all, or have learned that there is nobody to
+// whom they could.
 func (a *agent) endBranches() {
 	a.inbox.widen()
 	t := &a.branches
@@ -113,7 +119,8 @@ func (a *agent) endBranches() {
 	}
 }
 
-// hangUpLimit is how long agents below have to end their processes when there is nobody above any more, before their shells are ended.
+// hangUpLimit is how long agents below have to end their processes when there is nobody above any
+// more, before their shells are ended.
 const hangUpLimit = 2 * time.Second
 
 // Channels that are ready for ever.

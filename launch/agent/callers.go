@@ -10,14 +10,17 @@ import (
 	"libspx/net/tcp"
 )
 
-// Clusters that do not reach the address where the others meet, but a host of one of them: the file names an address of that ([system] through). The agent of a cluster's spxrun listens there when it is
-// attached, and hands on what those who call say, and what is for them, as for the other hosts of its own cluster (members.go): so the tree is as deep as the system needs. It stays until they have ended.
-// To the one that decides they are clusters like any other.
+// Clusters that do not reach the address where the others meet, but a host of one of them: the file
+// names an address of that ([system] through). The agent of a cluster's spxrun listens there when
+// it is attached, and hands on what those who call say, and what is for them, as for the other
+// hosts of its own cluster (members.go): so the tree is as deep as the system needs. It stays until
+// they have ended. To the one that decides they are clusters like any other.
 
 // throughLimit is how long one such address is tried.
 const throughLimit = 2 * time.Second
 
-// callOne calls where the clusters meet or, if that is not reached, at one of the other addresses. The error is that of the first.
+// callOne calls where the clusters meet or, if that is not reached, at one of the other addresses.
+// The error is that of the first.
 func callOne(j *control.Join, id *tcp.Identity) (net.Conn, tcp.Verdict, error) {
 	if len(j.Through) == 0 {
 		return tcp.Dial(j.Address, id, tcp.Process{Number: leadNumber})
@@ -29,7 +32,8 @@ func callOne(j *control.Join, id *tcp.Identity) (net.Conn, tcp.Verdict, error) {
 		end()
 		if err == nil && verdict == tcp.Taken {
 			if i > 0 {
-				keepAlive(sealedConn(c)) // these hosts may hear of each other in no other way, before there are heartbeats
+				// these hosts may hear of each other in no other way, before there are heartbeats
+				keepAlive(sealedConn(c))
 			}
 			return c, verdict, nil
 		}
@@ -47,7 +51,8 @@ func openDoors(j *control.Join, server *tcp.Server) {
 		if !here {
 			continue
 		}
-		if l, err := net.Listen("tcp", at.String()); err == nil { // else another agent of this host has it
+		// else another agent of this host has it
+		if l, err := net.Listen("tcp", at.String()); err == nil {
 			go server.Serve(l) //nolint:errcheck // it ends with this process
 		}
 	}
@@ -74,8 +79,9 @@ func (a *agent) openToMore() {
 	})
 }
 
-// leaveSilence leaves it to the heartbeats to find out that hosts are silent which have come through others: the kernel ends their connections later, when a path that was broken for as long as hosts
-// may be silent would have come back, and what was sent meanwhile been sent again.
+// leaveSilence leaves it to the heartbeats to find out that hosts are silent which have come
+// through others: the kernel ends their connections later, when a path that was broken for as long
+// as hosts may be silent would have come back, and what was sent meanwhile been sent again.
 func (a *agent) leaveSilence(b *control.Beats) {
 	limit := 2*b.Limit + linkLimit
 	if a.attached != nil && a.attached.raw != nil && isKeptAlive(a.attached.raw) {
@@ -94,7 +100,8 @@ func (a *agent) leaveSilence(b *control.Beats) {
 // take hands on what a cluster says that has called, which has proved to have the system's key.
 func (c *company) take(raw net.Conn) {
 	keepAlive(raw)
-	raw.SetReadDeadline(time.Now().Add(inviteLimit)) //nolint:errcheck // without, it ends with its caller
+	// without, it ends with its caller
+	raw.SetReadDeadline(time.Now().Add(inviteLimit)) //nolint:errcheck
 	conn := control.NewConn(raw)
 	m, err := conn.Receive()
 	if err != nil || m.Attach == nil || raw.SetReadDeadline(time.Time{}) != nil {
@@ -121,7 +128,8 @@ func (c *company) take(raw net.Conn) {
 	}
 	h.failure = err
 	c.ends(h.number)
-	c.handUp(&control.Relayed{Index: h.number, End: &control.Ending{How: connectionEnd(err), Changed: err == errChanged}})
+	c.handUp(&control.Relayed{Index: h.number, End: &control.Ending{How: connectionEnd(err),
+		Changed: err == errChanged}})
 	h.box.close()
 	conn.Close()
 	c.mu.Lock()
@@ -130,7 +138,8 @@ func (c *company) take(raw net.Conn) {
 	close(h.ended)
 }
 
-// leave hangs up on clusters that have called, and have not been told of the job: the agent that decides now does not know them.
+// leave hangs up on clusters that have called, and have not been told of the job: the agent that
+// decides now does not know them.
 func (c *company) leave() {
 	for _, h := range c.list() {
 		if h.link == nil && c.numberOf(h.number) == 0 {
@@ -139,7 +148,8 @@ func (c *company) leave() {
 	}
 }
 
-// handedUp takes what the agent of a host has handed on: of another host of its cluster, or of a cluster that has called there.
+// handedUp takes what the agent of a host has handed on: of another host of its cluster, or of a
+// cluster that has called there.
 func (a *agent) handedUp(h *elsewhere, r *control.Relayed) {
 	if m := r.Message; m != nil && m.Attach != nil && !h.behind.known(r.Index) {
 		a.inbox.put(arrival{conn: h.behind.to(&h.box, r.Index), attach: m.Attach, via: h})
@@ -150,6 +160,10 @@ func (a *agent) handedUp(h *elsewhere, r *control.Relayed) {
 
 // leadsOn tells whether clusters that run have come through a host, which stays for them.
 func (a *agent) leadsOn(h *elsewhere) bool {
-	return slices.ContainsFunc(a.others, func(o *elsewhere) bool { return o.via == h && !o.gone }) ||
-		slices.ContainsFunc(a.growth.additions, func(d *addition) bool { return d.come != nil && d.come.via == h })
+	return slices.ContainsFunc(a.others, func(o *elsewhere) bool {
+		return o.via == h &&
+			!o.gone
+	}) ||
+		slices.ContainsFunc(a.growth.additions,
+			func(d *addition) bool { return d.come != nil && d.come.via == h })
 }

@@ -18,10 +18,12 @@ import (
 	"libspx/launch/service"
 )
 
-// A job that goes on without spxrun has its output in a file, from which clients that take spxrun's place print it (spxrun --attach): they ask for more when they have printed
-// what there is. So one that does not read holds up nothing, and the agent keeps a number for each.
+// A job that goes on without spxrun has its output in a file, from which clients that take spxrun's
+// place print it (spxrun --attach): they ask for more when they have printed what there is. So one
+// that does not read holds up nothing, and the agent keeps a number for each.
 
-// keptOutput is the file into which output goes: that of --detach, and else from the moment on in which spxrun, or its host, is lost.
+// keptOutput is the file into which output goes: that of --detach, and else from the moment on in
+// which spxrun, or its host, is lost.
 type keptOutput struct {
 	on      atomic.Bool
 	watched atomic.Bool // a client waits for more
@@ -58,7 +60,9 @@ func (k *keptOutput) append(text []byte) error {
 	case k.file == nil || k.room == 0:
 		return nil
 	case k.room > 0 && len(text) > k.room:
-		text = fmt.Appendf(nil, "spxrun: there is more output, which is not written: %d MiB are since spxrun or its host was lost (--detach has all written)\n", mostKept>>20)
+		text = fmt.Appendf(nil,
+			"spxrun: there is more output, which is not written: %d MiB are since spxrun or its "+
+				"host was lost (--detach has all written)\n", mostKept>>20)
 		k.room = 0
 	case k.room > 0:
 		k.room -= len(text)
@@ -113,7 +117,8 @@ type waitingClient struct {
 // muxes are what the output goes through.
 func (a *agent) muxes() []*output.Mux { return slices.Compact([]*output.Mux{a.out, a.err}) }
 
-// beginKept has the output of a detached job kept from the beginning, and is prepared for the loss of spxrun.
+// beginKept has the output of a detached job kept from the beginning, and is prepared for the loss
+// of spxrun.
 func (a *agent) beginKept() {
 	a.kept.grown = func() { a.inbox.put(moreOutput{}) }
 	switch {
@@ -131,25 +136,30 @@ func (a *agent) beginKept() {
 
 // outlivesFront: this agent has an spxrun, and the job goes on when that is lost.
 func (a *agent) outlivesFront() bool {
-	return a.up == nil && a.conn != nil && a.attached == nil && a.staysWithoutFront() && !a.spec.Detached
+	return a.up == nil && a.conn != nil && a.attached == nil && a.staysWithoutFront() &&
+		!a.spec.Detached
 }
 
-// staysWithoutFront: the death of spxrun alone ends nothing. Of clusters that are started one by one each belongs to its spxrun, but that of the agent which decides.
+// staysWithoutFront: the death of spxrun alone ends nothing. Of clusters that are started one by
+// one each belongs to its spxrun, but that of the agent which decides.
 func (a *agent) staysWithoutFront() bool {
 	return a.spec.WithFT || len(a.spec.Parts) > 0 && !a.spec.Joined
 }
 
-// frontPatience is how long a reader may be gone before spxrun is, where both are killed at once: before that, it is no reader's end that the processes are to hear of.
+// frontPatience is how long a reader may be gone before spxrun is, where both are killed at once:
+// before that, it is no reader's end that the processes are to hear of.
 const frontPatience = 250 * time.Millisecond
 
-// frontGone: spxrun has ended, or does so within a time, whether the main thread has heard of it or not.
+// frontGone: spxrun has ended, or does so within a time, whether the main thread has heard of it or
+// not.
 func frontGone(within time.Duration) bool {
 	poll := []unix.PollFd{{Fd: ControlFD, Events: unix.POLLRDHUP}}
 	n, err := unix.Poll(poll, int(within/time.Millisecond))
 	return err == nil && n > 0 && poll[0].Revents&(unix.POLLRDHUP|unix.POLLHUP|unix.POLLERR) != 0
 }
 
-// keepOutput has output kept, since spxrun is lost, beside where it has gone so far. Any thread may call it.
+// keepOutput has output kept, since spxrun is lost, beside where it has gone so far. Any thread may
+// call it.
 func (a *agent) keepOutput() bool {
 	a.clients.once.Do(func() {
 		a.kept.use(a.outputFile())
@@ -169,17 +179,22 @@ func (a *agent) loseFront() {
 	a.keepOutput()
 	file, name, err := a.kept.reader()
 	if err != nil {
-		a.say(fmt.Sprintf("spxrun is gone, and job %016x goes on without it; there is no file in which its output could be kept", a.jobNumber()))
+		a.say(fmt.Sprintf(
+			"spxrun is gone, and job %016x goes on without it; there is no file in which its "+
+				"output could be kept", a.jobNumber()))
 		return
 	}
 	file.Close()
-	a.say(fmt.Sprintf("spxrun is gone, and job %016x goes on without it; its output is kept in %s (spxrun --attach %016x)", a.jobNumber(), name, a.jobNumber()))
+	a.say(fmt.Sprintf(
+		"spxrun is gone, and job %016x goes on without it; its output is kept in %s (spxrun "+
+			"--attach %016x)", a.jobNumber(), name, a.jobNumber()))
 }
 
 // endKept writes the last line of what was kept since spxrun was lost.
 func (a *agent) endKept(status int) {
 	if a.clients.since.Load() && !a.succession.left {
-		a.kept.write([]byte(service.EndLine(a.jobNumber(), status))) //nolint:errcheck // no other place is left to say it
+		// no other place is left to say it
+		a.kept.write([]byte(service.EndLine(a.jobNumber(), status))) //nolint:errcheck
 	}
 }
 
@@ -208,22 +223,31 @@ func (a *agent) noClient() *service.Message {
 	switch {
 	case a.up != nil:
 		host := a.hostName(a.succession.decider)
-		return refuse(mpierr.Other, "host %s decides about job %016x, and has its output: spxrun --attach there (ssh %s spxrun --attach %016x)", host, number, host, number)
-	case a.kept.on.Load(), a.outlivesFront() && !a.machine.Ending() && frontGone(0) && a.keepOutput(): // the news of its end may not have been read yet
+		return refuse(mpierr.Other,
+			"host %s decides about job %016x, and has its output: spxrun --attach there (ssh %s "+
+				"spxrun --attach %016x)", host, number, host, number)
+	// the news of its end may not have been read yet
+	case a.kept.on.Load(), a.outlivesFront() && !a.machine.Ending() && frontGone(0) &&
+		a.keepOutput():
 		return nil
 	case a.conn == nil:
 		return refuse(mpierr.Other, "job %016x has another launcher, which has its output", number)
 	case a.machine.Ending():
 		return refuse(mpierr.Other, "job %016x is being ended", number)
 	}
-	return refuse(mpierr.Other, "job %016x has its spxrun (process %d on host %s), which prints its output; --attach is for jobs with --detach, and for those with --with-ft whose spxrun was lost", number, os.Getppid(), a.host)
+	return refuse(mpierr.Other,
+		"job %016x has its spxrun (process %d on host %s), which prints its output; --attach is "+
+			"for jobs with --detach, and for those with --with-ft whose spxrun was lost", number,
+		os.Getppid(), a.host)
 }
 
-// admitClient takes a new client. From the first one on, output goes into the file alone, where spxrun was lost: the client prints it.
+// admitClient takes a new client. From the first one on, output goes into the file alone, where
+// spxrun was lost: the client prints it.
 func (a *agent) admitClient(q *question) *service.Message {
 	file, name, err := a.kept.reader()
 	if err != nil {
-		return refuse(mpierr.Other, "the output of job %016x is in no file that could be read: %v", a.jobNumber(), err)
+		return refuse(mpierr.Other, "the output of job %016x is in no file that could be read: %v",
+			a.jobNumber(), err)
 	}
 	defer file.Close()
 	fd, err := unix.FcntlInt(file.Fd(), unix.F_DUPFD_CLOEXEC, 3)
@@ -243,7 +267,8 @@ func (a *agent) admitClient(q *question) *service.Message {
 		a.clients.at = map[client]*waitingClient{}
 	}
 	a.clients.at[q.conn] = c
-	return &service.Message{Number: uint64(c.printed), Name: name, World: uint32(boolInt(a.spec.Succeeds)), FD: fd}
+	return &service.Message{Number: uint64(c.printed), Name: name,
+		World: uint32(boolInt(a.spec.Succeeds)), FD: fd}
 }
 
 // hasPrinted notes how much a client has printed, and answers when there is more.
@@ -266,7 +291,8 @@ func (a *agent) tellClients() {
 		switch {
 		case c.waits && size > c.printed:
 			c.waits = false
-			conn.Send(&service.Message{Kind: service.Client, Number: uint64(size), FD: -1}) //nolint:errcheck // it may be gone
+			// it may be gone
+			conn.Send(&service.Message{Kind: service.Client, Number: uint64(size), FD: -1}) //nolint:errcheck
 		case c.waits:
 			waits = true
 		}
@@ -287,7 +313,8 @@ func (a *agent) signalFor(q *question) {
 func (a *agent) dismissClients() {
 	size := a.kept.size()
 	for conn := range a.clients.at {
-		conn.Send(&service.Message{Kind: service.Client, Number: uint64(size), Codes: []uint32{uint32(a.status)}, FD: -1}) //nolint:errcheck // it may be gone
+		// it may be gone
+		conn.Send(&service.Message{Kind: service.Client, Number: uint64(size), Codes: []uint32{uint32(a.status)}, FD: -1}) //nolint:errcheck
 	}
 }
 

@@ -23,8 +23,10 @@ import (
 	"libspx/launch/process"
 )
 
-// --cores DIR: what ranks leave that die of a signal. The kernel writes a core file where kernel.core_pattern says; it is found by that and by the pid in it, taken into DIR
-// on the rank's host, and gdb is asked for the stacks. A pattern that hands cores to a program leaves nothing to collect.
+// --cores DIR: what ranks leave that die of a signal. The kernel writes a core file where
+// kernel.core_pattern says; it is found by that and by the pid in it, taken into DIR on the rank's
+// host, and gdb is asked for the stacks. A pattern that hands cores to a program leaves nothing to
+// collect.
 
 const (
 	mostCores   = 8                // of a host: a job of many ranks dies of one cause
@@ -56,19 +58,28 @@ func (c *cores) begin(a *agent) error {
 		return nil
 	case piped:
 		program, _, _ = strings.Cut(strings.TrimSpace(program), " ")
-		a.sayOnce("--cores: core files are handed to "+program, fmt.Sprintf("--cores: host %s hands core files to %s (%s); they cannot be collected: ask that program, as by coredumpctl, or have the administrator set kernel.core_pattern to a file name", a.host, program, patternFile))
+		a.sayOnce("--cores: core files are handed to "+program,
+			fmt.Sprintf(
+				"--cores: host %s hands core files to %s (%s); they cannot be collected: ask "+
+					"that program, as by coredumpctl, or have the administrator set "+
+					"kernel.core_pattern to a file name", a.host, program, patternFile))
 		return nil
 	case c.pattern == "":
-		a.sayOnce("--cores: no core files are written", fmt.Sprintf("--cores: host %s writes no core files: %s is empty", a.host, patternFile))
+		a.sayOnce("--cores: no core files are written",
+			fmt.Sprintf("--cores: host %s writes no core files: %s is empty", a.host, patternFile))
 		return nil
 	}
 	if unix.Getrlimit(unix.RLIMIT_CORE, &limit) == nil {
 		if limit.Max == 0 {
-			a.sayOnce("--cores: core files may have no byte", fmt.Sprintf("--cores: host %s: core files may have no byte there (ulimit -H -c is 0): have the administrator raise it", a.host))
+			a.sayOnce("--cores: core files may have no byte",
+				fmt.Sprintf(
+					"--cores: host %s: core files may have no byte there (ulimit -H -c is 0): "+
+						"have the administrator raise it", a.host))
 			return nil
 		}
 		limit.Cur = limit.Max
-		unix.Setrlimit(unix.RLIMIT_CORE, &limit) //nolint:errcheck // up to the hard limit it may be set
+		// up to the hard limit it may be set
+		unix.Setrlimit(unix.RLIMIT_CORE, &limit) //nolint:errcheck
 	}
 	dir, err := filepath.Abs(a.spec.Cores)
 	if err == nil {
@@ -81,7 +92,8 @@ func (c *cores) begin(a *agent) error {
 	return nil
 }
 
-// died takes the core file of a process that has ended: what it was for is over, but another one may be about to write a file of the same name.
+// died takes the core file of a process that has ended: what it was for is over, but another one
+// may be about to write a file of the same name.
 func (c *cores) died(a *agent, i int, w job.Wait) {
 	if c.dir == "" || !w.Core {
 		return
@@ -106,14 +118,18 @@ func (c *cores) died(a *agent, i int, w job.Wait) {
 		}
 		name = "rank " + a.tagOf(r.program, i, r.in)
 	}
-	candidates, _ := filepath.Glob(corePattern(c.pattern, dir, r.pid)) //nolint:errcheck // a pattern that is none has no files
+	// a pattern that is none has no files
+	candidates, _ := filepath.Glob(corePattern(c.pattern, dir, r.pid)) //nolint:errcheck
 	for _, f := range candidates {
 		if pidOfCore(f) == r.pid {
 			file = f
 		}
 	}
 	if file == "" {
-		a.say(fmt.Sprintf("--cores: %s has left a core file, but none is found as %s: has it changed its directory, or another process written over it (kernel.core_uses_pid)?", name, corePattern(c.pattern, dir, r.pid)))
+		a.say(fmt.Sprintf(
+			"--cores: %s has left a core file, but none is found as %s: has it changed its "+
+				"directory, or another process written over it (kernel.core_uses_pid)?", name,
+			corePattern(c.pattern, dir, r.pid)))
 		return
 	}
 	mine := fmt.Sprintf("%s.spx-%d", file, r.pid)
@@ -125,7 +141,8 @@ func (c *cores) died(a *agent, i int, w job.Wait) {
 	c.working.Go(func() { a.say(name + c.keep(mine, to)) })
 }
 
-// keep moves a core file to its place, and writes the stacks beside it. It says what has come of it.
+// keep moves a core file to its place, and writes the stacks beside it. It says what has come of
+// it.
 func (c *cores) keep(from, to string) string {
 	if err := move(from, to); err != nil {
 		return fmt.Sprintf(": its core file stays as %s: %v%s", from, err, process.Advice(err))
@@ -152,11 +169,14 @@ func (c *cores) keep(from, to string) string {
 func (c *cores) end(a *agent) {
 	c.working.Wait()
 	if c.left > 0 {
-		a.say(fmt.Sprintf("--cores: %d more core files on host %s were left where they are: %d are taken", c.left, a.host, mostCores))
+		a.say(fmt.Sprintf(
+			"--cores: %d more core files on host %s were left where they are: %d are taken", c.left,
+			a.host, mostCores))
 	}
 }
 
-// corePattern is the pattern of files that the kernel's pattern stands for: %p is the pid, what else it puts in is not known any more.
+// corePattern is the pattern of files that the kernel's pattern stands for: %p is the pid, what
+// else it puts in is not known any more.
 func corePattern(pattern, dir string, pid int) string {
 	var b strings.Builder
 	usesPid := false
@@ -182,7 +202,8 @@ func corePattern(pattern, dir string, pid int) string {
 		}
 	}
 	file := b.String()
-	if text, err := os.ReadFile("/proc/sys/kernel/core_uses_pid"); err == nil && strings.TrimSpace(string(text)) != "0" && !usesPid {
+	if text, err := os.ReadFile("/proc/sys/kernel/core_uses_pid"); err == nil &&
+		strings.TrimSpace(string(text)) != "0" && !usesPid {
 		file += "." + strconv.Itoa(pid)
 	}
 	if !filepath.IsAbs(file) {
@@ -197,7 +218,8 @@ const (
 	noteFile     = 0x46494c45
 )
 
-// notesOf are the notes of a core file that the kernel has written, the first of each kind; nil: it is none.
+// notesOf are the notes of a core file that the kernel has written, the first of each kind; nil: it
+// is none.
 func notesOf(path string) map[uint32][]byte {
 	f, err := elf.Open(path)
 	if err != nil {
@@ -214,7 +236,8 @@ func notesOf(path string) map[uint32][]byte {
 			return nil
 		}
 		for len(b) >= 12 {
-			name, desc, kind := int64(f.ByteOrder.Uint32(b)), int64(f.ByteOrder.Uint32(b[4:])), f.ByteOrder.Uint32(b[8:])
+			name, desc, kind := int64(f.ByteOrder.Uint32(b)), int64(f.ByteOrder.Uint32(b[4:])),
+				f.ByteOrder.Uint32(b[8:])
 			at := 12 + (name+3)&^3
 			if at+desc > int64(len(b)) {
 				break
@@ -284,7 +307,9 @@ func stacksOf(core string) ([]byte, error) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), stackLimit)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, gdb, "-q", "-nx", "-batch", "-iex", "set debuginfod enabled off", "-ex", "bt", "-ex", "echo \\n", "-ex", "thread apply all bt", "-core", core)
+	cmd := exec.CommandContext(ctx, gdb, "-q", "-nx", "-batch", "-iex",
+		"set debuginfod enabled off", "-ex", "bt", "-ex", "echo \\n", "-ex", "thread apply all bt",
+		"-core", core)
 	if exe := programOfCore(core); exe != "" {
 		cmd.Args = append(cmd.Args, exe)
 	}

@@ -11,7 +11,9 @@ import (
 	"libspx/launch/service"
 )
 
-// Clusters that leave the system in good order (spxctl system detach): the machine of the job says what is done (job.Depart), and here the table of the system is changed by that, and who has asked hears what has come of it.
+// Clusters that leave the system in good order (spxctl system detach): the machine of the job says
+// what is done (job.Depart), and here the table of the system is changed by that, and who has asked
+// hears what has come of it.
 
 // departure is a cluster that was asked to leave.
 type departure struct {
@@ -24,16 +26,22 @@ type departure struct {
 func (a *agent) detach(q *question) {
 	m, decides := a.machine.(*job.Machine)
 	if !decides || len(a.spec.Parts) == 0 {
-		q.reply(refuse(mpierr.UnsupportedOperation, "job %016x is no system of clusters", a.jobNumber()))
+		q.reply(refuse(mpierr.UnsupportedOperation, "job %016x is no system of clusters",
+			a.jobNumber()))
 		return
 	}
-	part := slices.IndexFunc(a.spec.Parts, func(p job.Part) bool { return p.Name == "cluster "+q.Name }) + 1
+	part := slices.IndexFunc(a.spec.Parts,
+		func(p job.Part) bool { return p.Name == "cluster "+q.Name }) + 1
 	switch {
 	case a.meeting == nil:
-		q.reply(refuse(mpierr.UnsupportedOperation, "job %016x is a system that one spxrun has started as a whole: its clusters stay as long as it does; those can leave that were started one by one (spxrun --system FILE --cluster NAME)", a.jobNumber()))
+		q.reply(refuse(mpierr.UnsupportedOperation,
+			"job %016x is a system that one spxrun has started as a whole: its clusters stay as "+
+				"long as it does; those can leave that were started one by one (spxrun --system "+
+				"FILE --cluster NAME)", a.jobNumber()))
 		return
 	case part == 0:
-		q.reply(refuse(mpierr.Arg, "the system has no cluster %s; spxctl system status shows which there are", q.Name))
+		q.reply(refuse(mpierr.Arg,
+			"the system has no cluster %s; spxctl system status shows which there are", q.Name))
 		return
 	}
 	if why := m.MayDepart(part, q.World != 0); why != "" {
@@ -41,7 +49,8 @@ func (a *agent) detach(q *question) {
 		return
 	}
 	a.departures = append(a.departures, departure{q, part, time.Now()})
-	a.step(job.Depart{Part: part, Limit: time.Duration(q.Number) * time.Millisecond, Gone: q.World != 0})
+	a.step(job.Depart{Part: part, Limit: time.Duration(q.Number) * time.Millisecond,
+		Gone: q.World != 0})
 }
 
 // tellDeparted answers those whose cluster has left, or will not.
@@ -54,9 +63,13 @@ func (a *agent) tellDeparted() {
 	a.departures = slices.DeleteFunc(a.departures, func(d departure) bool {
 		switch s := states[d.part-1]; {
 		case s.State == job.StateAway:
-			d.ask.reply(&service.Message{Text: fmt.Sprintf("%s has left, after %.1f s; spxrun --system FILE --cluster NAME attaches it again, on any host", s.Name, time.Since(d.began).Seconds()), FD: -1})
+			d.ask.reply(&service.Message{Text: fmt.Sprintf(
+				"%s has left, after %.1f s; spxrun --system FILE --cluster NAME attaches it "+
+					"again, on any host", s.Name, time.Since(d.began).Seconds()), FD: -1})
 		case s.State == job.StateGone:
-			d.ask.reply(&service.Message{Text: fmt.Sprintf("%s has left, and is not awaited; spxrun --system FILE --cluster NAME attaches it again, on any host", s.Name), FD: -1})
+			d.ask.reply(&service.Message{Text: fmt.Sprintf(
+				"%s has left, and is not awaited; spxrun --system FILE --cluster NAME attaches "+
+					"it again, on any host", s.Name), FD: -1})
 		case m.Ending():
 			d.ask.reply(refuse(mpierr.Other, "the system is being ended, and %s with it", s.Name))
 		case s.State != job.StateLeaving:
@@ -68,7 +81,8 @@ func (a *agent) tellDeparted() {
 	})
 }
 
-// leaves tells all processes that a cluster leaves: nothing more is sent to it, and its I/O processes hand on what they have.
+// leaves tells all processes that a cluster leaves: nothing more is sent to it, and its I/O
+// processes hand on what they have.
 func (a *agent) leaves(part int) {
 	a.change(func(l *layout.Layout) {
 		for i := range a.spec.Parts {

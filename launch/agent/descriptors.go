@@ -4,8 +4,9 @@ import "golang.org/x/sys/unix"
 
 // Descriptors whose numbers processes know.
 
-// reserve keeps the numbers free under which processes inherit what the agent has for them: with many of them, sockets and pipes would have these
-// numbers by then, and be closed by what takes their place.
+// reserve keeps the numbers free under which processes inherit what the agent has for them: with
+// many of them, sockets and pipes would have these numbers by then, and be closed by what takes
+// their place.
 func reserve(numbers ...int) {
 	null, err := unix.Open("/dev/null", unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {

@@ -20,15 +20,17 @@ import (
 	"libspx/launch/reach"
 )
 
-// The other hosts of a job, as the agent sees them that decides. Each has an agent of its own (outpost.go), started by ssh or its like, whose
-// standard input and output carry the messages of launch/control. What happens there comes up as an event of the machine; what the
-// machine decides goes down to all.
+// The other hosts of a job, as the agent sees them that decides. Each has an agent of its own
+// (outpost.go), started by ssh or its like, whose standard input and output carry the messages of
+// launch/control. What happens there comes up as an event of the machine; what the machine decides
+// goes down to all.
 
 // elsewhere is the agent of another host.
 type elsewhere struct {
-	number  int
-	name    string
-	link    *link         // by which this one has had it started; nil: it has come by itself (join.go)
+	number int
+	name   string
+	// by which this one has had it started; nil: it has come by itself (join.go)
+	link    *link
 	starter int           // number of the host whose agent does that
 	wait    func() string // for its end: how it came
 	conn    connection
@@ -47,14 +49,21 @@ type elsewhere struct {
 	gone    bool
 
 	attached *guestCluster // it runs a cluster that was started by itself
-	of       *elsewhere    // it is one of the other hosts of such a cluster: the agent of this one reaches it
-	kin      *guestCluster // it is one of the other hosts of a cluster whose spxrun was lost with the host that led: this agent reaches it
-	home     int           // the number of the first host of its cluster, in a system whose clusters are started one by one
-	copies   bool          // in such a system: its agent keeps a copy of what decides, or is to
-	behind   passages      // to those, and others
-	via      *elsewhere    // it has come through the agent of this one
+	// it is one of the other hosts of such a cluster: the agent of this one reaches it
+	of *elsewhere
+	// it is one of the other hosts of a cluster whose spxrun was lost with the host that led: this
+	// agent reaches it
+	kin *guestCluster
+	// the number of the first host of its cluster, in a system whose clusters are started one by
+	// one
+	home   int
+	copies bool       // in such a system: its agent keeps a copy of what decides, or is to
+	behind passages   // to those, and others
+	via    *elsewhere // it has come through the agent of this one
 
-	votes bool // it was sent away, and is heard until it is no member of those any more that keep copies of what decides
+	// it was sent away, and is heard until it is no member of those any more that keep copies of
+	// what decides
+	votes bool
 
 	led    bool        // it had another one that decides before
 	unsaid []job.Say   // for its user, since this agent has come to decide
@@ -88,7 +97,8 @@ const (
 )
 
 func newElsewhere(number int, name string) *elsewhere {
-	return &elsewhere{number: number, name: name, ended: make(chan struct{}), window: newWindow(), askers: map[uint64]*remote{}}
+	return &elsewhere{number: number, name: name, ended: make(chan struct{}), window: newWindow(),
+		askers: map[uint64]*remote{}}
 }
 
 // waitsFor: some other host that is there is so.
@@ -108,7 +118,8 @@ func (a *agent) introduceTo(h *elsewhere, key [32]byte) {
 		conceal(&spec)
 	}
 	if spec.Late = h.joining != nil; spec.Late {
-		spec.Hosts, spec.Slots = append(slices.Clone(spec.Hosts), h.name), append(slices.Clone(spec.Slots), h.joining.slots)
+		spec.Hosts, spec.Slots = append(slices.Clone(spec.Hosts), h.name),
+			append(slices.Clone(spec.Slots), h.joining.slots)
 		spec.Era, spec.Decider, spec.Lost = a.succession.era, a.self, nil
 		for _, o := range a.others {
 			if o.gone {
@@ -183,7 +194,8 @@ func (a *agent) hearFrom(h *elsewhere) {
 	h.loseBelow()
 }
 
-// A printer hands the output of a host on, at the pace of who reads it. Without a host it is told to nobody how much that was.
+// A printer hands the output of a host on, at the pace of who reads it. Without a host it is told
+// to nobody how much that was.
 type printer struct {
 	mu   sync.Mutex
 	more sync.Cond
@@ -279,7 +291,8 @@ func (a *agent) isReady(h *elsewhere, r *control.Ready) {
 		return
 	}
 	if r.Text != "" {
-		a.step(job.NotStarted{Text: fmt.Sprintf("host %s: %s", h.name, r.Text), Status: cmp.Or(r.Status, job.StatusFailed)})
+		a.step(job.NotStarted{Text: fmt.Sprintf("host %s: %s", h.name, r.Text),
+			Status: cmp.Or(r.Status, job.StatusFailed)})
 		return
 	}
 	h.ready, h.beat, h.mesh = true, r.Beat, r.Mesh
@@ -303,7 +316,8 @@ func (a *agent) isAt(i int, h *elsewhere) bool {
 	return i >= 0 && i < len(a.ranks) && a.ranks[i].host == h.number
 }
 
-// happened takes over what another host's agent has seen. That agent may be broken: what cannot have happened there is left aside.
+// happened takes over what another host's agent has seen. That agent may be broken: what cannot
+// have happened there is left aside.
 func (a *agent) happened(h *elsewhere, e job.Event) {
 	switch e := e.(type) {
 	case job.Started:
@@ -313,7 +327,8 @@ func (a *agent) happened(h *elsewhere, e job.Event) {
 			a.step(e)
 		}
 	case job.Spawned:
-		if a.isAt(e.Proc, h) && (a.ranks[e.Proc].spawned || a.ranks[e.Proc].part > 0) && !a.ranks[e.Proc].begun {
+		if a.isAt(e.Proc, h) && (a.ranks[e.Proc].spawned || a.ranks[e.Proc].part > 0) &&
+			!a.ranks[e.Proc].begun {
 			r := &a.ranks[e.Proc]
 			r.pid, r.alive, r.begun = e.Pid, true, true
 			a.step(e)
@@ -389,7 +404,8 @@ func (a *agent) lost(h *elsewhere) {
 	h.gone = true
 	fault := job.FaultHost
 	if a.beating != nil && a.beating.machine != nil {
-		if a.beating.wasQuiet(h.number) || h.wasQuiet() { // it has ended its processes since it was cut off
+		// it has ended its processes since it was cut off
+		if a.beating.wasQuiet(h.number) || h.wasQuiet() {
 			fault = job.FaultNetwork
 		}
 		a.beating.hasGone(h.number, h.goneFor())
@@ -416,11 +432,13 @@ func (a *agent) bury(h *elsewhere, how string, fault job.Fault) {
 	a.loseHosts([]*elsewhere{h}, how, fault)
 }
 
-// hasMade counts the processes of a lost host as started: its agent was ordered to start them, and its report may have been lost with it. They may
-// have been in MPI, so that their deaths are treated as those on a host that is lost later.
+// hasMade counts the processes of a lost host as started: its agent was ordered to start them, and
+// its report may have been lost with it. They may have been in MPI, so that their deaths are
+// treated as those on a host that is lost later.
 func (a *agent) hasMade(h *elsewhere) {
 	for i := range a.ranks {
-		if r := &a.ranks[i]; r.host == h.number && !r.away && !r.begun && (r.called || !a.isSpare(i)) {
+		if r := &a.ranks[i]; r.host == h.number && !r.away && !r.begun &&
+			(r.called || !a.isSpare(i)) {
 			a.happened(h, a.asStarted(i, 0, h.name))
 		}
 	}
@@ -448,11 +466,13 @@ func (a *agent) loseHosts(list []*elsewhere, how string, fault job.Fault) {
 		case h.begins:
 			a.hasMade(h)
 		default:
-			a.step(job.NotStarted{Text: fmt.Sprintf("host %s: %s", h.name, how), Status: job.StatusFailed})
+			a.step(job.NotStarted{Text: fmt.Sprintf("host %s: %s", h.name, how),
+				Status: job.StatusFailed})
 		}
 		told := false
 		for i := range a.ranks {
-			if r := &a.ranks[i]; r.host == h.number && r.called && !r.begun { // it was about to be there
+			// it was about to be there
+			if r := &a.ranks[i]; r.host == h.number && r.called && !r.begun {
 				a.happened(h, a.asStarted(i, 0, h.name))
 			}
 			if r := &a.ranks[i]; r.host == h.number && r.alive {
@@ -461,7 +481,8 @@ func (a *agent) loseHosts(list []*elsewhere, how string, fault job.Fault) {
 					a.sayToAll(fmt.Sprintf("host %s is lost, with its processes: %s", h.name, how))
 				}
 				r.alive = false
-				ends = append(ends, job.Ended{Proc: i, Wait: job.Wait{Signal: job.SIGKILL}, Owner: job.OwnerInit, Fault: fault, OtherMPI: true})
+				ends = append(ends, job.Ended{Proc: i, Wait: job.Wait{Signal: job.SIGKILL},
+					Owner: job.OwnerInit, Fault: fault, OtherMPI: true})
 			}
 		}
 	}
@@ -479,7 +500,8 @@ func (a *agent) loseHosts(list []*elsewhere, how string, fault job.Fault) {
 	a.stood()
 }
 
-// A judgement is the end of a process about which the other hosts are asked before the machine decides what it means.
+// A judgement is the end of a process about which the other hosts are asked before the machine
+// decides what it means.
 type judgement struct {
 	number int
 	end    job.Ended
@@ -487,20 +509,23 @@ type judgement struct {
 	until  time.Time
 }
 
-// judge hands the end of a process to the machine; where its meaning depends on the processes of other hosts, after asking them.
+// judge hands the end of a process to the machine; where its meaning depends on the processes of
+// other hosts, after asking them.
 func (a *agent) judge(e job.Ended) { a.judgeAll([]job.Ended{e}) }
 
 // judgeAll does so for several that have come together.
 func (a *agent) judgeAll(ends []job.Ended) {
 	var clear []job.Event
 	for _, e := range ends {
-		if m, decides := a.machine.(*job.Machine); decides && a.succession.inherited && !m.Lives(e.Proc) {
+		if m, decides := a.machine.(*job.Machine); decides && a.succession.inherited &&
+			!m.Lives(e.Proc) {
 			a.disown(e.Proc)
 			continue
 		}
 		e.Returns, e.OtherMPI = e.Returns || a.anyReturns(), e.OtherMPI || a.anyMPI(e.Proc)
 		told := a.spec.Succeeds && e.Owner == job.OwnerInit // whatever the others say
-		if !a.waitsFor(func(*elsewhere) bool { return true }) || e.Owner == job.OwnerFinalized || told || e.Spawning || a.machine.Ending() {
+		if !a.waitsFor(func(*elsewhere) bool { return true }) || e.Owner == job.OwnerFinalized ||
+			told || e.Spawning || a.machine.Ending() {
 			clear = append(clear, e)
 		} else {
 			a.survey(e)
@@ -518,7 +543,8 @@ func (a *agent) judgeAll(ends []job.Ended) {
 // survey asks the other hosts what the end of a process means.
 func (a *agent) survey(e job.Ended) {
 	a.surveys++
-	j := &judgement{number: a.surveys, end: e, open: map[*elsewhere]bool{}, until: time.Now().Add(surveyLimit)}
+	j := &judgement{number: a.surveys, end: e, open: map[*elsewhere]bool{},
+		until: time.Now().Add(surveyLimit)}
 	a.judging = append(a.judging, j)
 	for _, h := range a.others {
 		if !h.gone {
@@ -534,7 +560,8 @@ func (a *agent) answered(h *elsewhere, f *control.Facts) {
 			continue
 		}
 		delete(j.open, h)
-		j.end.Returns, j.end.OtherMPI = j.end.Returns || f.Returns, j.end.OtherMPI || slices.Contains(f.MPI, a.ranks[j.end.Proc].part)
+		j.end.Returns, j.end.OtherMPI = j.end.Returns || f.Returns, j.end.OtherMPI ||
+			slices.Contains(f.MPI, a.ranks[j.end.Proc].part)
 		if len(j.open) == 0 {
 			a.judging = slices.Delete(a.judging, i, i+1)
 			a.step(j.end)
@@ -602,7 +629,8 @@ func (a *agent) begin() {
 
 func (a *agent) hostOf(proc int) int { return a.ranks[proc].host }
 
-// meet enters the processes of other hosts: they may be called from now on, and wait in the queues of their sockets until they are there. One without an address is there, but not for this host.
+// meet enters the processes of other hosts: they may be called from now on, and wait in the queues
+// of their sockets until they are there. One without an address is there, but not for this host.
 func (a *agent) meet(list []control.Address) {
 	for _, at := range list {
 		if i := at.Proc; i >= 0 && i < len(a.ranks) && a.ranks[i].host != a.self {
@@ -642,7 +670,8 @@ func (a *agent) dismiss() {
 		if hurry {
 			limit, hurry = time.Now().Add(drainHurry), false
 		}
-		unix.Poll([]unix.PollFd{{Fd: int32(a.inbox.fd), Events: unix.POLLIN}}, int(time.Until(limit)/time.Millisecond)+1) //nolint:errcheck // the loop looks again
+		// the loop looks again
+		unix.Poll([]unix.PollFd{{Fd: int32(a.inbox.fd), Events: unix.POLLIN}}, int(time.Until(limit)/time.Millisecond)+1) //nolint:errcheck
 		for _, e := range a.inbox.take() {
 			switch e := e.(type) {
 			case fromHost:
@@ -661,7 +690,9 @@ func (a *agent) dismiss() {
 	a.awaitDismissed(hurry)
 	for _, h := range a.others {
 		if !h.gone {
-			a.say(fmt.Sprintf("the agent of host %s does not end; it is left to itself, and ends its processes when it learns that this one is gone", h.name))
+			a.say(fmt.Sprintf(
+				"the agent of host %s does not end; it is left to itself, and ends its "+
+					"processes when it learns that this one is gone", h.name))
 		}
 		h.box.close()
 		if h.conn != nil {
@@ -709,7 +740,8 @@ func (b *outbox) start(conn connection) {
 	go b.run(conn, b.turn, b.done)
 }
 
-// run sends until the box is closed, or has another connection: what it was about to send then is lost, as it may be if it was sent.
+// run sends until the box is closed, or has another connection: what it was about to send then is
+// lost, as it may be if it was sent.
 func (b *outbox) run(conn connection, turn int, done chan struct{}) {
 	defer close(done)
 	for {

@@ -14,14 +14,16 @@ import (
 	"libspx/shm"
 )
 
-// twoHosts is an agent of a job with rank 0 on host 0, rank 1 on host 1 and rank 2 on host 2, none of them started; and host 1.
+// twoHosts is an agent of a job with rank 0 on host 0, rank 1 on host 1 and rank 2 on host 2, none
+// of them started; and host 1.
 func twoHosts(t testing.TB, self int) (*agent, *elsewhere) {
 	segment, err := shm.Create(3, 3, 1, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { segment.Close() })
-	a := newAgent(&control.Job{Programs: []control.Program{{Procs: 3, Argv: []string{"a"}}}, Hosts: []string{"h", "k", "l"}, Where: []int{0, 1, 2}}, nil)
+	a := newAgent(&control.Job{Programs: []control.Program{{Procs: 3, Argv: []string{"a"}}},
+		Hosts: []string{"h", "k", "l"}, Where: []int{0, 1, 2}}, nil)
 	a.segment, a.self = segment, self
 	for host := range 3 {
 		a.ranks = append(a.ranks, rank{pidfd: -1, host: host})
@@ -45,31 +47,38 @@ func twoHosts(t testing.TB, self int) (*agent, *elsewhere) {
 	}
 	a.machine = job.New(job.Config{Host: "h", Procs: 3})
 	for n := 1; n < 3; n++ {
-		a.others = append(a.others, &elsewhere{number: n, name: a.spec.Hosts[n], window: newWindow()})
+		a.others = append(a.others, &elsewhere{number: n, name: a.spec.Hosts[n],
+			window: newWindow()})
 	}
 	return a, a.others[0]
 }
 
 // events are what a broken agent of another host may say.
 func events() []job.Event {
-	out := []job.Event{job.AllStarted{}, job.Joined{}, job.Signalled{Signal: -7}, job.Signalled{Signal: 15}, job.NotStarted{Proc: -1, Status: 256},
+	out := []job.Event{job.AllStarted{}, job.Joined{}, job.Signalled{Signal: -7},
+		job.Signalled{Signal: 15}, job.NotStarted{Proc: -1, Status: 256},
 		job.Publish{Proc: 1, Dead: true}, job.Finish{}, job.Say{}, 7, "x", nil}
 	for _, proc := range []int{-1, 0, 1, 2, 3, 1 << 40} {
 		out = append(out, job.Started{Proc: proc, Pid: -1}, job.Started{Proc: proc, Pid: 1},
-			job.Spawned{Proc: proc, Pid: 1}, job.Ended{Proc: proc, Owner: job.OwnerAborted, Spawning: true, Others: []int{-1, 2, 77}},
-			job.Ended{Proc: proc, Owner: job.OwnerInit, Returns: true}, job.Ended{Proc: proc, Wait: job.Wait{Code: 256, Signal: -3}, Owner: 99},
-			job.Ended{Proc: proc, Aborted: true, Code: 1 << 33, Connected: []int{-1, 77}, Spawning: true})
+			job.Spawned{Proc: proc, Pid: 1}, job.Ended{Proc: proc, Owner: job.OwnerAborted,
+				Spawning: true, Others: []int{-1, 2, 77}},
+			job.Ended{Proc: proc, Owner: job.OwnerInit, Returns: true},
+			job.Ended{Proc: proc, Wait: job.Wait{Code: 256, Signal: -3}, Owner: 99},
+			job.Ended{Proc: proc, Aborted: true, Code: 1 << 33, Connected: []int{-1, 77},
+				Spawning: true})
 	}
 	return out
 }
 
-// Whatever another host's agent says of its processes, and however often: this one lives, and the job ends when its processes have.
+// Whatever another host's agent says of its processes, and however often: this one lives, and the
+// job ends when its processes have.
 func TestNonsenseFromAnotherHost(t *testing.T) {
 	for i, first := range events() {
 		for k, second := range events() {
 			t.Run(fmt.Sprint(i, ",", k), func(t *testing.T) {
 				a, h := twoHosts(t, 0)
-				started := []job.Event{job.Started{Proc: 1, Pid: 1}, first, second, first, job.Ended{Proc: 1, Owner: job.OwnerFinalized}}
+				started := []job.Event{job.Started{Proc: 1, Pid: 1}, first, second, first,
+					job.Ended{Proc: 1, Owner: job.OwnerFinalized}}
 				for _, e := range started {
 					a.heard(h, &control.Message{Event: e})
 				}
@@ -93,8 +102,8 @@ func TestNonsenseFromAnotherHost(t *testing.T) {
 	}
 }
 
-// A host that is lost between the order to start its processes and the report that they run is lost with its processes, which may have been in MPI. Without
-// the order, the job cannot start.
+// A host that is lost between the order to start its processes and the report that they run is lost
+// with its processes, which may have been in MPI. Without the order, the job cannot start.
 func TestLostWhileItStarts(t *testing.T) {
 	for _, begins := range []bool{true, false} {
 		a, h := twoHosts(t, 0)
@@ -110,7 +119,8 @@ func TestLostWhileItStarts(t *testing.T) {
 		if h.made != begins || a.ranks[1].begun != begins || a.ranks[1].alive {
 			t.Errorf("told: %v: %+v, made: %v", begins, a.ranks[1], h.made)
 		}
-		if status := a.machine.(*job.Machine).Status(); !begins && status != job.StatusFailed || begins && status == job.StatusFailed {
+		if status := a.machine.(*job.Machine).Status(); !begins && status != job.StatusFailed ||
+			begins && status == job.StatusFailed {
 			t.Errorf("told: %v: exit status %d", begins, status)
 		}
 	}
@@ -119,9 +129,15 @@ func TestLostWhileItStarts(t *testing.T) {
 func TestNonsenseMessages(t *testing.T) {
 	a, h := twoHosts(t, 0)
 	far := netip.AddrPortFrom(netip.Addr{}, 7)
-	for _, m := range []*control.Message{{}, {Signal: 9}, {Stopped: -1}, {Survey: -5}, {Start: []control.Address{{Proc: -1}}},
-		{Facts: &control.Facts{Survey: -1}}, {Facts: &control.Facts{Survey: 1 << 40}}, {Copy: &control.Copy{Number: -1}}, {Copy: &control.Copy{Number: 1, Has: true}}, {Mesh: &control.Mesh{}}, {Copies: 1}, {Sequence: []byte{1}}, {Lead: &control.Lead{Era: 5}}, {Stand: &control.Stand{Procs: []control.Standing{{Proc: -1}}}}, {Job: &control.Job{}}, {Action: job.Finish{}}, {Done: &control.Done{}},
-		{Ready: &control.Ready{Addresses: []control.Address{{Proc: -1, At: far}, {Proc: 0, At: far}, {Proc: 1, At: far}, {Proc: 9, At: far}}}}} {
+	for _, m := range []*control.Message{{}, {Signal: 9}, {Stopped: -1}, {Survey: -5},
+		{Start: []control.Address{{Proc: -1}}},
+		{Facts: &control.Facts{Survey: -1}}, {Facts: &control.Facts{Survey: 1 << 40}},
+		{Copy: &control.Copy{Number: -1}}, {Copy: &control.Copy{Number: 1, Has: true}},
+		{Mesh: &control.Mesh{}}, {Copies: 1}, {Sequence: []byte{1}}, {Lead: &control.Lead{Era: 5}},
+		{Stand: &control.Stand{Procs: []control.Standing{{Proc: -1}}}}, {Job: &control.Job{}},
+		{Action: job.Finish{}}, {Done: &control.Done{}},
+		{Ready: &control.Ready{Addresses: []control.Address{{Proc: -1, At: far}, {Proc: 0, At: far},
+			{Proc: 1, At: far}, {Proc: 9, At: far}}}}} {
 		a.heard(h, m)
 		a.heard(h, m)
 	}
@@ -139,9 +155,12 @@ func TestNonsenseMessages(t *testing.T) {
 // What the deciding agent hands down is carried out or left aside.
 func TestNonsenseFromAbove(t *testing.T) {
 	a, _ := twoHosts(t, 1)
-	for _, m := range []*control.Message{{}, {Action: 7}, {Action: job.Started{Proc: -1}}, {Action: job.SendTo{Procs: []int{-1, 0, 1, 2, 3, 1 << 40}, Signal: -1}},
-		{Action: job.Publish{Proc: -1}}, {Action: job.Publish{Proc: 1 << 40, Dead: true}}, {Action: job.Publish{Proc: 2, Dead: true, Wait: job.Wait{Code: -1}}},
-		{Action: job.Send{Signal: -1}}, {Survey: -1}, {Start: []control.Address{{Proc: -1}, {Proc: 1}, {Proc: 2}, {Proc: 1 << 40}}}} {
+	for _, m := range []*control.Message{{}, {Action: 7}, {Action: job.Started{Proc: -1}},
+		{Action: job.SendTo{Procs: []int{-1, 0, 1, 2, 3, 1 << 40}, Signal: -1}},
+		{Action: job.Publish{Proc: -1}}, {Action: job.Publish{Proc: 1 << 40, Dead: true}},
+		{Action: job.Publish{Proc: 2, Dead: true, Wait: job.Wait{Code: -1}}},
+		{Action: job.Send{Signal: -1}}, {Survey: -1},
+		{Start: []control.Address{{Proc: -1}, {Proc: 1}, {Proc: 2}, {Proc: 1 << 40}}}} {
 		a.obey(m)
 	}
 	if !a.met || a.done {
@@ -175,7 +194,8 @@ func FuzzHeard(f *testing.F) {
 		{Made: &control.Made{Number: 5, Step: 1}},
 		{Ready: &control.Ready{Addresses: []control.Address{{Proc: 1}, {Proc: 9}}}},
 		{Managed: &control.Managed{Epoch: 1, Text: []byte{1, 2, 3}}},
-		{Stand: &control.Stand{Procs: []control.Standing{{Proc: 1}, {Proc: -1, End: &job.Ended{}}}}},
+		{Stand: &control.Stand{Procs: []control.Standing{{Proc: 1},
+			{Proc: -1, End: &job.Ended{}}}}},
 	} {
 		s := stream{&bytes.Buffer{}}
 		if err := control.NewConn(s).Send(m); err != nil {

@@ -17,8 +17,8 @@ import (
 	"libspx/launch/service"
 )
 
-// Datagrams from any sender: one that was not sealed with the job's key for this host is dropped; any other is a message to a
-// machine that stays sound.
+// Datagrams from any sender: one that was not sealed with the job's key for this host is dropped;
+// any other is a message to a machine that stays sound.
 func FuzzUnseal(f *testing.F) {
 	h := &heartbeat{self: 1, job: [16]byte{1, 2, 3}, key: [32]byte{9}}
 	f.Add(h.seal(1, []byte{5, 1, 1, 2}), false)
@@ -36,7 +36,8 @@ func FuzzUnseal(f *testing.F) {
 		if !ok {
 			return
 		}
-		if from < 0 || from >= len(h.peers) || !bytes.Equal((&heartbeat{self: from, job: h.job, key: h.key}).seal(1, text), b) {
+		if from < 0 || from >= len(h.peers) ||
+			!bytes.Equal((&heartbeat{self: from, job: h.job, key: h.key}).seal(1, text), b) {
 			t.Fatalf("host %d, %x of %x", from, text, b)
 		}
 		m.Receive(from, text, 1) //nolint:errcheck // must not panic
@@ -54,7 +55,8 @@ func FuzzCore(f *testing.F) {
 	binary.LittleEndian.PutUint64(head[32:], 64)
 	binary.LittleEndian.PutUint32(head[64:], 4) // PT_NOTE
 	binary.LittleEndian.PutUint64(head[64+8:], uint64(len(head)))
-	note := []byte("\x05\x00\x00\x00\x28\x00\x00\x00ELIFCORE\x00\x00\x00\x00" + "\x01\x00\x00\x00\x00\x00\x00\x00\x00\x10\x00\x00\x00\x00\x00\x00")
+	note := []byte("\x05\x00\x00\x00\x28\x00\x00\x00ELIFCORE\x00\x00\x00\x00" +
+		"\x01\x00\x00\x00\x00\x00\x00\x00\x00\x10\x00\x00\x00\x00\x00\x00")
 	note = append(note, make([]byte, 24)...)
 	binary.LittleEndian.PutUint64(head[64+32:], uint64(len(note)))
 	f.Add(append(head, note...))
@@ -81,7 +83,8 @@ func FuzzWay(f *testing.F) {
 		if !ok {
 			return
 		}
-		if again, ok := parseWay(fmt.Sprintf("%s%016x:%d%v", PortPrefix, w.job, w.port, w)); !ok || again != w {
+		if again, ok := parseWay(fmt.Sprintf("%s%016x:%d%v", PortPrefix, w.job, w.port, w)); !ok ||
+			again != w {
 			t.Errorf("%q is %+v, and comes back as %+v", name, w, again)
 		}
 		if !sameKey(name, name) {
@@ -90,14 +93,17 @@ func FuzzWay(f *testing.F) {
 	})
 }
 
-// What the agent of another job says over its link, and what its processes ask at a port: whatever bytes come.
+// What the agent of another job says over its link, and what its processes ask at a port: whatever
+// bytes come.
 func FuzzLink(f *testing.F) {
 	const theirs = 77
-	open := "spx:0000000000000000:1" + way{at: netip.MustParseAddrPort("10.0.0.1:80"), key: [32]byte{1}}.String()
+	open := "spx:0000000000000000:1" + way{at: netip.MustParseAddrPort("10.0.0.1:80"),
+		key: [32]byte{1}}.String()
 	peer := ident.ProcID{Job: theirs, Rank: 1, Incarnation: 1}
 	ours := ident.ProcID{}
 	asks := func(kind service.Kind, text string) []byte {
-		return packed(&service.Message{Kind: kind, Text: text, Name: "0", Peer: service.Peer{ID: peer}, FD: -1})
+		return packed(&service.Message{Kind: kind, Text: text, Name: "0",
+			Peer: service.Peer{ID: peer}, FD: -1})
 	}
 	said := func(messages ...*control.Message) {
 		s := stream{&bytes.Buffer{}}
@@ -109,16 +115,25 @@ func FuzzLink(f *testing.F) {
 		}
 		f.Add(s.Bytes())
 	}
-	connects := &control.Message{Question: &control.Question{Number: 1, Text: asks(service.Connect, open)}}
+	connects := &control.Message{Question: &control.Question{Number: 1,
+		Text: asks(service.Connect, open)}}
 	said(connects, connects, &control.Message{Question: &control.Question{Number: 1}})
-	said(connects, &control.Message{Question: &control.Question{Number: 1, Text: asks(service.Withdraw, "")}}, connects)
-	said(&control.Message{Question: &control.Question{Number: 2, Text: asks(service.Spawn, open)}}, &control.Message{Question: &control.Question{Number: 1 << 63, Text: []byte{1}}})
-	said(&control.Message{Answer: &control.Answer{Number: 1, Text: asks(service.Connect, "")}}, &control.Message{Answer: &control.Answer{Number: 9}})
+	said(connects, &control.Message{Question: &control.Question{Number: 1,
+		Text: asks(service.Withdraw, "")}}, connects)
+	said(&control.Message{Question: &control.Question{Number: 2, Text: asks(service.Spawn, open)}},
+		&control.Message{Question: &control.Question{Number: 1 << 63, Text: []byte{1}}})
+	said(&control.Message{Answer: &control.Answer{Number: 1, Text: asks(service.Connect, "")}},
+		&control.Message{Answer: &control.Answer{Number: 9}})
 	at := netip.MustParseAddrPort("10.0.0.1:80")
-	said(&control.Message{Abroad: &abroad.Message{Meet: &abroad.Meet{Number: 1, Asker: abroad.Person{ID: peer, Number: 1, Life: 1, At: at}, Wanted: []ident.ProcID{ours}}}},
-		&control.Message{Abroad: &abroad.Message{Ended: &abroad.Ended{Who: peer, How: abroad.Aborted}}})
-	said(&control.Message{Abroad: &abroad.Message{Meet: &abroad.Meet{Number: 2, Asker: abroad.Person{ID: peer, At: at}}}}, connects) // it wants to know none: the asker alone is to be entered
-	said(&control.Message{Abroad: &abroad.Message{Met: &abroad.Met{Number: 1, People: []abroad.Person{{ID: peer, At: at}}}}}, &control.Message{Link: &control.Link{}})
+	said(&control.Message{Abroad: &abroad.Message{Meet: &abroad.Meet{Number: 1,
+		Asker: abroad.Person{ID: peer, Number: 1, Life: 1, At: at}, Wanted: []ident.ProcID{ours}}}},
+		&control.Message{Abroad: &abroad.Message{Ended: &abroad.Ended{Who: peer,
+			How: abroad.Aborted}}})
+	// it wants to know none: the asker alone is to be entered
+	said(&control.Message{Abroad: &abroad.Message{Meet: &abroad.Meet{Number: 2,
+		Asker: abroad.Person{ID: peer, At: at}}}}, connects)
+	said(&control.Message{Abroad: &abroad.Message{Met: &abroad.Met{Number: 1,
+		People: []abroad.Person{{ID: peer, At: at}}}}}, &control.Message{Link: &control.Link{}})
 	f.Fuzz(func(t *testing.T, b []byte) {
 		a, _ := twoHosts(t, 0)
 		a.ports.open()
@@ -129,7 +144,8 @@ func FuzzLink(f *testing.F) {
 		l.up, l.raw, l.hosts = true, raw, hostsAbroad
 		a.carryAbroad(a.abroad.machine.Up(theirs))
 		waits := &counter{}
-		a.serve(&question{&service.Message{Kind: service.Accept, Text: open, Name: "0", FD: -1}, waits})
+		a.serve(&question{&service.Message{Kind: service.Accept, Text: open, Name: "0", FD: -1},
+			waits})
 		c := control.NewConn(stream{bytes.NewBuffer(b)})
 		for {
 			m, err := c.Receive()
@@ -140,8 +156,11 @@ func FuzzLink(f *testing.F) {
 		}
 		a.endLink(l)
 		at := a.ports.waiting[portID(open)]
-		if waits.answers > 1 || waits.answers == 0 && (len(at.accepting) != 1 || len(at.connecting) != 0) {
-			t.Errorf("%d answers to the process that accepts; %d wait still, and %d of a job that is lost", waits.answers, len(at.accepting), len(at.connecting))
+		if waits.answers > 1 || waits.answers == 0 &&
+			(len(at.accepting) != 1 || len(at.connecting) != 0) {
+			t.Errorf(
+				"%d answers to the process that accepts; %d wait still, and %d of a job that is "+
+					"lost", waits.answers, len(at.accepting), len(at.connecting))
 		}
 		if a.abroad.links[theirs] != nil || len(a.abroad.callers) > 0 {
 			t.Errorf("something of the link is left")

@@ -15,15 +15,17 @@ import (
 	"libspx/launch/service"
 )
 
-// gate keeps the processes of this host in MPI_Init, so that a debugger sees them from the beginning: they read a pipe that nobody
-// writes to, until its other end is closed. It is closed by the end of this process, too.
+// gate keeps the processes of this host in MPI_Init, so that a debugger sees them from the
+// beginning: they read a pipe that nobody writes to, until its other end is closed. It is closed by
+// the end of this process, too.
 type gate struct {
 	open sync.Once
 	end  int  // write end; 0: there is no gate
 	told bool // spxrun has the table
 }
 
-// released is spxrun's word to let the processes go, as soon as debuggers have come for some of them.
+// released is spxrun's word to let the processes go, as soon as debuggers have come for some of
+// them.
 type released struct{ r *control.Release }
 
 // tracerPoll is how often is looked whether a debugger has come.
@@ -60,7 +62,8 @@ func (a *agent) tellTable() {
 	var table []control.Process
 	for i := range a.ranks {
 		r := &a.ranks[i]
-		p := control.Process{Host: a.host, Pid: r.pid, Here: r.host == a.self, File: a.spec.Programs[r.program].Argv[0]}
+		p := control.Process{Host: a.host, Pid: r.pid, Here: r.host == a.self,
+			File: a.spec.Programs[r.program].Argv[0]}
 		if r.host != a.self {
 			p.Host = a.spec.Hosts[r.host]
 		} else if file, err := os.Readlink("/proc/" + strconv.Itoa(r.pid) + "/exe"); err == nil {

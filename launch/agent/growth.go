@@ -17,9 +17,11 @@ import (
 	"libspx/shm"
 )
 
-// Hosts that are added to the running job, and idle ones that are removed (docs/malleability.md, "Hosts"). The agent that decides starts the agent
-// of a new host as those of the first ones, and makes it one of them between two spawned worlds: the new one is told who is there, the others where it
-// takes heartbeats. From then on it is a host like any other, with the next number, which is not given again.
+// Hosts that are added to the running job, and idle ones that are removed (docs/malleability.md,
+// "Hosts"). The agent that decides starts the agent of a new host as those of the first ones, and
+// makes it one of them between two spawned worlds: the new one is told who is there, the others
+// where it takes heartbeats. From then on it is a host like any other, with the next number, which
+// is not given again.
 
 // inviteLimit is how long the agent of a new host may take until it is ready.
 const inviteLimit = 30 * time.Second
@@ -30,9 +32,10 @@ const mostHosts = 1 << 16
 // growth is what the agent that decides knows of hosts that come and go.
 type growth struct {
 	additions []*addition
-	now       *elsewhere   // the host that is being added, of the first of them
-	callers   []*elsewhere // those whose agents were started, and are none of the job's: they come, or have failed to
-	unplanted bool         // some have come that the tree of the system's masters does not know yet
+	now       *elsewhere // the host that is being added, of the first of them
+	// those whose agents were started, and are none of the job's: they come, or have failed to
+	callers   []*elsewhere
+	unplanted bool // some have come that the tree of the system's masters does not know yet
 }
 
 // addition is a list of hosts that somebody wants to be added. They are, one after another.
@@ -105,13 +108,20 @@ func (a *agent) fixedHosts() error {
 	case a.machine.Ending():
 		return errEnding
 	case a.joined != nil:
-		return fmt.Errorf("job %016x was started by another launcher, whose hosts are its hosts", a.jobNumber())
+		return fmt.Errorf("job %016x was started by another launcher, whose hosts are its hosts",
+			a.jobNumber())
 	case len(a.spec.Parts) > 0 && a.spec.Join != nil:
-		return fmt.Errorf("job %016x is a system of clusters that are started one by one: hosts come to it with their clusters (spxrun --system FILE --cluster NAME)", a.jobNumber())
+		return fmt.Errorf(
+			"job %016x is a system of clusters that are started one by one: hosts come to it "+
+				"with their clusters (spxrun --system FILE --cluster NAME)", a.jobNumber())
 	case len(a.spec.Parts) > 0 && a.places.pairs != nil:
-		return fmt.Errorf("job %016x is a system on several networks that not all of its hosts are in, and which of them a new one is in is found out when it begins", a.jobNumber())
+		return fmt.Errorf(
+			"job %016x is a system on several networks that not all of its hosts are in, and "+
+				"which of them a new one is in is found out when it begins", a.jobNumber())
 	case !a.several():
-		return fmt.Errorf("job %016x was started on one host, whose processes do not listen for others; start it with spxrun --more-hosts, or on several hosts", a.jobNumber())
+		return fmt.Errorf(
+			"job %016x was started on one host, whose processes do not listen for others; start "+
+				"it with spxrun --more-hosts, or on several hosts", a.jobNumber())
 	}
 	return nil
 }
@@ -131,7 +141,8 @@ func (a *agent) jobHosts() []service.Host {
 		if n < len(a.spec.Slots) {
 			h.Slots = a.spec.Slots[n]
 		}
-		if i := slices.IndexFunc(a.others, func(h *elsewhere) bool { return h.number == n }); i >= 0 {
+		if i := slices.IndexFunc(a.others,
+			func(h *elsewhere) bool { return h.number == n }); i >= 0 {
 			switch {
 			case a.others[i].removed:
 				h.State = "removed"
@@ -210,7 +221,8 @@ func (a *agent) invite(d *addition, host hosts.Host) error {
 		}
 	}
 	if strings.HasPrefix(host.Name, "-") || len(a.spec.Hosts) >= mostHosts {
-		return fmt.Errorf("no name of a host, or one more than the %d that a job may have", mostHosts)
+		return fmt.Errorf("no name of a host, or one more than the %d that a job may have",
+			mostHosts)
 	}
 	h := newElsewhere(len(a.spec.Hosts), host.Name)
 	h.joining = d
@@ -270,7 +282,8 @@ func (a *agent) joinNow() {
 	g.now, h.joining = nil, nil
 	g.callers = slices.DeleteFunc(g.callers, func(c *elsewhere) bool { return c == h })
 	h.made = true // there are none of its own so far
-	a.spec.Hosts, a.spec.Slots = append(slices.Clone(a.spec.Hosts), h.name), append(slices.Clone(a.spec.Slots), d.slots)
+	a.spec.Hosts, a.spec.Slots = append(slices.Clone(a.spec.Hosts), h.name),
+		append(slices.Clone(a.spec.Slots), d.slots)
 	h.box.put(&control.Message{Present: a.present(h.number)})
 	more := &control.Hosts{Names: a.spec.Hosts, Slots: a.spec.Slots}
 	if a.beats != nil {
@@ -294,7 +307,8 @@ func (a *agent) joinNow() {
 	a.tellMesh()
 	if len(a.spec.Parts) > 0 && d.come == nil {
 		h.box.put(&control.Message{Layout: a.layoutText()})
-		a.growth.unplanted = true // until all of the list have come: masters are elected anew in each tree
+		// until all of the list have come: masters are elected anew in each tree
+		a.growth.unplanted = true
 	}
 	if a.beats == nil {
 		a.beginBeats()
@@ -309,7 +323,8 @@ func (a *agent) joinNow() {
 	a.nextHost()
 }
 
-// present is who is there, and who has been, for a new host, with where that calls them. Who is about to be made counts as there, as for the hosts that have been told in the beginning.
+// present is who is there, and who has been, for a new host, with where that calls them. Who is
+// about to be made counts as there, as for the hosts that have been told in the beginning.
 func (a *agent) present(to int) (list []control.Entry) {
 	for i := range a.ranks {
 		r := &a.ranks[i]
@@ -326,8 +341,10 @@ func (a *agent) present(to int) (list []control.Entry) {
 		if !known {
 			at, _ = a.segment.Address(i)
 		}
-		list = append(list, control.Entry{Proc: i, Host: r.host, World: m.World, Rank: m.Rank, Serial: m.Serial, Life: a.segment.Incarnation(i),
-			State: state, Status: a.segment.ExitStatus(i), Order: a.segment.Order(i), At: a.seen(to, r.host, at), Part: r.part, Start: r.life, Away: r.away, Spare: r.spare})
+		list = append(list, control.Entry{Proc: i, Host: r.host, World: m.World, Rank: m.Rank,
+			Serial: m.Serial, Life: a.segment.Incarnation(i),
+			State: state, Status: a.segment.ExitStatus(i), Order: a.segment.Order(i),
+			At: a.seen(to, r.host, at), Part: r.part, Start: r.life, Away: r.away, Spare: r.spare})
 	}
 	return list
 }
@@ -335,17 +352,22 @@ func (a *agent) present(to int) (list []control.Entry) {
 // enterPresent enters those of whom present tells.
 func (a *agent) enterPresent(list []control.Entry) {
 	for _, e := range list {
-		if e.Proc < 0 || e.Proc >= a.segment.MaxProcs() || e.Host < 0 || e.Host >= len(a.spec.Hosts) || e.Host == a.self {
+		if e.Proc < 0 || e.Proc >= a.segment.MaxProcs() || e.Host < 0 ||
+			e.Host >= len(a.spec.Hosts) || e.Host == a.self {
 			a.say(fmt.Sprintf("host %s: process %d of host %d cannot be", a.host, e.Proc, e.Host))
 			continue
 		}
-		if err := a.segment.AddProc(e.Proc, shm.Member{World: e.World, Rank: e.Rank, Serial: e.Serial, Host: uint32(e.Host), Life: e.Life}); err != nil {
+		if err := a.segment.AddProc(e.Proc, shm.Member{World: e.World, Rank: e.Rank,
+			Serial: e.Serial, Host: uint32(e.Host), Life: e.Life}); err != nil {
 			a.step(job.NotStarted{Text: err.Error() + a.onHost(), Status: job.StatusFailed})
 			return
 		}
 		r := a.rank(e.Proc)
-		*r = rank{pidfd: -1, host: e.Host, world: e.World, in: int(e.Rank), spawned: e.World > 0 && e.Part == 0, life: e.Start, away: e.Away, spare: e.Spare, called: e.Order > 0}
-		if k := slices.IndexFunc(a.spec.Programs, func(p control.Program) bool { return p.World == e.World }); k > 0 && e.Proc < a.firstWorld() {
+		*r = rank{pidfd: -1, host: e.Host, world: e.World, in: int(e.Rank), spawned: e.World > 0 &&
+			e.Part == 0, life: e.Start, away: e.Away, spare: e.Spare, called: e.Order > 0}
+		if k := slices.IndexFunc(a.spec.Programs,
+			func(p control.Program) bool { return p.World == e.World }); k > 0 &&
+			e.Proc < a.firstWorld() {
 			r.program = k
 		}
 		if e.Part > 0 && e.Part <= len(a.spec.Parts) {
@@ -417,7 +439,10 @@ func (a *agent) removeHosts(q *question, list []hosts.Host) {
 
 // idle is a host of the job on which nothing runs, and nothing is about to.
 func (a *agent) idle(name string) (*elsewhere, error) {
-	i := slices.IndexFunc(a.others, func(h *elsewhere) bool { return !h.gone && a.isCalled(h.number, name) })
+	i := slices.IndexFunc(a.others, func(h *elsewhere) bool {
+		return !h.gone &&
+			a.isCalled(h.number, name)
+	})
 	switch {
 	case i < 0 && a.isCalled(0, name):
 		return nil, fmt.Errorf("it is the one on which spxrun was started, and stays")
@@ -429,10 +454,13 @@ func (a *agent) idle(name string) (*elsewhere, error) {
 		return nil, fmt.Errorf("%d processes of the job run there", n)
 	}
 	if below := h.holds(); below != "" {
-		return nil, fmt.Errorf("it carries the connection with host %s, and maybe more, whose agents it has started: remove these first, or start the job with --fanout 0", below)
+		return nil, fmt.Errorf(
+			"it carries the connection with host %s, and maybe more, whose agents it has "+
+				"started: remove these first, or start the job with --fanout 0", below)
 	}
 	for _, s := range a.spawnings {
-		if slices.ContainsFunc(s.members, func(m control.Member) bool { return m.Host == h.number }) {
+		if slices.ContainsFunc(s.members,
+			func(m control.Member) bool { return m.Host == h.number }) {
 			return nil, fmt.Errorf("processes are about to be started there")
 		}
 	}

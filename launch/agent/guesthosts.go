@@ -11,9 +11,12 @@ import (
 	"libspx/launch/job"
 )
 
-// The hosts of clusters that have attached to the system (lead.go), as the agent sees them that decides. The one of the cluster's spxrun has come by itself; it has started the agents of the others
-// (members.go), and what they say comes through it (passage.go). They are added to the job one after another, before the cluster begins, and each is one of its hosts like any other then: it is
-// its own host that is lost, and the cluster goes on as the file says. With the host of the cluster's spxrun all of them are lost.
+// The hosts of clusters that have attached to the system (lead.go), as the agent sees them that
+// decides. The one of the cluster's spxrun has come by itself; it has started the agents of the
+// others (members.go), and what they say comes through it (passage.go). They are added to the job
+// one after another, before the cluster begins, and each is one of its hosts like any other then:
+// it is its own host that is lost, and the cluster goes on as the file says. With the host of the
+// cluster's spxrun all of them are lost.
 
 // isGuest: what runs there was started by a spxrun of its own.
 func (h *elsewhere) isGuest() bool { return h.attached != nil || h.of != nil || h.kin != nil }
@@ -55,7 +58,8 @@ func (g *guestCluster) numberOf(index int) int {
 	return g.hosts[index].number
 }
 
-// firstPlaces are the hosts of the job on which the processes of a part of an attached cluster run first.
+// firstPlaces are the hosts of the job on which the processes of a part of an attached cluster run
+// first.
 func (g *guestCluster) firstPlaces(part string) (out []int) {
 	for _, i := range g.at[part] {
 		out = append(out, g.numberOf(i))
@@ -69,13 +73,16 @@ type want struct {
 	procs int
 }
 
-// guestHosts are the hosts that a cluster wants to be taken with, and where its parts are to run, by their names; why it cannot be.
-func guestHosts(e *control.Arrival, wants []want) (list []hosts.Host, at map[string][]int, why string) {
+// guestHosts are the hosts that a cluster wants to be taken with, and where its parts are to run,
+// by their names; why it cannot be.
+func guestHosts(e *control.Arrival, wants []want) (list []hosts.Host, at map[string][]int,
+	why string) {
 	at = map[string][]int{}
 	slots := []int{e.Slots}
 	list = []hosts.Host{{Name: guestName(e.Cluster, e.Host)}}
 	for _, h := range e.Hosts {
-		list, slots = append(list, hosts.Host{Name: guestName(e.Cluster, h.Name)}), append(slots, h.Slots)
+		list, slots = append(list, hosts.Host{Name: guestName(e.Cluster, h.Name)}),
+			append(slots, h.Slots)
 	}
 	load := make([]int, len(list))
 	for _, w := range wants {
@@ -94,7 +101,8 @@ func guestHosts(e *control.Arrival, wants []want) (list []hosts.Host, at map[str
 	return list, at, ""
 }
 
-// guestName is what a host is called on which a cluster runs that has attached: another one may run there, too.
+// guestName is what a host is called on which a cluster runs that has attached: another one may run
+// there, too.
 func guestName(cluster, host string) string { return cluster + "@" + host }
 
 // admitMember asks the agent of another host of a cluster that comes to be one of the job's.
@@ -115,7 +123,8 @@ func (a *agent) admitMember(d *addition, host hosts.Host) error {
 	return nil
 }
 
-// guestJoined: a host of a cluster that comes is one of the job's. When all are, its processes are started.
+// guestJoined: a host of a cluster that comes is one of the job's. When all are, its processes are
+// started.
 func (a *agent) guestJoined(d *addition, h *elsewhere) {
 	if h.of == nil {
 		d.lead = h
@@ -140,8 +149,9 @@ func (a *agent) notAttached(cluster, text string) {
 	}
 }
 
-// losesMembers: with the host of a cluster's spxrun the others of the cluster are lost, whose agents were reached through it. The consequences are drawn when it is called back: none of them is asked
-// about the ends of the others' processes.
+// losesMembers: with the host of a cluster's spxrun the others of the cluster are lost, whose
+// agents were reached through it. The consequences are drawn when it is called back: none of them
+// is asked about the ends of the others' processes.
 func (a *agent) losesMembers(h *elsewhere, fault job.Fault) (then func()) {
 	list := append(h.members(), a.losesBehind(h)...)
 	for _, m := range list {
@@ -152,12 +162,14 @@ func (a *agent) losesMembers(h *elsewhere, fault job.Fault) (then func()) {
 	}
 	return func() {
 		for _, m := range list {
-			a.bury(m, fmt.Sprintf("host %s is lost, through which its agent was reached", h.name), fault)
+			a.bury(m, fmt.Sprintf("host %s is lost, through which its agent was reached", h.name),
+				fault)
 		}
 	}
 }
 
-// notMade: the world of a part of an attached cluster has not come about, since the host of its spxrun was lost.
+// notMade: the world of a part of an attached cluster has not come about, since the host of its
+// spxrun was lost.
 type notMade struct{ part int }
 
 // notMade: nothing of a part has come to be, and it may be attached again.
@@ -171,7 +183,8 @@ func (a *agent) notMade(e notMade) {
 	}
 }
 
-// lostWith: the connection with a host has ended since that with the host of its cluster's spxrun has: what follows is that one's matter.
+// lostWith: the connection with a host has ended since that with the host of its cluster's spxrun
+// has: what follows is that one's matter.
 func (h *elsewhere) lostWith() bool {
 	if h.of == nil || h.joining != nil || h.of.gone {
 		return false
@@ -203,10 +216,12 @@ func (a *agent) leadFirst(part int, list []int) []int {
 	if h == nil || h.gone {
 		return list
 	}
-	return append([]int{h.number}, slices.DeleteFunc(slices.Clone(list), func(n int) bool { return n == h.number })...)
+	return append([]int{h.number}, slices.DeleteFunc(slices.Clone(list),
+		func(n int) bool { return n == h.number })...)
 }
 
-// networksOf says, by host, which of them reach each other, as the tree of masters has it: the one that decides reaches all but those that it reaches through others.
+// networksOf says, by host, which of them reach each other, as the tree of masters has it: the one
+// that decides reaches all but those that it reaches through others.
 func (a *agent) networksOf(hosts int) [][]int {
 	out := make([][]int, hosts)
 	for i := range out {
@@ -232,14 +247,16 @@ func (a *agent) hostNumbered(n int) *elsewhere {
 	return nil
 }
 
-// placesOfGuest are the hosts of the processes of a part of an attached cluster, as it was started last, or is to be.
+// placesOfGuest are the hosts of the processes of a part of an attached cluster, as it was started
+// last, or is to be.
 func (a *agent) placesOfGuest(h *elsewhere, part int) []int {
 	first := h.attached.firstPlaces(a.spec.Join.Declared[part-1].Name)
 	m, decides := a.machine.(*job.Machine)
 	if !decides || !h.attached.begun {
 		return first
 	}
-	if was := m.Hosts(part); len(was) == len(first) && !slices.ContainsFunc(was, func(n int) bool { return !a.isOf(n, h) }) {
+	if was := m.Hosts(part); len(was) == len(first) &&
+		!slices.ContainsFunc(was, func(n int) bool { return !a.isOf(n, h) }) {
 		return was
 	}
 	return first
@@ -247,21 +264,25 @@ func (a *agent) placesOfGuest(h *elsewhere, part int) []int {
 
 // isOf: a host, by its number, is one of an attached cluster.
 func (a *agent) isOf(host int, lead *elsewhere) bool {
-	return slices.ContainsFunc(lead.attached.hosts, func(m *elsewhere) bool { return m != nil && m.number == host })
+	return slices.ContainsFunc(lead.attached.hosts,
+		func(m *elsewhere) bool { return m != nil && m.number == host })
 }
 
-// rehostGuest says where the processes of a part of an attached cluster run that is started, or started again: on hosts of the cluster. As rehost else.
+// rehostGuest says where the processes of a part of an attached cluster run that is started, or
+// started again: on hosts of the cluster. As rehost else.
 func (a *agent) rehostGuest(h *elsewhere, part int, crowd bool) (where []int, moved, why string) {
 	was := a.placesOfGuest(h, part)
 	p := &a.spec.Programs[a.programOf(part)]
 	first := h.attached.firstPlaces(a.spec.Join.Declared[part-1].Name)
 	together := !slices.ContainsFunc(first, func(n int) bool { return n != first[0] })
-	where, ok := rehost(was, a.berthsOfGuest(h), p.Vaults || together && (p.Cold > 0 || a.replays(a.layoutNow(), part)), crowd)
+	where, ok := rehost(was, a.berthsOfGuest(h), p.Vaults || together &&
+		(p.Cold > 0 || a.replays(a.layoutNow(), part)), crowd)
 	moved, why = a.movedTo(was, where, ok, "the other hosts of the cluster have")
 	return where, moved, why
 }
 
-// berthsOfGuest are the hosts of the job as those for the processes of an attached cluster: its own.
+// berthsOfGuest are the hosts of the job as those for the processes of an attached cluster: its
+// own.
 func (a *agent) berthsOfGuest(h *elsewhere) []berth {
 	room := make([]berth, len(a.spec.Hosts))
 	load := a.load()
@@ -271,7 +292,8 @@ func (a *agent) berthsOfGuest(h *elsewhere) []berth {
 	return room
 }
 
-// movedTo says in words that processes which were on lost hosts are on others now; why: they cannot be.
+// movedTo says in words that processes which were on lost hosts are on others now; why: they cannot
+// be.
 func (a *agent) movedTo(was, where []int, ok bool, others string) (moved, why string) {
 	var lost, to []string
 	for i, h := range was {
@@ -287,7 +309,8 @@ func (a *agent) movedTo(was, where []int, ok bool, others string) (moved, why st
 	case !ok:
 		return "", gone + ", and " + others + " too few free slots"
 	case len(to) > 0:
-		moved = fmt.Sprintf(" on %s %s, since %s", plural("host", len(to)), strings.Join(to, ", "), gone)
+		moved = fmt.Sprintf(" on %s %s, since %s", plural("host", len(to)), strings.Join(to, ", "),
+			gone)
 	}
 	return moved, ""
 }

@@ -9,20 +9,26 @@ import (
 	"libspx/launch/system"
 )
 
-// By which addresses the hosts of clusters that attach are reached, and reach those that are there (package reach, late.go). They need not all be in one network, but those that have to talk to each other:
-// hosts of one cluster, and those of an I/O process and of the clusters that it joins. Then a host has another address for each of the others, as in systems that are started as a whole (pairs.go). A
-// host that is in several networks listens in all of them, since clusters may come by any.
+// By which addresses the hosts of clusters that attach are reached, and reach those that are there
+// (package reach, late.go). They need not all be in one network, but those that have to talk to
+// each other: hosts of one cluster, and those of an I/O process and of the clusters that it joins.
+// Then a host has another address for each of the others, as in systems that are started as a whole
+// (pairs.go). A host that is in several networks listens in all of them, since clusters may come by
+// any.
 
-// placeGuest chooses the addresses of a host that comes. at is the one by which it has called; not valid: it has not.
+// placeGuest chooses the addresses of a host that comes. at is the one by which it has called; not
+// valid: it has not.
 func (a *agent) placeGuest(h *elsewhere, at netip.Addr) error {
 	p, self := &a.places, a.describeOwn()
 	known, numbers := []reach.Known{{Host: &self, At: a.address}}, []int{a.self}
 	for _, o := range a.others {
 		if !o.gone {
-			known, numbers = append(known, reach.Known{Host: o.reach, At: o.at}), append(numbers, o.number)
+			known, numbers = append(known, reach.Known{Host: o.reach, At: o.at}),
+				append(numbers, o.number)
 		}
 	}
-	mine, theirs, err := reach.Late(known, *h.reach, at, func(i int) bool { return a.talk(h, numbers[i]) })
+	mine, theirs, err := reach.Late(known, *h.reach, at,
+		func(i int) bool { return a.talk(h, numbers[i]) })
 	if err != nil {
 		return err
 	}
@@ -45,8 +51,10 @@ func (a *agent) placeGuest(h *elsewhere, at netip.Addr) error {
 	return nil
 }
 
-// add enters a host into the table of addresses for each other host. Those that were in none before had one for all.
-func (p *places) add(n int, at netip.Addr, known []reach.Known, numbers []int, mine, theirs []netip.Addr) {
+// add enters a host into the table of addresses for each other host. Those that were in none before
+// had one for all.
+func (p *places) add(n int, at netip.Addr, known []reach.Known, numbers []int, mine,
+	theirs []netip.Addr) {
 	for len(p.pairs) <= n {
 		p.pairs = append(p.pairs, nil)
 	}
@@ -103,7 +111,8 @@ func (a *agent) talk(h *elsewhere, host int) bool {
 			continue
 		}
 		for k := range a.spec.Parts {
-			if theirs := k + 1; a.partsTalk(mine, theirs) || a.serves(l, mine, theirs) || a.serves(l, theirs, mine) {
+			if theirs := k + 1; a.partsTalk(mine, theirs) || a.serves(l, mine, theirs) ||
+				a.serves(l, theirs, mine) {
 				if slices.Contains(a.hostsOfPart(theirs), host) {
 					return true
 				}
@@ -128,13 +137,15 @@ func (a *agent) newTalks(d *addition, name string, host int) bool {
 
 // partNamed is a part of the system by its name, from 1; 0: there is none.
 func (a *agent) partNamed(name string) int {
-	return 1 + slices.IndexFunc(a.spec.Join.Declared, func(d control.Declared) bool { return d.Name == name })
+	return 1 + slices.IndexFunc(a.spec.Join.Declared,
+		func(d control.Declared) bool { return d.Name == name })
 }
 
 // partsTalk tells whether two parts are one cluster.
 func (a *agent) partsTalk(x, y int) bool { return x == y && !a.spec.Parts[x-1].Serves }
 
-// everywhere is where an agent's processes listen whose host has come by one address, and may be reached by others.
+// everywhere is where an agent's processes listen whose host has come by one address, and may be
+// reached by others.
 func (a *agent) everywhere(at netip.Addr) netip.Addr {
 	if at.IsLoopback() || a.spec.Iface != "" {
 		return netip.Addr{}

@@ -13,8 +13,9 @@ import (
 	"libspx/shm"
 )
 
-// Guests are processes of other jobs that processes of this one are connected with. They have a number in the memory file, so that
-// they can write to our processes, and are watched by pidfd, so that ours learn of their death.
+// Guests are processes of other jobs that processes of this one are connected with. They have a
+// number in the memory file, so that they can write to our processes, and are watched by pidfd, so
+// that ours learn of their death.
 
 // attach gives a process of another job the memory file and its number there.
 func (a *agent) attach(who service.Peer) *service.Message {
@@ -51,7 +52,8 @@ func (a *agent) guest(who service.Peer) (int, error) {
 		return 0, err
 	}
 	slot := free[0]
-	member := shm.Member{World: who.ID.World, Rank: who.ID.Rank, Serial: a.serial, Job: who.ID.Job, Incarnation: who.ID.Incarnation}
+	member := shm.Member{World: who.ID.World, Rank: who.ID.Rank, Serial: a.serial, Job: who.ID.Job,
+		Incarnation: who.ID.Incarnation}
 	if err := a.segment.AddProc(slot, member); err != nil {
 		return 0, err
 	}
@@ -80,10 +82,14 @@ func (a *agent) rank(slot int) *rank {
 }
 
 // freeSlots returns n numbers for new processes, or fewer, none of those that are in use elsewhere.
-// Numbers that the table of a system has for another part than this one (from 1, 0: none) are not free either, although nobody lives there: it is to come again.
+// Numbers that the table of a system has for another part than this one (from 1, 0: none) are not
+// free either, although nobody lives there: it is to come again.
 func (a *agent) freeSlots(n, part int, elsewhere map[int]bool) []int {
 	kept := a.keptFor(part)
-	free := a.segment.Free(n, func(i int) bool { return !elsewhere[i] && !kept[i] && (i >= len(a.ranks) || !a.ranks[i].alive) })
+	free := a.segment.Free(n, func(i int) bool {
+		return !elsewhere[i] && !kept[i] &&
+			(i >= len(a.ranks) || !a.ranks[i].alive)
+	})
 	for id, slot := range a.guests { // who it was is forgotten with the number
 		for _, f := range free {
 			if f == slot {
@@ -95,12 +101,15 @@ func (a *agent) freeSlots(n, part int, elsewhere map[int]bool) []int {
 }
 
 func (a *agent) full(n int) error {
-	return fmt.Errorf("no room for %d more processes in the job's memory file, which holds %d at one time, processes of other jobs that "+
-		"are connected included; start the job with --usize N", n, a.segment.MaxProcs())
+	return fmt.Errorf(
+		"no room for %d more processes in the job's memory file, which holds %d at one time, "+
+			"processes of other jobs that "+
+			"are connected included; start the job with --usize N", n, a.segment.MaxProcs())
 }
 
-// guestEnded tells our processes of the end of one of another job. Its own agent decides what it means there; here, those who wait
-// for it learn it, and an MPI_Abort ends those who are connected with it.
+// guestEnded tells our processes of the end of one of another job. Its own agent decides what it
+// means there; here, those who wait for it learn it, and an MPI_Abort ends those who are connected
+// with it.
 func (a *agent) guestEnded(i int) {
 	r := &a.ranks[i]
 	if r.pidfd >= 0 {
@@ -112,7 +121,8 @@ func (a *agent) guestEnded(i int) {
 	case shm.OwnerAborted:
 		a.segment.MarkDead(i, 0)
 		m := a.segment.Member(i)
-		name := fmt.Sprintf("%v (pid %d)", ident.ProcID{Job: m.Job, World: m.World, Rank: m.Rank, Incarnation: m.Incarnation}, r.pid)
+		name := fmt.Sprintf("%v (pid %d)", ident.ProcID{Job: m.Job, World: m.World, Rank: m.Rank,
+			Incarnation: m.Incarnation}, r.pid)
 		a.step(job.GuestAborted{Name: name, Connected: a.connected(i)})
 	default:
 		a.segment.MarkDead(i, 0)

@@ -23,32 +23,40 @@ import (
 	"libspx/launch/service"
 )
 
-// The agents of a job's hosts hear of each other regularly (package ft/detect), over the network that the processes use: datagrams with the job's
-// key, sent and received by a thread of its own, which no process waits for. What it finds out is an event for the main thread.
+// The agents of a job's hosts hear of each other regularly (package ft/detect), over the network
+// that the processes use: datagrams with the job's key, sent and received by a thread of its own,
+// which no process waits for. What it finds out is an event for the main thread.
 
 // Presets of the settings.
 const (
 	beatPeriod = 100 * time.Millisecond
-	beatLimit  = time.Second      // of jobs that are to survive the loss of a host
-	calmLimit  = 30 * time.Second // of the others, which end with a host: longer than a network bond fails over, a virtual machine migrates
-	beatShare  = 5                // the limit is at least so many periods
-	beatGrowth = 10               // a preset limit follows the silences that were seen up to so many times its length
+	beatLimit  = time.Second // of jobs that are to survive the loss of a host
+	// of the others, which end with a host: longer than a network bond fails over, a virtual
+	// machine migrates
+	calmLimit = 30 * time.Second
+	beatShare = 5 // the limit is at least so many periods
+	// a preset limit follows the silences that were seen up to so many times its length
+	beatGrowth = 10
 )
 
-// The form of a datagram: job, who sends, who is meant, what the machine says, and the proof that the sender has the job's key.
+// The form of a datagram: job, who sends, who is meant, what the machine says, and the proof that
+// the sender has the job's key.
 const (
 	beatHead  = 16 + 4 + 4
 	beatProof = 16
-	beatMost  = 1400 // a set of hosts or a report that is longer does not travel; the next is as good
+	// a set of hosts or a report that is longer does not travel; the next is as good
+	beatMost = 1400
 )
 
-// beatTurn is how many datagrams are taken in before the clock is looked at again: who sends them faster than they are read keeps no beat from going out.
+// beatTurn is how many datagrams are taken in before the clock is looked at again: who sends them
+// faster than they are read keeps no beat from going out.
 const beatTurn = 256
 
 // beatRoom is the room in bytes that the socket asks for.
 const beatRoom = 1 << 20
 
-// What the thread has found out: on spxrun's host that others are silent, on another that its own time is over.
+// What the thread has found out: on spxrun's host that others are silent, on another that its own
+// time is over.
 type (
 	silence struct {
 		hosts []int
@@ -80,15 +88,20 @@ type heartbeat struct {
 	era      uint64      // likewise: after so many others
 	most     time.Duration
 
-	thread  atomic.Int64  // that of the heartbeats, by its number
-	before  atomic.Int64  // for how long it had waited for a processor, half of the limit ago or more, in nanoseconds
-	latest  atomic.Int64  // the same, since
-	longest atomic.Int64  // silence so far, in microseconds
-	allowed atomic.Int64  // silence after which a host is given up now, in microseconds
-	worst   atomic.Int64  // the longest silence that has ended, in microseconds, as far as this host knows
+	thread atomic.Int64 // that of the heartbeats, by its number
+	// for how long it had waited for a processor, half of the limit ago or more, in nanoseconds
+	before  atomic.Int64
+	latest  atomic.Int64 // the same, since
+	longest atomic.Int64 // silence so far, in microseconds
+	allowed atomic.Int64 // silence after which a host is given up now, in microseconds
+	// the longest silence that has ended, in microseconds, as far as this host knows
+	worst   atomic.Int64
 	strange atomic.Uint64 // datagrams that no host of the job has sent to this one
-	dropped atomic.Uint64 // those that the kernel has dropped: such as it sees to be none of the job's, and such as found no room
-	again   atomic.Uint64 // those that came after a later one of their host: late, or said again by somebody
+	// those that the kernel has dropped: such as it sees to be none of the job's, and such as found
+	// no room
+	dropped atomic.Uint64
+	// those that came after a later one of their host: late, or said again by somebody
+	again atomic.Uint64
 
 	mu    sync.Mutex
 	gone  []goneHost  // guarded by mu; of which the machine does not know yet
@@ -110,12 +123,14 @@ type reroot struct {
 	gone []int
 }
 
-// silence is for how long a host may be silent now, before it is given up; 0: no heartbeats have begun.
+// silence is for how long a host may be silent now, before it is given up; 0: no heartbeats have
+// begun.
 func (h *heartbeat) silence() time.Duration {
 	return time.Duration(h.allowed.Load()) * time.Microsecond
 }
 
-// turnTo has all begin anew around another host that decides. What was said before is not heard any more.
+// turnTo has all begin anew around another host that decides. What was said before is not heard any
+// more.
 func (h *heartbeat) turnTo(to reroot) {
 	h.mu.Lock()
 	h.next, h.gone, h.quiet = &to, nil, nil
@@ -123,7 +138,8 @@ func (h *heartbeat) turnTo(to reroot) {
 	h.ring()
 }
 
-// place is the number by which the machine knows a host, and the host by which it knows a number: the one that decides is its host 0.
+// place is the number by which the machine knows a host, and the host by which it knows a number:
+// the one that decides is its host 0.
 func (h *heartbeat) place(host int) int {
 	switch host {
 	case 0:
@@ -145,7 +161,9 @@ func (h *heartbeat) places(list []int) []int {
 
 // config is what the machine knows from the start.
 func (h *heartbeat) config(alone bool) detect.Config {
-	return detect.Config{Self: h.place(h.self), Hosts: len(h.peers), Period: detect.Time(h.period.Microseconds()), Limit: detect.Time(h.limit.Microseconds()), Most: detect.Time(h.most.Microseconds()), Alone: alone, Tree: h.planted()}
+	return detect.Config{Self: h.place(h.self), Hosts: len(h.peers),
+		Period: detect.Time(h.period.Microseconds()), Limit: detect.Time(h.limit.Microseconds()),
+		Most: detect.Time(h.most.Microseconds()), Alone: alone, Tree: h.planted()}
 }
 
 // know takes note of all hosts, and of who beats for whom.
@@ -157,7 +175,8 @@ func (h *heartbeat) know(peers []netip.AddrPort, tree detect.Tree) {
 	}
 }
 
-// planted is the tree as the machine has it: around another host that decides it follows from the numbers, and agents in between hand on what passes them.
+// planted is the tree as the machine has it: around another host that decides it follows from the
+// numbers, and agents in between hand on what passes them.
 func (h *heartbeat) planted() detect.Tree {
 	if h.root != 0 || !h.between {
 		return detect.Tree{}
@@ -187,18 +206,22 @@ func (a *agent) openHeartbeat() error {
 		unix.Close(fd)
 		return err
 	}
-	if above, e := unix.FcntlInt(uintptr(bell), unix.F_DUPFD_CLOEXEC, control.ListenFD+1); e == nil {
+	if above, e := unix.FcntlInt(uintptr(bell), unix.F_DUPFD_CLOEXEC,
+		control.ListenFD+1); e == nil {
 		unix.Close(bell)
 		bell = above
 	}
-	a.beating = &heartbeat{fd: fd, bell: bell, at: netip.AddrPortFrom(at, port), self: a.self, job: a.segment.JobID(), key: a.segment.Key(), began: time.Now(), tell: func(e any) { a.inbox.put(e) }}
+	a.beating = &heartbeat{fd: fd, bell: bell, at: netip.AddrPortFrom(at, port), self: a.self,
+		job: a.segment.JobID(), key: a.segment.Key(), began: time.Now(),
+		tell: func(e any) { a.inbox.put(e) }}
 	a.beating.sieve(false)
 	a.company.hears(a.beating)
 	return nil
 }
 
-// presetLimit is the preset of SPX_HEARTBEAT_LIMIT for a job. A host that is silent for a moment is worth waiting for where its loss would end the job, and
-// where others can go on without it they are not to wait for long.
+// presetLimit is the preset of SPX_HEARTBEAT_LIMIT for a job. A host that is silent for a moment is
+// worth waiting for where its loss would end the job, and where others can go on without it they
+// are not to wait for long.
 func presetLimit(spec *control.Job) time.Duration {
 	survives := func(p job.Part) bool { return p.Network != job.Stop }
 	if spec.WithFT || spec.OnDeath == "continue" || slices.ContainsFunc(spec.Parts, survives) {
@@ -214,7 +237,9 @@ func beatsOf(spec *control.Job) (b control.Beats, err error) {
 	b.Most = beatGrowth * b.Limit
 	if text := variableOf(environ, service.EnvHeartbeat); text != "" {
 		if b.Period, err = millisecondsOf(text, 0); err != nil {
-			return b, fmt.Errorf("%s=%s: a number of milliseconds is expected, from 1 (%s=0: no heartbeats)", service.EnvHeartbeat, text, service.EnvHeartbeat)
+			return b, fmt.Errorf(
+				"%s=%s: a number of milliseconds is expected, from 1 (%s=0: no heartbeats)",
+				service.EnvHeartbeat, text, service.EnvHeartbeat)
 		}
 	}
 	if text := variableOf(environ, service.EnvHeartbeatLimit); text != "" {
@@ -225,7 +250,10 @@ func beatsOf(spec *control.Job) (b control.Beats, err error) {
 			b.Most = b.Limit // what is said holds
 		}
 		if err != nil {
-			return b, fmt.Errorf("%s=%s: a number of milliseconds is expected, from 1, or two, as 1000-5000: the least and the most (%s=0: no heartbeats)", service.EnvHeartbeatLimit, text, service.EnvHeartbeat)
+			return b, fmt.Errorf(
+				"%s=%s: a number of milliseconds is expected, from 1, or two, as 1000-5000: the "+
+					"least and the most (%s=0: no heartbeats)", service.EnvHeartbeatLimit, text,
+				service.EnvHeartbeat)
 		}
 	}
 	b.Period = min(b.Period, b.Limit/beatShare)
@@ -283,7 +311,8 @@ func (h *heartbeat) wasQuiet(host int) bool {
 // hasGrown tells that hosts have been added.
 func (h *heartbeat) hasGrown(peers []netip.AddrPort, tree detect.Tree) {
 	h.mu.Lock()
-	h.more = &grownBeats{slices.Clone(peers), detect.Tree{Up: slices.Clone(tree.Up), By: slices.Clone(tree.By)}}
+	h.more = &grownBeats{slices.Clone(peers), detect.Tree{Up: slices.Clone(tree.Up),
+		By: slices.Clone(tree.By)}}
 	h.mu.Unlock()
 	h.ring()
 }
@@ -296,7 +325,8 @@ func (h *heartbeat) ring() {
 // run is the thread. It ends with the process.
 func (h *heartbeat) run() {
 	hurryBeat()
-	fds := []unix.PollFd{{Fd: int32(h.fd), Events: unix.POLLIN}, {Fd: int32(h.bell), Events: unix.POLLIN}}
+	fds := []unix.PollFd{{Fd: int32(h.fd), Events: unix.POLLIN},
+		{Fd: int32(h.bell), Events: unix.POLLIN}}
 	for {
 		h.look()
 		unix.Poll(fds, h.timeout()) //nolint:errcheck // the loop looks again
@@ -348,15 +378,20 @@ func (h *heartbeat) look() {
 	}
 }
 
-// kept tells of the time, of that before a silence was noticed, in which the thread could have run and had no processor, if that explains the silence.
+// kept tells of the time, of that before a silence was noticed, in which the thread could have run
+// and had no processor, if that explains the silence.
 func (h *heartbeat) kept() string {
-	if waited := waitedFor(int(h.thread.Load())) - time.Duration(h.before.Load()); waited >= h.limit/2 {
-		return fmt.Sprintf("; the heartbeats of this host have waited %v for a processor meanwhile: it is overloaded", waited.Round(time.Millisecond))
+	if waited := waitedFor(int(h.thread.Load())) - time.Duration(
+		h.before.Load()); waited >= h.limit/2 {
+		return fmt.Sprintf(
+			"; the heartbeats of this host have waited %v for a processor meanwhile: it is "+
+				"overloaded", waited.Round(time.Millisecond))
 	}
 	return ""
 }
 
-// waitedFor is for how long a thread of this process could have run and had no processor; 0: the kernel does not say.
+// waitedFor is for how long a thread of this process could have run and had no processor; 0: the
+// kernel does not say.
 func waitedFor(thread int) time.Duration {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/self/task/%d/schedstat", thread))
 	words := strings.Fields(string(text)) // nanoseconds that it ran, that it waited, and turns
@@ -373,7 +408,9 @@ func (h *heartbeat) waits() string {
 	if allowed <= h.limit {
 		return allowed.String()
 	}
-	return fmt.Sprintf("%v (longer than %v, because hosts had been silent for up to %v before and were heard again)", allowed.Round(time.Millisecond), h.limit,
+	return fmt.Sprintf(
+		"%v (longer than %v, because hosts had been silent for up to %v before and were heard "+
+			"again)", allowed.Round(time.Millisecond), h.limit,
 		(time.Duration(h.worst.Load()) * time.Microsecond).Round(time.Millisecond))
 }
 
@@ -385,8 +422,8 @@ func (h *heartbeat) timeout() int {
 	return int(max(0, at-h.now()+999) / 1000)
 }
 
-// receive takes what has come, beatTurn datagrams at most; what was not said by a host of the job is left aside. The rest is taken after the next look at the clock: the socket
-// is still readable.
+// receive takes what has come, beatTurn datagrams at most; what was not said by a host of the job
+// is left aside. The rest is taken after the next look at the clock: the socket is still readable.
 func (h *heartbeat) receive() {
 	var b [beatMost]byte
 	var about [dropBytes]byte
@@ -409,16 +446,19 @@ func (h *heartbeat) receive() {
 			h.strange.Add(1)
 			continue
 		}
-		out, _ := h.machine.Receive(h.place(from), text, h.now()) // what has no meaning changes nothing
+		// what has no meaning changes nothing
+		out, _ := h.machine.Receive(h.place(from), text, h.now())
 		h.carryOut(out)
 	}
 }
 
-// dropBytes is what the kernel says with a datagram of those that it has dropped before: a header, and four bytes in eight.
+// dropBytes is what the kernel says with a datagram of those that it has dropped before: a header,
+// and four bytes in eight.
 const dropBytes = unix.SizeofCmsghdr + 8
 
-// sieve has the kernel drop what does not name this job and, unless others are reached through it, this host: it takes no room from the others in the socket, and no turn. The proof is still looked at here. Without, all is
-// taken in.
+// sieve has the kernel drop what does not name this job and, unless others are reached through it,
+// this host: it takes no room from the others in the socket, and no turn. The proof is still looked
+// at here. Without, all is taken in.
 func (h *heartbeat) sieve(between bool) {
 	const udpHeader = 8 // the filter sees the datagram from there on
 	words := []uint32{}
@@ -433,14 +473,18 @@ func (h *heartbeat) sieve(between bool) {
 		words = append(words, binary.BigEndian.Uint32(self[:]))
 	}
 	for i, word := range words {
-		code = append(code, unix.SockFilter{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: udpHeader + at[i]},
+		code = append(code, unix.SockFilter{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS,
+			K: udpHeader + at[i]},
 			unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: word, Jt: 1},
 			unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K})
 	}
 	code = append(code, unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: 1 << 16})
-	unix.SetsockoptSockFprog(h.fd, unix.SOL_SOCKET, unix.SO_ATTACH_FILTER, &unix.SockFprog{Len: uint16(len(code)), Filter: &code[0]}) //nolint:errcheck // see above
-	unix.SetsockoptInt(h.fd, unix.SOL_SOCKET, unix.SO_RXQ_OVFL, 1)                                                                    //nolint:errcheck // it counts only
-	unix.SetsockoptInt(h.fd, unix.SOL_SOCKET, unix.SO_RCVBUF, beatRoom)                                                               //nolint:errcheck // there is some room
+	// see above
+	unix.SetsockoptSockFprog(h.fd, unix.SOL_SOCKET, unix.SO_ATTACH_FILTER, &unix.SockFprog{Len: uint16(len(code)), Filter: &code[0]}) //nolint:errcheck
+	// it counts only
+	unix.SetsockoptInt(h.fd, unix.SOL_SOCKET, unix.SO_RXQ_OVFL, 1) //nolint:errcheck
+	// there is some room
+	unix.SetsockoptInt(h.fd, unix.SOL_SOCKET, unix.SO_RCVBUF, beatRoom) //nolint:errcheck
 }
 
 func (h *heartbeat) carryOut(out detect.Output) {
@@ -448,7 +492,8 @@ func (h *heartbeat) carryOut(out detect.Output) {
 	h.worst.Store(int64(h.machine.Worst()))
 	for _, s := range out.Sends {
 		if at := h.way(h.place(s.To)); at.IsValid() && len(s.Data) <= beatMost-beatHead-beatProof {
-			unix.Sendto(h.fd, h.seal(h.place(s.To), s.Data), unix.MSG_DONTWAIT, sockaddr(at)) //nolint:errcheck // what is lost is said again
+			// what is lost is said again
+			unix.Sendto(h.fd, h.seal(h.place(s.To), s.Data), unix.MSG_DONTWAIT, sockaddr(at)) //nolint:errcheck
 		}
 	}
 	if out.Lost != nil || out.Split != nil {
@@ -479,7 +524,8 @@ func (h *heartbeat) proof(text []byte) []byte {
 
 // unseal is what a host of the job has said to this one.
 func (h *heartbeat) unseal(b []byte) (from int, text []byte, ok bool) {
-	if len(b) < beatHead+beatProof || [16]byte(b) != h.job || binary.LittleEndian.Uint32(b[20:]) != uint32(h.self) {
+	if len(b) < beatHead+beatProof || [16]byte(b) != h.job ||
+		binary.LittleEndian.Uint32(b[20:]) != uint32(h.self) {
 		return 0, nil, false
 	}
 	from = int(binary.LittleEndian.Uint32(b[16:]))

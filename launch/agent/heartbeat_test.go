@@ -19,13 +19,19 @@ import (
 func TestBeatsOf(t *testing.T) {
 	for text, want := range map[string]control.Beats{
 		"": {Period: 100 * time.Millisecond, Limit: 30 * time.Second, Most: 300 * time.Second},
-		"SPX_HEARTBEAT=50 SPX_HEARTBEAT_LIMIT=300": {Period: 50 * time.Millisecond, Limit: 300 * time.Millisecond, Most: 300 * time.Millisecond},
-		"SPX_HEARTBEAT_LIMIT=200":                  {Period: 40 * time.Millisecond, Limit: 200 * time.Millisecond, Most: 200 * time.Millisecond},
-		"SPX_HEARTBEAT_LIMIT=200-700":              {Period: 40 * time.Millisecond, Limit: 200 * time.Millisecond, Most: 700 * time.Millisecond},
-		"SPX_HEARTBEAT_LIMIT=200-200":              {Period: 40 * time.Millisecond, Limit: 200 * time.Millisecond, Most: 200 * time.Millisecond},
-		"SPX_HEARTBEAT=0 SPX_PARTITION=launcher":   {Limit: 30 * time.Second, Most: 300 * time.Second, Alone: true},
+		"SPX_HEARTBEAT=50 SPX_HEARTBEAT_LIMIT=300": {Period: 50 * time.Millisecond,
+			Limit: 300 * time.Millisecond, Most: 300 * time.Millisecond},
+		"SPX_HEARTBEAT_LIMIT=200": {Period: 40 * time.Millisecond,
+			Limit: 200 * time.Millisecond, Most: 200 * time.Millisecond},
+		"SPX_HEARTBEAT_LIMIT=200-700": {Period: 40 * time.Millisecond,
+			Limit: 200 * time.Millisecond, Most: 700 * time.Millisecond},
+		"SPX_HEARTBEAT_LIMIT=200-200": {Period: 40 * time.Millisecond,
+			Limit: 200 * time.Millisecond, Most: 200 * time.Millisecond},
+		"SPX_HEARTBEAT=0 SPX_PARTITION=launcher": {Limit: 30 * time.Second,
+			Most: 300 * time.Second, Alone: true},
 	} {
-		if got, err := beatsOf(beatJob(text)); err != nil || got.Period != want.Period || got.Limit != want.Limit || got.Most != want.Most || got.Alone != want.Alone {
+		if got, err := beatsOf(beatJob(text)); err != nil || got.Period != want.Period ||
+			got.Limit != want.Limit || got.Most != want.Most || got.Alone != want.Alone {
 			t.Errorf("%q: %+v, error %v", text, got, err)
 		}
 	}
@@ -46,7 +52,8 @@ func beatJob(environ string) *control.Job {
 	return &control.Job{Programs: []control.Program{{Env: strings.Fields(environ)}}}
 }
 
-// A job that ends with a host waits for it for long; one that can go on without it does not. What the user says is for all.
+// A job that ends with a host waits for it for long; one that can go on without it does not. What
+// the user says is for all.
 func TestPresetLimit(t *testing.T) {
 	calm, quick := 30*time.Second, time.Second
 	for _, c := range []struct {
@@ -85,7 +92,9 @@ func beats(t *testing.T, n int) (list []*heartbeat, found []chan any) {
 		}
 		c := make(chan any, 10)
 		found = append(found, c)
-		list = append(list, &heartbeat{fd: fd, bell: bell, at: netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), port), self: self, began: time.Now(), tell: func(e any) { c <- e }})
+		list = append(list, &heartbeat{fd: fd, bell: bell,
+			at: netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), port), self: self,
+			began: time.Now(), tell: func(e any) { c <- e }})
 	}
 	return list, found
 }
@@ -99,7 +108,8 @@ func TestWaits(t *testing.T) {
 	}
 	h.allowed.Store(1_640_000)
 	h.worst.Store(410_000)
-	if got := h.waits(); got != "1.64s (longer than 1s, because hosts had been silent for up to 410ms before and were heard again)" {
+	if got := h.waits(); got != "1.64s (longer than 1s, because hosts had been silent for up to "+
+		"410ms before and were heard again)" {
 		t.Errorf("after a silence: %s", got)
 	}
 }
@@ -131,7 +141,8 @@ func TestSeal(t *testing.T) {
 	}
 }
 
-// Three hosts hear of each other. One's connection ends, and it learns that the others go on without it; then there is no word from another one.
+// Three hosts hear of each other. One's connection ends, and it learns that the others go on
+// without it; then there is no word from another one.
 func TestHeartbeat(t *testing.T) {
 	list, found := beats(t, 3)
 	b := &control.Beats{Period: 20 * time.Millisecond, Limit: 500 * time.Millisecond}
@@ -167,7 +178,8 @@ func TestHeartbeat(t *testing.T) {
 	}
 }
 
-// Another host decides: the heartbeats begin anew around it, by the hosts' own numbers. Who has decided before is heard no more, and one that falls silent then is given up.
+// Another host decides: the heartbeats begin anew around it, by the hosts' own numbers. Who has
+// decided before is heard no more, and one that falls silent then is given up.
 func TestHeartbeatsTurn(t *testing.T) {
 	list, found := beats(t, 4)
 	for _, h := range list {
@@ -259,18 +271,21 @@ func unread(h *heartbeat) (n int) {
 	}
 }
 
-// A turn takes in so many datagrams and no more, whatever waits: a beat that is due goes out. What nobody of the job has said is counted, and what was said before.
+// A turn takes in so many datagrams and no more, whatever waits: a beat that is due goes out. What
+// nobody of the job has said is counted, and what was said before.
 func TestATurnIsBounded(t *testing.T) {
 	list, _ := beats(t, 2)
 	for _, h := range list {
 		h.key[0], h.peers = 7, []netip.AddrPort{list[0].at, list[1].at}
 	}
 	h := list[0]
-	h.machine = detect.New(detect.Config{Self: 0, Hosts: 2, Period: 100000, Limit: 1000000}, h.now())
+	h.machine = detect.New(detect.Config{Self: 0, Hosts: 2, Period: 100000, Limit: 1000000},
+		h.now())
 	genuine := list[1].seal(0, []byte{2, 1, 1, 0}) // an Echo, the first message of host 1
 	forged := list[1].seal(0, []byte{2, 9, 1, 0})
 	forged[len(forged)-1] ^= 1
-	throw(t, h, genuine, genuine, genuine, forged, nil, []byte("heartbeat"), list[1].seal(1, []byte{2, 2, 1, 0}))
+	throw(t, h, genuine, genuine, genuine, forged, nil, []byte("heartbeat"),
+		list[1].seal(1, []byte{2, 2, 1, 0}))
 	h.receive()
 	if got := [2]uint64{h.strange.Load(), h.machine.Again()}; got != [2]uint64{4, 2} {
 		t.Errorf("%v datagrams are counted as nobody's, and as said again, want 4 and 2", got)
@@ -278,26 +293,32 @@ func TestATurnIsBounded(t *testing.T) {
 	if n := unread(h); n != 0 {
 		t.Fatalf("%d datagrams are left", n)
 	}
-	const more = 20                                                  // the socket has room for so many above a turn
-	unix.SetsockoptInt(h.fd, unix.SOL_SOCKET, unix.SO_RCVBUF, 1<<20) //nolint:errcheck // what finds no room is seen below
+	// the socket has room for so many above a turn
+	const more = 20
+	// what finds no room is seen below
+	unix.SetsockoptInt(h.fd, unix.SOL_SOCKET, unix.SO_RCVBUF, 1<<20) //nolint:errcheck
 	for range beatTurn + more {
 		throw(t, h, forged)
 	}
 	before := h.strange.Load()
 	h.receive()
 	if took, left := h.strange.Load()-before, unread(h); took != beatTurn || left != more {
-		t.Errorf("a turn has taken %d datagrams and left %d, want %d and %d", took, left, beatTurn, more)
+		t.Errorf("a turn has taken %d datagrams and left %d, want %d and %d", took, left, beatTurn,
+			more)
 	}
 }
 
-// The kernel drops, and counts, what does not name the job and the host that is meant; with the others it says how many.
+// The kernel drops, and counts, what does not name the job and the host that is meant; with the
+// others it says how many.
 func TestSieve(t *testing.T) {
 	list, _ := beats(t, 2)
 	for _, h := range list {
-		h.key[0], h.job, h.peers = 7, [16]byte{1, 2, 3, 15: 4}, []netip.AddrPort{list[0].at, list[1].at}
+		h.key[0], h.job, h.peers = 7, [16]byte{1, 2, 3, 15: 4},
+			[]netip.AddrPort{list[0].at, list[1].at}
 	}
 	h := list[0]
-	h.machine = detect.New(detect.Config{Self: 0, Hosts: 2, Period: 100000, Limit: 1000000}, h.now())
+	h.machine = detect.New(detect.Config{Self: 0, Hosts: 2, Period: 100000, Limit: 1000000},
+		h.now())
 	h.sieve(false)
 	right := list[1].seal(0, []byte{2, 1, 1, 0})
 	var wrong [][]byte
@@ -312,7 +333,8 @@ func TestSieve(t *testing.T) {
 	throw(t, h, append(wrong, right)...)
 	h.receive()
 	if h.strange.Load() != 0 || h.dropped.Load() != uint64(len(wrong)) || h.machine.Again() != 0 {
-		t.Errorf("%d datagrams have come that nobody has sent, %d were dropped, want 0 and %d", h.strange.Load(), h.dropped.Load(), len(wrong))
+		t.Errorf("%d datagrams have come that nobody has sent, %d were dropped, want 0 and %d",
+			h.strange.Load(), h.dropped.Load(), len(wrong))
 	}
 	throw(t, h, right)
 	if h.receive(); h.machine.Again() != 1 {
@@ -320,7 +342,8 @@ func TestSieve(t *testing.T) {
 	}
 }
 
-// Two hosts hear of each other while somebody sends them, as fast as one can, what nobody has said and what they have said before: neither is taken for silent.
+// Two hosts hear of each other while somebody sends them, as fast as one can, what nobody has said
+// and what they have said before: neither is taken for silent.
 func TestFloodOfDatagrams(t *testing.T) {
 	list, found := beats(t, 2)
 	b := &control.Beats{Period: 20 * time.Millisecond, Limit: 500 * time.Millisecond}
@@ -330,7 +353,9 @@ func TestFloodOfDatagrams(t *testing.T) {
 	}
 	var recorded [][]byte
 	for to, h := range list {
-		recorded = append(recorded, list[1-to].seal(to, []byte{2, 0, 1, 0}), append(h.job[:], 1, 2, 3)) // an Echo before the first, and nothing
+		// an Echo before the first, and nothing
+		recorded = append(recorded, list[1-to].seal(to, []byte{2, 0, 1, 0}),
+			append(h.job[:], 1, 2, 3))
 	}
 	for _, h := range list {
 		h.sieve(false)
@@ -344,7 +369,8 @@ func TestFloodOfDatagrams(t *testing.T) {
 	defer unix.Close(fd)
 	for time.Since(began) < 4*b.Limit {
 		for i, text := range recorded {
-			unix.Sendto(fd, text, 0, sockaddr(list[i/2].at)) //nolint:errcheck // what is lost is sent again
+			// what is lost is sent again
+			unix.Sendto(fd, text, 0, sockaddr(list[i/2].at)) //nolint:errcheck
 		}
 		sent += len(recorded)
 	}
@@ -354,27 +380,34 @@ func TestFloodOfDatagrams(t *testing.T) {
 			t.Errorf("host %d: %+v", i, e)
 		default:
 		}
-		if strange, again := list[i].strange.Load()+list[i].dropped.Load(), list[i].again.Load(); strange == 0 || again == 0 {
+		if strange, again := list[i].strange.Load()+list[i].dropped.Load(),
+			list[i].again.Load(); strange == 0 || again == 0 {
 			t.Errorf("host %d has counted %d and %d of %d", i, strange, again, sent)
 		} else {
-			t.Logf("host %d: of %d datagrams to both, %d are counted as nobody's, %d as said again; silence at most %v", i, sent, strange, again, time.Duration(list[i].longest.Load())*time.Microsecond)
+			t.Logf(
+				"host %d: of %d datagrams to both, %d are counted as nobody's, %d as said "+
+					"again; silence at most %v", i, sent, strange, again,
+				time.Duration(list[i].longest.Load())*time.Microsecond)
 		}
 	}
 }
 
-// A host that has been given up because it was overloaded says so, and one that was not says nothing of the kind.
+// A host that has been given up because it was overloaded says so, and one that was not says
+// nothing of the kind.
 func TestKept(t *testing.T) {
 	if _, err := os.Stat("/proc/self/schedstat"); err != nil {
 		t.Skipf("this kernel does not tell how long a thread has waited: %v", err)
 	}
-	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(8)) // threads wait for a processor of the machine, not for one of the runtime
+	// threads wait for a processor of the machine, not for one of the runtime
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(8))
 	one := unix.CPUSet{}
 	one.Set(firstProcessor(t))
 	stop := make(chan struct{})
 	for range 3 {
 		go func() {
-			runtime.LockOSThread()         // and ends with it, as it stays on that processor
-			unix.SchedSetaffinity(0, &one) //nolint:errcheck // then it does not wait, and the test fails
+			runtime.LockOSThread() // and ends with it, as it stays on that processor
+			// then it does not wait, and the test fails
+			unix.SchedSetaffinity(0, &one) //nolint:errcheck
 			for {
 				select {
 				case <-stop:

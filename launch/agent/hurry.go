@@ -8,14 +8,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Where ranks outnumber processors, an agent is not to wait behind all of them before it tells of a death or is heard of by others: it asks for short turns, which
-// come soon (Linux 6.12), and for priority, where that is allowed. It has little to do, so that nobody misses the time.
+// Where ranks outnumber processors, an agent is not to wait behind all of them before it tells of a
+// death or is heard of by others: it asks for short turns, which come soon (Linux 6.12), and for
+// priority, where that is allowed. It has little to do, so that nobody misses the time.
 const (
 	hurryNice = -10
 	hurryTurn = 100_000 // ns
 )
 
-// hurryBeat is for the thread of the heartbeats. It is not to wait for the Go runtime either, whose processors may belong to threads that wait for their turns.
+// hurryBeat is for the thread of the heartbeats. It is not to wait for the Go runtime either, whose
+// processors may belong to threads that wait for their turns.
 func hurryBeat() {
 	const processors = 8
 	runtime.LockOSThread()
@@ -25,8 +27,9 @@ func hurryBeat() {
 	}
 }
 
-// hurryPast puts the calling thread before all that have no turns in real time, where that is allowed: a nice value counts within a session alone, where the kernel shares processors out among sessions
-// (sched_autogroup), and each host's ranks may be in one.
+// hurryPast puts the calling thread before all that have no turns in real time, where that is
+// allowed: a nice value counts within a session alone, where the kernel shares processors out among
+// sessions (sched_autogroup), and each host's ranks may be in one.
 func hurryPast() bool {
 	attr, err := unix.SchedGetAttr(0, 0)
 	if err != nil || attr.Policy != unix.SCHED_NORMAL {
@@ -37,7 +40,8 @@ func hurryPast() bool {
 	return unix.SchedSetAttr(0, attr, 0) == nil
 }
 
-// hurryAll is for all threads that there are. What is started by them, ranks above all, is as it would be otherwise.
+// hurryAll is for all threads that there are. What is started by them, ranks above all, is as it
+// would be otherwise.
 func hurryAll() {
 	tasks, err := os.ReadDir("/proc/self/task")
 	if err != nil {
@@ -50,10 +54,12 @@ func hurryAll() {
 	}
 }
 
-// hurry is for one thread, unless it has been done or somebody has given it a higher priority: that is for the ranks to inherit.
+// hurry is for one thread, unless it has been done or somebody has given it a higher priority: that
+// is for the ranks to inherit.
 func hurry(tid int, flags uint64) {
 	attr, err := unix.SchedGetAttr(tid, 0)
-	if err != nil || attr.Policy != unix.SCHED_NORMAL || attr.Nice < 0 || attr.Flags&unix.SCHED_FLAG_RESET_ON_FORK != 0 {
+	if err != nil || attr.Policy != unix.SCHED_NORMAL || attr.Nice < 0 ||
+		attr.Flags&unix.SCHED_FLAG_RESET_ON_FORK != 0 {
 		return
 	}
 	given := attr.Nice

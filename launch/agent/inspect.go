@@ -19,10 +19,11 @@ import (
 	"libspx/shm"
 )
 
-// What the processes of the job do, on all hosts, for those who ask (docs/diagnosis.md). Each host looks at its own, beside its main thread;
-// the host that decides puts it together.
+// What the processes of the job do, on all hosts, for those who ask (docs/diagnosis.md). Each host
+// looks at its own, beside its main thread; the host that decides puts it together.
 
-// inspectLimit is how long hosts that do not answer are waited for; so many times as long, for a tool, those that are still heard: they are busy. Tools wait a little longer (launch/steer).
+// inspectLimit is how long hosts that do not answer are waited for; so many times as long, for a
+// tool, those that are still heard: they are busy. Tools wait a little longer (launch/steer).
 const (
 	inspectLimit = 5 * time.Second
 	inspectTimes = 5
@@ -44,7 +45,8 @@ type inspected struct {
 	late   bool
 }
 
-// inspect looks at the processes of all hosts, and calls done with them, on the main thread. Hosts that have not answered in time, and are heard, are waited for so many times more.
+// inspect looks at the processes of all hosts, and calls done with them, on the main thread. Hosts
+// that have not answered in time, and are heard, are waited for so many times more.
 func (a *agent) inspect(stacks bool, again int, done func([]diagnose.Proc)) {
 	a.looks++
 	n := a.looks
@@ -59,7 +61,10 @@ func (a *agent) inspect(stacks bool, again int, done func([]diagnose.Proc)) {
 			h.box.put(&control.Message{Inspect: &control.Inspect{Number: n, Stacks: stacks}})
 		}
 	}
-	a.inspectHere(stacks, func(procs []diagnose.Proc) { a.inbox.put(inspected{number: n, procs: procs}) })
+	a.inspectHere(stacks, func(procs []diagnose.Proc) {
+		a.inbox.put(
+			inspected{number: n, procs: procs})
+	})
 	time.AfterFunc(inspectLimit, func() { a.inbox.put(inspected{number: n, late: true}) })
 }
 
@@ -68,7 +73,8 @@ func (a *agent) inspectHere(stacks bool, done func([]diagnose.Proc)) {
 	var list []inspect.Process
 	for i := range a.ranks {
 		r := &a.ranks[i]
-		if r.host == a.self && !r.guest && a.segment.AgentState(i) != shm.AgentEmpty && (r.alive || r.pid != 0) {
+		if r.host == a.self && !r.guest && a.segment.AgentState(i) != shm.AgentEmpty &&
+			(r.alive || r.pid != 0) {
 			list = append(list, inspect.Process{Number: i, Pid: r.pid})
 		}
 	}
@@ -89,7 +95,8 @@ func (a *agent) hasInspected(in inspected) {
 		}
 	} else if look.again > 0 && a.hears(look.open) {
 		look.again--
-		time.AfterFunc(inspectLimit, func() { a.inbox.put(inspected{number: in.number, late: true}) })
+		time.AfterFunc(inspectLimit,
+			func() { a.inbox.put(inspected{number: in.number, late: true}) })
 		return
 	}
 	delete(a.inspections, in.number)
@@ -99,7 +106,8 @@ func (a *agent) hasInspected(in inspected) {
 // hears: of all these hosts something is heard.
 func (a *agent) hears(hosts map[*elsewhere]bool) bool {
 	for h := range hosts {
-		if h != nil && (h.gone || a.beating == nil || a.beating.wasQuiet(h.number) || h.wasQuiet()) {
+		if h != nil && (h.gone || a.beating == nil || a.beating.wasQuiet(h.number) ||
+			h.wasQuiet()) {
 			return false
 		}
 	}
@@ -121,7 +129,8 @@ func (a *agent) complete(procs []diagnose.Proc) []diagnose.Proc {
 		case r.guest || a.segment.AgentState(i) == shm.AgentEmpty:
 		default:
 			m := a.segment.Member(i)
-			p := diagnose.Proc{Proc: i, Rank: int(m.Rank), World: int(m.World), Host: a.hostName(r.host), Pid: r.pid, State: diagnose.Silent}
+			p := diagnose.Proc{Proc: i, Rank: int(m.Rank), World: int(m.World),
+				Host: a.hostName(r.host), Pid: r.pid, State: diagnose.Silent}
 			switch a.segment.AgentState(i) {
 			case shm.AgentDead:
 				p.State = diagnose.Dead
@@ -159,7 +168,8 @@ func (a *agent) namePart(list []diagnose.Proc) {
 		case layout.IO:
 			p.IO = true
 			if links := l.IOPs[index].Links; len(links) > 0 {
-				first := slices.IndexFunc(l.IOPs, func(o layout.IOP) bool { return slices.Equal(o.Links, links) })
+				first := slices.IndexFunc(l.IOPs,
+					func(o layout.IOP) bool { return slices.Equal(o.Links, links) })
 				p.Part, p.Rank = "link "+l.Links[links[0]].Name, index-first
 			}
 		case layout.Stranger: // it has died, and another process has its place in the table
@@ -168,7 +178,8 @@ func (a *agent) namePart(list []diagnose.Proc) {
 	}
 }
 
-// nameFormer says what a process was that the table of the system names no more: as its part is called.
+// nameFormer says what a process was that the table of the system names no more: as its part is
+// called.
 func (a *agent) nameFormer(p *diagnose.Proc) {
 	if p.Proc >= len(a.ranks) {
 		return
@@ -218,7 +229,8 @@ const quitAgain = 3 * time.Second
 
 // takesQuit: SIGQUIT (Ctrl-\) asks for a report, the first time, where MPI is used.
 func (a *agent) takesQuit(e job.Signalled) bool {
-	if syscall.Signal(e.Signal) != syscall.SIGQUIT || a.up != nil || a.machine.Ending() || !a.anyMPI(-1) || time.Since(a.quitAt) < quitAgain {
+	if syscall.Signal(e.Signal) != syscall.SIGQUIT || a.up != nil || a.machine.Ending() ||
+		!a.anyMPI(-1) || time.Since(a.quitAt) < quitAgain {
 		return false
 	}
 	a.quitAt = time.Now()
@@ -231,7 +243,8 @@ func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Se
 // lookForHang looks how long processes have waited.
 func (a *agent) lookForHang() {
 	a.inspect(false, 0, func(procs []diagnose.Proc) {
-		a.step(job.Looked{Waited: seconds(diagnose.Longest(procs)), Hangs: diagnose.Hangs(procs, a.spec.HangAfter.Seconds())})
+		a.step(job.Looked{Waited: seconds(diagnose.Longest(procs)),
+			Hangs: diagnose.Hangs(procs, a.spec.HangAfter.Seconds())})
 	})
 }
 

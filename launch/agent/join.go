@@ -23,22 +23,28 @@ import (
 	"libspx/net/tcp"
 )
 
-// Jobs that another launcher has started (PMI, PMIx). The first process of a host that comes to MPI_Init starts the agent there; all processes of the host
-// join it, pass the launcher's barrier, and say so (Settle): then it knows that all have come. The agent of rank 0's host decides, as
-// spxrun's does. It has made an Offer, which rank 0 has put into the launcher's key space, and the agents of the other hosts call it there.
-// From then on the job is like any other (joined.go).
+// Jobs that another launcher has started (PMI, PMIx). The first process of a host that comes to
+// MPI_Init starts the agent there; all processes of the host join it, pass the launcher's barrier,
+// and say so (Settle): then it knows that all have come. The agent of rank 0's host decides, as
+// spxrun's does. It has made an Offer, which rank 0 has put into the launcher's key space, and the
+// agents of the other hosts call it there. From then on the job is like any other (joined.go).
 
 // Limits on the beginning of such a job.
 const (
-	joinLimit   = 5 * time.Minute             // for all processes to call MPI_Init; service.EnvJoinTimeout
-	joinWarning = 30 * time.Second            // after which is told who has not
-	gatherLimit = 30 * time.Second            // then, for the agents of all hosts to find each other
-	callLimit   = gatherLimit + 3*time.Second // for an agent to reach that of rank 0: that one knows more, and says it before
-	spokenGrace = 200 * time.Millisecond      // in which others may ask whether they may say what one has said before it ended
-	giveUpLimit = 2 * time.Second             // for the processes to end, when that fails
+	// for all processes to call MPI_Init; service.EnvJoinTimeout
+	joinLimit   = 5 * time.Minute
+	joinWarning = 30 * time.Second // after which is told who has not
+	// then, for the agents of all hosts to find each other
+	gatherLimit = 30 * time.Second
+	// for an agent to reach that of rank 0: that one knows more, and says it before
+	callLimit = gatherLimit + 3*time.Second
+	// in which others may ask whether they may say what one has said before it ended
+	spokenGrace = 200 * time.Millisecond
+	giveUpLimit = 2 * time.Second // for the processes to end, when that fails
 )
 
-// callee is the number under which the agent that decides is called by the others, whose numbers are ranks.
+// callee is the number under which the agent that decides is called by the others, whose numbers
+// are ranks.
 const callee = 1 << 31
 
 // gathering is a host's part of such a job before it begins.
@@ -140,7 +146,9 @@ func (g *gathering) hear(conn *service.Conn) {
 			continue
 		}
 		if !g.post(said{conn, m}) && m.Kind == service.Join { // the job has begun
-			answer := refuse(mpierr.Other, "all ranks are there: a program that a process of the job starts is not in the job; unset PMI_FD, or PMIX_RANK, in its environment to run it alone")
+			answer := refuse(mpierr.Other,
+				"all ranks are there: a program that a process of the job starts is not in the "+
+					"job; unset PMI_FD, or PMIX_RANK, in its environment to run it alone")
 			answer.Kind = m.Kind
 			conn.Send(answer) //nolint:errcheck // it may be gone
 			conn.Close()
@@ -160,7 +168,8 @@ func (g *gathering) post(e any) bool {
 }
 
 func limitOf(p *service.Program) time.Duration {
-	if s, err := strconv.ParseFloat(variableOf(p.Env, service.EnvJoinTimeout), 64); err == nil && s > 0 {
+	if s, err := strconv.ParseFloat(variableOf(p.Env, service.EnvJoinTimeout), 64); err == nil &&
+		s > 0 {
 		return time.Duration(s * float64(time.Second))
 	}
 	return joinLimit
@@ -176,7 +185,8 @@ func variableOf(environ []string, name string) string {
 	return ""
 }
 
-// meet waits until all processes of the job have come to MPI_Init. The text says why that will not be.
+// meet waits until all processes of the job have come to MPI_Init. The text says why that will not
+// be.
 func (g *gathering) meet() (failure string) {
 	began, limit, patient := time.Now(), joinLimit, false
 	warning, end := time.NewTimer(joinWarning), time.NewTimer(joinLimit)
@@ -197,7 +207,9 @@ func (g *gathering) meet() (failure string) {
 					delete(g.members, r.rank)
 					end.Reset(spokenGrace)
 				} else if r != nil {
-					return fmt.Sprintf("rank %d (pid %d on %s) has ended before all processes of the job had called MPI_Init", r.rank, r.pid, g.host)
+					return fmt.Sprintf(
+						"rank %d (pid %d on %s) has ended before all processes of the job had "+
+							"called MPI_Init", r.rank, r.pid, g.host)
 				}
 				s.conn.Close()
 			case s.m.Kind == service.Join:
@@ -211,7 +223,8 @@ func (g *gathering) meet() (failure string) {
 					warning.Reset(min(joinWarning, limit/2))
 				}
 			case s.m.Kind == service.Say && g.memberOn(s.conn) != nil:
-				tellSayers(g.sayings.ask(s.m.Name, speaking{sayer{rank: uint32(g.memberOn(s.conn).rank)}, s.conn, s.m.Text}))
+				tellSayers(g.sayings.ask(s.m.Name,
+					speaking{sayer{rank: uint32(g.memberOn(s.conn).rank)}, s.conn, s.m.Text}))
 			case s.m.Kind == service.Said:
 				g.spoken = true
 				tellSayers(g.sayings.said(s.conn))
@@ -229,17 +242,20 @@ func (g *gathering) meet() (failure string) {
 				return ""
 			}
 		case <-warning.C:
-			fmt.Fprintf(os.Stderr, "libspx: %s have not called MPI_Init yet; waiting\n", g.missing())
+			fmt.Fprintf(os.Stderr, "libspx: %s have not called MPI_Init yet; waiting\n",
+				g.missing())
 		case <-end.C:
 			if g.spoken {
 				return "another process of the job has failed before MPI_Init"
 			}
-			if len(g.away()) == 0 && !patient { // the agent of the host where they should be can name them
+			// the agent of the host where they should be can name them
+			if len(g.away()) == 0 && !patient {
 				patient = true
 				end.Reset(time.Second)
 				continue
 			}
-			return fmt.Sprintf("%s have not called MPI_Init within %v (%s, in s); the job is ended", g.missing(), limit, service.EnvJoinTimeout)
+			return fmt.Sprintf("%s have not called MPI_Init within %v (%s, in s); the job is ended",
+				g.missing(), limit, service.EnvJoinTimeout)
 		}
 	}
 }
@@ -253,13 +269,15 @@ func (g *gathering) missing() string {
 		return fmt.Sprintf("of %d processes, ranks %s on host %s", g.size, ranges(away), g.host)
 	}
 	here := slices.Sorted(maps.Keys(g.members))
-	return fmt.Sprintf("of %d processes, some on other hosts than %s (where ranks %s have)", g.size, g.host, ranges(here))
+	return fmt.Sprintf("of %d processes, some on other hosts than %s (where ranks %s have)", g.size,
+		g.host, ranges(here))
 }
 
 // away are the ranks that should be on this host, by the launcher's word, and have not come.
 func (g *gathering) away() []int {
 	for _, m := range g.members {
-		return slices.DeleteFunc(slices.Clone(m.near), func(r int) bool { return g.members[r] != nil })
+		return slices.DeleteFunc(slices.Clone(m.near),
+			func(r int) bool { return g.members[r] != nil })
 	}
 	return nil
 }
@@ -283,13 +301,21 @@ func (g *gathering) enter(s said) *service.Message {
 	}
 	switch {
 	case err != nil || pid <= 0:
-		return refuse(mpierr.Other, "the agent of host %s does not see this process (%v)", g.host, err)
-	case g.name != q.Name || int(q.World) != g.size || q.Number >= uint64(g.size) || len(q.Programs) != 1:
-		return refuse(mpierr.Other, "rank %d of %d of the job %q cannot join the job %q of %d processes", q.Number, q.World, q.Name, g.name, g.size)
+		return refuse(mpierr.Other, "the agent of host %s does not see this process (%v)", g.host,
+			err)
+	case g.name != q.Name || int(q.World) != g.size || q.Number >= uint64(g.size) ||
+		len(q.Programs) != 1:
+		return refuse(mpierr.Other,
+			"rank %d of %d of the job %q cannot join the job %q of %d processes", q.Number, q.World,
+			q.Name, g.name, g.size)
 	case g.members[rank] != nil:
-		return refuse(mpierr.Other, "rank %d has joined already (pid %d); a program that a process of the job starts is not in the job: unset PMI_FD, or PMIX_RANK, in its environment to run it alone", rank, g.members[rank].pid)
+		return refuse(mpierr.Other,
+			"rank %d has joined already (pid %d); a program that a process of the job starts is "+
+				"not in the job: unset PMI_FD, or PMIX_RANK, in its environment to run it alone",
+			rank, g.members[rank].pid)
 	}
-	m := &member{rank: rank, conn: s.conn, pid: pid, launcher: q.FD, parent: -1, program: q.Programs[0]}
+	m := &member{rank: rank, conn: s.conn, pid: pid, launcher: q.FD, parent: -1,
+		program: q.Programs[0]}
 	for _, r := range q.Slots {
 		m.near = append(m.near, int(r))
 	}
@@ -386,9 +412,11 @@ func (g *gathering) makeOffer(zero *member) (err error) {
 func (g *gathering) arrive(c net.Conn) {
 	c = sealedConn(c)
 	conn := control.NewConn(c)
-	c.SetReadDeadline(time.Now().Add(gatherLimit)) //nolint:errcheck // without, it ends with its caller
+	// without, it ends with its caller
+	c.SetReadDeadline(time.Now().Add(gatherLimit)) //nolint:errcheck
 	m, err := conn.Receive()
-	if err != nil || m.Hello == nil || c.SetReadDeadline(time.Time{}) != nil || !g.post(came{conn, m.Hello}) {
+	if err != nil || m.Hello == nil || c.SetReadDeadline(time.Time{}) != nil ||
+		!g.post(came{conn, m.Hello}) {
 		c.Close()
 	}
 }
@@ -403,7 +431,8 @@ func (g *gathering) gather() (list []came, failure string) {
 		list = append(list, c)
 		for _, r := range c.hello.Ranks {
 			if r < 0 || r >= g.size || seen[r] != "" {
-				return fmt.Sprintf("host %s says that it has rank %d of %d, which host %s has", c.hello.Host, r, g.size, seen[r])
+				return fmt.Sprintf("host %s says that it has rank %d of %d, which host %s has",
+					c.hello.Host, r, g.size, seen[r])
 			}
 			seen[r] = c.hello.Host
 		}
@@ -420,7 +449,8 @@ func (g *gathering) gather() (list []came, failure string) {
 		case e := <-g.events:
 			if s, ok := e.(said); ok && s.m == nil {
 				if r := g.memberOn(s.conn); r != nil {
-					return list, fmt.Sprintf("rank %d (pid %d on %s) has ended in MPI_Init", r.rank, r.pid, g.host)
+					return list, fmt.Sprintf("rank %d (pid %d on %s) has ended in MPI_Init", r.rank,
+						r.pid, g.host)
 				}
 			}
 			if c, ok := e.(came); ok {
@@ -435,11 +465,17 @@ func (g *gathering) gather() (list []came, failure string) {
 					away = append(away, r)
 				}
 			}
-			return list, fmt.Sprintf("ranks %s have called MPI_Init, but the agents of their hosts have not reached host %s at %v within %v: does a firewall stand between, or is it the wrong interface (%s)?",
+			return list, fmt.Sprintf(
+				"ranks %s have called MPI_Init, but the agents of their hosts have not reached "+
+					"host %s at %v within %v: does a firewall stand between, or is it the wrong "+
+					"interface (%s)?",
 				ranges(away), g.host, g.offer.At, gatherLimit, service.EnvIface)
 		}
 	}
-	slices.SortFunc(list, func(x, y came) int { return slices.Min(x.hello.Ranks) - slices.Min(y.hello.Ranks) })
+	slices.SortFunc(list, func(x, y came) int {
+		return slices.Min(x.hello.Ranks) - slices.Min(
+			y.hello.Ranks)
+	})
 	return list, ""
 }
 
@@ -476,14 +512,16 @@ func (g *gathering) call() (t told, failure string, says teller) {
 		switch e := e.(type) {
 		case said:
 			if r := g.memberOn(e.conn); e.m == nil && r != nil {
-				return t, fmt.Sprintf("rank %d (pid %d on %s) has ended in MPI_Init", r.rank, r.pid, g.host), oneRank
+				return t, fmt.Sprintf("rank %d (pid %d on %s) has ended in MPI_Init", r.rank, r.pid,
+					g.host), oneRank
 			}
 		case told:
 			switch {
 			case e.off:
 				return t, e.err.Error(), anotherHost
 			case e.err != nil:
-				return t, fmt.Sprintf("host %s cannot join that of rank 0: %v", g.host, e.err), oneRank
+				return t, fmt.Sprintf("host %s cannot join that of rank 0: %v", g.host, e.err),
+					oneRank
 			}
 			return e, "", oneRank
 		}
@@ -491,7 +529,8 @@ func (g *gathering) call() (t told, failure string, says teller) {
 	return t, "", oneRank
 }
 
-// callAny tries the addresses, those in a network of this host first, until one answers or the time is over.
+// callAny tries the addresses, those in a network of this host first, until one answers or the time
+// is over.
 func callAny(list []netip.AddrPort, id *tcp.Identity) (net.Conn, error) {
 	local := interfaceAddresses()
 	list = slices.Clone(list)
@@ -509,12 +548,16 @@ func callAny(list []netip.AddrPort, id *tcp.Identity) (net.Conn, error) {
 			tried = append(tried, fmt.Sprintf("%v: %v", at, err))
 		}
 		if time.Now().After(limit) {
-			return nil, fmt.Errorf("no way to its agent within %v (%s); does a firewall stand between, or is it the wrong interface (%s)?", callLimit, strings.Join(tried, "; "), service.EnvIface)
+			return nil, fmt.Errorf(
+				"no way to its agent within %v (%s); does a firewall stand between, or is it "+
+					"the wrong interface (%s)?", callLimit, strings.Join(tried, "; "),
+				service.EnvIface)
 		}
 	}
 }
 
-// giveUp ends a job that has not begun. callers: the agents that have called this one, and hear that somebody here says why.
+// giveUp ends a job that has not begun. callers: the agents that have called this one, and hear
+// that somebody here says why.
 func (g *gathering) giveUp(text string, says teller, callers []came) int {
 	for _, c := range callers {
 		tellOff(c, text)
@@ -554,7 +597,8 @@ func (g *gathering) giveUp(text string, says teller, callers []came) int {
 			}
 		case <-limit:
 			for _, m := range g.members {
-				unix.PidfdSendSignal(m.pidfd, unix.SIGKILL, nil, 0) //nolint:errcheck // it has ended then
+				// it has ended then
+				unix.PidfdSendSignal(m.pidfd, unix.SIGKILL, nil, 0) //nolint:errcheck
 			}
 			return job.StatusFailed
 		}
@@ -562,7 +606,8 @@ func (g *gathering) giveUp(text string, says teller, callers []came) int {
 	return job.StatusFailed
 }
 
-// tellOff tells the agent of another host that the job does not begin. One that has gone needs no word.
+// tellOff tells the agent of another host that the job does not begin. One that has gone needs no
+// word.
 func tellOff(c came, text string) {
 	c.conn.Send(&control.Message{Off: text}) //nolint:errcheck // see above
 }

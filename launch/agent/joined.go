@@ -15,10 +15,12 @@ import (
 	"libspx/launch/service"
 )
 
-// An agent's part in a job that another launcher has started, from the moment at which all have found each other (join.go). The agents decide what the end
-// of a process means; the launcher learns it from them. It talks PMI-1 with each process on a socket of which the agent has a copy: so
-// the end of a process does not close it, which launchers take for a failure of the whole job. When a process has left as it should, or the
-// others go on without it, the agent says finalize in its place; when the job is to end, abort with the job's status.
+// An agent's part in a job that another launcher has started, from the moment at which all have
+// found each other (join.go). The agents decide what the end of a process means; the launcher
+// learns it from them. It talks PMI-1 with each process on a socket of which the agent has a copy:
+// so the end of a process does not close it, which launchers take for a failure of the whole job.
+// When a process has left as it should, or the others go on without it, the agent says finalize in
+// its place; when the job is to end, abort with the job's status.
 
 // launcherGrace is the time between the word to the launcher and SIGKILL.
 const launcherGrace = 2 * time.Second
@@ -41,21 +43,26 @@ func (g *gathering) lead() int {
 	if err != nil {
 		return g.giveUp(err.Error(), oneRank, list)
 	}
-	spec := &control.Job{Version: control.Version, Joined: true, StdinRank: -1, Dir: dir, NameServer: server, Iface: variableOf(zero.program.Env, service.EnvIface),
-		Programs: []control.Program{{Procs: g.size, Argv: zero.program.Argv, Env: zero.program.Env}},
-		OnDeath:  cmp.Or(variableOf(zero.program.Env, service.EnvOnDeath), "auto")}
+	spec := &control.Job{Version: control.Version, Joined: true, StdinRank: -1, Dir: dir,
+		NameServer: server, Iface: variableOf(zero.program.Env, service.EnvIface),
+		Programs: []control.Program{{Procs: g.size, Argv: zero.program.Argv,
+			Env: zero.program.Env}},
+		OnDeath: cmp.Or(variableOf(zero.program.Env, service.EnvOnDeath), "auto")}
 	spec.WithFT = spec.OnDeath == "continue"
 	if len(list) > 0 {
-		spec.Hosts, spec.Slots, spec.Where = []string{g.host}, []int{len(g.members)}, make([]int, g.size)
+		spec.Hosts, spec.Slots, spec.Where = []string{g.host}, []int{len(g.members)},
+			make([]int, g.size)
 		for n, c := range list {
-			spec.Hosts, spec.Slots = append(spec.Hosts, c.hello.Host), append(spec.Slots, len(c.hello.Ranks))
+			spec.Hosts, spec.Slots = append(spec.Hosts, c.hello.Host),
+				append(spec.Slots, len(c.hello.Ranks))
 			for _, r := range c.hello.Ranks {
 				spec.Where[r] = n + 1
 			}
 		}
 	}
 	if len(list) == 0 && variableOf(zero.program.Env, service.EnvMoreHosts) == "1" {
-		spec.MoreHosts, spec.Hosts, spec.Slots, spec.Where = true, []string{g.host}, []int{g.size}, make([]int, g.size)
+		spec.MoreHosts, spec.Hosts, spec.Slots, spec.Where = true, []string{g.host}, []int{g.size},
+			make([]int, g.size)
 	}
 	a := newAgent(spec, nil)
 	if err := a.settleJoined(g); err != nil {
@@ -113,7 +120,8 @@ func (a *agent) settleJoined(g *gathering) error {
 	switch a.spec.OnDeath {
 	case "auto", "kill", "continue":
 	default:
-		return fmt.Errorf("%s=%s: there are auto, kill, continue", service.EnvOnDeath, a.spec.OnDeath)
+		return fmt.Errorf("%s=%s: there are auto, kill, continue", service.EnvOnDeath,
+			a.spec.OnDeath)
 	}
 	if err := process.Subreaper(); err != nil {
 		return err
@@ -142,7 +150,8 @@ func (a *agent) admit(g *gathering) {
 	for i, m := range g.members {
 		if m != nil && a.segment != nil {
 			a.segment.SetNear(i, a.nearJoined(m.pid))
-			a.segment.MarkStarted(i, m.pid) // before the first goes on: each asks who the others are
+			// before the first goes on: each asks who the others are
+			a.segment.MarkStarted(i, m.pid)
 		}
 	}
 	for i := range g.size {
@@ -154,7 +163,8 @@ func (a *agent) admit(g *gathering) {
 		r.pid, r.pidfd, r.alive = m.pid, m.pidfd, true
 		a.step(job.Started{Proc: i, Pid: m.pid, Host: a.host})
 		if err := a.watchProcess(i); err != nil {
-			a.step(job.NotStarted{Proc: i, Text: fmt.Sprintf("rank %d: %v", i, err), Status: job.StatusFailed})
+			a.step(job.NotStarted{Proc: i, Text: fmt.Sprintf("rank %d: %v", i, err),
+				Status: job.StatusFailed})
 		}
 		if m.launcher >= 0 {
 			sockets = append(sockets, unix.PollFd{Fd: int32(m.launcher), Events: unix.POLLRDHUP})
@@ -172,7 +182,8 @@ func (a *agent) admit(g *gathering) {
 }
 
 func (a *agent) admitOne(r *rank, m *member) {
-	answer := &service.Message{Kind: service.Settle, Slots: []uint32{uint32(m.rank)}, FD: int(a.segment.File().Fd())}
+	answer := &service.Message{Kind: service.Settle, Slots: []uint32{uint32(m.rank)},
+		FD: int(a.segment.File().Fd())}
 	if a.machine.Ending() {
 		answer = refuse(1, "the job is being ended")
 		answer.Kind = service.Settle
@@ -182,13 +193,15 @@ func (a *agent) admitOne(r *rank, m *member) {
 	}
 	m.conn.Send(answer) //nolint:errcheck // if it is gone, its pidfd says so
 	if r.listener != 0 {
-		m.conn.Send(&service.Message{Kind: service.Listener, FD: r.listener - 1}) //nolint:errcheck // see above
+		// see above
+		m.conn.Send(&service.Message{Kind: service.Listener, FD: r.listener - 1}) //nolint:errcheck
 		unix.Close(r.listener - 1)
 		r.listener = 0
 	}
 }
 
-// watchLauncher tells when the launcher is gone: it has hung up on a process or, where there is nothing to hang up, the process's parent has ended.
+// watchLauncher tells when the launcher is gone: it has hung up on a process or, where there is
+// nothing to hang up, the process's parent has ended.
 func (a *agent) watchLauncher(sockets []unix.PollFd, ranks []int) {
 	for {
 		n, err := unix.Poll(sockets, -1)
@@ -204,17 +217,20 @@ func (a *agent) watchLauncher(sockets []unix.PollFd, ranks []int) {
 	}
 }
 
-// lostLauncher: without its launcher the job ends, as one of spxrun's without spxrun. That a process which has finalized is hung up on means nothing.
+// lostLauncher: without its launcher the job ends, as one of spxrun's without spxrun. That a
+// process which has finalized is hung up on means nothing.
 func (a *agent) lostLauncher(rank int) {
 	if a.own(rank) && a.joined.members[rank] != nil {
 		a.step(job.FrontLost{})
 	}
 }
 
-// signalRank sends a signal to a process of this host. One that another launcher has started has its process group from that.
+// signalRank sends a signal to a process of this host. One that another launcher has started has
+// its process group from that.
 func (a *agent) signalRank(i, number int) {
 	if r := &a.ranks[i]; r.joined {
-		unix.PidfdSendSignal(r.pidfd, unix.Signal(number), nil, 0) //nolint:errcheck // it has ended then
+		// it has ended then
+		unix.PidfdSendSignal(r.pidfd, unix.Signal(number), nil, 0) //nolint:errcheck
 	} else {
 		process.Signal(r.pid, number)
 		r.signalInside(number)
@@ -224,9 +240,11 @@ func (a *agent) signalRank(i, number int) {
 // printLimit is how long the launcher may take to read why it will be told to end the job.
 const printLimit = 200 * time.Millisecond
 
-// awaitPrinted waits until what was written to standard error has been read there, if that is a pipe: launchers that are told to end a job may read no more.
+// awaitPrinted waits until what was written to standard error has been read there, if that is a
+// pipe: launchers that are told to end a job may read no more.
 func awaitPrinted() {
-	for limit := time.Now().Add(printLimit); time.Now().Before(limit); time.Sleep(time.Millisecond) {
+	for limit := time.Now().Add(printLimit); time.Now().Before(limit); time.Sleep(
+		time.Millisecond) {
 		if n, err := unix.IoctlGetInt(2, unix.TIOCINQ); err != nil || n == 0 {
 			return
 		}
@@ -241,7 +259,9 @@ func (g *gathering) endByLauncher(status int) bool {
 			break
 		}
 		if m.launcher >= 0 {
-			_, err := unix.SendmsgN(m.launcher, pmi.AbortRequest(cmp.Or(status&255, job.StatusFailed)), nil, nil, unix.MSG_NOSIGNAL|unix.MSG_DONTWAIT)
+			_, err := unix.SendmsgN(m.launcher,
+				pmi.AbortRequest(cmp.Or(status&255, job.StatusFailed)), nil, nil,
+				unix.MSG_NOSIGNAL|unix.MSG_DONTWAIT)
 			g.told = err == nil
 		}
 	}
@@ -265,7 +285,8 @@ func (a *agent) leaveToLauncher(signal int) bool {
 	return a.joined.endByLauncher(m.Status())
 }
 
-// leftJob tells the launcher that a process of this host has left the job, and that this is all right.
+// leftJob tells the launcher that a process of this host has left the job, and that this is all
+// right.
 func (a *agent) leftJob(i int) {
 	m := a.joined.members[i]
 	if m == nil {
@@ -275,19 +296,22 @@ func (a *agent) leftJob(i int) {
 	if m.launcher < 0 {
 		return
 	}
-	if _, err := unix.SendmsgN(m.launcher, pmi.FinalizeRequest(), nil, nil, unix.MSG_NOSIGNAL|unix.MSG_DONTWAIT); err == nil {
+	if _, err := unix.SendmsgN(m.launcher, pmi.FinalizeRequest(), nil, nil,
+		unix.MSG_NOSIGNAL|unix.MSG_DONTWAIT); err == nil {
 		a.joined.leaving.Go(func() { readAnswer(m.launcher) })
 	}
 }
 
-// answerLimit is how long the launcher's answer to finalize is waited for. It has to be read: Hydra gives a job up whose socket is closed before.
+// answerLimit is how long the launcher's answer to finalize is waited for. It has to be read: Hydra
+// gives a job up whose socket is closed before.
 const answerLimit = 5 * time.Second
 
 func readAnswer(socket int) {
 	limit := time.Now().Add(answerLimit)
 	for b := make([]byte, 256); ; {
 		left := time.Until(limit)
-		n, err := unix.Poll([]unix.PollFd{{Fd: int32(socket), Events: unix.POLLIN}}, int(left/time.Millisecond))
+		n, err := unix.Poll([]unix.PollFd{{Fd: int32(socket), Events: unix.POLLIN}},
+			int(left/time.Millisecond))
 		if err == unix.EINTR && left > 0 {
 			continue
 		}

@@ -7,7 +7,9 @@ import (
 	"libspx/launch/job"
 )
 
-// Parts of a system and its table: the parts are the clusters that the system began with, and then its I/O processes; those that have been added since say for themselves which they are (job.Part.Added).
+// Parts of a system and its table: the parts are the clusters that the system began with, and then
+// its I/O processes; those that have been added since say for themselves which they are
+// (job.Part.Added).
 
 // placeIn is which cluster of a table a part is, or which I/O process; -1: it is none.
 func (a *agent) placeIn(l *layout.Layout, part int) (cluster, iop int) {
@@ -55,7 +57,10 @@ func (a *agent) partOfIOP(l *layout.Layout, k int) int {
 }
 
 func (a *agent) partAdded(serves bool, k int) int {
-	return 1 + slices.IndexFunc(a.spec.Parts, func(p job.Part) bool { return p.Serves == serves && p.Added == k+1 })
+	return 1 + slices.IndexFunc(a.spec.Parts, func(p job.Part) bool {
+		return p.Serves == serves &&
+			p.Added == k+1
+	})
 }
 
 // healsIn is what a table says of whether who dies in a part is replaced; nil: it has no such part.

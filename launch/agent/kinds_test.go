@@ -9,18 +9,23 @@ import (
 	"libspx/launch/job"
 )
 
-// Parts that a system began with are known by their places, those that were added by what they say: in both directions.
+// Parts that a system began with are known by their places, those that were added by what they say:
+// in both directions.
 func TestKinds(t *testing.T) {
-	l := &layout.Layout{Growths: 2, Clusters: []layout.Cluster{{Name: "a"}, {Name: "b"}, {Name: "n", Since: 1}, {Name: "m", Since: 2}},
+	l := &layout.Layout{Growths: 2, Clusters: []layout.Cluster{{Name: "a"}, {Name: "b"},
+		{Name: "n", Since: 1}, {Name: "m", Since: 2}},
 		IOPs: []layout.IOP{{Proc: 1}, {Proc: 2}, {Proc: 3, Since: 1}, {Proc: 4, Since: 2}}}
-	parts := []job.Part{{}, {}, {Serves: true}, {Serves: true}, {Added: 3}, {Serves: true, Added: 3}, {Added: 4}, {Serves: true, Added: 4}}
+	parts := []job.Part{{}, {}, {Serves: true}, {Serves: true}, {Added: 3},
+		{Serves: true, Added: 3}, {Added: 4}, {Serves: true, Added: 4}}
 	a := newAgent(&control.Job{Parts: parts}, nil)
-	for part, want := range map[int][2]int{1: {0, -1}, 2: {1, -1}, 3: {-1, 0}, 4: {-1, 1}, 5: {2, -1}, 6: {-1, 2}, 7: {3, -1}, 8: {-1, 3}, 0: {-1, -1}, 9: {-1, -1}} {
+	for part, want := range map[int][2]int{1: {0, -1}, 2: {1, -1}, 3: {-1, 0}, 4: {-1, 1},
+		5: {2, -1}, 6: {-1, 2}, 7: {3, -1}, 8: {-1, 3}, 0: {-1, -1}, 9: {-1, -1}} {
 		cluster, iop := a.placeIn(l, part)
 		if cluster != want[0] || iop != want[1] {
 			t.Errorf("part %d is cluster %d, I/O process %d", part, cluster, iop)
 		}
-		if cluster >= 0 && (a.partOfCluster(l, cluster) != part || a.clusterOf(part) != cluster) || iop >= 0 && a.partOfIOP(l, iop) != part {
+		if cluster >= 0 && (a.partOfCluster(l, cluster) != part || a.clusterOf(part) != cluster) ||
+			iop >= 0 && a.partOfIOP(l, iop) != part {
 			t.Errorf("part %d is not found again", part)
 		}
 	}

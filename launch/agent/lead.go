@@ -16,7 +16,8 @@ import (
 	"libspx/net/tcp"
 )
 
-// The agent that leads a system whose clusters are started one by one (attach.go): it takes those in that come, and sees them off when their processes have ended.
+// The agent that leads a system whose clusters are started one by one (attach.go): it takes those
+// in that come, and sees them off when their processes have ended.
 
 // meeting is where clusters arrive.
 type meeting struct {
@@ -45,8 +46,9 @@ type guestCluster struct {
 	hosts   []*elsewhere     // of the cluster, that of its spxrun first; nil: it is not there yet
 	at      map[string][]int // by the name of a part: the host of each process, in that count
 	begun   bool
-	swept   bool // its spxrun was lost with the host that led, and its I/O processes were told to end
-	status  int  // that of its spxrun, if that is not what its processes have ended with (statusOf)
+	// its spxrun was lost with the host that led, and its I/O processes were told to end
+	swept  bool
+	status int // that of its spxrun, if that is not what its processes have ended with (statusOf)
 }
 
 // awayWord is how long is waited before the user hears for whom.
@@ -67,7 +69,9 @@ func (a *agent) openToOthers() {
 		Failed:   func(tcp.Process, uint16) {},
 		Refused:  new(tcp.Refusals),
 		Refuse: func(from net.Addr, err error) {
-			a.inbox.put(turned{fmt.Sprintf("a call from %v was refused: it has not proved to have the key of the system %s (%v)", from, a.spec.Join.System, err)})
+			a.inbox.put(turned{fmt.Sprintf(
+				"a call from %v was refused: it has not proved to have the key of the system %s "+
+					"(%v)", from, a.spec.Join.System, err)})
 		},
 	}
 	go a.meeting.server.Serve(a.meeting.listener) //nolint:errcheck // it ends with this process
@@ -78,7 +82,8 @@ func (a *agent) openToOthers() {
 // arrive hears who comes.
 func (a *agent) arrive(c net.Conn) {
 	c = sealedConn(c)
-	c.SetReadDeadline(time.Now().Add(inviteLimit)) //nolint:errcheck // without, it ends with its caller
+	// without, it ends with its caller
+	c.SetReadDeadline(time.Now().Add(inviteLimit)) //nolint:errcheck
 	conn := control.NewConn(c)
 	m, err := conn.Receive()
 	if err == nil && m.Moved != "" {
@@ -111,7 +116,8 @@ func (a *agent) tellAway() {
 		}
 	}
 	if len(names) > 0 {
-		a.say(fmt.Sprintf("waiting for %s %s (spxrun --system FILE --cluster NAME)", plural("cluster", len(names)), strings.Join(names, ", ")))
+		a.say(fmt.Sprintf("waiting for %s %s (spxrun --system FILE --cluster NAME)",
+			plural("cluster", len(names)), strings.Join(names, ", ")))
 	}
 }
 
@@ -125,19 +131,23 @@ func (a *agent) welcome(e arrival) {
 	}
 	if why != "" {
 		go func() {
-			e.conn.Send(&control.Message{Off: why}) //nolint:errcheck // if it is gone, it need not know
+			// if it is gone, it need not know
+			e.conn.Send(&control.Message{Off: why}) //nolint:errcheck
 			e.conn.Close()
 		}()
 		return
 	}
-	a.growth.additions = append(a.growth.additions, &addition{ask: &question{&service.Message{FD: -1}, &gatekeeper{a, e.attach.Cluster}}, list: list, at: at, come: &e})
+	a.growth.additions = append(a.growth.additions,
+		&addition{ask: &question{&service.Message{FD: -1}, &gatekeeper{a, e.attach.Cluster}},
+			list: list, at: at, come: &e})
 	if len(a.growth.additions) == 1 {
 		a.nextHost()
 	}
 	a.noteComing()
 }
 
-// noteComing has the machine know how many clusters are about to be attached: who leads stays for them, though its own cluster may have ended.
+// noteComing has the machine know how many clusters are about to be attached: who leads stays for
+// them, though its own cluster may have ended.
 func (a *agent) noteComing() {
 	m, decides := a.machine.(*job.Machine)
 	if !decides || a.meeting == nil || a.succession.gathers {
@@ -179,11 +189,16 @@ func (g *gatekeeper) Close() {}
 
 // comes: a cluster is about to be attached.
 func (a *agent) comes(cluster string) bool {
-	return slices.ContainsFunc(a.growth.additions, func(d *addition) bool { return d.come != nil && d.come.attach.Cluster == cluster }) ||
-		slices.ContainsFunc(a.others, func(h *elsewhere) bool { return !h.gone && h.attached != nil && h.attached.cluster == cluster })
+	return slices.ContainsFunc(a.growth.additions,
+		func(d *addition) bool { return d.come != nil && d.come.attach.Cluster == cluster }) ||
+		slices.ContainsFunc(a.others, func(h *elsewhere) bool {
+			return !h.gone &&
+				h.attached != nil && h.attached.cluster == cluster
+		})
 }
 
-// admitCluster tells the agent of a cluster that has come what the job is: it is to be one of its hosts.
+// admitCluster tells the agent of a cluster that has come what the job is: it is to be one of its
+// hosts.
 func (a *agent) admitCluster(d *addition, host hosts.Host) error {
 	parts, why := a.partsForAdmission(d)
 	if why != "" {
@@ -193,11 +208,13 @@ func (a *agent) admitCluster(d *addition, host hosts.Host) error {
 	d.slots = host.Slots
 	h := newElsewhere(len(a.spec.Hosts), host.Name)
 	from := d.come.attach
-	h.joining, h.conn, h.attached = d, d.come.conn, &guestCluster{cluster: from.Cluster, parts: parts, come: from, hosts: make([]*elsewhere, 1+len(from.Hosts)), at: d.at}
+	h.joining, h.conn, h.attached = d, d.come.conn, &guestCluster{cluster: from.Cluster,
+		parts: parts, come: from, hosts: make([]*elsewhere, 1+len(from.Hosts)), at: d.at}
 	h.attached.hosts[0], h.reach, h.via, h.home = h, &from.Reach, d.come.via, h.number
 	if err := a.placeGuest(h, from.At); err != nil {
 		go func() {
-			h.conn.Send(&control.Message{Off: err.Error()}) //nolint:errcheck // if it is gone, it need not know
+			// if it is gone, it need not know
+			h.conn.Send(&control.Message{Off: err.Error()}) //nolint:errcheck
 			h.conn.Close()
 		}()
 		return err
@@ -236,7 +253,8 @@ func (a *agent) startParts(h *elsewhere) {
 		delete(a.tree.asked, p)
 	}
 	a.plant()
-	a.change(func(l *layout.Layout) { // all of them come: who comes first waits for the others, also if they were given up
+	// all of them come: who comes first waits for the others, also if they were given up
+	a.change(func(l *layout.Layout) {
 		for _, p := range h.attached.parts {
 			if heals := a.healsIn(l, p); heals != nil {
 				*heals = true
@@ -300,13 +318,15 @@ func (a *agent) sayAttached(s job.Say) {
 	}
 }
 
-// sayToAll tells something that the machine of the job does not: the users of the other clusters hear it, too.
+// sayToAll tells something that the machine of the job does not: the users of the other clusters
+// hear it, too.
 func (a *agent) sayToAll(text string) {
 	a.say(text)
 	a.sayAttached(job.Say{Text: text})
 }
 
-// statusOf is the exit status of a cluster that has attached, and that of its first death, which counts when it does not go on.
+// statusOf is the exit status of a cluster that has attached, and that of its first death, which
+// counts when it does not go on.
 func (a *agent) statusOf(g *guestCluster) (status, death int) {
 	m, decides := a.machine.(*job.Machine)
 	if !decides || !g.begun {
@@ -316,7 +336,8 @@ func (a *agent) statusOf(g *guestCluster) (status, death int) {
 	return cmp.Or(g.status, p.Exit), p.Death
 }
 
-// statusAt is the exit status for a host: that of its cluster, if it has attached with one, and else that of all.
+// statusAt is the exit status for a host: that of its cluster, if it has attached with one, and
+// else that of all.
 func (a *agent) statusAt(h *elsewhere) int {
 	if h.attached == nil {
 		return 0
@@ -325,7 +346,8 @@ func (a *agent) statusAt(h *elsewhere) int {
 	return cmp.Or(status, death, a.status)
 }
 
-// seeOff sends the hosts away whose clusters have ended, with their I/O processes: those of whose clusters nothing runs, or is about to.
+// seeOff sends the hosts away whose clusters have ended, with their I/O processes: those of whose
+// clusters nothing runs, or is about to.
 func (a *agent) seeOff() {
 	m, decides := a.machine.(*job.Machine)
 	if !decides || a.meeting == nil {
@@ -334,7 +356,8 @@ func (a *agent) seeOff() {
 	states := m.Parts()
 	busy := func(parts []int) bool {
 		return slices.ContainsFunc(parts, func(p int) bool {
-			return states[p-1].Alive > 0 || states[p-1].State == "restarting" || states[p-1].State == "stopping" || m.Making(p)
+			return states[p-1].Alive > 0 || states[p-1].State == "restarting" ||
+				states[p-1].State == "stopping" || m.Making(p)
 		})
 	}
 	for _, h := range a.others {
@@ -346,7 +369,8 @@ func (a *agent) seeOff() {
 		}
 		if states[h.attached.parts[0]-1].State == job.StateGone {
 			status, death := a.statusOf(h.attached)
-			h.attached.status = cmp.Or(status, death, boolInt(!m.Made(h.attached.parts[0]))*job.StatusFailed)
+			h.attached.status = cmp.Or(status, death,
+				boolInt(!m.Made(h.attached.parts[0]))*job.StatusFailed)
 		}
 		a.dismissHost(h)
 	}
@@ -355,7 +379,8 @@ func (a *agent) seeOff() {
 	}
 }
 
-// dismissHost sends a host away on which nothing runs any more, with the others of its cluster, which are reached through it.
+// dismissHost sends a host away on which nothing runs any more, with the others of its cluster,
+// which are reached through it.
 func (a *agent) dismissHost(h *elsewhere) {
 	members := h.members()
 	for _, m := range members {
@@ -399,7 +424,8 @@ func (a *agent) sendAway(h *elsewhere) {
 	}
 }
 
-// awaitDismissed waits for the ends of clusters that were sent away before: when this agent is gone they could not tell that from its loss.
+// awaitDismissed waits for the ends of clusters that were sent away before: when this agent is gone
+// they could not tell that from its loss.
 func (a *agent) awaitDismissed(hurry bool) {
 	limit := time.After(dismissLimit)
 	for _, h := range a.others {

@@ -14,16 +14,21 @@ import (
 	"libspx/shm"
 )
 
-// What the agent that decides knows beyond the machine of the job, and how another one comes to know it that decides in its place (succession.go):
+// What the agent that decides knows beyond the machine of the job, and how another one comes to
+// know it that decides in its place (succession.go):
 //
-//   - Numbers of processes, incarnations and worlds: all hosts see them given, since they are told in the first step in which processes are made (newcomers.go), before any of these is there. Each says how far it knows
-//     them (control.Stand). What is given next is above all that those say that are left; a number that none of them has seen, nobody has.
-//   - Who the parts of a system consist of and where they run, which of them are being made, and what was decided and may not have been done: that is in the machine (job.Crew, Open). So the table of the system follows, whose
-//     version is above all that anyone has seen.
+//   - Numbers of processes, incarnations and worlds: all hosts see them given, since they are told
+//     in the first step in which processes are made (newcomers.go), before any of these is there.
+//     Each says how far it knows them (control.Stand). What is given next is above all that those
+//     say that are left; a number that none of them has seen, nobody has.
+//   - Who the parts of a system consist of and where they run, which of them are being made, and
+//     what was decided and may not have been done: that is in the machine (job.Crew, Open). So the
+//     table of the system follows, whose version is above all that anyone has seen.
 //   - Who has gone on from MPI_Init: each host says it of its processes. Those that wait ask again.
 //   - The tree of masters: planted anew, with a number above all others.
 //
-// As long as not all hosts have said how they stand, or are given up, nothing is made, and no table is told.
+// As long as not all hosts have said how they stand, or are given up, nothing is made, and no table
+// is told.
 
 // gathered: all hosts may have said how they stand.
 type gathered struct{}
@@ -63,12 +68,14 @@ func (a *agent) seesNumber(proc int, serial, life uint32) {
 
 // addNumbers says in a Stand which numbers this host has seen.
 func (a *agent) addNumbers(s *control.Stand) {
-	s.Serial, s.Worlds, s.Groups, s.Lives, s.Epoch = a.serial, a.worlds, a.abroad.groups, maps.Clone(a.lives), a.tree.epoch
+	s.Serial, s.Worlds, s.Groups, s.Lives, s.Epoch = a.serial, a.worlds, a.abroad.groups,
+		maps.Clone(a.lives), a.tree.epoch
 	if k := a.tree.master; k != nil {
 		s.Master = k.cmd.Process.Pid
 	}
 	g := &a.asking.granted
-	s.Ports, s.Names, s.Servers = slices.Collect(maps.Keys(g.ports)), maps.Clone(g.names), maps.Clone(g.servers)
+	s.Ports, s.Names, s.Servers = slices.Collect(maps.Keys(g.ports)), maps.Clone(g.names),
+		maps.Clone(g.servers)
 	if l, err := layout.Decode(a.layoutText()); err == nil {
 		s.Layout = l.Version
 	}
@@ -87,7 +94,8 @@ func (a *agent) keepGranted(ports []string, names, servers map[string]string) {
 	}
 }
 
-// beginsNumbers has what this agent gives numbers itself begin above all that the ones before have given.
+// beginsNumbers has what this agent gives numbers itself begin above all that the ones before have
+// given.
 func (a *agent) beginsNumbers() {
 	era := a.succession.era
 	a.ports.opened, a.ports.met, a.steering.last = uint32(era)<<portsOfEra, era<<32, era<<32
@@ -104,7 +112,8 @@ const mostBehind = 1 << 16
 // heedNumbers takes which numbers another host has seen.
 func (a *agent) heedNumbers(h *elsewhere, s *control.Stand) {
 	if s.Serial <= mostSerials && s.Worlds < ofGuests && s.Groups < ofGuests {
-		a.serial, a.worlds, a.abroad.groups = max(a.serial, s.Serial), max(a.worlds, s.Worlds), max(a.abroad.groups, s.Groups)
+		a.serial, a.worlds, a.abroad.groups = max(a.serial, s.Serial), max(a.worlds, s.Worlds),
+			max(a.abroad.groups, s.Groups)
 	}
 	for proc, life := range s.Lives {
 		a.seesNumber(proc, 0, life)
@@ -125,7 +134,9 @@ func (a *agent) heedNumbers(h *elsewhere, s *control.Stand) {
 // mostEpochs is more trees than a job has.
 const mostEpochs = 1 << 31
 
-// dropBatch forgets a world that was being made when the agent was lost that decided so. What of it is there already is ended by who decides next: it has heard of the world, or none of its processes was to be started yet.
+// dropBatch forgets a world that was being made when the agent was lost that decided so. What of it
+// is there already is ended by who decides next: it has heard of the world, or none of its
+// processes was to be started yet.
 func (a *agent) dropBatch() {
 	b := a.batch
 	if b == nil {
@@ -133,7 +144,8 @@ func (a *agent) dropBatch() {
 	}
 	a.newcomers(&control.World{Number: b.world, Step: control.Drop})
 	for _, m := range b.members {
-		if i := m.Proc; i < len(a.ranks) && a.ranks[i].host == a.self && !a.ranks[i].alive && a.ranks[i].listener != 0 && a.segment.Member(i).World == b.world {
+		if i := m.Proc; i < len(a.ranks) && a.ranks[i].host == a.self && !a.ranks[i].alive &&
+			a.ranks[i].listener != 0 && a.segment.Member(i).World == b.world {
 			unix.Close(a.ranks[i].listener - 1)
 			a.ranks[i].listener = 0
 		}
@@ -141,7 +153,8 @@ func (a *agent) dropBatch() {
 	a.succession.dropped = b.members
 }
 
-// endHalfMade tells all that processes are dead of which the machine knows nothing, and which live nowhere: they were about to be made.
+// endHalfMade tells all that processes are dead of which the machine knows nothing, and which live
+// nowhere: they were about to be made.
 func (a *agent) endHalfMade(m *job.Machine) {
 	for _, x := range a.succession.dropped {
 		if x.Proc >= len(a.ranks) || !a.ranks[x.Proc].alive {
@@ -152,13 +165,15 @@ func (a *agent) endHalfMade(m *job.Machine) {
 	for i := range a.ranks {
 		r := &a.ranks[i]
 		known := i < len(procs) && procs[i].Alive
-		if !known && !r.alive && !r.guest && a.segment.AgentState(i) == shm.AgentStarted && !(a.isSpare(i) && (i >= len(procs) || procs[i].Pid == 0)) {
+		if !known && !r.alive && !r.guest && a.segment.AgentState(i) == shm.AgentStarted &&
+			!(a.isSpare(i) && (i >= len(procs) || procs[i].Pid == 0)) {
 			a.disown(i)
 		}
 	}
 }
 
-// abandonFor ends a spawned world whose parents will not meet it: they were told that it has not come about.
+// abandonFor ends a spawned world whose parents will not meet it: they were told that it has not
+// come about.
 func (a *agent) abandonFor(world uint32) {
 	m := &service.Message{Kind: service.SpawnResult, World: world, FD: -1}
 	if a.up == nil {
@@ -166,7 +181,8 @@ func (a *agent) abandonFor(world uint32) {
 		return
 	}
 	a.asking.count++
-	a.up.box.put(&control.Message{Question: &control.Question{Number: a.asking.count, Text: packed(m)}})
+	a.up.box.put(&control.Message{Question: &control.Question{Number: a.asking.count,
+		Text: packed(m)}})
 }
 
 // noClient has asked what nobody waits for.
@@ -190,7 +206,8 @@ func (a *agent) isSpare(i int) bool {
 		return false
 	}
 	r := &a.ranks[i]
-	return r.program < len(a.spec.Programs) && r.world == a.spec.Programs[r.program].World && a.isCold(i)
+	return r.program < len(a.spec.Programs) && r.world == a.spec.Programs[r.program].World &&
+		a.isCold(i)
 }
 
 // asStarted is the word that a process of this agent's list was made.
@@ -198,14 +215,17 @@ func (a *agent) asStarted(i, pid int, host string) job.Started {
 	return job.Started{Proc: i, Pid: pid, Host: host, Part: a.ranks[i].part, Rank: a.ranks[i].in}
 }
 
-// waitsForStands keeps a question for when all hosts have said how they stand; false: it can be answered.
+// waitsForStands keeps a question for when all hosts have said how they stand; false: it can be
+// answered.
 func (a *agent) waitsForStands(q *question) bool {
 	s := &a.succession
 	if !s.gathers {
 		return false
 	}
 	switch q.Kind {
-	case service.TookOver, service.Arrive, service.Spawn, service.SpawnResult, service.OpenPort, service.ClosePort, service.Accept, service.Connect, service.Publish, service.Unpublish, service.Lookup,
+	case service.TookOver, service.Arrive, service.Spawn, service.SpawnResult, service.OpenPort,
+		service.ClosePort, service.Accept, service.Connect, service.Publish, service.Unpublish,
+		service.Lookup,
 		service.AddHosts, service.RemoveHosts:
 		s.held = append(s.held, q)
 		return true
@@ -225,7 +245,8 @@ func (a *agent) stood() {
 	}
 }
 
-// goesOn takes up what was under way when the one before was lost, when all hosts have said how they stand.
+// goesOn takes up what was under way when the one before was lost, when all hosts have said how
+// they stand.
 func (a *agent) goesOn() {
 	s := &a.succession
 	if !s.gathers || a.done || a.waitsFor(func(h *elsewhere) bool { return h.led && !h.ready }) {
@@ -304,7 +325,8 @@ func (a *agent) inheritStart(m *job.Machine) {
 	}
 }
 
-// inheritTree plants the tree of masters anew. A part that is being started again is at its next start, whether the one before has begun with it or not.
+// inheritTree plants the tree of masters anew. A part that is being started again is at its next
+// start, whether the one before has begun with it or not.
 func (a *agent) inheritTree(m *job.Machine) {
 	t := &a.tree
 	t.lives, t.asked = map[int]uint32{}, map[int]uint32{}
@@ -335,7 +357,9 @@ func (a *agent) inheritTree(m *job.Machine) {
 func (a *agent) finishOpen(m *job.Machine) {
 	open := m.Open()
 	for _, part := range m.Restarting(false) {
-		a.step(job.NotRestarted{Part: part, Text: fmt.Sprintf("host %s was lost, whose agent was about to do it", a.hostName(a.succession.before)), Again: true})
+		a.step(job.NotRestarted{Part: part, Text: fmt.Sprintf(
+			"host %s was lost, whose agent was about to do it", a.hostName(a.succession.before)),
+			Again: true})
 	}
 	for _, act := range open {
 		if m.Ending() || a.succession.left {
@@ -349,7 +373,8 @@ func (a *agent) finishOpen(m *job.Machine) {
 	}
 }
 
-// tellStates tells who decides now which processes of this host hang, or have before: the one that is lost may not have heard it.
+// tellStates tells who decides now which processes of this host hang, or have before: the one that
+// is lost may not have heard it.
 func (a *agent) tellStates() {
 	w := &a.watching
 	if w.machine == nil {
@@ -361,9 +386,14 @@ func (a *agent) tellStates() {
 	}
 }
 
-// tellTooFew says of a job that is to survive the loss of hosts which one it does not, for that it has too few.
+// tellTooFew says of a job that is to survive the loss of hosts which one it does not, for that it
+// has too few.
 func (a *agent) tellTooFew() {
-	if n := len(a.spec.Hosts); a.spec.Verbose && n == sequenceLeast-1 && !a.spec.Joined && a.spec.Join == nil && (a.spec.WithFT || len(a.spec.Parts) > 0) {
-		a.say(fmt.Sprintf("this job has %d hosts, and ends when host %s is lost, from which it was started: another one could not know whether it is gone or only cut off. With a third host, which need not run processes, it would go on", n, a.spec.Hosts[0]))
+	if n := len(a.spec.Hosts); a.spec.Verbose && n == sequenceLeast-1 && !a.spec.Joined &&
+		a.spec.Join == nil && (a.spec.WithFT || len(a.spec.Parts) > 0) {
+		a.say(fmt.Sprintf(
+			"this job has %d hosts, and ends when host %s is lost, from which it was started: "+
+				"another one could not know whether it is gone or only cut off. With a third "+
+				"host, which need not run processes, it would go on", n, a.spec.Hosts[0]))
 	}
 }

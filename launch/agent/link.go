@@ -10,9 +10,10 @@ import (
 	"libspx/launch/control"
 )
 
-// A link is the way from the agent that decides to one that it has had started: a remote shell of its own, or one of the agent of another host (branches.go),
-// which carries the same bytes. Until the other end has answered, what was sent is kept, and the way can be made anew: after a while, where the reason of a
-// failure can go away, and from here, where the other agent could not do it.
+// A link is the way from the agent that decides to one that it has had started: a remote shell of
+// its own, or one of the agent of another host (branches.go), which carries the same bytes. Until
+// the other end has answered, what was sent is kept, and the way can be made anew: after a while,
+// where the reason of a failure can go away, and from here, where the other agent could not do it.
 type link struct {
 	a     *agent
 	host  string
@@ -44,7 +45,8 @@ type link struct {
 var startPauses = []time.Duration{time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second}
 
 func (a *agent) newLink(h *elsewhere) *link {
-	l := &link{a: a, host: h.name, number: h.number, words: a.shellOf(h.name), ended: make(chan struct{})}
+	l := &link{a: a, host: h.name, number: h.number, words: a.shellOf(h.name),
+		ended: make(chan struct{})}
 	l.up, l.in = io.Pipe()
 	h.link, h.wait = l, func() string { <-l.ended; return l.how }
 	h.conn = control.NewConn(l)
@@ -130,9 +132,11 @@ func (l *link) startAt(h *elsewhere) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.via, l.under = h, len(l.sent)
-	h.box.put(&control.Message{Branch: &control.Branch{Host: l.number, Name: l.host, Words: l.words}})
+	h.box.put(&control.Message{Branch: &control.Branch{Host: l.number, Name: l.host,
+		Words: l.words}})
 	if len(l.sent) > 0 {
-		h.box.put(&control.Message{Branch: &control.Branch{Host: l.number, Text: bytes.Clone(l.sent)}})
+		h.box.put(&control.Message{Branch: &control.Branch{Host: l.number,
+			Text: bytes.Clone(l.sent)}})
 	}
 }
 
@@ -178,7 +182,8 @@ func (l *link) passed(n int) {
 	l.room.Broadcast()
 }
 
-// awaits tells since when the other end is awaited, and what has come between; not ok: the link has ended, or nobody has begun to start it.
+// awaits tells since when the other end is awaited, and what has come between; not ok: the link has
+// ended, or nobody has begun to start it.
 func (l *link) awaits() (since time.Time, trouble string, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -233,7 +238,8 @@ func (l *link) over(end shellEnd) {
 		pause := startPauses[l.tries]
 		l.tries++
 		l.trouble = end.how
-		l.a.say(fmt.Sprintf("host %s: %s; trying again in %v (attempt %d of %d)", l.host, end.how, pause, l.tries+1, len(startPauses)+1))
+		l.a.say(fmt.Sprintf("host %s: %s; trying again in %v (attempt %d of %d)", l.host, end.how,
+			pause, l.tries+1, len(startPauses)+1))
 		l.again = time.AfterFunc(pause, l.startHere)
 		l.mu.Unlock()
 	default:

@@ -8,8 +8,9 @@ import (
 	"libspx/launch/control"
 )
 
-// Listen makes a socket on host spec.Self where a program other than an agent is reached by the job's other hosts: at the address that processes would
-// have, with a port that SPX_PORTS in environ allows.
+// Listen makes a socket on host spec.Self where a program other than an agent is reached by the
+// job's other hosts: at the address that processes would have, with a port that SPX_PORTS in
+// environ allows.
 func Listen(spec *control.Job, environ []string) (net.Listener, error) {
 	a := &agent{spec: spec, self: spec.Self, host: spec.Hosts[spec.Self]}
 	at, err := a.chooseAddress()

@@ -8,8 +8,9 @@ import (
 	"libspx/launch/service"
 )
 
-// Questions of tools, how something is, are answered in their turn; but when that does not come soon, because much has happened, then between two events. So is spxrun, at once, when it asks for a sign of
-// life: an agent that has much to do is alive.
+// Questions of tools, how something is, are answered in their turn; but when that does not come
+// soon, because much has happened, then between two events. So is spxrun, at once, when it asks for
+// a sign of life: an agent that has much to do is alive.
 
 // attention is after what time that is.
 const attention = 50 * time.Millisecond
@@ -23,7 +24,8 @@ type looking struct {
 
 // looks are those that wait, and what spxrun asks.
 type looks struct {
-	ping  atomic.Int64 // the number of the last question of spxrun, until it is answered between two events
+	// the number of the last question of spxrun, until it is answered between two events
+	ping  atomic.Int64
 	many  atomic.Int32 // of those of tools
 	asked []*looking   // guarded by the inbox's mu
 }
@@ -40,7 +42,8 @@ func (a *agent) answerAhead() {
 
 // waits: a tool asks, and how something is.
 func (q *question) waits() bool {
-	return q.World == service.Waits && (q.Kind == service.Describe || q.Kind == service.Hosts || q.Kind == service.Inspect)
+	return q.World == service.Waits && (q.Kind == service.Describe || q.Kind == service.Hosts ||
+		q.Kind == service.Inspect)
 }
 
 // ask puts a question into the inbox.
@@ -57,7 +60,8 @@ func (b *inbox) ask(q *question) {
 	b.put(l)
 }
 
-// overdue takes the first one that has waited for long; nil: there is none. It is to be answered now.
+// overdue takes the first one that has waited for long; nil: there is none. It is to be answered
+// now.
 func (b *inbox) overdue(now func() time.Time) *looking {
 	if b.many.Load() == 0 {
 		return nil

@@ -8,7 +8,8 @@ import (
 	"libspx/launch/service"
 )
 
-// A tool's question is answered once: in its turn, or before what came earlier when that has kept it waiting. Other questions keep their places.
+// A tool's question is answered once: in its turn, or before what came earlier when that has kept
+// it waiting. Other questions keep their places.
 func TestToolsDoNotWait(t *testing.T) {
 	var b inbox
 	if err := b.open(); err != nil {

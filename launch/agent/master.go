@@ -14,8 +14,10 @@ import (
 	"libspx/launch/trace"
 )
 
-// The master of a host is a process of its own, a child of the host's agent (upkeep.go): it holds the machine of package cluster/manage, and nothing else. What it says to other masters
-// goes by the agents, and what it decides is carried out by them. So a master can die, or stand still, while the processes of its host go on; it ends with its agent.
+// The master of a host is a process of its own, a child of the host's agent (upkeep.go): it holds
+// the machine of package cluster/manage, and nothing else. What it says to other masters goes by
+// the agents, and what it decides is carried out by them. So a master can die, or stand still,
+// while the processes of its host go on; it ends with its agent.
 
 // masterFD is the descriptor of the master's socket to its agent.
 const masterFD = 3
@@ -36,7 +38,8 @@ func MasterMain() int {
 	conn := control.NewConn(os.NewFile(masterFD, "agent"))
 	first, err := conn.Receive()
 	if err != nil {
-		fmt.Fprintf(os.Stderr, "%s: this program is started by the agent of a host (%v)\n", service.MasterName, err)
+		fmt.Fprintf(os.Stderr, "%s: this program is started by the agent of a host (%v)\n",
+			service.MasterName, err)
 		return 1
 	}
 	runtime.LockOSThread()
@@ -97,7 +100,8 @@ func (m *master) take(msg *control.Message) {
 			m.step(manage.Gone{Agent: agent})
 		}
 	case msg.Ping != 0:
-		m.conn.Send(&control.Message{Ping: msg.Ping}) //nolint:errcheck // if the agent is gone, its end says so
+		// if the agent is gone, its end says so
+		m.conn.Send(&control.Message{Ping: msg.Ping}) //nolint:errcheck
 	}
 }
 
@@ -109,9 +113,11 @@ func (m *master) step(e manage.Event) {
 	for _, act := range m.machine.Step(e, m.now()) {
 		switch act := act.(type) {
 		case manage.Send:
-			m.conn.Send(&control.Message{Managed: &control.Managed{Epoch: m.epoch, Text: act.Message.Encode()}}) //nolint:errcheck // likewise
+			// likewise
+			m.conn.Send(&control.Message{Managed: &control.Managed{Epoch: m.epoch, Text: act.Message.Encode()}}) //nolint:errcheck
 		case manage.Learned:
-			m.conn.Send(&control.Message{Learned: &control.Learned{Epoch: m.epoch, View: act.View}}) //nolint:errcheck // likewise
+			// likewise
+			m.conn.Send(&control.Message{Learned: &control.Learned{Epoch: m.epoch, View: act.View}}) //nolint:errcheck
 		}
 	}
 }

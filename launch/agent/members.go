@@ -16,13 +16,18 @@ import (
 	"libspx/launch/service"
 )
 
-// A cluster of several hosts that is attached to a system. The agent of its spxrun's host starts the agents of the others, as that of a job does, before it comes to the one that decides (package muster);
-// they are hosts of the job then, and hear and say what the hosts of a job do, through this agent: the one that decides may have no way to them, and no business with what they write. So news go up, and
-// orders come down, by a tree: host, host of the cluster's spxrun, host that decides. What their processes write is printed here. When this agent goes, its shells go, and they end their processes.
+// A cluster of several hosts that is attached to a system. The agent of its spxrun's host starts
+// the agents of the others, as that of a job does, before it comes to the one that decides (package
+// muster); they are hosts of the job then, and hear and say what the hosts of a job do, through
+// this agent: the one that decides may have no way to them, and no business with what they write.
+// So news go up, and orders come down, by a tree: host, host of the cluster's spxrun, host that
+// decides. What their processes write is printed here. When this agent goes, its shells go, and
+// they end their processes.
 
 // company is what this agent has of the other hosts of its cluster.
 type company struct {
-	hosts   []*elsewhere // guarded by mu: by number in the cluster, from 1, and clusters that have called (callers.go)
+	// guarded by mu: by number in the cluster, from 1, and clusters that have called (callers.go)
+	hosts   []*elsewhere
 	machine *muster.Machine
 	done    bool  // all are there, or will not be
 	failure error // then: why
@@ -36,12 +41,14 @@ type company struct {
 	over   map[int]bool // guarded by mu: those whose agents have ended
 	behind passages     // when this agent has come to decide: to those hosts
 
-	beating  *heartbeat    // guarded by mu: of this host
-	callers  []net.Conn    // guarded by mu: with clusters that have called
-	patience time.Duration // guarded by mu: after which the kernel ends one of these; 0: as after the call
+	beating *heartbeat // guarded by mu: of this host
+	callers []net.Conn // guarded by mu: with clusters that have called
+	// guarded by mu: after which the kernel ends one of these; 0: as after the call
+	patience time.Duration
 }
 
-// memberSaid is what another host of the cluster has said of itself, before all were there, or its end.
+// memberSaid is what another host of the cluster has said of itself, before all were there, or its
+// end.
 type memberSaid struct {
 	from *elsewhere
 	here bool // its agent has answered; else it has ended
@@ -50,7 +57,8 @@ type memberSaid struct {
 // arrival is what this agent says of its cluster to the one that decides.
 func (a *agent) arrival() *control.Arrival {
 	j := a.spec.Join
-	out := &control.Arrival{Version: control.Version, Host: a.host, Cluster: j.Cluster, Whole: j.Whole, Declared: j.Declared, Offer: j.Offer, Reach: a.describeOwn()}
+	out := &control.Arrival{Version: control.Version, Host: a.host, Cluster: j.Cluster,
+		Whole: j.Whole, Declared: j.Declared, Offer: j.Offer, Reach: a.describeOwn()}
 	if a.spec.Iface != "" && len(out.Reach.Addresses) > 0 {
 		out.At = out.Reach.Addresses[0].Addr
 	}
@@ -77,7 +85,8 @@ func (a *agent) arrival() *control.Arrival {
 	return out
 }
 
-// describeOwn is what this host says of itself, to an agent that does not know what this cluster's spxrun was told of interfaces.
+// describeOwn is what this host says of itself, to an agent that does not know what this cluster's
+// spxrun was told of interfaces.
 func (a *agent) describeOwn() reach.Host {
 	h := a.describe()
 	if a.spec.Iface != "" && (a.local != nil || a.spec.Join != nil) {
@@ -101,7 +110,8 @@ func (a *agent) callTogether() error {
 			c.hosts[n] = newElsewhere(n, name)
 		}
 	}
-	c.machine = muster.New(muster.Config{Cluster: a.spec.Join.Cluster, Hosts: a.spec.Hosts, Starters: starters, Limit: a.spec.StartLimit})
+	c.machine = muster.New(muster.Config{Cluster: a.spec.Join.Cluster, Hosts: a.spec.Hosts,
+		Starters: starters, Limit: a.spec.StartLimit})
 	a.company = c
 	c.step(a, muster.Began{})
 	return nil
@@ -148,7 +158,10 @@ func (c *company) cause(a *agent, late []int) string {
 			return "; " + trouble
 		}
 	}
-	return fmt.Sprintf("; %s has not ended and brought no agent: does it ask for something, or does what runs there at login wait? Try it by hand with the command true; %s, in s, allows more", a.spec.Rsh[0], service.EnvStartLimit)
+	return fmt.Sprintf(
+		"; %s has not ended and brought no agent: does it ask for something, or does what runs "+
+			"there at login wait? Try it by hand with the command true; %s, in s, allows more",
+		a.spec.Rsh[0], service.EnvStartLimit)
 }
 
 // start has an agent started, here or by one that is there.
@@ -171,7 +184,8 @@ func (c *company) start(a *agent, act muster.Start) {
 	}
 }
 
-// hearFrom reads what the agent of a host says, prints what its processes have written, and hands the rest on.
+// hearFrom reads what the agent of a host says, prints what its processes have written, and hands
+// the rest on.
 func (c *company) hearFrom(a *agent, h *elsewhere) {
 	var printers [3]*printer
 	for described := false; ; {
@@ -206,13 +220,15 @@ func (c *company) hearFrom(a *agent, h *elsewhere) {
 	h.link.up.Close() // who brings what comes does not wait for this reader
 	h.how = h.wait()
 	c.ends(h.number)
-	c.handUp(&control.Relayed{Index: h.number, End: &control.Ending{How: h.how, Changed: errors.Is(h.failure, errChanged), Quiet: c.wasQuiet(h.number)}})
+	c.handUp(&control.Relayed{Index: h.number, End: &control.Ending{How: h.how,
+		Changed: errors.Is(h.failure, errChanged), Quiet: c.wasQuiet(h.number)}})
 	close(h.ended)
 	a.inbox.put(memberSaid{h, false})
 	h.loseBelow()
 }
 
-// heardMember takes note of a host that is there, or has gone. What that means for its processes is decided elsewhere.
+// heardMember takes note of a host that is there, or has gone. What that means for its processes is
+// decided elsewhere.
 func (a *agent) heardMember(e memberSaid) {
 	if e.here {
 		a.company.step(a, muster.Here{Host: e.from.number})
@@ -241,7 +257,8 @@ func (c *company) hears(h *heartbeat) {
 	c.beating = h
 }
 
-// wasQuiet tells whether another host of the cluster had not been heard for some time, as far as this one knows. The one that decides may not reach it.
+// wasQuiet tells whether another host of the cluster had not been heard for some time, as far as
+// this one knows. The one that decides may not reach it.
 func (c *company) wasQuiet(index int) bool {
 	c.mu.Lock()
 	number, h := c.job[index], c.beating
@@ -296,7 +313,8 @@ type memberManages struct {
 	m    *control.Managed
 }
 
-// manages hands on what the master of another host of the cluster says: to those of the cluster directly.
+// manages hands on what the master of another host of the cluster says: to those of the cluster
+// directly.
 func (a *agent) manages(e memberManages) {
 	msg, err := manage.Decode(e.m.Text, &a.tree.cfg)
 	switch c := a.company; {
@@ -362,13 +380,15 @@ func (c *company) tell(m *control.Message) {
 	}
 }
 
-// finish waits until the agents of the other hosts have said all. In a hurry, or when they do not end, the connections with them are closed, and they end their processes.
+// finish waits until the agents of the other hosts have said all. In a hurry, or when they do not
+// end, the connections with them are closed, and they end their processes.
 func (c *company) finish(hurry bool) {
 	if c == nil {
 		return
 	}
 	if hurry {
-		c.join(nil, [32]byte{}) // that they end has one reason, of which the one that decides learns by this agent's end
+		// that they end has one reason, of which the one that decides learns by this agent's end
+		c.join(nil, [32]byte{})
 	} else {
 		c.await(time.After(dismissLimit))
 	}
@@ -394,7 +414,8 @@ func (c *company) await(limit <-chan time.Time) {
 	}
 }
 
-// follower is the life of the agent of another host of an attached cluster: own is what the cluster's spxrun was given.
+// follower is the life of the agent of another host of an attached cluster: own is what the
+// cluster's spxrun was given.
 func follower(conn *control.Conn, own *control.Job) int {
 	a := newAgent(own, nil)
 	a.local = own
@@ -418,7 +439,8 @@ func follower(conn *control.Conn, own *control.Job) int {
 	}
 	a.keepOwn(spec)
 	a.spec = spec
-	a.succession.era, a.succession.decider, a.succession.through = spec.Era, spec.Decider, spec.Above
+	a.succession.era, a.succession.decider, a.succession.through = spec.Era, spec.Decider,
+		spec.Above
 	settle := func() error {
 		_, err := a.settle()
 		a.heedTerm()

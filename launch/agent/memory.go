@@ -18,11 +18,13 @@ import (
 	"libspx/shm"
 )
 
-// spareProcs is how many processes more than those of the command line a job has room for at least, at one time: those that it spawns,
-// and those of other jobs that are connected with it. --usize makes it more.
+// spareProcs is how many processes more than those of the command line a job has room for at least,
+// at one time: those that it spawns, and those of other jobs that are connected with it. --usize
+// makes it more.
 const spareProcs = 256
 
-// makeSegment makes the memory file, with a slot for every rank, under the number that ranks know it by.
+// makeSegment makes the memory file, with a slot for every rank, under the number that ranks know
+// it by.
 func (a *agent) makeSegment() (err error) {
 	var flags uint32
 	if a.spec.WithFT {
@@ -39,7 +41,8 @@ func (a *agent) makeSegment() (err error) {
 		flags |= shm.Hosts
 	}
 	n := len(a.ranks)
-	if a.segment, err = shm.Create(shm.Room(max(n, a.spec.Universe), spareProcs), n, cpus.Usable(), flags); err != nil {
+	if a.segment, err = shm.Create(shm.Room(max(n, a.spec.Universe), spareProcs), n, cpus.Usable(),
+		flags); err != nil {
 		return err
 	}
 	a.segment.SetUniverse(a.spec.Universe)
@@ -58,7 +61,9 @@ func (a *agent) makeSegment() (err error) {
 		if a.spec.Late { // they come by Present
 			break
 		}
-		if err := a.segment.AddProc(i, shm.Member{World: a.ranks[i].world, Rank: uint32(a.ranks[i].in), Serial: uint32(i), Host: uint32(a.ranks[i].host), Near: a.near(i, a.ranks[i].host)}); err != nil {
+		if err := a.segment.AddProc(i, shm.Member{World: a.ranks[i].world,
+			Rank: uint32(a.ranks[i].in), Serial: uint32(i), Host: uint32(a.ranks[i].host),
+			Near: a.near(i, a.ranks[i].host)}); err != nil {
 			return err
 		}
 		if a.ranks[i].away { // as one that has died, and is to be started again
@@ -74,7 +79,8 @@ func (a *agent) makeSegment() (err error) {
 
 func (a *agent) now() time.Duration { return time.Since(a.began) }
 
-// ended looks at a process whose pidfd is readable. What is to be published is published before the process is reaped.
+// ended looks at a process whose pidfd is readable. What is to be published is published before the
+// process is reaped.
 func (a *agent) ended(i int) {
 	r := &a.ranks[i]
 	if !r.alive {
@@ -111,7 +117,8 @@ func (a *agent) ended(i int) {
 			state = job.OwnerInit // it is in MPI_Init, or it would not have joined
 		}
 	}
-	e := job.Ended{Proc: i, Wait: wait, Owner: state, Call: inspect.CallName(a.segment.Call(i)), Returns: a.anyReturns(),
+	e := job.Ended{Proc: i, Wait: wait, Owner: state, Call: inspect.CallName(a.segment.Call(i)),
+		Returns:  a.anyReturns(),
 		OtherMPI: a.anyMPI(i), Aborted: claimed, Code: code, Spawning: spawning}
 	if r.joined {
 		e.Also = a.endedToo(i)
@@ -135,8 +142,8 @@ func (a *agent) ended(i int) {
 	gone.reap()
 }
 
-// endedToo lists the processes of another launcher that have ended by now besides process i: that launcher may have ended them when it saw the first,
-// before this agent had its turn.
+// endedToo lists the processes of another launcher that have ended by now besides process i: that
+// launcher may have ended them when it saw the first, before this agent had its turn.
 func (a *agent) endedToo(i int) (out []int) {
 	for k := range a.ranks {
 		if r := &a.ranks[k]; k != i && r.joined && r.alive && r.host == a.self {
@@ -148,7 +155,8 @@ func (a *agent) endedToo(i int) (out []int) {
 	return out
 }
 
-// connected lists the processes of this job that live and are connected with process i, that one left aside.
+// connected lists the processes of this job that live and are connected with process i, that one
+// left aside.
 func (a *agent) connected(i int) []int {
 	out := []int{}
 	for _, k := range a.segment.Connected(i)[1:] {
@@ -159,8 +167,8 @@ func (a *agent) connected(i int) []int {
 	return out
 }
 
-// abortedToo lists the processes, here and on other hosts, that one of this host has ended by MPI_Abort on a communicator of a part of the job: it says
-// so in their entries here.
+// abortedToo lists the processes, here and on other hosts, that one of this host has ended by
+// MPI_Abort on a communicator of a part of the job: it says so in their entries here.
 func (a *agent) abortedToo() (out []int) {
 	for i := range a.ranks {
 		live := a.own(i) || a.ranks[i].host != a.self && a.segment.AgentState(i) == shm.AgentStarted
@@ -176,7 +184,8 @@ func (a *agent) own(i int) bool {
 	return a.ranks[i].alive && !a.ranks[i].guest && a.ranks[i].host == a.self
 }
 
-// peek reports whether the process has ended, and how. Of one that is not a child that is known only from what it has said of itself.
+// peek reports whether the process has ended, and how. Of one that is not a child that is known
+// only from what it has said of itself.
 func (r *rank) peek(state uint32) (status syscall.WaitStatus, ended bool) {
 	if !r.foreign() {
 		status, ended, err := process.Peek(r.pidfd)
@@ -207,7 +216,8 @@ func waitOf(s syscall.WaitStatus) job.Wait {
 	return job.Wait{Code: s.ExitStatus()}
 }
 
-// lackOfMemory tells whether the kernel has ended one more process for lack of memory. Each accounts for one process that SIGKILL has ended.
+// lackOfMemory tells whether the kernel has ended one more process for lack of memory. Each
+// accounts for one process that SIGKILL has ended.
 func (a *agent) lackOfMemory() job.Memory {
 	now, before := process.ReadOOMKills("/"), &a.kills
 	switch {
@@ -279,10 +289,12 @@ func (a *agent) anyReturns() bool {
 	return false
 }
 
-// anyMPI: a rank other than this one has called MPI_Init; in a system, one of the same part: a cluster may know nothing of MPI.
+// anyMPI: a rank other than this one has called MPI_Init; in a system, one of the same part: a
+// cluster may know nothing of MPI.
 func (a *agent) anyMPI(other int) bool {
 	for i := range a.ranks {
-		if i != other && (other < 0 || a.ranks[i].part == a.ranks[other].part) && !a.ranks[i].guest && a.segment.OwnerState(i) != shm.OwnerNone {
+		if i != other && (other < 0 || a.ranks[i].part == a.ranks[other].part) &&
+			!a.ranks[i].guest && a.segment.OwnerState(i) != shm.OwnerNone {
 			return true
 		}
 	}
@@ -292,7 +304,8 @@ func (a *agent) anyMPI(other int) bool {
 // partsWithMPI are the parts of which a process of this host has called MPI_Init.
 func (a *agent) partsWithMPI() (out []int) {
 	for i := range a.ranks {
-		if r := &a.ranks[i]; r.host == a.self && !r.guest && a.segment.OwnerState(i) != shm.OwnerNone && !slices.Contains(out, r.part) {
+		if r := &a.ranks[i]; r.host == a.self && !r.guest &&
+			a.segment.OwnerState(i) != shm.OwnerNone && !slices.Contains(out, r.part) {
 			out = append(out, r.part)
 		}
 	}

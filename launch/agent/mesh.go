@@ -16,15 +16,20 @@ import (
 	"libspx/net/tcp"
 )
 
-// The agents of a job that keep a sequence of its events (sequence.go) reach each other directly: the agent that decides is not always there to hand on what they say. Each listens at a port, and calls
-// another one when it has something for it; what that one says comes over its own call. Connections are sealed and proved as all between agents are (sealed.go). What is said may get lost: it is said again.
+// The agents of a job that keep a sequence of its events (sequence.go) reach each other directly:
+// the agent that decides is not always there to hand on what they say. Each listens at a port, and
+// calls another one when it has something for it; what that one says comes over its own call.
+// Connections are sealed and proved as all between agents are (sealed.go). What is said may get
+// lost: it is said again.
 
-// meshWays keeps these connections apart from others between agents: no call is of use at another kind of port.
+// meshWays keeps these connections apart from others between agents: no call is of use at another
+// kind of port.
 const meshWays = sealedWays + ", of one sequence"
 
 // Bounds of a way to another agent.
 const (
-	meshQueue  = 256              // messages that wait; the sequence does without those that are too many
+	// messages that wait; the sequence does without those that are too many
+	meshQueue  = 256
 	meshBytes  = 32 << 20         // the same, in bytes
 	meshWrite  = 10 * time.Second // for one of them to leave; then the agent is called again
 	meshPauses = 200 * time.Millisecond
@@ -49,8 +54,10 @@ type mesh struct {
 	wrong uint64                // messages that no agent of the job sends
 	over  map[int]bool          // hosts that were there, and are none of the job's any more
 
-	led      func(from int, said control.Lead, conn *control.Conn) // by any goroutine: the agent of a host decides, and speaks over this; nil: none does so
-	expelled func()                                                // likewise: the others have given this one up
+	// by any goroutine: the agent of a host decides, and speaks over this; nil: none does so
+	led func(from int, said control.Lead, conn *control.Conn)
+	// likewise: the others have given this one up
+	expelled func()
 }
 
 // meshWay is the way to another agent.
@@ -67,14 +74,16 @@ type meshWay struct {
 }
 
 // openMesh listens at a socket. The mesh takes it.
-func openMesh(fd int, at netip.AddrPort, job [16]byte, key [32]byte, self int, heard func(replica.Message)) (*mesh, error) {
+func openMesh(fd int, at netip.AddrPort, job [16]byte, key [32]byte, self int,
+	heard func(replica.Message)) (*mesh, error) {
 	file := os.NewFile(uintptr(fd), "for agents of other hosts")
 	defer file.Close()
 	l, err := net.FileListener(file)
 	if err != nil {
 		return nil, err
 	}
-	m := &mesh{at: at, identity: meshIdentity(job, key, self), self: self, listener: l, heard: heard, to: map[int]*meshWay{}, from: map[int]*control.Conn{}, over: map[int]bool{}}
+	m := &mesh{at: at, identity: meshIdentity(job, key, self), self: self, listener: l,
+		heard: heard, to: map[int]*meshWay{}, from: map[int]*control.Conn{}, over: map[int]bool{}}
 	m.ctx, m.end = context.WithCancel(context.Background())
 	m.server = &tcp.Server{
 		Identity: m.identity,
@@ -180,7 +189,8 @@ func (w *meshWay) run(at netip.AddrPort) {
 			return
 		case <-w.more:
 		}
-		c, verdict, err := tcp.DialContext(w.ctx, at.String(), &w.m.identity, tcp.Process{Number: uint32(w.number)})
+		c, verdict, err := tcp.DialContext(w.ctx, at.String(), &w.m.identity,
+			tcp.Process{Number: uint32(w.number)})
 		if _, expelled := w.m.expects(); err == nil && verdict == tcp.Elsewhere && expelled != nil {
 			expelled()
 		}
@@ -209,7 +219,8 @@ func (w *meshWay) over(c net.Conn) {
 	conn := control.NewConn(c)
 	for {
 		for _, text := range w.take() {
-			c.SetWriteDeadline(time.Now().Add(meshWrite)) //nolint:errcheck // without, a connection that leads nowhere ends later
+			// without, a connection that leads nowhere ends later
+			c.SetWriteDeadline(time.Now().Add(meshWrite)) //nolint:errcheck
 			if conn.Send(&control.Message{Sequence: text}) != nil {
 				return
 			}
@@ -242,7 +253,8 @@ func (m *mesh) decide(from tcp.Process) tcp.Verdict {
 // adopt hears an agent. Its earlier call, if there is one, is over.
 func (m *mesh) adopt(c net.Conn, from tcp.Process) {
 	conn, n := control.NewConn(sealedConn(c)), int(from.Number)
-	c.SetReadDeadline(time.Now().Add(inviteLimit)) //nolint:errcheck // without, it ends with its caller
+	// without, it ends with its caller
+	c.SetReadDeadline(time.Now().Add(inviteLimit)) //nolint:errcheck
 	first, err := conn.Receive()
 	if err != nil || c.SetReadDeadline(time.Time{}) != nil {
 		conn.Close()
@@ -290,7 +302,8 @@ func (m *mesh) hear(conn *control.Conn, n int, said *control.Message) bool {
 	}
 }
 
-// lead calls another agent, to tell it that this one decides: the connection is for all that they have to say to each other. It tries as long as the other one is there, within a time.
+// lead calls another agent, to tell it that this one decides: the connection is for all that they
+// have to say to each other. It tries as long as the other one is there, within a time.
 func (m *mesh) lead(host int, said control.Lead) (*control.Conn, error) {
 	for limit := time.Now().Add(leadLimit); ; {
 		m.mu.Lock()
@@ -302,12 +315,14 @@ func (m *mesh) lead(host int, said control.Lead) (*control.Conn, error) {
 		if !known {
 			return nil, errNotReached
 		}
-		c, verdict, err := tcp.DialContext(m.ctx, at.String(), &m.identity, tcp.Process{Number: uint32(host)})
+		c, verdict, err := tcp.DialContext(m.ctx, at.String(), &m.identity,
+			tcp.Process{Number: uint32(host)})
 		if err == nil && verdict == tcp.Taken {
 			conn := control.NewConn(sealedConn(c))
 			return conn, conn.Send(&control.Message{Lead: &said})
 		}
-		if time.Now().After(limit) || m.ctx.Err() != nil || errors.Is(err, unix.ECONNREFUSED) { // it has listened there before: it has ended
+		// it has listened there before: it has ended
+		if time.Now().After(limit) || m.ctx.Err() != nil || errors.Is(err, unix.ECONNREFUSED) {
 			return nil, errNotReached
 		}
 		select {

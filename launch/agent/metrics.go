@@ -11,8 +11,9 @@ import (
 	"libspx/launch/job"
 )
 
-// Metrics (spxrun --metrics, docs/live.md) are served by a process of its own, `spxctl export`, on a socket that this agent makes: so the agent stays small, and what
-// comes from outside does not reach it. That process asks the agent what it needs to know as any other spxctl does.
+// Metrics (spxrun --metrics, docs/live.md) are served by a process of its own, `spxctl export`, on
+// a socket that this agent makes: so the agent stays small, and what comes from outside does not
+// reach it. That process asks the agent what it needs to know as any other spxctl does.
 
 // exporter is that process.
 type exporter struct {
@@ -25,7 +26,8 @@ type exporter struct {
 // exporterEnded: it has ended by itself.
 type exporterEnded struct{ err error }
 
-// listenForMetrics makes the socket, before anything is started: an address that cannot be had is an error of the command line.
+// listenForMetrics makes the socket, before anything is started: an address that cannot be had is
+// an error of the command line.
 func (a *agent) listenForMetrics() error {
 	if a.spec.Metrics == "" || a.up != nil {
 		return nil
@@ -58,7 +60,8 @@ func (a *agent) startExporter() error {
 	if err != nil {
 		return fmt.Errorf("--metrics: %w", err)
 	}
-	cmd := exec.Command(filepath.Join(filepath.Dir(self), "spxctl"), "export", fmt.Sprintf("%016x", a.jobNumber()))
+	cmd := exec.Command(filepath.Join(filepath.Dir(self), "spxctl"), "export",
+		fmt.Sprintf("%016x", a.jobNumber()))
 	cmd.ExtraFiles = []*os.File{e.listener}
 	cmd.Stderr = os.Stderr
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
@@ -77,7 +80,8 @@ func (a *agent) startExporter() error {
 // lostExporter says that there are no metrics any more; the job goes on.
 func (a *agent) lostExporter(e exporterEnded) {
 	if !a.exporter.stopping {
-		a.say(fmt.Sprintf("the process that serves the metrics has ended (%v); the job goes on without", e.err))
+		a.say(fmt.Sprintf(
+			"the process that serves the metrics has ended (%v); the job goes on without", e.err))
 	}
 }
 

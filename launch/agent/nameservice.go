@@ -13,12 +13,16 @@ import (
 	"libspx/launch/service"
 )
 
-// Published names of jobs that share no host (package names): the agent that decides has the job's own names (ports.go) and tells them to the server that the job was started with (--name-server), or that an info key names, and asks
-// it for others. A server forgets what is not said again, and has forgotten all when it comes again; so the agent that decides says its names as long as there are any, whichever agent that is.
+// Published names of jobs that share no host (package names): the agent that decides has the job's
+// own names (ports.go) and tells them to the server that the job was started with (--name-server),
+// or that an info key names, and asks it for others. A server forgets what is not said again, and
+// has forgotten all when it comes again; so the agent that decides says its names as long as there
+// are any, whichever agent that is.
 
 // nameService is what the agent that decides knows of servers.
 type nameService struct {
-	of     map[string]*names.Place   // the server of names that are published at another one than the job's
+	// the server of names that are published at another one than the job's
+	of     map[string]*names.Place
 	served map[names.Place]*servedBy // those at which this job has names, or had
 	asking sync.WaitGroup
 	stop   context.CancelFunc // ends what is being asked
@@ -54,7 +58,8 @@ type (
 	holdNames struct{ at names.Place }
 )
 
-// nameServerOf reads the file of the name service that an environment names; nil: there is none. spxrun does that itself.
+// nameServerOf reads the file of the name service that an environment names; nil: there is none.
+// spxrun does that itself.
 func nameServerOf(environ []string) (*names.Place, error) {
 	file := variableOf(environ, service.EnvNameServer)
 	if file == "" {
@@ -75,7 +80,8 @@ func (a *agent) serverOf(name string) *names.Place {
 	return a.spec.NameServer
 }
 
-// serverFor is the server that a process asks for, by an info key or by having been started with it.
+// serverFor is the server that a process asks for, by an info key or by having been started with
+// it.
 func (a *agent) serverFor(q *question) (*names.Place, error) {
 	if q.Server == "" {
 		return a.spec.NameServer, nil
@@ -135,9 +141,12 @@ func (a *agent) publishName(q *question) {
 	switch {
 	case answer.Class != 0 || server == nil:
 		q.reply(answer)
-	case len(q.Name) > names.MostName || len(q.Text) > names.MostPort || q.Name == "" || q.Text == "":
+	case len(q.Name) > names.MostName || len(q.Text) > names.MostPort || q.Name == "" ||
+		q.Text == "":
 		a.forgetName(q.Name)
-		q.reply(refuse(mpierr.Service, "a name service takes names of 1 to %d bytes, and ports of 1 to %d", names.MostName, names.MostPort))
+		q.reply(refuse(mpierr.Service,
+			"a name service takes names of 1 to %d bytes, and ports of 1 to %d", names.MostName,
+			names.MostPort))
 	default:
 		if q.Server != "" {
 			a.naming.keep(q.Name, q.Server)
@@ -152,7 +161,8 @@ func (a *agent) forgetName(name string) {
 	delete(a.naming.of, name)
 }
 
-// unpublishName takes a name back from where it was published. A server that cannot be reached forgets it by itself.
+// unpublishName takes a name back from where it was published. A server that cannot be reached
+// forgets it by itself.
 func (a *agent) unpublishName(q *question) {
 	server := a.serverOf(q.Name)
 	answer := a.ports.unpublish(q.Name)
@@ -168,7 +178,8 @@ func (a *agent) unpublishName(q *question) {
 	q.reply(answer)
 }
 
-// lookUpName finds a name in this job or, for one of its processes that asks for all, at the server.
+// lookUpName finds a name in this job or, for one of its processes that asks for all, at the
+// server.
 func (a *agent) lookUpName(q *question) {
 	answer := a.ports.lookup(q.Name)
 	server, err := a.serverFor(q)
@@ -177,7 +188,10 @@ func (a *agent) lookUpName(q *question) {
 	case err != nil:
 		answer = refuse(mpierr.Name, "service %q is not looked up: %v", shorten(q.Name), err)
 	case server == nil:
-		answer = refuse(mpierr.Name, "service %q is not published by this job, nor by another one on this host; jobs that share no host find each other's names when both are started with --name-server (spxctl names serve)", shorten(q.Name))
+		answer = refuse(mpierr.Name,
+			"service %q is not published by this job, nor by another one on this host; jobs "+
+				"that share no host find each other's names when both are started with "+
+				"--name-server (spxctl names serve)", shorten(q.Name))
 	case len(q.Name) <= names.MostName && q.Name != "":
 		a.askServer(q, server, &names.Request{Kind: names.Lookup, Name: q.Name})
 		return
@@ -193,9 +207,12 @@ func (e nameAnswered) happen(a *agent) {
 	case service.Publish:
 		switch {
 		case e.err != nil:
-			answer = refuse(mpierr.Service, "service %q is not published: %v", shorten(q.Name), e.err)
+			answer = refuse(mpierr.Service, "service %q is not published: %v", shorten(q.Name),
+				e.err)
 		case len(e.answer.Taken) > 0:
-			answer = refuse(mpierr.Service, "service %q is published already, by job %016x for port %s (name service at %s)", shorten(q.Name), e.answer.Job, shorten(portName(e.answer.Port)), at)
+			answer = refuse(mpierr.Service,
+				"service %q is published already, by job %016x for port %s (name service at %s)",
+				shorten(q.Name), e.answer.Job, shorten(portName(e.answer.Port)), at)
 		}
 		if answer.Class != 0 {
 			if a.ports.names[q.Name] == q.Text {
@@ -207,9 +224,13 @@ func (e nameAnswered) happen(a *agent) {
 	case service.Lookup:
 		switch {
 		case e.err != nil:
-			answer = refuse(mpierr.Name, "service %q is not published by this job, nor by another one on this host, and %v", shorten(q.Name), e.err)
+			answer = refuse(mpierr.Name,
+				"service %q is not published by this job, nor by another one on this host, and %v",
+				shorten(q.Name), e.err)
 		case e.answer.Unknown:
-			answer = refuse(mpierr.Name, "service %q is not published: not by this job, nor by another one on this host, nor by one that uses the name service at %s", shorten(q.Name), at)
+			answer = refuse(mpierr.Name,
+				"service %q is not published: not by this job, nor by another one on this host, "+
+					"nor by one that uses the name service at %s", shorten(q.Name), at)
 		default:
 			answer.Text = e.answer.Port
 		}
@@ -217,7 +238,8 @@ func (e nameAnswered) happen(a *agent) {
 	q.reply(answer)
 }
 
-// holdAllNames begins to say the names of this job again and again, to all servers; they may not have them.
+// holdAllNames begins to say the names of this job again and again, to all servers; they may not
+// have them.
 func (a *agent) holdAllNames() {
 	for _, at := range a.servers() {
 		a.holdNames(&at, true)
@@ -244,7 +266,8 @@ func (a *agent) namesAt(at names.Place) (list []string) {
 	return list
 }
 
-// holdNames begins to say the names of this job to a server again and again; now: it may not have them.
+// holdNames begins to say the names of this job to a server again and again; now: it may not have
+// them.
 func (a *agent) holdNames(at *names.Place, now bool) {
 	by := a.naming.by(at)
 	if a.up != nil || by.holds {
@@ -298,15 +321,20 @@ func (e namesHeld) happen(a *agent) {
 	if silent := e.err != nil; silent != by.silent {
 		by.silent = silent
 		if silent {
-			a.say(fmt.Sprintf("published names of this job are not found by jobs on other hosts any more, until they can be said again: %v", e.err))
+			a.say(fmt.Sprintf(
+				"published names of this job are not found by jobs on other hosts any more, "+
+					"until they can be said again: %v", e.err))
 		} else {
-			a.say(fmt.Sprintf("the name service at %s has the published names of this job again", e.at.At))
+			a.say(fmt.Sprintf("the name service at %s has the published names of this job again",
+				e.at.At))
 		}
 	}
 	for _, name := range e.taken {
 		if a.ports.names[name] != "" && !by.refused[name] {
 			by.refused[name] = true
-			a.say(fmt.Sprintf("service %q is another job's at the name service at %s: jobs on other hosts find that one", shorten(name), e.at.At))
+			a.say(fmt.Sprintf(
+				"service %q is another job's at the name service at %s: jobs on other hosts "+
+					"find that one", shorten(name), e.at.At))
 		}
 	}
 	pause := names.Renew
@@ -330,7 +358,8 @@ func (a *agent) leaveNames() {
 	defer cancel()
 	for _, at := range a.servers() {
 		if !n.by(&at).silent {
-			n.asking.Go(func() { at.Ask(ctx, &names.Request{Kind: names.Leave, Job: a.jobNumber()}) }) //nolint:errcheck // it forgets them by itself
+			// it forgets them by itself
+			n.asking.Go(func() { at.Ask(ctx, &names.Request{Kind: names.Leave, Job: a.jobNumber()}) }) //nolint:errcheck
 		}
 	}
 	n.asking.Wait()

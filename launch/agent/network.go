@@ -32,7 +32,8 @@ func transports(programs []control.Program) (t transport, err error) {
 	if text == "" {
 		return transport{sharedMemory: true}, nil
 	}
-	for _, word := range strings.FieldsFunc(text, func(r rune) bool { return r == ',' || r == ' ' }) {
+	for _, word := range strings.FieldsFunc(text,
+		func(r rune) bool { return r == ',' || r == ' ' }) {
 		switch word {
 		case "shm":
 			t.sharedMemory = true
@@ -44,8 +45,9 @@ func transports(programs []control.Program) (t transport, err error) {
 	return t, nil
 }
 
-// openListeners makes the sockets on which the processes of this host will listen, if they are reached over the network. They are there before any
-// process of the job runs: who connects early waits in their queues.
+// openListeners makes the sockets on which the processes of this host will listen, if they are
+// reached over the network. They are there before any process of the job runs: who connects early
+// waits in their queues.
 func (a *agent) openListeners() error {
 	for i := range a.ranks {
 		if a.ranks[i].host != a.self || a.ranks[i].away {
@@ -122,7 +124,9 @@ func portsOf(environ []string) (r portRange, err error) {
 	from, err := strconv.ParseUint(low, 10, 16)
 	to, err2 := strconv.ParseUint(high, 10, 16)
 	if !ok || err != nil || err2 != nil || from == 0 || to < from {
-		return r, fmt.Errorf("%s=%s: two ports are to be named, as in 50000-50999, the lower one first", service.EnvPorts, text)
+		return r, fmt.Errorf(
+			"%s=%s: two ports are to be named, as in 50000-50999, the lower one first",
+			service.EnvPorts, text)
 	}
 	return portRange{uint16(from), uint16(to)}, nil
 }
@@ -133,13 +137,15 @@ func (r portRange) listen(at netip.Addr, queue int) (fd int, port uint16, err er
 		return listenOn(at, 0, queue)
 	}
 	n := int(r.high) - int(r.low) + 1
-	for i, begin := 0, rand.IntN(n); i < n; i++ { // processes of several jobs do not all try the same first
+	// processes of several jobs do not all try the same first
+	for i, begin := 0, rand.IntN(n); i < n; i++ {
 		fd, port, err = listenOn(at, r.low+uint16((begin+i)%n), queue)
 		if err != unix.EADDRINUSE {
 			return fd, port, err
 		}
 	}
-	return -1, 0, fmt.Errorf("none of the %d ports of %s=%d-%d is free", n, service.EnvPorts, r.low, r.high)
+	return -1, 0, fmt.Errorf("none of the %d ports of %s=%d-%d is free", n, service.EnvPorts, r.low,
+		r.high)
 }
 
 // datagrams, in place of a queue, asks for a socket for datagrams.
@@ -151,7 +157,8 @@ func listenOn(at netip.Addr, wanted uint16, queue int) (fd int, port uint16, err
 	if queue == datagrams {
 		kind = unix.SOCK_DGRAM
 	}
-	family, name := unix.AF_INET6, unix.Sockaddr(&unix.SockaddrInet6{Addr: at.As16(), Port: int(wanted)})
+	family, name := unix.AF_INET6,
+		unix.Sockaddr(&unix.SockaddrInet6{Addr: at.As16(), Port: int(wanted)})
 	if at.Is4() {
 		family, name = unix.AF_INET, &unix.SockaddrInet4{Addr: at.As4(), Port: int(wanted)}
 	}
@@ -162,8 +169,10 @@ func listenOn(at netip.Addr, wanted uint16, queue int) (fd int, port uint16, err
 		unix.Close(fd)
 		fd = above // those below are given to processes one after the other
 	}
-	if wanted != 0 && queue != datagrams { // connections of a job that has ended stay for a while, and are in nobody's way
-		unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_REUSEADDR, 1) //nolint:errcheck // then another port is taken
+	// connections of a job that has ended stay for a while, and are in nobody's way
+	if wanted != 0 && queue != datagrams {
+		// then another port is taken
+		unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_REUSEADDR, 1) //nolint:errcheck
 	}
 	if err = unix.Bind(fd, name); err == nil && queue != datagrams {
 		err = unix.Listen(fd, queue)
@@ -205,6 +214,7 @@ func (a *agent) giveListener(i int, s *process.Spec) (done func(), err error) {
 		return nil, fmt.Errorf("dup3: %w", err)
 	}
 	s.Share = append(s.Share, control.ListenFD)
-	s.Env = append(s.Env[:len(s.Env):len(s.Env)], fmt.Sprintf("%s=%d", service.EnvListen, control.ListenFD))
+	s.Env = append(s.Env[:len(s.Env):len(s.Env)],
+		fmt.Sprintf("%s=%d", service.EnvListen, control.ListenFD))
 	return func() { vacate(control.ListenFD) }, nil
 }

@@ -16,9 +16,11 @@ import (
 	"libspx/shm"
 )
 
-// What every host does so that processes are added to the job: see control.Step. The agent that decides does it itself for its own host.
+// What every host does so that processes are added to the job: see control.Step. The agent that
+// decides does it itself for its own host.
 
-// mostBegot is how many spawned worlds an agent knows by what their parents have said; all but the latest were met long ago.
+// mostBegot is how many spawned worlds an agent knows by what their parents have said; all but the
+// latest were met long ago.
 const mostBegot = 256
 
 // batch is a spawned world that is being made.
@@ -76,7 +78,9 @@ func (a *agent) prepareBatch(w *control.World, made *control.Made) error {
 		return err
 	}
 	a.ownPrograms(q)
-	b := &batch{world: w.Number, question: q, members: w.Members, files: make([]string, len(q.Programs)), listeners: map[int]listener{}, life: w.Life, cold: w.Cold}
+	b := &batch{world: w.Number, question: q, members: w.Members,
+		files: make([]string, len(q.Programs)), listeners: map[int]listener{}, life: w.Life,
+		cold: w.Cold}
 	a.batch = b
 	if a.spec.Succeeds && q.Text != "" {
 		if len(a.begot) >= mostBegot {
@@ -88,10 +92,14 @@ func (a *agent) prepareBatch(w *control.World, made *control.Made) error {
 		a.begot[q.Text] = w.Number
 	}
 	for _, m := range b.members {
-		if m.Proc < 0 || m.Proc >= a.segment.MaxProcs() || m.Program < 0 || m.Program >= len(q.Programs) {
-			return fmt.Errorf("process %d of program %d is beyond what this host knows", m.Proc, m.Program)
+		if m.Proc < 0 || m.Proc >= a.segment.MaxProcs() || m.Program < 0 ||
+			m.Program >= len(q.Programs) {
+			return fmt.Errorf("process %d of program %d is beyond what this host knows", m.Proc,
+				m.Program)
 		}
-		if inUse := m.Proc < len(a.ranks) && a.ranks[m.Proc].alive && a.ranks[m.Proc].host == a.self; inUse || !a.segment.IsFree(m.Proc) && a.segment.AgentState(m.Proc) != shm.AgentEmpty {
+		if inUse := m.Proc < len(a.ranks) && a.ranks[m.Proc].alive &&
+			a.ranks[m.Proc].host == a.self; inUse || !a.segment.IsFree(m.Proc) &&
+			a.segment.AgentState(m.Proc) != shm.AgentEmpty {
 			made.Held = append(made.Held, m.Proc)
 		}
 		p := &q.Programs[m.Program]
@@ -102,7 +110,8 @@ func (a *agent) prepareBatch(w *control.World, made *control.Made) error {
 			if a.several() {
 				p.Env = adapt(p.Env, os.Environ())
 			}
-			if b.files[m.Program], _, err = process.Look(p.Argv[0], p.Dir, p.Path, p.Env); err != nil {
+			if b.files[m.Program], _, err = process.Look(p.Argv[0], p.Dir, p.Path,
+				p.Env); err != nil {
 				return err
 			}
 		}
@@ -118,17 +127,19 @@ func (a *agent) prepareBatch(w *control.World, made *control.Made) error {
 	return nil
 }
 
-// enterBatch enters all processes of the world into the memory file: from now on they may be called, and wait in the queues of their sockets until
-// they are there.
+// enterBatch enters all processes of the world into the memory file: from now on they may be
+// called, and wait in the queues of their sockets until they are there.
 func (a *agent) enterBatch(b *batch, addresses []control.Address) error {
 	for rank, m := range b.members {
-		member := shm.Member{World: b.world, Rank: uint32(rank), Serial: m.Serial, Host: uint32(m.Host), Life: m.Life, Near: a.near(m.Proc, m.Host)}
+		member := shm.Member{World: b.world, Rank: uint32(rank), Serial: m.Serial,
+			Host: uint32(m.Host), Life: m.Life, Near: a.near(m.Proc, m.Host)}
 		if err := a.segment.AddProc(m.Proc, member); err != nil {
 			return err
 		}
 		*a.rank(m.Proc) = rank0(m.Host)
 		part, _, _ := partOf(a.spec, b.question)
-		a.ranks[m.Proc].spawned, a.ranks[m.Proc].world, a.ranks[m.Proc].in, a.ranks[m.Proc].part = part == 0, b.world, rank, part
+		a.ranks[m.Proc].spawned, a.ranks[m.Proc].world, a.ranks[m.Proc].in,
+			a.ranks[m.Proc].part = part == 0, b.world, rank, part
 		a.ranks[m.Proc].life, a.ranks[m.Proc].spare = b.life, b.isSpare(rank)
 		a.ranks[m.Proc].newcomer = slices.Contains(b.question.Programs[m.Program].Env, newcomerMark)
 		a.assign(m.Proc, b.listeners[m.Proc])
@@ -189,12 +200,15 @@ func (a *agent) startSpawned(b *batch, rank, local, null int, env []string) erro
 	m := b.members[rank]
 	p := &b.question.Programs[m.Program]
 	n, here := strconv.Itoa(rank), strconv.Itoa(local)
-	s := &process.Spec{File: b.files[m.Program], Argv: p.Argv, Dir: p.Dir, Share: a.shared(), Env: append(env[:len(env):len(env)],
-		service.EnvProc+"="+strconv.Itoa(m.Proc), service.EnvRank+"="+n, service.EnvLocalRank+"="+here,
-		"OMPI_COMM_WORLD_RANK="+n, "OMPI_COMM_WORLD_LOCAL_RANK="+here)}
+	s := &process.Spec{File: b.files[m.Program], Argv: p.Argv, Dir: p.Dir, Share: a.shared(),
+		Env: append(env[:len(env):len(env)],
+			service.EnvProc+"="+strconv.Itoa(m.Proc), service.EnvRank+"="+n,
+			service.EnvLocalRank+"="+here,
+			"OMPI_COMM_WORLD_RANK="+n, "OMPI_COMM_WORLD_LOCAL_RANK="+here)}
 	s.Stdio[0] = null
 	a.bind(m.Proc, s)
-	name, tag := fmt.Sprintf("rank %d of spawned world %d", rank, b.world), fmt.Sprintf("w%d.%d", b.world, rank)
+	name, tag := fmt.Sprintf("rank %d of spawned world %d", rank, b.world),
+		fmt.Sprintf("w%d.%d", b.world, rank)
 	part, whole, prefix := partOf(a.spec, b.question)
 	if part > 0 {
 		ranks := len(b.members) - a.spec.Programs[a.programOf(part)].Standbys
@@ -211,13 +225,14 @@ func (a *agent) startSpawned(b *batch, rank, local, null int, env []string) erro
 	}
 	a.step(job.Spawned{Proc: m.Proc, Pid: pid, Name: name, Host: a.host, Part: part, Rank: rank})
 	if a.spec.Verbose {
-		a.say(fmt.Sprintf("%s%s is pid %d on %s: %s%s", name, ofPart(whole), pid, a.host, s.File, boundTo(s.CPUs)))
+		a.say(fmt.Sprintf("%s%s is pid %d on %s: %s%s", name, ofPart(whole), pid, a.host, s.File,
+			boundTo(s.CPUs)))
 	}
 	return nil
 }
 
-// spawnEnvironment is what the processes of program k on this host have in common: the environment of the process that spawns, and what
-// tells them where they are.
+// spawnEnvironment is what the processes of program k on this host have in common: the environment
+// of the process that spawns, and what tells them where they are.
 func (a *agent) spawnEnvironment(b *batch, k, here int) []string {
 	p := &b.question.Programs[k]
 	size, local := strconv.Itoa(len(b.members)), strconv.Itoa(here)
@@ -243,7 +258,8 @@ func (a *agent) spawnEnvironment(b *batch, k, here int) []string {
 // abandon ends the processes of a world on this host that its parents have not met.
 func (a *agent) abandon(world uint32) {
 	for i := range a.ranks {
-		if r := &a.ranks[i]; a.own(i) && r.spawned && a.segment.Member(i).World == world && !a.segment.Met(i) {
+		if r := &a.ranks[i]; a.own(i) && r.spawned && a.segment.Member(i).World == world &&
+			!a.segment.Met(i) {
 			a.kill(i)
 		}
 	}

@@ -15,12 +15,17 @@ import (
 	"libspx/net/tcp"
 )
 
-// A system whose clusters were started one by one (attach.go) goes on when the agent that leads it is lost: that of another cluster's spxrun decides, as another host's agent does in other jobs (succession.go). Those
-// keep copies of what decides that have come by themselves and reach each other: of clusters that run on the host of their spxrun, in one network. Here is what is special about it. The machine of the
-// job knows who the parts consist of; which cluster a host belongs to stands in its name, and what a cluster has come with its agent says again (control.Stand). The cluster of the one that is lost is
-// from then on one of those that another spxrun starts, and that of the one that leads is its own.
+// A system whose clusters were started one by one (attach.go) goes on when the agent that leads it
+// is lost: that of another cluster's spxrun decides, as another host's agent does in other jobs
+// (succession.go). Those keep copies of what decides that have come by themselves and reach each
+// other: of clusters that run on the host of their spxrun, in one network. Here is what is special
+// about it. The machine of the job knows who the parts consist of; which cluster a host belongs to
+// stands in its name, and what a cluster has come with its agent says again (control.Stand). The
+// cluster of the one that is lost is from then on one of those that another spxrun starts, and that
+// of the one that leads is its own.
 
-// partsOfFirst are the parts of the job as it has begun. Those that were added since come to the machine as events.
+// partsOfFirst are the parts of the job as it has begun. Those that were added since come to the
+// machine as events.
 func (a *agent) partsOfFirst() []job.Part {
 	n := len(a.spec.Parts)
 	for i := range a.spec.Programs {
@@ -29,7 +34,8 @@ func (a *agent) partsOfFirst() []job.Part {
 	return a.spec.Parts[:max(n, 0)]
 }
 
-// forGuest is what a host is told of a job whose clusters come by themselves: whether it keeps a copy of what decides, and then what it has to know to lead the system.
+// forGuest is what a host is told of a job whose clusters come by themselves: whether it keeps a
+// copy of what decides, and then what it has to know to lead the system.
 func (a *agent) forGuest(spec *control.Job, h *elsewhere) {
 	if h.via != nil || h.of != nil && h.of.via != nil {
 		spec.Sequence = false // it is never called
@@ -44,14 +50,17 @@ func (a *agent) forGuest(spec *control.Job, h *elsewhere) {
 		}
 	}
 	if h.isGuest() {
-		spec.System = &control.Join{System: j.System, Cluster: first.Cluster, Hosts: first.Hosts, Whole: j.Whole, Declared: slices.Clone(j.Declared)}
+		spec.System = &control.Join{System: j.System, Cluster: first.Cluster, Hosts: first.Hosts,
+			Whole: j.Whole, Declared: slices.Clone(j.Declared)}
 	}
 }
 
-// mayLead: the agent of a host may come to lead: that of a cluster's spxrun, which all others reach.
+// mayLead: the agent of a host may come to lead: that of a cluster's spxrun, which all others
+// reach.
 func (h *elsewhere) mayLead() bool { return h.attached != nil && h.via == nil }
 
-// leadSystem has this agent lead the system. meets is where clusters call from now on; empty: nowhere.
+// leadSystem has this agent lead the system. meets is where clusters call from now on; empty:
+// nowhere.
 func (a *agent) leadSystem() (meets string) {
 	j := *a.local.Join
 	j.Whole, j.Declared = a.spec.System.Whole, a.spec.System.Declared
@@ -76,7 +85,8 @@ func (a *agent) leadSystem() (meets string) {
 	return j.Address
 }
 
-// listenInPlace listens where the system has been led so far, if that is an address of this host, and else at the same port, if it is free.
+// listenInPlace listens where the system has been led so far, if that is an address of this host,
+// and else at the same port, if it is free.
 func (a *agent) listenInPlace(address string) (net.Listener, error) {
 	if at, here := addressHere(address); here {
 		if l, err := net.Listen("tcp", at.String()); err == nil {
@@ -85,7 +95,8 @@ func (a *agent) listenInPlace(address string) (net.Listener, error) {
 	}
 	if _, text, err := net.SplitHostPort(address); err == nil {
 		if port, err := strconv.ParseUint(text, 10, 16); err == nil {
-			if l, err := net.Listen("tcp", netip.AddrPortFrom(a.address, uint16(port)).String()); err == nil {
+			if l, err := net.Listen("tcp", netip.AddrPortFrom(a.address,
+				uint16(port)).String()); err == nil {
 				return l, nil
 			}
 		}
@@ -93,10 +104,12 @@ func (a *agent) listenInPlace(address string) (net.Listener, error) {
 	return net.Listen("tcp", netip.AddrPortFrom(a.address, 0).String())
 }
 
-// movedPause is the time between two looks whether somebody leads the system where it was led before.
+// movedPause is the time between two looks whether somebody leads the system where it was led
+// before.
 const movedPause = time.Second
 
-// tellMoved tells whoever leads the system at an address where it was led before, not knowing that it goes on elsewhere. It ends with this process.
+// tellMoved tells whoever leads the system at an address where it was led before, not knowing that
+// it goes on elsewhere. It ends with this process.
 func tellMoved(j *control.Join, at string) {
 	id := identityOf(j, comeNumber)
 	for {
@@ -115,17 +128,22 @@ func tellMoved(j *control.Join, at string) {
 // moved: another agent leads the system, at an address.
 type moved struct{ to string }
 
-// hasMoved ends what has begun here as a system of its own: the system of that name goes on elsewhere.
+// hasMoved ends what has begun here as a system of its own: the system of that name goes on
+// elsewhere.
 func (a *agent) hasMoved(e moved) {
 	if _, decides := a.machine.(*job.Machine); !decides || a.done || a.machine.Ending() {
 		return
 	}
-	text := fmt.Sprintf("the system %s runs already, and is led at %s since the agent was lost that had led it here: spxrun --join %s attaches cluster %s there", a.spec.Join.System, e.to, e.to, a.spec.Join.Cluster)
+	text := fmt.Sprintf(
+		"the system %s runs already, and is led at %s since the agent was lost that had led it "+
+			"here: spxrun --join %s attaches cluster %s there", a.spec.Join.System, e.to, e.to,
+		a.spec.Join.Cluster)
 	a.sayAttached(job.Say{Text: text})
 	a.step(job.NotStarted{Text: text, Status: job.StatusFailed})
 }
 
-// ofCluster has a host belong to the cluster that has come with it, for an agent that has come to lead.
+// ofCluster has a host belong to the cluster that has come with it, for an agent that has come to
+// lead.
 func (a *agent) ofCluster(h *elsewhere, l *legacy) {
 	if a.meeting == nil {
 		return
@@ -137,7 +155,8 @@ func (a *agent) ofCluster(h *elsewhere, l *legacy) {
 	if cluster == a.local.Join.Cluster {
 		return // this agent's own, or as it was before it came again
 	}
-	g := &guestCluster{cluster: cluster, come: &control.Arrival{Cluster: cluster}, hosts: []*elsewhere{h}}
+	g := &guestCluster{cluster: cluster, come: &control.Arrival{Cluster: cluster},
+		hosts: []*elsewhere{h}}
 	for i, d := range a.spec.Join.Declared {
 		if d.Cluster == cluster {
 			g.parts = append(g.parts, i+1)
@@ -158,32 +177,39 @@ func (a *agent) standsAs(h *elsewhere, e *control.Arrival) {
 	}
 	var wants []want
 	for _, part := range g.parts {
-		wants = append(wants, want{a.spec.Join.Declared[part-1].Name, a.spec.Programs[a.programOf(part)].Procs})
+		wants = append(wants, want{a.spec.Join.Declared[part-1].Name,
+			a.spec.Programs[a.programOf(part)].Procs})
 	}
 	if _, at, why := guestHosts(e, wants); why == "" {
 		g.come, g.at, h.reach, h.at = e, at, &e.Reach, e.At
 	}
 }
 
-// seatRest starts the clusters whose hosts had become those of the job when the agent before was lost, and nothing else.
+// seatRest starts the clusters whose hosts had become those of the job when the agent before was
+// lost, and nothing else.
 func (a *agent) seatRest() {
 	for _, h := range a.others {
 		switch g := h.attached; {
 		case g == nil || h.gone || g.begun:
 		case g.incomplete():
-			a.notAttached(g.cluster, fmt.Sprintf("cluster %s was not attached: host %s was lost, which led the system, before all its hosts were taken in", g.cluster, a.hostName(a.succession.before)))
+			a.notAttached(g.cluster, fmt.Sprintf(
+				"cluster %s was not attached: host %s was lost, which led the system, before "+
+					"all its hosts were taken in", g.cluster, a.hostName(a.succession.before)))
 		default:
 			a.inbox.put(seated{h})
 		}
 	}
 }
 
-// ownPlaces are the hosts of the processes of a part that this agent's spxrun has started, in a system that another one has led before; nil: it is none of these.
+// ownPlaces are the hosts of the processes of a part that this agent's spxrun has started, in a
+// system that another one has led before; nil: it is none of these.
 func (a *agent) ownPlaces(part int) []int {
-	if a.cameAs == nil || a.spec.Join == nil || part > len(a.spec.Join.Declared) || a.spec.Join.Declared[part-1].Cluster != a.local.Join.Cluster {
+	if a.cameAs == nil || a.spec.Join == nil || part > len(a.spec.Join.Declared) ||
+		a.spec.Join.Declared[part-1].Cluster != a.local.Join.Cluster {
 		return nil
 	}
-	on, err := a.cameAs.On(a.spec.Join.Declared[part-1].Name, a.spec.Programs[a.programOf(part)].Procs)
+	on, err := a.cameAs.On(a.spec.Join.Declared[part-1].Name,
+		a.spec.Programs[a.programOf(part)].Procs)
 	if err != nil {
 		return nil
 	}

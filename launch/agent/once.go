@@ -9,15 +9,18 @@ import (
 	"libspx/launch/service"
 )
 
-// A message that many have for one cause is said once in the job. Who has one asks first (service.Say); the agent that decides lets the first one
-// speak, keeps the others waiting until that has spoken (service.Said), and tells them then that it was said: whoever ends the job has not ended
-// the speaker before. A speaker that is gone without having spoken is followed by the next one. At the end of the job it tells who had the same to
-// say. Who gets no answer in time says what it has to say.
+// A message that many have for one cause is said once in the job. Who has one asks first
+// (service.Say); the agent that decides lets the first one speak, keeps the others waiting until
+// that has spoken (service.Said), and tells them then that it was said: whoever ends the job has
+// not ended the speaker before. A speaker that is gone without having spoken is followed by the
+// next one. At the end of the job it tells who had the same to say. Who gets no answer in time says
+// what it has to say.
 
 // mostSayings bounds what is kept; what comes beyond may be said.
 const mostSayings = 256
 
-// sayer is a process, by its rank and the number of its world, or an agent, by the name of its host.
+// sayer is a process, by its rank and the number of its world, or an agent, by the name of its
+// host.
 type sayer struct {
 	world, rank uint32
 	host        string
@@ -30,7 +33,8 @@ type speaking struct {
 	short string // empty: nobody needs to know that it had this to say, too
 }
 
-// saying is what is said for a cause: by whom, and who would have said something too. That may be something else: of the errors that end a job one is said.
+// saying is what is said for a cause: by whom, and who would have said something too. That may be
+// something else: of the errors that end a job one is said.
 type saying struct {
 	cause   string
 	speaker speaking
@@ -113,7 +117,9 @@ func (s *sayings) said(conn client) (out []answer) {
 	return out
 }
 
-// forget: this connection is gone. If its speaker has not spoken, the next one does. ended: the job is being ended, and who waited with it: that may be known before the word of the speaker, who ends it.
+// forget: this connection is gone. If its speaker has not spoken, the next one does. ended: the job
+// is being ended, and who waited with it: that may be known before the word of the speaker, who
+// ends it.
 func (s *sayings) forget(conn client, ended bool) (out []answer) {
 	for _, x := range s.inOrder {
 		x.waiting = slices.DeleteFunc(x.waiting, func(w speaking) bool {
@@ -220,8 +226,9 @@ func (a *agent) maySay(q *question) {
 	tellSayers(list)
 }
 
-// sameTime is how long the first one waits before it speaks: what others have asked at the same time is read meanwhile. What they ask when the job ends may only
-// come of that. While one stands at the door for whom this agent has had no processor, it waits again, mostWaits times at most.
+// sameTime is how long the first one waits before it speaks: what others have asked at the same
+// time is read meanwhile. What they ask when the job ends may only come of that. While one stands
+// at the door for whom this agent has had no processor, it waits again, mostWaits times at most.
 const (
 	sameTime  = 3 * time.Millisecond
 	mostWaits = 30
@@ -258,13 +265,15 @@ func (s *sayings) begin(conn client) (out []answer) {
 
 func tellSayers(list []answer) {
 	for _, x := range list {
-		x.to.Send(&service.Message{Kind: service.Say, Number: x.number, FD: -1}) //nolint:errcheck // it may be gone
+		// it may be gone
+		x.to.Send(&service.Message{Kind: service.Say, Number: x.number, FD: -1}) //nolint:errcheck
 	}
 }
 
 // sayOnce says what agents of several hosts may have to say alike; cause is what is alike.
 func (a *agent) sayOnce(cause, text string) {
-	a.serve(&question{&service.Message{Kind: service.Say, Name: "agent: " + cause, Text: cause, Slots: []uint32{uint32(a.self)}, FD: -1}, &ownWord{a, text}})
+	a.serve(&question{&service.Message{Kind: service.Say, Name: "agent: " + cause, Text: cause,
+		Slots: []uint32{uint32(a.self)}, FD: -1}, &ownWord{a, text}})
 }
 
 // ownWord is an agent that asks whether it may say something.

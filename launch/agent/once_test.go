@@ -21,12 +21,14 @@ func (w *wire) Close()                      {}
 // answers writes answers shortly: "a first", "b again".
 func answers(list []answer) (out []string) {
 	for _, x := range list {
-		out = append(out, x.to.(*wire).name+map[uint64]string{service.SaidFirst: " first", service.SaidAgain: " again"}[x.number])
+		out = append(out, x.to.(*wire).name+map[uint64]string{service.SaidFirst: " first",
+			service.SaidAgain: " again"}[x.number])
 	}
 	return out
 }
 
-// The first one speaks; the others wait until it has spoken, and are told then; who comes later is told at once.
+// The first one speaks; the others wait until it has spoken, and are told then; who comes later is
+// told at once.
 func TestSayings(t *testing.T) {
 	var s sayings
 	a, b, c, d := &wire{"a"}, &wire{"b"}, &wire{"c"}, &wire{"d"}
@@ -39,7 +41,8 @@ func TestSayings(t *testing.T) {
 		{s.ask("x", speaking{rank(0), b, "this"}), nil},
 		{s.ask("x", speaking{rank(1), c, "this"}), nil},
 		{s.ask("y", speaking{sayer{host: "h2"}, d, "that"}), []string{"d first"}}, // another cause
-		{s.forget(c, false), nil},                                                 // has lost patience
+		// has lost patience
+		{s.forget(c, false), nil},
 		{s.said(a), []string{"b again"}},
 		{s.forget(a, false), nil},
 		{s.ask("x", speaking{rank(3), c, "this"}), []string{"c again"}},
@@ -49,7 +52,8 @@ func TestSayings(t *testing.T) {
 		{s.said(d), nil},
 		{s.ask("y", speaking{sayer{host: "h3"}, a, "that"}), []string{"a again"}},
 		{s.ask("y", speaking{sayer{host: "h1"}, a, "that"}), []string{"a again"}},
-		{s.ask("z", speaking{rank(1), b, ""}), []string{"b first"}}, // nobody needs to know who else
+		// nobody needs to know who else
+		{s.ask("z", speaking{rank(1), b, ""}), []string{"b first"}},
 		{s.said(b), nil},
 		{s.ask("z", speaking{rank(2), b, ""}), []string{"b again"}},
 	} {
@@ -90,22 +94,26 @@ func TestSpeakerDies(t *testing.T) {
 	}
 }
 
-// What ends a job is said by one; those that had the same to say are named, and those that had something else with that, a few lines of it.
+// What ends a job is said by one; those that had the same to say are named, and those that had
+// something else with that, a few lines of it.
 func TestOtherErrors(t *testing.T) {
 	var s sayings
 	a, b := &wire{"a"}, &wire{"b"}
 	s.ask("end", speaking{sayer{rank: 3}, a, "this\n  handler"})
 	s.ask("end", speaking{sayer{rank: 1}, b, "that\n  handler"}) // waits
 	s.said(a)
-	for n, text := range []string{"this\n  handler", "that\n  handler", "", "c", "d", "e", "f", "f"} {
+	for n, text := range []string{"this\n  handler", "that\n  handler", "", "c", "d", "e", "f",
+		"f"} {
 		s.ask("end", speaking{sayer{rank: uint32(4 + n)}, b, text})
 	}
-	want := []string{"at the same time on ranks 1,5: that", "also on rank 4: this", "at the same time on rank 7: c", "at the same time on rank 8: d",
+	want := []string{"at the same time on ranks 1,5: that", "also on rank 4: this",
+		"at the same time on rank 7: c", "at the same time on rank 8: d",
 		"at the same time on rank 9: e", "at the same time on ranks 10-11: other errors"}
 	if got := s.lines(); !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
-	if !s.alike("end", "this\n  handler") || s.alike("end", "that\n  handler") || !s.alike("another", "x") {
+	if !s.alike("end", "this\n  handler") || s.alike("end", "that\n  handler") ||
+		!s.alike("another", "x") {
 		t.Error("what is alike is not known")
 	}
 }
@@ -127,7 +135,8 @@ func TestEndedWhileWaiting(t *testing.T) {
 func TestSayingsAreBounded(t *testing.T) {
 	var s sayings
 	for i := range 2 * mostSayings {
-		if got := answers(s.ask(fmt.Sprint(i), speaking{sayer{}, &wire{"a"}, "x"})); !slices.Equal(got, []string{"a first"}) {
+		if got := answers(s.ask(fmt.Sprint(i), speaking{sayer{}, &wire{"a"}, "x"})); !slices.Equal(
+			got, []string{"a first"}) {
 			t.Fatalf("cause %d: %q", i, got)
 		}
 	}
@@ -142,7 +151,8 @@ func TestNumbersInC(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, want := range map[string]int{"SAY": int(service.Say), "SAID": int(service.Said), "SAID_FIRST": service.SaidFirst, "SAID_AGAIN": service.SaidAgain} {
+	for name, want := range map[string]int{"SAY": int(service.Say), "SAID": int(service.Said),
+		"SAID_FIRST": service.SaidFirst, "SAID_AGAIN": service.SaidAgain} {
 		m := regexp.MustCompile(`\b` + name + ` = (\d+)`).FindSubmatch(text)
 		if m == nil || string(m[1]) != strconv.Itoa(want) {
 			t.Errorf("once.c: %s is not %d", name, want)

@@ -21,8 +21,9 @@ import (
 	"libspx/launch/trace"
 )
 
-// The agent of a host that is not spxrun's. It holds what every agent holds, the memory file, the processes, their output; but it decides nothing:
-// what happens goes up to the agent of spxrun's host (elsewhere.go), and what that one decides comes down. When that one is gone, so are the
+// The agent of a host that is not spxrun's. It holds what every agent holds, the memory file, the
+// processes, their output; but it decides nothing: what happens goes up to the agent of spxrun's
+// host (elsewhere.go), and what that one decides comes down. When that one is gone, so are the
 // processes here.
 
 // outpost is Main for such an agent.
@@ -54,7 +55,8 @@ func outpost() int {
 	return a.underOrders(conn, settle, func() { a.start(files) })
 }
 
-// underOrders is the life of an agent that decides nothing: settle makes everything but the processes, begin those, or takes note of them.
+// underOrders is the life of an agent that decides nothing: settle makes everything but the
+// processes, begin those, or takes note of them.
 func (a *agent) underOrders(conn *control.Conn, settle func() error, begin func()) int {
 	a.host = a.spec.Hosts[a.spec.Self]
 	up := &uplink{conn: conn, over: conn, window: newWindow()}
@@ -66,7 +68,8 @@ func (a *agent) underOrders(conn *control.Conn, settle func() error, begin func(
 	status := a.part(settle, begin)
 	defer atMost(fencedLimit, up.lastWords.Wait)
 	if a.up == nil { // this agent decides now
-		up.kept.write([]byte(a.endLine(status))) //nolint:errcheck // no terminal is left to say it on
+		// no terminal is left to say it on
+		up.kept.write([]byte(a.endLine(status))) //nolint:errcheck
 		return status
 	}
 	a.tracing.ship(a)
@@ -80,7 +83,8 @@ func (a *agent) underOrders(conn *control.Conn, settle func() error, begin func(
 	return status
 }
 
-// heedTerm has SIGTERM end the processes here as the loss of the agent above does, in good order. The remote shell sends it when that agent has been killed.
+// heedTerm has SIGTERM end the processes here as the loss of the agent above does, in good order.
+// The remote shell sends it when that agent has been killed.
 func (a *agent) heedTerm() {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, unix.SIGTERM)
@@ -94,8 +98,9 @@ func (a *agent) heedTerm() {
 	}
 }
 
-// unbind gives this process all processors that its control group allows. Slurm binds a step of one task, as this agent is, to one of them; srun's
-// --cpu-bind=none complains on clusters that bind nothing.
+// unbind gives this process all processors that its control group allows. Slurm binds a step of one
+// task, as this agent is, to one of them; srun's --cpu-bind=none complains on clusters that bind
+// nothing.
 func unbind() {
 	var all unix.CPUSet
 	for i := range all {
@@ -109,7 +114,8 @@ func unbind() {
 	}
 }
 
-// standardConn takes standard input and output for the messages, and leaves harmless ones in their places.
+// standardConn takes standard input and output for the messages, and leaves harmless ones in their
+// places.
 func standardConn() (*control.Conn, error) {
 	var fds [2]int
 	for i := range fds {
@@ -129,21 +135,24 @@ func standardConn() (*control.Conn, error) {
 	return control.NewConn(struct {
 		io.Reader
 		io.WriteCloser
-	}{os.NewFile(uintptr(fds[0]), "from spxrun's host"), os.NewFile(uintptr(fds[1]), "to spxrun's host")}), nil
+	}{os.NewFile(uintptr(fds[0]), "from spxrun's host"),
+		os.NewFile(uintptr(fds[1]), "to spxrun's host")}), nil
 }
 
 // uplink stands where the machine stands in the agent that decides.
 type uplink struct {
-	conn            *control.Conn  // by which this agent was started, or has come
-	over            *control.Conn  // by which the one is reached that decides, or the one in between
+	conn *control.Conn // by which this agent was started, or has come
+	// by which the one is reached that decides, or the one in between
+	over            *control.Conn
 	lastWords       sync.WaitGroup // to those that have decided before
 	box             outbox
 	window          *window // of output
 	room            room    // of what is decided
 	ending, hurried bool
 	pumps           sync.WaitGroup
-	ends            map[int]job.Ended // of processes of this host, by number: told again to whoever decides next
-	kept            keptOutput
+	// of processes of this host, by number: told again to whoever decides next
+	ends map[int]job.Ended
+	kept keptOutput
 }
 
 // Step hands an event up.
@@ -187,7 +196,8 @@ func (a *agent) part(settle func() error, begin func()) int {
 	ready := &control.Ready{}
 	if err != nil {
 		ready.Text, ready.Status = err.Error(), lookStatus(err)
-	} else if a.openHeartbeat() == nil { // the host that decides tells of its own failure, and then of this one's
+	} else if a.openHeartbeat() == nil {
+		// the host that decides tells of its own failure, and then of this one's
 		ready.Beat = a.beating.at
 	}
 	if err == nil && a.spec.Sequence && a.openSequence() == nil {
@@ -227,8 +237,10 @@ func (a *agent) settle() (files []string, err error) {
 	if err := process.Subreaper(); err != nil {
 		return nil, err
 	}
-	if err := os.Chdir(a.spec.Dir); err != nil && slices.ContainsFunc(a.spec.Programs, func(p control.Program) bool { return p.Dir == "" }) {
-		return nil, fmt.Errorf("spxrun's working directory is not there (%v); -wdir names another", err)
+	if err := os.Chdir(a.spec.Dir); err != nil &&
+		slices.ContainsFunc(a.spec.Programs, func(p control.Program) bool { return p.Dir == "" }) {
+		return nil, fmt.Errorf("spxrun's working directory is not there (%v); -wdir names another",
+			err)
 	}
 	for i := range a.spec.Programs {
 		p := &a.spec.Programs[i]
@@ -260,7 +272,8 @@ func (a *agent) settle() (files []string, err error) {
 }
 
 // ownVariables are those that say where somebody is.
-var ownVariables = []string{"HOSTNAME", "SSH_CLIENT", "SSH_CONNECTION", "SSH_TTY", "SSH_AUTH_SOCK", "XDG_RUNTIME_DIR", "XDG_SESSION_ID", "DBUS_SESSION_BUS_ADDRESS"}
+var ownVariables = []string{"HOSTNAME", "SSH_CLIENT", "SSH_CONNECTION", "SSH_TTY", "SSH_AUTH_SOCK",
+	"XDG_RUNTIME_DIR", "XDG_SESSION_ID", "DBUS_SESSION_BUS_ADDRESS"}
 
 // adapt replaces what is true on spxrun's host alone by what is true here.
 func adapt(environ, here []string) []string {
@@ -316,7 +329,8 @@ func (a *agent) hearUp(conn *control.Conn, era uint64) {
 				a.hearLead(m.Lead)
 			}
 		case m.Clock != nil:
-			up.box.put(&control.Message{Clock: &control.Clock{Before: m.Clock.Before, There: trace.Now()}})
+			up.box.put(&control.Message{Clock: &control.Clock{Before: m.Clock.Before,
+				There: trace.Now()}})
 		default:
 			a.inbox.hear(&up.room, place{from: up, era: era}, m, decided{m, era})
 		}
@@ -348,7 +362,8 @@ func (a *agent) obey(m *control.Message) {
 		c.Number = m.Copies
 		a.up.box.put(&control.Message{Copy: c})
 	case m.Survey != 0:
-		a.up.box.put(&control.Message{Facts: &control.Facts{Survey: m.Survey, Returns: a.anyReturns(), MPI: a.partsWithMPI()}})
+		a.up.box.put(&control.Message{Facts: &control.Facts{Survey: m.Survey,
+			Returns: a.anyReturns(), MPI: a.partsWithMPI()}})
 	case m.Answer != nil:
 		a.answeredFromAbove(m.Answer)
 	case m.World != nil:
@@ -374,18 +389,23 @@ func (a *agent) obey(m *control.Message) {
 			}
 		})
 	case m.Action != nil:
-		if s, ok := m.Action.(job.Send); ok && (s.Signal == job.SIGTERM || s.Signal == job.SIGKILL || s.Signal == job.SIGINT || s.Signal == job.SIGHUP) {
+		if s, ok := m.Action.(job.Send); ok && (s.Signal == job.SIGTERM ||
+			s.Signal == job.SIGKILL || s.Signal == job.SIGINT || s.Signal == job.SIGHUP) {
 			a.up.ending = true
 		}
 		switch m.Action.(type) {
-		case job.Publish, job.Where, job.Send, job.SendTo, job.WatchJoin, job.StartCold, job.Shun, job.Finish: // all that is handed down
+		// all that is handed down
+		case job.Publish, job.Where, job.Send, job.SendTo, job.WatchJoin, job.StartCold, job.Shun,
+			job.Finish:
 			a.carryOut(m.Action)
 		case job.Say:
 			if a.attached != nil {
 				a.carryOut(m.Action)
 			}
 		default:
-			a.say(fmt.Sprintf("host %s: spxrun's host has sent %T, which is nothing to be done here", a.host, m.Action))
+			a.say(fmt.Sprintf(
+				"host %s: spxrun's host has sent %T, which is nothing to be done here", a.host,
+				m.Action))
 		}
 	}
 }

@@ -8,10 +8,12 @@ import (
 	"libspx/launch/reach"
 )
 
-// Systems on several networks: clusters that are in none together, and I/O processes on hosts that are in the networks of both sides (MPI/SPx, 2.2). Such a host has another address for each network, and
-// its processes listen at all of them; each host is told those that it can call.
+// Systems on several networks: clusters that are in none together, and I/O processes on hosts that
+// are in the networks of both sides (MPI/SPx, 2.2). Such a host has another address for each
+// network, and its processes listen at all of them; each host is told those that it can call.
 
-// placePairs chooses where hosts are in no network all together, but those that need each other are in one.
+// placePairs chooses where hosts are in no network all together, but those that need each other are
+// in one.
 func (a *agent) placePairs(all []reach.Host, who []*elsewhere) error {
 	number := func(i int) int {
 		if who[i] == nil {
@@ -20,7 +22,8 @@ func (a *agent) placePairs(all []reach.Host, who []*elsewhere) error {
 		return who[i].number
 	}
 	need := a.talking()
-	at, err := reach.Pairs(all, a.spec.Iface, func(i, k int) bool { return need[[2]int{number(i), number(k)}] })
+	at, err := reach.Pairs(all, a.spec.Iface,
+		func(i, k int) bool { return need[[2]int{number(i), number(k)}] })
 	if err != nil {
 		return err
 	}
@@ -47,7 +50,8 @@ func (a *agent) placePairs(all []reach.Host, who []*elsewhere) error {
 	return nil
 }
 
-// talking are the pairs of hosts whose processes send to each other: those of one cluster, and of an I/O process and the clusters that it joins.
+// talking are the pairs of hosts whose processes send to each other: those of one cluster, and of
+// an I/O process and the clusters that it joins.
 func (a *agent) talking() map[[2]int]bool {
 	need := map[[2]int]bool{}
 	l, err := layout.Decode(a.layoutText())
@@ -78,7 +82,8 @@ func clustersOf(p *layout.IOP) []int { return append(append([]int(nil), p.In...)
 // seen is where a host finds what another one has at an address; not valid: it cannot reach that.
 func (a *agent) seen(from, host int, at netip.AddrPort) netip.AddrPort {
 	p := a.places.pairs
-	if p == nil || !at.IsValid() || host >= len(p) || from >= len(p) || p[host] == nil || p[from] == nil {
+	if p == nil || !at.IsValid() || host >= len(p) || from >= len(p) || p[host] == nil ||
+		p[from] == nil {
 		return at
 	}
 	if own := p[host][from]; own.IsValid() {
@@ -88,7 +93,8 @@ func (a *agent) seen(from, host int, at netip.AddrPort) netip.AddrPort {
 }
 
 // seenFrom are the addresses of processes as a host finds them.
-func (a *agent) seenFrom(from int, list []control.Address, hostOf func(proc int) int) []control.Address {
+func (a *agent) seenFrom(from int, list []control.Address,
+	hostOf func(proc int) int) []control.Address {
 	if a.places.pairs == nil {
 		return list
 	}

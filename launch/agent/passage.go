@@ -7,8 +7,9 @@ import (
 	"libspx/launch/control"
 )
 
-// Agents that the one which decides reaches through others (members.go): what goes there and comes from there is Relayed over the connection with the one in between. To all that follows a passage is
-// what a connection is.
+// Agents that the one which decides reaches through others (members.go): what goes there and comes
+// from there is Relayed over the connection with the one in between. To all that follows a passage
+// is what a connection is.
 
 // connection is the way to another agent: a connection, or a passage.
 type connection interface {
@@ -17,7 +18,8 @@ type connection interface {
 	Close() error
 }
 
-// upper takes messages on their way to an agent in between, or to the one that decides. It does not wait.
+// upper takes messages on their way to an agent in between, or to the one that decides. It does not
+// wait.
 type upper interface{ put(m *control.Message) }
 
 // passage is the way to an agent behind another one.
@@ -128,7 +130,8 @@ func (w *passage) Close() error {
 	return nil
 }
 
-// quiet: the host had not been heard for some time when the connection with it ended, as the agent in between says.
+// quiet: the host had not been heard for some time when the connection with it ended, as the agent
+// in between says.
 func (w *passage) quiet() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()

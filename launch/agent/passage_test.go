@@ -24,7 +24,8 @@ func (s *sentBy) numbers() (out []int) {
 	return out
 }
 
-// A passage brings what came before its end, and then how it has ended; what is sent goes by the agent in between, by number.
+// A passage brings what came before its end, and then how it has ended; what is sent goes by the
+// agent in between, by number.
 func TestPassage(t *testing.T) {
 	var box outbox
 	by := &sentBy{}
@@ -35,7 +36,8 @@ func TestPassage(t *testing.T) {
 		t.Error("a passage was made twice, or not at all")
 	}
 	first.take(&control.Relayed{Index: 1, Message: &control.Message{Ping: 3}})
-	second.take(&control.Relayed{Index: 7, End: &control.Ending{How: "it was killed", Changed: true, Quiet: true}})
+	second.take(&control.Relayed{Index: 7, End: &control.Ending{How: "it was killed", Changed: true,
+		Quiet: true}})
 	if m, err := first.Receive(); err != nil || m.Ping != 3 {
 		t.Errorf("%+v, %v", m, err)
 	}
@@ -56,7 +58,8 @@ func TestPassage(t *testing.T) {
 	if m, err := first.Receive(); err != nil || m.Ping != 4 {
 		t.Errorf("what had come before: %+v, %v", m, err)
 	}
-	if _, err := first.Receive(); err != io.EOF || first.how() != "the one in between is lost" || second.how() != "it was killed" {
+	if _, err := first.Receive(); err != io.EOF || first.how() != "the one in between is lost" ||
+		second.how() != "it was killed" {
 		t.Errorf("%v, %q, %q", err, first.how(), second.how())
 	}
 	if late := p.to(&box, 9); late.how() != "the one in between is lost" {
@@ -75,7 +78,8 @@ func TestPassage(t *testing.T) {
 	}
 }
 
-// Hosts that come one after another get their rows and columns in the table of addresses; who was there before with one address for all has that for those before.
+// Hosts that come one after another get their rows and columns in the table of addresses; who was
+// there before with one address for all has that for those before.
 func TestPairsGrow(t *testing.T) {
 	at := func(text string) netip.Addr {
 		if text == "" {
@@ -96,11 +100,16 @@ func TestPairsGrow(t *testing.T) {
 		}
 		return out
 	}
-	// 0 and 1 are in the first network, 1 and 2 in the second one. 3 was not taken the first time; then it is in the first one; 4 is in the second, when 0 has gone.
-	p.add(2, at("10.2.0.2"), known("10.1.0.0", "10.1.0.1"), []int{0, 1}, list("", "10.2.0.2"), list("", "10.2.0.1"))
-	p.add(3, at("10.9.9.9"), known("10.1.0.0", "10.1.0.1", "10.2.0.2"), []int{0, 1, 2}, list("10.9.9.9", "", ""), list("10.1.0.0", "", ""))
-	p.add(3, at("10.1.0.3"), known("10.1.0.0", "10.1.0.1", "10.2.0.2"), []int{0, 1, 2}, list("10.1.0.3", "10.1.0.3", ""), list("10.1.0.0", "10.1.0.1", ""))
-	p.add(4, at("10.2.0.4"), known("10.1.0.1", "10.2.0.2", "10.1.0.3"), []int{1, 2, 3}, list("10.2.0.4", "10.2.0.4", ""), list("10.2.0.1", "10.2.0.2", ""))
+	// 0 and 1 are in the first network, 1 and 2 in the second one. 3 was not taken the first time;
+	// then it is in the first one; 4 is in the second, when 0 has gone.
+	p.add(2, at("10.2.0.2"), known("10.1.0.0", "10.1.0.1"), []int{0, 1}, list("", "10.2.0.2"),
+		list("", "10.2.0.1"))
+	p.add(3, at("10.9.9.9"), known("10.1.0.0", "10.1.0.1", "10.2.0.2"), []int{0, 1, 2},
+		list("10.9.9.9", "", ""), list("10.1.0.0", "", ""))
+	p.add(3, at("10.1.0.3"), known("10.1.0.0", "10.1.0.1", "10.2.0.2"), []int{0, 1, 2},
+		list("10.1.0.3", "10.1.0.3", ""), list("10.1.0.0", "10.1.0.1", ""))
+	p.add(4, at("10.2.0.4"), known("10.1.0.1", "10.2.0.2", "10.1.0.3"), []int{1, 2, 3},
+		list("10.2.0.4", "10.2.0.4", ""), list("10.2.0.1", "10.2.0.2", ""))
 	want := [][]netip.Addr{
 		list("10.1.0.0", "10.1.0.0", "", "10.1.0.0", ""),
 		list("10.1.0.1", "10.1.0.1", "10.2.0.1", "10.1.0.1", "10.2.0.1"),
@@ -117,7 +126,8 @@ func TestPairsGrow(t *testing.T) {
 	if got := a.seen(4, 1, netip.MustParseAddrPort("10.1.0.1:80")); got.String() != "10.2.0.1:80" {
 		t.Errorf("host 4 calls %v", got)
 	}
-	if a.seen(0, 2, netip.MustParseAddrPort("10.2.0.2:80")).IsValid() || a.meets(0, 2) || !a.meets(1, 2) {
+	if a.seen(0, 2, netip.MustParseAddrPort("10.2.0.2:80")).IsValid() || a.meets(0, 2) ||
+		!a.meets(1, 2) {
 		t.Error("there is a way where there is none, or none where there is one")
 	}
 }

@@ -9,7 +9,8 @@ import (
 	"libspx/launch/service"
 )
 
-// ports is where processes find each other (MPI-5.0, 11.9): ports, who waits at them, and published names.
+// ports is where processes find each other (MPI-5.0, 11.9): ports, who waits at them, and published
+// names.
 type ports struct {
 	opened  uint32
 	met     uint64
@@ -19,7 +20,8 @@ type ports struct {
 
 // port is an open port. Those who wait are answered in the order in which they came.
 type port struct {
-	name                  string // as others reach it now: another agent may keep it than the one that has opened it
+	// as others reach it now: another agent may keep it than the one that has opened it
+	name                  string
 	accepting, connecting []*question
 }
 
@@ -34,7 +36,8 @@ func (p *ports) open() { p.waiting, p.names = map[string]*port{}, map[string]str
 // PortPrefix begins the name of every port: "spx:", the number of its job, and the port's own.
 const PortPrefix = "spx:"
 
-// openPort makes a port. Where the processes of the job are reached over the network, its name says how the agent is, too.
+// openPort makes a port. Where the processes of the job are reached over the network, its name says
+// how the agent is, too.
 func (a *agent) openPort(jobNumber uint64) *service.Message {
 	p := &a.ports
 	p.opened++
@@ -50,7 +53,8 @@ func (a *agent) openPort(jobNumber uint64) *service.Message {
 	return &service.Message{Text: name, FD: -1}
 }
 
-// keepPort keeps a port that another agent has opened, which is lost: those who know its key, and where it is now, come in.
+// keepPort keeps a port that another agent has opened, which is lost: those who know its key, and
+// where it is now, come in.
 func (a *agent) keepPort(name string) {
 	w, ok := parseWay(name)
 	if !ok || a.ports.waiting[portID(name)] != nil {
@@ -58,7 +62,8 @@ func (a *agent) keepPort(name string) {
 	}
 	way, err := a.openWay(w.port, w.key)
 	if err != nil {
-		a.say(fmt.Sprintf("port %s is closed with the host that has kept it: %v", portName(name), err))
+		a.say(fmt.Sprintf("port %s is closed with the host that has kept it: %v", portName(name),
+			err))
 		return
 	}
 	a.ports.waiting[portID(name)] = &port{name: portID(name) + way}
@@ -79,7 +84,8 @@ func (a *agent) closePort(name string) *service.Message {
 }
 
 func noPort(name string) *service.Message {
-	return refuse(mpierr.Port, "there is no port %q: it was never opened, or is closed", shorten(portName(name)))
+	return refuse(mpierr.Port, "there is no port %q: it was never opened, or is closed",
+		shorten(portName(name)))
 }
 
 func shorten(text string) string {
@@ -95,7 +101,8 @@ func (a *agent) wait(q *question) {
 	if at != nil && a.isLinked(q.conn) && !sameKey(at.name, q.Text) {
 		at = nil
 	}
-	if w, ok := parseWay(q.Text); at == nil && ok && w.job != a.jobNumber() && q.Kind == service.Connect && q.Peer.ID.Job == a.jobNumber() {
+	if w, ok := parseWay(q.Text); at == nil && ok && w.job != a.jobNumber() &&
+		q.Kind == service.Connect && q.Peer.ID.Job == a.jobNumber() {
 		a.connectAbroad(q, w)
 		return
 	}
@@ -111,8 +118,8 @@ func (a *agent) wait(q *question) {
 	a.pair(at)
 }
 
-// pair answers the first of both sides, as long as there is one on each. Who has gone is not one: that may be seen here before its
-// end of the connection is reported.
+// pair answers the first of both sides, as long as there is one on each. Who has gone is not one:
+// that may be seen here before its end of the connection is reported.
 func (a *agent) pair(at *port) {
 	for {
 		at.accepting, at.connecting = present(at.accepting), present(at.connecting)
@@ -122,7 +129,9 @@ func (a *agent) pair(at *port) {
 		x, y := at.accepting[0], at.connecting[0]
 		if x.Name != y.Name {
 			at.connecting = at.connecting[1:]
-			y.reply(refuse(mpierr.Port, "the processes of the two jobs must have the same SPX_TLS; of those that accept it is %s, of those that connect %s", x.Name, y.Name))
+			y.reply(refuse(mpierr.Port,
+				"the processes of the two jobs must have the same SPX_TLS; of those that accept "+
+					"it is %s, of those that connect %s", x.Name, y.Name))
 			continue
 		}
 		a.ports.met++
@@ -131,7 +140,8 @@ func (a *agent) pair(at *port) {
 			continue
 		}
 		at.accepting, at.connecting = at.accepting[1:], at.connecting[1:]
-		a.introduce(y, x) // if it has ended this moment, x will learn that as of any process that it talks to
+		// if it has ended this moment, x will learn that as of any process that it talks to
+		a.introduce(y, x)
 	}
 }
 
@@ -145,10 +155,12 @@ func present(queue []*question) []*question {
 
 // introduce tells q who other is; false: q is gone.
 func (a *agent) introduce(q, other *question) bool {
-	return q.conn.Send(&service.Message{Kind: q.Kind, Peer: other.Peer, Number: a.ports.met, FD: -1}) == nil
+	return q.conn.Send(&service.Message{Kind: q.Kind, Peer: other.Peer, Number: a.ports.met,
+		FD: -1}) == nil
 }
 
-// withdraw is for somebody whose patience is at an end. Who is not found waiting has been answered already, and will read that.
+// withdraw is for somebody whose patience is at an end. Who is not found waiting has been answered
+// already, and will read that.
 func (a *agent) withdraw(q *question) {
 	if a.ports.forget(q.conn) || a.withdrawAbroad(q) {
 		q.reply(&service.Message{FD: -1})
@@ -170,7 +182,8 @@ func (p *ports) forget(conn client) (waited bool) {
 
 func (p *ports) publish(name, port string) *service.Message {
 	if old, ok := p.names[name]; ok {
-		return refuse(mpierr.Service, "service %q is published already, for port %s", shorten(name), shorten(portName(old)))
+		return refuse(mpierr.Service, "service %q is published already, for port %s", shorten(name),
+			shorten(portName(old)))
 	}
 	p.names[name] = strings.Clone(port)
 	return &service.Message{FD: -1}

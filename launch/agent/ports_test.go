@@ -29,7 +29,8 @@ func comes(t *testing.T, a *agent, kind service.Kind, rank uint32, port string) 
 	}
 	p := &asker{t: t, a: a, end: service.NewConn(pair[0]), agents: service.NewConn(pair[1])}
 	id := ident.ProcID{Job: 1, Rank: rank}
-	p.question = &question{&service.Message{Kind: kind, Text: port, Peer: service.Peer{ID: id}, FD: -1}, p.agents}
+	p.question = &question{&service.Message{Kind: kind, Text: port, Peer: service.Peer{ID: id},
+		FD: -1}, p.agents}
 	a.serve(p.question)
 	return p
 }

@@ -10,19 +10,23 @@ import (
 	"libspx/launch/job"
 )
 
-// Where the processes of a part run that is started again: on the hosts where they were and, when some of these are lost, on others of the system that have room.
+// Where the processes of a part run that is started again: on the hosts where they were and, when
+// some of these are lost, on others of the system that have room.
 
 // A berth is a host on which processes may be started again.
 type berth struct {
 	slots, load int  // processes that it is for, and has
 	lost        bool // also: none of those that this agent may use
-	far         int  // how little it has to do with the part: 0 runs some of it, or of its link; 1 runs a cluster of that link; 2 neither
+	// how little it has to do with the part: 0 runs some of it, or of its link; 1 runs a cluster of
+	// that link; 2 neither
+	far int
 }
 
 func (b *berth) free() int { return b.slots - b.load }
 
-// rehost finds hosts for processes that were on others. Each stays where it was, if that host is there. The rest goes where slots are free or, with crowd, to the host with the fewest processes for its
-// slots. Together they need one host for all. False: there is no room.
+// rehost finds hosts for processes that were on others. Each stays where it was, if that host is
+// there. The rest goes where slots are free or, with crowd, to the host with the fewest processes
+// for its slots. Together they need one host for all. False: there is no room.
 func rehost(was []int, hosts []berth, together, crowd bool) (where []int, ok bool) {
 	hosts = slices.Clone(hosts)
 	moves := 0
@@ -52,7 +56,8 @@ func rehost(was []int, hosts []berth, together, crowd bool) (where []int, ok boo
 	return where, true
 }
 
-// roomiest is the host for n processes: of those with room the nearest, then that with the most; -1: there is none.
+// roomiest is the host for n processes: of those with room the nearest, then that with the most;
+// -1: there is none.
 func roomiest(hosts []berth, n int, crowd bool) int {
 	best := -1
 	for i := range hosts {
@@ -79,7 +84,8 @@ func better(x, y *berth, n int) bool {
 	return x.free() > y.free()
 }
 
-// rehost says where the processes of a part run that is started again, and in words what of that is new; why: they cannot. crowd: room does not count.
+// rehost says where the processes of a part run that is started again, and in words what of that is
+// new; why: they cannot. crowd: room does not count.
 func (a *agent) rehost(part int, crowd bool) (where []int, moved, why string) {
 	was := a.hostsBefore(part)
 	if !a.several() {
@@ -87,7 +93,8 @@ func (a *agent) rehost(part int, crowd bool) (where []int, moved, why string) {
 	}
 	p := &a.spec.Programs[a.programOf(part)]
 	l := a.layoutNow()
-	where, ok := rehost(was, a.berths(part, l), p.Vaults || a.isTogether(part) && (p.Cold > 0 || a.replays(l, part)), crowd)
+	where, ok := rehost(was, a.berths(part, l), p.Vaults || a.isTogether(part) &&
+		(p.Cold > 0 || a.replays(l, part)), crowd)
 	if moved, why = a.movedTo(was, where, ok, "the other hosts of the system have"); !ok {
 		where = nil
 	}
@@ -100,7 +107,9 @@ func (a *agent) isTogether(part int) bool {
 	return !slices.ContainsFunc(first, func(h int) bool { return h != first[0] })
 }
 
-// placed says of the end of a process where another one is started in its place, if one is: on its own host or, when that is lost or has no place left, on that host of its cluster with the most room.
+// placed says of the end of a process where another one is started in its place, if one is: on its
+// own host or, when that is lost or has no place left, on that host of its cluster with the most
+// room.
 func (a *agent) placed(e job.Event) job.Event {
 	end, ok := e.(job.Ended)
 	m, decides := a.machine.(*job.Machine)
@@ -138,7 +147,8 @@ func (a *agent) placed(e job.Event) job.Event {
 	return end
 }
 
-// hostOfPlace is the host with a place for a process that is started in the place of a rank, by its number in the world of its part; -1: there is none.
+// hostOfPlace is the host with a place for a process that is started in the place of a rank, by its
+// number in the world of its part; -1: there is none.
 func (a *agent) hostOfPlace(part, in int) int {
 	world := a.machine.(*job.Machine).Crew(part).World
 	if world == 0 { // it has been made once, with the job
@@ -157,7 +167,8 @@ func (a *agent) hostsBefore(part int) []int {
 	first := a.firstHosts(part)
 	if m, decides := a.machine.(*job.Machine); decides {
 		was := m.Hosts(part)
-		if len(was) == len(first) && !slices.ContainsFunc(was, func(h int) bool { return h < 0 || h >= len(a.spec.Hosts) }) {
+		if len(was) == len(first) && !slices.ContainsFunc(was,
+			func(h int) bool { return h < 0 || h >= len(a.spec.Hosts) }) {
 			return was
 		}
 	}
@@ -211,7 +222,10 @@ func (a *agent) berths(part int, l *layout.Layout) []berth {
 	out := make([]berth, len(a.spec.Hosts))
 	load := a.load()
 	for h := range out {
-		own := slices.ContainsFunc(a.others, func(e *elsewhere) bool { return e.number == h && (e.gone || e.isGuest() || e.joining != nil) })
+		own := slices.ContainsFunc(a.others, func(e *elsewhere) bool {
+			return e.number == h &&
+				(e.gone || e.isGuest() || e.joining != nil)
+		})
 		out[h] = berth{slots: a.spec.Slots[h], load: load[h], lost: own, far: 2}
 	}
 	for h := range out {
@@ -227,7 +241,9 @@ func (a *agent) berths(part int, l *layout.Layout) []berth {
 		}
 		for _, h := range a.firstHosts(k + 1) {
 			out[h].far = min(out[h].far, far)
-			if h == 0 && out[h].slots == 0 { // the file names it nowhere, and it has processes nevertheless: it is for as many as it has processors
+			// the file names it nowhere, and it has processes nevertheless: it is for as many as it
+			// has processors
+			if h == 0 && out[h].slots == 0 {
 				out[h].slots = cpus.Usable()
 			}
 		}
@@ -242,7 +258,8 @@ func (a *agent) reachesAll(part, host int, l *layout.Layout) bool {
 	}
 	for k := range a.spec.Parts {
 		if k == part-1 || a.serves(l, part, k+1) || a.serves(l, k+1, part) {
-			if slices.ContainsFunc(a.hostsOfPart(k+1), func(h int) bool { return !a.meets(host, h) }) {
+			if slices.ContainsFunc(a.hostsOfPart(k+1),
+				func(h int) bool { return !a.meets(host, h) }) {
 				return false
 			}
 		}
@@ -272,7 +289,8 @@ func (a *agent) followTo(part int, members []control.Member) {
 		return
 	}
 	agents := a.tree.cfg.Clusters[k].Agents
-	if slices.ContainsFunc(members, func(m control.Member) bool { return !slices.Contains(agents, m.Host) }) {
+	if slices.ContainsFunc(members,
+		func(m control.Member) bool { return !slices.Contains(agents, m.Host) }) {
 		a.plant()
 	}
 }

@@ -8,8 +8,9 @@ import (
 	"libspx/launch/service"
 )
 
-// Questions of processes of other hosts. Their own agent passes them on to that of spxrun's host, which alone gives numbers and keeps names, and
-// passes its answers back. To that one, such a process is a client like any other.
+// Questions of processes of other hosts. Their own agent passes them on to that of spxrun's host,
+// which alone gives numbers and keeps names, and passes its answers back. To that one, such a
+// process is a client like any other.
 
 // asking are the connections of this host's processes whose questions were passed on.
 type asking struct {
@@ -20,7 +21,8 @@ type asking struct {
 	granted granted
 }
 
-// granted is what processes of this host have, and another agent that decides is to know (succession.go).
+// granted is what processes of this host have, and another agent that decides is to know
+// (succession.go).
 type granted struct {
 	ports   map[string]bool
 	names   map[string]string
@@ -32,7 +34,8 @@ type granted struct {
 func (g *granted) heed(q, answer *service.Message) {
 	switch {
 	case q.Kind == service.Members && (g.members == nil || q.Number > g.members.Number):
-		g.members = &service.Message{Kind: q.Kind, Number: q.Number, Slots: slices.Clone(q.Slots), FD: -1}
+		g.members = &service.Message{Kind: q.Kind, Number: q.Number, Slots: slices.Clone(q.Slots),
+			FD: -1}
 	case answer.Class != 0:
 	case q.Kind == service.OpenPort:
 		if g.ports == nil {
@@ -76,7 +79,8 @@ func (a *agent) askUp(q *question) {
 		a.asking.open[n] = q
 	}
 	if _, here := q.conn.(*service.Conn); here && q.waits() {
-		q.reply(&service.Message{World: service.PassedOn, Name: a.hostName(a.succession.decider), FD: -1})
+		q.reply(&service.Message{World: service.PassedOn, Name: a.hostName(a.succession.decider),
+			FD: -1})
 	}
 	a.up.box.put(&control.Message{Question: &control.Question{Number: n, Text: packed(q.Message)}})
 }

@@ -13,7 +13,8 @@ import (
 	"libspx/launch/service"
 )
 
-// Parts of a system (clusters, I/O processes) that have stopped and are started again: each a new world of the job, made in the steps of spawned ones.
+// Parts of a system (clusters, I/O processes) that have stopped and are started again: each a new
+// world of the job, made in the steps of spawned ones.
 
 // nobody asks: the agent itself wants a world.
 type nobody struct {
@@ -45,7 +46,8 @@ func (n *nobody) Send(m *service.Message) error {
 	case h != nil && !lost:
 		n.a.notStartedThere(h, n.part, m.Text)
 	default:
-		n.a.inbox.put(job.NotRestarted{Part: n.part, Text: m.Text, Again: lost}) // the next world may begin meanwhile
+		// the next world may begin meanwhile
+		n.a.inbox.put(job.NotRestarted{Part: n.part, Text: m.Text, Again: lost})
 	}
 	return nil
 }
@@ -53,7 +55,8 @@ func (n *nobody) Send(m *service.Message) error {
 func (n *nobody) Gone() bool { return false }
 func (n *nobody) Close()     {}
 
-// restartPart starts the processes of a part again, on the hosts where they were, or on others (rehost.go).
+// restartPart starts the processes of a part again, on the hosts where they were, or on others
+// (rehost.go).
 func (a *agent) restartPart(part int, last bool) {
 	h := a.homeOf(part)
 	if h != nil && h.gone {
@@ -78,7 +81,8 @@ func (a *agent) restartPart(part int, last bool) {
 	for k := range a.spec.Programs {
 		p := &a.spec.Programs[k]
 		if p.Part == part {
-			n := p.Procs - p.Cold + min(p.Cold, a.spec.Parts[part-1].Restarts) // more would only wait
+			// more would only wait
+			n := p.Procs - p.Cold + min(p.Cold, a.spec.Parts[part-1].Restarts)
 			if h != nil && !h.attached.begun {
 				n, asks.cold = p.Procs, p.Cold
 			}
@@ -86,7 +90,8 @@ func (a *agent) restartPart(part int, last bool) {
 			if h != nil {
 				env = ownSettings(env)
 			}
-			m.Programs = append(m.Programs, service.Program{Argv: p.Argv, Procs: uint32(n), Dir: p.Dir, Path: p.Path, Host: where, Env: env})
+			m.Programs = append(m.Programs, service.Program{Argv: p.Argv, Procs: uint32(n),
+				Dir: p.Dir, Path: p.Path, Host: where, Env: env})
 		}
 	}
 	a.beginning.again(part)
@@ -113,9 +118,11 @@ func (a *agent) hostsOf(where []int) string {
 	return strings.Join(out, ",")
 }
 
-// partOf is the part that a world is made for, and what its processes are called; 0: a process has spawned it.
+// partOf is the part that a world is made for, and what its processes are called; 0: a process has
+// spawned it.
 func partOf(spec *control.Job, q *service.Message) (part int, name, tag string) {
-	if q.Text != "" || q.Number == 0 || q.Number > uint64(len(spec.Parts)) || q.Kind != service.Spawn {
+	if q.Text != "" || q.Number == 0 || q.Number > uint64(len(spec.Parts)) ||
+		q.Kind != service.Spawn {
 		return 0, "", ""
 	}
 	return int(q.Number), spec.Parts[q.Number-1].Name, spec.Parts[q.Number-1].Tag
@@ -129,8 +136,9 @@ func ofPart(name string) string {
 	return " of " + name
 }
 
-// relayout gives the processes of a part that is started again the table of the system with themselves in it. The others are given it when those are there: before, nothing could be
-// made of it.
+// relayout gives the processes of a part that is started again the table of the system with
+// themselves in it. The others are given it when those are there: before, nothing could be made of
+// it.
 func (a *agent) relayout(s *spawning) {
 	part, _, _ := partOf(a.spec, s.question.Message)
 	if part == 0 {
@@ -158,7 +166,8 @@ func (a *agent) crewOf(part int, s *spawning) job.Crew {
 	return crew
 }
 
-// enter enters who a part consists of into a table: its parts are the clusters of that, and then the IOPs. Those who were given their ranks before the part was started again are no part of that.
+// enter enters who a part consists of into a table: its parts are the clusters of that, and then
+// the IOPs. Those who were given their ranks before the part was started again are no part of that.
 func (a *agent) enter(l *layout.Layout, part int, crew job.Crew) {
 	k, iop := a.placeIn(l, part)
 	if len(crew.Procs) == 0 || k < 0 && iop < 0 {
@@ -180,7 +189,8 @@ func (a *agent) enter(l *layout.Layout, part int, crew job.Crew) {
 		c.Leaving = false
 	}
 	c.Procs = crew.Procs
-	c.Standbys = slices.DeleteFunc(slices.Clone(c.Standbys), func(p int) bool { return slices.Contains(c.Procs, p) })
+	c.Standbys = slices.DeleteFunc(slices.Clone(c.Standbys),
+		func(p int) bool { return slices.Contains(c.Procs, p) })
 }
 
 // relist tells the processes of a system who a part consists of now.
@@ -226,7 +236,8 @@ func (a *agent) keptFor(part int) map[int]bool {
 // layoutText is the table of the system as it is now; empty: there is none.
 func (a *agent) layoutText() string { return variable(a.spec.Programs[0].Env, layout.Variable) }
 
-// change makes the next version of the table, for processes that are started from now on; empty: there is none. spread tells those that run.
+// change makes the next version of the table, for processes that are started from now on; empty:
+// there is none. spread tells those that run.
 func (a *agent) change(how func(*layout.Layout)) string {
 	text := a.next(how)
 	if text != "" {
@@ -274,7 +285,8 @@ func (a *agent) spread() {
 	a.announceLayout(text)
 }
 
-// missing tells the processes of a system what does not come again, parts and ranks of them: no process waits for these.
+// missing tells the processes of a system what does not come again, parts and ranks of them: no
+// process waits for these.
 func (a *agent) missing() {
 	m, decides := a.machine.(*job.Machine)
 	if !decides || a.succession.gathers || m.Over() == a.over || a.layoutText() == "" {
@@ -290,7 +302,8 @@ func (a *agent) missing() {
 	a.spread()
 }
 
-// stopHealing notes in a layout which parts do not come again, and which ranks; false: that is known.
+// stopHealing notes in a layout which parts do not come again, and which ranks; false: that is
+// known.
 func (a *agent) stopHealing(l *layout.Layout, parts []job.PartState) (changed bool) {
 	for i, p := range parts {
 		if k, _ := a.placeIn(l, i+1); k >= 0 && !slices.Equal(l.Clusters[k].Dead, p.Lost) {
@@ -349,7 +362,8 @@ func (a *agent) aboutSystem() *service.System {
 	if !decides || len(a.spec.Parts) == 0 {
 		return nil
 	}
-	s := &service.System{Refused: a.refusals(), Layout: json.RawMessage(variable(a.spec.Programs[0].Env, layout.Variable))}
+	s := &service.System{Refused: a.refusals(),
+		Layout: json.RawMessage(variable(a.spec.Programs[0].Env, layout.Variable))}
 	if a.meeting != nil && a.meeting.listener != nil {
 		s.Meets = a.spec.Join.Address
 	}
@@ -362,7 +376,8 @@ func (a *agent) aboutSystem() *service.System {
 	states := m.Parts()
 	for i, k := range a.inOrder() {
 		p, number := states[k], k+1
-		part := service.Part{Name: p.Name, State: p.State, Alive: p.Alive, Restarts: p.Restarts, Cold: p.Cold, Left: p.Left}
+		part := service.Part{Name: p.Name, State: p.State, Alive: p.Alive, Restarts: p.Restarts,
+			Cold: p.Cold, Left: p.Left}
 		for k := range a.spec.Programs {
 			if a.spec.Programs[k].Part == number {
 				part.Program = strings.Join(a.spec.Programs[k].Argv, " ")

@@ -19,12 +19,14 @@ const sealedWays = "agents, sealed"
 
 // agentIdentity is an agent's identity in the handshake with another agent.
 func agentIdentity(job [16]byte, key [32]byte, number uint32) tcp.Identity {
-	return tcp.Identity{Job: job, Key: key, Self: tcp.Process{Number: number}, Ways: sealedWays, TLS: true}
+	return tcp.Identity{Job: job, Key: key, Self: tcp.Process{Number: number}, Ways: sealedWays,
+		TLS: true}
 }
 
 // errChanged: the bytes that arrived are not those that the other agent has sent.
 var errChanged = errors.New("bytes were changed on the way between the two hosts, or inserted; " +
-	"nothing of the message was carried out, and the connection is closed. Look for what relays connections between them")
+	"nothing of the message was carried out, and the connection is closed. Look for what relays " +
+	"connections between them")
 
 // sealed is a connection that the handshake has made: its errors are for users, and Close does not
 // wait for the other end, which TLS does.
@@ -56,7 +58,8 @@ func ask(conn *control.Conn, m *control.Message) (*control.Message, error) {
 	return answer, err
 }
 
-// connectionEnd describes how a connection with another agent has ended, by the error of its last Receive.
+// connectionEnd describes how a connection with another agent has ended, by the error of its last
+// Receive.
 func connectionEnd(err error) string {
 	if errors.Is(err, errChanged) {
 		return err.Error()

@@ -10,8 +10,8 @@ import (
 	"libspx/launch/control"
 )
 
-// between passes what comes on to an address, and changes a word of it that it can read, or else the last byte of the first piece after the handshake
-// in one direction.
+// between passes what comes on to an address, and changes a word of it that it can read, or else
+// the last byte of the first piece after the handshake in one direction.
 func between(t *testing.T, to netip.AddrPort, word, with, direction string) netip.AddrPort {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -55,11 +55,13 @@ func between(t *testing.T, to netip.AddrPort, word, with, direction string) neti
 	return l.Addr().(*net.TCPAddr).AddrPort()
 }
 
-// Agents of a job that another launcher has started meet through a relay that changes their messages: a changed message is never accepted.
+// Agents of a job that another launcher has started meet through a relay that changes their
+// messages: a changed message is never accepted.
 func TestMeetingThroughARelay(t *testing.T) {
 	long := strings.Repeat("x", 8000)
 	for _, direction := range []string{"", "up", "down"} {
-		lead := &gathering{size: 2, host: "first", members: map[int]*member{}, events: make(chan any, 10), over: make(chan struct{})}
+		lead := &gathering{size: 2, host: "first", members: map[int]*member{},
+			events: make(chan any, 10), over: make(chan struct{})}
 		zero := &member{}
 		if err := lead.makeOffer(zero); err != nil {
 			t.Fatal(err)
@@ -71,13 +73,16 @@ func TestMeetingThroughARelay(t *testing.T) {
 				offer.At = []netip.AddrPort{between(t, at, "REAL", "FAKE", direction)}
 			}
 		}
-		other := &gathering{size: 2, host: "REAL" + long, members: map[int]*member{1: {rank: 1}}, offer: &offer, events: make(chan any, 10), over: make(chan struct{})}
+		other := &gathering{size: 2, host: "REAL" + long, members: map[int]*member{1: {rank: 1}},
+			offer: &offer, events: make(chan any, 10), over: make(chan struct{})}
 		go func() {
 			if e, ok := (<-lead.events).(came); ok {
 				if e.hello.Host != other.host {
-					t.Errorf("%q: the agent says it is on %.10q, and another host was heard: %.10q", direction, other.host, e.hello.Host)
+					t.Errorf("%q: the agent says it is on %.10q, and another host was heard: %.10q",
+						direction, other.host, e.hello.Host)
 				}
-				e.conn.Send(&control.Message{Job: &control.Job{Version: control.Version, Hosts: []string{"first", "REAL" + long}, Self: 1, StdinRank: -1, //nolint:errcheck // what comes of it counts
+				// what comes of it counts
+				e.conn.Send(&control.Message{Job: &control.Job{Version: control.Version, Hosts: []string{"first", "REAL" + long}, Self: 1, StdinRank: -1, //nolint:errcheck
 					Programs: []control.Program{{Procs: 2, Argv: []string{"REAL" + long}}}}})
 			}
 		}()

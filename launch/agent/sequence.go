@@ -17,22 +17,28 @@ import (
 	"libspx/launch/service"
 )
 
-// Copies of what decides about a job (docs/decisions/leaders.md). The agent that decides steps the job's machine as ever, and writes each event into a sequence that the agents of several hosts keep
-// (packages ft/replica and launch/follow): so their copies of the machine are what it was a moment ago. In some jobs another agent goes on from its copy when the one that decides is lost (succession.go); the
-// one that decides waits there until a majority knows of what it is about to do.
+// Copies of what decides about a job (docs/decisions/leaders.md). The agent that decides steps the
+// job's machine as ever, and writes each event into a sequence that the agents of several hosts
+// keep (packages ft/replica and launch/follow): so their copies of the machine are what it was a
+// moment ago. In some jobs another agent goes on from its copy when the one that decides is lost
+// (succession.go); the one that decides waits there until a majority knows of what it is about to
+// do.
 //
-// All of it is beside the main thread: a clock, and goroutines that read what other agents say (mesh.go). Which hosts are there is what the agent that decides tells the others.
+// All of it is beside the main thread: a clock, and goroutines that read what other agents say
+// (mesh.go). Which hosts are there is what the agent that decides tells the others.
 
 const (
 	sequencePeriod = 100 * time.Millisecond // as hosts say that they are there
 
 	// By half of it a new leader is there in time to decide by its copy, and it costs more.
 	successionPeriod = 50 * time.Millisecond
-	leadTicks        = 80       // of these, beside the time in which a host may be silent, an agent waits for another one to decide, or for a majority: about twice the longest that an election takes
-	sequenceLeast    = 3        // hosts; of fewer none can be lost without all being lost
-	mostNotes        = 1 << 14  // events that no majority has taken over; then none will
-	mostNoted        = 64 << 20 // the same in bytes
-	copiesLimit      = time.Second
+	// of these, beside the time in which a host may be silent, an agent waits for another one to
+	// decide, or for a majority: about twice the longest that an election takes
+	leadTicks     = 80
+	sequenceLeast = 3        // hosts; of fewer none can be lost without all being lost
+	mostNotes     = 1 << 14  // events that no majority has taken over; then none will
+	mostNoted     = 64 << 20 // the same in bytes
+	copiesLimit   = time.Second
 )
 
 // decidingHost is the number of the host whose agent steps the job's machine.
@@ -54,25 +60,30 @@ type sequence struct {
 	ahead    time.Duration // the job's time before that of this agent
 	closed   bool
 	left     string // why this host is out
-	next     int    // host that decides now, as one has said that goes on with it; 0: not known, or the first
+	// host that decides now, as one has said that goes on with it; 0: not known, or the first
+	next int
 
-	allowed  func() time.Duration // for which a host may be silent now; nil: as long as in a job that ends with a host
-	succeeds bool                 // another agent decides when the one that does is lost
-	era      uint64               // when this one began
-	tell     func(any)            // then: tells the main thread
-	told     control.Mesh         // by the main thread alone: what all were told last
+	// for which a host may be silent now; nil: as long as in a job that ends with a host
+	allowed  func() time.Duration
+	succeeds bool         // another agent decides when the one that does is lost
+	era      uint64       // when this one began
+	tell     func(any)    // then: tells the main thread
+	told     control.Mesh // by the main thread alone: what all were told last
 }
 
-// keepsCopies: the agents of this job keep copies of what decides. It was started by spxrun, on at least three hosts, and something of it is to survive a failure. Of a system whose clusters are started one by one
-// the first agent begins alone.
+// keepsCopies: the agents of this job keep copies of what decides. It was started by spxrun, on at
+// least three hosts, and something of it is to survive a failure. Of a system whose clusters are
+// started one by one the first agent begins alone.
 func keepsCopies(spec *control.Job) bool {
 	if spec.Join != nil {
 		return true
 	}
-	return len(spec.Hosts) >= sequenceLeast && !spec.Joined && (spec.WithFT || spec.Detached || len(spec.Parts) > 0)
+	return len(spec.Hosts) >= sequenceLeast && !spec.Joined &&
+		(spec.WithFT || spec.Detached || len(spec.Parts) > 0)
 }
 
-// openSequence makes the port at which the agents of other hosts are heard. Without one this host keeps no copy.
+// openSequence makes the port at which the agents of other hosts are heard. Without one this host
+// keeps no copy.
 func (a *agent) openSequence() error {
 	at, err := a.beatAddress()
 	if err != nil {
@@ -86,8 +97,10 @@ func (a *agent) openSequence() error {
 	if err != nil {
 		return err
 	}
-	s := &sequence{self: a.self, began: a.began, succeeds: a.spec.Succeeds, era: a.spec.Era, tell: func(e any) { a.inbox.put(e) }}
-	if s.mesh, err = openMesh(fd, netip.AddrPortFrom(at, port), a.segment.JobID(), a.segment.Key(), a.self, s.hear); err != nil {
+	s := &sequence{self: a.self, began: a.began, succeeds: a.spec.Succeeds, era: a.spec.Era,
+		tell: func(e any) { a.inbox.put(e) }}
+	if s.mesh, err = openMesh(fd, netip.AddrPortFrom(at, port), a.segment.JobID(), a.segment.Key(),
+		a.self, s.hear); err != nil {
 		return err
 	}
 	if a.beating != nil {
@@ -107,7 +120,9 @@ func (a *agent) openSequence() error {
 func (a *agent) beginSequence() {
 	notes := a.notes
 	a.notes = nil
-	if a.spec.Sequence = a.spec.Sequence && !a.machine.Ending() && (a.places.pairs == nil || a.meeting != nil); !a.spec.Sequence { // hosts that are in no network all together do not all reach each other
+	// hosts that are in no network all together do not all reach each other
+	if a.spec.Sequence = a.spec.Sequence && !a.machine.Ending() &&
+		(a.places.pairs == nil || a.meeting != nil); !a.spec.Sequence {
 		a.spec.Succeeds = false
 		return
 	}
@@ -116,7 +131,8 @@ func (a *agent) beginSequence() {
 	if err == nil && len(first) < sequenceLeast && a.meeting == nil {
 		a.endSequence()
 		a.sequence = nil
-		err = fmt.Errorf("only %d of %d agents can be reached by the others", len(first), len(a.spec.Hosts))
+		err = fmt.Errorf("only %d of %d agents can be reached by the others", len(first),
+			len(a.spec.Hosts))
 	}
 	if err != nil {
 		if a.spec.Verbose {
@@ -127,7 +143,8 @@ func (a *agent) beginSequence() {
 	}
 	s := a.sequence
 	a.tellMesh()
-	s.begin(replica.Config{Self: a.self, First: s.told.First, Seed: rand.Uint64()}, a.jobConfig(a.host), a.meshFor(a.self, &s.told))
+	s.begin(replica.Config{Self: a.self, First: s.told.First, Seed: rand.Uint64()},
+		a.jobConfig(a.host), a.meshFor(a.self, &s.told))
 	for _, text := range notes {
 		s.note(text)
 	}
@@ -154,7 +171,8 @@ func (a *agent) tellMesh() {
 		return
 	}
 	members := a.membersOf()
-	m := control.Mesh{At: make([]netip.AddrPort, len(a.spec.Hosts)), First: s.told.First, Members: members, Name: cmp.Or(s.told.Name, a.host)}
+	m := control.Mesh{At: make([]netip.AddrPort, len(a.spec.Hosts)), First: s.told.First,
+		Members: members, Name: cmp.Or(s.told.Name, a.host)}
 	if m.First == nil {
 		m.First = members
 	}
@@ -167,7 +185,8 @@ func (a *agent) tellMesh() {
 	if a.meeting != nil {
 		a.tellSeats(&m)
 	}
-	if slices.Equal(members, s.told.Members) && slices.Equal(m.At, s.told.At) && slices.Equal(m.By, s.told.By) && slices.Equal(m.Home, s.told.Home) {
+	if slices.Equal(members, s.told.Members) && slices.Equal(m.At, s.told.At) &&
+		slices.Equal(m.By, s.told.By) && slices.Equal(m.Home, s.told.Home) {
 		return
 	}
 	s.told = m
@@ -183,7 +202,8 @@ func (a *agent) tellMesh() {
 func (a *agent) heedMesh(m *control.Mesh) {
 	a.succession.keepers = len(m.Members)
 	s := a.sequence
-	if s == nil || len(m.At) > mostHosts || !numbersOf(m.First, len(m.At)) || !numbersOf(m.Members, len(m.At)) {
+	if s == nil || len(m.At) > mostHosts || !numbersOf(m.First, len(m.At)) ||
+		!numbersOf(m.Members, len(m.At)) {
 		return
 	}
 	s.told = *m
@@ -216,7 +236,8 @@ func numbersOf(list []int, n int) bool {
 	return len(list) > 0
 }
 
-// note writes an event into the sequence with which this agent steps the job's machine now. A Tick counts when the machine has waited for it.
+// note writes an event into the sequence with which this agent steps the job's machine now. A Tick
+// counts when the machine has waited for it.
 func (a *agent) note(e job.Event, now time.Duration) {
 	if !a.spec.Sequence || a.up != nil {
 		return
@@ -250,7 +271,8 @@ func (s *sequence) begin(cfg replica.Config, of job.Config, m *control.Mesh) {
 		period = successionPeriod
 	}
 	go func() {
-		clock := time.NewTicker(period) // of periods that have passed while this process stood still, it tells one
+		// of periods that have passed while this process stood still, it tells one
+		clock := time.NewTicker(period)
 		defer clock.Stop()
 		for {
 			select {
@@ -353,7 +375,9 @@ func (s *sequence) obey(v follow.Verdict) {
 	case follow.Decides:
 		s.tell(mayDecide{})
 	case follow.Leaves:
-		s.left = fmt.Sprintf("it has not heard of a majority of those that keep copies of what decides for %v, and others may go on", time.Duration(s.office.Limit())*successionPeriod)
+		s.left = fmt.Sprintf(
+			"it has not heard of a majority of those that keep copies of what decides for %v, "+
+				"and others may go on", time.Duration(s.office.Limit())*successionPeriod)
 		if s.mirror.Era > s.office.Era() {
 			s.left = "another host decides about the job"
 		}
@@ -362,7 +386,8 @@ func (s *sequence) obey(v follow.Verdict) {
 	s.applied.Broadcast()
 }
 
-// outlives: when a host is lost others may go on. Of those that keep copies it is not the only one that votes.
+// outlives: when a host is lost others may go on. Of those that keep copies it is not the only one
+// that votes.
 func (s *sequence) outlives(host int) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -371,7 +396,9 @@ func (s *sequence) outlives(host int) bool {
 	})
 }
 
-// without waits until a host is none of those any more that keep copies. One that ended before would count as one that may come back: two of three that end at once would take the majority along.
+// without waits until a host is none of those any more that keep copies. One that ended before
+// would count as one that may come back: two of three that end at once would take the majority
+// along.
 func (s *sequence) without(host int, limit time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -385,7 +412,8 @@ func (s *sequence) without(host int, limit time.Duration) {
 		over = true
 		s.applied.Broadcast()
 	}).Stop()
-	for !over && !s.closed && !s.office.Left() && (slices.Contains(s.machine.Voters(), host) || slices.Contains(s.machine.Followers(), host)) {
+	for !over && !s.closed && !s.office.Left() && (slices.Contains(s.machine.Voters(), host) ||
+		slices.Contains(s.machine.Followers(), host)) {
 		s.applied.Wait()
 	}
 }
@@ -400,12 +428,14 @@ func (s *sequence) whyLeft() (why string, next int) {
 	return s.left, s.next
 }
 
-// settled waits until a majority has all that this agent has noted; false: that does not come any more.
+// settled waits until a majority has all that this agent has noted; false: that does not come any
+// more.
 func (s *sequence) settled() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.machine == nil || s.hopeless {
-		return s.machine == nil || !s.mirror.Machine.Started() // without that no other agent takes over
+		// without that no other agent takes over
+		return s.machine == nil || !s.mirror.Machine.Started()
 	}
 	for !s.office.Settled() && !s.office.Left() && !s.closed {
 		s.applied.Wait()
@@ -465,7 +495,8 @@ func (s *sequence) inherit() (*legacy, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &legacy{machine: m, ends: s.mirror.Ends(), era: s.office.Era(), now: max(time.Since(s.began)+s.ahead, m.Now()), told: s.told}, nil
+	return &legacy{machine: m, ends: s.mirror.Ends(), era: s.office.Era(),
+		now: max(time.Since(s.began)+s.ahead, m.Now()), told: s.told}, nil
 }
 
 // state is how far this host's copy has come.
@@ -477,7 +508,8 @@ func (s *sequence) state() *control.Copy {
 		return c
 	}
 	c.Leader, c.Votes = s.machine.Leader(), slices.Contains(s.machine.Voters(), s.self)
-	if c.Has = (c.Votes || slices.Contains(s.machine.Followers(), s.self)) && s.mirror.Err == nil; c.Has {
+	if c.Has = (c.Votes || slices.Contains(s.machine.Followers(), s.self)) &&
+		s.mirror.Err == nil; c.Has {
 		c.Events, c.Digest = s.mirror.Events, shortDigest(s.mirror.Digest())
 	}
 	return c
@@ -511,7 +543,8 @@ type rolled int
 func (a *agent) callRoll(done func(map[int]*control.Copy)) {
 	a.surveys++
 	n := a.surveys
-	r := &roll{open: map[*elsewhere]bool{}, all: map[int]*control.Copy{a.self: a.sequence.state()}, done: done}
+	r := &roll{open: map[*elsewhere]bool{}, all: map[int]*control.Copy{a.self: a.sequence.state()},
+		done: done}
 	for _, h := range a.others {
 		if !h.gone && h.mesh.IsValid() {
 			r.open[h] = true
@@ -553,7 +586,8 @@ func (a *agent) describeCopies(list []service.Host, all map[int]*control.Copy) {
 		if c == nil || !c.Has || list[n].State != "" || n >= len(a.sequence.told.At) {
 			continue
 		}
-		list[n].Copy = &service.Copy{Leads: c.Leader == n, Votes: c.Votes, Events: c.Events, Digest: c.Digest, At: a.sequence.told.At[n].String(), Refused: c.Refused}
+		list[n].Copy = &service.Copy{Leads: c.Leader == n, Votes: c.Votes, Events: c.Events,
+			Digest: c.Digest, At: a.sequence.told.At[n].String(), Refused: c.Refused}
 		if m, decides := a.machine.(*job.Machine); decides && n == a.self {
 			list[n].Copy.Original = shortDigest(m.Digest())
 		}

@@ -22,7 +22,8 @@ type copies struct {
 }
 
 func newCopies(t *testing.T, n int) *copies {
-	c := &copies{t: t, mesh: control.Mesh{Name: "h"}, cfg: job.Config{Host: "h", Procs: n, OnDeath: job.Continue, Detach: true}}
+	c := &copies{t: t, mesh: control.Mesh{Name: "h"},
+		cfg: job.Config{Host: "h", Procs: n, OnDeath: job.Continue, Detach: true}}
 	for range n {
 		c.add()
 	}
@@ -41,12 +42,14 @@ func (c *copies) add() *sequence {
 		c.t.Fatal(err)
 	}
 	s := &sequence{self: len(c.list), began: time.Now()}
-	if s.mesh, err = openMesh(fd, netip.AddrPortFrom(here, port), [16]byte{1}, [32]byte{2}, s.self, s.hear); err != nil {
+	if s.mesh, err = openMesh(fd, netip.AddrPortFrom(here, port), [16]byte{1}, [32]byte{2}, s.self,
+		s.hear); err != nil {
 		c.t.Fatal(err)
 	}
 	c.t.Cleanup(s.mesh.close)
 	c.list = append(c.list, s)
-	c.mesh.At, c.mesh.Members = append(slices.Clone(c.mesh.At), s.mesh.at), append(slices.Clone(c.mesh.Members), s.self)
+	c.mesh.At, c.mesh.Members = append(slices.Clone(c.mesh.At), s.mesh.at),
+		append(slices.Clone(c.mesh.Members), s.self)
 	return s
 }
 
@@ -81,7 +84,8 @@ func (c *copies) awaitVoters(want int) {
 	}
 }
 
-// Copies follow the machine of the agent that decides, over real connections: when one comes late, when a minority goes, and when the host goes on whose agent gives the entries their order.
+// Copies follow the machine of the agent that decides, over real connections: when one comes late,
+// when a minority goes, and when the host goes on whose agent gives the entries their order.
 func TestSequenceOfAgents(t *testing.T) {
 	c := newCopies(t, 4)
 	machine, events := job.New(c.cfg), uint64(0)
@@ -111,18 +115,22 @@ func TestSequenceOfAgents(t *testing.T) {
 	for _, s := range c.list[:4] {
 		s.meet(&c.mesh)
 	}
-	happens(job.Ended{Proc: 1, Owner: job.OwnerInit, Wait: job.Wait{Signal: job.SIGKILL}, OtherMPI: true})
+	happens(job.Ended{Proc: 1, Owner: job.OwnerInit, Wait: job.Wait{Signal: job.SIGKILL},
+		OtherMPI: true})
 	alike(0, 1, 2, 3, 4)
 	c.awaitVoters(5)
 
-	for _, gone := range []int{1, c.list[0].state().Leader} { // one that follows, as a rule, and the one that leads, if that is not the one that writes events down
+	// one that follows, as a rule, and the one that leads, if that is not the one that writes
+	// events down
+	for _, gone := range []int{1, c.list[0].state().Leader} {
 		if gone == 0 || !slices.Contains(c.mesh.Members, gone) {
 			continue
 		}
 		c.list[gone].mesh.close()
 		c.mesh.At = slices.Clone(c.mesh.At)
 		c.mesh.At[gone] = netip.AddrPort{}
-		c.mesh.Members = slices.DeleteFunc(slices.Clone(c.mesh.Members), func(n int) bool { return n == gone })
+		c.mesh.Members = slices.DeleteFunc(slices.Clone(c.mesh.Members),
+			func(n int) bool { return n == gone })
 		for _, n := range c.mesh.Members {
 			c.list[n].meet(&c.mesh)
 		}
@@ -142,7 +150,8 @@ func TestSequenceOfAgents(t *testing.T) {
 	alike(left...)
 }
 
-// A majority is lost at once: the agent that decides goes on, and does not keep what happens for ever.
+// A majority is lost at once: the agent that decides goes on, and does not keep what happens for
+// ever.
 func TestMajorityLost(t *testing.T) {
 	c := newCopies(t, 3)
 	note := func() { c.list[0].note(follow.Note(job.Signalled{Signal: 10}, time.Second)) }
@@ -161,8 +170,9 @@ func TestMajorityLost(t *testing.T) {
 	}
 }
 
-// The agent that decides is cut off from the others, and waits for them to have what it has noted; a
-// host that it still hears says that another one decides. It waits no more, and knows who that is.
+// The agent that decides is cut off from the others, and waits for them to have what it has noted;
+// a host that it still hears says that another one decides. It waits no more, and knows who that
+// is.
 func TestSupersededWhileItWaits(t *testing.T) {
 	c := newCopies(t, 3)
 	s := c.list[0]
@@ -187,7 +197,8 @@ func TestSupersededWhileItWaits(t *testing.T) {
 	s.superseded(&control.Lead{Era: 1, Host: 2})
 	select {
 	case settled := <-over:
-		if why, next := s.whyLeft(); settled || next != 2 || why == "" || len(told) != 1 || <-told != any(mustLeave{}) {
+		if why, next := s.whyLeft(); settled || next != 2 || why == "" || len(told) != 1 ||
+			<-told != any(mustLeave{}) {
 			t.Errorf("settled: %v; out because %q, host %d decides", settled, why, next)
 		}
 	case <-time.After(time.Minute):
@@ -195,18 +206,22 @@ func TestSupersededWhileItWaits(t *testing.T) {
 	}
 }
 
-// Who has not the job's key is refused, and counted; so is an agent of the job that says what another one would have to say.
+// Who has not the job's key is refused, and counted; so is an agent of the job that says what
+// another one would have to say.
 func TestStrangersAtMesh(t *testing.T) {
 	c := newCopies(t, 3)
-	c.mesh.At = append(slices.Clone(c.mesh.At), netip.MustParseAddrPort("127.0.0.1:1")) // of host 3, whose agent does not call
+	// of host 3, whose agent does not call
+	c.mesh.At = append(slices.Clone(c.mesh.At), netip.MustParseAddrPort("127.0.0.1:1"))
 	c.list[2].meet(&c.mesh)
 	at := c.list[2].mesh.at.String()
 	before := c.list[2].mesh.refusals()
 	counted := func(what string, n uint64) {
 		t.Helper()
-		for limit := time.Now().Add(time.Minute); c.list[2].mesh.refusals() < before+n; time.Sleep(time.Millisecond) {
+		for limit := time.Now().Add(time.Minute); c.list[2].mesh.refusals() < before+
+			n; time.Sleep(time.Millisecond) {
 			if time.Now().After(limit) {
-				t.Fatalf("%s: %d refusals, want %d at least", what, c.list[2].mesh.refusals(), before+n)
+				t.Fatalf("%s: %d refusals, want %d at least", what, c.list[2].mesh.refusals(),
+					before+n)
 			}
 		}
 	}
@@ -226,14 +241,16 @@ func TestStrangersAtMesh(t *testing.T) {
 	}
 	before = c.list[2].mesh.refusals()
 	for _, number := range []int{2, 4, 1 << 20} {
-		if v, err := call(meshIdentity([16]byte{1}, [32]byte{2}, number)); err == nil && v == tcp.Taken {
+		if v, err := call(meshIdentity([16]byte{1}, [32]byte{2}, number)); err == nil &&
+			v == tcp.Taken {
 			t.Errorf("host %d was taken", number)
 		}
 	}
 	counted("hosts that cannot be", 3)
 
 	// What host 0 would say, from host 3.
-	others := replica.New(replica.Config{Self: 0, First: []int{0, 1, 2}, Seed: 1, State: follow.NewMirror(c.cfg, 0)})
+	others := replica.New(replica.Config{Self: 0, First: []int{0, 1, 2}, Seed: 1,
+		State: follow.NewMirror(c.cfg, 0)})
 	var said []byte
 	out, err := others.Step(replica.Tick{}, 1)
 	for _, act := range out {
@@ -252,21 +269,26 @@ func TestStrangersAtMesh(t *testing.T) {
 		}
 		conn = sealedConn(conn)
 		before = c.list[2].mesh.refusals()
-		control.NewConn(conn).Send(&control.Message{Sequence: text}) //nolint:errcheck // what comes of it counts
+		// what comes of it counts
+		control.NewConn(conn).Send(&control.Message{Sequence: text}) //nolint:errcheck
 		counted("false words", 1)
-		conn.SetReadDeadline(time.Now().Add(time.Minute)) //nolint:errcheck // it would not end, which is seen
+		// it would not end, which is seen
+		conn.SetReadDeadline(time.Now().Add(time.Minute)) //nolint:errcheck
 		if n, err := conn.Read(make([]byte, 1)); n > 0 || err == nil {
 			t.Errorf("an answer to %q", text)
 		}
 		conn.Close()
 	}
-	c.await("the sequence goes on", []int{0, 1, 2}, func(s *control.Copy) bool { return s.Leader >= 0 })
+	c.await("the sequence goes on", []int{0, 1, 2},
+		func(s *control.Copy) bool { return s.Leader >= 0 })
 }
 
 // What cannot be said of who keeps copies is left aside; what can begins the sequence, once.
 func TestNonsenseMesh(t *testing.T) {
 	a, _ := twoHosts(t, 1)
-	a.heedMesh(&control.Mesh{At: make([]netip.AddrPort, 3), First: []int{0, 1, 2}, Members: []int{0, 1, 2}}) // this host listens nowhere
+	// this host listens nowhere
+	a.heedMesh(&control.Mesh{At: make([]netip.AddrPort, 3), First: []int{0, 1, 2},
+		Members: []int{0, 1, 2}})
 	a.spec.Sequence, a.address = true, netip.AddrFrom4([4]byte{127, 0, 0, 1})
 	if err := a.openSequence(); err != nil {
 		t.Fatal(err)
@@ -297,7 +319,8 @@ func TestNonsenseMesh(t *testing.T) {
 	}
 }
 
-// Which jobs keep copies: those of three hosts and more of which something is to survive a failure, and systems whose clusters are started one by one, to which hosts come.
+// Which jobs keep copies: those of three hosts and more of which something is to survive a failure,
+// and systems whose clusters are started one by one, to which hosts come.
 func TestKeepsCopies(t *testing.T) {
 	three := []string{"a", "b", "c"}
 	for _, c := range []struct {

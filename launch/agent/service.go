@@ -18,7 +18,8 @@ import (
 	"libspx/launch/service"
 )
 
-// What processes ask of the agent (launch/service). Other goroutines read the questions; the main thread answers them.
+// What processes ask of the agent (launch/service). Other goroutines read the questions; the main
+// thread answers them.
 
 // question is one that has come over conn.
 type question struct {
@@ -26,7 +27,8 @@ type question struct {
 	conn client
 }
 
-// client is who has asked: the connection of a process (service.Conn), or the way there by another host's agent.
+// client is who has asked: the connection of a process (service.Conn), or the way there by another
+// host's agent.
 type client interface {
 	Send(*service.Message) error
 	Gone() bool
@@ -55,7 +57,8 @@ func (a *agent) openService() (err error) {
 		a.listeners = append(a.listeners, a.listener)
 		go a.takeQuestions(a.listener)
 	}
-	if listener, door, err := service.OpenDoor(); err == nil { // without, a process in a network namespace of its own has no agent
+	// without, a process in a network namespace of its own has no agent
+	if listener, door, err := service.OpenDoor(); err == nil {
 		a.door = unix.Dup3(door, control.DoorFD, unix.O_CLOEXEC) == nil
 		unix.Close(door)
 		a.listeners = append(a.listeners, listener)
@@ -96,7 +99,8 @@ func (a *agent) shared() []int {
 // placeOfJob tells a process where it finds its job.
 func (a *agent) placeOfJob() []string {
 	id := a.segment.JobID()
-	list := []string{service.EnvFD + "=" + strconv.Itoa(control.MemoryFD), service.EnvAgent + "=" + strconv.Itoa(os.Getpid()), service.EnvJob + "=" + hex.EncodeToString(id[:])}
+	list := []string{service.EnvFD + "=" + strconv.Itoa(control.MemoryFD), service.EnvAgent + "=" +
+		strconv.Itoa(os.Getpid()), service.EnvJob + "=" + hex.EncodeToString(id[:])}
 	if a.door {
 		list = append(list, service.EnvDoor+"="+strconv.Itoa(control.DoorFD))
 	}
@@ -248,7 +252,9 @@ func (a *agent) serve(q *question) {
 	case service.Describe:
 		answer = a.about()
 	default:
-		answer = refuse(mpierr.Intern, "the agent does not know question %d: is libspx of another version than spxrun?", q.Kind)
+		answer = refuse(mpierr.Intern,
+			"the agent does not know question %d: is libspx of another version than spxrun?",
+			q.Kind)
 	}
 	q.reply(answer)
 }
@@ -261,7 +267,8 @@ func (a *agent) awaitEnd(q *question) {
 	}
 }
 
-// tellEnd tells those who wait: first those on other hosts, whose agents leave; in the end, when all of the job is done, those here.
+// tellEnd tells those who wait: first those on other hosts, whose agents leave; in the end, when
+// all of the job is done, those here.
 func (a *agent) tellEnd(elsewhere bool) {
 	for _, q := range a.waiters {
 		if _, remote := q.conn.(*remote); remote == elsewhere {
@@ -281,7 +288,8 @@ func (a *agent) hungUp(conn client) {
 	a.beginning.forget(conn)
 	a.clients.forget(conn)
 	a.succession.forget(conn)
-	a.departures = slices.DeleteFunc(a.departures, func(d departure) bool { return d.ask.conn == conn })
+	a.departures = slices.DeleteFunc(a.departures,
+		func(d departure) bool { return d.ask.conn == conn })
 	a.waiters = slices.DeleteFunc(a.waiters, func(q *question) bool { return q.conn == conn })
 	conn.Close()
 }
@@ -289,7 +297,8 @@ func (a *agent) hungUp(conn client) {
 // several: the job has more than one host, or may come to have.
 func (a *agent) several() bool { return len(a.spec.Hosts) > 1 || a.spec.MoreHosts }
 
-// foreign refuses what a job of several hosts cannot answer: its processes have no one memory file in which those of another job could be guests.
+// foreign refuses what a job of several hosts cannot answer: its processes have no one memory file
+// in which those of another job could be guests.
 func (a *agent) foreign(q *question) *service.Message {
 	if !a.several() {
 		return nil
@@ -298,7 +307,9 @@ func (a *agent) foreign(q *question) *service.Message {
 	if q.Kind != service.Attach && !elsewhere {
 		return nil
 	}
-	return refuse(mpierr.UnsupportedOperation, "job %016x has several hosts (%s): its processes are reached over the network, and those of a job of one host are only if it was started with --more-hosts",
+	return refuse(mpierr.UnsupportedOperation,
+		"job %016x has several hosts (%s): its processes are reached over the network, and "+
+			"those of a job of one host are only if it was started with --more-hosts",
 		a.jobNumber(), strings.Join(a.spec.Hosts, ", "))
 }
 

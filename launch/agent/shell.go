@@ -17,14 +17,19 @@ import (
 	"libspx/launch/process"
 )
 
-// Remote shells: ssh or its like, each a process of this agent that starts the agent of another host and carries what that one and spxrun's say to each other.
+// Remote shells: ssh or its like, each a process of this agent that starts the agent of another
+// host and carries what that one and spxrun's say to each other.
 
 // Limits on remote shells.
 const (
-	shellsAtOnce = 32                     // that an agent has started, and that have not brought an agent yet: more would be in each other's way
-	holdBack     = 5 * time.Second        // for which their words are kept, as the reason of an error; then the user sees them
-	mostSaid     = 4 << 10                // bytes of these words that are looked at
-	lastWords    = 200 * time.Millisecond // for their words to come when they have ended: what they leave behind may hold the stream
+	// that an agent has started, and that have not brought an agent yet: more would be in each
+	// other's way
+	shellsAtOnce = 32
+	// for which their words are kept, as the reason of an error; then the user sees them
+	holdBack = 5 * time.Second
+	mostSaid = 4 << 10 // bytes of these words that are looked at
+	// for their words to come when they have ended: what they leave behind may hold the stream
+	lastWords = 200 * time.Millisecond
 )
 
 // shells are those of this agent.
@@ -33,11 +38,13 @@ type shells struct {
 	room  chan struct{} // holds one for each that has brought no agent yet
 	start chan func()   // to the thread that starts them
 
-	mu   sync.Mutex
-	pids map[int]bool // guarded by mu; held while one is started, so that none is there that is not in it
+	mu sync.Mutex
+	// guarded by mu; held while one is started, so that none is there that is not in it
+	pids map[int]bool
 }
 
-// A shellUser hears of a shell. Its methods are called without a lock, one after another, but said and passed also beside the others.
+// A shellUser hears of a shell. Its methods are called without a lock, one after another, but said
+// and passed also beside the others.
 type shellUser interface {
 	began()            // it runs now
 	heard(b []byte)    // from the agent that it has brought
@@ -73,9 +80,11 @@ type shell struct {
 
 func (p *shells) open() {
 	p.once.Do(func() {
-		p.room, p.start, p.pids = make(chan struct{}, shellsAtOnce), make(chan func()), map[int]bool{}
+		p.room, p.start, p.pids = make(chan struct{}, shellsAtOnce), make(chan func()),
+			map[int]bool{}
 		go func() {
-			runtime.LockOSThread() // the parent-death signal follows this thread, which lives as long as the agent
+			// the parent-death signal follows this thread, which lives as long as the agent
+			runtime.LockOSThread()
 			for f := range p.start {
 				f()
 			}
@@ -144,7 +153,8 @@ func (s *shell) run(p *shells) {
 	defer leave()
 	cmd, in, errs, err := s.begin(p)
 	if err != nil {
-		s.user.over(shellEnd{how: fmt.Sprintf("cannot run %s: %v%s", s.words[0], err, process.Advice(err))})
+		s.user.over(shellEnd{how: fmt.Sprintf("cannot run %s: %v%s", s.words[0], err,
+			process.Advice(err))})
 		return
 	}
 	s.user.began()
@@ -304,7 +314,8 @@ func (s *shell) end(err error) shellEnd {
 		}
 	}
 	if err == nil {
-		end.how = "the command that was to start its agent (" + s.words[0] + ") has ended without doing so, and with status 0"
+		end.how = "the command that was to start its agent (" + s.words[0] +
+			") has ended without doing so, and with status 0"
 	}
 	s.show()
 	return end
@@ -317,15 +328,17 @@ func ending(err error) string {
 	case err == nil:
 		return "its agent has ended"
 	case errors.As(err, &exit) && exit.ExitCode() == 127:
-		return "there is no such program as spxrun there (status 127): is libspx installed at the same place? --prefix DIR names another"
+		return "there is no such program as spxrun there (status 127): is libspx installed at " +
+			"the same place? --prefix DIR names another"
 	case errors.As(err, &exit) && exit.ExitCode() == 255:
 		return "it cannot be reached (status 255)"
 	}
 	return err.Error()
 }
 
-// openFiles is how many descriptors this process may have. The Go runtime has raised the limit to the hard one as the program began, and gives the processes
-// that are started the one that it has found.
+// openFiles is how many descriptors this process may have. The Go runtime has raised the limit to
+// the hard one as the program began, and gives the processes that are started the one that it has
+// found.
 func openFiles() int {
 	var l unix.Rlimit
 	if unix.Getrlimit(unix.RLIMIT_NOFILE, &l) != nil || l.Cur > 1<<30 {

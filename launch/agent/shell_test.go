@@ -46,7 +46,8 @@ func next(t *testing.T, is <-chan string) string {
 	}
 }
 
-// Of more remote shells than may begin at once, the others wait until one has brought its agent, or is ended; one that waits can be ended, too.
+// Of more remote shells than may begin at once, the others wait until one has brought its agent, or
+// is ended; one that waits can be ended, too.
 func TestShellsAtOnce(t *testing.T) {
 	var pool shells
 	var running, most atomic.Int32

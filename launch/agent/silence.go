@@ -12,8 +12,9 @@ import (
 	"libspx/launch/service"
 )
 
-// What follows from silence (heartbeat.go). The host that decides gives silent hosts up, with their processes, or ends the job when they are the
-// majority. A host that was given up, or that has lost the one that decides, ends its processes: whoever goes on can rely on that.
+// What follows from silence (heartbeat.go). The host that decides gives silent hosts up, with their
+// processes, or ends the job when they are the majority. A host that was given up, or that has lost
+// the one that decides, ends its processes: whoever goes on can rely on that.
 
 // beginBeats tells all hosts where the others' heartbeats are, and begins this one's.
 func (a *agent) beginBeats() {
@@ -28,7 +29,8 @@ func (a *agent) beginBeats() {
 	if a.beating == nil {
 		if err := a.openHeartbeat(); err != nil {
 			if a.spec.Verbose {
-				a.say(fmt.Sprintf("no heartbeats, so a host that falls silent is not noticed: %v", err))
+				a.say(fmt.Sprintf("no heartbeats, so a host that falls silent is not noticed: %v",
+					err))
 			}
 			return
 		}
@@ -56,7 +58,8 @@ func (a *agent) beginBeats() {
 
 // heed begins the heartbeats of a host that decides nothing.
 func (a *agent) heed(b *control.Beats) {
-	if a.beating != nil && a.beating.machine == nil && len(b.At) == len(a.spec.Hosts) && b.Period > 0 && b.Limit/beatShare >= b.Period && b.Most >= b.Limit {
+	if a.beating != nil && a.beating.machine == nil && len(b.At) == len(a.spec.Hosts) &&
+		b.Period > 0 && b.Limit/beatShare >= b.Period && b.Most >= b.Limit {
 		a.beats = b
 		a.beating.start(b)
 		a.leaveSilence(b)
@@ -84,12 +87,19 @@ func (a *agent) fellSilent(s silence) {
 		return
 	}
 	if s.split && a.waitsForOthers() {
-		a.leave(fmt.Sprintf("%d hosts of this job (%s) have been silent for %s: they may go on, cut off from here, but this side has fewer hosts%s", len(list), strings.Join(names, ", "), a.beating.waits(), a.allowMore()))
+		a.leave(fmt.Sprintf(
+			"%d hosts of this job (%s) have been silent for %s: they may go on, cut off from "+
+				"here, but this side has fewer hosts%s", len(list), strings.Join(names, ", "),
+			a.beating.waits(), a.allowMore()))
 		return
 	}
 	if s.split {
-		a.step(job.Split{Text: fmt.Sprintf("%d hosts of this job (%s) have been silent for %s: they may go on, cut off from here, but this side has fewer hosts; the job is ended with exit status %d. (To let this side go on: %s=launcher.)%s",
-			len(list), strings.Join(names, ", "), a.beating.waits(), job.StatusFailed, service.EnvPartition, a.allowMore())})
+		a.step(job.Split{Text: fmt.Sprintf(
+			"%d hosts of this job (%s) have been silent for %s: they may go on, cut off from "+
+				"here, but this side has fewer hosts; the job is ended with exit status %d. (To "+
+				"let this side go on: %s=launcher.)%s",
+			len(list), strings.Join(names, ", "), a.beating.waits(), job.StatusFailed,
+			service.EnvPartition, a.allowMore())})
 	}
 	how := fmt.Sprintf("nothing was heard of it for %s%s", a.beating.waits(), a.allowMore())
 	for _, h := range list {
@@ -100,11 +110,13 @@ func (a *agent) fellSilent(s silence) {
 
 // allowMore is advice for jobs that a silence has ended.
 func (a *agent) allowMore() string {
-	return fmt.Sprintf(" (%s; %s=%d, in ms, allows ten times as much, %s=0 any silence)", service.EnvHeartbeatLimit, service.EnvHeartbeatLimit,
+	return fmt.Sprintf(" (%s; %s=%d, in ms, allows ten times as much, %s=0 any silence)",
+		service.EnvHeartbeatLimit, service.EnvHeartbeatLimit,
 		10*a.beating.allowed.Load()/1000, service.EnvHeartbeat)
 }
 
-// hangUp breaks the connection with a host's agent, if it still stands: what that one hears last is that its time is over.
+// hangUp breaks the connection with a host's agent, if it still stands: what that one hears last is
+// that its time is over.
 func (h *elsewhere) hangUp() {
 	if h.link != nil {
 		h.link.hangUp()
@@ -113,7 +125,8 @@ func (h *elsewhere) hangUp() {
 	}
 }
 
-// fencedLimit is how long an agent that has ended its processes, and that nobody hears, waits for its last words to leave.
+// fencedLimit is how long an agent that has ended its processes, and that nobody hears, waits for
+// its last words to leave.
 const fencedLimit = 200 * time.Millisecond
 
 // fence ends the processes of this host: the others go on without them, or may.
@@ -142,17 +155,22 @@ func (a *agent) fencedFor(why detect.Reason) string {
 	}
 	switch why {
 	case detect.LostContact:
-		return fmt.Sprintf("%s has not been heard of for %s%s", lead, a.beating.waits(), a.allowMore())
+		return fmt.Sprintf("%s has not been heard of for %s%s", lead, a.beating.waits(),
+			a.allowMore())
 	case detect.OutChanged:
 		return fmt.Sprintf("%s goes on without this one: %v", lead, errChanged)
 	case detect.OutClosed:
-		return fmt.Sprintf("%s goes on without this one: its connection with the agent here has ended, or is broken", lead)
+		return fmt.Sprintf(
+			"%s goes on without this one: its connection with the agent here has ended, or is "+
+				"broken", lead)
 	default:
-		return fmt.Sprintf("%s goes on without this one, of which nothing was heard for %s%s", lead, a.beating.waits(), a.allowMore())
+		return fmt.Sprintf("%s goes on without this one, of which nothing was heard for %s%s", lead,
+			a.beating.waits(), a.allowMore())
 	}
 }
 
-// atMost waits for the end of do, but not for ever: it may be held by a connection that leads nowhere.
+// atMost waits for the end of do, but not for ever: it may be held by a connection that leads
+// nowhere.
 func atMost(limit time.Duration, do func()) {
 	done := make(chan struct{})
 	go func() {

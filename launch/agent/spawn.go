@@ -14,11 +14,13 @@ import (
 	"libspx/shm"
 )
 
-// Processes that are added to the running job (MPI-5.0, 11.8): a new world each time. Its members find their parents by SPX_PARENT, and
-// meet them in MPI_Init. Who dies before that is reported to the parents, and to nobody else.
+// Processes that are added to the running job (MPI-5.0, 11.8): a new world each time. Its members
+// find their parents by SPX_PARENT, and meet them in MPI_Init. Who dies before that is reported to
+// the parents, and to nobody else.
 //
-// Here is what the agent does that decides: it gives the numbers, says where each process runs, and leads all hosts through the steps
-// (control.Step) in which they are made (newcomers.go). One world is made at a time.
+// Here is what the agent does that decides: it gives the numbers, says where each process runs, and
+// leads all hosts through the steps (control.Step) in which they are made (newcomers.go). One world
+// is made at a time.
 
 // spawning is a world that is being made.
 type spawning struct {
@@ -82,7 +84,8 @@ func (a *agent) numberOf(s *spawning) uint32 {
 
 var errEnding = errors.New("the job is being ended")
 
-// plan says how many processes of each program are made, where they run, and which numbers they have.
+// plan says how many processes of each program are made, where they run, and which numbers they
+// have.
 func (a *agent) plan(s *spawning) error {
 	if a.machine.Ending() {
 		return errEnding
@@ -131,7 +134,8 @@ func (a *agent) plan(s *spawning) error {
 	return nil
 }
 
-// mostSerials is how many processes a job can have had: their numbers are part of the numbers of communicators (core/comm, counterBits).
+// mostSerials is how many processes a job can have had: their numbers are part of the numbers of
+// communicators (core/comm, counterBits).
 const mostSerials = 1<<26 - 1
 
 // numbersLeft says whether n more processes can get numbers that none has had.
@@ -139,10 +143,13 @@ func (a *agent) numbersLeft(n int) error {
 	if uint64(a.serial)+uint64(n) <= mostSerials {
 		return nil
 	}
-	return fmt.Errorf("the job has had %d processes, those of other jobs that it was connected with among them, and can have %d: start it again", a.serial, mostSerials)
+	return fmt.Errorf(
+		"the job has had %d processes, those of other jobs that it was connected with among "+
+			"them, and can have %d: start it again", a.serial, mostSerials)
 }
 
-// load is how many processes every host has. A rank of another host counts from the beginning: it may be asking already when word of its start arrives here.
+// load is how many processes every host has. A rank of another host counts from the beginning: it
+// may be asking already when word of its start arrives here.
 func (a *agent) load() []int {
 	load := make([]int, max(len(a.spec.Hosts), 1))
 	first := a.firstWorld()
@@ -156,8 +163,10 @@ func (a *agent) load() []int {
 	return load
 }
 
-// placer says, process by process, on which host the next one runs. A list of hosts (info key "host") gets as many in a row as it has slots, and again
-// from its first host on. Without a list they go to the first host that has a free slot or, when none has, to that which has the fewest for its slots.
+// placer says, process by process, on which host the next one runs. A list of hosts (info key
+// "host") gets as many in a row as it has slots, and again from its first host on. Without a list
+// they go to the first host that has a free slot or, when none has, to that which has the fewest
+// for its slots.
 func (a *agent) placer(list string, who client, load []int) (next func() int, err error) {
 	if list == "" && !a.several() {
 		return func() int { return 0 }, nil
@@ -206,24 +215,31 @@ func (a *agent) leastLoaded(load []int) int {
 }
 
 func (a *agent) isLost(host int) bool {
-	return slices.ContainsFunc(a.others, func(h *elsewhere) bool { return h.number == host && h.gone })
+	return slices.ContainsFunc(a.others, func(h *elsewhere) bool {
+		return h.number == host &&
+			h.gone
+	})
 }
 
 // hostCalled is the number of the host that a process means by a name.
 func (a *agent) hostCalled(name string, who client) (int, error) {
 	if self := hosts.Self(); !a.several() {
 		if !self.Local(name) {
-			return 0, fmt.Errorf("host %s is not this host (%s), on which the whole job runs; spxrun -host or -hostfile names others", name, self.Host)
+			return 0, fmt.Errorf(
+				"host %s is not this host (%s), on which the whole job runs; spxrun -host or "+
+					"-hostfile names others", name, self.Host)
 		}
 		return 0, nil
 	}
 	found := -1
 	for _, is := range []func(n int) bool{
-		func(n int) bool { return n != a.self && a.spec.Hosts[n] == name }, // as it was given: another one may have the same name in another domain
+		// as it was given: another one may have the same name in another domain
+		func(n int) bool { return n != a.self && a.spec.Hosts[n] == name },
 		func(n int) bool { return a.isCalled(n, name) },
 	} {
 		for n := range a.spec.Hosts {
-			if (found < 0 || a.isLost(found)) && is(n) { // one that was lost may have been added again
+			// one that was lost may have been added again
+			if (found < 0 || a.isLost(found)) && is(n) {
 				found = n
 			}
 		}
@@ -236,7 +252,8 @@ func (a *agent) hostCalled(name string, who client) (int, error) {
 	}
 	switch {
 	case found < 0:
-		return 0, fmt.Errorf("host %s is none of this job's hosts (%s)", name, strings.Join(a.spec.Hosts, ", "))
+		return 0, fmt.Errorf("host %s is none of this job's hosts (%s)", name,
+			strings.Join(a.spec.Hosts, ", "))
 	case a.isLost(found):
 		return 0, fmt.Errorf("host %s is lost, or was removed", name)
 	}
@@ -286,7 +303,8 @@ func (s *spawning) cold() int {
 	return 0
 }
 
-// forHost is a step as it is sent to a host: the environment of a program goes where its processes start, and nowhere else.
+// forHost is a step as it is sent to a host: the environment of a program goes where its processes
+// start, and nowhere else.
 func (s *spawning) forHost(a *agent, w *control.World, host int) *control.World {
 	switch {
 	case s.arrivals != nil:
@@ -302,7 +320,10 @@ func (s *spawning) forHost(a *agent, w *control.World, host int) *control.World 
 	q := *s.question.Message
 	q.Programs = slices.Clone(q.Programs)
 	for k := range q.Programs {
-		if !slices.ContainsFunc(s.members, func(m control.Member) bool { return m.Program == k && m.Host == host }) {
+		if !slices.ContainsFunc(s.members, func(m control.Member) bool {
+			return m.Program == k &&
+				m.Host == host
+		}) {
 			q.Programs[k].Env = ownSettings(q.Programs[k].Env)
 		}
 	}
@@ -312,7 +333,8 @@ func (s *spawning) forHost(a *agent, w *control.World, host int) *control.World 
 }
 
 func (s *spawning) hostOf(proc int) int {
-	return s.members[slices.IndexFunc(s.members, func(m control.Member) bool { return m.Proc == proc })].Host
+	return s.members[slices.IndexFunc(s.members,
+		func(m control.Member) bool { return m.Proc == proc })].Host
 }
 
 // take notes what a host has made of a step.
@@ -324,7 +346,10 @@ func (s *spawning) take(host int, m *control.Made) {
 		s.held[slot] = true
 	}
 	for _, at := range m.Addresses {
-		if slices.ContainsFunc(s.members, func(m control.Member) bool { return m.Proc == at.Proc && m.Host == host }) {
+		if slices.ContainsFunc(s.members, func(m control.Member) bool {
+			return m.Proc == at.Proc &&
+				m.Host == host
+		}) {
 			s.addresses = append(s.addresses, at)
 		}
 	}
@@ -337,7 +362,8 @@ func (a *agent) madeThere(h *elsewhere, m *control.Made) {
 	}
 	s := a.spawnings[0]
 	if m == nil {
-		m = &control.Made{Number: s.world, Step: s.step, Text: fmt.Sprintf("host %s is lost: %s", h.name, h.fate)}
+		m = &control.Made{Number: s.world, Step: s.step,
+			Text: fmt.Sprintf("host %s is lost: %s", h.name, h.fate)}
 	}
 	if s.world != m.Number || s.step != m.Step || !s.open[h] {
 		return
@@ -416,7 +442,8 @@ func (a *agent) undo(s *spawning) {
 	}
 	a.abandonAll(s.world)
 	for _, m := range s.members {
-		if i := m.Proc; i < len(a.ranks) && !a.ranks[i].alive && a.segment.Incarnation(i) == m.Life && a.segment.AgentState(i) != shm.AgentDead {
+		if i := m.Proc; i < len(a.ranks) && !a.ranks[i].alive &&
+			a.segment.Incarnation(i) == m.Life && a.segment.AgentState(i) != shm.AgentDead {
 			act := job.Publish{Proc: i}
 			a.toAll(act)
 			a.carryOut(act)
@@ -428,7 +455,8 @@ func (a *agent) undo(s *spawning) {
 func (a *agent) spawned(s *spawning, answer *service.Message) {
 	a.spawnings = a.spawnings[1:]
 	a.tellMade(s, answer)
-	a.joinNow() // between two worlds, each of which is made by the same hosts from its first step to its last
+	// between two worlds, each of which is made by the same hosts from its first step to its last
+	a.joinNow()
 	a.beginSpawning()
 }
 

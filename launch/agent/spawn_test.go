@@ -9,18 +9,23 @@ import (
 	"libspx/launch/control"
 )
 
-// A rank of another host counts before word of its start has come, and not after that of its end. One of this host counts while it lives.
+// A rank of another host counts before word of its start has come, and not after that of its end.
+// One of this host counts while it lives.
 func TestLoad(t *testing.T) {
-	a := newAgent(&control.Job{Hosts: []string{"front", "b", "c"}, Slots: []int{0, 2, 2}, Programs: []control.Program{{Procs: 4}}}, nil)
-	a.ranks = []rank{{host: 1}, {host: 1, begun: true}, {host: 2, begun: true, alive: true}, {host: 0}, {host: 2}, {host: 2, alive: true, begun: true}}
+	a := newAgent(&control.Job{Hosts: []string{"front", "b", "c"}, Slots: []int{0, 2, 2},
+		Programs: []control.Program{{Procs: 4}}}, nil)
+	a.ranks = []rank{{host: 1}, {host: 1, begun: true}, {host: 2, begun: true, alive: true},
+		{host: 0}, {host: 2}, {host: 2, alive: true, begun: true}}
 	if d := cmp.Diff([]int{0, 1, 2}, a.load()); d != "" {
 		t.Errorf("(-want +got)\n%s", d)
 	}
 }
 
-// Where processes go: a list counts; else free slots, then the fewest processes for the slots. Host 0 is in no list, and host 3 is lost.
+// Where processes go: a list counts; else free slots, then the fewest processes for the slots. Host
+// 0 is in no list, and host 3 is lost.
 func TestPlacer(t *testing.T) {
-	a := newAgent(&control.Job{Hosts: []string{"front", "b.example", "c", "lost"}, Slots: []int{0, 2, 4, 8}}, nil)
+	a := newAgent(&control.Job{Hosts: []string{"front", "b.example", "c", "lost"},
+		Slots: []int{0, 2, 4, 8}}, nil)
 	h := &elsewhere{number: 2}
 	a.others = []*elsewhere{{number: 1}, h, {number: 3, gone: true}}
 	for _, c := range []struct {
@@ -47,8 +52,14 @@ func TestPlacer(t *testing.T) {
 			t.Errorf("%q on %v: (-want +got)\n%s", c.list, c.load, d)
 		}
 	}
-	for list, says := range map[string]string{"nobody": "none of this job's hosts (front, b.example, c, lost)", "lost": "host lost is lost", "c:x": "not a number of slots", ",": "names no host"} {
-		if _, err := a.placer(list, &remote{from: h}, make([]int, 4)); err == nil || !strings.Contains(err.Error(), says) {
+	for list, says := range map[string]string{
+		"nobody": "none of this job's hosts (front, b.example, c, lost)",
+		"lost":   "host lost is lost",
+		"c:x":    "not a number of slots",
+		",":      "names no host",
+	} {
+		if _, err := a.placer(list, &remote{from: h}, make([]int, 4)); err == nil ||
+			!strings.Contains(err.Error(), says) {
 			t.Errorf("%q: %v", list, err)
 		}
 	}

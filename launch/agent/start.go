@@ -20,13 +20,15 @@ import (
 	"libspx/launch/service"
 )
 
-// start makes all ranks, in order, and handles what happens meanwhile. When the machine ends the job, no more are made.
+// start makes all ranks, in order, and handles what happens meanwhile. When the machine ends the
+// job, no more are made.
 func (a *agent) start(files []string) {
 	a.files = files
 	env := newEnvironment(a)
 	null, err := unix.Open("/dev/null", unix.O_RDWR|unix.O_CLOEXEC, 0)
 	if err != nil {
-		a.step(job.NotStarted{Text: fmt.Sprintf("cannot open /dev/null: %v", err), Status: job.StatusFailed})
+		a.step(job.NotStarted{Text: fmt.Sprintf("cannot open /dev/null: %v", err),
+			Status: job.StatusFailed})
 	}
 	started := 0
 	bar := a.startBar()
@@ -40,11 +42,13 @@ func (a *agent) start(files []string) {
 			continue
 		}
 		program := &a.spec.Programs[r.program]
-		s := &process.Spec{File: files[r.program], Argv: program.Argv, Env: env.of(i), Dir: program.Dir, Share: a.shared()}
+		s := &process.Spec{File: files[r.program], Argv: program.Argv, Env: env.of(i),
+			Dir: program.Dir, Share: a.shared()}
 		a.gate.behind(s)
 		a.bind(i, s)
 		if err := a.startRank(i, s, null); err != nil {
-			a.step(job.NotStarted{Proc: i, Text: notStarted(i, s.File, err) + a.onHost(), Status: statusOf(err)})
+			a.step(job.NotStarted{Proc: i, Text: notStarted(i, s.File, err) + a.onHost(),
+				Status: statusOf(err)})
 			break
 		}
 		started++
@@ -61,14 +65,16 @@ func (a *agent) start(files []string) {
 	a.closeStdin(null)
 	unix.Close(null)
 	if a.spec.Verbose {
-		a.say(fmt.Sprintf("%d processes started in %.0f ms", started, float64(a.now().Microseconds())/1000))
+		a.say(fmt.Sprintf("%d processes started in %.0f ms", started,
+			float64(a.now().Microseconds())/1000))
 	}
 }
 
 // manyRanks take long enough to start that somebody may look.
 const manyRanks = 32
 
-// startBar shows how many ranks of this host have been started, until the first of them writes something.
+// startBar shows how many ranks of this host have been started, until the first of them writes
+// something.
 func (a *agent) startBar() *progress.Bar {
 	n := 0
 	for i := range a.ranks {
@@ -143,9 +149,11 @@ func (a *agent) startRank(i int, s *process.Spec, null int) error {
 	if err != nil {
 		return err
 	}
-	a.step(job.Started{Proc: i, Pid: pid, Host: a.host, Part: a.spec.Programs[r.program].Part, Rank: r.in})
+	a.step(job.Started{Proc: i, Pid: pid, Host: a.host, Part: a.spec.Programs[r.program].Part,
+		Rank: r.in})
 	if a.spec.Verbose {
-		a.say(fmt.Sprintf("rank %s is pid %d on %s: %s%s", name, pid, a.host, s.File, boundTo(s.CPUs)))
+		a.say(fmt.Sprintf("rank %s is pid %d on %s: %s%s", name, pid, a.host, s.File,
+			boundTo(s.CPUs)))
 	}
 	return nil
 }
@@ -205,7 +213,8 @@ func (a *agent) startCold(act job.StartCold) {
 		return
 	}
 	fail := func(file string, err error) {
-		a.step(job.NotStarted{Proc: i, Text: notStarted(i, file, err) + a.onHost(), Status: statusOf(err)})
+		a.step(job.NotStarted{Proc: i, Text: notStarted(i, file, err) + a.onHost(),
+			Status: statusOf(err)})
 	}
 	program := &a.spec.Programs[a.ranks[i].program]
 	file := a.files[a.ranks[i].program]
@@ -215,7 +224,8 @@ func (a *agent) startCold(act job.StartCold) {
 		return
 	}
 	defer unix.Close(null)
-	s := &process.Spec{File: file, Argv: program.Argv, Env: newEnvironment(a).of(i), Dir: program.Dir, Share: a.shared()}
+	s := &process.Spec{File: file, Argv: program.Argv, Env: newEnvironment(a).of(i),
+		Dir: program.Dir, Share: a.shared()}
 	a.gate.behind(s)
 	a.bind(i, s)
 	a.segment.SetOrder(i, act.Order) // it asks for that itself
@@ -254,8 +264,8 @@ func (a *agent) giveVaults(program int, s *process.Spec) error {
 	return nil
 }
 
-// launch makes process i, called name in its output, and watches it. It has its standard input. alone: no other writes to the same
-// place.
+// launch makes process i, called name in its output, and watches it. It has its standard input.
+// alone: no other writes to the same place.
 func (a *agent) launch(i int, s *process.Spec, name string, alone bool) (pid int, err error) {
 	for n, mux := range []*output.Mux{a.out, a.err} {
 		fd, err := a.outputOf(name, n+1, mux, alone && a.out != a.err)
@@ -283,7 +293,8 @@ func (a *agent) launch(i int, s *process.Spec, name string, alone bool) (pid int
 
 // watchProcess has the end of process i reported by poll.
 func (a *agent) watchProcess(i int) error {
-	return unix.EpollCtl(a.epoll, unix.EPOLL_CTL_ADD, a.ranks[i].pidfd, &unix.EpollEvent{Events: unix.EPOLLIN, Fd: int32(a.ranks[i].pidfd), Pad: int32(i)})
+	return unix.EpollCtl(a.epoll, unix.EPOLL_CTL_ADD, a.ranks[i].pidfd,
+		&unix.EpollEvent{Events: unix.EPOLLIN, Fd: int32(a.ranks[i].pidfd), Pad: int32(i)})
 }
 
 func boundTo(list []int) string {
@@ -303,12 +314,15 @@ func (a *agent) firstWorld() (n int) {
 	return n
 }
 
-// outputOf is the descriptor that a process writes its stream to: a pipe into the multiplexer, or its own file.
+// outputOf is the descriptor that a process writes its stream to: a pipe into the multiplexer, or
+// its own file.
 func (a *agent) outputOf(name string, stream int, mux *output.Mux, alone bool) (int, error) {
 	if a.spec.OutputDir != "" {
 		zeros := strings.Repeat("0", max(0, len(strconv.Itoa(a.firstWorld()-1))-len(name)))
-		file := filepath.Join(a.spec.OutputDir, "rank."+zeros+name+[]string{1: ".out", 2: ".err"}[stream])
-		fd, err := unix.Open(file, unix.O_WRONLY|unix.O_CREAT|unix.O_TRUNC|unix.O_APPEND|unix.O_CLOEXEC, 0o666)
+		file := filepath.Join(a.spec.OutputDir, "rank."+zeros+name+
+			[]string{1: ".out", 2: ".err"}[stream])
+		fd, err := unix.Open(file, unix.O_WRONLY|unix.O_CREAT|unix.O_TRUNC|unix.O_APPEND|
+			unix.O_CLOEXEC, 0o666)
 		if err != nil {
 			return -1, fmt.Errorf("output file %s: %w", file, err)
 		}
@@ -325,8 +339,8 @@ func (a *agent) outputOf(name string, stream int, mux *output.Mux, alone bool) (
 	return p[1], nil
 }
 
-// checkOutput reports that files of --output may lack something. The processes write them themselves, and most do not look at
-// what comes of that.
+// checkOutput reports that files of --output may lack something. The processes write them
+// themselves, and most do not look at what comes of that.
 func (a *agent) checkOutput() {
 	if a.spec.OutputDir == "" {
 		return
@@ -340,12 +354,15 @@ func (a *agent) checkOutput() {
 		free = s.Bfree
 	}
 	if s.Blocks > 0 && free == 0 {
-		a.say(fmt.Sprintf("--output %s: the file system is full on host %s: what the processes have written last may be lost; make room, or use another directory",
+		a.say(fmt.Sprintf(
+			"--output %s: the file system is full on host %s: what the processes have written "+
+				"last may be lost; make room, or use another directory",
 			a.spec.OutputDir, a.host))
 	}
 }
 
-// makeOutput makes a multiplexer per target, or one if both are the same file: their lines would mix.
+// makeOutput makes a multiplexer per target, or one if both are the same file: their lines would
+// mix.
 func (a *agent) makeOutput() (err error) {
 	if a.out != nil { // before this agent knew of the system
 		return nil
@@ -365,7 +382,8 @@ func (a *agent) makeOutput() (err error) {
 		}
 	}
 	var out, errs unix.Stat_t
-	same := unix.Fstat(1, &out) == nil && unix.Fstat(2, &errs) == nil && out.Dev == errs.Dev && out.Ino == errs.Ino && out.Rdev == errs.Rdev
+	same := unix.Fstat(1, &out) == nil && unix.Fstat(2, &errs) == nil && out.Dev == errs.Dev &&
+		out.Ino == errs.Ino && out.Rdev == errs.Rdev
 	alone := len(a.ranks) == 1 && !same
 	if a.out, err = output.New(1, a.spec.Tag, alone); err != nil || same {
 		a.err = a.out
@@ -375,7 +393,8 @@ func (a *agent) makeOutput() (err error) {
 	return err
 }
 
-// closeStdin gives standard input away: only who was meant to read it has it now. With --stdin all it is copied to everybody.
+// closeStdin gives standard input away: only who was meant to read it has it now. With --stdin all
+// it is copied to everybody.
 func (a *agent) closeStdin(null int) {
 	if a.up != nil {
 		if len(a.feeding) > 0 {
@@ -421,7 +440,8 @@ type readerFunc func([]byte) (int, error)
 
 func (f readerFunc) Read(b []byte) (int, error) { return f(b) }
 
-// feed copies standard input to the pipes of all ranks. The slowest reader sets the pace; one who has closed is left out.
+// feed copies standard input to the pipes of all ranks. The slowest reader sets the pace; one who
+// has closed is left out.
 func feed(in io.Reader, pipes []int) {
 	var out []*os.File
 	for _, fd := range pipes {
@@ -466,8 +486,10 @@ func newEnvironment(a *agent) *environment {
 	for n, p := range a.spec.Programs {
 		base := append(append([]string(nil), p.Env...), e.common...)
 		size, here := e.sizes(p.World)
-		e.base = append(e.base, append(base, service.EnvAppnum+"="+strconv.Itoa(n), service.EnvMaxprocs+"="+strconv.Itoa(p.Procs),
-			service.EnvSize+"="+size, service.EnvLocalSize+"="+here, "OMPI_COMM_WORLD_SIZE="+size, "OMPI_COMM_WORLD_LOCAL_SIZE="+here))
+		e.base = append(e.base, append(base, service.EnvAppnum+"="+strconv.Itoa(n),
+			service.EnvMaxprocs+"="+strconv.Itoa(p.Procs),
+			service.EnvSize+"="+size, service.EnvLocalSize+"="+here, "OMPI_COMM_WORLD_SIZE="+size,
+			"OMPI_COMM_WORLD_LOCAL_SIZE="+here))
 	}
 	return e
 }

@@ -16,12 +16,13 @@ import (
 	"libspx/launch/service"
 )
 
-// The agents of the other hosts are started: each by a remote shell (shell.go) of this agent, or of another host's (branches.go), until all are ready or the
-// job cannot be.
+// The agents of the other hosts are started: each by a remote shell (shell.go) of this agent, or of
+// another host's (branches.go), until all are ready or the job cannot be.
 
 // Times of that.
 const (
-	readyPatience = 5 * time.Second        // for hosts to be ready, before the user is told which are not
+	// for hosts to be ready, before the user is told which are not
+	readyPatience = 5 * time.Second
 	readyAgain    = 15 * time.Second       // and then again
 	readyLook     = 200 * time.Millisecond // between looks at who is late
 )
@@ -29,7 +30,8 @@ const (
 // mostNamed is how many hosts are named in one line.
 const mostNamed = 8
 
-// Descriptors that an agent has open: for itself, for each process, each host whose shell it has, and each host that it talks with.
+// Descriptors that an agent has open: for itself, for each process, each host whose shell it has,
+// and each host that it talks with.
 const (
 	filesOwn   = 48
 	filesProc  = 6
@@ -63,7 +65,8 @@ func (a *agent) reach() error {
 	return nil
 }
 
-// enoughFiles tells, before anything is started, when this process may not open as many files as the job takes.
+// enoughFiles tells, before anything is started, when this process may not open as many files as
+// the job takes.
 func (a *agent) enoughFiles(starters []int) error {
 	procs, direct := 0, 0
 	for i := range a.ranks {
@@ -80,7 +83,10 @@ func (a *agent) enoughFiles(starters []int) error {
 	if others == 0 || need <= limit {
 		return nil
 	}
-	return fmt.Errorf("for %d other hosts and %d processes here, the agent of host %s has to open about %d files, and may open %d: raise the limit (ulimit -Hn; LimitNOFILE of a systemd unit), or start fewer",
+	return fmt.Errorf(
+		"for %d other hosts and %d processes here, the agent of host %s has to open about %d "+
+			"files, and may open %d: raise the limit (ulimit -Hn; LimitNOFILE of a systemd "+
+			"unit), or start fewer",
 		others, procs, a.host, need, limit)
 }
 
@@ -108,12 +114,16 @@ func (a *agent) startBelow(by *elsewhere) {
 	})
 }
 
-// notFrom tells that a host could not be reached from another one: once in a job, since the reason is mostly the same for all.
+// notFrom tells that a host could not be reached from another one: once in a job, since the reason
+// is mostly the same for all.
 func (a *agent) notFrom(by *elsewhere, host, why string) {
 	if a.strayed.Swap(true) && !a.spec.Verbose {
 		return
 	}
-	a.say(fmt.Sprintf("host %s cannot be started from host %s (%s); the agent of spxrun's host starts it itself, and others that fail so. (--fanout 0, or %s=0, has it start all.)", host, by.name, why, service.EnvFanout))
+	a.say(fmt.Sprintf(
+		"host %s cannot be started from host %s (%s); the agent of spxrun's host starts it "+
+			"itself, and others that fail so. (--fanout 0, or %s=0, has it start all.)", host,
+		by.name, why, service.EnvFanout))
 }
 
 // shellOf is the command that starts the agent of a host.
@@ -131,7 +141,8 @@ func (a *agent) shellOf(host string) []string {
 // awaitReady waits until all other hosts are ready, or the job is being ended because one is not.
 func (a *agent) awaitReady() {
 	tell := time.Now().Add(readyPatience)
-	for (len(a.unsent) > 0 || a.waitsFor(func(h *elsewhere) bool { return !h.ready })) && !a.machine.Ending() {
+	for (len(a.unsent) > 0 || a.waitsFor(func(h *elsewhere) bool { return !h.ready })) &&
+		!a.machine.Ending() {
 		a.poll(min(a.timeout(), int(readyLook/time.Millisecond)))
 		now := time.Now()
 		if a.machine.Ending() || a.tooLate(now) || now.Before(tell) {
@@ -182,9 +193,13 @@ func (a *agent) tooLate(now time.Time) bool {
 		return false
 	}
 	if why == "" {
-		why = fmt.Sprintf("%s has not ended and brought no agent: does it ask for something, or does what runs there at login wait? Try it by hand with the command true; %s, in s, allows more", a.spec.Rsh[0], service.EnvStartLimit)
+		why = fmt.Sprintf(
+			"%s has not ended and brought no agent: does it ask for something, or does what "+
+				"runs there at login wait? Try it by hand with the command true; %s, in s, "+
+				"allows more", a.spec.Rsh[0], service.EnvStartLimit)
 	}
-	a.step(job.NotStarted{Text: fmt.Sprintf("host %s: its agent has not answered within %v; %s", listed(names), a.spec.StartLimit, why), Status: job.StatusFailed})
+	a.step(job.NotStarted{Text: fmt.Sprintf("host %s: its agent has not answered within %v; %s",
+		listed(names), a.spec.StartLimit, why), Status: job.StatusFailed})
 	return true
 }
 

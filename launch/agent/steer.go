@@ -13,8 +13,9 @@ import (
 	"libspx/launch/service"
 )
 
-// Programs that change their number of processes (ulfm_dyprc, docs/malleability.md): what users and batch systems want of them is kept here
-// until the program's rank 0 asks for it, and answered when that says that it is done. Rank 0 also tells who belongs to the program.
+// Programs that change their number of processes (ulfm_dyprc, docs/malleability.md): what users and
+// batch systems want of them is kept here until the program's rank 0 asks for it, and answered when
+// that says that it is done. Rank 0 also tells who belongs to the program.
 
 // steering is what the agent that decides knows of such a program.
 type steering struct {
@@ -33,7 +34,8 @@ type order struct {
 	sent   bool
 }
 
-// killed are processes that were killed for somebody, who waits until the others go on without them.
+// killed are processes that were killed for somebody, who waits until the others go on without
+// them.
 type killed struct {
 	ask   *question
 	epoch uint64
@@ -44,14 +46,15 @@ type killed struct {
 // newcomerMark in the environment says that a process is spawned to join its parents' program.
 const newcomerMark = "SPX_DYPRC_NEWCOMER=1"
 
-// memberList takes in who belongs to the program now. What was spawned to join it, and does not belong to it after all, because its parents
-// have died on the way, is ended.
+// memberList takes in who belongs to the program now. What was spawned to join it, and does not
+// belong to it after all, because its parents have died on the way, is ended.
 func (a *agent) memberList(q *question) *service.Message {
 	s := &a.steering
 	if q.Number <= s.epoch && s.members != nil {
 		return &service.Message{Number: s.epoch + 1, FD: -1}
 	}
-	again := s.members == nil // by who decides since another host is lost: those that are to come may be on their way
+	// by who decides since another host is lost: those that are to come may be on their way
+	again := s.members == nil
 	s.epoch, s.members = q.Number, slices.Clone(q.Slots)
 	for _, p := range s.members {
 		if int(p) < len(a.ranks) {
@@ -86,7 +89,8 @@ func (a *agent) end(procs []int) {
 }
 
 func result(from, to int, took time.Duration) *service.Message {
-	return &service.Message{Text: service.Change{From: from, To: to, Seconds: took.Seconds()}.String(), FD: -1}
+	return &service.Message{Text: service.Change{From: from, To: to,
+		Seconds: took.Seconds()}.String(), FD: -1}
 }
 
 // awaitOrder is rank 0, which has nothing to do. Commands up to that Number are done.
@@ -94,7 +98,8 @@ func (a *agent) awaitOrder(q *question) {
 	s := &a.steering
 	s.await, s.last = q, max(s.last, q.Number)
 	for len(s.orders) > 0 && s.orders[0].number <= q.Number {
-		a.orderDone(s.orders[0].number, service.Change{From: len(s.members), To: len(s.members)}.String())
+		a.orderDone(s.orders[0].number, service.Change{From: len(s.members),
+			To: len(s.members)}.String())
 	}
 	if len(s.orders) > 0 {
 		s.orders[0].sent = false // it was lost with the former rank 0
@@ -109,7 +114,8 @@ func (a *agent) nextOrder() {
 		return
 	}
 	o := s.orders[0]
-	if s.await.conn.Send(&service.Message{Kind: service.AwaitOrder, Number: o.number, Text: o.ask.Text, FD: -1}) == nil {
+	if s.await.conn.Send(&service.Message{Kind: service.AwaitOrder, Number: o.number,
+		Text: o.ask.Text, FD: -1}) == nil {
 		o.sent = true
 	}
 	s.await = nil
@@ -138,11 +144,15 @@ func (a *agent) takeOrder(q *question) {
 	s := &a.steering
 	switch {
 	case s.members == nil:
-		q.reply(refuse(mpierr.UnsupportedOperation, "job %016x takes no commands: its program has not called ulfm_dyprc_setjmp", a.jobNumber()))
+		q.reply(refuse(mpierr.UnsupportedOperation,
+			"job %016x takes no commands: its program has not called ulfm_dyprc_setjmp",
+			a.jobNumber()))
 	case a.machine.Ending():
 		q.reply(refuse(mpierr.Other, "the job is being ended"))
 	case len(q.Text) > longestOrder || len(s.orders) >= mostOrders:
-		q.reply(refuse(mpierr.Arg, "a command of %d bytes, with %d waiting: at most %d bytes and %d commands are kept", len(q.Text), len(s.orders), longestOrder, mostOrders))
+		q.reply(refuse(mpierr.Arg,
+			"a command of %d bytes, with %d waiting: at most %d bytes and %d commands are kept",
+			len(q.Text), len(s.orders), longestOrder, mostOrders))
 	default:
 		s.last++
 		s.orders = append(s.orders, &order{number: s.last, ask: q})
@@ -150,7 +160,8 @@ func (a *agent) takeOrder(q *question) {
 	}
 }
 
-// killRanks kills the processes with these ranks (Slots): of the program that takes commands, else of the first world.
+// killRanks kills the processes with these ranks (Slots): of the program that takes commands, else
+// of the first world.
 func (a *agent) killRanks(q *question) {
 	s := &a.steering
 	procs, size := []int(nil), len(s.members)
@@ -195,7 +206,8 @@ func (a *agent) killRanks(q *question) {
 // about describes the job to who lists jobs.
 func (a *agent) about() *service.Message {
 	s := &a.steering
-	about := service.About{Job: fmt.Sprintf("%016x", a.jobNumber()), Host: a.host, Commands: s.members != nil, Procs: len(s.members)}
+	about := service.About{Job: fmt.Sprintf("%016x", a.jobNumber()), Host: a.host,
+		Commands: s.members != nil, Procs: len(s.members)}
 	if len(a.spec.Programs) > 0 {
 		about.Program = strings.Join(a.spec.Programs[0].Argv, " ")
 	}

@@ -16,28 +16,36 @@ import (
 	"libspx/launch/service"
 )
 
-// Another agent decides when the one that has decided so far is lost with its host (docs/decisions/leaders.md): in jobs with Job.Succeeds. Which one that is comes of the sequence (package launch/follow); it calls
-// all others at the ports by which they keep the sequence, hears how their processes are, and goes on from its copy of the machine. The others have lost the one above them meanwhile, wait to be called, and end
-// their processes if that does not come.
+// Another agent decides when the one that has decided so far is lost with its host
+// (docs/decisions/leaders.md): in jobs with Job.Succeeds. Which one that is comes of the sequence
+// (package launch/follow); it calls all others at the ports by which they keep the sequence, hears
+// how their processes are, and goes on from its copy of the machine. The others have lost the one
+// above them meanwhile, wait to be called, and end their processes if that does not come.
 
 // succession is this agent's part.
 type succession struct {
-	era       uint64           // how many agents have decided before the one that does, as far as this one knows
-	decider   int              // host of that one
-	waits     bool             // it is lost, and no other one has called
-	silent    bool             // then: nothing was heard of its host; else its agent has ended
-	inherited bool             // this agent decides, and has not from the beginning
-	left      bool             // this host is out, and others may go on
-	before    int              // host of the one before it
-	ends      []job.Publish    // what was told before of processes that have ended
-	gathers   bool             // this agent decides, and not all hosts have said yet how they stand
-	layout    uint64           // the latest version of the table of the system that one of them has seen
-	held      []*question      // that wait for that
-	dropped   []control.Member // of a world that was being made when the one before was lost
-	keepers   int              // how many agents keep copies, as this one was told last
-	through   int              // host through whose agent this one speaks with the one that decides (control.Job.Above)
-	meets     string           // of a system whose clusters are started one by one, and that this agent leads: where they call
-	met       []string         // of a system whose clusters are started one by one: where they have called so far, as this agent knows
+	// how many agents have decided before the one that does, as far as this one knows
+	era       uint64
+	decider   int           // host of that one
+	waits     bool          // it is lost, and no other one has called
+	silent    bool          // then: nothing was heard of its host; else its agent has ended
+	inherited bool          // this agent decides, and has not from the beginning
+	left      bool          // this host is out, and others may go on
+	before    int           // host of the one before it
+	ends      []job.Publish // what was told before of processes that have ended
+	gathers   bool          // this agent decides, and not all hosts have said yet how they stand
+	// the latest version of the table of the system that one of them has seen
+	layout  uint64
+	held    []*question      // that wait for that
+	dropped []control.Member // of a world that was being made when the one before was lost
+	keepers int              // how many agents keep copies, as this one was told last
+	// host through whose agent this one speaks with the one that decides (control.Job.Above)
+	through int
+	// of a system whose clusters are started one by one, and that this agent leads: where they call
+	meets string
+	// of a system whose clusters are started one by one: where they have called so far, as this
+	// agent knows
+	met []string
 }
 
 // What goroutines tell of it.
@@ -65,10 +73,13 @@ type (
 	}
 )
 
-// termPatience is how long an agent that got SIGTERM waits for the end of the shell that has started it, which hands on the signal as it dies.
+// termPatience is how long an agent that got SIGTERM waits for the end of the shell that has
+// started it, which hands on the signal as it dies.
 const termPatience = time.Second
 
-// Succeeds: another host goes on with this job when spxrun's is lost. All that has to go on is known to others, and its user has said so, says in a system file what becomes of which loss, or has left it to itself: then it ends when it has had ranks there.
+// Succeeds: another host goes on with this job when spxrun's is lost. All that has to go on is
+// known to others, and its user has said so, says in a system file what becomes of which loss, or
+// has left it to itself: then it ends when it has had ranks there.
 func Succeeds(spec *control.Job) bool {
 	b, err := beatsOf(spec)
 	wanted := len(spec.Parts) > 0 || spec.Detached || spec.WithFT && spec.OnDeath == "continue"
@@ -78,7 +89,8 @@ func Succeeds(spec *control.Job) bool {
 // waitsForOthers: what this agent decides is done when a majority knows of it.
 func (a *agent) waitsForOthers() bool {
 	m, decides := a.machine.(*job.Machine)
-	return decides && a.up == nil && a.spec.Succeeds && a.sequence != nil && !a.done && m.Started() && (a.meeting == nil || a.sequence.outlives(a.self))
+	return decides && a.up == nil && a.spec.Succeeds && a.sequence != nil && !a.done &&
+		m.Started() && (a.meeting == nil || a.sequence.outlives(a.self))
 }
 
 // mayBeCalled: another agent may come to decide.
@@ -86,7 +98,8 @@ func (a *agent) mayBeCalled() bool {
 	if a.spec.Beside {
 		return a.spec.Succeeds && !a.done && a.mayBeToldOf()
 	}
-	return a.spec.Succeeds && a.sequence != nil && a.sequence.begun() && !a.done && (a.attached == nil || a.succession.waits || a.sequence.outlives(a.succession.decider))
+	return a.spec.Succeeds && a.sequence != nil && a.sequence.begun() && !a.done &&
+		(a.attached == nil || a.succession.waits || a.sequence.outlives(a.succession.decider))
 }
 
 // lostUp: the agent that decides is lost, as far as this one knows.
@@ -122,7 +135,8 @@ func (a *agent) lostUp(e upLost) {
 	}
 }
 
-// heedsTerm takes SIGTERM: as a rule the remote shell has handed it on that has started this agent, and whose own agent is lost.
+// heedsTerm takes SIGTERM: as a rule the remote shell has handed it on that has started this agent,
+// and whose own agent is lost.
 func (a *agent) heedsTerm(e termed) {
 	switch s := &a.succession; {
 	case !a.mayBeCalled():
@@ -135,7 +149,8 @@ func (a *agent) heedsTerm(e termed) {
 	}
 }
 
-// mustLeave: the sequence says that this host is out. One that was removed is told to end by the agent that decides, in the same moment.
+// mustLeave: the sequence says that this host is out. One that was removed is told to end by the
+// agent that decides, in the same moment.
 func (a *agent) mustLeave(e mustLeave) {
 	if a.up != nil && !a.succession.waits && !e.again {
 		time.AfterFunc(termPatience, func() { a.inbox.put(mustLeave{e.why, true}) })
@@ -144,7 +159,8 @@ func (a *agent) mustLeave(e mustLeave) {
 	a.leave(e.why)
 }
 
-// leave ends the processes of this host, without a word to the others: they go on without it, or may.
+// leave ends the processes of this host, without a word to the others: they go on without it, or
+// may.
 func (a *agent) leave(why string) {
 	s := &a.succession
 	if a.done || a.fenced || s.left {
@@ -162,14 +178,18 @@ func (a *agent) leave(why string) {
 		return
 	}
 	for _, q := range a.waiters {
-		q.reply(refuse(mpierr.Other, "host %s is out of job %016x, which may go on at others", a.host, a.jobNumber()))
+		q.reply(refuse(mpierr.Other, "host %s is out of job %016x, which may go on at others",
+			a.host, a.jobNumber()))
 	}
 	a.waiters = nil
-	a.refuseClients(refuse(mpierr.Other, "host %s is out of job %016x, which may go on at others", a.host, a.jobNumber()))
+	a.refuseClients(refuse(mpierr.Other, "host %s is out of job %016x, which may go on at others",
+		a.host, a.jobNumber()))
 	for _, h := range a.others {
 		h.gone = true
 	}
-	a.say(fmt.Sprintf("host %s: %s; its processes are ended, and the job goes on at other hosts if these can", a.host, text))
+	a.say(fmt.Sprintf(
+		"host %s: %s; its processes are ended, and the job goes on at other hosts if these can",
+		a.host, text))
 	a.machine = departed{}
 	a.carryOut(job.Send{Signal: job.SIGKILL})
 	a.carryOut(job.Finish{Status: job.StatusFailed})
@@ -193,7 +213,8 @@ func (departed) Hurried() bool { return true }
 // follow has another agent decide, which has called.
 func (a *agent) follow(e calledBy) {
 	s := &a.succession
-	if a.up == nil || a.fenced || e.from < 0 || e.from >= len(a.spec.Hosts) || !a.heeds(e) || !a.heedsEra(e.era) {
+	if a.up == nil || a.fenced || e.from < 0 || e.from >= len(a.spec.Hosts) || !a.heeds(e) ||
+		!a.heedsEra(e.era) {
 		if e.conn != nil {
 			e.conn.Close()
 		}
@@ -234,9 +255,9 @@ func (a *agent) follow(e calledBy) {
 	a.attendHeld()
 }
 
-// tellBefore tells the agent that has decided so far who decides now, if it is there and hears that:
-// it is not to take it for a loss that this agent ends, for whoever decides now. Nothing waits for
-// it: the way may lead nowhere.
+// tellBefore tells the agent that has decided so far who decides now, if it is there and hears
+// that: it is not to take it for a loss that this agent ends, for whoever decides now. Nothing
+// waits for it: the way may lead nowhere.
 func (a *agent) tellBefore() {
 	lead := &control.Lead{Era: a.succession.era, Host: a.succession.decider}
 	over := a.above.over
@@ -245,7 +266,8 @@ func (a *agent) tellBefore() {
 	})
 }
 
-// heeds: this agent takes orders of one that says that it decides, or that another one has said so of.
+// heeds: this agent takes orders of one that says that it decides, or that another one has said so
+// of.
 func (a *agent) heeds(e calledBy) bool {
 	if e.conn == nil {
 		return a.spec.Beside && a.spec.Succeeds && !a.done
@@ -288,14 +310,17 @@ func saidAgain(list []*control.Message) []*control.Message {
 
 // tookPlace says who decides now.
 func (a *agent) tookPlace(host, meets string) string {
-	text := fmt.Sprintf("host %s decides about job %016x now, in the place of host %s, which is lost", host, a.jobNumber(), a.hostName(a.succession.before))
+	text := fmt.Sprintf(
+		"host %s decides about job %016x now, in the place of host %s, which is lost", host,
+		a.jobNumber(), a.hostName(a.succession.before))
 	if meets != "" {
 		text += "; clusters are attached at " + meets + " now (spxrun --join)"
 	}
 	return text
 }
 
-// turnBeats has heartbeats begin anew around the host that decides. gone are hosts that are not there.
+// turnBeats has heartbeats begin anew around the host that decides. gone are hosts that are not
+// there.
 func (a *agent) turnBeats(gone []int) {
 	if a.beating != nil && a.beating.machine != nil {
 		a.beating.turnTo(reroot{a.succession.decider, a.succession.era, gone})
@@ -337,10 +362,12 @@ func (a *agent) endOf(i int) job.Ended {
 
 // lostEnd is the end of a process of which no more is known.
 func lostEnd(i int) job.Ended {
-	return job.Ended{Proc: i, Wait: job.Wait{Signal: job.SIGKILL}, Owner: job.OwnerInit, Fault: job.FaultHost, OtherMPI: true}
+	return job.Ended{Proc: i, Wait: job.Wait{Signal: job.SIGKILL}, Owner: job.OwnerInit,
+		Fault: job.FaultHost, OtherMPI: true}
 }
 
-// askAgain asks the agent that decides now what the lost one has not answered, where that can be, and refuses the rest.
+// askAgain asks the agent that decides now what the lost one has not answered, where that can be,
+// and refuses the rest.
 func (a *agent) askAgain() {
 	open := a.asking.open
 	a.asking.open = nil
@@ -351,9 +378,11 @@ func (a *agent) askAgain() {
 		switch q.Kind {
 		case service.AwaitEnd:
 			q.Number = 0 // the signal has been sent, or whoever has sent it tries again
-		case service.Hosts, service.Inspect, service.Describe, service.Say, service.Members, service.TookOver, service.Arrive, service.AwaitOrder, service.OrderDone, service.Lookup:
+		case service.Hosts, service.Inspect, service.Describe, service.Say, service.Members,
+			service.TookOver, service.Arrive, service.AwaitOrder, service.OrderDone, service.Lookup:
 		default:
-			q.reply(refuse(mpierr.Other, "host %s was lost before it had answered", a.hostName(a.succession.before)))
+			q.reply(refuse(mpierr.Other, "host %s was lost before it had answered",
+				a.hostName(a.succession.before)))
 			if w := a.begot[q.Text]; q.Kind == service.Spawn && w > 0 {
 				a.abandonFor(w)
 			}
@@ -419,7 +448,8 @@ func (a *agent) succeed() {
 	for _, h := range a.others {
 		switch {
 		case h.gone && h.number == s.before && s.silent:
-			a.bury(h, fmt.Sprintf("nothing was heard of it for %s%s", a.beating.waits(), a.allowMore()), job.FaultNetwork)
+			a.bury(h, fmt.Sprintf("nothing was heard of it for %s%s", a.beating.waits(),
+				a.allowMore()), job.FaultNetwork)
 		case h.gone:
 			a.bury(h, "nothing comes from its agent any more", job.FaultHost)
 		}
@@ -475,7 +505,8 @@ func (a *agent) callAll(l *legacy) (gone []int) {
 			go func() {
 				e := hasCalled{h: h}
 				var conn *control.Conn
-				if conn, e.err = a.sequence.mesh.lead(n, control.Lead{Era: l.era, Host: a.self, Meets: s.meets}); conn != nil {
+				if conn, e.err = a.sequence.mesh.lead(n,
+					control.Lead{Era: l.era, Host: a.self, Meets: s.meets}); conn != nil {
 					e.conn = conn
 				}
 				a.inbox.put(e)
@@ -488,10 +519,12 @@ func (a *agent) callAll(l *legacy) (gone []int) {
 	return gone
 }
 
-// takeStock takes over who lives, and tells the processes of this host who has ended. Of a process that was spawned a moment ago the machine may know nothing: it ends, and counts as dead then.
+// takeStock takes over who lives, and tells the processes of this host who has ended. Of a process
+// that was spawned a moment ago the machine may know nothing: it ends, and counts as dead then.
 func (a *agent) takeStock(l *legacy) {
 	procs := l.machine.Procs()
-	a.succession.ends = slices.DeleteFunc(l.ends, func(e job.Publish) bool { return e.Proc < len(procs) && procs[e.Proc].Alive })
+	a.succession.ends = slices.DeleteFunc(l.ends,
+		func(e job.Publish) bool { return e.Proc < len(procs) && procs[e.Proc].Alive })
 	for _, e := range slices.Clone(a.succession.ends) {
 		if e.Proc < 0 || e.Proc >= len(a.ranks) || !a.own(e.Proc) {
 			a.publish(e)
@@ -518,7 +551,9 @@ func (a *agent) takeStock(l *legacy) {
 	}
 }
 
-// disown tells all that a process of which the machine knows nothing is dead. It is: who lives is never said to be dead on its own host, where others may be in the middle of what it does in their memory.
+// disown tells all that a process of which the machine knows nothing is dead. It is: who lives is
+// never said to be dead on its own host, where others may be in the middle of what it does in their
+// memory.
 func (a *agent) disown(i int) {
 	act := job.Publish{Proc: i, Dead: true, Wait: job.Wait{Signal: job.SIGKILL}}
 	a.toAll(act)
@@ -547,7 +582,8 @@ func (a *agent) begins(e hasCalled) {
 	}
 }
 
-// standing takes how the processes of a host are that this agent has called. What others have been told of is so: a process that counts as dead ends.
+// standing takes how the processes of a host are that this agent has called. What others have been
+// told of is so: a process that counts as dead ends.
 func (a *agent) standing(h *elsewhere, s *control.Stand) {
 	if !h.led || h.ready || h.gone {
 		return
@@ -566,7 +602,10 @@ func (a *agent) standing(h *elsewhere, s *control.Stand) {
 	}
 	h.unsaid = nil
 	for _, e := range a.succession.ends {
-		if !slices.ContainsFunc(s.Procs, func(p control.Standing) bool { return p.Proc == e.Proc && p.End == nil }) {
+		if !slices.ContainsFunc(s.Procs, func(p control.Standing) bool {
+			return p.Proc == e.Proc &&
+				p.End == nil
+		}) {
 			h.box.put(&control.Message{Action: e})
 		}
 	}
@@ -608,7 +647,8 @@ func (a *agent) standing(h *elsewhere, s *control.Stand) {
 // mostKept is how much is written of the output of a job whose user has named no file for it.
 const mostKept = 64 << 20
 
-// outputFile is a file for the output of this job on this host: that of spxrun --detach, where the hosts share the folder.
+// outputFile is a file for the output of this job on this host: that of spxrun --detach, where the
+// hosts share the folder.
 func (a *agent) outputFile() (file *os.File, most int) {
 	if most = -1; !a.spec.Detached {
 		most = mostKept
@@ -622,14 +662,17 @@ func (a *agent) outputFile() (file *os.File, most int) {
 	return nil, 0
 }
 
-// openOwn opens a file to write at its end, and for clients to read, or makes it; nil: that cannot be, or another user has put something in its place, whose name is no secret.
+// openOwn opens a file to write at its end, and for clients to read, or makes it; nil: that cannot
+// be, or another user has put something in its place, whose name is no secret.
 func openOwn(name string, mode os.FileMode) *os.File {
-	f, err := os.OpenFile(name, os.O_RDWR|os.O_APPEND|os.O_CREATE|unix.O_NOFOLLOW|unix.O_NONBLOCK, mode)
+	f, err := os.OpenFile(name, os.O_RDWR|os.O_APPEND|os.O_CREATE|unix.O_NOFOLLOW|unix.O_NONBLOCK,
+		mode)
 	if err != nil {
 		return nil
 	}
 	var st unix.Stat_t
-	if unix.Fstat(int(f.Fd()), &st) != nil || st.Mode&unix.S_IFMT != unix.S_IFREG || int(st.Uid) != os.Geteuid() || st.Nlink != 1 {
+	if unix.Fstat(int(f.Fd()), &st) != nil || st.Mode&unix.S_IFMT != unix.S_IFREG ||
+		int(st.Uid) != os.Geteuid() || st.Nlink != 1 {
 		f.Close()
 		return nil
 	}

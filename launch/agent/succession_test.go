@@ -14,7 +14,8 @@ import (
 // Which jobs go on at another host.
 func TestSucceeds(t *testing.T) {
 	good := func() *control.Job {
-		return &control.Job{WithFT: true, OnDeath: "continue", Hosts: []string{"a", "b", "c"}, Programs: beatJob("").Programs}
+		return &control.Job{WithFT: true, OnDeath: "continue", Hosts: []string{"a", "b", "c"},
+			Programs: beatJob("").Programs}
 	}
 	system := good()
 	system.WithFT, system.OnDeath, system.Parts = false, "auto", make([]job.Part, 1)
@@ -23,7 +24,9 @@ func TestSucceeds(t *testing.T) {
 	one := *system
 	one.Join, one.Hosts = &control.Join{}, one.Hosts[:1]
 	if !Succeeds(good()) || !Succeeds(system) || !Succeeds(detached) || !Succeeds(&one) {
-		t.Error("a job with --with-ft or --detach on three hosts, a system, or a cluster to which others come, does not")
+		t.Error(
+			"a job with --with-ft or --detach on three hosts, a system, or a cluster to which " +
+				"others come, does not")
 	}
 	for what, change := range map[string]func(*control.Job){
 		"on two hosts":    func(j *control.Job) { j.Hosts = j.Hosts[:2] },
@@ -40,7 +43,10 @@ func TestSucceeds(t *testing.T) {
 		"deaths end it":     func(j *control.Job) { j.OnDeath = "kill" },
 		"a trace":           func(j *control.Job) { j.Trace = "x" },
 		"a debugger":        func(j *control.Job) { j.Hold = true },
-		"partition":         func(j *control.Job) { j.Programs = beatJob("SPX_PARTITION=launcher").Programs },
+		"partition": func(j *control.Job) {
+			j.Programs = beatJob(
+				"SPX_PARTITION=launcher").Programs
+		},
 	} {
 		j := good()
 		if change(j); Succeeds(j) {
@@ -49,7 +55,8 @@ func TestSucceeds(t *testing.T) {
 	}
 }
 
-// A host that was called says how its processes are, whatever that is: an end that was not heard of counts, a process that it does not name has ended, and one that counts as dead has to.
+// A host that was called says how its processes are, whatever that is: an end that was not heard of
+// counts, a process that it does not name has ended, and one that counts as dead has to.
 func TestStandings(t *testing.T) {
 	a, h := twoHosts(t, 0)
 	h.led, h.made = true, true
@@ -63,8 +70,11 @@ func TestStandings(t *testing.T) {
 	a.ranks[2].alive = false // the others have been told
 	h.box.empty()
 	a.succession.inherited, a.succession.ends = true, []job.Publish{{Proc: 2, Dead: true}}
-	a.ranks = append(a.ranks, rank{pidfd: -1, host: 1}) // has been spawned, which the machine has not heard of
-	a.heard(h, &control.Message{Stand: &control.Stand{Procs: []control.Standing{{Proc: -1}, {Proc: 1 << 40, End: &job.Ended{}}, {Proc: 2, Pid: 12}, {Proc: 2, Pid: 12}, {Proc: 3, Pid: 13},
+	// has been spawned, which the machine has not heard of
+	a.ranks = append(a.ranks, rank{pidfd: -1, host: 1})
+	a.heard(h, &control.Message{Stand: &control.Stand{Procs: []control.Standing{{Proc: -1},
+		{Proc: 1 << 40, End: &job.Ended{}}, {Proc: 2, Pid: 12}, {Proc: 2, Pid: 12},
+		{Proc: 3, Pid: 13},
 		{Proc: 0, End: &job.Ended{Proc: 1, Owner: job.OwnerFinalized, Wait: job.Wait{Code: 3}}}}}})
 	a.heard(h, &control.Message{Stand: &control.Stand{}}) // once
 	for _, j := range append([]*judgement{}, a.judging...) {
@@ -94,17 +104,20 @@ func TestStandings(t *testing.T) {
 			published = published || act.Proc == 2 && act.Dead
 			disowned = disowned || act.Proc == 3 && act.Dead
 		case job.SendTo:
-			if len(act.Procs) == 2 && act.Procs[0] == 2 && act.Procs[1] == 3 && act.Signal == job.SIGKILL {
+			if len(act.Procs) == 2 && act.Procs[0] == 2 && act.Procs[1] == 3 &&
+				act.Signal == job.SIGKILL {
 				ended++
 			}
 		}
 	}
 	if !published || !disowned || ended != 1 {
-		t.Errorf("told of the deaths: %v, %v; the processes are ended %d times", published, disowned, ended)
+		t.Errorf("told of the deaths: %v, %v; the processes are ended %d times", published,
+			disowned, ended)
 	}
 }
 
-// Output whose reader is lost goes to a file: what was to be sent, what comes later, and of a job for which no file was wanted no more than there is room for.
+// Output whose reader is lost goes to a file: what was to be sent, what comes later, and of a job
+// for which no file was wanted no more than there is room for.
 func TestKeptOutput(t *testing.T) {
 	up := &uplink{window: newWindow()}
 	up.box.more.L = &up.box.mu
@@ -121,11 +134,13 @@ func TestKeptOutput(t *testing.T) {
 	up.kept.use(file, len("first\nlater\n")+3)
 	up.window.close()
 	up.flush()
-	if !up.pass(2, []byte("later\n")) || !up.pass(1, []byte("too much\n")) || !up.pass(1, []byte("x")) {
+	if !up.pass(2, []byte("later\n")) || !up.pass(1, []byte("too much\n")) ||
+		!up.pass(1, []byte("x")) {
 		t.Error("its writer is to wait")
 	}
 	text, _ := os.ReadFile(name)
-	if got := string(text); !strings.HasPrefix(got, "first\nlater\nspxrun: there is more output") || strings.Count(got, "\n") != 3 {
+	if got := string(text); !strings.HasPrefix(got, "first\nlater\nspxrun: there is more output") ||
+		strings.Count(got, "\n") != 3 {
 		t.Errorf("%q", got)
 	}
 	if name = filepath.Base(name); name != "spx-0000000000000abc.out" {

@@ -2,15 +2,18 @@ package agent
 
 import "libspx/launch/job"
 
-// stepAll does what step does for events that have come together, as the ends of all processes of a host that is lost: the others that keep copies of what decides are waited for once, each host gets
-// one message, and the processes there are woken up once. With a hundred events and a thousand processes each of these takes longer than all else.
+// stepAll does what step does for events that have come together, as the ends of all processes of a
+// host that is lost: the others that keep copies of what decides are waited for once, each host
+// gets one message, and the processes there are woken up once. With a hundred events and a thousand
+// processes each of these takes longer than all else.
 func (a *agent) stepAll(events []job.Event) {
 	for len(events) > 0 && !a.succession.left {
 		events = events[a.stepSome(events):]
 	}
 }
 
-// stepSome does so for the first of them, up to one of which more follows than that others hear of it: what is decided next may count on that. It returns how many these were.
+// stepSome does so for the first of them, up to one of which more follows than that others hear of
+// it: what is decided next may count on that. It returns how many these were.
 func (a *agent) stepSome(events []job.Event) int {
 	waits := a.waitsForOthers()
 	var list []decision

@@ -16,8 +16,9 @@ import (
 	"libspx/launch/trace"
 )
 
-// What --trace and --profile want of the agents: a directory on each host into which its processes write, notes of how they have ended, comparisons of
-// the hosts' clocks; at the end the files of other hosts come to spxrun's, which makes one of all (package trace).
+// What --trace and --profile want of the agents: a directory on each host into which its processes
+// write, notes of how they have ended, comparisons of the hosts' clocks; at the end the files of
+// other hosts come to spxrun's, which makes one of all (package trace).
 
 // comparisons of clocks with a host, at its beginning and at its end.
 const comparisons = 12
@@ -65,7 +66,8 @@ func (t *tracing) beginElsewhere(a *agent) (err error) {
 	return err
 }
 
-// TraceDir makes a directory for so many bytes: in memory if they have room there, since writing to it is never held up.
+// TraceDir makes a directory for so many bytes: in memory if they have room there, since writing to
+// it is never held up.
 func TraceDir(bytes int) (string, error) {
 	const memory = "/dev/shm"
 	var s unix.Statfs_t
@@ -118,7 +120,8 @@ func (t *tracing) compare(h *elsewhere, c *control.Clock) {
 	if h.asked.Load() <= 0 || c.Before > after {
 		return
 	}
-	t.notes.Add(trace.Note{Clock: &trace.ClockNote{Host: h.number, Before: c.Before, There: c.There, After: after}})
+	t.notes.Add(trace.Note{Clock: &trace.ClockNote{Host: h.number, Before: c.Before, There: c.There,
+		After: after}})
 	if h.asked.Add(-1) > 0 {
 		h.box.put(&control.Message{Clock: &control.Clock{Before: trace.Now()}})
 	}
@@ -182,13 +185,15 @@ func shipFile(to *control.Conn, dir, name string) error {
 	for at := int64(0); at < info.Size(); {
 		from, err := unix.Seek(int(f.Fd()), at, unix.SEEK_DATA)
 		if err != nil { // nothing but a hole is left
-			return to.Send(&control.Message{Trace: &control.TracePart{Name: name, At: info.Size() - 1, Data: []byte{0}}})
+			return to.Send(&control.Message{Trace: &control.TracePart{Name: name,
+				At: info.Size() - 1, Data: []byte{0}}})
 		}
 		n, err := f.ReadAt(b, from)
 		if n == 0 {
 			return err
 		}
-		if err := to.Send(&control.Message{Trace: &control.TracePart{Name: name, At: from, Data: b[:n]}}); err != nil {
+		if err := to.Send(&control.Message{Trace: &control.TracePart{Name: name, At: from,
+			Data: b[:n]}}); err != nil {
 			return err
 		}
 		at = from + int64(n)

@@ -12,18 +12,22 @@ import (
 	"libspx/launch/service"
 )
 
-// The management tree of a system (package cluster/manage): every agent of the system's hosts has a machine of it, in a process of its own (master.go), for which this is the shell. Agents other
+// The management tree of a system (package cluster/manage): every agent of the system's hosts has a
+// machine of it, in a process of its own (master.go), for which this is the shell. Agents other
 // than that of spxrun's host reach that one alone, which hands on what they say to each other.
 //
-// The agent that starts processes plants the tree, and tells who is gone for certain. When a cluster cannot go on it tells the agents of its hosts; they report that to their
-// master, as they do what lives there, that one to the system's master, who decides; and what it has decided comes back in the next view.
+// The agent that starts processes plants the tree, and tells who is gone for certain. When a
+// cluster cannot go on it tells the agents of its hosts; they report that to their master, as they
+// do what lives there, that one to the system's master, who decides; and what it has decided comes
+// back in the next view.
 
 // Times of the tree: where there is one agent, it is always the master.
 const (
 	treeBeat  = 100 * time.Millisecond
 	treeLimit = 400 * time.Millisecond
 	aloneBeat = 10 * time.Second
-	never     = int64(1) << 50 // who is silent, and what ends then, is the heartbeats' matter (heartbeat.go)
+	// who is silent, and what ends then, is the heartbeats' matter (heartbeat.go)
+	never = int64(1) << 50
 )
 
 // tree is an agent's part.
@@ -83,7 +87,8 @@ func (a *agent) plant() {
 			if k == len(view.Clusters) { // it has been added since
 				view.Clusters = append(view.Clusters, manage.ClusterView{Life: 1, Master: -1})
 			}
-			if c := &view.Clusters[k]; t.lives[part] > c.Life || a.homeOf(part) != nil && c.State == manage.Dead && t.lives[part] == c.Life {
+			if c := &view.Clusters[k]; t.lives[part] > c.Life || a.homeOf(part) != nil &&
+				c.State == manage.Dead && t.lives[part] == c.Life {
 				*c = manage.ClusterView{Life: t.lives[part], Master: -1}
 			}
 		}
@@ -94,7 +99,8 @@ func (a *agent) plant() {
 		if !h.gone {
 			own := cfg
 			own.Self = h.number
-			h.box.put(&control.Message{Tree: &control.Tree{Epoch: t.epoch, Config: own, View: view}})
+			h.box.put(&control.Message{Tree: &control.Tree{Epoch: t.epoch, Config: own,
+				View: view}})
 		}
 	}
 	a.grow(&control.Tree{Epoch: t.epoch, Config: cfg, View: view})
@@ -108,11 +114,14 @@ func (a *agent) planTree() manage.Config {
 	n := max(1, len(a.spec.Hosts))
 	root := a.self
 	pace := a.pace()
-	cfg := manage.Config{Self: root, BeatMS: pace * treeBeat.Milliseconds(), LimitMS: pace * treeLimit.Milliseconds(), SilentMS: never, Agents: make([]manage.Agent, n)}
+	cfg := manage.Config{Self: root, BeatMS: pace * treeBeat.Milliseconds(),
+		LimitMS: pace * treeLimit.Milliseconds(), SilentMS: never, Agents: make([]manage.Agent, n)}
 	if n == 1 {
 		cfg.BeatMS, cfg.LimitMS = aloneBeat.Milliseconds(), 4*aloneBeat.Milliseconds()
 	}
-	cfg.Agents[root].Last = true // it knows of all, so it is the last to be burdened with more; without one to come after it the system ends with it
+	// it knows of all, so it is the last to be burdened with more; without one to come after it the
+	// system ends with it
+	cfg.Agents[root].Last = true
 	for i, list := range a.networksOf(n) {
 		cfg.Agents[i].Networks = list
 	}
@@ -134,28 +143,36 @@ func (a *agent) planTree() manage.Config {
 		if p.Serves {
 			continue
 		}
-		c := manage.Cluster{Name: strings.TrimPrefix(p.Name, "cluster "), Want: p.Ranks, Degrade: true, Told: true, Restarts: manage.Unbounded}
-		c.OnDeath = map[job.Treatment]manage.Treatment{job.Stop: manage.StopSystem, job.Restart: manage.RestartIt, job.Degrade: manage.GoOn}[p.Whole]
+		c := manage.Cluster{Name: strings.TrimPrefix(p.Name, "cluster "), Want: p.Ranks,
+			Degrade: true, Told: true, Restarts: manage.Unbounded}
+		c.OnDeath = map[job.Treatment]manage.Treatment{job.Stop: manage.StopSystem,
+			job.Restart: manage.RestartIt, job.Degrade: manage.GoOn}[p.Whole]
 		ranks[i] = a.leadFirst(i+1, ranks[i])
-		c.Agents = slices.Concat(ranks[i], slices.DeleteFunc(slices.Clone(iops[i]), func(h int) bool { return slices.Contains(ranks[i], h) }))
-		if m, decides := a.machine.(*job.Machine); decides && len(c.Agents) == 0 && m.Asks(i+1) { // all its hosts are lost, and the masters are to hear of that
+		c.Agents = slices.Concat(ranks[i], slices.DeleteFunc(slices.Clone(iops[i]),
+			func(h int) bool { return slices.Contains(ranks[i], h) }))
+		// all its hosts are lost, and the masters are to hear of that
+		if m, decides := a.machine.(*job.Machine); decides && len(c.Agents) == 0 && m.Asks(i+1) {
 			c.Agents = []int{root}
 		}
 		c.Candidates = slices.Clone(c.Agents)
 		if a.spec.IOPMasters && len(iops[i]) > 0 {
 			c.Candidates = slices.Clone(iops[i])
 		}
-		slices.SortStableFunc(c.Candidates, func(x, y int) int { return boolInt(x == root) - boolInt(y == root) })
+		slices.SortStableFunc(c.Candidates,
+			func(x, y int) int { return boolInt(x == root) - boolInt(y == root) })
 		cfg.Clusters = append(cfg.Clusters, c)
 	}
 	return cfg
 }
 
-// pace is the factor by which masters beat more slowly than usual. They do where the user allows hosts a longer silence (SPX_HEARTBEAT_LIMIT) and there are many hosts:
-// all heartbeats of masters pass through the agent that decides, and where many hosts share processors masters would be elected again and again. A few hosts keep the usual
-// pace, because a new master must wait until the promises made to the last one have run out.
+// pace is the factor by which masters beat more slowly than usual. They do where the user allows
+// hosts a longer silence (SPX_HEARTBEAT_LIMIT) and there are many hosts: all heartbeats of masters
+// pass through the agent that decides, and where many hosts share processors masters would be
+// elected again and again. A few hosts keep the usual pace, because a new master must wait until
+// the promises made to the last one have run out.
 func (a *agent) pace() int64 {
-	if len(a.spec.Programs) == 0 || variableOf(a.spec.Programs[0].Env, service.EnvHeartbeatLimit) == "" {
+	if len(a.spec.Programs) == 0 || variableOf(a.spec.Programs[0].Env,
+		service.EnvHeartbeatLimit) == "" {
 		return 1
 	}
 	b, err := beatsOf(a.spec)
@@ -173,7 +190,8 @@ func paceOf(hosts int, silence time.Duration) int64 {
 // usualHosts is how many hosts add 1 to the pace: chosen, not measured.
 const usualHosts = 16
 
-// slowestPace keeps the limit of masters below the time that there is for their decisions (job.AskLimit).
+// slowestPace keeps the limit of masters below the time that there is for their decisions
+// (job.AskLimit).
 const slowestPace = int64(job.AskLimit * 2 / 3 / treeLimit)
 
 // hostsOfPart are those that are there on which a part runs, or is to run.
@@ -182,7 +200,8 @@ func (a *agent) hostsOfPart(part int) (out []int) {
 		return a.guestsOf(h, part)
 	}
 	for i := range a.ranks {
-		if r := &a.ranks[i]; r.part == part && !r.away && !slices.Contains(out, r.host) && !a.isLost(r.host) {
+		if r := &a.ranks[i]; r.part == part && !r.away && !slices.Contains(out, r.host) &&
+			!a.isLost(r.host) {
 			out = append(out, r.host)
 		}
 	}
@@ -198,7 +217,8 @@ func (a *agent) grow(p *control.Tree) {
 	if t.failed == nil {
 		t.failed = map[int]uint32{}
 	}
-	t.epoch, t.cfg, t.left, t.past = p.Epoch, p.Config, nil, manage.Past{View: p.View, Top: p.View.Term}
+	t.epoch, t.cfg, t.left, t.past = p.Epoch, p.Config, nil,
+		manage.Past{View: p.View, Top: p.View.Term}
 	v := &t.past.View
 	if len(v.Clusters) > 0 { // what was promised before has to run out
 		t.past.Quiet = a.treeNow() + t.cfg.LimitMS
@@ -291,7 +311,8 @@ func (a *agent) tendTree() {
 	}
 }
 
-// countOf is what this host has of the latest start of a cluster, standbys left aside. A rank that somebody has taken over is not lost.
+// countOf is what this host has of the latest start of a cluster, standbys left aside. A rank that
+// somebody has taken over is not lost.
 func (a *agent) countOf(part int, c *layout.Cluster) (n manage.Count) {
 	n.Life = a.tree.failed[part]
 	mine := func(r *rank) bool {
@@ -372,7 +393,8 @@ func (a *agent) heedView(v manage.View) {
 	}
 	for part, life := range t.asked {
 		k := a.clusterOf(part)
-		if k < 0 || k >= len(v.Clusters) || k >= len(t.cfg.Clusters) { // the view is from before it was added
+		// the view is from before it was added
+		if k < 0 || k >= len(v.Clusters) || k >= len(t.cfg.Clusters) {
 			continue
 		}
 		c := &v.Clusters[k]
@@ -393,7 +415,8 @@ func (a *agent) heedView(v manage.View) {
 	}
 }
 
-// treeLost tells all agents that some have ended for certain. When all of them end, it is of use to none.
+// treeLost tells all agents that some have ended for certain. When all of them end, it is of use to
+// none.
 func (a *agent) treeLost(hosts ...*elsewhere) {
 	if a.tree.epoch == 0 || a.up != nil || a.dismissed {
 		return
@@ -424,7 +447,8 @@ func (a *agent) hasLeftTree(host int) {
 	}
 }
 
-// obeyTree takes what the agent that starts processes says of the tree; false: it is something else.
+// obeyTree takes what the agent that starts processes says of the tree; false: it is something
+// else.
 func (a *agent) obeyTree(m *control.Message) bool {
 	switch {
 	case m.Tree != nil:

@@ -16,20 +16,27 @@ import (
 	"libspx/launch/trace"
 )
 
-// An agent starts the process of its host's master (master.go), and another one when it has died or does not answer: that begins with what the dead one has promised to others and told
+// An agent starts the process of its host's master (master.go), and another one when it has died or
+// does not answer: that begins with what the dead one has promised to others and told
 // (manage.Past), which the agent has seen go by, and is told again what lives here.
 
 // Limits on masters, in time.
 const (
-	masterRest  = 250 * time.Millisecond // between two questions whether a master answers
-	masterLook  = 100 * time.Millisecond // between looks whether it has
-	masterMiss  = 4                      // one that has not after so many looks is replaced; they are counted, since it is no fault to have stood still together with its agent
-	masterFirst = 4                      // times as many of one that has not said anything yet
-	masterMost  = 10                     // times as many of one that had no processor for most of the time before such a look
-	masterYoung = 200 * time.Millisecond // one that dies before it is so old is not replaced at once
-	masterPause = 10 * time.Millisecond  // but so much later, and each further one after twice the time
-	masterSlow  = 2 * time.Second        // at most
-	masterLines = 3                      // so many deaths of young ones in turn are told, and no more
+	masterRest = 250 * time.Millisecond // between two questions whether a master answers
+	masterLook = 100 * time.Millisecond // between looks whether it has
+	// one that has not after so many looks is replaced; they are counted, since it is no fault to
+	// have stood still together with its agent
+	masterMiss  = 4
+	masterFirst = 4 // times as many of one that has not said anything yet
+	// times as many of one that had no processor for most of the time before such a look
+	masterMost = 10
+	// one that dies before it is so old is not replaced at once
+	masterYoung = 200 * time.Millisecond
+	// but so much later, and each further one after twice the time
+	masterPause = 10 * time.Millisecond
+	masterSlow  = 2 * time.Second // at most
+	// so many deaths of young ones in turn are told, and no more
+	masterLines = 3
 )
 
 // keptMaster is the process of a host's master.
@@ -44,9 +51,10 @@ type keptMaster struct {
 	spoke  bool             // it has begun
 	missed int              // how often it was seen that it has not
 	queues [2]inspect.Queue // its own, and that of this process, which takes its answer
-	kept   int              // of these looks, those before which one of the two waited for a processor: they do not count
-	look   time.Time        // when that is to be seen to
-	why    string           // it was killed, because; empty: it was not
+	// of these looks, those before which one of the two waited for a processor: they do not count
+	kept int
+	look time.Time // when that is to be seen to
+	why  string    // it was killed, because; empty: it was not
 }
 
 // What goroutines tell of a master's process.
@@ -61,7 +69,8 @@ type (
 	}
 )
 
-// startMaster starts the process: in the place of one that has died with its past, without one for a new tree. It is to be called on the main thread, with which the process ends.
+// startMaster starts the process: in the place of one that has died with its past, without one for
+// a new tree. It is to be called on the main thread, with which the process ends.
 func (a *agent) startMaster(past *manage.Past) {
 	k, err := a.newMaster()
 	if err != nil {
@@ -80,7 +89,8 @@ func (a *agent) newMaster() (*keptMaster, error) {
 		return nil, fmt.Errorf("socketpair: %w", err)
 	}
 	unix.SetNonblock(ends[0], true) //nolint:errcheck // cannot fail
-	mine, theirs := os.NewFile(uintptr(ends[0]), service.MasterName), os.NewFile(uintptr(ends[1]), Name)
+	mine, theirs := os.NewFile(uintptr(ends[0]), service.MasterName),
+		os.NewFile(uintptr(ends[1]), Name)
 	defer theirs.Close()
 	cmd := exec.Command("/proc/self/exe")
 	cmd.Args = []string{service.MasterName}
@@ -125,7 +135,8 @@ func (a *agent) beginMaster(past *manage.Past) {
 		return
 	}
 	origin := trace.Now() - uint64(time.Since(a.began))
-	t.master.box.put(&control.Message{Begin: &control.Begin{Tree: control.Tree{Epoch: t.epoch, Config: t.cfg, View: t.past.View}, Past: past, Origin: origin}})
+	t.master.box.put(&control.Message{Begin: &control.Begin{Tree: control.Tree{Epoch: t.epoch,
+		Config: t.cfg, View: t.past.View}, Past: past, Origin: origin}})
 	if len(t.left) > 0 {
 		t.master.box.put(&control.Message{Left: t.left})
 	}
@@ -161,7 +172,8 @@ func (a *agent) tendMaster() {
 	}
 }
 
-// waited is for how much of the time since the last look it, or this process, waited for a processor.
+// waited is for how much of the time since the last look it, or this process, waited for a
+// processor.
 func (k *keptMaster) waited(passed time.Duration) time.Duration {
 	return k.queues[0].Look(k.cmd.Process.Pid, passed) + k.queues[1].Look(os.Getpid(), passed)
 }

@@ -9,18 +9,28 @@ import (
 	"libspx/launch/job"
 )
 
-// What waits between agents. Where one of them falls behind, on a host with much else to do, it is bounded what the others hold for it, and what it holds itself:
+// What waits between agents. Where one of them falls behind, on a host with much else to do, it is
+// bounded what the others hold for it, and what it holds itself:
 //
-//   - Of what masters say to each other (most of all messages of a large system) the newest of a kind alone waits, wherever messages wait: for the main thread, for a connection, for another agent in between (package backlog).
-//   - All else is sent once, and not lost. A connection is not read on while so much of it waits for the main thread; then it waits with the sender, which has no more events and questions than processes. The main thread never waits for a connection, so that two agents cannot wait for each other.
-//   - Bytes for a remote shell wait with the link (link.go), up to a bound, and the messages that are to become such bytes before it, in their outbox.
+//   - Of what masters say to each other (most of all messages of a large system) the newest of a
+//     kind alone waits, wherever messages wait: for the main thread, for a connection, for another
+//     agent in between (package backlog).
+//   - All else is sent once, and not lost. A connection is not read on while so much of it waits
+//     for the main thread; then it waits with the sender, which has no more events and questions
+//     than processes. The main thread never waits for a connection, so that two agents cannot wait
+//     for each other.
+//   - Bytes for a remote shell wait with the link (link.go), up to a bound, and the messages that
+//     are to become such bytes before it, in their outbox.
 //
-// Heartbeats of hosts go other ways (heartbeat.go), and so do the agents that keep copies of what decides (mesh.go).
+// Heartbeats of hosts go other ways (heartbeat.go), and so do the agents that keep copies of what
+// decides (mesh.go).
 
-// mostWaiting is how many bytes of one connection wait for the main thread at most. One message may have more.
+// mostWaiting is how many bytes of one connection wait for the main thread at most. One message may
+// have more.
 const mostWaiting = 256 << 10
 
-// A subject is what a message between masters is about (manage.Slot), in a tree, as it travels here: a later one makes it needless.
+// A subject is what a message between masters is about (manage.Slot), in a tree, as it travels
+// here: a later one makes it needless.
 type subject struct {
 	epoch uint32
 	index int // of an agent in between, + 1
@@ -107,14 +117,16 @@ type queued struct {
 	wide  bool                        // there is room for all: the end comes
 }
 
-// hear puts in an event of a connection: message m of it. It waits for room, unless the message takes the place of one that waits.
+// hear puts in an event of a connection: message m of it. It waits for room, unless the message
+// takes the place of one that waits.
 func (b *inbox) hear(r *room, from place, m *control.Message, e job.Event) {
 	about, keyed := subjectOf(m)
 	from.subject = about
 	event := heard{e, r, sizeOf(m)}
 	b.mu.Lock()
 	b.more.L = &b.mu
-	for !b.wide && r.bytes > 0 && r.bytes+event.bytes > mostWaiting && !(keyed && b.queue.Waits(from)) {
+	for !b.wide && r.bytes > 0 && r.bytes+event.bytes > mostWaiting &&
+		!(keyed && b.queue.Waits(from)) {
 		b.more.Wait()
 	}
 	r.bytes += event.bytes

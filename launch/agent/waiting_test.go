@@ -27,11 +27,13 @@ func (s *slowConn) Close() error                       { return nil }
 
 // beatOf is a message of a master: the time at which it was sent tells them apart.
 func beatOf(from, to int, sent int64) *control.Message {
-	m := manage.Message{From: from, To: to, Seat: 0, Sent: sent, Beat: true, Voter: to, Promised: -1, Holder: -1}
+	m := manage.Message{From: from, To: to, Seat: 0, Sent: sent, Beat: true, Voter: to,
+		Promised: -1, Holder: -1}
 	return &control.Message{Managed: &control.Managed{Epoch: 1, Text: m.Encode()}}
 }
 
-// Whatever masters say while another agent takes nothing: no more waits for it than there are masters, and events that are not to be lost, which come in their order.
+// Whatever masters say while another agent takes nothing: no more waits for it than there are
+// masters, and events that are not to be lost, which come in their order.
 func TestOutboxIsBounded(t *testing.T) {
 	const masters, rounds = 50, 2000
 	conn := &slowConn{allow: make(chan struct{})}
@@ -40,7 +42,8 @@ func TestOutboxIsBounded(t *testing.T) {
 	for n := range rounds {
 		for from := 1; from <= masters; from++ {
 			b.put(beatOf(from, 0, int64(n+1)))
-			b.put(&control.Message{Relayed: &control.Relayed{Index: from, Message: beatOf(from, 0, int64(n+1))}})
+			b.put(&control.Message{Relayed: &control.Relayed{Index: from,
+				Message: beatOf(from, 0, int64(n+1))}})
 		}
 		if n%200 == 0 {
 			b.put(&control.Message{Event: job.Ended{Proc: n}})
@@ -67,7 +70,9 @@ func TestOutboxIsBounded(t *testing.T) {
 			in = m.Relayed.Message
 			from = masters
 		}
-		said, err := manage.Decode(in.Managed.Text, &manage.Config{Agents: make([]manage.Agent, masters+1), Clusters: make([]manage.Cluster, 1)})
+		said, err := manage.Decode(in.Managed.Text,
+			&manage.Config{Agents: make([]manage.Agent, masters+1),
+				Clusters: make([]manage.Cluster, 1)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -83,7 +88,9 @@ func TestOutboxIsBounded(t *testing.T) {
 	}
 }
 
-// The reader of a connection waits when much of it waits for the main thread, until that takes it; a newer message of a master takes the place of the one that waits, and waits for nothing. Other connections are read meanwhile. In the end all are read.
+// The reader of a connection waits when much of it waits for the main thread, until that takes it;
+// a newer message of a master takes the place of the one that waits, and waits for nothing. Other
+// connections are read meanwhile. In the end all are read.
 func TestReadersWait(t *testing.T) {
 	var b inbox
 	if err := b.open(); err != nil {
@@ -91,7 +98,10 @@ func TestReadersWait(t *testing.T) {
 	}
 	first, other := &elsewhere{number: 1}, &elsewhere{number: 2}
 	question := &control.Message{Question: &control.Question{Text: make([]byte, 10<<10)}}
-	hear := func(h *elsewhere, m *control.Message) { b.hear(&h.room, place{from: h}, m, fromHost{h, m}) }
+	hear := func(h *elsewhere, m *control.Message) {
+		b.hear(&h.room, place{from: h}, m,
+			fromHost{h, m})
+	}
 	hear(first, beatOf(1, 0, 1))
 	const many = 100
 	done := make(chan struct{})
@@ -133,7 +143,9 @@ func TestReadersWait(t *testing.T) {
 			case e.from == other:
 				of++
 			case e.m.Managed != nil:
-				if s, err := manage.Decode(e.m.Managed.Text, &manage.Config{Agents: make([]manage.Agent, 2), Clusters: make([]manage.Cluster, 1)}); err != nil || s.Sent != 2 {
+				if s, err := manage.Decode(e.m.Managed.Text,
+					&manage.Config{Agents: make([]manage.Agent, 2),
+						Clusters: make([]manage.Cluster, 1)}); err != nil || s.Sent != 2 {
 					t.Errorf("%+v, %v: it is not the newest", s, err)
 				}
 			default:
@@ -142,8 +154,11 @@ func TestReadersWait(t *testing.T) {
 		}
 	}
 	<-done
-	if waits, bytes := count(); waits != 0 || bytes != 0 || first.room.bytes != 0 || other.room.bytes != 0 || of != 1 {
-		t.Errorf("%d of the other host came; %d messages wait yet, of %d bytes, %d and %d of the hosts", of, waits, bytes, first.room.bytes, other.room.bytes)
+	if waits, bytes := count(); waits != 0 || bytes != 0 || first.room.bytes != 0 ||
+		other.room.bytes != 0 || of != 1 {
+		t.Errorf(
+			"%d of the other host came; %d messages wait yet, of %d bytes, %d and %d of the hosts",
+			of, waits, bytes, first.room.bytes, other.room.bytes)
 	}
 
 	go func() {
@@ -158,10 +173,12 @@ func TestReadersWait(t *testing.T) {
 	}
 }
 
-// A link holds no more than its bound for a shell that takes nothing, and the sender waits, until the shell takes something or the link is broken.
+// A link holds no more than its bound for a shell that takes nothing, and the sender waits, until
+// the shell takes something or the link is broken.
 func TestLinkIsBounded(t *testing.T) {
 	a := &agent{spec: &control.Job{}}
-	l := &link{a: a, host: "h", words: []string{"sh", "-c", "read line; cat >/dev/null"}, ended: make(chan struct{})}
+	l := &link{a: a, host: "h", words: []string{"sh", "-c", "read line; cat >/dev/null"},
+		ended: make(chan struct{})}
 	l.up, l.in = io.Pipe()
 	stays := &link{a: a, host: "k", words: []string{"sleep", "60"}, ended: make(chan struct{})}
 	stays.up, stays.in = io.Pipe()

@@ -11,7 +11,8 @@ import (
 	"libspx/shm"
 )
 
-// Each agent watches the processes of its host, in a system (package watch), and tells the one that decides which hang.
+// Each agent watches the processes of its host, in a system (package watch), and tells the one that
+// decides which hang.
 
 // watching is an agent's part.
 type watching struct {
@@ -20,14 +21,16 @@ type watching struct {
 	doubts  map[int]*doubt // of the processes here
 }
 
-// A doubt is whether a process waits for a processor that seems to do nothing, or nothing for others.
+// A doubt is whether a process waits for a processor that seems to do nothing, or nothing for
+// others.
 type doubt struct {
 	queue inspect.Queue
 	moves uint64
 	at    time.Duration // of the last look
 }
 
-// kept is for how long it has waited since the look before; only those are looked at more closely that would be taken for hanging.
+// kept is for how long it has waited since the look before; only those are looked at more closely
+// that would be taken for hanging.
 func (w *watching) kept(s *watch.Sight, now time.Duration) time.Duration {
 	if w.doubts == nil {
 		w.doubts = map[int]*doubt{}
@@ -113,12 +116,14 @@ func (a *agent) sights(now time.Duration) (out []watch.Sight) {
 		if !ok { // it has ended
 			continue
 		}
-		s := watch.Sight{Proc: i, Pid: pid, Limits: watch.Limits{Still: part.HangLimit, Silent: part.SilentLimit}, Stopped: activity.State == 'T', Held: activity.State == 't',
+		s := watch.Sight{Proc: i, Pid: pid, Limits: watch.Limits{Still: part.HangLimit,
+			Silent: part.SilentLimit}, Stopped: activity.State == 'T', Held: activity.State == 't',
 			Used: activity.Used, Joined: a.segment.OwnerState(i) == shm.OwnerInit}
 		if s.Joined {
 			p := a.segment.Pulse(i)
 			s.Moves, s.Sleeps, s.Pending = p.Moves, p.Sleeps, p.Pending
-			s.Promises, s.Promise, s.PromisedAt = p.Promises, time.Duration(p.PromiseMS)*time.Millisecond, p.PromisedAt
+			s.Promises, s.Promise, s.PromisedAt = p.Promises,
+				time.Duration(p.PromiseMS)*time.Millisecond, p.PromisedAt
 			s.Kept = a.watching.kept(&s, now)
 		}
 		out = append(out, s)
@@ -134,7 +139,8 @@ func (a *agent) shun(act job.Shun) {
 	}
 }
 
-// pauses: the user has stopped all processes, from the terminal say, or has them go on. That is no fault of theirs.
+// pauses: the user has stopped all processes, from the terminal say, or has them go on. That is no
+// fault of theirs.
 func (a *agent) pauses(signal int) {
 	w := &a.watching
 	switch unix.Signal(signal) {

@@ -18,8 +18,10 @@ import (
 	"libspx/net/tcp"
 )
 
-// A way leads from other jobs, on any host, to the agent that keeps a port. It stands in the port's name, behind what names job and port: "@", an address, "#", and the key of the port,
-// which whoever calls has to hold. So the name of a port is what admits to it: there is a key for each port, it ends with the port, and no job's own key goes into it.
+// A way leads from other jobs, on any host, to the agent that keeps a port. It stands in the port's
+// name, behind what names job and port: "@", an address, "#", and the key of the port, which
+// whoever calls has to hold. So the name of a port is what admits to it: there is a key for each
+// port, it ends with the port, and no job's own key goes into it.
 
 // way is what the name of a port says of how to reach its agent.
 type way struct {
@@ -38,7 +40,8 @@ func parseWay(name string) (w way, ok bool) {
 	n, err2 := strconv.ParseUint(port, 10, 64)
 	addr, err3 := netip.ParseAddrPort(at)
 	secret, err4 := base64.RawURLEncoding.DecodeString(key)
-	if !is || !found || err != nil || err2 != nil || err3 != nil || err4 != nil || len(secret) != len(w.key) {
+	if !is || !found || err != nil || err2 != nil || err3 != nil || err4 != nil ||
+		len(secret) != len(w.key) {
 		return way{}, false
 	}
 	return way{job, n, addr, [32]byte(secret)}, true
@@ -139,7 +142,8 @@ func (a *agent) openEntrance(e *entrance) (err error) {
 		return err
 	}
 	e.listener, e.at, e.open = l, netip.AddrPortFrom(a.address, port), map[[16]byte]*tcp.Identity{}
-	shut := agentIdentity([16]byte{}, [32]byte{}, keeperNumber) // for calls of no port: none has this key
+	// for calls of no port: none has this key
+	shut := agentIdentity([16]byte{}, [32]byte{}, keeperNumber)
 	rand.Read(shut.Job[:])
 	rand.Read(shut.Key[:])
 	server := &tcp.Server{Identity: shut, Other: e.identity,
@@ -167,7 +171,8 @@ const (
 func (a *agent) hearCaller(c net.Conn) {
 	c = sealedConn(c)
 	conn := control.NewConn(c)
-	c.SetReadDeadline(time.Now().Add(linkLimit)) //nolint:errcheck // without, it ends with its caller
+	// without, it ends with its caller
+	c.SetReadDeadline(time.Now().Add(linkLimit)) //nolint:errcheck
 	m, err := conn.Receive()
 	if err != nil || m.Link == nil || c.SetReadDeadline(time.Time{}) != nil {
 		c.Close()
@@ -179,14 +184,18 @@ func (a *agent) hearCaller(c net.Conn) {
 // call calls the agent that keeps a port.
 func (w way) call(hello *control.Link) answered {
 	out := answered{job: w.job}
-	c, verdict, err := tcp.Dial(w.at.String(), w.identity(callerNumber), tcp.Process{Number: keeperNumber})
+	c, verdict, err := tcp.Dial(w.at.String(), w.identity(callerNumber),
+		tcp.Process{Number: keeperNumber})
 	if err != nil || verdict != tcp.Taken {
-		out.err = fmt.Errorf("the agent of job %016x cannot be called at %v (%v); has it ended, is the port closed, or does a firewall stand between?", w.job, w.at, err)
+		out.err = fmt.Errorf(
+			"the agent of job %016x cannot be called at %v (%v); has it ended, is the port "+
+				"closed, or does a firewall stand between?", w.job, w.at, err)
 		return out
 	}
 	out.raw = sealedConn(c)
 	out.conn = control.NewConn(out.raw)
-	out.raw.SetReadDeadline(time.Now().Add(linkLimit)) //nolint:errcheck // without, it ends with the other agent
+	// without, it ends with the other agent
+	out.raw.SetReadDeadline(time.Now().Add(linkLimit)) //nolint:errcheck
 	m, err := ask(out.conn, &control.Message{Link: hello})
 	if err == nil && (m.Link == nil || out.raw.SetReadDeadline(time.Time{}) != nil) {
 		err = fmt.Errorf("it has sent something else")

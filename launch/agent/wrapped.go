@@ -12,18 +12,21 @@ import (
 	"libspx/shm"
 )
 
-// Ranks behind a wrapper: `sh -c './prog; clean-up'`, or a script that puts the program into the background. The process that the agent has started is
-// not the one that calls MPI_Init then. That one sends a pidfd of itself (service.Enter), so that both are ended before the rank is declared dead, and
-// that the end of either is noticed.
+// Ranks behind a wrapper: `sh -c './prog; clean-up'`, or a script that puts the program into the
+// background. The process that the agent has started is not the one that calls MPI_Init then. That
+// one sends a pidfd of itself (service.Enter), so that both are ended before the rank is declared
+// dead, and that the end of either is noticed.
 
-// An inside is the process that has called MPI_Init as a rank that the agent has started as another process.
+// An inside is the process that has called MPI_Init as a rank that the agent has started as another
+// process.
 type inside struct {
 	pidfd int
 	pid   int
 	gone  bool
 }
 
-// wrapperGrace is how long a wrapper may live on when the program in it has died: most end at once, with its exit status.
+// wrapperGrace is how long a wrapper may live on when the program in it has died: most end at once,
+// with its exit status.
 const wrapperGrace = 200 * time.Millisecond
 
 // wrapped are the wrappers whose programs have died.
@@ -32,7 +35,8 @@ type wrapped struct {
 	until time.Time
 }
 
-// takeInside takes note of the process that has called MPI_Init as process q.Number of the job. The answer comes before it communicates.
+// takeInside takes note of the process that has called MPI_Init as process q.Number of the job. The
+// answer comes before it communicates.
 func (a *agent) takeInside(q *question) *service.Message {
 	i, fd := int(q.Number), q.FD
 	if fd < 0 || i < 0 || i >= len(a.ranks) {
@@ -61,7 +65,8 @@ func (a *agent) takeInside(q *question) *service.Message {
 
 func (a *agent) watchInside(i int) error {
 	fd := a.ranks[i].inside.pidfd
-	return unix.EpollCtl(a.epoll, unix.EPOLL_CTL_ADD, fd, &unix.EpollEvent{Events: unix.EPOLLIN, Fd: int32(fd), Pad: int32(i)})
+	return unix.EpollCtl(a.epoll, unix.EPOLL_CTL_ADD, fd,
+		&unix.EpollEvent{Events: unix.EPOLLIN, Fd: int32(fd), Pad: int32(i)})
 }
 
 // dropInside forgets the process behind the wrapper of rank i.
@@ -78,7 +83,8 @@ func (a *agent) stopWatching(fd int) {
 	unix.EpollCtl(a.epoll, unix.EPOLL_CTL_DEL, fd, nil) //nolint:errcheck // it is not watched then
 }
 
-// insideEnded reports whether no process is left that has called MPI_Init as rank i behind its wrapper.
+// insideEnded reports whether no process is left that has called MPI_Init as rank i behind its
+// wrapper.
 func (a *agent) insideEnded(i int) bool {
 	p := a.ranks[i].inside
 	if p == nil || p.gone {
@@ -93,7 +99,8 @@ func (a *agent) insideEnded(i int) bool {
 	return true
 }
 
-// endInside ends the process behind a wrapper that has ended, if that is the death of the rank; false: it has yet to end, and poll reports when it has.
+// endInside ends the process behind a wrapper that has ended, if that is the death of the rank;
+// false: it has yet to end, and poll reports when it has.
 func (a *agent) endInside(i int) bool {
 	if a.insideEnded(i) {
 		return true
@@ -107,21 +114,26 @@ func (a *agent) endInside(i int) bool {
 	return a.insideEnded(i)
 }
 
-// kill ends process i, its wrapper, and their process group. The wrapper has not been reaped: the group's number is no other's.
+// kill ends process i, its wrapper, and their process group. The wrapper has not been reaped: the
+// group's number is no other's.
 func (a *agent) kill(i int) { a.signalRank(i, int(unix.SIGKILL)) }
 
-// signalInside sends a signal to the process behind a wrapper, unless it has got it with the wrapper's group.
+// signalInside sends a signal to the process behind a wrapper, unless it has got it with the
+// wrapper's group.
 func (r *rank) signalInside(number int) {
 	p := r.inside
 	if p == nil || p.gone {
 		return
 	}
-	if group, err := unix.Getpgid(p.pid); unix.Signal(number) == unix.SIGKILL || err != nil || group != r.pid {
-		unix.PidfdSendSignal(p.pidfd, unix.Signal(number), nil, 0) //nolint:errcheck // it has ended then
+	if group, err := unix.Getpgid(p.pid); unix.Signal(number) == unix.SIGKILL || err != nil ||
+		group != r.pid {
+		// it has ended then
+		unix.PidfdSendSignal(p.pidfd, unix.Signal(number), nil, 0) //nolint:errcheck
 	}
 }
 
-// wrapperLeft: the process behind the wrapper of rank i has ended, and the wrapper has not. Without MPI_Finalize that is the death of the rank.
+// wrapperLeft: the process behind the wrapper of rank i has ended, and the wrapper has not. Without
+// MPI_Finalize that is the death of the rank.
 func (a *agent) wrapperLeft(i int) {
 	r := &a.ranks[i]
 	if r.inside == nil || r.inside.gone || !a.insideEnded(i) {

@@ -1,46 +1,55 @@
-// Package command reads the command line of spxrun (also mpiexec and mpirun): MPI-5.0, 11.5 "Portable MPI Process Startup",
-// and the spellings that users of MPICH (Hydra) and Open MPI have in their scripts.
+// Package command reads the command line of spxrun (also mpiexec and mpirun): MPI-5.0, 11.5
+// "Portable MPI Process Startup", and the spellings that users of MPICH (Hydra) and Open MPI have
+// in their scripts.
 //
-// It owns the table of options, from which the parser and --help are both made, and turns words into a Job. It starts nothing,
-// opens nothing but a -configfile, and does not look at hosts or programs.
+// It owns the table of options, from which the parser and --help are both made, and turns words
+// into a Job. It starts nothing, opens nothing but a -configfile, and does not look at hosts or
+// programs.
 package command
 
 import "time"
 
 // A Job is what the command line asks for.
 type Job struct {
-	Programs   []Program // in the order of the command line; the index is MPI_APPNUM
-	Hosts      []string  // entries of -host and its like, as written: NAME or NAME:SLOTS
-	HostFiles  []string  // files of -hostfile and its like
-	PerHost    int       // -ppn: ranks in a row on each host; 0: its slots
-	Rsh        []string  // --rsh: the command that reaches other hosts, in words; nil: ssh
-	Fanout     string    // --fanout: how many agents one agent starts; empty: not said
-	Prefix     string    // --prefix: where libspx is installed on other hosts; empty: where it is here
-	Probe      bool      // --probe: measure the network between the hosts, where it is not known
-	NameServer string    // --name-server: the file of a name service
-	MoreHosts  bool      // --more-hosts: hosts may be added while the job runs, also when there is only one
-	Iface      string    // --iface: the interface or network that hosts talk over; empty: chosen
+	Programs  []Program // in the order of the command line; the index is MPI_APPNUM
+	Hosts     []string  // entries of -host and its like, as written: NAME or NAME:SLOTS
+	HostFiles []string  // files of -hostfile and its like
+	PerHost   int       // -ppn: ranks in a row on each host; 0: its slots
+	Rsh       []string  // --rsh: the command that reaches other hosts, in words; nil: ssh
+	Fanout    string    // --fanout: how many agents one agent starts; empty: not said
+	// --prefix: where libspx is installed on other hosts; empty: where it is here
+	Prefix     string
+	Probe      bool   // --probe: measure the network between the hosts, where it is not known
+	NameServer string // --name-server: the file of a name service
+	// --more-hosts: hosts may be added while the job runs, also when there is only one
+	MoreHosts bool
+	Iface     string // --iface: the interface or network that hosts talk over; empty: chosen
 
-	Tag         bool          // -l: every line of output starts with [rank]
-	OutputDir   string        // --output: a file per rank and stream there; empty: spxrun's own output
-	Timeout     time.Duration // --timeout; 0: none
-	Report      bool          // --report-on-timeout
-	Metrics     string        // --metrics: ADDRESS:PORT; empty: none
-	HangAfter   time.Duration // --hang-after; 0: never
-	Bind        Bind          // --bind-to
-	Universe    int           // --usize; 0: not said
-	System      string        // --system: a system file, which names the programs; empty: the command line does
-	Cluster     string        // --cluster
-	Join        string        // --join: where the system runs to which the cluster is attached; empty: as the system file says
-	Env         []string      // with --system: what its programs inherit
-	Layout      string        // --layout: a file; empty: the programs are one world
-	OnDeath     OnDeath       // --on-death
-	CountDeaths bool          // -disable-auto-cleanup: deaths that survivors are told of count in the exit status
-	WithFT      bool          // --with-ft
-	Detach      bool          // --detach
-	Attach      string        // --attach: a job; empty: one is started
-	Since       string        // --since, with --attach: start or last
-	Stdin       Stdin         // --stdin
+	Tag bool // -l: every line of output starts with [rank]
+	// --output: a file per rank and stream there; empty: spxrun's own output
+	OutputDir string
+	Timeout   time.Duration // --timeout; 0: none
+	Report    bool          // --report-on-timeout
+	Metrics   string        // --metrics: ADDRESS:PORT; empty: none
+	HangAfter time.Duration // --hang-after; 0: never
+	Bind      Bind          // --bind-to
+	Universe  int           // --usize; 0: not said
+	// --system: a system file, which names the programs; empty: the command line does
+	System  string
+	Cluster string // --cluster
+	// --join: where the system runs to which the cluster is attached; empty: as the system file
+	// says
+	Join    string
+	Env     []string // with --system: what its programs inherit
+	Layout  string   // --layout: a file; empty: the programs are one world
+	OnDeath OnDeath  // --on-death
+	// -disable-auto-cleanup: deaths that survivors are told of count in the exit status
+	CountDeaths bool
+	WithFT      bool   // --with-ft
+	Detach      bool   // --detach
+	Attach      string // --attach: a job; empty: one is started
+	Since       string // --since, with --attach: start or last
+	Stdin       Stdin  // --stdin
 
 	Cores       string // --cores: a directory; empty: core files are left alone
 	Trace       string // --trace: file of the timeline; empty: none
@@ -48,7 +57,8 @@ type Job struct {
 	Profile     bool   // --profile
 	ProfileJSON string // --profile-json: a file; empty: none
 
-	InitialErrhandler string // -initial-errhandler, a predefined info value of MPI-5.0, 11.5, or empty
+	// -initial-errhandler, a predefined info value of MPI-5.0, 11.5, or empty
+	InitialErrhandler string
 	Verbose           bool
 	Help, Version     bool     // asked for: nothing is to be started
 	Gdb               []int    // --gdb: ranks that a debugger is started for
@@ -92,7 +102,8 @@ type Stdin struct {
 	Rank int // -1: nobody; ignored with All
 }
 
-// An Error is a mistake on the command line: what is wrong and what to do, for one line after "spxrun: ".
+// An Error is a mistake on the command line: what is wrong and what to do, for one line after
+// "spxrun: ".
 type Error struct{ Text string }
 
 func (e *Error) Error() string { return e.Text }

@@ -22,7 +22,8 @@ const (
 	inheritList
 )
 
-// resolve builds a program's environment: what it inherits, then the settings for all programs, then its own.
+// resolve builds a program's environment: what it inherits, then the settings for all programs,
+// then its own.
 func resolve(environ []string, global, own environment) []string {
 	policy, names := global.policy, global.names
 	if own.policy != inheritUnset {
@@ -44,7 +45,8 @@ func resolve(environ []string, global, own environment) []string {
 		if !ok || name == "" || service.IsPlace(name) {
 			continue
 		}
-		if policy == inheritUnset || policy == inheritAll || policy == inheritList && contains(names, name) {
+		if policy == inheritUnset || policy == inheritAll || policy == inheritList &&
+			contains(names, name) {
 			add(kv)
 		}
 	}

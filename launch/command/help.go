@@ -44,7 +44,8 @@ func (o *option) describe() string {
 		names = append(names, n)
 	}
 	if o.apply == nil {
-		return wrap("  ", strings.Join(names, ", ")+map[bool]string{true: "  (with " + o.meta + ")"}[o.meta != ""]) + "\n"
+		return wrap("  ", strings.Join(names, ", ")+
+			map[bool]string{true: "  (with " + o.meta + ")"}[o.meta != ""]) + "\n"
 	}
 	left := "  " + strings.Join(names, ", ")
 	if o.meta != "" {

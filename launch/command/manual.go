@@ -13,7 +13,8 @@ type Option struct {
 // Options lists all options, in the order of --help.
 func Options() (list []Option) {
 	for _, o := range table {
-		list = append(list, Option{Names: o.names, Meta: o.meta, Group: o.group, Help: o.help, Ignored: o.apply == nil, Optional: o.optional != nil})
+		list = append(list, Option{Names: o.names, Meta: o.meta, Group: o.group, Help: o.help,
+			Ignored: o.apply == nil, Optional: o.optional != nil})
 	}
 	return list
 }

@@ -11,8 +11,8 @@ import (
 // MaxProcs is the largest number of processes of a job on one host.
 const MaxProcs = 1 << 16
 
-// Parse reads the words after the program's name. environ is the environment that programs inherit (os.Environ). All errors are
-// of type *Error.
+// Parse reads the words after the program's name. environ is the environment that programs inherit
+// (os.Environ). All errors are of type *Error.
 func Parse(args, environ []string) (*Job, error) {
 	p := &parser{job: &Job{Bind: BindNone, OnDeath: DeathAuto}, environ: environ}
 	p.section = newSection()
@@ -32,7 +32,10 @@ func Parse(args, environ []string) (*Job, error) {
 		return nil, fail("--since %s: it belongs to --attach JOB", p.job.Since)
 	}
 	if p.job.Join != "" && (p.job.System == "" || p.job.Cluster == "") {
-		return nil, fail("--join %s: it belongs to --system FILE --cluster NAME, which say what is attached there", p.job.Join)
+		return nil,
+			fail(
+				"--join %s: it belongs to --system FILE --cluster NAME, which say what is "+
+					"attached there", p.job.Join)
 	}
 	if p.job.System != "" {
 		if err := p.system(); err != nil {
@@ -51,11 +54,15 @@ func Parse(args, environ []string) (*Job, error) {
 // attach takes a command line for a job that is there.
 func (p *parser) attach() error {
 	if len(p.sections) > 0 || len(p.section.program.Argv) > 0 {
-		return fail("--attach %s: the job runs already; no program belongs on the command line", p.job.Attach)
+		return fail("--attach %s: the job runs already; no program belongs on the command line",
+			p.job.Attach)
 	}
 	for _, name := range p.given {
-		if o := find(name); o.apply != nil && o.names[0] != "attach" && o.names[0] != "since" && o.names[0] != "v" {
-			return fail("--attach %s: the job runs already; of the options, --since alone has a meaning then, and not --%s", p.job.Attach, name)
+		if o := find(name); o.apply != nil && o.names[0] != "attach" && o.names[0] != "since" &&
+			o.names[0] != "v" {
+			return fail(
+				"--attach %s: the job runs already; of the options, --since alone has a meaning "+
+					"then, and not --%s", p.job.Attach, name)
 		}
 	}
 	return nil
@@ -65,13 +72,21 @@ func (p *parser) attach() error {
 func (p *parser) system() error {
 	switch s := &p.section.program; {
 	case len(p.sections) > 0 || len(s.Argv) > 0:
-		return fail("--system %s: the system file names the programs; %q does not belong on the command line", p.job.System, strings.Join(s.Argv, " "))
+		return fail(
+			"--system %s: the system file names the programs; %q does not belong on the command "+
+				"line", p.job.System, strings.Join(s.Argv, " "))
 	case s.Procs > 0 || s.Dir != "" || s.Path != "":
-		return fail("--system %s: the system file says how many processes there are, and where they work: -n, -wdir and -path do not count", p.job.System)
+		return fail(
+			"--system %s: the system file says how many processes there are, and where they "+
+				"work: -n, -wdir and -path do not count", p.job.System)
 	case p.job.Cluster != "" && (p.job.Detach || p.job.Gdb != nil || p.job.Stdin != (Stdin{})):
-		return fail("--system %s --cluster %s: --detach, --gdb and --stdin are for systems that one spxrun starts", p.job.System, p.job.Cluster)
+		return fail(
+			"--system %s --cluster %s: --detach, --gdb and --stdin are for systems that one "+
+				"spxrun starts", p.job.System, p.job.Cluster)
 	case len(p.job.Hosts)+len(p.job.HostFiles) > 0 || p.job.PerHost > 0 || p.job.Layout != "":
-		return fail("--system %s: the system file says where the clusters run: -host, -hostfile, -ppn and --layout do not count", p.job.System)
+		return fail(
+			"--system %s: the system file says where the clusters run: -host, -hostfile, -ppn "+
+				"and --layout do not count", p.job.System)
 	}
 	p.job.Env = resolve(p.environ, p.global, p.section.env)
 	return nil
@@ -143,7 +158,8 @@ func (p *parser) option(word string, rest []string) ([]string, error) {
 	name, value, inline := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(word, "-"), "-"), "=")
 	o := find(name)
 	if o == nil {
-		return nil, fail("unknown option %s%s; spxrun --help lists the options", word, suggestion(name))
+		return nil, fail("unknown option %s%s; spxrun --help lists the options", word,
+			suggestion(name))
 	}
 	p.section.any = true
 	p.given = append(p.given, name)
@@ -177,9 +193,13 @@ func (p *parser) endSection() error {
 	if len(s.program.Argv) == 0 || s.program.Argv[0] == "" {
 		switch {
 		case len(p.sections) > 0:
-			return fail("no program after \":\" (program %d); each part is [options] program [arguments]", len(p.sections))
+			return fail(
+				"no program after \":\" (program %d); each part is [options] program [arguments]",
+				len(p.sections))
 		}
-		return fail("no program to run; usage: spxrun [options] -n N program [arguments]; spxrun --help lists the options")
+		return fail(
+			"no program to run; usage: spxrun [options] -n N program [arguments]; spxrun --help " +
+				"lists the options")
 	}
 	p.sections = append(p.sections, s)
 	return nil
@@ -222,7 +242,8 @@ func number(text, what string, min, max int) (int, error) {
 	return n, nil
 }
 
-// config reads a -configfile (MPI-5.0, 11.5): a program with its options per line; # starts a comment, \ continues a line.
+// config reads a -configfile (MPI-5.0, 11.5): a program with its options per line; # starts a
+// comment, \ continues a line.
 func (p *parser) config(file string) error {
 	data, err := os.ReadFile(file)
 	if err != nil {
@@ -253,7 +274,8 @@ func (p *parser) config(file string) error {
 	return nil
 }
 
-// split cuts a line into words as a shell does: blanks, single and double quotes, backslash, # comment.
+// split cuts a line into words as a shell does: blanks, single and double quotes, backslash, #
+// comment.
 func split(line string) ([]string, error) {
 	var words []string
 	var word strings.Builder

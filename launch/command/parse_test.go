@@ -10,7 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-var environ = []string{"HOME=/h", "A=1", "PMI_RANK=3", "SPX_FD=9", "OMPI_COMM_WORLD_RANK=2", "SPX_SPIN=7"}
+var environ = []string{"HOME=/h", "A=1", "PMI_RANK=3", "SPX_FD=9", "OMPI_COMM_WORLD_RANK=2",
+	"SPX_SPIN=7"}
 
 func base() *Job { return &Job{Bind: BindNone, OnDeath: DeathAuto} }
 
@@ -29,46 +30,71 @@ func TestParse(t *testing.T) {
 		want *Job
 	}{
 		{"./a", one(plainEnv, "./a")},
-		{"-n 4 ./a -n 5 -x", with(func(j *Job) { j.Programs[0].Procs = 4; j.Programs[0].Argv = []string{"./a", "-n", "5", "-x"} })},
+		{"-n 4 ./a -n 5 -x",
+			with(func(j *Job) {
+				j.Programs[0].Procs = 4
+				j.Programs[0].Argv = []string{"./a", "-n",
+					"5", "-x"}
+			})},
 		{"--np=3 ./a", with(func(j *Job) { j.Programs[0].Procs = 3 })},
-		{"-np 3 -- -strange", with(func(j *Job) { j.Programs[0].Procs = 3; j.Programs[0].Argv = []string{"-strange"} })},
-		{"-wdir /tmp -path /x:/y ./a", with(func(j *Job) { j.Programs[0].Dir, j.Programs[0].Path = "/tmp", "/x:/y" })},
+		{"-np 3 -- -strange", with(
+			func(j *Job) { j.Programs[0].Procs = 3; j.Programs[0].Argv = []string{"-strange"} })},
+		{"-wdir /tmp -path /x:/y ./a",
+			with(func(j *Job) { j.Programs[0].Dir, j.Programs[0].Path = "/tmp", "/x:/y" })},
 		{"-l --timeout 1.5 --output out --bind-to core:overload-allowed ./a",
-			with(func(j *Job) { j.Tag, j.Timeout, j.OutputDir, j.Bind = true, 1500*time.Millisecond, "out", BindCore })},
+			with(func(j *Job) {
+				j.Tag, j.Timeout, j.OutputDir, j.Bind = true, 1500*time.Millisecond,
+					"out", BindCore
+			})},
 		{"--with-ft ulfm ./a", with(func(j *Job) { j.WithFT, j.OnDeath = true, DeathContinue })},
-		{"-disable-auto-cleanup ./a", with(func(j *Job) { j.OnDeath, j.CountDeaths = DeathContinue, true })},
+		{"-disable-auto-cleanup ./a",
+			with(func(j *Job) { j.OnDeath, j.CountDeaths = DeathContinue, true })},
 		{"--with-ft ./a", with(func(j *Job) { j.WithFT, j.OnDeath = true, DeathContinue })},
-		{"--with-ft --on-death=kill ./a", with(func(j *Job) { j.WithFT, j.OnDeath = true, DeathKill })},
+		{"--with-ft --on-death=kill ./a",
+			with(func(j *Job) { j.WithFT, j.OnDeath = true, DeathKill })},
 		{"--on-death=continue ./a", with(func(j *Job) { j.OnDeath = DeathContinue })},
 		{"--stdin all ./a", with(func(j *Job) { j.Stdin.All = true })},
 		{"--stdin none ./a", with(func(j *Job) { j.Stdin.Rank = -1 })},
 		{"--stdin 2 ./a", with(func(j *Job) { j.Stdin.Rank = 2 })},
-		{"-host a:2,b -H c -f h1 --hostfile h2 -ppn 2 ./a", with(func(j *Job) { j.PerHost, j.Hosts, j.HostFiles = 2, []string{"a:2", "b", "c"}, []string{"h1", "h2"} })},
-		{"-oversubscribe --allow-run-as-root --map-by :OVERSUBSCRIBE --mca btl self,sm ./a", one(plainEnv, "./a")},
+		{"-host a:2,b -H c -f h1 --hostfile h2 -ppn 2 ./a",
+			with(func(j *Job) {
+				j.PerHost, j.Hosts, j.HostFiles = 2, []string{"a:2", "b", "c"},
+					[]string{"h1", "h2"}
+			})},
+		{"-oversubscribe --allow-run-as-root --map-by :OVERSUBSCRIBE --mca btl self,sm ./a",
+			one(plainEnv, "./a")},
 		{"--cluster front ./a", func() *Job {
 			j := one(append(plainEnv[:len(plainEnv):len(plainEnv)], "SPX_CLUSTER=front"), "./a")
 			j.Cluster = "front"
 			return j
 		}()},
-		{"--system s.toml -l", &Job{Bind: BindNone, OnDeath: DeathAuto, System: "s.toml", Tag: true, Env: plainEnv}},
-		{"--system s.toml --cluster n --join h:7400", &Job{Bind: BindNone, OnDeath: DeathAuto, System: "s.toml", Cluster: "n", Join: "h:7400", Env: append(plainEnv[:len(plainEnv):len(plainEnv)], "SPX_CLUSTER=n")}},
-		{"-initial-errhandler mpi_errors_return ./a", with(func(j *Job) { j.InitialErrhandler = "mpi_errors_return" })},
-		{"-env B 2 -genv C 3 -x D=4 ./a", one([]string{"HOME=/h", "A=1", "SPX_SPIN=7", "C=3", "D=4", "B=2"}, "./a")},
+		{"--system s.toml -l", &Job{Bind: BindNone, OnDeath: DeathAuto, System: "s.toml", Tag: true,
+			Env: plainEnv}},
+		{"--system s.toml --cluster n --join h:7400", &Job{Bind: BindNone, OnDeath: DeathAuto,
+			System: "s.toml", Cluster: "n", Join: "h:7400",
+			Env: append(plainEnv[:len(plainEnv):len(plainEnv)], "SPX_CLUSTER=n")}},
+		{"-initial-errhandler mpi_errors_return ./a",
+			with(func(j *Job) { j.InitialErrhandler = "mpi_errors_return" })},
+		{"-env B 2 -genv C 3 -x D=4 ./a",
+			one([]string{"HOME=/h", "A=1", "SPX_SPIN=7", "C=3", "D=4", "B=2"}, "./a")},
 		{"-env A=2 ./a", one([]string{"HOME=/h", "A=2", "SPX_SPIN=7"}, "./a")},
 		{"-envnone -x A ./a", one([]string{"A=1"}, "./a")},
 		{"-genvlist HOME,A ./a", one([]string{"HOME=/h", "A=1"}, "./a")},
 		{"-x NOSUCH ./a", with(func(j *Job) {
-			j.Notes = []string{"-x NOSUCH: the variable is not set here, and so not set for the programs"}
+			j.Notes = []string{"-x NOSUCH: the variable is not set here, and so not set for the " +
+				"programs"}
 		})},
 		{"-n 2 ./a x : -env B 2 ./b", func() *Job {
 			j := base()
-			j.Programs = []Program{{Procs: 2, Argv: []string{"./a", "x"}, Env: plainEnv}, {Argv: []string{"./b"}, Env: append(append([]string(nil), plainEnv...), "B=2")}}
+			j.Programs = []Program{{Procs: 2, Argv: []string{"./a", "x"}, Env: plainEnv},
+				{Argv: []string{"./b"}, Env: append(append([]string(nil), plainEnv...), "B=2")}}
 			return j
 		}()},
-		{"--trace t.json --trace-limit 2 --profile --profile-json p.json --cores c ./a", with(func(j *Job) {
-			j.Cores = "c"
-			j.Trace, j.TraceLimit, j.Profile, j.ProfileJSON = "t.json", 2<<20, true, "p.json"
-		})},
+		{"--trace t.json --trace-limit 2 --profile --profile-json p.json --cores c ./a",
+			with(func(j *Job) {
+				j.Cores = "c"
+				j.Trace, j.TraceLimit, j.Profile, j.ProfileJSON = "t.json", 2<<20, true, "p.json"
+			})},
 		{"--version", func() *Job { j := base(); j.Version = true; return j }()},
 		{"-n 2 --help -nonsense", func() *Job { j := base(); j.Help = true; return j }()},
 	} {
@@ -146,7 +172,8 @@ func TestTimeoutFromEnvironment(t *testing.T) {
 	if _, err = Parse([]string{"./a"}, []string{"MPIEXEC_TIMEOUT=x"}); err == nil {
 		t.Error("a bad MPIEXEC_TIMEOUT passes")
 	}
-	if j, err = Parse([]string{"--timeout", "3", "./a"}, []string{"MPIEXEC_TIMEOUT=7"}); err != nil || j.Timeout != 3*time.Second {
+	if j, err = Parse([]string{"--timeout", "3", "./a"},
+		[]string{"MPIEXEC_TIMEOUT=7"}); err != nil || j.Timeout != 3*time.Second {
 		t.Errorf("the option does not win: %v, %v", j, err)
 	}
 }
@@ -163,25 +190,29 @@ func TestConfigFile(t *testing.T) {
 	}
 	want := base()
 	want.Tag = true
-	want.Programs = []Program{{Procs: 2, Argv: []string{"./a", "two words", "more"}}, {Procs: 1, Argv: []string{"./b"}, Env: []string{"X=a b"}}}
+	want.Programs = []Program{{Procs: 2, Argv: []string{"./a", "two words", "more"}},
+		{Procs: 1, Argv: []string{"./b"}, Env: []string{"X=a b"}}}
 	if d := cmp.Diff(want, j); d != "" {
 		t.Error(d)
 	}
 	if err := os.WriteFile(file, []byte("-configfile "+file), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Parse([]string{"-configfile", file}, nil); err == nil || !strings.Contains(err.Error(), "name each other") {
+	if _, err := Parse([]string{"-configfile", file}, nil); err == nil ||
+		!strings.Contains(err.Error(), "name each other") {
 		t.Errorf("a configuration file that names itself: %v", err)
 	}
 	if err := os.WriteFile(file, []byte("-n 2 'abc"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Parse([]string{"-configfile", file}, nil); err == nil || !strings.Contains(err.Error(), "line 1: a quote is not closed") {
+	if _, err := Parse([]string{"-configfile", file}, nil); err == nil ||
+		!strings.Contains(err.Error(), "line 1: a quote is not closed") {
 		t.Errorf("an open quote: %v", err)
 	}
 }
 
-// Every option that has an effect stands in --help with its explanation, and no spelling stands twice.
+// Every option that has an effect stands in --help with its explanation, and no spelling stands
+// twice.
 func TestTable(t *testing.T) {
 	help, seen := Help(), map[string]bool{}
 	for _, o := range table {
@@ -225,7 +256,8 @@ func FuzzParse(f *testing.F) {
 // A job that is there has its programs: nothing else is needed.
 func TestAttach(t *testing.T) {
 	for _, words := range []string{"--attach 0335 --since start", "-since=start -attach=0335 -v"} {
-		if j, err := Parse(strings.Fields(words), nil); err != nil || j.Attach != "0335" || j.Since != "start" || len(j.Programs) > 0 {
+		if j, err := Parse(strings.Fields(words), nil); err != nil || j.Attach != "0335" ||
+			j.Since != "start" || len(j.Programs) > 0 {
 			t.Errorf("%s: %+v, %v", words, j, err)
 		}
 	}

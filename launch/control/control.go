@@ -1,18 +1,25 @@
-// Package control is what spxrun and the agent of a host say to each other: messages on a stream socket.
+// Package control is what spxrun and the agent of a host say to each other: messages on a stream
+// socket.
 //
-// It owns the form of the messages alone. The first message to the agent is the Job; then Signals follow. The agent answers with
-// Stopped and, last, Done. The form is that of encoding/gob: arguments and variables may hold any bytes, and a reader passes over
-// fields that it does not know.
+// It owns the form of the messages alone. The first message to the agent is the Job; then Signals
+// follow. The agent answers with Stopped and, last, Done. The form is that of encoding/gob:
+// arguments and variables may hold any bytes, and a reader passes over fields that it does not
+// know.
 //
-// In the same form the agent of spxrun's host, which decides, talks with those of the job's other hosts, over the standard input and
-// output of the command that has started them (ssh). Theirs begins with the Job too; they answer Ready; Start tells all addresses.
-// Then Events go up and Actions come down, until Finish (an Action) and Done. What processes ask (package service) goes up as Questions, and
-// is answered by Answers. The master of a host, a process that its agent has started, gets Begin first. Processes are spawned in steps (World), each of which all hosts have Made before the next one begins. A host that is added to a
-// running job gets Hosts and Present in place of Start; the others get Hosts.
+// In the same form the agent of spxrun's host, which decides, talks with those of the job's other
+// hosts, over the standard input and output of the command that has started them (ssh). Theirs
+// begins with the Job too; they answer Ready; Start tells all addresses. Then Events go up and
+// Actions come down, until Finish (an Action) and Done. What processes ask (package service) goes
+// up as Questions, and is answered by Answers. The master of a host, a process that its agent has
+// started, gets Begin first. Processes are spawned in steps (World), each of which all hosts have
+// Made before the next one begins. A host that is added to a running job gets Hosts and Present in
+// place of Start; the others get Hosts.
 //
-// Agents of one job that keep copies of what decides (Mesh) reach each other directly, and say Sequence there, and nothing else, or Lead: then the connection is what that with the agent of spxrun's host was, which
-// is lost, and begins with Stand. The agents that decide for two jobs whose processes are connected
-// talk in this form as well: Link, then Abroad, Questions and Answers.
+// Agents of one job that keep copies of what decides (Mesh) reach each other directly, and say
+// Sequence there, and nothing else, or Lead: then the connection is what that with the agent of
+// spxrun's host was, which is lost, and begins with Stand. The agents that decide for two jobs
+// whose processes are connected talk in this form as well: Link, then Abroad, Questions and
+// Answers.
 package control
 
 import (
@@ -34,14 +41,17 @@ import (
 )
 
 func init() {
-	for _, v := range []any{job.Started{}, job.Spawned{}, job.NotStarted{}, job.AllStarted{}, job.Ended{}, job.Joined{}, job.Signalled{},
-		job.Publish{}, job.Say{}, job.Where{}, job.Send{}, job.SendTo{}, job.WatchJoin{}, job.Finish{}, job.RestartPart{}, job.StartCold{},
+	for _, v := range []any{job.Started{}, job.Spawned{}, job.NotStarted{}, job.AllStarted{},
+		job.Ended{}, job.Joined{}, job.Signalled{},
+		job.Publish{}, job.Say{}, job.Where{}, job.Send{}, job.SendTo{}, job.WatchJoin{},
+		job.Finish{}, job.RestartPart{}, job.StartCold{},
 		job.Hung{}, job.Slowed{}, job.WentOn{}, job.Shun{}, job.GuestAborted{}} {
 		gob.Register(v)
 	}
 }
 
-// Version of the messages; both ends are the same binary on one host, and will not always be between hosts.
+// Version of the messages; both ends are the same binary on one host, and will not always be
+// between hosts.
 const Version = 18
 
 // HostWord is the first argument of an agent for a host that is not spxrun's.
@@ -50,19 +60,23 @@ const HostWord = "spx-host-agent"
 // KeeperWord is the argument of the spxrun that runs a job with --detach.
 const KeeperWord = "spx-keeper"
 
-// MemoryFD is the number under which a rank inherits the memory file: out of the way of shells and of programs that count from 3.
+// MemoryFD is the number under which a rank inherits the memory file: out of the way of shells and
+// of programs that count from 3.
 const MemoryFD = 62
 
 // GateFD is the number under which a rank inherits the pipe at whose end it waits for a Release.
 const GateFD = 61
 
-// DoorFD is the number under which a rank inherits the way to its agent that does not depend on network namespaces.
+// DoorFD is the number under which a rank inherits the way to its agent that does not depend on
+// network namespaces.
 const DoorFD = 60
 
-// VaultFD is the least number of those under which ranks inherit the files of their vaults (Program.Vaults).
+// VaultFD is the least number of those under which ranks inherit the files of their vaults
+// (Program.Vaults).
 const VaultFD = 64
 
-// ListenFD is the number under which a rank inherits the socket on which it listens, if it is reached over the network.
+// ListenFD is the number under which a rank inherits the socket on which it listens, if it is
+// reached over the network.
 const ListenFD = 63
 
 // A Job is all that an agent needs to know to run its part of a job.
@@ -85,31 +99,41 @@ type Job struct {
 	InitialErrhandler string
 	Universe          int // MPI_UNIVERSE_SIZE, if the user has said it
 	Verbose           bool
-	Ignored           uint64         // signals that the processes ignore from their beginning: bit s-1 for signal s
-	Parts             []job.Part     // of a system of clusters; nil: the job is one whole
-	Start             []start.Member // of such a system, by part: for whom MPI_Init waits; nil: for nobody
-	Join              *Join          // of such a system one cluster is to be started; nil: all
-	System            *Join          // to the agent of a cluster that has come: what is known of the system, in case that it comes to lead; Cluster is that of the spxrun which was the first to lead
-	IOPMasters        bool           // of such a system: its masters are the agents beside I/O processes
+	// signals that the processes ignore from their beginning: bit s-1 for signal s
+	Ignored uint64
+	Parts   []job.Part // of a system of clusters; nil: the job is one whole
+	// of such a system, by part: for whom MPI_Init waits; nil: for nobody
+	Start []start.Member
+	Join  *Join // of such a system one cluster is to be started; nil: all
+	// to the agent of a cluster that has come: what is known of the system, in case that it comes
+	// to lead; Cluster is that of the spxrun which was the first to lead
+	System *Join
+	// of such a system: its masters are the agents beside I/O processes
+	IOPMasters bool
 
 	// Several hosts. All processes have the same numbers everywhere.
-	Hosts  []string     // their names; 0 is spxrun's, also when nothing runs there. nil: there is no other
-	Slots  []int        // of every host, for processes that are spawned
-	Where  []int        // host of every rank; nil: 0
-	Self   int          // host that the reader of this is the agent of
-	Dir    string       // spxrun's working directory
-	ID     [16]byte     // of the job
-	Key    [32]byte     // of the job
-	Rsh    []string     // command that starts an agent elsewhere: as ssh, it is given the host and a line for its shell
-	Prefix string       // where libspx is installed there; empty: where this one is
-	Joined bool         // another launcher has started the processes, which have joined
-	Iface  string       // name of the interface, or network, whose addresses are used; empty: chosen
-	Near   []netip.Addr // addresses of spxrun's host
+	// their names; 0 is spxrun's, also when nothing runs there. nil: there is no other
+	Hosts []string
+	Slots []int    // of every host, for processes that are spawned
+	Where []int    // host of every rank; nil: 0
+	Self  int      // host that the reader of this is the agent of
+	Dir   string   // spxrun's working directory
+	ID    [16]byte // of the job
+	Key   [32]byte // of the job
+	// command that starts an agent elsewhere: as ssh, it is given the host and a line for its shell
+	Rsh    []string
+	Prefix string // where libspx is installed there; empty: where this one is
+	Joined bool   // another launcher has started the processes, which have joined
+	// name of the interface, or network, whose addresses are used; empty: chosen
+	Iface string
+	Near  []netip.Addr // addresses of spxrun's host
 
-	Cores      string        // --cores: directory for core files; empty: they are left alone
-	Trace      string        // directory on spxrun's host for what the processes do; empty: nothing is written down
-	TraceRoom  int           // records that each of them keeps
-	Fanout     int           // how many agents one agent starts at most; 0: spxrun's host starts all
+	Cores string // --cores: directory for core files; empty: they are left alone
+	// directory on spxrun's host for what the processes do; empty: nothing is written down
+	Trace     string
+	TraceRoom int // records that each of them keeps
+	// how many agents one agent starts at most; 0: spxrun's host starts all
+	Fanout     int
 	StartLimit time.Duration // for each of them to answer; 0: none
 	NameServer *names.Place  // by which jobs on other hosts find what this one publishes; nil: none
 	MoreHosts  bool          // hosts may be added although there is only one so far
@@ -120,7 +144,8 @@ type Job struct {
 	Sequence   bool          // agents keep copies of what decides about the job (Mesh)
 	Succeeds   bool          // and one of them goes on when the one that decides is lost (Lead)
 	Beside     bool          // then: the reader keeps no copy, and is told who decides next
-	Above      int           // and: the host through whose agent it speaks with the one that decides, which that may be
+	// and: the host through whose agent it speaks with the one that decides, which that may be
+	Above int
 
 	Hold bool // a debugger is to see the processes in MPI_Init: they wait there until a Release
 }
@@ -133,28 +158,35 @@ func (j *Job) Host(rank int) int {
 	return j.Where[rank]
 }
 
-// A Program is a part of the job's command line; processes are counted through all programs, and ranks through those of one world.
+// A Program is a part of the job's command line; processes are counted through all programs, and
+// ranks through those of one world.
 type Program struct {
 	Procs int
-	World uint32 // number of its MPI_COMM_WORLD in the job: not 0 in systems of clusters alone (Attach)
+	// number of its MPI_COMM_WORLD in the job: not 0 in systems of clusters alone (Attach)
+	World uint32
 	Argv  []string
 	Dir   string
 	Path  string
 	Env   []string
-	Part  int  // from 1, of Job.Parts; 0: none
-	Added bool // of a part that was added to the running system: its processes are none of those that the job begins with
+	Part  int // from 1, of Job.Parts; 0: none
+	// of a part that was added to the running system: its processes are none of those that the job
+	// begins with
+	Added bool
 
-	Standbys int  // of the processes, the last: they wait to take a rank over
-	Cold     int  // of these, the last: each is started when a rank has died
-	Vaults   bool // what ranks keep for their successors is in files that the agent has, since no successor may be there yet
+	Standbys int // of the processes, the last: they wait to take a rank over
+	Cold     int // of these, the last: each is started when a rank has died
+	// what ranks keep for their successors is in files that the agent has, since no successor may
+	// be there yet
+	Vaults bool
 }
 
 // A Message is one thing said; exactly one field is set.
 type Message struct {
-	Job     *Job  // to the agent, first
-	Signal  int   // to the agent: spxrun has got this signal
-	Ping    int   // to the agent, and back: a sign of life
-	Running bool  // from the agent, and from the keeper to spxrun: all processes of the job have been made
+	Job    *Job // to the agent, first
+	Signal int  // to the agent: spxrun has got this signal
+	Ping   int  // to the agent, and back: a sign of life
+	// from the agent, and from the keeper to spxrun: all processes of the job have been made
+	Running bool
 	Leave   bool  // to the keeper: spxrun has told its user what there is to tell, and leaves
 	Stopped int   // from the agent: the signal that stops has been passed on
 	Done    *Done // from the agent, last
@@ -179,16 +211,19 @@ type Message struct {
 	Input   *Input       // to it: standard input
 	Taken   *Taken       // both ways: so much of it was passed on
 
-	Branch *Branch // to it: of a shell that starts the agent of one more host; from it: what that says
+	// to it: of a shell that starts the agent of one more host; from it: what that says
+	Branch *Branch
 
-	Attach *Arrival // from a host that has found the system of which it is to run a cluster, before the Job
+	// from a host that has found the system of which it is to run a cluster, before the Job
+	Attach *Arrival
 
 	Own     *Own     // to another host of such a cluster, first
 	Relayed *Relayed // both ways: of, or for, one of these hosts
 
 	Hello *Hello // from it, before the Job: who has come (jobs of other launchers)
 	Off   string // to it, in place of the Job: why the job does not begin; who sends it has said so
-	Moved string // to who leads a system at an address where another one has led it: where it is led now
+	// to who leads a system at an address where another one has led it: where it is led now
+	Moved string
 
 	Question *Question // from it: what one of its processes asks
 	Answer   *Answer   // to it
@@ -197,11 +232,16 @@ type Message struct {
 	Abandon  uint32    // to it: end those of a spawned world that have not met their parents
 	Parted   *Parted   // to it: a process of another job has ended
 
-	Sequence []byte // between any two agents of a job, on connections that carry nothing else: a message of package ft/replica
-	Lead     *Lead  // from another host, first on such a connection: it decides from now on; or from one that has heard that, its last word to the agent that has decided before
-	Stand    *Stand // to it, first: how the processes of this host are
+	// between any two agents of a job, on connections that carry nothing else: a message of package
+	// ft/replica
+	Sequence []byte
+	// from another host, first on such a connection: it decides from now on; or from one that has
+	// heard that, its last word to the agent that has decided before
+	Lead  *Lead
+	Stand *Stand // to it, first: how the processes of this host are
 
-	// Between the agents that decide for two jobs whose processes are connected; Question and Answer go there, too.
+	// Between the agents that decide for two jobs whose processes are connected; Question and
+	// Answer go there, too.
 	Link   *Link           // first, both ways
 	Abroad *abroad.Message // what they tell each other of their processes
 
@@ -221,15 +261,16 @@ type Message struct {
 	Inspect   *Inspect   // to it: what do the processes do?
 	Inspected *Inspected // from it: the answer
 
-	Table   []Process // from the agent, when all processes of a job with Hold have been made: they wait, by rank
-	Release *Release  // to the agent, and to another host: they may go on
+	// from the agent, when all processes of a job with Hold have been made: they wait, by rank
+	Table   []Process
+	Release *Release // to the agent, and to another host: they may go on
 
 	Clock *Clock     // to another host, and back: what time is it there?
 	Trace *TracePart // from it: a part of a file of Job.Trace
 }
 
-// A Branch is of the remote shell by which the agent of one host starts that of another, for the one that decides. First go Name and Words, then one field is set
-// in each message.
+// A Branch is of the remote shell by which the agent of one host starts that of another, for the
+// one that decides. First go Name and Words, then one field is set in each message.
 type Branch struct {
 	Host  int    // number of the other
 	Name  string // the same by name, for messages
@@ -252,7 +293,8 @@ type BranchEnd struct {
 	Answered bool // there was some Text before
 }
 
-// A Tree says who is in the management tree of a system (package cluster/manage). Each has a number; View is what the system was as of the one before.
+// A Tree says who is in the management tree of a system (package cluster/manage). Each has a
+// number; View is what the system was as of the one before.
 type Tree struct {
 	Epoch  uint32
 	Config manage.Config
@@ -268,7 +310,8 @@ type Managed struct {
 // Master names the process of a host's master; 0: none is there now.
 type Master struct{ Pid int }
 
-// Begin has such a process begin its machine: a new one, or with Past in the place of one whose process has died. The tree's times are those since Origin, in ns of CLOCK_MONOTONIC.
+// Begin has such a process begin its machine: a new one, or with Past in the place of one whose
+// process has died. The tree's times are those since Origin, in ns of CLOCK_MONOTONIC.
 type Begin struct {
 	Tree   Tree
 	Past   *manage.Past
@@ -281,13 +324,15 @@ type Learned struct {
 	View  manage.View
 }
 
-// Failed says of a part of a system that its processes have stopped, and that it cannot go on as it is.
+// Failed says of a part of a system that its processes have stopped, and that it cannot go on as it
+// is.
 type Failed struct {
 	Part int    // from 1
 	Life uint32 // which start of it, from 1
 }
 
-// Clock asks for the time of another host: Before is when it was asked; the answer says There. Both are ns of CLOCK_MONOTONIC.
+// Clock asks for the time of another host: Before is when it was asked; the answer says There. Both
+// are ns of CLOCK_MONOTONIC.
 type Clock struct{ Before, There uint64 }
 
 // TracePart is a part of a file; what lies between the parts is empty.
@@ -316,7 +361,8 @@ type Process struct {
 	Here       bool // on spxrun's host
 }
 
-// Release lets processes go that wait in MPI_Init, as soon as all of the ranks Traced have a debugger.
+// Release lets processes go that wait in MPI_Init, as soon as all of the ranks Traced have a
+// debugger.
 type Release struct{ Traced []int }
 
 // Done says that the job is over, or that this host is out of it, and others go on.
@@ -325,7 +371,8 @@ type Done struct {
 	Left   bool
 }
 
-// Hello is what the agent of a host says that has found spxrun's place taken by an agent like itself: that of rank 0's host.
+// Hello is what the agent of a host says that has found spxrun's place taken by an agent like
+// itself: that of rank 0's host.
 type Hello struct {
 	Version int
 	Host    string
@@ -368,16 +415,21 @@ type Arrival struct {
 	Offer    Offer
 }
 
-// An Offer is the plan of a system file: what a running system is given of it that it does not have (launch/system, Merge).
+// An Offer is the plan of a system file: what a running system is given of it that it does not have
+// (launch/system, Merge).
 type Offer struct {
 	Parts    []job.Part
 	Programs []Program      // one for each part, without its environment
 	Start    []start.Member // by part
-	Awaits   [][]string     // by part: the names of those for which it waits, be they described by another file
-	Table    string         // the layout (cluster/layout). The numbers of processes and worlds mean nothing; clusters that another file describes are Gone
+	// by part: the names of those for which it waits, be they described by another file
+	Awaits [][]string
+	// the layout (cluster/layout). The numbers of processes and worlds mean nothing; clusters that
+	// another file describes are Gone
+	Table string
 }
 
-// Grown are parts that a running system has got, with the processes that stand for them until they are started.
+// Grown are parts that a running system has got, with the processes that stand for them until they
+// are started.
 type Grown struct {
 	Parts    []job.Part
 	Programs []Program
@@ -391,7 +443,8 @@ type Place struct {
 	At       netip.Addr // where its processes listen
 	Beat     netip.Addr // where its agent takes heartbeats; not valid: there, too
 	Networks string     // others that all hosts are in; empty: there are none
-	Listen   netip.Addr // where its sockets are made, if not at these: it has other addresses for some hosts
+	// where its sockets are made, if not at these: it has other addresses for some hosts
+	Listen netip.Addr
 }
 
 // Ready says that a host's part of a job can start.
@@ -400,45 +453,58 @@ type Ready struct {
 	Status    int    // then, for spxrun
 	Addresses []Address
 	Beat      netip.AddrPort // where its agent takes heartbeats; not valid: nowhere
-	Mesh      netip.AddrPort // where the agents of other hosts reach its agent (Job.Sequence); not valid: nowhere
+	// where the agents of other hosts reach its agent (Job.Sequence); not valid: nowhere
+	Mesh netip.AddrPort
 }
 
-// A Mesh is who keeps the sequence of the job's events (packages ft/replica and launch/follow), and where they are reached. It comes again whenever that has changed.
+// A Mesh is who keeps the sequence of the job's events (packages ft/replica and launch/follow), and
+// where they are reached. It comes again whenever that has changed.
 type Mesh struct {
-	At      []netip.AddrPort // by host; not valid: nowhere
-	First   []int            // hosts that have begun it, in the order in which they should vote; of a host that was added (Job.Late) this is left aside
-	Members []int            // hosts that are there now, in that order
-	Name    string           // of the host that decides, as its machine calls it
+	At []netip.AddrPort // by host; not valid: nowhere
+	// hosts that have begun it, in the order in which they should vote; of a host that was added
+	// (Job.Late) this is left aside
+	First   []int
+	Members []int  // hosts that are there now, in that order
+	Name    string // of the host that decides, as its machine calls it
 
 	// Of a system whose clusters are started one by one.
-	From int   // host that says this, which decides
-	By   []int // by host: the one through whose agent its agent is reached, which that one is that decides where it reaches it itself; -1: it is not there
+	From int // host that says this, which decides
+	// by host: the one through whose agent its agent is reached, which that one is that decides
+	// where it reaches it itself; -1: it is not there
+	By   []int
 	Home []int // by host: the first one of its cluster, as that has come
 }
 
 // A Lead says that its sender decides, after so many others (package launch/follow).
 type Lead struct {
-	Era   uint64
-	Host  int    // the sender, but in the last word to the agent before: known by the connection, where that is between these two
+	Era uint64
+	// the sender, but in the last word to the agent before: known by the connection, where that is
+	// between these two
+	Host  int
 	Meets string // of a system whose clusters are started one by one: where they call from now on
 }
 
-// A Stand is how the processes of a host are, as its agent knows, and which numbers it has seen given.
+// A Stand is how the processes of a host are, as its agent knows, and which numbers it has seen
+// given.
 type Stand struct {
 	Procs          []Standing
 	Serial, Worlds uint32         // of the next process, and the largest of a world
 	Groups         uint32         // the largest of a group of processes of another job
 	Lives          map[int]uint32 // of processes that were added, by number: the latest incarnation
-	Here           *Here          // of a system whose clusters are started one by one: how this host and its processes are reached
-	Layout         uint64         // version of the table of the system; 0: there is none
-	Epoch          uint32         // of the tree of its masters
-	Master         int            // process of this host's master; 0: none is there now
-	Arrival        *Arrival       // of the host of a cluster that has come by itself: as which it has
-	Behind         []Behind       // likewise: who is reached through its agent
+	// of a system whose clusters are started one by one: how this host and its processes are
+	// reached
+	Here   *Here
+	Layout uint64 // version of the table of the system; 0: there is none
+	Epoch  uint32 // of the tree of its masters
+	Master int    // process of this host's master; 0: none is there now
+	// of the host of a cluster that has come by itself: as which it has
+	Arrival *Arrival
+	Behind  []Behind // likewise: who is reached through its agent
 
-	Ports   []string          // those that processes of this host have opened
-	Names   map[string]string // those that they have published, with their ports
-	Servers map[string]string // of these names: the name services (names.Place.Encode) that info keys have named
+	Ports []string          // those that processes of this host have opened
+	Names map[string]string // those that they have published, with their ports
+	// of these names: the name services (names.Place.Encode) that info keys have named
+	Servers map[string]string
 }
 
 // Here is how a host is reached.
@@ -483,7 +549,8 @@ type Beats struct {
 	Tree          detect.Tree      // who beats for whom
 }
 
-// Hosts are those of a job that has got more: names, slots and, as in Beats, where their heartbeats are heard (nil: nowhere), and who beats for whom.
+// Hosts are those of a job that has got more: names, slots and, as in Beats, where their heartbeats
+// are heard (nil: nowhere), and who beats for whom.
 type Hosts struct {
 	Names []string
 	Slots []int
@@ -496,13 +563,17 @@ type Entry struct {
 	Proc, Host          int
 	World, Rank, Serial uint32
 	Life                uint32
-	State, Status       uint32         // AgentStarted, AgentDead or AgentExited of package shm, and the wait status
-	Order               int            // of a place for one that is started in the place of a rank: its position in the order in which they are started, from 1; 0: it is not used yet
-	Part                int            // of a system, from 1: the part that it is of,
-	Start               uint32         // and which start of that
-	Away                bool           // and: it is only a place, for one that another spxrun starts,
-	Spare               bool           // or for one that is started in the place of a rank
-	At                  netip.AddrPort // where it listens
+	// AgentStarted, AgentDead or AgentExited of package shm, and the wait status
+	State, Status uint32
+	// of a place for one that is started in the place of a rank: its position in the order in which
+	// they are started, from 1; 0: it is not used yet
+	Order int
+	Part  int    // of a system, from 1: the part that it is of,
+	Start uint32 // and which start of that
+	// and: it is only a place, for one that another spxrun starts,
+	Away  bool
+	Spare bool           // or for one that is started in the place of a rank
+	At    netip.AddrPort // where it listens
 }
 
 // An Address is where a process listens.
@@ -530,7 +601,8 @@ type Input struct{ Text []byte }
 // Taken allows so many bytes more of output (from spxrun's host) or input (from the other).
 type Taken struct{ Bytes int }
 
-// Window is how many bytes of output, or of input, may be under way: more are not sent before some are Taken.
+// Window is how many bytes of output, or of input, may be under way: more are not sent before some
+// are Taken.
 const Window = 1 << 20
 
 // A Conn sends and receives messages. Send may be called from several goroutines, Receive from one.
@@ -544,7 +616,8 @@ type Conn struct {
 
 // NewConn makes a Conn of a stream.
 func NewConn(rw io.ReadWriteCloser) *Conn {
-	out := bufio.NewWriter(rw) // gob writes the description of every type by itself: before the first message there are fifty
+	// gob writes the description of every type by itself: before the first message there are fifty
+	out := bufio.NewWriter(rw)
 	return &Conn{rw: rw, enc: gob.NewEncoder(out), out: out, dec: gob.NewDecoder(rw)}
 }
 
@@ -583,7 +656,9 @@ func (c *Conn) Receive() (*Message, error) {
 		return nil, err
 	}
 	if m.Hello != nil && (m.Hello.Version != Version || len(m.Hello.Ranks) == 0) {
-		return nil, fmt.Errorf("control: host %q, with the ranks %v, has version %d, this is version %d", m.Hello.Host, m.Hello.Ranks, m.Hello.Version, Version)
+		return nil, fmt.Errorf(
+			"control: host %q, with the ranks %v, has version %d, this is version %d", m.Hello.Host,
+			m.Hello.Ranks, m.Hello.Version, Version)
 	}
 	return m, nil
 }
@@ -598,7 +673,8 @@ func (t *Tree) check() error {
 // mostProcs is more than any job has.
 const mostProcs = 1 << 20
 
-// check tells what is wrong with a job as it was received: who runs it counts on all that is asked here.
+// check tells what is wrong with a job as it was received: who runs it counts on all that is asked
+// here.
 func (j *Job) check() error {
 	if j.Version != Version {
 		return fmt.Errorf("control: job of version %d, this is version %d", j.Version, Version)
@@ -606,22 +682,28 @@ func (j *Job) check() error {
 	total := 0
 	for i, p := range j.Programs {
 		if p.Procs < 0 || p.Procs > mostProcs-total || len(p.Argv) == 0 {
-			return fmt.Errorf("control: program %d of the job has %d processes and the arguments %q", i, p.Procs, p.Argv)
+			return fmt.Errorf(
+				"control: program %d of the job has %d processes and the arguments %q", i, p.Procs,
+				p.Argv)
 		}
 		if p.Added {
 			continue
 		}
 		if p.Part < 0 || p.Part > len(j.Parts) {
-			return fmt.Errorf("control: program %d belongs to part %d of %d", i, p.Part, len(j.Parts))
+			return fmt.Errorf("control: program %d belongs to part %d of %d", i, p.Part,
+				len(j.Parts))
 		}
 		total += p.Procs
 	}
 	if total == 0 || j.StdinRank < -1 {
-		return fmt.Errorf("control: job of %d processes, with standard input for rank %d", total, j.StdinRank)
+		return fmt.Errorf("control: job of %d processes, with standard input for rank %d", total,
+			j.StdinRank)
 	}
 	hosts := max(1, len(j.Hosts))
 	if j.Self < 0 || j.Self >= hosts || j.Where != nil && len(j.Where) != total {
-		return fmt.Errorf("control: job of %d processes on %d hosts, for host %d; it says where %d are", total, hosts, j.Self, len(j.Where))
+		return fmt.Errorf(
+			"control: job of %d processes on %d hosts, for host %d; it says where %d are", total,
+			hosts, j.Self, len(j.Where))
 	}
 	for rank, host := range j.Where {
 		if host < 0 || host >= hosts {

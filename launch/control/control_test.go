@@ -17,7 +17,9 @@ func TestMessages(t *testing.T) {
 	b.SetDeadline(deadline)
 	from, to := NewConn(a), NewConn(b)
 	messages := []*Message{
-		{Job: &Job{Version: Version, Timeout: time.Second, StdinRank: -1, Programs: []Program{{Procs: 2, Argv: []string{"a", "not UTF-8: \xff\x00\xfe"}, Env: []string{"X=\xc3("}}}}},
+		{Job: &Job{Version: Version, Timeout: time.Second, StdinRank: -1,
+			Programs: []Program{{Procs: 2, Argv: []string{"a", "not UTF-8: \xff\x00\xfe"},
+				Env: []string{"X=\xc3("}}}}},
 		{Signal: 2},
 		{Stopped: 20},
 		{Done: &Done{Status: 0}}, // told from nothing at all

@@ -5,13 +5,16 @@ import (
 	"slices"
 )
 
-// Agents that reach the one that decides through another agent: those of the other hosts of a cluster whose spxrun has attached it to a system (launch/agent, members.go). That agent starts them, prints
-// what their processes write, and hands all else on, in both directions, as Relayed.
+// Agents that reach the one that decides through another agent: those of the other hosts of a
+// cluster whose spxrun has attached it to a system (launch/agent, members.go). That agent starts
+// them, prints what their processes write, and hands all else on, in both directions, as Relayed.
 
-// Own is what the spxrun of an attached cluster was given, for the agents of its other hosts: to each of them, first. It answers with Reach; the Job comes later, from the one that decides.
+// Own is what the spxrun of an attached cluster was given, for the agents of its other hosts: to
+// each of them, first. It answers with Reach; the Job comes later, from the one that decides.
 type Own struct{ Job *Job }
 
-// Relayed is a message of an agent behind the sender, or for one behind the receiver. These are numbered by the agent in between.
+// Relayed is a message of an agent behind the sender, or for one behind the receiver. These are
+// numbered by the agent in between.
 type Relayed struct {
 	Index   int
 	Message *Message // nil: one of the two below
@@ -32,7 +35,8 @@ type Host struct {
 	Slots int
 }
 
-// Placed says on which hosts the processes of a part of a cluster that comes are to run: 0 is that of its spxrun, the others are those of Arrival.Hosts.
+// Placed says on which hosts the processes of a part of a cluster that comes are to run: 0 is that
+// of its spxrun, the others are those of Arrival.Hosts.
 type Placed struct {
 	Part string // as in Declared
 	On   []int  // by process
@@ -45,7 +49,8 @@ const mostRelays = 16
 func (m *Message) checkRelayed() error {
 	for depth := 0; m.Relayed != nil && m.Relayed.Message != nil; depth++ {
 		if m.Relayed.Index < 1 || depth == mostRelays {
-			return fmt.Errorf("control: a message that was relayed %d times, from number %d", depth, m.Relayed.Index)
+			return fmt.Errorf("control: a message that was relayed %d times, from number %d", depth,
+				m.Relayed.Index)
 		}
 		m = m.Relayed.Message
 	}
@@ -58,7 +63,8 @@ func (m *Message) checkRelayed() error {
 	if s := m.Stand; s != nil {
 		for _, b := range s.Behind {
 			if b.Host < 1 || b.Index < 1 {
-				return fmt.Errorf("control: host %d behind another one, as number %d", b.Host, b.Index)
+				return fmt.Errorf("control: host %d behind another one, as number %d", b.Host,
+					b.Index)
 			}
 		}
 		if s.Arrival != nil {
@@ -71,11 +77,13 @@ func (m *Message) checkRelayed() error {
 // check tells what is wrong with an arrival.
 func (a *Arrival) check() error {
 	if a.Version != Version {
-		return fmt.Errorf("control: host %q has version %d, this is version %d", a.Host, a.Version, Version)
+		return fmt.Errorf("control: host %q has version %d, this is version %d", a.Host, a.Version,
+			Version)
 	}
 	for _, p := range a.Placed {
 		if slices.ContainsFunc(p.On, func(h int) bool { return h < 0 || h > len(a.Hosts) }) {
-			return fmt.Errorf("control: %s of cluster %q is to run on hosts %v of %d", p.Part, a.Cluster, p.On, len(a.Hosts)+1)
+			return fmt.Errorf("control: %s of cluster %q is to run on hosts %v of %d", p.Part,
+				a.Cluster, p.On, len(a.Hosts)+1)
 		}
 	}
 	return nil
@@ -88,7 +96,8 @@ func (a *Arrival) On(part string, procs int) ([]int, error) {
 			continue
 		}
 		if len(p.On) != procs {
-			return nil, fmt.Errorf("its file has %d processes of %s, the system that runs has %d", len(p.On), part, procs)
+			return nil, fmt.Errorf("its file has %d processes of %s, the system that runs has %d",
+				len(p.On), part, procs)
 		}
 		return slices.Clone(p.On), nil
 	}

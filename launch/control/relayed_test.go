@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// What was relayed too often, or says what cannot be, is refused by whoever receives it, however deep it stands.
+// What was relayed too often, or says what cannot be, is refused by whoever receives it, however
+// deep it stands.
 func TestRelayedCheck(t *testing.T) {
 	deep := func(m *Message, times int) *Message {
 		for range times {
@@ -19,17 +20,27 @@ func TestRelayedCheck(t *testing.T) {
 		m     *Message
 		wrong string
 	}{
-		"a few times":              {deep(&Message{Ping: 1}, 5), ""},
-		"an end":                   {&Message{Relayed: &Relayed{Index: 2, End: &Ending{How: "x"}}}, ""},
-		"too often":                {deep(&Message{Ping: 1}, mostRelays+1), "was relayed"},
-		"from number 0":            {&Message{Relayed: &Relayed{Index: 0, Kill: true}}, "from number 0"},
-		"from number -1":           {&Message{Relayed: &Relayed{Index: -1, Message: &Message{Ping: 1}}}, "from number -1"},
-		"another version":          {deep(&Message{Attach: &Arrival{Version: Version - 1, Host: "h"}}, 2), "has version"},
-		"no such host":             {&Message{Attach: &Arrival{Version: Version, Cluster: "b", Hosts: []Host{{"n1", 2}}, Placed: []Placed{{"cluster b", []int{0, 1, 2}}}}}, "is to run on hosts [0 1 2] of 2"},
-		"a host before the first":  {&Message{Attach: &Arrival{Version: Version, Placed: []Placed{{"cluster b", []int{-1}}}}}, "is to run on hosts [-1] of 1"},
-		"behind it is the first":   {&Message{Stand: &Stand{Behind: []Behind{{Host: 3, Index: 1}, {Host: 0, Index: 2}}}}, "host 0 behind another one"},
-		"one that is not numbered": {deep(&Message{Stand: &Stand{Behind: []Behind{{Host: 3}}}}, 1), "as number 0"},
-		"good":                     {&Message{Attach: &Arrival{Version: Version, Hosts: []Host{{"n1", 2}}, Placed: []Placed{{"cluster b", []int{0, 1, 1}}}}}, ""},
+		"a few times": {deep(&Message{Ping: 1}, 5), ""},
+		"an end": {&Message{Relayed: &Relayed{Index: 2, End: &Ending{How: "x"}}},
+			""},
+		"too often": {deep(&Message{Ping: 1}, mostRelays+1), "was relayed"},
+		"from number 0": {&Message{Relayed: &Relayed{Index: 0, Kill: true}},
+			"from number 0"},
+		"from number -1": {&Message{Relayed: &Relayed{Index: -1,
+			Message: &Message{Ping: 1}}}, "from number -1"},
+		"another version": {deep(
+			&Message{Attach: &Arrival{Version: Version - 1, Host: "h"}}, 2), "has version"},
+		"no such host": {&Message{Attach: &Arrival{Version: Version, Cluster: "b",
+			Hosts: []Host{{"n1", 2}}, Placed: []Placed{{"cluster b", []int{0, 1, 2}}}}},
+			"is to run on hosts [0 1 2] of 2"},
+		"a host before the first": {&Message{Attach: &Arrival{Version: Version,
+			Placed: []Placed{{"cluster b", []int{-1}}}}}, "is to run on hosts [-1] of 1"},
+		"behind it is the first": {&Message{Stand: &Stand{Behind: []Behind{{Host: 3, Index: 1},
+			{Host: 0, Index: 2}}}}, "host 0 behind another one"},
+		"one that is not numbered": {deep(&Message{Stand: &Stand{Behind: []Behind{{Host: 3}}}}, 1),
+			"as number 0"},
+		"good": {&Message{Attach: &Arrival{Version: Version,
+			Hosts: []Host{{"n1", 2}}, Placed: []Placed{{"cluster b", []int{0, 1, 1}}}}}, ""},
 	} {
 		s := stream{&bytes.Buffer{}}
 		conn := NewConn(s)
@@ -37,13 +48,15 @@ func TestRelayedCheck(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err := conn.Receive()
-		if c.wrong == "" && err != nil || c.wrong != "" && (err == nil || !strings.Contains(err.Error(), c.wrong)) {
+		if c.wrong == "" && err != nil || c.wrong != "" &&
+			(err == nil || !strings.Contains(err.Error(), c.wrong)) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 }
 
-// Where processes are to run: as it was said, on the host of the spxrun where nothing was, and not at all where both ends count differently.
+// Where processes are to run: as it was said, on the host of the spxrun where nothing was, and not
+// at all where both ends count differently.
 func TestArrivalOn(t *testing.T) {
 	a := &Arrival{Placed: []Placed{{"cluster b", []int{0, 1, 1}}}}
 	if on, err := a.On("cluster b", 3); err != nil || !slices.Equal(on, []int{0, 1, 1}) {
@@ -52,7 +65,8 @@ func TestArrivalOn(t *testing.T) {
 	if on, err := a.On("I/O process", 2); err != nil || !slices.Equal(on, []int{0, 0}) {
 		t.Error(on, err)
 	}
-	if _, err := a.On("cluster b", 4); err == nil || !strings.Contains(err.Error(), "its file has 3 processes of cluster b, the system that runs has 4") {
+	if _, err := a.On("cluster b", 4); err == nil || !strings.Contains(err.Error(),
+		"its file has 3 processes of cluster b, the system that runs has 4") {
 		t.Error(err)
 	}
 }

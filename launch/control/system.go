@@ -7,8 +7,9 @@ import (
 	"libspx/cluster/layout"
 )
 
-// Attach makes a job start as the system of clusters that l describes: it gives every program its world, and the layout to all. The processes of
-// a program, which are counted through all programs, must be those of one cluster, standbys behind the others, or one IOP.
+// Attach makes a job start as the system of clusters that l describes: it gives every program its
+// world, and the layout to all. The processes of a program, which are counted through all programs,
+// must be those of one cluster, standbys behind the others, or one IOP.
 func Attach(j *Job, l *layout.Layout) error {
 	for i := range l.Clusters {
 		if c := &l.Clusters[i]; !c.Gone && len(c.Procs) > 0 {
@@ -28,7 +29,9 @@ func Attach(j *Job, l *layout.Layout) error {
 				return fmt.Errorf("program %d (%s): %w", k, p.Argv[0], err)
 			}
 			if i > first && world != p.World {
-				return fmt.Errorf("program %d (%s): its processes %d and %d are in different worlds; make them two programs", k, p.Argv[0], first, i)
+				return fmt.Errorf(
+					"program %d (%s): its processes %d and %d are in different worlds; make "+
+						"them two programs", k, p.Argv[0], first, i)
 			}
 			p.World = world
 		}
@@ -49,18 +52,23 @@ func worldOf(l *layout.Layout, proc int) (uint32, error) {
 	}
 }
 
-// complete tells which processes of the layout no program has, and which are not in the order of their ranks.
+// complete tells which processes of the layout no program has, and which are not in the order of
+// their ranks.
 func complete(l *layout.Layout, n int) error {
 	for _, c := range l.Clusters {
 		for r, p := range c.Procs {
 			if !c.Gone && p >= n {
-				return fmt.Errorf("rank %d of cluster %s is process %d; the programs have %d", r, c.Name, p, n)
+				return fmt.Errorf("rank %d of cluster %s is process %d; the programs have %d", r,
+					c.Name, p, n)
 			}
 			if !c.Gone && len(c.Standbys) > 0 && p > c.Standbys[0] {
-				return fmt.Errorf("cluster %s: process %d of rank %d stands behind standby %d", c.Name, p, r, c.Standbys[0])
+				return fmt.Errorf("cluster %s: process %d of rank %d stands behind standby %d",
+					c.Name, p, r, c.Standbys[0])
 			}
 			if !c.Gone && r > 0 && p < c.Procs[r-1] {
-				return fmt.Errorf("cluster %s: process %d of rank %d stands before that of the rank before", c.Name, p, r)
+				return fmt.Errorf(
+					"cluster %s: process %d of rank %d stands before that of the rank before",
+					c.Name, p, r)
 			}
 		}
 	}

@@ -11,14 +11,16 @@ import (
 func TestAttach(t *testing.T) {
 	l := func() *layout.Layout {
 		return &layout.Layout{Version: 1, System: "s",
-			Clusters: []layout.Cluster{{Name: "a", World: 0, Procs: layout.Procs{0, 1}}, {Name: "b", World: 1, Procs: layout.Procs{2, 4}, Standbys: layout.Procs{5}}},
-			IOPs:     []layout.IOP{{Proc: 3, World: 2, In: []int{0}, Out: []int{1}}},
+			Clusters: []layout.Cluster{{Name: "a", World: 0, Procs: layout.Procs{0, 1}},
+				{Name: "b", World: 1, Procs: layout.Procs{2, 4}, Standbys: layout.Procs{5}}},
+			IOPs: []layout.IOP{{Proc: 3, World: 2, In: []int{0}, Out: []int{1}}},
 		}
 	}
 	job := func(procs ...int) *Job {
 		j := &Job{}
 		for _, n := range procs {
-			j.Programs = append(j.Programs, Program{Procs: n, Argv: []string{"x"}, Env: []string{"A=1", layout.Variable + "=old"}})
+			j.Programs = append(j.Programs, Program{Procs: n, Argv: []string{"x"},
+				Env: []string{"A=1", layout.Variable + "=old"}})
 		}
 		return j
 	}
@@ -28,7 +30,9 @@ func TestAttach(t *testing.T) {
 	}
 	for k, want := range []uint32{0, 1, 2, 1, 1} {
 		p := j.Programs[k]
-		if p.World != want || len(p.Env) != 2 || p.Env[0] != "A=1" || !slices.ContainsFunc(p.Env, func(kv string) bool { return strings.HasPrefix(kv, layout.Variable+"={") }) {
+		if p.World != want || len(p.Env) != 2 || p.Env[0] != "A=1" ||
+			!slices.ContainsFunc(p.Env,
+				func(kv string) bool { return strings.HasPrefix(kv, layout.Variable+"={") }) {
 			t.Errorf("program %d: world %d, %q", k, p.World, p.Env)
 		}
 	}
@@ -46,7 +50,8 @@ func TestAttach(t *testing.T) {
 		"stands behind standby": {job(2, 1, 1, 1, 1), func(l *layout.Layout) {
 			l.Clusters[1].Procs, l.Clusters[1].Standbys = layout.Procs{2, 5}, layout.Procs{4}
 		}},
-		"stands before": {job(2, 1, 1, 1, 1), func(l *layout.Layout) { l.Clusters[1].Procs = layout.Procs{4, 2} }},
+		"stands before": {job(2, 1, 1, 1, 1),
+			func(l *layout.Layout) { l.Clusters[1].Procs = layout.Procs{4, 2} }},
 	} {
 		layout := l()
 		wrong.l(layout)

@@ -9,8 +9,8 @@ import (
 
 // Questions of processes of other hosts, and the making of processes that are spawned there.
 
-// A Question is what a process asks. Text is a message of package service in the form in which it travels, without its length; empty: the process has
-// hung up. Number is that of its connection.
+// A Question is what a process asks. Text is a message of package service in the form in which it
+// travels, without its length; empty: the process has hung up. Number is that of its connection.
 type Question struct {
 	Number uint64
 	Text   []byte
@@ -22,26 +22,33 @@ type Answer struct {
 	Text   []byte
 }
 
-// A Step is one of those in which a spawned world is made. Each begins when all hosts are done with the one before.
+// A Step is one of those in which a spawned world is made. Each begins when all hosts are done with
+// the one before.
 type Step int
 
 const (
-	Prepare Step = iota + 1 // find the programs, and make the sockets on which the processes will listen
-	Enter                   // enter all processes into the memory file
-	Start                   // start this host's processes
-	Drop                    // nothing comes of it: forget what was prepared. Not answered
+	// find the programs, and make the sockets on which the processes will listen
+	Prepare Step = iota + 1
+	Enter        // enter all processes into the memory file
+	Start        // start this host's processes
+	Drop         // nothing comes of it: forget what was prepared. Not answered
 )
 
-// A World is a step of making a spawned world. Processes that were entered, and were not started, are taken back by Publish.
+// A World is a step of making a spawned world. Processes that were entered, and were not started,
+// are taken back by Publish.
 type World struct {
 	Number    uint32
 	Step      Step
 	Question  []byte    // of Prepare: that of the process which spawns (service.Spawn)
 	Members   []Member  // of Prepare: by rank
 	Addresses []Address // of Enter
-	Life      uint32    // of Prepare, for a part of a system that is started again: which start of it this is
-	Cold      int       // of Prepare, for a part: so many of the members, the last, are not made before a rank has died (job.StartCold)
-	Guests    []Guest   // of Prepare, in place of a question: processes of another job. There is no Start
+	// of Prepare, for a part of a system that is started again: which start of it this is
+	Life uint32
+	// of Prepare, for a part: so many of the members, the last, are not made before a rank has died
+	// (job.StartCold)
+	Cold int
+	// of Prepare, in place of a question: processes of another job. There is no Start
+	Guests []Guest
 }
 
 // A Guest is a process of another job that gets a number in the files of this one.
@@ -60,7 +67,8 @@ type Parted struct {
 	How  abroad.How
 }
 
-// A Link says which job the agent is of that has called, or answers, and how the processes of both will prove to each other who they are: who calls chooses that.
+// A Link says which job the agent is of that has called, or answers, and how the processes of both
+// will prove to each other who they are: who calls chooses that.
 type Link struct {
 	Version int
 	Job     [16]byte
@@ -69,13 +77,15 @@ type Link struct {
 	Crossed bool   // then: since this agent calls that one at the same time, and that call counts
 }
 
-// A Pact is an identity of two jobs, for connections between their processes. Neither job's key goes into it.
+// A Pact is an identity of two jobs, for connections between their processes. Neither job's key
+// goes into it.
 type Pact struct {
 	ID  [16]byte
 	Key [32]byte
 }
 
-// A Member is a process of a spawned world. Numbers are given by the agent of spxrun's host, for all.
+// A Member is a process of a spawned world. Numbers are given by the agent of spxrun's host, for
+// all.
 type Member struct {
 	Proc, Host, Program int
 	Serial, Life        uint32

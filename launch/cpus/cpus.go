@@ -1,4 +1,5 @@
-// Package cpus says which processors a job may use on this host, and shares them out among its ranks (--bind-to).
+// Package cpus says which processors a job may use on this host, and shares them out among its
+// ranks (--bind-to).
 //
 // It owns the reading of /sys and /proc for that. It changes nobody's affinity itself.
 package cpus
@@ -15,7 +16,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A CPU is a processor (a hardware thread) and where it is. Cache is the first processor that shares its last-level cache, -1: unknown.
+// A CPU is a processor (a hardware thread) and where it is. Cache is the first processor that
+// shares its last-level cache, -1: unknown.
 type CPU struct{ Number, Core, Socket, Node, Cache int }
 
 // Allowed lists the processors of this process's affinity mask, in order.
@@ -33,8 +35,8 @@ func Allowed() ([]int, error) {
 	return out, nil
 }
 
-// Usable is how many processors this process's job may keep busy: the affinity mask, cut by the quota of its control groups; at
-// least 1.
+// Usable is how many processors this process's job may keep busy: the affinity mask, cut by the
+// quota of its control groups; at least 1.
 func Usable() int {
 	n := 1
 	if list, err := Allowed(); err == nil && len(list) > 0 {
@@ -46,7 +48,8 @@ func Usable() int {
 	return n
 }
 
-// quota is the number of processors, rounded up, that the control groups of this process allow; 0: no limit.
+// quota is the number of processors, rounded up, that the control groups of this process allow; 0:
+// no limit.
 func quota(root string) int {
 	data, err := os.ReadFile(filepath.Join(root, "proc/self/cgroup"))
 	if err != nil {
@@ -70,7 +73,8 @@ func quota(root string) int {
 	return int(least + 0.999)
 }
 
-// limit looks at a group and all above it; inside a container the path may not be visible, the top is.
+// limit looks at a group and all above it; inside a container the path may not be visible, the top
+// is.
 func limit(least float64, root, mount, path string, read func(dir string) float64) float64 {
 	for {
 		if q := read(filepath.Join(root, mount, path)); q > 0 && (least == 0 || q < least) {
@@ -143,10 +147,12 @@ func Read(root string, allowed []int) []CPU {
 	return out
 }
 
-// lastCache is the first processor that shares the last-level cache of processor c, -1 where the system does not tell.
+// lastCache is the first processor that shares the last-level cache of processor c, -1 where the
+// system does not tell.
 func lastCache(root string, c int) int {
 	for level := 3; level >= 2; level-- {
-		data, err := os.ReadFile(filepath.Join(root, fmt.Sprintf("sys/devices/system/cpu/cpu%d/cache/index%d/shared_cpu_list", c, level)))
+		data, err := os.ReadFile(filepath.Join(root,
+			fmt.Sprintf("sys/devices/system/cpu/cpu%d/cache/index%d/shared_cpu_list", c, level)))
 		if list := ParseList(string(data)); err == nil && len(list) > 0 {
 			return list[0]
 		}
@@ -181,8 +187,9 @@ func ParseList(text string) (out []int) {
 	return out
 }
 
-// Shared is what processors have in common, given all of them: the number of their NUMA node and of their last-level cache, -1 where they have not one.
-// Caches are numbered by their first processor, from 0.
+// Shared is what processors have in common, given all of them: the number of their NUMA node and of
+// their last-level cache, -1 where they have not one. Caches are numbered by their first processor,
+// from 0.
 func Shared(all []CPU, of []int) (node, cache int) {
 	node, cache = -1, -1
 	number := map[int]int{}
@@ -213,8 +220,8 @@ func Shared(all []CPU, of []int) (node, cache int) {
 	return node, cache
 }
 
-// Domains groups the processors by what ranks are bound to: "hwthread", "core", "socket" or "numa"; nil for anything else. Rank i
-// of the host gets Domains[i % len]: more ranks than domains share.
+// Domains groups the processors by what ranks are bound to: "hwthread", "core", "socket" or "numa";
+// nil for anything else. Rank i of the host gets Domains[i % len]: more ranks than domains share.
 func Domains(list []CPU, what string) [][]int {
 	key := map[string]func(c CPU) [2]int{
 		"hwthread": func(c CPU) [2]int { return [2]int{c.Number} },

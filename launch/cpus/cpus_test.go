@@ -51,7 +51,8 @@ func TestDomains(t *testing.T) {
 func TestShared(t *testing.T) {
 	root := t.TempDir()
 	for c := range 8 {
-		write(t, root, fmt.Sprintf("sys/devices/system/cpu/cpu%d/cache/index3/shared_cpu_list", c), fmt.Sprintf("%d-%d", c/2*2, c/2*2+1))
+		write(t, root, fmt.Sprintf("sys/devices/system/cpu/cpu%d/cache/index3/shared_cpu_list", c),
+			fmt.Sprintf("%d-%d", c/2*2, c/2*2+1))
 	}
 	write(t, root, "sys/devices/system/node/node0/cpulist", "0-3\n")
 	write(t, root, "sys/devices/system/node/node1/cpulist", "4-7\n")
@@ -59,7 +60,8 @@ func TestShared(t *testing.T) {
 	for _, c := range []struct {
 		of          []int
 		node, cache int
-	}{{[]int{0, 1}, 0, 0}, {[]int{3}, 0, 1}, {[]int{1, 2}, 0, -1}, {[]int{6, 7}, 1, 3}, {[]int{0, 7}, -1, -1}, {nil, -1, -1}} {
+	}{{[]int{0, 1}, 0, 0}, {[]int{3}, 0, 1}, {[]int{1, 2}, 0, -1}, {[]int{6, 7}, 1, 3},
+		{[]int{0, 7}, -1, -1}, {nil, -1, -1}} {
 		if node, cache := Shared(all, c.of); node != c.node || cache != c.cache {
 			t.Errorf("%v: node %d, cache %d, want %d, %d", c.of, node, cache, c.node, c.cache)
 		}

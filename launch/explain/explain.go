@@ -1,5 +1,7 @@
-// Package explain says which algorithm a collective call uses, and why, of jobs that run and of jobs that might
-// (docs/collectives.md). It collects what the library collects in a process: where ranks are, and what is set. What follows
+// Package explain says which algorithm a collective call uses, and why, of jobs that run and of
+// jobs that might
+// (docs/collectives.md). It collects what the library collects in a process: where ranks are, and
+// what is set. What follows
 // from it is asked of core/coll, which chooses in processes, too; nothing is decided here.
 package explain
 
@@ -39,7 +41,8 @@ type Call struct {
 	Ordered    bool  // the operation does not commute
 	InPlace    bool
 	Persistent bool
-	Remote     int // ranks of the remote group of an intercommunicator; 0: it is an intracommunicator
+	// ranks of the remote group of an intercommunicator; 0: it is an intracommunicator
+	Remote int
 }
 
 // Explain says what is chosen.
@@ -52,7 +55,8 @@ func (s *Situation) Explain(c Call) (*coll.Explanation, error) {
 }
 
 func (s *Situation) args(c Call) (coll.Args, error) {
-	a := coll.Args{Kind: c.Kind, Size: len(s.Ranks), Remote: c.Remote, Commute: !c.Ordered, InPlace: c.InPlace, Persistent: c.Persistent,
+	a := coll.Args{Kind: c.Kind, Size: len(s.Ranks), Remote: c.Remote, Commute: !c.Ordered,
+		InPlace: c.InPlace, Persistent: c.Persistent,
 		RType: coll.Type{Size: c.Element, Extent: c.Element, TrueExtent: c.Element, Contig: true}}
 	switch {
 	case a.Size == 0:
@@ -101,7 +105,8 @@ func (s *Situation) around(inter bool) (*coll.Around, error) {
 	}
 	w := &coll.Around{CPUs: s.CPUs, TCP: s.TCP, Inter: inter, Switches: len(p.Switches) > 0}
 	for _, r := range s.Ranks {
-		w.Places = append(w.Places, coll.Place{Host: uint32(r.Host), Switch: uint32(p.SwitchOf(r.Host)), Node: uint32(r.Node), Cache: uint32(r.Cache)})
+		w.Places = append(w.Places, coll.Place{Host: uint32(r.Host),
+			Switch: uint32(p.SwitchOf(r.Host)), Node: uint32(r.Node), Cache: uint32(r.Cache)})
 		w.Switches = w.Switches && r.Later == s.Ranks[0].Later
 	}
 	return w, nil
@@ -164,7 +169,8 @@ func (s *Situation) Pick(ranks []int) (*Situation, error) {
 // Element is the size of a datatype that is usual for an operation.
 func Element(k coll.Kind) int64 {
 	switch k {
-	case coll.Reduce, coll.Allreduce, coll.ReduceScatter, coll.ReduceScatterBlock, coll.Scan, coll.Exscan:
+	case coll.Reduce, coll.Allreduce, coll.ReduceScatter, coll.ReduceScatterBlock, coll.Scan,
+		coll.Exscan:
 		return 8
 	}
 	return 1

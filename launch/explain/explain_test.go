@@ -19,16 +19,21 @@ func TestTable(t *testing.T) {
 	}{
 		{what: "none"},
 		{what: "always", home: "always SPX_COLL_BCAST fan\n", want: "fan"},
-		{what: "named", named: "# SPX_COLL_BCAST no\n\n\tfree\tSPX_COLL_BCAST\tfan # yes\n", home: "always SPX_COLL_BCAST chain", want: "fan"},
+		{what: "named", named: "# SPX_COLL_BCAST no\n\n\tfree\tSPX_COLL_BCAST\tfan # yes\n",
+			home: "always SPX_COLL_BCAST chain", want: "fan"},
 		{what: "crowded, and it is not", home: "crowded SPX_COLL_BCAST fan\n"},
-		{what: "crowded, and it is", home: "crowded SPX_COLL_BCAST fan\n", crowded: true, want: "fan"},
+		{what: "crowded, and it is", home: "crowded SPX_COLL_BCAST fan\n", crowded: true,
+			want: "fan"},
 		{what: "free, and it is not", home: "free SPX_COLL_BCAST fan\n", crowded: true},
-		{what: "the first of two", home: "free SPX_COLL_BCAST fan\nalways SPX_COLL_BCAST chain\n", want: "fan"},
+		{what: "the first of two", home: "free SPX_COLL_BCAST fan\nalways SPX_COLL_BCAST chain\n",
+			want: "fan"},
 		{what: "this host", home: "host here\nalways SPX_COLL_BCAST fan\n", want: "fan"},
 		{what: "any host", home: "host *\nalways SPX_COLL_BCAST fan\n", want: "fan"},
 		{what: "another host", home: "host there\nalways SPX_COLL_BCAST fan\n"},
-		{what: "another host, named", named: "host there\nalways SPX_COLL_BCAST fan\n", want: "fan"},
-		{what: "a line that is none", named: "free SPX_COLL_BCAST fan\nSPX_SPIN 20\n", wrong: "table:2: a line"},
+		{what: "another host, named", named: "host there\nalways SPX_COLL_BCAST fan\n",
+			want: "fan"},
+		{what: "a line that is none", named: "free SPX_COLL_BCAST fan\nSPX_SPIN 20\n",
+			wrong: "table:2: a line"},
 	} {
 		dir := t.TempDir()
 		env := map[string]string{"HOME": dir}
@@ -63,7 +68,8 @@ func TestTable(t *testing.T) {
 			t.Errorf("%s: %q, not %q", c.what, got, c.want)
 		}
 	}
-	if _, err := readTable(func(string) string { return "/nonexistent/table" }, "here"); err == nil {
+	if _, err := readTable(func(string) string { return "/nonexistent/table" },
+		"here"); err == nil {
 		t.Error("a table that is not there was read")
 	}
 }
@@ -71,14 +77,16 @@ func TestTable(t *testing.T) {
 // What cannot be is refused with its reason, and what goes before what.
 func TestExplain(t *testing.T) {
 	env := map[string]string{"SPX_TUNING": "none"}
-	s := &Situation{Ranks: make([]Process, 6), World: 6, Procs: 6, CPUs: 8, Getenv: func(v string) string { return env[v] }}
+	s := &Situation{Ranks: make([]Process, 6), World: 6, Procs: 6, CPUs: 8,
+		Getenv: func(v string) string { return env[v] }}
 	call := Call{Kind: coll.Bcast, Bytes: 100, Element: 8}
 	e, err := s.Explain(call)
 	if err != nil || e.Algorithm != "shared" || e.Bytes != 104 {
 		t.Errorf("%+v, %v", e, err)
 	}
 	env["SPX_COLL_BCAST"] = "chain"
-	if e, err = s.Explain(call); err != nil || e.Algorithm != "chain" || !strings.Contains(e.Why, "in the environment") || e.Otherwise != "shared" {
+	if e, err = s.Explain(call); err != nil || e.Algorithm != "chain" || !strings.Contains(e.Why,
+		"in the environment") || e.Otherwise != "shared" {
 		t.Errorf("%+v, %v", e, err)
 	}
 	env["SPX_COLL_BCAST"] = "osmosis"
@@ -94,7 +102,8 @@ func TestExplain(t *testing.T) {
 	if _, err = s.Pick([]int{1, 6}); err == nil {
 		t.Error("rank 6 of 6")
 	}
-	if _, err = s.Explain(Call{Kind: coll.Scan, Bytes: 8, Element: 8, Remote: 2}); err == nil || !strings.Contains(err.Error(), "intercommunicators") {
+	if _, err = s.Explain(Call{Kind: coll.Scan, Bytes: 8, Element: 8, Remote: 2}); err == nil ||
+		!strings.Contains(err.Error(), "intercommunicators") {
 		t.Errorf("%v", err)
 	}
 	for k := range coll.Kinds {
@@ -103,7 +112,8 @@ func TestExplain(t *testing.T) {
 			t.Fatal(err)
 		}
 		text := s.Head(Call{Kind: k, Bytes: 64}, e) + "\n" + strings.Join(Lines(e, true), "\n")
-		for _, want := range []string{"MPI_" + strings.ToUpper(k.String()[:1]), "algorithm  " + e.Algorithm, "because    "} {
+		for _, want := range []string{"MPI_" + strings.ToUpper(k.String()[:1]), "algorithm  " +
+			e.Algorithm, "because    "} {
 			if !strings.Contains(text, want) {
 				t.Errorf("%v: no %q in\n%s", k, want, text)
 			}

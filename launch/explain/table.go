@@ -8,7 +8,8 @@ import (
 	"strings"
 )
 
-// The machine's table, which spxctl tune writes, as libspx reads it (capi/dataplane/base/settings.c, docs/tuning.md).
+// The machine's table, which spxctl tune writes, as libspx reads it
+// (capi/dataplane/base/settings.c, docs/tuning.md).
 
 // A table is the lines that count on a host.
 type table struct {
@@ -16,7 +17,8 @@ type table struct {
 	rows [][3]string // when, variable, value
 }
 
-// readTable finds the table of a process with an environment, on a host, and reads it; without one it is empty.
+// readTable finds the table of a process with an environment, on a host, and reads it; without one
+// it is empty.
 func readTable(getenv func(string) string, host string) (*table, error) {
 	named := getenv("SPX_TUNING")
 	if named == "none" {
@@ -49,18 +51,21 @@ func readTable(getenv func(string) string, host string) (*table, error) {
 			case len(w) == 3 && (w[0] == "always" || w[0] == "free" || w[0] == "crowded"):
 				t.rows = append(t.rows, [3]string(w))
 			default:
-				return nil, fmt.Errorf("%s:%d: a line of the table is 'host NAME' or 'always|free|crowded VARIABLE VALUE'", path, n)
+				return nil, fmt.Errorf("%s:%d: a line of the table is 'host NAME' or "+
+					"'always|free|crowded VARIABLE VALUE'", path, n)
 			}
 		}
 		return t, lines.Err()
 	}
 	if named != "" {
-		return nil, fmt.Errorf("SPX_TUNING=%s: this file cannot be read; 'none' means no table", named)
+		return nil, fmt.Errorf("SPX_TUNING=%s: this file cannot be read; 'none' means no table",
+			named)
 	}
 	return &table{}, nil
 }
 
-// value is the first line for a variable; "": there is none. crowded: the job's processes outnumber the processors.
+// value is the first line for a variable; "": there is none. crowded: the job's processes outnumber
+// the processors.
 func (t *table) value(name string, crowded bool) string {
 	now := "free"
 	if crowded {

@@ -54,7 +54,8 @@ func Lines(e *coll.Explanation, rules bool) (out []string) {
 	if len(e.Parameters) > 0 {
 		var list []string
 		for _, p := range e.Parameters {
-			list = append(list, strings.TrimSuffix(fmt.Sprintf("%s %d %s", p.Name, p.Value, p.Unit), " "))
+			list = append(list, strings.TrimSuffix(fmt.Sprintf("%s %d %s", p.Name, p.Value, p.Unit),
+				" "))
 		}
 		say("with", strings.Join(list, ", "))
 	}

@@ -1,5 +1,6 @@
-// Package follow is one host's copy of what decides about a job (package launch/job), driven by the sequence of events that several hosts keep (package ft/replica). It joins the two,
-// and does nothing itself.
+// Package follow is one host's copy of what decides about a job (package launch/job), driven by the
+// sequence of events that several hosts keep (package ft/replica). It joins the two, and does
+// nothing itself.
 package follow
 
 import (
@@ -9,16 +10,20 @@ import (
 	"libspx/launch/job"
 )
 
-// A Copy is one host's copy of a job's machine. All hosts that keep the sequence of the job's events (package ft/replica) have one, and since it is a function of that sequence alone,
-// all come to the same decisions: the host that leads carries out what only one may, and another one that comes to lead goes on from its own copy.
+// A Copy is one host's copy of a job's machine. All hosts that keep the sequence of the job's
+// events (package ft/replica) have one, and since it is a function of that sequence alone, all come
+// to the same decisions: the host that leads carries out what only one may, and another one that
+// comes to lead goes on from its own copy.
 type Copy struct {
 	Machine *job.Machine
-	Err     error // what another host has handed over was no machine of this job: this copy cannot go on
+	// what another host has handed over was no machine of this job: this copy cannot go on
+	Err     error
 	cfg     job.Config
 	decided func(job.Event, []job.Action, replica.Entry)
 }
 
-// New makes the copy of a job that is about to start. cfg is the same at all hosts, its Host included. decided hears of each event that is one, and of what is to be done.
+// New makes the copy of a job that is about to start. cfg is the same at all hosts, its Host
+// included. decided hears of each event that is one, and of what is to be done.
 func New(cfg job.Config, decided func(job.Event, []job.Action, replica.Entry)) *Copy {
 	return &Copy{Machine: job.New(cfg), cfg: cfg, decided: decided}
 }

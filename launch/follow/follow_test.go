@@ -54,7 +54,9 @@ func (h *hostsOf) wait(periods int) {
 	}
 }
 
-// The host whose agent decides is lost with its process, while another process ends, of which only the lost host was told: the others decide what that means, all the same, and the job comes to its end.
+// The host whose agent decides is lost with its process, while another process ends, of which only
+// the lost host was told: the others decide what that means, all the same, and the job comes to its
+// end.
 func TestHostThatDecidesIsLost(t *testing.T) {
 	h := &hostsOf{t: t, told: make([][]string, 3), lost: map[int]bool{}}
 	cfg := job.Config{Host: "a", Procs: 3, OnDeath: job.Continue, Detach: true}
@@ -65,7 +67,8 @@ func TestHostThatDecidesIsLost(t *testing.T) {
 			}
 		})
 		h.copies = append(h.copies, c)
-		h.agents = append(h.agents, replica.New(replica.Config{Self: i, First: []int{0, 1, 2}, Seed: uint64(i), State: c}))
+		h.agents = append(h.agents,
+			replica.New(replica.Config{Self: i, First: []int{0, 1, 2}, Seed: uint64(i), State: c}))
 	}
 	h.wait(1)
 	for i := range 3 {
@@ -73,19 +76,29 @@ func TestHostThatDecidesIsLost(t *testing.T) {
 	}
 	h.happened(0, job.AllStarted{})
 	h.lost[0] = true
-	h.happened(2, job.Ended{Proc: 2, Owner: job.OwnerFinalized, Wait: job.Wait{Code: 0}, OtherMPI: true}) // the offer is lost with the host
+	// the offer is lost with the host
+	h.happened(2, job.Ended{Proc: 2, Owner: job.OwnerFinalized, Wait: job.Wait{Code: 0},
+		OtherMPI: true})
 	h.wait(40)
 	lead := 1
 	if h.agents[2].Leads() {
 		lead = 2
 	}
-	h.happened(lead, job.Ended{Proc: 0, Owner: job.OwnerInit, Wait: job.Wait{Signal: job.SIGKILL}, Fault: job.FaultHost, OtherMPI: true})
-	h.happened(lead, job.Ended{Proc: 0, Owner: job.OwnerInit, Wait: job.Wait{Signal: job.SIGKILL}, Fault: job.FaultHost, OtherMPI: true}) // and so it has seen another one
-	h.happened(1, job.Ended{Proc: 1, Owner: job.OwnerFinalized, Wait: job.Wait{Code: 7}, OtherMPI: true})
+	h.happened(lead, job.Ended{Proc: 0, Owner: job.OwnerInit, Wait: job.Wait{Signal: job.SIGKILL},
+		Fault: job.FaultHost, OtherMPI: true})
+	// and so it has seen another one
+	h.happened(lead, job.Ended{Proc: 0, Owner: job.OwnerInit, Wait: job.Wait{Signal: job.SIGKILL},
+		Fault: job.FaultHost, OtherMPI: true})
+	h.happened(1, job.Ended{Proc: 1, Owner: job.OwnerFinalized, Wait: job.Wait{Code: 7},
+		OtherMPI: true})
 	want := []string{
 		"[{Proc:2 Dead:false Wait:{Code:0 Signal:0 Core:false Unknown:false Memory:0}}]",
-		"[{Proc:0 Dead:true Wait:{Code:0 Signal:9 Core:false Unknown:false Memory:0}} {Text:rank 0 (pid 100 on a) was killed by signal 9 (SIGKILL); the other one is told and goes on.}]",
-		"[{Proc:1 Dead:false Wait:{Code:7 Signal:0 Core:false Unknown:false Memory:0}} {Text:rank 1 (pid 101 on b) exited with status 7 after MPI_Finalize; exit status 7.} {Status:7}]",
+		"[{Proc:0 Dead:true Wait:{Code:0 Signal:9 Core:false Unknown:false Memory:0}} " +
+			"{Text:rank 0 (pid 100 on a) was killed by signal 9 (SIGKILL); the other one is " +
+			"told and goes on.}]",
+		"[{Proc:1 Dead:false Wait:{Code:7 Signal:0 Core:false Unknown:false Memory:0}} " +
+			"{Text:rank 1 (pid 101 on b) exited with status 7 after MPI_Finalize; exit status " +
+			"7.} {Status:7}]",
 	}
 	for _, i := range []int{1, 2} {
 		if d := cmp.Diff(want, h.told[i]); d != "" {

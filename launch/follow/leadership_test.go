@@ -13,8 +13,9 @@ import (
 	"libspx/sim"
 )
 
-// leadership is a schedule: agents of a job's hosts that keep a sequence of its events, of which one decides (package launch/follow), and what befalls them: sim.KillHost, sim.PauseHost and sim.Cut. Times are in hundredths of
-// the period of their clocks.
+// leadership is a schedule: agents of a job's hosts that keep a sequence of its events, of which
+// one decides (package launch/follow), and what befalls them: sim.KillHost, sim.PauseHost and
+// sim.Cut. Times are in hundredths of the period of their clocks.
 type leadership struct {
 	Agents int
 	Events int // that the one that decides is told of
@@ -33,10 +34,11 @@ type defect struct {
 // outcome is what a run came to.
 type outcome struct {
 	Acts   int
-	Tables int        // that were told
-	Eras   int        // in which another agent has decided
-	Left   int        // agents that have ended their hosts' processes, beside those that were killed
-	Gaps   []sim.Time // from the end of the agent that decides to the next one
+	Tables int // that were told
+	Eras   int // in which another agent has decided
+	// agents that have ended their hosts' processes, beside those that were killed
+	Left int
+	Gaps []sim.Time // from the end of the agent that decides to the next one
 }
 
 // tickEvery is a period.
@@ -113,15 +115,18 @@ func randomLeadership(seed uint64) leadership {
 
 // run carries out a schedule. The error names the property that was violated.
 func run(s leadership) (outcome, error) {
-	r := &leadershipRun{World: sim.NewWorld(0, s.Seed), s: s, applied: map[int]bool{}, acted: map[int]bool{}, eras: map[uint64]int{}}
+	r := &leadershipRun{World: sim.NewWorld(0, s.Seed), s: s, applied: map[int]bool{},
+		acted: map[int]bool{}, eras: map[uint64]int{}}
 	cfg := job.Config{Host: "a", Procs: s.Agents, OnDeath: job.Continue, Detach: true}
 	var first []int
 	for i := range s.Agents {
 		first = append(first, i)
 	}
 	for i := range s.Agents {
-		a := &officer{id: i, alive: true, heard: map[int]int{}, wanted: first, mirror: follow.NewMirror(cfg, 0)}
-		a.m = replica.New(replica.Config{Self: i, First: first, Seed: mix(s.Seed, 1, uint64(i), 0), State: counted{a.mirror, r}})
+		a := &officer{id: i, alive: true, heard: map[int]int{}, wanted: first,
+			mirror: follow.NewMirror(cfg, 0)}
+		a.m = replica.New(replica.Config{Self: i, First: first, Seed: mix(s.Seed, 1, uint64(i), 0),
+			State: counted{a.mirror, r}})
 		a.office = follow.NewOffice(a.mirror, i, officeLimit)
 		r.list = append(r.list, a)
 		r.After(sim.Time(mix(s.Seed, 2, uint64(i), 0)%uint64(tickEvery)), func() { r.tick(a) })
@@ -135,14 +140,16 @@ func run(s leadership) (outcome, error) {
 		r.happens(zero, job.AllStarted{})
 	})
 	for k := range s.Events {
-		r.After(10*tickEvery+sim.Time(mix(s.Seed, 3, uint64(k), 0)%uint64(150*tickEvery)), func() { r.told(job.SIGKILL + 1 + k) })
+		r.After(10*tickEvery+sim.Time(mix(s.Seed, 3, uint64(k), 0)%uint64(150*tickEvery)),
+			func() { r.told(job.SIGKILL + 1 + k) })
 	}
 	tables := 2 * s.Events
 	if s.Defect.Hasty || s.Defect.Deaf {
 		tables = 0
 	}
 	for k := range tables {
-		r.After(10*tickEvery+sim.Time(mix(s.Seed, 5, uint64(k), 0)%uint64(150*tickEvery)), r.changed)
+		r.After(10*tickEvery+sim.Time(mix(s.Seed, 5, uint64(k), 0)%uint64(150*tickEvery)),
+			r.changed)
 	}
 	end := 200 * tickEvery
 	for _, f := range s.Faults {
@@ -208,10 +215,12 @@ func (r *leadershipRun) changed() {
 	}
 }
 
-// tellTable tells all the next version of the table, once: when all have said what they know, and a majority knows whom this one has given up. It reaches some of them, or all.
+// tellTable tells all the next version of the table, once: when all have said what they know, and a
+// majority knows whom this one has given up. It reaches some of them, or all.
 func (r *leadershipRun) tellTable(a *officer) {
 	missing := func(id int) bool { return id != a.id && !a.stands[id] }
-	if a.changes == 0 || !a.office.Settled() || a.era > 0 && !r.s.Defect.Rash && slices.ContainsFunc(a.wanted, missing) {
+	if a.changes == 0 || !a.office.Settled() || a.era > 0 && !r.s.Defect.Rash &&
+		slices.ContainsFunc(a.wanted, missing) {
 		return
 	}
 	a.changes--
@@ -227,7 +236,8 @@ func (r *leadershipRun) tellTable(a *officer) {
 			case !a.alive: // it had not left that host
 			case o.office.Left() || o.era != era || o.decider != a.id:
 			case version <= o.table:
-				r.violated("agent %d, which knows table %d, is told table %d by agent %d", o.id, o.table, version, a.id)
+				r.violated("agent %d, which knows table %d, is told table %d by agent %d", o.id,
+					o.table, version, a.id)
 			default:
 				o.table = version
 			}
@@ -260,7 +270,8 @@ func (r *leadershipRun) act(a *officer) {
 		k := a.acts[0]
 		switch {
 		case r.s.Defect.Hasty:
-		case r.s.Defect.Deaf && a.m.Open() > 0, !r.s.Defect.Deaf && (a.office.Left() || a.mirror.Events < a.counts[0]):
+		case r.s.Defect.Deaf && a.m.Open() > 0, !r.s.Defect.Deaf &&
+			(a.office.Left() || a.mirror.Events < a.counts[0]):
 			return
 		}
 		a.acts, a.counts = a.acts[1:], a.counts[1:]
@@ -352,7 +363,9 @@ func (r *leadershipRun) decides(a *officer) {
 	r.eras[a.office.Era()] = a.id
 	for _, k := range slices.Sorted(maps.Keys(r.acted)) {
 		if !r.applied[k] {
-			r.violated("agent %d decides, and knows nothing of event %d, on which another one has acted", a.id, k)
+			r.violated(
+				"agent %d decides, and knows nothing of event %d, on which another one has acted",
+				a.id, k)
 		}
 	}
 	machine, err := a.mirror.Inherit()
@@ -365,7 +378,8 @@ func (r *leadershipRun) decides(a *officer) {
 		r.goneAt = 0
 	}
 	a.machine, a.noted, a.era = machine, a.mirror.Events, a.office.Era()
-	a.wanted = slices.DeleteFunc(slices.Clone(a.wanted), func(id int) bool { return id == a.decider })
+	a.wanted = slices.DeleteFunc(slices.Clone(a.wanted),
+		func(id int) bool { return id == a.decider })
 	a.decider = a.id
 }
 
@@ -387,18 +401,21 @@ func (r *leadershipRun) tick(a *officer) {
 	r.obey(a, a.office.Tick(a.m.Leads()))
 }
 
-// govern is what who decides does each tick: it calls those that do not know of it, tells all who is there, and gives up who is silent.
+// govern is what who decides does each tick: it calls those that do not know of it, tells all who
+// is there, and gives up who is silent.
 func (r *leadershipRun) govern(a *officer) {
 	for _, o := range r.list {
 		if o == a || a.out(o.id) {
 			continue
 		}
 		if a.heard[o.id] > 2*silenceLimit {
-			r.happens(a, job.Ended{Proc: o.id, Owner: job.OwnerInit, Wait: job.Wait{Signal: job.SIGKILL}, OtherMPI: true})
+			r.happens(a, job.Ended{Proc: o.id, Owner: job.OwnerInit,
+				Wait: job.Wait{Signal: job.SIGKILL}, OtherMPI: true})
 			if a.office.Left() {
 				return
 			}
-			a.wanted = slices.DeleteFunc(slices.Clone(a.wanted), func(id int) bool { return id == o.id })
+			a.wanted = slices.DeleteFunc(slices.Clone(a.wanted),
+				func(id int) bool { return id == o.id })
 			continue
 		}
 		era, wanted := a.era, a.wanted
@@ -468,7 +485,8 @@ func (r *leadershipRun) befall(f sim.Fault) {
 	}
 }
 
-// settled looks whether all is as it should be in the end: of those that go on one decides, and all others are with it.
+// settled looks whether all is as it should be in the end: of those that go on one decides, and all
+// others are with it.
 func (r *leadershipRun) settled() {
 	deciders := 0
 	var there []*officer
@@ -485,7 +503,9 @@ func (r *leadershipRun) settled() {
 		r.violated("in the end %d of %d agents decide", deciders, len(there))
 	}
 	if len(r.s.Faults) == 0 && (len(there) < r.s.Agents || len(r.acted) < r.s.Events) {
-		r.violated("nothing has happened, and %d of %d agents go on, which have acted on %d of %d events", len(there), r.s.Agents, len(r.acted), r.s.Events)
+		r.violated(
+			"nothing has happened, and %d of %d agents go on, which have acted on %d of %d events",
+			len(there), r.s.Agents, len(r.acted), r.s.Events)
 	}
 }
 

@@ -13,7 +13,8 @@ import (
 
 var (
 	schedules = flag.Int("schedules", 500, "random schedules of agents of which one decides")
-	limit     = flag.Duration("limit", 0, "no further schedule is begun after this time; 0: all of them")
+	limit     = flag.Duration("limit", 0,
+		"no further schedule is begun after this time; 0: all of them")
 	firstSeed = flag.Uint64("seed", 1, "seed of the first schedule")
 )
 
@@ -34,7 +35,9 @@ func TestLeaderships(t *testing.T) {
 				s := randomLeadership(*firstSeed + uint64(k))
 				out, err := run(s)
 				if err != nil {
-					t.Errorf("seed %d: %v\n%+v\nrerun: go test ./launch/follow -run TestLeaderships -seed %d -schedules 1", s.Seed, err, s, s.Seed)
+					t.Errorf(
+						"seed %d: %v\n%+v\nrerun: go test ./launch/follow -run TestLeaderships "+
+							"-seed %d -schedules 1", s.Seed, err, s, s.Seed)
 					return
 				}
 				acts.Add(int64(out.Acts))
@@ -51,17 +54,24 @@ func TestLeaderships(t *testing.T) {
 	done := min(next.Load(), int64(*schedules))
 	slices.Sort(gaps)
 	if len(gaps) > 0 {
-		t.Logf("without one that decides, in periods: median %d, 99 of 100 %d, most %d", gaps[len(gaps)/2]/tickEvery, gaps[len(gaps)*99/100]/tickEvery, gaps[len(gaps)-1]/tickEvery)
+		t.Logf("without one that decides, in periods: median %d, 99 of 100 %d, most %d",
+			gaps[len(gaps)/2]/tickEvery, gaps[len(gaps)*99/100]/tickEvery,
+			gaps[len(gaps)-1]/tickEvery)
 	}
-	t.Logf("%d schedules: %d acts, %d tables, %d times another agent came to decide, %d hosts left", done, acts.Load(), tables.Load(), eras.Load(), left.Load())
-	if done >= 500 && (acts.Load() < 5*done || tables.Load() < 2*done || eras.Load() < done/5 || left.Load() < done/5) {
+	t.Logf("%d schedules: %d acts, %d tables, %d times another agent came to decide, %d hosts left",
+		done, acts.Load(), tables.Load(), eras.Load(), left.Load())
+	if done >= 500 && (acts.Load() < 5*done || tables.Load() < 2*done || eras.Load() < done/5 ||
+		left.Load() < done/5) {
 		t.Error("too tame")
 	}
 }
 
-// That who decides waits until a majority knows is needed, and that it looks who decides by then: without, two act that do not know of each other. So is that it hears all others before it tells them what it follows from.
+// That who decides waits until a majority knows is needed, and that it looks who decides by then:
+// without, two act that do not know of each other. So is that it hears all others before it tells
+// them what it follows from.
 func TestLeadershipDefects(t *testing.T) {
-	for what, of := range map[string]defect{"hasty": {Hasty: true}, "deaf": {Deaf: true}, "rash": {Rash: true}} {
+	for what, of := range map[string]defect{"hasty": {Hasty: true}, "deaf": {Deaf: true},
+		"rash": {Rash: true}} {
 		found, first := false, uint64(0)
 		switch { // they are rare
 		case of.Deaf:

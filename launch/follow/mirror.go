@@ -12,8 +12,10 @@ import (
 	"libspx/launch/job"
 )
 
-// A Mirror is a copy of a machine that one agent steps by itself, and whose events that agent writes into the sequence, each with the time at which it has stepped the machine. As far as
-// a Mirror has come, it is what that machine was then. Which agent that is stands in the sequence, too: a Claim makes its agent the one, and from there on what the one before has written counts
+// A Mirror is a copy of a machine that one agent steps by itself, and whose events that agent
+// writes into the sequence, each with the time at which it has stepped the machine. As far as a
+// Mirror has come, it is what that machine was then. Which agent that is stands in the sequence,
+// too: a Claim makes its agent the one, and from there on what the one before has written counts
 // for nothing. Entries of other agents never do.
 type Mirror struct {
 	Events  uint64 // that were applied
@@ -23,7 +25,8 @@ type Mirror struct {
 	ends map[int]job.Publish // by process: what others are to know of its end
 }
 
-// NewMirror makes the copy of a job that is about to start. cfg is that of the machine that the agent with the number decider steps.
+// NewMirror makes the copy of a job that is about to start. cfg is that of the machine that the
+// agent with the number decider steps.
 func NewMirror(cfg job.Config, decider int) *Mirror {
 	m := &Mirror{Decider: decider, ends: map[int]job.Publish{}}
 	m.Copy = *New(cfg, m.decided)
@@ -70,7 +73,8 @@ func Note(e job.Event, at time.Duration) []byte {
 // claimWord stands in a Claim where a Note has its time.
 const claimWord = 1 << 63
 
-// Claim is the entry by which its agent becomes the one that decides, if there have been so many others when it is applied.
+// Claim is the entry by which its agent becomes the one that decides, if there have been so many
+// others when it is applied.
 func Claim(era uint64) []byte {
 	return binary.AppendUvarint(binary.AppendUvarint(nil, claimWord), era)
 }
@@ -93,9 +97,11 @@ func (m *Mirror) Apply(entry replica.Entry) {
 	m.Copy.Apply(entry)
 }
 
-// claimed lets another agent decide. Of two that claim the same the first one does, and who decides claims nothing.
+// claimed lets another agent decide. Of two that claim the same the first one does, and who decides
+// claims nothing.
 func (m *Mirror) claimed(agent int, text []byte) {
-	if era, n := binary.Uvarint(text); n > 0 && n == len(text) && era == m.Era && agent != m.Decider {
+	if era, n := binary.Uvarint(text); n > 0 && n == len(text) && era == m.Era &&
+		agent != m.Decider {
 		m.Decider, m.Era = agent, m.Era+1
 	}
 }
@@ -126,7 +132,8 @@ func (m *Mirror) Load(saved []byte, at replica.Mark) {
 		of[i], saved = x, saved[n:]
 	}
 	var ends []job.Publish
-	if of[1] >= replica.MostAgents || of[3] > uint64(len(saved)) || json.Unmarshal(saved[:of[3]], &ends) != nil {
+	if of[1] >= replica.MostAgents || of[3] > uint64(len(saved)) ||
+		json.Unmarshal(saved[:of[3]], &ends) != nil {
 		m.Err = errNoMirror
 		return
 	}

@@ -10,7 +10,8 @@ import (
 	"libspx/launch/job"
 )
 
-// A mirror is what the machine is whose events were written down, also one that takes over what another mirror was; events of agents that decide nothing, and what is no event, change nothing.
+// A mirror is what the machine is whose events were written down, also one that takes over what
+// another mirror was; events of agents that decide nothing, and what is no event, change nothing.
 func TestMirror(t *testing.T) {
 	cfg := job.Config{Host: "a", Procs: 3, OnDeath: job.Continue, Detach: true, Timeout: time.Hour}
 	machine, mirror := job.New(cfg), NewMirror(cfg, 0)
@@ -27,7 +28,8 @@ func TestMirror(t *testing.T) {
 		happens(job.Started{Proc: i, Pid: 100 + i, Host: "b"})
 	}
 	happens(job.AllStarted{})
-	happens(job.Ended{Proc: 1, Owner: job.OwnerInit, Wait: job.Wait{Signal: job.SIGKILL}, OtherMPI: true})
+	happens(job.Ended{Proc: 1, Owner: job.OwnerInit, Wait: job.Wait{Signal: job.SIGKILL},
+		OtherMPI: true})
 	before := mirror.Digest()
 	apply(mirror, 2, Note(job.Signalled{Signal: job.SIGTERM}, at))
 	apply(mirror, 0, nil)
@@ -38,7 +40,8 @@ func TestMirror(t *testing.T) {
 		t.Error("what cannot have happened has changed the mirror")
 	}
 	if before != machine.Digest() {
-		t.Errorf("(-machine +mirror)\n%s", cmp.Diff(string(machine.Save()), string(mirror.Machine.Save())))
+		t.Errorf("(-machine +mirror)\n%s", cmp.Diff(string(machine.Save()),
+			string(mirror.Machine.Save())))
 	}
 
 	late := NewMirror(cfg, 0)
@@ -47,11 +50,13 @@ func TestMirror(t *testing.T) {
 		t.Errorf("taken over: %d events of %d, error %v", late.Events, mirror.Events, late.Err)
 	}
 	mirror = late
-	happens(job.Signalled{Signal: job.SIGTERM}) // its time counts: what is killed later follows from it
+	// its time counts: what is killed later follows from it
+	happens(job.Signalled{Signal: job.SIGTERM})
 	at += time.Minute
 	happens(job.Tick{})
 	if string(machine.Save()) != string(mirror.Machine.Save()) {
-		t.Errorf("(-machine +mirror)\n%s", cmp.Diff(string(machine.Save()), string(mirror.Machine.Save())))
+		t.Errorf("(-machine +mirror)\n%s", cmp.Diff(string(machine.Save()),
+			string(mirror.Machine.Save())))
 	}
 	for _, saved := range [][]byte{nil, {7}, []byte("\x07{"), {0xff}} {
 		bad := NewMirror(cfg, 0)

@@ -1,12 +1,18 @@
 package follow
 
-// An Office is one agent's part in the question which agent decides about a job. Its shell (launch/agent, or sim) tells it what happens, and asks it after each step of the sequence.
+// An Office is one agent's part in the question which agent decides about a job. Its shell
+// (launch/agent, or sim) tells it what happens, and asks it after each step of the sequence.
 //
-// The agent that decides does nothing of weight (job.Weighty) before its mirror has applied the event that it comes from: so a majority knows of it, and whoever decides next goes on from there. When another
-// agents' claim stands in the sequence, what this one writes is passed over from there on, and so it does nothing more, whether it knows of the claim or not.
+// The agent that decides does nothing of weight (job.Weighty) before its mirror has applied the
+// event that it comes from: so a majority knows of it, and whoever decides next goes on from there.
+// When another agents' claim stands in the sequence, what this one writes is passed over from there
+// on, and so it does nothing more, whether it knows of the claim or not.
 //
-// An agent claims the office when the one that has it is lost, as far as it knows, and it leads the sequence itself: then it has heard of a majority a moment ago, and is not the one that was cut off.
-// Who has lost the one that decides and is not called by another one ends the processes of its host after some time; so does the one that decides when nothing that it writes is applied any more.
+// An agent claims the office when the one that has it is lost, as far as it knows, and it leads the
+// sequence itself: then it has heard of a majority a moment ago, and is not the one that was cut
+// off. Who has lost the one that decides and is not called by another one ends the processes of its
+// host after some time; so does the one that decides when nothing that it writes is applied any
+// more.
 //
 // Time is counted in ticks: the shell makes none while its process stands still.
 type Office struct {
@@ -18,9 +24,10 @@ type Office struct {
 	seen   uint64 // the latest that stands in the sequence
 	lost   bool   // who decides in era is
 	claims uint64 // the latest that this agent has claimed; 0: none
-	noted  uint64 // events that were when this agent came to decide, and those that it has noted since
-	holds  bool   // this agent decides
-	left   bool
+	// events that were when this agent came to decide, and those that it has noted since
+	noted uint64
+	holds bool // this agent decides
+	left  bool
 }
 
 // A Verdict is what an agent has to do.
@@ -34,7 +41,8 @@ const (
 	Leaves          // end the processes of this host: the others go on without them, or may
 )
 
-// NewOffice makes the part of the agent self. limit is for how many ticks it waits for another one to decide, or for what it has written to be applied.
+// NewOffice makes the part of the agent self. limit is for how many ticks it waits for another one
+// to decide, or for what it has written to be applied.
 func NewOffice(mirror *Mirror, self, limit int) *Office {
 	return &Office{mirror: mirror, self: self, limit: limit, holds: mirror.Decider == self}
 }
@@ -67,7 +75,8 @@ func (o *Office) Lose(era uint64) {
 	}
 }
 
-// Called takes note that the agent which decides in an era has called this one; false: that is over.
+// Called takes note that the agent which decides in an era has called this one; false: that is
+// over.
 func (o *Office) Called(era uint64) bool {
 	if era <= o.era || o.left || o.holds {
 		return false
@@ -138,11 +147,14 @@ func (o *Office) Tick(leads bool) Verdict {
 	return Leaves
 }
 
-// mayClaim: this agent knows what the one that is lost knew, and no other one has claimed its office, or has not called since.
+// mayClaim: this agent knows what the one that is lost knew, and no other one has claimed its
+// office, or has not called since.
 func (o *Office) mayClaim() bool {
 	m := o.mirror
-	return o.claims <= m.Era && m.Err == nil && m.Machine.Started() && (m.Era == o.era || o.waits >= o.limit/callShare)
+	return o.claims <= m.Era && m.Err == nil && m.Machine.Started() &&
+		(m.Era == o.era || o.waits >= o.limit/callShare)
 }
 
-// callShare is in which part of the limit an agent has called the others that has claimed the office.
+// callShare is in which part of the limit an agent has called the others that has claimed the
+// office.
 const callShare = 4

@@ -20,10 +20,13 @@ func fresh(t *testing.T) (m *Mirror, apply func(origin int, data []byte)) {
 }
 
 func death(i int) job.Event {
-	return job.Ended{Proc: i, Owner: job.OwnerInit, Wait: job.Wait{Signal: job.SIGKILL}, OtherMPI: true}
+	return job.Ended{Proc: i, Owner: job.OwnerInit, Wait: job.Wait{Signal: job.SIGKILL},
+		OtherMPI: true}
 }
 
-// From a claim on, the events of its agent count and no others; a claim that comes too late, or of who decides, changes nothing. What is to be published stays known, also to a mirror that takes it over.
+// From a claim on, the events of its agent count and no others; a claim that comes too late, or of
+// who decides, changes nothing. What is to be published stays known, also to a mirror that takes it
+// over.
 func TestClaims(t *testing.T) {
 	m, apply := fresh(t)
 	apply(0, Note(job.AllStarted{}, time.Second))
@@ -45,19 +48,25 @@ func TestClaims(t *testing.T) {
 		t.Error("the agent that has decided before is still heard")
 	}
 	again := NewMirror(job.Config{Host: "a", Procs: 3, OnDeath: job.Continue, Detach: true}, 0)
-	if again.Load(m.Save(), replica.Mark{}); again.Err != nil || again.Decider != 1 || again.Era != 1 || len(again.Ends()) != 1 || again.Ends()[0].Proc != 2 || !again.Ends()[0].Dead {
-		t.Errorf("taken over: agent %d in era %d, ends %+v, error %v", again.Decider, again.Era, again.Ends(), again.Err)
+	if again.Load(m.Save(), replica.Mark{}); again.Err != nil || again.Decider != 1 ||
+		again.Era != 1 || len(again.Ends()) != 1 || again.Ends()[0].Proc != 2 ||
+		!again.Ends()[0].Dead {
+		t.Errorf("taken over: agent %d in era %d, ends %+v, error %v", again.Decider, again.Era,
+			again.Ends(), again.Err)
 	}
 	apply(1, Note(death(0), 4*time.Second))
 	machine, err := m.Inherit()
-	if err != nil || machine.Alive() != 1 || machine.Now() != 4*time.Second || !machine.Procs()[1].Alive || machine.Procs()[0].Alive || machine.Procs()[1].Pid != 101 {
+	if err != nil || machine.Alive() != 1 || machine.Now() != 4*time.Second ||
+		!machine.Procs()[1].Alive || machine.Procs()[0].Alive || machine.Procs()[1].Pid != 101 {
 		t.Errorf("%d live at %v, error %v", machine.Alive(), machine.Now(), err)
 	}
-	apply(1, Note(job.Spawned{Proc: 2, Pid: 7}, 5*time.Second)) // with the number of one that has died
+	// with the number of one that has died
+	apply(1, Note(job.Spawned{Proc: 2, Pid: 7}, 5*time.Second))
 	if len(m.Ends()) != 1 || m.Ends()[0].Proc != 0 {
 		t.Errorf("%+v", m.Ends())
 	}
-	for _, saved := range [][]byte{{1, 2}, {1, 2, 3, 9}, {1, 2, 3, 2, '[', ']'}, {1, 2, 3, 1, '{'}} {
+	for _, saved := range [][]byte{{1, 2}, {1, 2, 3, 9}, {1, 2, 3, 2, '[', ']'},
+		{1, 2, 3, 1, '{'}} {
 		if again.Err = nil; true {
 			again.Load(saved, replica.Mark{})
 		}
@@ -67,7 +76,8 @@ func TestClaims(t *testing.T) {
 	}
 }
 
-// An agent claims the office when it leads the sequence and the one that decides is lost, once, and not as long as the job begins; it decides when its claim stands there.
+// An agent claims the office when it leads the sequence and the one that decides is lost, once, and
+// not as long as the job begins; it decides when its claim stands there.
 func TestOfficeIsClaimed(t *testing.T) {
 	m, apply := fresh(t)
 	o := NewOffice(m, 1, 8)
@@ -99,22 +109,25 @@ func TestOfficeIsClaimed(t *testing.T) {
 }
 
 // Who decides, and hears of one that has come to decide after it, before what it has written is
-// applied or passed over, ends, and nothing that waits for that is done. What is said of itself or of
-// one before it, or to one that does not decide, changes nothing.
+// applied or passed over, ends, and nothing that waits for that is done. What is said of itself or
+// of one before it, or to one that does not decide, changes nothing.
 func TestOfficeSuperseded(t *testing.T) {
 	m, apply := fresh(t)
 	apply(0, Note(job.AllStarted{}, time.Second))
 	first, other := NewOffice(m, 0, 8), NewOffice(m, 1, 8)
-	if first.Noted(); first.Superseded(0) != Nothing || !first.Settled() || other.Superseded(1) != Nothing || other.Left() {
+	if first.Noted(); first.Superseded(0) != Nothing || !first.Settled() ||
+		other.Superseded(1) != Nothing || other.Left() {
 		t.Error("it ends by what is no news")
 	}
 	first.Noted()
-	if first.Superseded(1) != Leaves || first.Superseded(2) != Nothing || first.Settled() || !first.Left() || first.Tick(true) != Nothing {
+	if first.Superseded(1) != Leaves || first.Superseded(2) != Nothing || first.Settled() ||
+		!first.Left() || first.Tick(true) != Nothing {
 		t.Error("it decides although another one does")
 	}
 }
 
-// A host that was added when another agent had come to decide claims the office at once when that one is lost, as any other does.
+// A host that was added when another agent had come to decide claims the office at once when that
+// one is lost, as any other does.
 func TestOfficeBeginsLate(t *testing.T) {
 	m, apply := fresh(t)
 	apply(0, Note(job.AllStarted{}, time.Second))
@@ -129,7 +142,8 @@ func TestOfficeBeginsLate(t *testing.T) {
 	}
 }
 
-// Who is not called in time ends, as does who decides when nothing that it writes is applied; who is called begins to wait anew.
+// Who is not called in time ends, as does who decides when nothing that it writes is applied; who
+// is called begins to wait anew.
 func TestOfficeIsLeft(t *testing.T) {
 	m, apply := fresh(t)
 	apply(0, Note(job.AllStarted{}, time.Second))
@@ -175,7 +189,8 @@ func TestOfficeIsLeft(t *testing.T) {
 	}
 }
 
-// The agent whose claim stands in the sequence is lost before it has called the others: another one claims what comes behind.
+// The agent whose claim stands in the sequence is lost before it has called the others: another one
+// claims what comes behind.
 func TestClaimantIsLost(t *testing.T) {
 	m, apply := fresh(t)
 	apply(0, Note(job.AllStarted{}, time.Second))

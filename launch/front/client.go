@@ -14,8 +14,10 @@ import (
 	"libspx/launch/steer"
 )
 
-// Spxrun as the client of a job that it has not started, or that has lost its spxrun (--attach). The output is in a file, which the agent lends; what is there is printed
-// here, and the agent tells when there is more, and how the job has ended. The agent holds nothing for this process, which may end at any moment.
+// Spxrun as the client of a job that it has not started, or that has lost its spxrun (--attach).
+// The output is in a file, which the agent lends; what is there is printed here, and the agent
+// tells when there is more, and how the job has ended. The agent holds nothing for this process,
+// which may end at any moment.
 
 // follower is such a client.
 type follower struct {
@@ -48,7 +50,8 @@ func attachTo(j *command.Job) int {
 	defer f.conn.Close()
 	signals := make(chan os.Signal, 16)
 	for _, s := range handedOn {
-		if s != syscall.SIGTSTP && s != syscall.SIGCONT && !signal.Ignored(s) { // the job does not stop with this process
+		// the job does not stop with this process
+		if s != syscall.SIGTSTP && s != syscall.SIGCONT && !signal.Ignored(s) {
 			signal.Notify(signals, s)
 		}
 	}
@@ -59,7 +62,8 @@ func attachTo(j *command.Job) int {
 }
 
 func newFollower(j *command.Job) (f *follower, from int64, err error) {
-	f = &follower{messages: make(chan *service.Message, 1), upTo: make(chan extent, 2), printed: make(chan error, 1), writes: make(chan struct{}, 1)}
+	f = &follower{messages: make(chan *service.Message, 1), upTo: make(chan extent, 2),
+		printed: make(chan error, 1), writes: make(chan struct{}, 1)}
 	steer.Waiting = func(text string) { fmt.Fprintln(os.Stderr, "spxrun:", text) }
 	if f.job, err = steer.Find(j.Attach); err != nil {
 		return nil, 0, fmt.Errorf("--attach: %w", err)
@@ -75,13 +79,15 @@ func newFollower(j *command.Job) (f *follower, from int64, err error) {
 	}
 	switch {
 	case err != nil:
-		err = fmt.Errorf("--attach: the job has ended, or its agent does not know this question: %w", err)
+		err = fmt.Errorf(
+			"--attach: the job has ended, or its agent does not know this question: %w", err)
 	case answer.Class != 0:
 		err = fmt.Errorf("--attach: %s", steer.Plain(answer.Text))
 	case answer.FD < 0:
 		err = errors.New("--attach: the agent has sent no file")
 	default:
-		f.file, f.name, f.succeeds = os.NewFile(uintptr(answer.FD), answer.Name), steer.Plain(answer.Name), answer.World != 0
+		f.file, f.name, f.succeeds = os.NewFile(uintptr(answer.FD), answer.Name),
+			steer.Plain(answer.Name), answer.World != 0
 		return f, int64(answer.Number), nil
 	}
 	f.conn.Close()
@@ -117,10 +123,13 @@ func (f *follower) serve(signals <-chan os.Signal) int {
 		case s := <-signals:
 			if s := s.(syscall.Signal); endsClient(s) {
 				f.leave(messages)
-				fmt.Fprintf(os.Stderr, "spxrun: job %016x goes on; spxrun --attach %016x prints what more comes, and spxctl end %016x ends it\n", f.job, f.job, f.job)
+				fmt.Fprintf(os.Stderr,
+					"spxrun: job %016x goes on; spxrun --attach %016x prints what more comes, "+
+						"and spxctl end %016x ends it\n", f.job, f.job, f.job)
 				return 128 + int(s)
 			}
-			f.conn.Send(&service.Message{Kind: service.Signal, Number: uint64(s.(syscall.Signal)), FD: -1}) //nolint:errcheck // the job has ended then
+			// the job has ended then
+			f.conn.Send(&service.Message{Kind: service.Signal, Number: uint64(s.(syscall.Signal)), FD: -1}) //nolint:errcheck
 		case m, open := <-messages:
 			switch {
 			case !open:
@@ -148,17 +157,22 @@ func (f *follower) serve(signals <-chan os.Signal) int {
 
 // unheard is what is wrong when the agent ends without a word.
 func (f *follower) unheard() error {
-	text := fmt.Sprintf("the agent of job %016x on host %s is gone: it was killed, say; the last lines of %s, on this host, tell what of it is known", f.job, f.host, f.name)
+	text := fmt.Sprintf(
+		"the agent of job %016x on host %s is gone: it was killed, say; the last lines of %s, "+
+			"on this host, tell what of it is known", f.job, f.host, f.name)
 	if f.succeeds {
-		text += fmt.Sprintf("; the job goes on at other hosts if these can (spxrun --attach %016x, there)", f.job)
+		text += fmt.Sprintf(
+			"; the job goes on at other hosts if these can (spxrun --attach %016x, there)", f.job)
 	}
 	return errors.New(text)
 }
 
-// leavePatience is how long a write may last before its reader is taken for one that does not read, and how long the agent may take for a word.
+// leavePatience is how long a write may last before its reader is taken for one that does not read,
+// and how long the agent may take for a word.
 const leavePatience = time.Second
 
-// leave tells the agent how far all is printed, so that the next client begins there. The agent has taken it in when this returns, unless it does not answer.
+// leave tells the agent how far all is printed, so that the next client begins there. The agent has
+// taken it in when this returns, unless it does not answer.
 func (f *follower) leave(messages <-chan *service.Message) {
 	limit := time.After(leavePatience)
 	select {
@@ -166,7 +180,8 @@ func (f *follower) leave(messages <-chan *service.Message) {
 	case <-limit:
 		return // the agent knows how far it was before: so much (mostAtOnce) may be printed again
 	}
-	if f.conn.Send(&service.Message{Kind: service.Client, Number: uint64(f.at), World: service.Leaves, FD: -1}) != nil || messages == nil {
+	if f.conn.Send(&service.Message{Kind: service.Client, Number: uint64(f.at),
+		World: service.Leaves, FD: -1}) != nil || messages == nil {
 		return // the job has ended
 	}
 	for {
@@ -199,13 +214,16 @@ func (f *follower) size() int64 {
 	return st.Size()
 }
 
-// mostAtOnce is printed before the agent is told how far this is: so much may be printed again by the next client when this one is killed.
+// mostAtOnce is printed before the agent is told how far this is: so much may be printed again by
+// the next client when this one is killed.
 const mostAtOnce = 256 << 10
 
-// print prints the file from a place on, as far as it is told, and tells the agent how far it has come.
+// print prints the file from a place on, as far as it is told, and tells the agent how far it has
+// come.
 func (f *follower) print(from int64) {
 	for at := from; ; {
-		f.conn.Send(&service.Message{Kind: service.Client, Number: uint64(at), FD: -1}) //nolint:errcheck // its end is seen by receive
+		// its end is seen by receive
+		f.conn.Send(&service.Message{Kind: service.Client, Number: uint64(at), FD: -1}) //nolint:errcheck
 		to := <-f.upTo
 		size := to.size
 		if !to.last {

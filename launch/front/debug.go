@@ -19,17 +19,20 @@ import (
 	"libspx/launch/mpir"
 )
 
-// debugging is what spxrun does for debuggers: for one that has started spxrun and reads its table (package mpir), and for those that it
-// starts itself for some ranks (--gdb).
+// debugging is what spxrun does for debuggers: for one that has started spxrun and reads its table
+// (package mpir), and for those that it starts itself for some ranks (--gdb).
 type debugging struct {
 	ranks    []int    // of --gdb
 	rsh      []string // command that reaches other hosts
 	terminal *os.File // spxrun's own standard input, when one debugger has it
-	window   []string // command that opens a window, and runs the words that follow in it; nil: in the present terminal
-	running  sync.WaitGroup
-	windows  sync.WaitGroup // of tmux, which outlive spxrun
-	signs    string         // directory of the pipes by which they tell that they have ended; empty: there is none
-	busy     atomic.Bool    // the debugger in the terminal runs
+	// command that opens a window, and runs the words that follow in it; nil: in the present
+	// terminal
+	window  []string
+	running sync.WaitGroup
+	windows sync.WaitGroup // of tmux, which outlive spxrun
+	// directory of the pipes by which they tell that they have ended; empty: there is none
+	signs string
+	busy  atomic.Bool // the debugger in the terminal runs
 }
 
 // newDebugging prepares what is asked for; nil: nothing is.
@@ -59,7 +62,9 @@ func newDebugging(j *command.Job, spec *control.Job) (*debugging, error) {
 	}
 	if d.window = windowCommand(); d.window == nil || len(d.ranks) == 1 {
 		if len(d.ranks) > 1 {
-			return nil, fmt.Errorf("--gdb: %d debuggers need windows: run spxrun in tmux, or with DISPLAY and xterm; or name one rank, for this terminal", len(d.ranks))
+			return nil, fmt.Errorf(
+				"--gdb: %d debuggers need windows: run spxrun in tmux, or with DISPLAY and "+
+					"xterm; or name one rank, for this terminal", len(d.ranks))
 		}
 		fd, err := unix.FcntlInt(0, unix.F_DUPFD_CLOEXEC, 3)
 		if err != nil {
@@ -86,8 +91,8 @@ func windowCommand() []string {
 	return nil
 }
 
-// attach shows the processes to the debugger that has started spxrun, and starts those of --gdb; then the processes may go on: all of them as
-// soon as those debuggers have come, or ended.
+// attach shows the processes to the debugger that has started spxrun, and starts those of --gdb;
+// then the processes may go on: all of them as soon as those debuggers have come, or ended.
 func (f *front) attach(table []control.Process) {
 	d := f.debugging
 	if d == nil {
@@ -115,7 +120,8 @@ func (f *front) attach(table []control.Process) {
 }
 
 func (f *front) release(traced []int) {
-	f.conn.Send(&control.Message{Release: &control.Release{Traced: traced}}) //nolint:errcheck // the agent is ending then
+	// the agent is ending then
+	f.conn.Send(&control.Message{Release: &control.Release{Traced: traced}}) //nolint:errcheck
 }
 
 // startDebugger starts gdb for one rank.
@@ -176,12 +182,14 @@ func (d *debugging) sign(rank int) (file string, err error) {
 	return file, nil
 }
 
-// keeps tells whether a signal from the terminal is the debugger's, which has it too, and not the job's.
+// keeps tells whether a signal from the terminal is the debugger's, which has it too, and not the
+// job's.
 func (d *debugging) keeps(s os.Signal) bool {
 	return d != nil && d.busy.Load() && (s == unix.SIGINT || s == unix.SIGQUIT || s == unix.SIGTSTP)
 }
 
-// ended tells the debugger that has started spxrun when the job has failed, and waits for those that spxrun has started.
+// ended tells the debugger that has started spxrun when the job has failed, and waits for those
+// that spxrun has started.
 func (d *debugging) ended(status int) {
 	if d == nil {
 		return

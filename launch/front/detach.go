@@ -16,9 +16,10 @@ import (
 	"libspx/launch/service"
 )
 
-// Jobs that go on when spxrun has returned (--detach). spxrun starts itself once more, in a session of its own and with a file for the output: that one, the
-// keeper, runs the job as spxrun does otherwise. Until spxrun has told its user the job's name and left, its end ends the job; from then on nothing does
-// that happens to the keeper.
+// Jobs that go on when spxrun has returned (--detach). spxrun starts itself once more, in a session
+// of its own and with a file for the output: that one, the keeper, runs the job as spxrun does
+// otherwise. Until spxrun has told its user the job's name and left, its end ends the job; from
+// then on nothing does that happens to the keeper.
 
 // keeperFD is the descriptor of the keeper's socket to spxrun.
 const keeperFD = 3
@@ -29,7 +30,9 @@ func detach(spec *control.Job, j *command.Job) (status int, err error) {
 		return statusUsage, errors.New("--gdb needs a terminal, which a job with --detach has not")
 	}
 	if j.Trace != "" || j.Profile || j.ProfileJSON != "" {
-		return statusUsage, errors.New("--trace and --profile are put together by spxrun when the job has ended; with --detach it has left by then")
+		return statusUsage, errors.New(
+			"--trace and --profile are put together by spxrun when the job has ended; with " +
+				"--detach it has left by then")
 	}
 	if _, err := rand.Read(spec.ID[:]); err != nil {
 		return statusFailed, err
@@ -54,13 +57,15 @@ func detach(spec *control.Job, j *command.Job) (status int, err error) {
 		switch {
 		case err != nil:
 			showFailure(out)
-			return statusFailed, errors.New("the process that keeps the job has ended before the job ran")
+			return statusFailed, errors.New(
+				"the process that keeps the job has ended before the job ran")
 		case m.Done != nil:
 			showFailure(out)
 			return m.Done.Status, nil
 		case m.Running:
 			fmt.Printf("%016x %s\n", number, out.Name())
-			keeper.Send(&control.Message{Leave: true}) //nolint:errcheck // if it is gone, so is the job, and its file says why
+			// if it is gone, so is the job, and its file says why
+			keeper.Send(&control.Message{Leave: true}) //nolint:errcheck
 			return 0, nil
 		}
 	}
@@ -76,7 +81,8 @@ func outputFile(dir, name string) (*os.File, error) {
 	return os.OpenFile(filepath.Join(dir, name), os.O_RDWR|os.O_APPEND|os.O_CREATE|os.O_EXCL, 0o666)
 }
 
-// showFailure prints what has been written to the file of a job that has not come to run, and removes it.
+// showFailure prints what has been written to the file of a job that has not come to run, and
+// removes it.
 func showFailure(out *os.File) {
 	if text, err := os.ReadFile(out.Name()); err == nil {
 		os.Stderr.Write(text) //nolint:errcheck // there is nobody else to tell
@@ -91,15 +97,19 @@ func startKeeper(out *os.File) (*control.Conn, error) {
 	}
 	defer unix.Close(pair[1])
 	in := os.Stdin
-	if _, err := unix.IoctlGetTermios(0, unix.TCGETS); err == nil { // a terminal belongs to who sits there
+	// a terminal belongs to who sits there
+	if _, err := unix.IoctlGetTermios(0, unix.TCGETS); err == nil {
 		if in, err = os.Open(os.DevNull); err != nil {
 			return nil, err
 		}
 		defer in.Close()
 	}
-	attr := &syscall.ProcAttr{Env: os.Environ(), Files: []uintptr{in.Fd(), out.Fd(), out.Fd(), uintptr(pair[1])}, Sys: &syscall.SysProcAttr{Setsid: true}}
-	if _, _, err := syscall.StartProcess("/proc/self/exe", []string{os.Args[0], control.KeeperWord}, attr); err != nil {
-		return nil, fmt.Errorf("cannot start the process that keeps the job (/proc/self/exe): %w", err)
+	attr := &syscall.ProcAttr{Env: os.Environ(), Files: []uintptr{in.Fd(), out.Fd(), out.Fd(),
+		uintptr(pair[1])}, Sys: &syscall.SysProcAttr{Setsid: true}}
+	if _, _, err := syscall.StartProcess("/proc/self/exe", []string{os.Args[0], control.KeeperWord},
+		attr); err != nil {
+		return nil, fmt.Errorf("cannot start the process that keeps the job (/proc/self/exe): %w",
+			err)
 	}
 	return control.NewConn(os.NewFile(uintptr(pair[0]), "keeper")), nil
 }
@@ -113,20 +123,25 @@ func Keep() int {
 		err = errors.New("that sends no job")
 	}
 	if err != nil {
-		return complain(statusFailed, fmt.Errorf("this program is started by spxrun --detach: %w", err))
+		return complain(statusFailed, fmt.Errorf("this program is started by spxrun --detach: %w",
+			err))
 	}
 	status, err := run(m.Job, nil, k)
 	if err != nil {
 		status = complain(statusFailed, err)
 	}
-	k.conn.Send(&control.Message{Done: &control.Done{Status: status}}) //nolint:errcheck // as a rule spxrun has left
-	if k.gone != nil && !k.alone {                                     // it hears of the job, or of its end, and then leaves or ends
+	// as a rule spxrun has left
+	k.conn.Send(&control.Message{Done: &control.Done{Status: status}}) //nolint:errcheck
+	// it hears of the job, or of its end, and then leaves or ends
+	if k.gone != nil && !k.alone {
 		k.left = <-k.gone
 	}
 	if k.left {
 		number := binary.LittleEndian.Uint64(m.Job.ID[:8])
 		if k.elsewhere {
-			fmt.Fprintf(os.Stderr, "spxrun: job %016x is over on this host, and goes on at others if these can\n", number)
+			fmt.Fprintf(os.Stderr,
+				"spxrun: job %016x is over on this host, and goes on at others if these can\n",
+				number)
 		} else {
 			fmt.Fprint(os.Stderr, service.EndLine(number, status))
 		}

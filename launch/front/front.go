@@ -1,5 +1,6 @@
-// Package front is spxrun itself, the process that the user sees: it reads the command line, starts the agent of this host, hands
-// signals and standard input on, watches the agent, and ends with the job's exit status.
+// Package front is spxrun itself, the process that the user sees: it reads the command line, starts
+// the agent of this host, hands signals and standard input on, watches the agent, and ends with the
+// job's exit status.
 //
 // It decides nothing about the job; that is the agent's and launch/job's.
 package front
@@ -176,14 +177,17 @@ func specOf(j *command.Job) (*control.Job, error) {
 		if total += n; total > command.MaxProcs {
 			return nil, fmt.Errorf("%d processes; at most %d are possible", total, command.MaxProcs)
 		}
-		spec.Programs = append(spec.Programs, control.Program{Procs: n, Argv: p.Argv, Dir: p.Dir, Path: p.Path, Env: p.Env})
+		spec.Programs = append(spec.Programs, control.Program{Procs: n, Argv: p.Argv, Dir: p.Dir,
+			Path: p.Path, Env: p.Env})
 	}
 	var place *hosts.Layout
 	if len(list) > 0 {
 		place = hosts.Place(list, self, total, j.PerHost)
 	}
-	if spec.MoreHosts = j.MoreHosts || j.Layout == "" && os.Getenv(service.EnvMoreHosts) == "1"; place == nil && spec.MoreHosts {
-		place = &hosts.Layout{Hosts: []string{self.Host}, Slots: []int{cmp.Or(slots, cpus.Usable())}, Where: make([]int, total)}
+	if spec.MoreHosts = j.MoreHosts || j.Layout == "" &&
+		os.Getenv(service.EnvMoreHosts) == "1"; place == nil && spec.MoreHosts {
+		place = &hosts.Layout{Hosts: []string{self.Host},
+			Slots: []int{cmp.Or(slots, cpus.Usable())}, Where: make([]int, total)}
 	}
 	err = spread(spec, place, j)
 	if err == nil && j.Layout != "" {
@@ -210,7 +214,8 @@ func spread(spec *control.Job, l *hosts.Layout, j *command.Job) (err error) {
 	if l == nil {
 		return nil
 	}
-	spec.Hosts, spec.Slots, spec.Where, spec.Prefix, spec.Iface = l.Hosts, l.Slots, l.Where, j.Prefix, cmp.Or(j.Iface, os.Getenv(service.EnvIface))
+	spec.Hosts, spec.Slots, spec.Where, spec.Prefix, spec.Iface = l.Hosts, l.Slots, l.Where,
+		j.Prefix, cmp.Or(j.Iface, os.Getenv(service.EnvIface))
 	spec.Rsh = j.Rsh
 	if err := startsOf(spec, j); err != nil {
 		return err
@@ -223,14 +228,16 @@ func spread(spec *control.Job, l *hosts.Layout, j *command.Job) (err error) {
 
 // startsOf is how the agents of other hosts are started.
 func startsOf(spec *control.Job, j *command.Job) (err error) {
-	if spec.Fanout, err = hosts.ParseFanout(cmp.Or(j.Fanout, os.Getenv(service.EnvFanout)), spec.Rsh); err != nil {
+	if spec.Fanout, err = hosts.ParseFanout(cmp.Or(j.Fanout, os.Getenv(service.EnvFanout)),
+		spec.Rsh); err != nil {
 		return fmt.Errorf("%s: %w", service.EnvFanout, err)
 	}
 	spec.StartLimit = startLimit
 	if text := os.Getenv(service.EnvStartLimit); text != "" {
 		s, err := strconv.ParseFloat(text, 64)
 		if err != nil || !(s >= 0 && s < 1e6) {
-			return fmt.Errorf("%s=%s: a number of seconds is expected; 0: no limit", service.EnvStartLimit, text)
+			return fmt.Errorf("%s=%s: a number of seconds is expected; 0: no limit",
+				service.EnvStartLimit, text)
 		}
 		spec.StartLimit = time.Duration(s * float64(time.Second))
 	}
@@ -261,7 +268,8 @@ func run(spec *control.Job, debug *debugging, keeper *keeper) (status int, err e
 	if err := process.Subreaper(); err != nil {
 		return 0, err
 	}
-	f := &front{messages: make(chan *control.Message, 8), signals: make(chan os.Signal, 16), debugging: debug, keeper: keeper, succeeds: agent.Succeeds(spec)}
+	f := &front{messages: make(chan *control.Message, 8), signals: make(chan os.Signal, 16),
+		debugging: debug, keeper: keeper, succeeds: agent.Succeeds(spec)}
 	if f.dog.limit, err = watchLimit(os.Getenv); err != nil {
 		return 0, err
 	}
@@ -274,7 +282,8 @@ func run(spec *control.Job, debug *debugging, keeper *keeper) (status int, err e
 		return 0, err
 	}
 	in.started()
-	if err := f.conn.Send(&control.Message{Job: spec}); err != nil && !errors.Is(err, syscall.EPIPE) {
+	if err := f.conn.Send(&control.Message{Job: spec}); err != nil &&
+		!errors.Is(err, syscall.EPIPE) {
 		return 0, fmt.Errorf("agent: %w", err)
 	}
 	go f.receive()
@@ -285,11 +294,14 @@ func run(spec *control.Job, debug *debugging, keeper *keeper) (status int, err e
 	return status, nil
 }
 
-// handedOn are the signals that spxrun hands on to the agent, which ends the job or passes them to the ranks.
-var handedOn = []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2,
+// handedOn are the signals that spxrun hands on to the agent, which ends the job or passes them to
+// the ranks.
+var handedOn = []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT,
+	syscall.SIGUSR1, syscall.SIGUSR2,
 	syscall.SIGTSTP, syscall.SIGCONT}
 
-// catch asks for the signals that are handed on. One that was ignored from the start (nohup, a shell's background job) stays so.
+// catch asks for the signals that are handed on. One that was ignored from the start (nohup, a
+// shell's background job) stays so.
 func (f *front) catch() {
 	process.Ignore(process.IgnoredAtStart())
 	for _, s := range handedOn {
@@ -299,13 +311,15 @@ func (f *front) catch() {
 	}
 }
 
-// startAgent starts this same program in its other role, in a process group of its own: what the terminal sends, spxrun handles.
+// startAgent starts this same program in its other role, in a process group of its own: what the
+// terminal sends, spxrun handles.
 func (f *front) startAgent(stdin int) error {
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return fmt.Errorf("socketpair: %w", err)
 	}
-	attr := &syscall.ProcAttr{Env: os.Environ(), Files: []uintptr{uintptr(stdin), 1, 2, uintptr(pair[1])}, Sys: &syscall.SysProcAttr{Setpgid: true}}
+	attr := &syscall.ProcAttr{Env: os.Environ(), Files: []uintptr{uintptr(stdin), 1, 2,
+		uintptr(pair[1])}, Sys: &syscall.SysProcAttr{Setpgid: true}}
 	f.pid, _, err = syscall.StartProcess("/proc/self/exe", []string{agent.Name}, attr)
 	if err != nil {
 		return fmt.Errorf("cannot start the agent (/proc/self/exe): %w", err)
@@ -336,25 +350,29 @@ func (f *front) serve() {
 			now := time.Now()
 			ask, hangs := f.dog.look(now, f.kept(f.dog.passed(now)))
 			if ask {
-				f.conn.Send(&control.Message{Ping: f.dog.asked}) //nolint:errcheck // the agent is ending then
+				// the agent is ending then
+				f.conn.Send(&control.Message{Ping: f.dog.asked}) //nolint:errcheck
 			}
 			if hangs && !f.hung {
 				f.hangs()
 			}
 		case left := <-f.keeper.leaving():
 			if f.keeper.alone, f.keeper.left = true, left; !left {
-				f.conn.Send(&control.Message{Signal: int(syscall.SIGTERM)}) //nolint:errcheck // the agent is ending then
+				// the agent is ending then
+				f.conn.Send(&control.Message{Signal: int(syscall.SIGTERM)}) //nolint:errcheck
 			}
 		case s := <-f.signals:
 			if !f.debugging.keeps(s) {
-				f.conn.Send(&control.Message{Signal: int(s.(syscall.Signal))}) //nolint:errcheck // the agent is ending then
+				// the agent is ending then
+				f.conn.Send(&control.Message{Signal: int(s.(syscall.Signal))}) //nolint:errcheck
 			}
 		case m, open := <-f.messages:
 			switch {
 			case !open:
 				return
 			case m.Stopped != 0:
-				unix.Kill(os.Getpid(), unix.SIGSTOP) //nolint:errcheck // the ranks have stopped; SIGCONT is caught and handed on
+				// the ranks have stopped; SIGCONT is caught and handed on
+				unix.Kill(os.Getpid(), unix.SIGSTOP) //nolint:errcheck
 			case m.Ping != 0:
 				f.dog.answered(m.Ping)
 			case m.Running:
@@ -391,14 +409,20 @@ func (f *front) end() int {
 	how := fmt.Sprintf("exited with status %d", ws.ExitStatus())
 	if f.hung {
 		status = 128 + int(unix.SIGKILL)
-		how = fmt.Sprintf("has not answered for %v (%s), because it hangs or was stopped, and was killed", f.dog.limit, service.EnvAgentLimit)
+		how = fmt.Sprintf(
+			"has not answered for %v (%s), because it hangs or was stopped, and was killed",
+			f.dog.limit, service.EnvAgentLimit)
 	} else if ws.Signaled() {
 		status = 128 + int(ws.Signal())
 		how = fmt.Sprintf("was killed by signal %d", ws.Signal())
 	}
-	text := fmt.Sprintf("the agent of this host (%s, pid %d) %s; with it the job has ended, exit status %d", agent.Name, f.pid, how, status)
+	text := fmt.Sprintf(
+		"the agent of this host (%s, pid %d) %s; with it the job has ended, exit status %d",
+		agent.Name, f.pid, how, status)
 	if f.succeeds {
-		text = fmt.Sprintf("the agent of this host (%s, pid %d) %s; the job goes on at other hosts if these can (spxctl jobs, there), exit status %d here", agent.Name, f.pid, how, status)
+		text = fmt.Sprintf(
+			"the agent of this host (%s, pid %d) %s; the job goes on at other hosts if these "+
+				"can (spxctl jobs, there), exit status %d here", agent.Name, f.pid, how, status)
 	}
 	if left > 0 {
 		text += fmt.Sprintf("; %d processes cannot be ended", left)

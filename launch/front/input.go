@@ -10,9 +10,10 @@ import (
 	"libspx/launch/control"
 )
 
-// input is the descriptor that becomes the agent's standard input. A file or pipe is handed over as it is: who reads it reads from the
-// source, to any size, and closing it is seen there. A terminal stays ours, because the ranks are in other process groups, which a
-// terminal stops when they read; it is copied into a pipe.
+// input is the descriptor that becomes the agent's standard input. A file or pipe is handed over as
+// it is: who reads it reads from the source, to any size, and closing it is seen there. A terminal
+// stays ours, because the ranks are in other process groups, which a terminal stops when they read;
+// it is copied into a pipe.
 type input struct {
 	fd   int
 	own  []int // descriptors that are the agent's alone once it runs
@@ -55,18 +56,22 @@ func (in *input) started() {
 	}
 }
 
-// background is how often a background job looks whether it has come to the foreground, where it may read its terminal.
+// background is how often a background job looks whether it has come to the foreground, where it
+// may read its terminal.
 const background = 250 * time.Millisecond
 
-// copyTerminal copies what is typed, as long as it is typed for this job: a background process that reads its terminal is stopped.
+// copyTerminal copies what is typed, as long as it is typed for this job: a background process that
+// reads its terminal is stopped.
 func copyTerminal(out *os.File) {
 	defer out.Close()
 	b := make([]byte, 4096)
 	for {
-		if _, err := unix.Poll([]unix.PollFd{{Fd: 0, Events: unix.POLLIN}}, -1); err != nil && err != unix.EINTR {
+		if _, err := unix.Poll([]unix.PollFd{{Fd: 0, Events: unix.POLLIN}}, -1); err != nil &&
+			err != unix.EINTR {
 			return
 		}
-		if group, err := unix.IoctlGetInt(0, unix.TIOCGPGRP); err == nil && group != unix.Getpgrp() {
+		if group, err := unix.IoctlGetInt(0, unix.TIOCGPGRP); err == nil &&
+			group != unix.Getpgrp() {
 			time.Sleep(background)
 			continue
 		}

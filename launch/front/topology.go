@@ -14,8 +14,9 @@ import (
 	"libspx/launch/progress"
 )
 
-// tellTopology puts what is known of the network between the hosts of a job into the environment of its programs (SPX_TOPOLOGY), unless the user has
-// said it; with --probe, what is not known is measured first. All programs are told the same: collectives go by it.
+// tellTopology puts what is known of the network between the hosts of a job into the environment of
+// its programs (SPX_TOPOLOGY), unless the user has said it; with --probe, what is not known is
+// measured first. All programs are told the same: collectives go by it.
 func tellTopology(spec *control.Job, j *command.Job) error {
 	said, err := saidTopology(spec.Programs)
 	if err != nil || len(spec.Hosts) < 2 {
@@ -75,7 +76,8 @@ func saidTopology(programs []control.Program) (string, error) {
 	for i := range programs {
 		text := topologyOf(&programs[i])
 		if said != "" && text != "" && text != said {
-			return "", fmt.Errorf("one program has %s, another one %s: it must be the same for all", said, text)
+			return "", fmt.Errorf("one program has %s, another one %s: it must be the same for all",
+				said, text)
 		}
 		said = cmp.Or(said, text)
 	}
@@ -109,12 +111,16 @@ func network(names []string, spec *control.Job, j *command.Job) (*probe.Network,
 		bar.Clear()
 		fmt.Fprintf(os.Stderr, "spxrun: --probe: %s\n", text)
 	}
-	n, err := probe.Find(probe.Config{Hosts: names, Self: spec.Hosts[0], Rsh: spec.Rsh, Program: program, Prefix: spec.Prefix, Iface: spec.Iface, Say: say, Progress: bar.Say}, false)
+	n, err := probe.Find(probe.Config{Hosts: names, Self: spec.Hosts[0], Rsh: spec.Rsh,
+		Program: program, Prefix: spec.Prefix, Iface: spec.Iface, Say: say, Progress: bar.Say},
+		false)
 	if err != nil {
 		say(err.Error())
 	}
 	if n != nil && n.GroupsAre != probe.Sure {
-		say(fmt.Sprintf("it is not sure which hosts share a switch: %s; the job runs without knowing", n.GroupsAre))
+		say(fmt.Sprintf(
+			"it is not sure which hosts share a switch: %s; the job runs without knowing",
+			n.GroupsAre))
 		return nil, nil
 	}
 	return n, nil

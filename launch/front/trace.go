@@ -36,7 +36,8 @@ func newTracing(j *command.Job, spec *control.Job) (*tracing, error) {
 		if file == "" {
 			continue
 		}
-		f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE, 0o644) // it would be too late when the job is over
+		// it would be too late when the job is over
+		f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE, 0o644)
 		if err != nil {
 			return nil, err
 		}
@@ -78,7 +79,8 @@ func (t *tracing) make() error {
 	defer all.Close()
 	j := all.Job()
 	if len(j.Ranks) == 0 {
-		fmt.Fprintf(os.Stderr, "spxrun: no process has called MPI_Init: there is nothing to trace\n")
+		fmt.Fprintf(os.Stderr,
+			"spxrun: no process has called MPI_Init: there is nothing to trace\n")
 	}
 	if t.file != "" {
 		bar := progress.Start("writing "+filepath.Base(t.file), len(j.Ranks))
@@ -111,7 +113,9 @@ func (t *tracing) sayDropped(j *trace.Job) {
 		}
 	}
 	if dropped > 0 {
-		fmt.Fprintf(os.Stderr, "spxrun: --trace: %d of %d records were dropped, of %d ranks: %s has what came last (--trace-limit %d would hold all)\n",
+		fmt.Fprintf(os.Stderr,
+			"spxrun: --trace: %d of %d records were dropped, of %d ranks: %s has what came last "+
+				"(--trace-limit %d would hold all)\n",
 			dropped, all, ranks, t.file, (int(mostRecords(j))*trace.RecordBytes>>20)+1)
 	}
 }

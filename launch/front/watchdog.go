@@ -9,8 +9,9 @@ import (
 	"libspx/launch/service"
 )
 
-// The agent's main thread, which decides all, is asked for a sign of life. One that is dead says so by its end; one that hangs, or was stopped, would leave
-// all of the job waiting, and a user who cannot tell why.
+// The agent's main thread, which decides all, is asked for a sign of life. One that is dead says so
+// by its end; one that hangs, or was stopped, would leave all of the job waiting, and a user who
+// cannot tell why.
 
 // agentLimit is the preset of SPX_AGENT_LIMIT.
 const agentLimit = 30 * time.Second
@@ -21,7 +22,8 @@ const watchParts = 8
 // watchMost is how many times the limit an agent is waited for at most that has no processor.
 const watchMost = 10
 
-// A watchdog says when the agent has been asked in vain for too long. It knows no clock: the time is told.
+// A watchdog says when the agent has been asked in vain for too long. It knows no clock: the time
+// is told.
 type watchdog struct {
 	limit time.Duration // 0: it does not watch
 	asked int           // questions so far, of which the last is open
@@ -39,7 +41,9 @@ func watchLimit(getenv func(string) string) (time.Duration, error) {
 	}
 	n, err := strconv.ParseUint(text, 10, 31)
 	if err != nil {
-		return 0, fmt.Errorf("%s=%s: a number of milliseconds is expected (0: the agent is not watched)", service.EnvAgentLimit, text)
+		return 0, fmt.Errorf(
+			"%s=%s: a number of milliseconds is expected (0: the agent is not watched)",
+			service.EnvAgentLimit, text)
 	}
 	return time.Duration(n) * time.Millisecond, nil
 }
@@ -55,8 +59,9 @@ func (w *watchdog) passed(now time.Time) time.Duration {
 	return now.Sub(w.last)
 }
 
-// look says what is to be done now: ask (with the number w.asked), or give the agent up. Time in which spxrun itself was not run (Ctrl-Z, a machine that
-// sleeps) is not held against the agent; nor is that since the last look in which one of the two waited for a processor, which kept says.
+// look says what is to be done now: ask (with the number w.asked), or give the agent up. Time in
+// which spxrun itself was not run (Ctrl-Z, a machine that sleeps) is not held against the agent;
+// nor is that since the last look in which one of the two waited for a processor, which kept says.
 func (w *watchdog) look(now time.Time, kept time.Duration) (ask, hangs bool) {
 	passed := w.passed(now)
 	w.last = now
@@ -89,7 +94,8 @@ func (f *front) watch() (<-chan time.Time, func()) {
 	return t.C, t.Stop
 }
 
-// kept is for how much of the time that has passed since it was last called the agent waited for a processor, or this process did, which takes its answer.
+// kept is for how much of the time that has passed since it was last called the agent waited for a
+// processor, or this process did, which takes its answer.
 func (f *front) kept(passed time.Duration) time.Duration {
 	return f.queues[0].Look(f.pid, passed) + f.queues[1].Look(os.Getpid(), passed)
 }
@@ -97,7 +103,8 @@ func (f *front) kept(passed time.Duration) time.Duration {
 // hangs gives the agent up: its processes end with it.
 func (f *front) hangs() {
 	f.hung = true
-	if p, err := os.FindProcess(f.pid); err == nil { // it is this process's child, and not waited for yet
+	// it is this process's child, and not waited for yet
+	if p, err := os.FindProcess(f.pid); err == nil {
 		p.Kill() //nolint:errcheck // it has ended then
 	}
 }

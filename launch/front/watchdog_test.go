@@ -9,7 +9,10 @@ import (
 func TestWatchdog(t *testing.T) {
 	begin := time.Now()
 	w := watchdog{limit: 800 * time.Millisecond}
-	at := func(ms int) (ask, hangs bool) { return w.look(begin.Add(time.Duration(ms)*time.Millisecond), 0) }
+	at := func(ms int) (ask, hangs bool) {
+		return w.look(
+			begin.Add(time.Duration(ms)*time.Millisecond), 0)
+	}
 	want := func(ms int, ask, hangs bool) {
 		t.Helper()
 		if a, h := at(ms); a != ask || h != hangs {
@@ -33,7 +36,8 @@ func TestWatchdog(t *testing.T) {
 	want(61_800, false, true)
 }
 
-// What counts is the time in which the agent could have answered: one that waits for a processor does not hang, nor does one whose spxrun does; but neither is waited for without end.
+// What counts is the time in which the agent could have answered: one that waits for a processor
+// does not hang, nor does one whose spxrun does; but neither is waited for without end.
 func TestWatchdogOfBusyHosts(t *testing.T) {
 	const limit, step = 800 * time.Millisecond, 100 * time.Millisecond
 	for name, c := range map[string]struct {
@@ -51,7 +55,8 @@ func TestWatchdogOfBusyHosts(t *testing.T) {
 		for at := step; ; at += step {
 			_, hangs := w.look(begin.Add(at), c.kept)
 			if hangs != (at >= c.hangs) {
-				t.Fatalf("an agent that %s: given up after %v: %v, instead of after %v", name, at, hangs, c.hangs)
+				t.Fatalf("an agent that %s: given up after %v: %v, instead of after %v", name, at,
+					hangs, c.hangs)
 			}
 			if hangs {
 				break
@@ -65,12 +70,14 @@ func TestWatchdogOfBusyHosts(t *testing.T) {
 }
 
 func TestWatchLimit(t *testing.T) {
-	for text, want := range map[string]time.Duration{"": agentLimit, "0": 0, "250": 250 * time.Millisecond} {
+	for text, want := range map[string]time.Duration{"": agentLimit, "0": 0,
+		"250": 250 * time.Millisecond} {
 		if got, err := watchLimit(func(string) string { return text }); got != want || err != nil {
 			t.Errorf("%q: %v, %v", text, got, err)
 		}
 	}
-	if _, err := watchLimit(func(string) string { return "soon" }); err == nil || !strings.Contains(err.Error(), "SPX_AGENT_LIMIT=soon") {
+	if _, err := watchLimit(func(string) string { return "soon" }); err == nil ||
+		!strings.Contains(err.Error(), "SPX_AGENT_LIMIT=soon") {
 		t.Errorf("%v", err)
 	}
 }

@@ -11,24 +11,30 @@ import (
 
 // An Allocation is what a batch system has given the job within which this process runs.
 type Allocation struct {
-	System string   // whose it is, for messages
-	Hosts  []Host   // with slots
-	Here   string   // its name for this host, where that may be another than the host's own; else ""
-	Rsh    []string // a command that starts a shell's line on one of them, as in control.Job; nil: ssh
+	System string // whose it is, for messages
+	Hosts  []Host // with slots
+	// its name for this host, where that may be another than the host's own; else ""
+	Here string
+	// a command that starts a shell's line on one of them, as in control.Job; nil: ssh
+	Rsh []string
 }
 
 // Has reports whether all of list are hosts of the allocation.
 func (a *Allocation) Has(list []Host) bool {
 	return !slices.ContainsFunc(list, func(h Host) bool {
-		return h.Name != a.Here && !slices.ContainsFunc(a.Hosts, func(own Host) bool { return own.Name == h.Name })
+		return h.Name != a.Here && !slices.ContainsFunc(a.Hosts,
+			func(own Host) bool { return own.Name == h.Name })
 	})
 }
 
-// host files of launchers that the Kubernetes MPI Operator writes one for, and names in the environment.
-var operatorFiles = []string{"HYDRA_HOST_FILE", "I_MPI_HYDRA_HOST_FILE", "PRTE_MCA_prte_default_hostfile", "OMPI_MCA_orte_default_hostfile"}
+// host files of launchers that the Kubernetes MPI Operator writes one for, and names in the
+// environment.
+var operatorFiles = []string{"HYDRA_HOST_FILE", "I_MPI_HYDRA_HOST_FILE",
+	"PRTE_MCA_prte_default_hostfile", "OMPI_MCA_orte_default_hostfile"}
 
-// Allocated looks for a batch system's allocation in the environment, as getenv answers for it; read is os.ReadFile. It knows Slurm, PBS and Torque, LSF, SGE and the
-// Kubernetes MPI Operator. nil: there is none. An error says what cannot be understood.
+// Allocated looks for a batch system's allocation in the environment, as getenv answers for it;
+// read is os.ReadFile. It knows Slurm, PBS and Torque, LSF, SGE and the Kubernetes MPI Operator.
+// nil: there is none. An error says what cannot be understood.
 func Allocated(getenv func(string) string, read func(string) ([]byte, error)) (*Allocation, error) {
 	if getenv("SLURM_JOB_ID") != "" && slurmNodes(getenv) != "" {
 		return slurm(getenv)
@@ -63,7 +69,8 @@ func Allocated(getenv func(string) string, read func(string) ([]byte, error)) (*
 	return nil, nil
 }
 
-func fromFile(system, name string, parse func(text, file string) ([]Host, error), rsh []string, read func(string) ([]byte, error)) (*Allocation, error) {
+func fromFile(system, name string, parse func(text, file string) ([]Host, error), rsh []string,
+	read func(string) ([]byte, error)) (*Allocation, error) {
 	data, err := read(name)
 	if err != nil {
 		return nil, fmt.Errorf("%s: the list of hosts: %w", system, err)
@@ -135,11 +142,14 @@ func slurmNodes(getenv func(string) string) string {
 	return getenv("SLURM_NODELIST")
 }
 
-// slurmRsh starts a line on a node within the allocation, beside whatever else runs there. Bytes pass as they are.
-var slurmRsh = []string{"srun", "--nodes=1", "--ntasks=1", "--nodelist=" + HostWord, "--overlap", "--mpi=none", "--kill-on-bad-exit=0", "--unbuffered",
+// slurmRsh starts a line on a node within the allocation, beside whatever else runs there. Bytes
+// pass as they are.
+var slurmRsh = []string{"srun", "--nodes=1", "--ntasks=1", "--nodelist=" + HostWord, "--overlap",
+	"--mpi=none", "--kill-on-bad-exit=0", "--unbuffered",
 	"--quiet", "/bin/sh", "-c"}
 
-// HostWord stands for the name of the host in a Rsh. Where no word has it, the name comes behind all of them.
+// HostWord stands for the name of the host in a Rsh. Where no word has it, the name comes behind
+// all of them.
 const HostWord = "%h"
 
 func slurm(getenv func(string) string) (*Allocation, error) {
@@ -148,7 +158,8 @@ func slurm(getenv func(string) string) (*Allocation, error) {
 		return nil, fmt.Errorf("Slurm's list of nodes: %w", err)
 	}
 	variable := "SLURM_TASKS_PER_NODE"
-	if getenv("SLURM_NTASKS") == "" && getenv("SLURM_NTASKS_PER_NODE") == "" && getenv("SLURM_JOB_CPUS_PER_NODE") != "" {
+	if getenv("SLURM_NTASKS") == "" && getenv("SLURM_NTASKS_PER_NODE") == "" &&
+		getenv("SLURM_JOB_CPUS_PER_NODE") != "" {
 		variable = "SLURM_JOB_CPUS_PER_NODE" // no number of tasks was asked for
 	}
 	each, err := repeated(getenv(variable), len(names))

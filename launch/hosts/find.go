@@ -7,10 +7,12 @@ import (
 	"strings"
 )
 
-// Find says which hosts a command line means, by the entries of -host and the files of -hostfile, or else by SPX_HOSTFILE, or else by what a batch
-// system has given; and by which command they are reached, if none is given (nil): SPX_RSH, the batch system's where it gave the hosts, or ssh. getenv is
-// os.Getenv. The list is empty where nothing names a host.
-func Find(entries, files, rsh []string, getenv func(string) string) (list []Host, how []string, err error) {
+// Find says which hosts a command line means, by the entries of -host and the files of -hostfile,
+// or else by SPX_HOSTFILE, or else by what a batch system has given; and by which command they are
+// reached, if none is given (nil): SPX_RSH, the batch system's where it gave the hosts, or ssh.
+// getenv is os.Getenv. The list is empty where nothing names a host.
+func Find(entries, files, rsh []string, getenv func(string) string) (list []Host, how []string,
+	err error) {
 	if file := getenv("SPX_HOSTFILE"); file != "" && len(entries)+len(files) == 0 {
 		files = []string{file}
 	}
@@ -43,28 +45,33 @@ func Find(entries, files, rsh []string, getenv func(string) string) (list []Host
 }
 
 // SSH reaches other hosts where nothing else is said: without a terminal, and without questions.
-var SSH = []string{"ssh", "-x", "-T", "-o", "BatchMode=yes", "-o", "ConnectTimeout=20", "-o", "ServerAliveInterval=5", "-o", "ServerAliveCountMax=3"}
+var SSH = []string{"ssh", "-x", "-T", "-o", "BatchMode=yes", "-o", "ConnectTimeout=20", "-o",
+	"ServerAliveInterval=5", "-o", "ServerAliveCountMax=3"}
 
-// granted is what a batch system has given; nil: nothing, or SPX_ALLOCATION=none says to leave it alone.
+// granted is what a batch system has given; nil: nothing, or SPX_ALLOCATION=none says to leave it
+// alone.
 func granted(getenv func(string) string) (*Allocation, error) {
 	if getenv("SPX_ALLOCATION") == "none" {
 		return nil, nil
 	}
 	a, err := Allocated(getenv, os.ReadFile)
 	if err != nil {
-		err = fmt.Errorf("%w (-host or -hostfile names hosts, SPX_ALLOCATION=none runs all on this one)", err)
+		err = fmt.Errorf(
+			"%w (-host or -hostfile names hosts, SPX_ALLOCATION=none runs all on this one)", err)
 	}
 	return a, err
 }
 
-// Shell is the command that has a host's shell run a line: the host's name stands where rsh has HostWord, or behind it.
+// Shell is the command that has a host's shell run a line: the host's name stands where rsh has
+// HostWord, or behind it.
 func Shell(rsh []string, host, line string) []string {
 	words, named := make([]string, 0, len(rsh)+2), false
 	for _, w := range rsh {
 		named = named || strings.Contains(w, HostWord)
 		words = append(words, strings.ReplaceAll(w, HostWord, host))
 	}
-	if !named && len(rsh) > 0 && filepath.Base(rsh[0]) == "ssh" { // what follows is no option, whatever it is
+	// what follows is no option, whatever it is
+	if !named && len(rsh) > 0 && filepath.Base(rsh[0]) == "ssh" {
 		words = append(words, "--")
 	}
 	if !named {

@@ -1,8 +1,11 @@
-// Package hosts reads lists of hosts (-host, -hostfile), says which names are this host's, and places the ranks of a job on the hosts of a list.
+// Package hosts reads lists of hosts (-host, -hostfile), says which names are this host's, and
+// places the ranks of a job on the hosts of a list.
 //
-// It owns the spelling of such lists and the rule by which ranks are given to hosts (place.go; MPI-5.0, 11.5, leaves it open); it starts nothing there.
-// It resolves a name in one case alone: where a name with a domain and one without it agree, so that the address decides whether both are this host. A list that names this host by an
-// alias of the name service has to be written with localhost or the host's own name.
+// It owns the spelling of such lists and the rule by which ranks are given to hosts (place.go;
+// MPI-5.0, 11.5, leaves it open); it starts nothing there. It resolves a name in one case alone:
+// where a name with a domain and one without it agree, so that the address decides whether both are
+// this host. A list that names this host by an alias of the name service has to be written with
+// localhost or the host's own name.
 package hosts
 
 import (
@@ -25,7 +28,8 @@ type Host struct {
 	From  string // where it was read, for messages
 }
 
-// List reads the entries of -host (NAME or NAME:SLOTS) and then the host files. The error says which entry is wrong and how.
+// List reads the entries of -host (NAME or NAME:SLOTS) and then the host files. The error says
+// which entry is wrong and how.
 func List(entries, files []string) ([]Host, error) {
 	var out []Host
 	for _, e := range entries {
@@ -53,8 +57,8 @@ func List(entries, files []string) ([]Host, error) {
 	return out, nil
 }
 
-// Parse reads the text of a host file: per line NAME, NAME:SLOTS or NAME slots=SLOTS; # starts a comment. Words that other
-// launchers know (max_slots=..., user=...) are passed over.
+// Parse reads the text of a host file: per line NAME, NAME:SLOTS or NAME slots=SLOTS; # starts a
+// comment. Words that other launchers know (max_slots=..., user=...) are passed over.
 func Parse(text, file string) ([]Host, error) {
 	var out []Host
 	for n, line := range strings.Split(text, "\n") {
@@ -98,14 +102,17 @@ func entry(e string) (h Host, err error) {
 		return h, fmt.Errorf("%q names no host", e)
 	}
 	if !IsName(h.Name) {
-		return h, fmt.Errorf("%q is no name of a host: it must not begin with -, which the remote shell takes for an option, nor have blanks or control characters in it", h.Name)
+		return h, fmt.Errorf(
+			"%q is no name of a host: it must not begin with -, which the remote shell takes "+
+				"for an option, nor have blanks or control characters in it", h.Name)
 	}
 	return h, nil
 }
 
 // IsName reports whether a name may be handed to a remote shell as that of a host.
 func IsName(name string) bool {
-	return name != "" && name[0] != '-' && !strings.ContainsFunc(name, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) })
+	return name != "" && name[0] != '-' && !strings.ContainsFunc(name,
+		func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) })
 }
 
 func slots(text string) (int, error) {
@@ -120,7 +127,8 @@ func slots(text string) (int, error) {
 type Names struct {
 	Host      string
 	Addresses []net.IP
-	Lookup    func(name string) []net.IP // by the name service; none: it knows no such name, or there is none
+	// by the name service; none: it knows no such name, or there is none
+	Lookup func(name string) []net.IP
 }
 
 // lookupLimit is how long the name service may take.
@@ -159,8 +167,9 @@ func (n Names) has(ip net.IP) bool {
 	return ip.IsLoopback() || slices.ContainsFunc(n.Addresses, ip.Equal)
 }
 
-// Local reports whether name means this host: localhost, the host's name with or without its domain, or one of its addresses. Hosts of different domains may have the same
-// name there: where one of the two names has no domain, the other host is recognized by its address.
+// Local reports whether name means this host: localhost, the host's name with or without its
+// domain, or one of its addresses. Hosts of different domains may have the same name there: where
+// one of the two names has no domain, the other host is recognized by its address.
 func (n Names) Local(name string) bool {
 	if ip := net.ParseIP(name); ip != nil {
 		return n.has(ip)

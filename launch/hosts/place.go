@@ -7,8 +7,9 @@ type Layout struct {
 	Where []int    // host of every rank
 }
 
-// Merge adds up the entries of a list that name the same host, in the order in which the hosts first appear. All names of this host are one:
-// its entry has the number of its first, and is first in the result only if it was so in the list.
+// Merge adds up the entries of a list that name the same host, in the order in which the hosts
+// first appear. All names of this host are one: its entry has the number of its first, and is first
+// in the result only if it was so in the list.
 func Merge(list []Host, self Names) []Host {
 	var out []Host
 	at := map[string]int{}
@@ -28,8 +29,9 @@ func Merge(list []Host, self Names) []Host {
 	return out
 }
 
-// Place gives procs ranks to the merged hosts of a list: to each as many as it has slots, or, if block is not 0, that many, and again from the first
-// host on while ranks are left. The result is nil when all of them are on this host.
+// Place gives procs ranks to the merged hosts of a list: to each as many as it has slots, or, if
+// block is not 0, that many, and again from the first host on while ranks are left. The result is
+// nil when all of them are on this host.
 func Place(list []Host, self Names, procs, block int) *Layout {
 	l := &Layout{Hosts: []string{self.Host}, Slots: []int{0}, Where: make([]int, 0, procs)}
 	number := make([]int, len(list))

@@ -6,11 +6,13 @@ import (
 	"strconv"
 )
 
-// Fanout is how many agents one agent starts at most where nothing else is said: jobs of up to so many other hosts have no agent between spxrun's and another.
+// Fanout is how many agents one agent starts at most where nothing else is said: jobs of up to so
+// many other hosts have no agent between spxrun's and another.
 const Fanout = 64
 
-// ParseFanout reads what --fanout or SPX_FANOUT says, for hosts that are reached by rsh. An empty text is Fanout; but batch systems may let nobody but the job's
-// script have more of its hosts called (qrsh), or have steps within steps wait for each other (srun).
+// ParseFanout reads what --fanout or SPX_FANOUT says, for hosts that are reached by rsh. An empty
+// text is Fanout; but batch systems may let nobody but the job's script have more of its hosts
+// called (qrsh), or have steps within steps wait for each other (srun).
 func ParseFanout(text string, rsh []string) (int, error) {
 	switch {
 	case text != "":
@@ -21,14 +23,16 @@ func ParseFanout(text string, rsh []string) (int, error) {
 	}
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 0 || n > 1<<20 {
-		return 0, fmt.Errorf("%q is not a number of hosts; 0 has spxrun's host start all agents itself", text)
+		return 0, fmt.Errorf(
+			"%q is not a number of hosts; 0 has spxrun's host start all agents itself", text)
 	}
 	return n, nil
 }
 
-// Starters says, of n hosts, which one starts the agent of each: 0 is spxrun's, and what it says of itself means nothing. With a fan-out of 0 or 1, or
-// enough for all, host 0 starts all. Else neighbours in the list are under one of them, in parts as equal as can be: the loss of a host in between
-// takes as few with it as possible, and no host starts more than fanout.
+// Starters says, of n hosts, which one starts the agent of each: 0 is spxrun's, and what it says of
+// itself means nothing. With a fan-out of 0 or 1, or enough for all, host 0 starts all. Else
+// neighbours in the list are under one of them, in parts as equal as can be: the loss of a host in
+// between takes as few with it as possible, and no host starts more than fanout.
 func Starters(n, fanout int) []int {
 	out := make([]int, n)
 	if fanout > 1 {

@@ -23,7 +23,8 @@ func TestStarters(t *testing.T) {
 	}
 }
 
-// Whatever the numbers: each host is started by an earlier one, none starts more than allowed, and the tree is no deeper than it has to be.
+// Whatever the numbers: each host is started by an earlier one, none starts more than allowed, and
+// the tree is no deeper than it has to be.
 func TestStartersOfAny(t *testing.T) {
 	for n := 1; n < 300; n++ {
 		for fanout := 2; fanout < 20; fanout++ {
@@ -40,7 +41,9 @@ func TestStartersOfAny(t *testing.T) {
 				}
 				below[by]++
 				if depth[host] = depth[by] + 1; depth[host] > deepest || below[by] > fanout {
-					t.Fatalf("%d hosts, fan-out %d: host %d is at depth %d of %d; %d has %d below it", n, fanout, host, depth[host], deepest, by, below[by])
+					t.Fatalf(
+						"%d hosts, fan-out %d: host %d is at depth %d of %d; %d has %d below it", n,
+						fanout, host, depth[host], deepest, by, below[by])
 				}
 			}
 		}

@@ -10,7 +10,8 @@ import (
 
 // Activity is what the kernel says of a process.
 type Activity struct {
-	State byte          // as in /proc/PID/stat: R, S, D, T: stopped by a signal, t: by a debugger ...
+	// as in /proc/PID/stat: R, S, D, T: stopped by a signal, t: by a debugger ...
+	State byte
 	Used  time.Duration // of processors, by all its threads
 }
 

@@ -115,13 +115,15 @@ func (f *file) load() {
 			break
 		}
 	}
-	sort.SliceStable(f.symbols, func(i, k int) bool { return f.symbols[i].Value < f.symbols[k].Value })
+	sort.SliceStable(f.symbols,
+		func(i, k int) bool { return f.symbols[i].Value < f.symbols[k].Value })
 }
 
 // address is that in the file of one in a process; false: the mapping is none of the file's.
 func (f *file) address(m Mapping, pc uint64) (uint64, bool) {
 	for _, p := range f.elf.Progs {
-		if p.Type == elf.PT_LOAD && p.Flags&elf.PF_X != 0 && m.offset < p.Off+p.Filesz && m.offset+(m.to-m.from) > p.Off {
+		if p.Type == elf.PT_LOAD && p.Flags&elf.PF_X != 0 && m.offset < p.Off+p.Filesz &&
+			m.offset+(m.to-m.from) > p.Off {
 			return pc - m.from + m.offset - p.Off + p.Vaddr, true
 		}
 	}
@@ -137,7 +139,8 @@ func (f *file) function(at uint64) *function {
 	return &f.functions[i]
 }
 
-// symbol is the name of the function at an address, the shortest of several: MPI_Send is PMPI_Send, too.
+// symbol is the name of the function at an address, the shortest of several: MPI_Send is PMPI_Send,
+// too.
 func (f *file) symbol(at uint64) (name string) {
 	i := sort.Search(len(f.symbols), func(i int) bool { return f.symbols[i].Value > at }) - 1
 	if i < 0 {
@@ -152,7 +155,8 @@ func (f *file) symbol(at uint64) (name string) {
 	return name
 }
 
-// ours: the file is libspx. Its own lines are of no use to a user, and its debugging information is large.
+// ours: the file is libspx. Its own lines are of no use to a user, and its debugging information is
+// large.
 func (f *file) ours() bool {
 	base := path.Base(f.path)
 	return strings.HasPrefix(base, "libmpi_abi") || strings.HasPrefix(base, "libspx")
@@ -200,13 +204,15 @@ func (f *file) frames(at uint64) []diagnose.Frame {
 	return out
 }
 
-// part is a function whose code is at an address, and where it was called if it is part of another's.
+// part is a function whose code is at an address, and where it was called if it is part of
+// another's.
 type part struct {
 	name       string
 	file, line int
 }
 
-// parts are the functions of a unit at an address, by the names that the source has, the innermost first. The reader stands behind the unit.
+// parts are the functions of a unit at an address, by the names that the source has, the innermost
+// first. The reader stands behind the unit.
 func parts(d *dwarf.Data, r *dwarf.Reader, at uint64) (out []part) {
 	depth := 1
 	for depth > 0 {
@@ -218,18 +224,22 @@ func parts(d *dwarf.Data, r *dwarf.Reader, at uint64) (out []part) {
 		case e.Tag == 0:
 			depth--
 			continue
-		case e.Tag == dwarf.TagSubprogram || e.Tag == dwarf.TagInlinedSubroutine || e.Tag == dwarf.TagLexDwarfBlock:
-			if !covers(d, e, at) && e.Tag != dwarf.TagSubprogram { // one that is only declared may hold others
+		case e.Tag == dwarf.TagSubprogram || e.Tag == dwarf.TagInlinedSubroutine ||
+			e.Tag == dwarf.TagLexDwarfBlock:
+			// one that is only declared may hold others
+			if !covers(d, e, at) && e.Tag != dwarf.TagSubprogram {
 				if e.Children {
 					r.SkipChildren()
 				}
 				continue
 			}
 			if n := nameOf(d, e); n != "" && covers(d, e, at) {
-				if e.Tag == dwarf.TagSubprogram { // one that is contained in another (Fortran) has a frame of its own
+				// one that is contained in another (Fortran) has a frame of its own
+				if e.Tag == dwarf.TagSubprogram {
 					out = nil
 				}
-				out = append([]part{{n, number(e, dwarf.AttrCallFile), number(e, dwarf.AttrCallLine)}}, out...)
+				out = append([]part{{n, number(e, dwarf.AttrCallFile),
+					number(e, dwarf.AttrCallLine)}}, out...)
 			}
 		case e.Tag != dwarf.TagModule && e.Tag != dwarf.TagNamespace:
 			if e.Children {

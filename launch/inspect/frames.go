@@ -6,8 +6,9 @@ import (
 	"sort"
 )
 
-// The call frame information of .eh_frame (System V ABI, AMD64 supplement, 3.7; DWARF 5, 6.4): where a function that is under way has put its
-// caller's registers. Every program and library for x86-64 has it, with debugging information or without.
+// The call frame information of .eh_frame (System V ABI, AMD64 supplement, 3.7; DWARF 5, 6.4):
+// where a function that is under way has put its caller's registers. Every program and library for
+// x86-64 has it, with debugging information or without.
 
 // Registers of x86-64 by their DWARF numbers.
 const (
@@ -138,7 +139,8 @@ func (c *cursor) pointer(encoding byte) uint64 {
 	return v
 }
 
-// readFrames reads a section that lies at an address of the file; what is not understood is left out.
+// readFrames reads a section that lies at an address of the file; what is not understood is left
+// out.
 func readFrames(section []byte, address uint64) []function {
 	commons := map[int]*common{}
 	var out []function
@@ -390,7 +392,8 @@ func (t *table) up(r *registers, read reader) (out registers, ok bool) {
 	return out, out.known[regPC]
 }
 
-// evaluate computes an expression, as far as linkers and C libraries write them for entries of the linkage table and signal handlers.
+// evaluate computes an expression, as far as linkers and C libraries write them for entries of the
+// linkage table and signal handlers.
 func evaluate(code []byte, cfa *uint64, r *registers, read reader) (uint64, bool) {
 	var stack []uint64
 	if cfa != nil {

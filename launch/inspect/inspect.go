@@ -1,5 +1,6 @@
-// Package inspect collects what is known of the processes of a job on this host: what they have published of their waiting in the memory file
-// (capi/dataplane/introspect/diag.c), what the kernel says of them, and their stacks. It changes nothing in them, and decides nothing: what it means is
+// Package inspect collects what is known of the processes of a job on this host: what they have
+// published of their waiting in the memory file (capi/dataplane/introspect/diag.c), what the kernel
+// says of them, and their stacks. It changes nothing in them, and decides nothing: what it means is
 // said by core/diagnose.
 package inspect
 
@@ -24,13 +25,15 @@ type Process struct {
 	Pid    int
 }
 
-// How long to look for what a process that sleeps has published: it takes its record back for a moment when it looks around.
+// How long to look for what a process that sleeps has published: it takes its record back for a
+// moment when it looks around.
 const (
 	looks    = 6
 	lookTime = 2 * time.Millisecond
 )
 
-// Host says what is known of these processes. withStacks: also where they are, which stops for a moment those that are in no call that waits.
+// Host says what is known of these processes. withStacks: also where they are, which stops for a
+// moment those that are in no call that waits.
 func Host(segment *shm.Segment, host string, list []Process, withStacks bool) []diagnose.Proc {
 	out := make([]diagnose.Proc, len(list))
 	waits := make([][]shm.Wait, len(list))
@@ -102,8 +105,10 @@ func still(segment *shm.Segment, proc int, w *shm.Wait) bool {
 // about is what can be said of a process without its record.
 func about(segment *shm.Segment, p Process, host string) diagnose.Proc {
 	m := segment.Member(p.Number)
-	out := diagnose.Proc{Proc: p.Number, Rank: int(m.Rank), World: int(m.World), Host: host, Pid: p.Pid,
-		Multiple: segment.ThreadLevel(p.Number) == threadMultiple, Place: placeOf(segment, p.Number)}
+	out := diagnose.Proc{Proc: p.Number, Rank: int(m.Rank), World: int(m.World), Host: host,
+		Pid:      p.Pid,
+		Multiple: segment.ThreadLevel(p.Number) == threadMultiple, Place: placeOf(segment,
+			p.Number)}
 	switch segment.AgentState(p.Number) {
 	case shm.AgentDead, shm.AgentExited:
 		out.State = diagnose.Ended
@@ -132,16 +137,20 @@ func about(segment *shm.Segment, p Process, host string) diagnose.Proc {
 
 func placeOf(segment *shm.Segment, proc int) *diagnose.Place {
 	at, near := segment.Place(proc)
-	return &diagnose.Place{Host: at, CPUs: segment.CPUs(), Node: int(near.Node), Cache: int(near.Cache), Network: segment.TCP()}
+	return &diagnose.Place{Host: at, CPUs: segment.CPUs(), Node: int(near.Node),
+		Cache: int(near.Cache), Network: segment.TCP()}
 }
 
 // traffic is what a process has counted until now.
 func traffic(segment *shm.Segment, proc int) diagnose.Traffic {
 	now := clock()
 	c := segment.Counters(proc, now)
-	return diagnose.Traffic{At: float64(now) / 1e9, Life: segment.Incarnation(proc), Sent: c.Sent, SentBytes: c.SentBytes, Received: c.Received, ReceivedBytes: c.ReceivedBytes,
-		Collectives: c.Collectives, Waited: float64(c.WaitNS) / 1e9, Sleeps: c.Sleeps, Failures: c.Failures, Unexpected: c.Unexpected, UnexpectedBytes: c.UnexpectedBytes,
-		Peers: c.Peers, Connections: c.NetOpen, SentAgain: c.NetAgain, HeldMessages: c.HeldMessages, HeldBytes: c.HeldBytes}
+	return diagnose.Traffic{At: float64(now) / 1e9, Life: segment.Incarnation(proc), Sent: c.Sent,
+		SentBytes: c.SentBytes, Received: c.Received, ReceivedBytes: c.ReceivedBytes,
+		Collectives: c.Collectives, Waited: float64(c.WaitNS) / 1e9, Sleeps: c.Sleeps,
+		Failures: c.Failures, Unexpected: c.Unexpected, UnexpectedBytes: c.UnexpectedBytes,
+		Peers: c.Peers, Connections: c.NetOpen, SentAgain: c.NetAgain, HeldMessages: c.HeldMessages,
+		HeldBytes: c.HeldBytes}
 }
 
 const threadMultiple = 4096 // MPI_THREAD_MULTIPLE
@@ -191,16 +200,22 @@ func clock() uint64 {
 	return uint64(t.Nano())
 }
 
-var whats = map[uint32]string{shm.WaitsEvent: diagnose.Event, shm.WaitsRecv: diagnose.Recv, shm.WaitsSend: diagnose.Send, shm.WaitsColl: diagnose.Coll,
+var whats = map[uint32]string{shm.WaitsEvent: diagnose.Event, shm.WaitsRecv: diagnose.Recv,
+	shm.WaitsSend: diagnose.Send, shm.WaitsColl: diagnose.Coll,
 	shm.WaitsProbe: diagnose.Probe, shm.WaitsAny: diagnose.Any, shm.WaitsRequest: diagnose.Request}
 
 // colls are the collectives in the order of spx_coll_kind.
-var colls = strings.Fields("Barrier Bcast Gather Gatherv Scatter Scatterv Allgather Allgatherv Alltoall Alltoallv Alltoallw Reduce Allreduce " +
-	"Reduce_scatter_block Reduce_scatter Scan Exscan Neighbor_allgather Neighbor_allgatherv Neighbor_alltoall Neighbor_alltoallv Neighbor_alltoallw")
+var colls = strings.Fields(
+	"Barrier Bcast Gather Gatherv Scatter Scatterv Allgather Allgatherv Alltoall Alltoallv " +
+		"Alltoallw Reduce Allreduce " +
+		"Reduce_scatter_block Reduce_scatter Scan Exscan Neighbor_allgather Neighbor_allgatherv " +
+		"Neighbor_alltoall Neighbor_alltoallv Neighbor_alltoallw")
 
 func waitOf(w *shm.Wait, now uint64) diagnose.Wait {
-	out := diagnose.Wait{Thread: int(w.Tid), Call: CallName(w.Fn), What: whats[w.What], Comm: w.Comm, Context: w.Context, CommRank: int(w.CommRank), CommSize: int(w.CommSize),
-		PeerRank: int(w.PeerRank), Peer: diagnose.Nobody, Tag: int(w.Tag), Root: int(w.Root), Seq: w.Seq, Count: w.Count, Bytes: w.Bytes, Members: w.Members, More: w.MoreMembers > 0}
+	out := diagnose.Wait{Thread: int(w.Tid), Call: CallName(w.Fn), What: whats[w.What],
+		Comm: w.Comm, Context: w.Context, CommRank: int(w.CommRank), CommSize: int(w.CommSize),
+		PeerRank: int(w.PeerRank), Peer: diagnose.Nobody, Tag: int(w.Tag), Root: int(w.Root),
+		Seq: w.Seq, Count: w.Count, Bytes: w.Bytes, Members: w.Members, More: w.MoreMembers > 0}
 	if out.Call == "" {
 		out.Call = "MPI"
 	}
@@ -222,7 +237,9 @@ func waitOf(w *shm.Wait, now uint64) diagnose.Wait {
 
 const nobody = 1<<32 - 1
 
-var kinds = map[uint32]string{shm.QueuePosted: diagnose.PostedReceive, shm.QueueUnexpected: diagnose.Unexpected, shm.QueueSent: diagnose.Announced, shm.QueueNoRoom: diagnose.NoRoom}
+var kinds = map[uint32]string{shm.QueuePosted: diagnose.PostedReceive,
+	shm.QueueUnexpected: diagnose.Unexpected, shm.QueueSent: diagnose.Announced,
+	shm.QueueNoRoom: diagnose.NoRoom}
 
 func queuesOf(q *shm.Queues) *diagnose.Queues {
 	out := &diagnose.Queues{Posted: q.Posted, Unexpected: q.Unexpected, Pending: q.Pending}
@@ -231,12 +248,14 @@ func queuesOf(q *shm.Queues) *diagnose.Queues {
 		if e.Peer != nobody {
 			peer = int(e.Peer)
 		}
-		out.Entries = append(out.Entries, diagnose.Entry{Kind: kinds[e.Kind], Peer: peer, Rank: int(e.Rank), Tag: int(e.Tag), Context: e.Context, Comm: e.Comm, Bytes: e.Bytes})
+		out.Entries = append(out.Entries, diagnose.Entry{Kind: kinds[e.Kind], Peer: peer,
+			Rank: int(e.Rank), Tag: int(e.Tag), Context: e.Context, Comm: e.Comm, Bytes: e.Bytes})
 	}
 	return out
 }
 
-// CallName is the name of an MPI function by its number (SPX_FN_*): its place in the tables, counted from 1. Empty for none.
+// CallName is the name of an MPI function by its number (SPX_FN_*): its place in the tables,
+// counted from 1. Empty for none.
 func CallName(number uint32) string {
 	if int(number) < len(callNames) {
 		return callNames[number]

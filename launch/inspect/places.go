@@ -2,7 +2,8 @@ package inspect
 
 import "libspx/core/diagnose"
 
-// Places names addresses of processes that need not be there any more, by the lines of /proc/PID/maps that they have left.
+// Places names addresses of processes that need not be there any more, by the lines of
+// /proc/PID/maps that they have left.
 type Places struct {
 	files *files
 	known map[place]diagnose.Frame
@@ -16,7 +17,8 @@ type place struct {
 // NewPlaces knows none so far.
 func NewPlaces() *Places { return &Places{newFiles(), map[place]diagnose.Frame{}} }
 
-// Caller names the function, file and line of a call that returns to an address, as far as the files on this host say so.
+// Caller names the function, file and line of a call that returns to an address, as far as the
+// files on this host say so.
 func (p *Places) Caller(maps []Mapping, back uint64) diagnose.Frame {
 	for _, m := range maps {
 		if back <= m.from || back > m.to {

@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// A Queue knows for how long a process has waited for processors: so long it could do nothing, whatever it was asked. The zero value is one of no process yet.
+// A Queue knows for how long a process has waited for processors: so long it could do nothing,
+// whatever it was asked. The zero value is one of no process yet.
 type Queue struct {
 	pid     int
 	threads map[int]turns
@@ -21,7 +22,9 @@ type turns struct {
 	waited time.Duration // in which it could have run, before it last did
 }
 
-// Look is for how much of the time that has passed since the last look at this process it waited for a processor, with one thread or the other. 0: the kernel does not say, or it is the first look.
+// Look is for how much of the time that has passed since the last look at this process it waited
+// for a processor, with one thread or the other. 0: the kernel does not say, or it is the first
+// look.
 func (q *Queue) Look(pid int, passed time.Duration) time.Duration {
 	return q.step(pid, threadsOf(pid), passed)
 }
@@ -36,7 +39,8 @@ func (q *Queue) step(pid int, now map[int]turns, passed time.Duration) (sum time
 		b, known := before[id]
 		switch {
 		case !known:
-		case t.ready && b.ready && t.ran == b.ran && t.waited == b.waited: // it waits still: the kernel counts that when it is over
+		// it waits still: the kernel counts that when it is over
+		case t.ready && b.ready && t.ran == b.ran && t.waited == b.waited:
 			sum += passed
 		default:
 			sum += max(0, t.waited-b.waited)
@@ -47,7 +51,8 @@ func (q *Queue) step(pid int, now map[int]turns, passed time.Duration) (sum time
 
 func threadsOf(pid int) map[int]turns {
 	list := map[int]turns{}
-	tasks, _ := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid)) // it has ended: nothing is known of it
+	// it has ended: nothing is known of it
+	tasks, _ := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
 	for _, e := range tasks {
 		id, err := strconv.Atoi(e.Name())
 		if err != nil {
@@ -62,7 +67,8 @@ func threadsOf(pid int) map[int]turns {
 	return list
 }
 
-// turnsOf reads a thread's schedstat (nanoseconds that it ran, that it waited, and turns) and its stat.
+// turnsOf reads a thread's schedstat (nanoseconds that it ran, that it waited, and turns) and its
+// stat.
 func turnsOf(counts, stat string) (t turns, ok bool) {
 	words, at := strings.Fields(counts), strings.LastIndexByte(stat, ')')
 	if len(words) < 2 || at < 0 || len(stat) < at+3 {
@@ -70,5 +76,6 @@ func turnsOf(counts, stat string) (t turns, ok bool) {
 	}
 	ran, err1 := strconv.ParseInt(words[0], 10, 64)
 	waited, err2 := strconv.ParseInt(words[1], 10, 64)
-	return turns{stat[at+2] == 'R', time.Duration(ran), time.Duration(waited)}, err1 == nil && err2 == nil
+	return turns{stat[at+2] == 'R', time.Duration(ran), time.Duration(waited)}, err1 == nil &&
+		err2 == nil
 }

@@ -17,8 +17,9 @@ import (
 	"libspx/shm"
 )
 
-// Stacks. A thread that waits has published its registers, and stands still: its stack is read by process_vm_readv, and followed from here. A process
-// that is in no call that waits is stopped by ptrace for as long as that takes. This is done by a process of its own (Word), because the agent
+// Stacks. A thread that waits has published its registers, and stands still: its stack is read by
+// process_vm_readv, and followed from here. A process that is in no call that waits is stopped by
+// ptrace for as long as that takes. This is done by a process of its own (Word), because the agent
 // is the parent, which would take the stops for ends.
 
 // Word is the first argument of that process; the others are process ids.
@@ -26,7 +27,8 @@ const Word = "spx-stacks"
 
 const mostFrames = 64
 
-// stacks fills in those of all processes. waits are the records of those that wait, by their places.
+// stacks fills in those of all processes. waits are the records of those that wait, by their
+// places.
 func stacks(segment *shm.Segment, procs []diagnose.Proc, waits [][]shm.Wait) {
 	if runtime.GOARCH != "amd64" {
 		for i := range procs {
@@ -45,7 +47,8 @@ func stacks(segment *shm.Segment, procs []diagnose.Proc, waits [][]shm.Wait) {
 			if !still(segment, p.Proc, w) {
 				p.Stack, p.Missing = nil, "it has gone on meanwhile"
 			}
-		case p.State == diagnose.Running || p.State == diagnose.Starting || p.State == diagnose.Stopped:
+		case p.State == diagnose.Running || p.State == diagnose.Starting ||
+			p.State == diagnose.Stopped:
 			run = append(run, i)
 		}
 	}
@@ -57,13 +60,15 @@ func stacks(segment *shm.Segment, procs []diagnose.Proc, waits [][]shm.Wait) {
 // registersOf are those that a thread has published.
 func registersOf(w *shm.Wait) *registers {
 	r := &registers{}
-	for k, n := range []int{regPC, regSP, regBP, regBX, regR12, regR12 + 1, regR12 + 2, regR12 + 3} {
+	for k, n := range []int{regPC, regSP, regBP, regBX, regR12, regR12 + 1, regR12 + 2,
+		regR12 + 3} {
 		r.set(n, w.Registers[k])
 	}
 	return r
 }
 
-// follow is the stack of a thread with these registers, from the MPI call upwards; missing says what cannot be shown.
+// follow is the stack of a thread with these registers, from the MPI call upwards; missing says
+// what cannot be shown.
 func (s *files) follow(pid int, r *registers) (out []diagnose.Frame, missing string) {
 	maps, err := mappings(pid)
 	if err != nil {
@@ -71,7 +76,8 @@ func (s *files) follow(pid int, r *registers) (out []diagnose.Frame, missing str
 	}
 	denied := error(nil)
 	read := func(b []byte, at uint64) bool {
-		n, err := unix.ProcessVMReadv(pid, []unix.Iovec{{Base: &b[0], Len: uint64(len(b))}}, []unix.RemoteIovec{{Base: uintptr(at), Len: len(b)}}, 0)
+		n, err := unix.ProcessVMReadv(pid, []unix.Iovec{{Base: &b[0], Len: uint64(len(b))}},
+			[]unix.RemoteIovec{{Base: uintptr(at), Len: len(b)}}, 0)
 		if err != nil {
 			denied = err
 		}
@@ -104,7 +110,8 @@ func (s *files) follow(pid int, r *registers) (out []diagnose.Frame, missing str
 		out = append(out, f.frames(at)...)
 		fn := f.function(at)
 		if fn == nil {
-			missing = "the stack ends in " + out[len(out)-1].Text() + ", which has no call frame information"
+			missing = "the stack ends in " + out[len(out)-1].Text() +
+				", which has no call frame information"
 			break
 		}
 		t, err := fn.row(at)
@@ -119,12 +126,15 @@ func (s *files) follow(pid int, r *registers) (out []diagnose.Frame, missing str
 		*r = next
 	}
 	if denied != nil {
-		missing = fmt.Sprintf("the rest of the stack cannot be read: %v (does the system forbid reading other processes' memory?)", denied)
+		missing = fmt.Sprintf(
+			"the rest of the stack cannot be read: %v (does the system forbid reading other "+
+				"processes' memory?)", denied)
 	}
 	return trim(out), missing
 }
 
-func (s *files) find(pid int, maps []Mapping, pc uint64, read func([]byte, uint64) bool) (Mapping, *file) {
+func (s *files) find(pid int, maps []Mapping, pc uint64, read func([]byte, uint64) bool) (Mapping,
+	*file) {
 	for _, m := range maps {
 		if pc >= m.from && pc < m.to {
 			return m, s.open(pid, m, read)
@@ -133,7 +143,8 @@ func (s *files) find(pid int, maps []Mapping, pc uint64, read func([]byte, uint6
 	return Mapping{}, nil
 }
 
-// trim takes away what is within libspx, but for the MPI function that was called, and what has called main.
+// trim takes away what is within libspx, but for the MPI function that was called, and what has
+// called main.
 func trim(stack []diagnose.Frame) []diagnose.Frame {
 	inner := 0
 	for i, f := range stack {
@@ -159,7 +170,7 @@ func trim(stack []diagnose.Frame) []diagnose.Frame {
 	return stack
 }
 
-// ---- processes that do not wait ------------------------------------------------------------------------------------
+// ---- processes that do not wait ----
 
 // answer is what Word answers, for each process.
 type answer struct {
@@ -183,7 +194,8 @@ func traced(procs []diagnose.Proc, run []int) {
 	}
 	answers := map[int]answer{}
 	if err == nil {
-		late := time.AfterFunc(traceLimit, func() { cmd.Process.Kill() }) //nolint:errcheck // it may have ended
+		// it may have ended
+		late := time.AfterFunc(traceLimit, func() { cmd.Process.Kill() }) //nolint:errcheck
 		err = json.NewDecoder(out).Decode(&answers)
 		late.Stop()
 		cmd.Wait() //nolint:errcheck // the agent may have reaped it as an orphan
@@ -198,7 +210,8 @@ func traced(procs []diagnose.Proc, run []int) {
 	}
 }
 
-// TraceMain is the process that stops others for a moment: it writes their stacks to its standard output.
+// TraceMain is the process that stops others for a moment: it writes their stacks to its standard
+// output.
 func TraceMain(args []string) int {
 	runtime.LockOSThread()
 	answers := map[int]answer{}
@@ -223,7 +236,9 @@ const (
 // trace stops the first thread of a process, reads its stack, and lets it go on.
 func (s *files) trace(pid int) (out answer) {
 	if err := unix.PtraceSeize(pid); err != nil {
-		out.Missing = fmt.Sprintf("the stack cannot be read: ptrace: %v (do containers or kernel.yama.ptrace_scope forbid it?)", err)
+		out.Missing = fmt.Sprintf(
+			"the stack cannot be read: ptrace: %v (do containers or kernel.yama.ptrace_scope "+
+				"forbid it?)", err)
 		return out
 	}
 	signal := 0

@@ -7,8 +7,9 @@ import (
 	"time"
 )
 
-// A budget bounds how often something is started again. A thing that fails again and again is to be given up; one that has failed long ago, and worked since, is
-// not the worse for it: with within, what is older counts no more.
+// A budget bounds how often something is started again. A thing that fails again and again is to be
+// given up; one that has failed long ago, and worked since, is not the worse for it: with within,
+// what is older counts no more.
 type budget struct {
 	most   int
 	within time.Duration // 0: nothing is ever forgotten
@@ -18,7 +19,8 @@ type budget struct {
 // used is how much of it is spent at time now.
 func (b *budget) used(now time.Duration) int {
 	if b.within > 0 {
-		b.spent = slices.DeleteFunc(b.spent, func(at time.Duration) bool { return now-at >= b.within })
+		b.spent = slices.DeleteFunc(b.spent,
+			func(at time.Duration) bool { return now-at >= b.within })
 	}
 	return len(b.spent)
 }

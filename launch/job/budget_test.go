@@ -23,7 +23,8 @@ func TestBudget(t *testing.T) {
 				}
 			}
 			if b.used(now) != used || b.left(now) != max(b.most-used, 0) {
-				t.Fatalf("%d of %d used, %d left, at %v within %v; started at %v", b.used(now), b.most, b.left(now), now, b.within, all)
+				t.Fatalf("%d of %d used, %d left, at %v within %v; started at %v", b.used(now),
+					b.most, b.left(now), now, b.within, all)
 			}
 			if b.left(now) > 0 {
 				b.spend(now)
@@ -31,14 +32,16 @@ func TestBudget(t *testing.T) {
 			}
 		}
 	}
-	for d, want := range map[time.Duration]string{time.Hour: "1h", 90 * time.Minute: "1h30m", 30 * time.Second: "30s", 10 * time.Minute: "10m", 1500 * time.Millisecond: "1.5s"} {
+	for d, want := range map[time.Duration]string{time.Hour: "1h", 90 * time.Minute: "1h30m",
+		30 * time.Second: "30s", 10 * time.Minute: "10m", 1500 * time.Millisecond: "1.5s"} {
 		if got := shortly(d); got != want {
 			t.Errorf("%v is shown as %s", d, got)
 		}
 	}
 }
 
-// A cluster that fails now and then is started again as often as that is, for months; one that fails too often within the time is given up.
+// A cluster that fails now and then is started again as often as that is, for months; one that
+// fails too often within the time is given up.
 func TestRestartsAreForgotten(t *testing.T) {
 	m := system(Part{Whole: Restart, Restarts: 2, Within: time.Hour})
 	procs := []int{0, 1}
@@ -68,14 +71,17 @@ func TestRestartsAreForgotten(t *testing.T) {
 	fails(now) // the one before was 40 minutes ago
 	now += 10 * time.Minute
 	out := m.Step(dies(procs[0]), now)
-	if !strings.Contains(said(out), "since it has been started again 2 times within 1h; exit status 137.") {
+	if !strings.Contains(said(out),
+		"since it has been started again 2 times within 1h; exit status 137.") {
 		t.Errorf("%s", said(out))
 	}
 }
 
-// The same for processes that are started in the place of ranks, as long as there is a place for one.
+// The same for processes that are started in the place of ranks, as long as there is a place for
+// one.
 func TestStartedOfLongAgoCountNoMore(t *testing.T) {
-	m := New(Config{Host: "h", Procs: 8, Parts: []Part{{Name: "cluster a", Ranks: 1, Cold: 6, Process: Replace, Restarts: 2, Within: time.Minute}}})
+	m := New(Config{Host: "h", Procs: 8, Parts: []Part{{Name: "cluster a", Ranks: 1, Cold: 6,
+		Process: Replace, Restarts: 2, Within: time.Minute}}})
 	m.Step(Started{Proc: 0, Part: 1, Rank: 0}, 0)
 	m.Step(AllStarted{}, 0)
 	proc := 0
@@ -89,11 +95,13 @@ func TestStartedOfLongAgoCountNoMore(t *testing.T) {
 		}
 		return ok
 	}
-	for n, at := range []time.Duration{0, 10 * time.Second, 61 * time.Second, 71 * time.Second, 130 * time.Second} {
+	for n, at := range []time.Duration{0, 10 * time.Second, 61 * time.Second, 71 * time.Second,
+		130 * time.Second} {
 		if !starts(at) {
 			t.Fatalf("death %d, at %v: no process was started", n, at)
 		}
-		if p := m.Parts()[0]; p.Cold != 5-n || p.Left > p.Cold || p.Left != min(5-n, []int{1, 0, 0, 0, 0}[n]) {
+		if p := m.Parts()[0]; p.Cold != 5-n || p.Left > p.Cold ||
+			p.Left != min(5-n, []int{1, 0, 0, 0, 0}[n]) {
 			t.Errorf("death %d: %+v", n, p)
 		}
 	}
@@ -102,13 +110,17 @@ func TestStartedOfLongAgoCountNoMore(t *testing.T) {
 	}
 }
 
-// The system's master says that a cluster is started again; who starts it knows that it was too often, or long ago.
+// The system's master says that a cluster is started again; who starts it knows that it was too
+// often, or long ago.
 func TestMasterDoesNotCount(t *testing.T) {
 	for name, c := range map[string]struct {
 		second time.Duration
 		want   string
-	}{"soon": {30 * time.Minute, "since it has been started again 1 times within 1h"}, "late": {2 * time.Hour, "cluster a is started again (1 of at most 1 times)"}} {
-		m := New(Config{Host: "h", Procs: 2, Masters: true, Parts: []Part{{Name: "cluster a", Whole: Restart, Restarts: 1, Within: time.Hour}, {Name: "cluster b"}}})
+	}{"soon": {30 * time.Minute, "since it has been started again 1 times within 1h"},
+		"late": {2 * time.Hour, "cluster a is started again (1 of at most 1 times)"}} {
+		m := New(Config{Host: "h", Procs: 2, Masters: true,
+			Parts: []Part{{Name: "cluster a", Whole: Restart, Restarts: 1, Within: time.Hour},
+				{Name: "cluster b"}}})
 		m.Step(Started{Proc: 0, Part: 1}, 0)
 		m.Step(Started{Proc: 1, Part: 2}, 0)
 		m.Step(AllStarted{}, 0)

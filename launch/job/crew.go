@@ -2,15 +2,19 @@ package job
 
 import "slices"
 
-// What whoever decides next has to know of the parts of a system beyond what the machine needs itself: who they consist of since they were started again or standbys have taken ranks, where they run, and what was about to be done.
+// What whoever decides next has to know of the parts of a system beyond what the machine needs
+// itself: who they consist of since they were started again or standbys have taken ranks, where
+// they run, and what was about to be done.
 
 // A Crew is who a part consists of.
 type Crew struct {
-	World    uint32 // number of its MPI_COMM_WORLD; 0: it has not been started again
-	Lead     uint32 // 1 + the serial number of the process that was rank 0 of that
-	Procs    []int  // by rank; of a part that has not been started again nil before standbys have taken ranks
-	Standbys []int  // of a part that was started again
-	Cold     int    // of these, the last: places for processes that are started in the place of ranks
+	World uint32 // number of its MPI_COMM_WORLD; 0: it has not been started again
+	Lead  uint32 // 1 + the serial number of the process that was rank 0 of that
+	// by rank; of a part that has not been started again nil before standbys have taken ranks
+	Procs    []int
+	Standbys []int // of a part that was started again
+	// of these, the last: places for processes that are started in the place of ranks
+	Cold int
 }
 
 // Manned: all processes of a part that was started again have been made.
@@ -30,13 +34,16 @@ func (c Crew) clone() Crew {
 // takes gives these processes the ranks.
 func (c *Crew) takes(procs []int) {
 	c.Procs = slices.Clone(procs)
-	c.Standbys = slices.DeleteFunc(slices.Clone(c.Standbys), func(p int) bool { return slices.Contains(procs, p) })
+	c.Standbys = slices.DeleteFunc(slices.Clone(c.Standbys),
+		func(p int) bool { return slices.Contains(procs, p) })
 }
 
-// manned: a world of a part is complete. The part may have stopped meanwhile, and be about to be started once more.
+// manned: a world of a part is complete. The part may have stopped meanwhile, and be about to be
+// started once more.
 func (m *Machine) manned(e Manned) []Action {
 	p := &m.parts[e.Part-1]
-	p.making, p.renewed, p.fresh, p.crowds, p.crew = p.making && p.again, p.renewed && p.again, false, false, e.Crew.clone()
+	p.making, p.renewed, p.fresh, p.crowds, p.crew = p.making && p.again, p.renewed && p.again,
+		false, false, e.Crew.clone()
 	p.coming = 0
 	for _, i := range e.Crew.Standbys { // places of which no process was made yet
 		for i >= len(m.procs) {
@@ -62,24 +69,28 @@ func (m *Machine) Made(part int) bool { return !m.parts[part-1].fresh }
 // Crew is who a part consists of.
 func (m *Machine) Crew(part int) Crew { return m.parts[part-1].crew.clone() }
 
-// Hosts are those of the processes of a part that was started again, by their numbers in the job; nil: it was not.
+// Hosts are those of the processes of a part that was started again, by their numbers in the job;
+// nil: it was not.
 func (m *Machine) Hosts(part int) []int { return slices.Clone(m.parts[part-1].hosts) }
 
 // Asks reports whether the system's master is to say what is done about a part.
 func (m *Machine) Asks(part int) bool { return m.parts[part-1].askUntil > 0 && !m.ending }
 
-// Restarting are the parts that are being started again, from 1: with whole those of which no process has been made yet, else those of which some have.
+// Restarting are the parts that are being started again, from 1: with whole those of which no
+// process has been made yet, else those of which some have.
 func (m *Machine) Restarting(whole bool) (out []int) {
 	for i := range m.parts {
 		p := &m.parts[i]
-		if whole && p.again && p.alive == 0 || !whole && m.Making(i+1) && p.alive > 0 && !p.stopping {
+		if whole && p.again && p.alive == 0 || !whole && m.Making(i+1) && p.alive > 0 &&
+			!p.stopping {
 			out = append(out, i+1)
 		}
 	}
 	return out
 }
 
-// Open is what was decided and may not have been done, if whoever has decided so far is lost: to do it twice does no harm. Parts of which some processes have been made are left aside.
+// Open is what was decided and may not have been done, if whoever has decided so far is lost: to do
+// it twice does no harm. Parts of which some processes have been made are left aside.
 func (m *Machine) Open() (out []Action) {
 	if m.finished || m.ending {
 		return nil

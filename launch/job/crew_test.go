@@ -26,7 +26,8 @@ func again(t *testing.T, m *Machine) *Machine {
 	return n
 }
 
-// Whoever decides next knows at each moment of a restart what has to be done again, and none of it counts twice.
+// Whoever decides next knows at each moment of a restart what has to be done again, and none of it
+// counts twice.
 func TestOpenRestart(t *testing.T) {
 	m := restoring(t)
 	placed := Placed{Part: 1, Hosts: []int{2, 1}}
@@ -44,23 +45,30 @@ func TestOpenRestart(t *testing.T) {
 		t.Errorf("what was placed again counts %d times", m.Parts()[0].Restarts)
 	}
 	m.Step(Spawned{Proc: 5, Pid: 200, Name: "rank 0", Part: 1}, 3*time.Second)
-	if m = again(t, m); m.Open() != nil || m.Restarting(true) != nil || !cmp.Equal(m.Restarting(false), []int{1}) {
+	if m = again(t, m); m.Open() != nil || m.Restarting(true) != nil ||
+		!cmp.Equal(m.Restarting(false), []int{1}) {
 		t.Errorf("one of two has been made: %v, %v", m.Open(), m.Restarting(false))
 	}
 	m.Step(Spawned{Proc: 6, Pid: 201, Name: "rank 1", Part: 1, Rank: 1}, 3*time.Second)
 	crew := Crew{World: 9, Lead: 12, Procs: []int{5, 6}}
-	if out := m.Step(Manned{1, crew}, 3*time.Second); !cmp.Equal(out, []Action{Relist{1}}) || !Weighty(out) {
+	if out := m.Step(Manned{1, crew}, 3*time.Second); !cmp.Equal(out, []Action{Relist{1}}) ||
+		!Weighty(out) {
 		t.Errorf("%v", out)
 	}
-	if m = again(t, m); m.Open() != nil || m.Restarting(false) != nil || !cmp.Equal(m.Crew(1), crew) || !cmp.Equal(m.Hosts(1), placed.Hosts) || m.Hosts(2) != nil {
-		t.Errorf("all have been made: %v, %v, crew %+v on %v", m.Open(), m.Restarting(false), m.Crew(1), m.Hosts(1))
+	if m = again(t, m); m.Open() != nil || m.Restarting(false) != nil ||
+		!cmp.Equal(m.Crew(1), crew) || !cmp.Equal(m.Hosts(1), placed.Hosts) || m.Hosts(2) != nil {
+		t.Errorf("all have been made: %v, %v, crew %+v on %v", m.Open(), m.Restarting(false),
+			m.Crew(1), m.Hosts(1))
 	}
 }
 
-// So is the first start of a part that was attached: one that is not complete is repeated, counts as none, and is known to be complete when it is.
+// So is the first start of a part that was attached: one that is not complete is repeated, counts
+// as none, and is known to be complete when it is.
 func TestFirstStartIsRepeated(t *testing.T) {
 	begin := func() *Machine {
-		m := New(Config{Host: "h", Procs: 5, Parts: []Part{{Name: "cluster a", Whole: Restart, Restarts: 1}, {Name: "cluster b", Ranks: 2, Whole: Restart, Restarts: 1, Away: true}}})
+		m := New(Config{Host: "h", Procs: 5,
+			Parts: []Part{{Name: "cluster a", Whole: Restart, Restarts: 1},
+				{Name: "cluster b", Ranks: 2, Whole: Restart, Restarts: 1, Away: true}}})
 		m.Step(Started{Proc: 0, Pid: 100, Part: 1}, 0)
 		m.Step(AllStarted{}, 0)
 		m.Step(Attached{Part: 2}, time.Second)
@@ -89,7 +97,9 @@ func TestFirstStartIsRepeated(t *testing.T) {
 	}
 }
 
-// A start that is under way when whoever decides is lost is repeated, and counts once, however far it was, and whatever of it dies with that host; so it is when the next one that decides is lost, too. What dies by itself after that is the next start's matter.
+// A start that is under way when whoever decides is lost is repeated, and counts once, however far
+// it was, and whatever of it dies with that host; so it is when the next one that decides is lost,
+// too. What dies by itself after that is the next start's matter.
 func TestStartCountsOnce(t *testing.T) {
 	lost := func(proc int) Ended {
 		e := dies(proc)
@@ -100,12 +110,18 @@ func TestStartCountsOnce(t *testing.T) {
 		return Spawned{Proc: proc, Pid: 200 + proc, Name: "rank", Part: 1, Rank: rank}
 	}
 	for name, events := range map[string][]Event{
-		"placed":                      {Inherited{}},
-		"one is there":                {spawned(5, 0), Inherited{}, NotRestarted{1, "host x is lost", true}, dies(5)},
-		"it has died meanwhile":       {spawned(5, 0), spawned(6, 1), Inherited{}, dies(5), dies(6)},
-		"it is lost with that host":   {spawned(5, 0), spawned(6, 1), Inherited{}, lost(6), dies(5)},
-		"and so is the next one":      {spawned(5, 0), Inherited{}, NotRestarted{1, "host x is lost", true}, dies(5), Placed{Part: 1}, spawned(6, 0), Inherited{}, NotRestarted{1, "host y is lost", true}, dies(6)},
-		"lost before it was repeated": {spawned(5, 0), Inherited{}, NotRestarted{1, "host x is lost", true}, Inherited{}, dies(5)},
+		"placed": {Inherited{}},
+		"one is there": {spawned(5, 0), Inherited{},
+			NotRestarted{1, "host x is lost", true}, dies(5)},
+		"it has died meanwhile": {spawned(5, 0), spawned(6, 1), Inherited{}, dies(5),
+			dies(6)},
+		"it is lost with that host": {spawned(5, 0), spawned(6, 1), Inherited{}, lost(6),
+			dies(5)},
+		"and so is the next one": {spawned(5, 0), Inherited{},
+			NotRestarted{1, "host x is lost", true}, dies(5), Placed{Part: 1}, spawned(6, 0),
+			Inherited{}, NotRestarted{1, "host y is lost", true}, dies(6)},
+		"lost before it was repeated": {spawned(5, 0), Inherited{},
+			NotRestarted{1, "host x is lost", true}, Inherited{}, dies(5)},
 	} {
 		m := system(Part{Whole: Restart, Restarts: 1, Ranks: 2})
 		m.Step(dies(0), time.Second)
@@ -122,7 +138,9 @@ func TestStartCountsOnce(t *testing.T) {
 			t.Errorf("%s: it is not started again (-want +got)\n%s", name, d)
 			continue
 		}
-		if text := said(m.Step(Placed{Part: 1}, 3*time.Second)); text != "cluster a is started again (1 of at most 1 times).\n" || m.Parts()[0].Restarts != 1 {
+		if text := said(m.Step(Placed{Part: 1},
+			3*time.Second)); text != "cluster a is started again (1 of at most 1 times).\n" ||
+			m.Parts()[0].Restarts != 1 {
 			t.Errorf("%s: %s, %+v", name, text, m.Parts()[0])
 		}
 		m.Step(spawned(7, 0), 3*time.Second)
@@ -133,7 +151,9 @@ func TestStartCountsOnce(t *testing.T) {
 		}
 	}
 	m := system(Part{Whole: Restart, Restarts: 1, Ranks: 2})
-	for _, e := range []Event{dies(0), dies(1), Placed{Part: 1}, spawned(5, 0), dies(5), Inherited{}} { // it has died before, by itself
+	// it has died before, by itself
+	for _, e := range []Event{dies(0), dies(1), Placed{Part: 1}, spawned(5, 0), dies(5),
+		Inherited{}} {
 		m.Step(e, time.Second)
 	}
 	if !m.Ending() {
@@ -141,7 +161,8 @@ func TestStartCountsOnce(t *testing.T) {
 	}
 }
 
-// A world that is complete when its part has stopped again is none that is missing: what counts is the one that comes.
+// A world that is complete when its part has stopped again is none that is missing: what counts is
+// the one that comes.
 func TestMannedLate(t *testing.T) {
 	m := restoring(t)
 	m.Step(Placed{Part: 1}, time.Second)
@@ -162,7 +183,8 @@ func TestMannedLate(t *testing.T) {
 	}
 }
 
-// What is asked of the system's master is asked again, who is to end is told so again, and processes that were to be started in the place of ranks are; not when the system ends.
+// What is asked of the system's master is asked again, who is to end is told so again, and
+// processes that were to be started in the place of ranks are; not when the system ends.
 func TestOpenRest(t *testing.T) {
 	m := New(Config{Host: "h", Procs: 6, Masters: true, Parts: []Part{
 		{Name: "cluster a", Ranks: 2, Cold: 2, Process: Replace, Whole: Degrade, Restarts: 4},
@@ -197,9 +219,11 @@ func TestOpenRest(t *testing.T) {
 	}
 }
 
-// Whoever reports an end says which place is on a host that is there: places are used in that order, each once, and what was not carried out yet is said again so.
+// Whoever reports an end says which place is on a host that is there: places are used in that
+// order, each once, and what was not carried out yet is said again so.
 func TestPlacesOnHosts(t *testing.T) {
-	m := New(Config{Host: "h", Procs: 6, Parts: []Part{{Name: "cluster a", Ranks: 2, Cold: 4, Process: Replace, Host: Replace, Whole: Stop}}})
+	m := New(Config{Host: "h", Procs: 6, Parts: []Part{{Name: "cluster a", Ranks: 2, Cold: 4,
+		Process: Replace, Host: Replace, Whole: Stop}}})
 	for i := range 2 {
 		m.Step(Started{Proc: i, Pid: 100 + i, Part: 1, Rank: i}, 0)
 	}

@@ -5,8 +5,11 @@ import (
 	"time"
 )
 
-// A cluster leaves the system in good order, and may be attached again later (docs/systems.md, "A cluster that leaves"). First the table says so (Leaves): from then on nothing more is sent to it. Its I/O processes hand on what
-// they have, and end; by that its ranks know that nothing more comes, and end; then the I/O processes end that had carried what those sent. Whoever has not ended in time is told to. For the others all of these are awaited.
+// A cluster leaves the system in good order, and may be attached again later (docs/systems.md, "A
+// cluster that leaves"). First the table says so (Leaves): from then on nothing more is sent to it.
+// Its I/O processes hand on what they have, and end; by that its ranks know that nothing more
+// comes, and end; then the I/O processes end that had carried what those sent. Whoever has not
+// ended in time is told to. For the others all of these are awaited.
 
 // Depart: a cluster is to leave, by itself within a time. MayDepart says whether it can.
 type Depart struct {
@@ -59,7 +62,9 @@ func (m *Machine) depart(e Depart, now time.Duration) []Action {
 	for _, o := range m.carriers(e.Part) {
 		o.departs = true
 	}
-	return []Action{Say{fmt.Sprintf("%s is to leave the system within %v: nothing more is sent to it, and its programs are told so as soon as they have all.", p.Name, e.Limit)}, Leaves{e.Part}}
+	return []Action{Say{fmt.Sprintf(
+		"%s is to leave the system within %v: nothing more is sent to it, and its programs are "+
+			"told so as soon as they have all.", p.Name, e.Limit)}, Leaves{e.Part}}
 }
 
 // carriers are the I/O processes that are started with a cluster.
@@ -72,17 +77,21 @@ func (m *Machine) carriers(part int) (out []*part) {
 	return out
 }
 
-// endedDeparting: a process has ended of a part that leaves. To the others I/O processes are dead: what was sent to them, and is kept, goes by others, or waits.
+// endedDeparting: a process has ended of a part that leaves. To the others I/O processes are dead:
+// what was sent to them, and is kept, goes by others, or waits.
 func (m *Machine) endedDeparting(p *part, e Ended, now time.Duration) (out []Action) {
 	failed := e.Failed()
 	out = []Action{Publish{Proc: e.Proc, Dead: failed || p.Serves, Wait: e.Wait}}
 	if failed && !p.stopping {
 		text := m.describe(e)
 		if p.Serves {
-			return append(out, Say{fmt.Sprintf("%s, while %s leaves the system.", text, m.parts[p.With-1].Name)})
+			return append(out, Say{fmt.Sprintf("%s, while %s leaves the system.", text,
+				m.parts[p.With-1].Name)})
 		}
 		p.stopping, p.departBy, p.deadline = true, 0, now+m.cfg.Grace
-		out = append(out, Say{fmt.Sprintf("%s, while %s leaves the system; its other processes are ended.", text, p.Name)}, SendTo{m.livingOf(p), SIGTERM})
+		out = append(out,
+			Say{fmt.Sprintf("%s, while %s leaves the system; its other processes are ended.", text,
+				p.Name)}, SendTo{m.livingOf(p), SIGTERM})
 	}
 	m.succeeded = m.succeeded || !failed
 	return append(out, m.dismiss(p, now)...)
@@ -107,14 +116,18 @@ func (m *Machine) departed(now time.Duration) (out []Action) {
 		}
 		p.gone = false
 		for _, o := range append(carriers, p) {
-			o.departs, o.departBy, o.stopping, o.deadline, o.away, o.again, o.making, o.standbys = false, 0, false, 0, true, false, false, nil
+			o.departs, o.departBy, o.stopping, o.deadline, o.away, o.again, o.making,
+				o.standbys = false, 0, false, 0, true, false, false, nil
 		}
 		if p.forGood {
 			p.forGood = false
 			out = append(out, m.gaveUp(p, carriers)...)
 			continue
 		}
-		out = append(out, Say{fmt.Sprintf("%s has left the system; it may be attached again, on any host, and what was sent to it and it had not received waits for that.", p.Name)})
+		out = append(out,
+			Say{fmt.Sprintf(
+				"%s has left the system; it may be attached again, on any host, and what was "+
+					"sent to it and it had not received waits for that.", p.Name)})
 	}
 	return out
 }
@@ -124,7 +137,8 @@ func (m *Machine) gaveUp(p *part, carriers []*part) []Action {
 	for _, o := range append(carriers, p) {
 		o.gone = true
 	}
-	return []Action{Say{fmt.Sprintf("%s has left the system, and is not awaited; the others go on.", p.Name)}}
+	return []Action{Say{fmt.Sprintf("%s has left the system, and is not awaited; the others go on.",
+		p.Name)}}
 }
 
 // hurryDeparting tells those to end that have not in time.
@@ -137,5 +151,6 @@ func (m *Machine) hurryDeparting(p *part, now time.Duration) []Action {
 		return nil
 	}
 	p.stopping, p.deadline = true, now+GraceSignal
-	return []Action{Say{fmt.Sprintf("%s has not ended by itself, and is told to (SIGTERM).", p.Name)}, SendTo{m.livingOf(p), SIGTERM}}
+	return []Action{Say{fmt.Sprintf("%s has not ended by itself, and is told to (SIGTERM).",
+		p.Name)}, SendTo{m.livingOf(p), SIGTERM}}
 }

@@ -24,7 +24,8 @@ func (m *Machine) ended(e Ended, now time.Duration) []Action {
 	case e.Spawning, m.procs[e.Proc].doomed:
 		return []Action{Publish{Proc: e.Proc, Dead: e.Spawning, Wait: e.Wait}}
 	case e.Aborted && e.Connected != nil:
-		return append([]Action{Publish{Proc: e.Proc, Dead: true, Wait: e.Wait}}, m.abort(e.Connected, abortStatus(e.Code), now, "")...)
+		return append([]Action{Publish{Proc: e.Proc, Dead: true, Wait: e.Wait}},
+			m.abort(e.Connected, abortStatus(e.Code), now, "")...)
 	case e.Aborted:
 		m.fail(abortStatus(e.Code))
 		return m.end(now, SIGTERM, m.cfg.Grace)
@@ -38,11 +39,13 @@ func (m *Machine) ended(e Ended, now time.Duration) []Action {
 	return m.exited(e)
 }
 
-// abort ends those who are connected with a process that has called MPI_Abort: the job, or a part of it.
+// abort ends those who are connected with a process that has called MPI_Abort: the job, or a part
+// of it.
 func (m *Machine) abort(connected []int, status int, now time.Duration, who string) []Action {
 	var out, say []Action
 	if who != "" {
-		say = []Action{Say{who + ", with which processes of this job are connected, has called MPI_Abort"}}
+		say = []Action{Say{who +
+			", with which processes of this job are connected, has called MPI_Abort"}}
 	}
 	if m.ending {
 		return nil
@@ -77,13 +80,15 @@ func (m *Machine) died(e Ended, now time.Duration) []Action {
 	tell := m.cfg.OnDeath == Continue || m.cfg.OnDeath == Auto && e.Returns
 	if !tell {
 		m.fail(status)
-		text := fmt.Sprintf("%s%s; the job is ended with exit status %d.", m.describe(e), m.others(e.Also), status)
+		text := fmt.Sprintf("%s%s; the job is ended with exit status %d.", m.describe(e),
+			m.others(e.Also), status)
 		if m.alive > 0 && m.cfg.OnDeath == Auto && e.Owner != OwnerAborted {
 			text += " (To let the others go on: an error handler that returns, or --with-ft.)"
 		}
 		return m.end(now, SIGTERM, m.cfg.Grace, Say{text})
 	}
-	if e.Owner == OwnerAborted || m.cfg.CountDeaths { // MPI_Abort on a communicator of some: never forgiven
+	// MPI_Abort on a communicator of some: never forgiven
+	if e.Owner == OwnerAborted || m.cfg.CountDeaths {
 		m.fail(status)
 	}
 	if m.death == 0 {
@@ -102,7 +107,8 @@ func (m *Machine) died(e Ended, now time.Duration) []Action {
 // exited: nobody depends on the process.
 func (m *Machine) exited(e Ended) []Action {
 	status := e.Wait.Status()
-	out := []Action{Publish{Proc: e.Proc, Dead: e.Owner == OwnerNone && m.cfg.OnDeath == Continue, Wait: e.Wait}}
+	out := []Action{Publish{Proc: e.Proc, Dead: e.Owner == OwnerNone && m.cfg.OnDeath == Continue,
+		Wait: e.Wait}}
 	if status == 0 {
 		m.succeeded = true
 	} else if m.status == 0 {
@@ -116,7 +122,8 @@ func (m *Machine) exited(e Ended) []Action {
 	return out
 }
 
-// joined: a process uses MPI although another has ended without. They form one MPI_COMM_WORLD, and would wait for ever.
+// joined: a process uses MPI although another has ended without. They form one MPI_COMM_WORLD, and
+// would wait for ever.
 func (m *Machine) joined(now time.Duration) []Action {
 	if m.early == "" || m.ending {
 		return nil
@@ -126,7 +133,9 @@ func (m *Machine) joined(now time.Duration) []Action {
 		return nil
 	}
 	m.fail(StatusFailed)
-	text := fmt.Sprintf("%s, but others have called MPI_Init; the job is ended with exit status %d.", m.early, m.status)
+	text := fmt.Sprintf(
+		"%s, but others have called MPI_Init; the job is ended with exit status %d.", m.early,
+		m.status)
 	return m.end(now, SIGTERM, m.cfg.Grace, Say{text})
 }
 
@@ -151,8 +160,11 @@ func (m *Machine) signalled(signal int, now time.Duration) []Action {
 	if !m.cfg.Leads {
 		return m.end(now, signal, GraceSignal)
 	}
-	return m.end(now, signal, GraceSignal, Say{fmt.Sprintf("the spxrun that leads the system, on host %s, has got signal %d (%s), and with it the system is ended; exit status %d.",
-		m.cfg.Host, signal, signalName(signal), m.status)})
+	return m.end(now, signal, GraceSignal,
+		Say{fmt.Sprintf(
+			"the spxrun that leads the system, on host %s, has got signal %d (%s), and with it "+
+				"the system is ended; exit status %d.",
+			m.cfg.Host, signal, signalName(signal), m.status)})
 }
 
 func (m *Machine) frontLost(now time.Duration) []Action {
@@ -175,7 +187,8 @@ func (m *Machine) describe(e Ended) string {
 	if e.Wait.Unknown {
 		b.WriteString("has ended")
 	} else if e.Wait.Signal != 0 {
-		fmt.Fprintf(&b, "was killed by signal %d (%s)", e.Wait.Signal, signalName(e.Wait.Signal)+lack[e.Wait.Memory])
+		fmt.Fprintf(&b, "was killed by signal %d (%s)", e.Wait.Signal,
+			signalName(e.Wait.Signal)+lack[e.Wait.Memory])
 		if p.ended {
 			b.WriteString(" because it hung")
 		}
@@ -203,7 +216,8 @@ func (m *Machine) describe(e Ended) string {
 // lack follows the name of SIGKILL.
 var lack = map[Memory]string{
 	MemoryPerhaps: ", perhaps by the kernel because memory was used up: see dmesg",
-	MemoryUsedUp:  ", by the kernel because memory was used up, the host's or what its control group may have",
+	MemoryUsedUp: ", by the kernel because memory was used up, the host's or what its control " +
+		"group may have",
 }
 
 // others names processes that have ended as well: what stands behind the first one.
@@ -212,7 +226,8 @@ func (m *Machine) others(list []int) string {
 	for _, i := range list {
 		if i >= 0 && i < len(m.procs) {
 			p := &m.procs[i]
-			names = append(names, fmt.Sprintf("%s (pid %d on %s)", p.name, p.pid, cmp.Or(p.host, m.cfg.Host)))
+			names = append(names, fmt.Sprintf("%s (pid %d on %s)", p.name, p.pid,
+				cmp.Or(p.host, m.cfg.Host)))
 		}
 	}
 	if len(names) == 0 {
@@ -224,9 +239,12 @@ func (m *Machine) others(list []int) string {
 // signalNames are the signals of Linux by number, from 1.
 var signalNames = []string{
 	1: "SIGHUP", "SIGINT", "SIGQUIT", "SIGILL: illegal instruction", "SIGTRAP", "SIGABRT: abort",
-	"SIGBUS: bus error", "SIGFPE: arithmetic error", "SIGKILL", "SIGUSR1", "SIGSEGV: invalid memory access",
-	"SIGUSR2", "SIGPIPE", "SIGALRM", "SIGTERM", "SIGSTKFLT", "SIGCHLD", "SIGCONT", "SIGSTOP", "SIGTSTP",
-	"SIGTTIN", "SIGTTOU", "SIGURG", "SIGXCPU: out of processor time", "SIGXFSZ: file too large", "SIGVTALRM",
+	"SIGBUS: bus error", "SIGFPE: arithmetic error", "SIGKILL", "SIGUSR1",
+	"SIGSEGV: invalid memory access",
+	"SIGUSR2", "SIGPIPE", "SIGALRM", "SIGTERM", "SIGSTKFLT", "SIGCHLD", "SIGCONT", "SIGSTOP",
+	"SIGTSTP",
+	"SIGTTIN", "SIGTTOU", "SIGURG", "SIGXCPU: out of processor time", "SIGXFSZ: file too large",
+	"SIGVTALRM",
 	"SIGPROF", "SIGWINCH", "SIGIO", "SIGPWR", "SIGSYS: bad system call",
 }
 

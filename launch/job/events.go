@@ -9,7 +9,8 @@ import (
 	"slices"
 )
 
-// The form in which an event stands in a sequence of events that several hosts keep (package launch/follow): its name, a space, and its fields in JSON.
+// The form in which an event stands in a sequence of events that several hosts keep (package
+// launch/follow): its name, a space, and its fields in JSON.
 
 // MostProcs is more processes than any job has.
 const MostProcs = 1 << 20
@@ -21,8 +22,11 @@ const mostNew = 1 << 16
 var events = map[string]reflect.Type{}
 
 func init() {
-	for _, e := range []Event{Started{}, Spawned{}, NotStarted{}, Split{}, AllStarted{}, Ended{}, GuestAborted{}, TookOver{}, Manned{}, Placed{}, NotRestarted{}, Inherited{}, Hung{}, Slowed{}, WentOn{},
-		Grown{}, Depart{}, Coming{}, Attached{}, Detached{}, Judged{}, PartSignalled{}, Joined{}, Signalled{}, FrontLost{}, Reported{}, Looked{}, Tick{}} {
+	for _, e := range []Event{Started{}, Spawned{}, NotStarted{}, Split{}, AllStarted{}, Ended{},
+		GuestAborted{}, TookOver{}, Manned{}, Placed{}, NotRestarted{}, Inherited{}, Hung{},
+		Slowed{}, WentOn{},
+		Grown{}, Depart{}, Coming{}, Attached{}, Detached{}, Judged{}, PartSignalled{}, Joined{},
+		Signalled{}, FrontLost{}, Reported{}, Looked{}, Tick{}} {
 		t := reflect.TypeOf(e)
 		events[t.Name()] = t
 	}
@@ -59,28 +63,34 @@ func DecodeEvent(b []byte) (Event, error) {
 	return e.Elem().Interface(), nil
 }
 
-// Accepts reports whether an event can happen to the job as it is. What agents of other hosts say is not known to be so: of what cannot be, Step must not hear.
+// Accepts reports whether an event can happen to the job as it is. What agents of other hosts say
+// is not known to be so: of what cannot be, Step must not hear.
 func (m *Machine) Accepts(e Event) bool {
 	switch e := e.(type) {
 	case Started:
 		return m.isProc(e.Proc) && !m.procs[e.Proc].alive && e.Part >= 0 && e.Part <= len(m.parts)
 	case Spawned:
-		return e.Proc >= 0 && e.Proc < min(MostProcs, len(m.procs)+mostNew) && !(m.isProc(e.Proc) && m.procs[e.Proc].alive) && e.Part >= 0 && e.Part <= len(m.parts)
+		return e.Proc >= 0 && e.Proc < min(MostProcs, len(m.procs)+mostNew) &&
+			!(m.isProc(e.Proc) && m.procs[e.Proc].alive) && e.Part >= 0 && e.Part <= len(m.parts)
 	case Ended:
-		return m.isProc(e.Proc) && m.procs[e.Proc].alive && m.areProcs(e.Connected) && m.areProcs(e.Others)
+		return m.isProc(e.Proc) && m.procs[e.Proc].alive && m.areProcs(e.Connected) &&
+			m.areProcs(e.Others)
 	case GuestAborted:
 		return m.areProcs(e.Connected)
 	case TookOver:
 		return m.areProcs(e.Procs)
 	case Manned:
-		return m.isPart(e.Part) && m.areProcs(e.Crew.Procs) && !slices.ContainsFunc(e.Crew.Standbys, func(i int) bool { return i < 0 || i >= min(MostProcs, len(m.procs)+mostNew) })
+		return m.isPart(e.Part) && m.areProcs(e.Crew.Procs) &&
+			!slices.ContainsFunc(e.Crew.Standbys,
+				func(i int) bool { return i < 0 || i >= min(MostProcs, len(m.procs)+mostNew) })
 	case Placed:
 		return m.isPart(e.Part)
 	case NotRestarted:
 		return m.isPart(e.Part)
 	case Grown:
 		n := len(m.parts) + len(e.Parts)
-		return len(m.parts) > 0 && n <= MostProcs && !slices.ContainsFunc(e.Parts, func(p Part) bool { return p.With < 0 || p.With > n || p.Restarts < 0 || p.Cold < 0 })
+		return len(m.parts) > 0 && n <= MostProcs && !slices.ContainsFunc(e.Parts,
+			func(p Part) bool { return p.With < 0 || p.With > n || p.Restarts < 0 || p.Cold < 0 })
 	case Depart:
 		return m.isPart(e.Part) && e.Limit >= 0
 	case Coming:

@@ -16,21 +16,27 @@ import (
 // anyEvent is some event, that may have happened or not.
 func anyEvent(r *rand.Rand) Event {
 	proc, part := r.Intn(9)-1, r.Intn(4)
-	ended := Ended{Proc: proc, Wait: Wait{Code: r.Intn(3), Signal: r.Intn(2) * 9}, Owner: Owner(r.Intn(4)), Fault: Fault(r.Intn(3)), Call: "MPI_Recv", Returns: r.Intn(2) == 0,
-		OtherMPI: r.Intn(2) == 0, Aborted: r.Intn(12) == 0, Code: r.Intn(3), Spawning: r.Intn(9) == 0, Connected: [][]int{nil, {proc, 2}}[r.Intn(2)], Also: []int{1, 20}}
+	ended := Ended{Proc: proc, Wait: Wait{Code: r.Intn(3), Signal: r.Intn(2) * 9},
+		Owner: Owner(r.Intn(4)), Fault: Fault(r.Intn(3)), Call: "MPI_Recv", Returns: r.Intn(2) == 0,
+		OtherMPI: r.Intn(2) == 0, Aborted: r.Intn(12) == 0, Code: r.Intn(3),
+		Spawning: r.Intn(9) == 0, Connected: [][]int{nil, {proc, 2}}[r.Intn(2)], Also: []int{1, 20}}
 	switch r.Intn(28) {
 	case 0, 1, 2, 3, 4:
 		return Started{Proc: proc, Pid: 100 + r.Intn(9), Host: "a", Part: part, Rank: r.Intn(4)}
 	case 5:
-		return Spawned{Proc: proc + 2, Pid: 200, Name: "rank 1 of world 2", Host: "b", Part: part, Rank: r.Intn(4)}
+		return Spawned{Proc: proc + 2, Pid: 200, Name: "rank 1 of world 2", Host: "b", Part: part,
+			Rank: r.Intn(4)}
 	case 6, 7:
 		return AllStarted{}
 	case 8, 9, 10, 11:
 		return ended
 	case 12:
-		return []Event{NotStarted{proc, "why", 3}, Split{"why"}, GuestAborted{"it", []int{proc}}, FrontLost{}, Signalled{SIGTERM}}[r.Intn(5)]
+		return []Event{NotStarted{proc, "why", 3}, Split{"why"}, GuestAborted{"it", []int{proc}},
+			FrontLost{}, Signalled{SIGTERM}}[r.Intn(5)]
 	case 13:
-		return []Event{TookOver{part, []int{proc, 1, 3}}, Manned{part, Crew{World: 7, Lead: 3, Procs: []int{proc, 1}, Standbys: []int{2}}}}[r.Intn(2)]
+		return []Event{TookOver{part, []int{proc, 1, 3}},
+			Manned{part, Crew{World: 7, Lead: 3, Procs: []int{proc, 1},
+				Standbys: []int{2}}}}[r.Intn(2)]
 	case 14:
 		return Placed{part, " on host b", []int{1, 0}}
 	case 15:
@@ -52,7 +58,8 @@ func anyEvent(r *rand.Rand) Event {
 	case 25:
 		return Depart{part, time.Duration(r.Intn(3)) * time.Second, r.Intn(2) == 0}
 	case 24:
-		return Grown{[]Part{{Name: "cluster n", Ranks: 1, Whole: Treatment(r.Intn(3)), Added: 3}, {Name: "more", Serves: true, Whole: Restart, Restarts: 1, With: 4, Added: 2}}}
+		return Grown{[]Part{{Name: "cluster n", Ranks: 1, Whole: Treatment(r.Intn(3)), Added: 3},
+			{Name: "more", Serves: true, Whole: Restart, Restarts: 1, With: 4, Added: 2}}}
 	case 23:
 		return Looked{time.Duration(r.Intn(9)) * time.Second, r.Intn(9) == 0}
 	}
@@ -60,10 +67,13 @@ func anyEvent(r *rand.Rand) Event {
 }
 
 func anyConfig(r *rand.Rand) Config {
-	cfg := Config{Host: "a", Procs: 6, OnDeath: OnDeath(r.Intn(3)), Detach: r.Intn(2) == 0, HangAfter: time.Duration(r.Intn(2)) * time.Second, Timeout: time.Duration(r.Intn(2)) * time.Minute, Report: r.Intn(2) == 0}
+	cfg := Config{Host: "a", Procs: 6, OnDeath: OnDeath(r.Intn(3)), Detach: r.Intn(2) == 0,
+		HangAfter: time.Duration(r.Intn(2)) * time.Second,
+		Timeout:   time.Duration(r.Intn(2)) * time.Minute, Report: r.Intn(2) == 0}
 	if r.Intn(3) > 0 {
 		cfg.Parts = []Part{
-			{Name: "cluster in", Ranks: 2, Waiting: 1, Cold: 1, Process: Replace, Host: Replace, Whole: Restart, Restarts: 2, Within: time.Minute, Hang: Restart},
+			{Name: "cluster in", Ranks: 2, Waiting: 1, Cold: 1, Process: Replace, Host: Replace,
+				Whole: Restart, Restarts: 2, Within: time.Minute, Hang: Restart},
 			{Name: "cluster out", Process: Degrade, Whole: Degrade, Away: r.Intn(2) == 0},
 			{Name: "link", Serves: true, Whole: Restart, Restarts: 1, Link: 1, Hang: Restart},
 		}
@@ -72,7 +82,8 @@ func anyConfig(r *rand.Rand) Config {
 	return cfg
 }
 
-// Whatever happens: machines that hear of the same events decide the same, also one that begins in the middle with what another one was.
+// Whatever happens: machines that hear of the same events decide the same, also one that begins in
+// the middle with what another one was.
 func TestCopies(t *testing.T) {
 	seen := map[string]int{}
 	for seed := range int64(600) {
@@ -102,7 +113,8 @@ func TestCopies(t *testing.T) {
 				if err != nil {
 					t.Fatalf("seed %d, event %d: %v", seed, n, err)
 				}
-				if d := cmp.Diff(b, c, cmp.Exporter(func(reflect.Type) bool { return true })); d != "" {
+				if d := cmp.Diff(b, c, cmp.Exporter(
+					func(reflect.Type) bool { return true })); d != "" {
 					t.Fatalf("seed %d, event %d: %s", seed, n, d)
 				}
 				b = c
@@ -118,7 +130,8 @@ func TestCopies(t *testing.T) {
 
 // What is saved has all fields.
 func TestSavedFields(t *testing.T) {
-	for _, pair := range [][2]any{{Machine{}, savedMachine{}}, {process{}, savedProcess{}}, {part{}, savedPart{}}} {
+	for _, pair := range [][2]any{{Machine{}, savedMachine{}}, {process{}, savedProcess{}},
+		{part{}, savedPart{}}} {
 		names := func(of any) (out []string) {
 			for f := range reflect.TypeOf(of).Fields() {
 				if f.Name != "cfg" && !f.Anonymous {
@@ -165,7 +178,8 @@ func TestEventNames(t *testing.T) {
 	}
 }
 
-// Whatever stands for an event: it is one that the machine takes, or it is left aside; the same for what a machine was.
+// Whatever stands for an event: it is one that the machine takes, or it is left aside; the same for
+// what a machine was.
 func FuzzEvents(f *testing.F) {
 	r := rand.New(rand.NewSource(1))
 	for range 40 {
@@ -177,7 +191,8 @@ func FuzzEvents(f *testing.F) {
 		if err != nil {
 			m = New(cfg)
 		}
-		for k, data := range [][]byte{EncodeEvent(Started{Proc: 1, Pid: 7, Part: 1}), one, EncodeEvent(AllStarted{}), other, EncodeEvent(Tick{}), one} {
+		for k, data := range [][]byte{EncodeEvent(Started{Proc: 1, Pid: 7, Part: 1}), one,
+			EncodeEvent(AllStarted{}), other, EncodeEvent(Tick{}), one} {
 			if e, err := DecodeEvent(data); err == nil && m.Accepts(e) {
 				m.Step(e, time.Duration(k)*time.Second)
 			}

@@ -2,7 +2,8 @@ package job
 
 import "time"
 
-// What an agent has to know of the machine that it takes over from another one (package launch/follow), to go on in its place.
+// What an agent has to know of the machine that it takes over from another one (package
+// launch/follow), to go on in its place.
 
 // ProcState is what the machine knows of a process.
 type ProcState struct {

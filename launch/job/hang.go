@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// Processes of a system that hang (package watch judges that): what is done about them is said for each part, beside what is done about those that die.
+// Processes of a system that hang (package watch judges that): what is done about them is said for
+// each part, beside what is done about those that die.
 
 // Hung: a process does not run, or does not communicate, for longer than its part allows.
 type Hung struct {
@@ -30,9 +31,11 @@ type Shun struct {
 	Hangs bool
 }
 
-// watched is the part of a process that is there, and that the job does not end anyway; nil: it is another one.
+// watched is the part of a process that is there, and that the job does not end anyway; nil: it is
+// another one.
 func (m *Machine) watched(proc, pid int) *part {
-	if proc < 0 || proc >= len(m.procs) || !m.procs[proc].alive || m.procs[proc].pid != pid || m.ending {
+	if proc < 0 || proc >= len(m.procs) || !m.procs[proc].alive || m.procs[proc].pid != pid ||
+		m.ending {
 		return nil
 	}
 	return m.partOf(proc)
@@ -55,10 +58,12 @@ func (m *Machine) hung(e Hung) (out []Action) {
 	if p.Serves {
 		out = append(out, Shun{e.Proc, true})
 	}
-	text := fmt.Sprintf("%s (pid %d on %s) hangs: it %s, for %v", x.name, x.pid, cmp.Or(x.host, m.cfg.Host), e.Why, e.For.Round(time.Millisecond))
+	text := fmt.Sprintf("%s (pid %d on %s) hangs: it %s, for %v", x.name, x.pid,
+		cmp.Or(x.host, m.cfg.Host), e.Why, e.For.Round(time.Millisecond))
 	switch {
 	case p.Hang == LeaveBe && p.Serves:
-		return append(out, Say{text + "; meanwhile those of its link are chosen that run (iop_hang = \"report\")."})
+		return append(out, Say{text +
+			"; meanwhile those of its link are chosen that run (iop_hang = \"report\")."})
 	case p.Hang == LeaveBe:
 		return append(out, Say{text + "; it is left alone (hang = \"report\")."})
 	case p.stopping || x.doomed: // it is ended anyway
@@ -78,17 +83,20 @@ func (m *Machine) wentOn(e WentOn) (out []Action) {
 		out = append(out, Shun{e.Proc, false})
 	}
 	if x.hangs && !x.ended {
-		out = append(out, Say{fmt.Sprintf("%s (pid %d on %s) goes on again; it had hung for %v.", x.name, x.pid, cmp.Or(x.host, m.cfg.Host), e.For.Round(time.Millisecond))})
+		out = append(out, Say{fmt.Sprintf("%s (pid %d on %s) goes on again; it had hung for %v.",
+			x.name, x.pid, cmp.Or(x.host, m.cfg.Host), e.For.Round(time.Millisecond))})
 	}
 	x.hangs = x.ended
 	return out
 }
 
-// wentOnAndEnded says of a process that was said to hang, and has ended as it should before it was seen to go on, that it did not stay so.
+// wentOnAndEnded says of a process that was said to hang, and has ended as it should before it was
+// seen to go on, that it did not stay so.
 func (m *Machine) wentOnAndEnded(proc int) []Action {
 	x := &m.procs[proc]
 	if !x.hangs || x.ended {
 		return nil
 	}
-	return []Action{Say{fmt.Sprintf("%s (pid %d on %s) went on again, and has ended.", x.name, x.pid, cmp.Or(x.host, m.cfg.Host))}}
+	return []Action{Say{fmt.Sprintf("%s (pid %d on %s) went on again, and has ended.", x.name,
+		x.pid, cmp.Or(x.host, m.cfg.Host))}}
 }

@@ -1,8 +1,10 @@
-// Package job decides what happens to a job: what the end of a process means for the others, when the job is over, and with which
-// exit status (MPI-5.0, 11.5 and 9.7 for MPI_Abort; the rules are in docs/running.md).
+// Package job decides what happens to a job: what the end of a process means for the others, when
+// the job is over, and with which exit status (MPI-5.0, 11.5 and 9.7 for MPI_Abort; the rules are
+// in docs/running.md).
 //
-// It is a pure state machine: the shell around it (launch/agent) reports events with the time since the start, carries out the
-// actions that Step returns, in order, and calls Step with a Tick when Deadline has come. No process, clock or file is touched here.
+// It is a pure state machine: the shell around it (launch/agent) reports events with the time since
+// the start, carries out the actions that Step returns, in order, and calls Step with a Tick when
+// Deadline has come. No process, clock or file is touched here.
 package job
 
 import (
@@ -14,9 +16,11 @@ import (
 // Grace periods between asking processes to end and killing them.
 const (
 	GraceFailure = 250 * time.Millisecond // after a death, an abort, a timeout
-	GraceSignal  = 3 * time.Second        // after the user's signal: programs may want to save their state
-	GiveUp       = 5 * time.Second        // after SIGKILL: what still exists cannot be ended
-	SameSignal   = 100 * time.Millisecond // a signal that comes again so soon is the same: timeout(1) sends it to spxrun and to its group
+	// after the user's signal: programs may want to save their state
+	GraceSignal = 3 * time.Second
+	GiveUp      = 5 * time.Second // after SIGKILL: what still exists cannot be ended
+	// a signal that comes again so soon is the same: timeout(1) sends it to spxrun and to its group
+	SameSignal = 100 * time.Millisecond
 )
 
 // Exit statuses that are not a process's own.
@@ -39,18 +43,22 @@ const (
 
 // Config is what the machine knows of the job beforehand.
 type Config struct {
-	Host        string // this host's name, for messages
-	Procs       int    // processes of the job
-	OnDeath     OnDeath
-	CountDeaths bool          // deaths that survivors are told of count in the exit status, as under Hydra
+	Host    string // this host's name, for messages
+	Procs   int    // processes of the job
+	OnDeath OnDeath
+	// deaths that survivors are told of count in the exit status, as under Hydra
+	CountDeaths bool
 	Detach      bool          // the death of spxrun does not end the job
 	Timeout     time.Duration // 0: none
 	Report      bool          // at the timeout all processes are looked at first
 	HangAfter   time.Duration // processes that wait for so long in one call are reported; 0: never
 	Grace       time.Duration // between SIGTERM and SIGKILL after a failure; 0: GraceFailure
 	Parts       []Part        // of a system of clusters; nil: the job is one whole
-	Masters     bool          // the system's master says what is done about clusters that cannot go on (Ask)
-	Leads       bool          // other spxruns have started clusters of it: their users are told why it ends, as they cannot see what happens here
+	// the system's master says what is done about clusters that cannot go on (Ask)
+	Masters bool
+	// other spxruns have started clusters of it: their users are told why it ends, as they cannot
+	// see what happens here
+	Leads bool
 }
 
 // Owner is what a process has said of itself.
@@ -63,7 +71,8 @@ const (
 	OwnerAborted                // called MPI_Abort, or had a fatal error
 )
 
-// Wait is how a process ended: by a signal, or with an exit code. Of one that is another's child it is Unknown.
+// Wait is how a process ended: by a signal, or with an exit code. Of one that is another's child it
+// is Unknown.
 type Wait struct {
 	Code    int
 	Signal  int
@@ -77,8 +86,9 @@ type Memory int
 
 const (
 	MemoryUnknown Memory = iota // nothing points to a lack of memory
-	MemoryPerhaps               // meanwhile a process of this host has been ended for lack of memory
-	MemoryUsedUp                // ... one of this job's control group
+	// meanwhile a process of this host has been ended for lack of memory
+	MemoryPerhaps
+	MemoryUsedUp // ... one of this job's control group
 )
 
 // Status is the exit status that a shell shows for w.
@@ -119,7 +129,8 @@ type NotStarted struct {
 	Status int
 }
 
-// Split: more than half of the job's hosts have been silent for too long, and may go on without this one.
+// Split: more than half of the job's hosts have been silent for too long, and may go on without
+// this one.
 type Split struct{ Text string } // why, and what to do
 
 // AllStarted: no more processes will be started.
@@ -127,24 +138,29 @@ type AllStarted struct{}
 
 // Ended: a process has ended.
 type Ended struct {
-	Proc     int
-	Wait     Wait
-	Owner    Owner
-	Fault    Fault
-	Place    int    // of a part with Cold: which of these is to be started in its place, if one is, 1 + its number; 0: the first that is left; -1: none can
+	Proc  int
+	Wait  Wait
+	Owner Owner
+	Fault Fault
+	// of a part with Cold: which of these is to be started in its place, if one is, 1 + its number;
+	// 0: the first that is left; -1: none can
+	Place    int
 	Call     string // the MPI function that it waited in, or empty
 	Returns  bool   // a process that lives has an error handler that returns
 	OtherMPI bool   // another process has called MPI_Init
 	Aborted  bool   // some process has called MPI_Abort
 	Code     int    // ... with this code
-	// Spawning: the parents of the process have not met it yet. They are told, and nobody else has to care.
+	// Spawning: the parents of the process have not met it yet. They are told, and nobody else has
+	// to care.
 	Spawning bool
-	// Connected are the processes that live and are connected with this one (MPI-5.0, 11.10.4): MPI_Abort ends them, and no others.
+	// Connected are the processes that live and are connected with this one (MPI-5.0, 11.10.4):
+	// MPI_Abort ends them, and no others.
 	Connected []int
-	// Others are processes, on any host, that this one has ended by MPI_Abort on a communicator of a part of the job.
+	// Others are processes, on any host, that this one has ended by MPI_Abort on a communicator of
+	// a part of the job.
 	Others []int
-	// Also are other processes that were found to have ended when this one was: which was first is not known. A launcher may have ended them because of
-	// one of them.
+	// Also are other processes that were found to have ended when this one was: which was first is
+	// not known. A launcher may have ended them because of one of them.
 	Also []int
 }
 
@@ -178,7 +194,8 @@ type Tick struct{}
 // An Action is what the shell has to do: one of the types below.
 type Action interface{}
 
-// Publish tells the other processes of an end, in the memory file: a death, or an exit that nobody has to care about.
+// Publish tells the other processes of an end, in the memory file: a death, or an exit that nobody
+// has to care about.
 type Publish struct {
 	Proc int
 	Dead bool
@@ -209,7 +226,8 @@ type SendTo struct {
 // WatchJoin asks for Joined, as soon as any process has called MPI_Init.
 type WatchJoin struct{}
 
-// Finish: the job is over; whatever has been left behind by its processes is to be ended, and the output drained.
+// Finish: the job is over; whatever has been left behind by its processes is to be ended, and the
+// output drained.
 type Finish struct{ Status int }
 
 type process struct {
@@ -230,12 +248,14 @@ type Machine struct {
 	started bool // no more will be started
 	alive   int
 
-	status    int    // the first that is not zero, deaths that survivors were told of left aside
-	death     int    // status of the first death that survivors were told of
-	succeeded bool   // a process has ended as it should
-	early     string // a process has ended without calling MPI: what to say if others turn out to use it
+	status    int  // the first that is not zero, deaths that survivors were told of left aside
+	death     int  // status of the first death that survivors were told of
+	succeeded bool // a process has ended as it should
+	// a process has ended without calling MPI: what to say if others turn out to use it
+	early string
 
-	endText  string        // when Reported comes: the job is ended, with this text; empty: it goes on
+	// when Reported comes: the job is ended, with this text; empty: it goes on
+	endText  string
 	reportBy time.Duration // then: when it has to have come
 	looking  bool          // for Looked
 	lookAt   time.Duration // when to look next
@@ -248,11 +268,12 @@ type Machine struct {
 	stage    int           // while ending: 0 asked, 1 killed, 2 given up
 	finished bool
 
-	now        time.Duration // of the last event
-	parts      []part
-	added      []Part        // of these, those that Config does not have: the last
-	coming     int           // clusters that are about to be attached
-	serveUntil time.Duration // all that I/O processes serve have ended: when these are; -1: they were
+	now    time.Duration // of the last event
+	parts  []part
+	added  []Part // of these, those that Config does not have: the last
+	coming int    // clusters that are about to be attached
+	// all that I/O processes serve have ended: when these are; -1: they were
+	serveUntil time.Duration
 }
 
 // New makes the machine of a job that is about to start, at time 0.
@@ -268,10 +289,12 @@ func New(cfg Config) *Machine {
 // Ending reports whether the job is being ended: no more processes are to be started.
 func (m *Machine) Ending() bool { return m.ending }
 
-// Hurried reports whether the end must not wait for anything, such as readers of the output: the user has asked twice, or is gone.
+// Hurried reports whether the end must not wait for anything, such as readers of the output: the
+// user has asked twice, or is gone.
 func (m *Machine) Hurried() bool { return m.hurried }
 
-// Status is the first exit status so far that is not zero, deaths that survivors were told of left aside.
+// Status is the first exit status so far that is not zero, deaths that survivors were told of left
+// aside.
 func (m *Machine) Status() int { return m.status }
 
 // Alive is the number of processes that exist.
@@ -310,7 +333,8 @@ func (m *Machine) Step(event Event, now time.Duration) []Action {
 		if e.Part > 0 {
 			rank = e.Rank
 		}
-		m.procs[e.Proc] = process{pid: e.Pid, host: e.Host, alive: true, name: fmt.Sprintf("rank %d", rank), part: e.Part}
+		m.procs[e.Proc] = process{pid: e.Pid, host: e.Host, alive: true,
+			name: fmt.Sprintf("rank %d", rank), part: e.Part}
 		m.alive++
 		m.join(e.Proc, e.Rank)
 	case Spawned:
@@ -418,9 +442,11 @@ func (m *Machine) time(now time.Duration) []Action {
 		return out
 	case m.cfg.Timeout > 0 && now >= m.cfg.Timeout:
 		m.fail(StatusTimeout)
-		text := fmt.Sprintf("the job ran longer than --timeout=%v s and was ended; exit status %d", m.cfg.Timeout.Seconds(), StatusTimeout)
+		text := fmt.Sprintf("the job ran longer than --timeout=%v s and was ended; exit status %d",
+			m.cfg.Timeout.Seconds(), StatusTimeout)
 		if m.cfg.Report {
-			return append(out, m.report(fmt.Sprintf("--timeout=%v s is over", m.cfg.Timeout.Seconds()), text, now)...)
+			return append(out, m.report(fmt.Sprintf("--timeout=%v s is over",
+				m.cfg.Timeout.Seconds()), text, now)...)
 		}
 		return append(append(out, Where{}), m.end(now, SIGTERM, m.cfg.Grace, Say{text})...)
 	case m.cfg.HangAfter > 0 && !m.looking && now >= m.lookAt:
@@ -454,7 +480,8 @@ func (m *Machine) reported(now time.Duration) []Action {
 // Between two looks, in parts of HangAfter.
 const looksEach = 4
 
-// looked hears how long processes have waited. Those that wait too long are reported once; when they can never go on, the job is ended.
+// looked hears how long processes have waited. Those that wait too long are reported once; when
+// they can never go on, the job is ended.
 func (m *Machine) looked(e Looked, now time.Duration) []Action {
 	m.looking, m.lookAt = false, now+max(m.cfg.HangAfter/looksEach, 50*time.Millisecond)
 	waits := e.Waited >= m.cfg.HangAfter
@@ -465,24 +492,29 @@ func (m *Machine) looked(e Looked, now time.Duration) []Action {
 		return nil
 	case e.Hangs:
 		m.fail(StatusTimeout)
-		return m.report(fmt.Sprintf("processes have waited for --hang-after=%v s, and can never go on", m.cfg.HangAfter.Seconds()),
+		return m.report(fmt.Sprintf(
+			"processes have waited for --hang-after=%v s, and can never go on",
+			m.cfg.HangAfter.Seconds()),
 			fmt.Sprintf("the job hangs and was ended; exit status %d", StatusTimeout), now)
 	case was:
 		return nil
 	}
-	return []Action{Report{fmt.Sprintf("a process has waited for --hang-after=%v s in one call", m.cfg.HangAfter.Seconds())}}
+	return []Action{Report{fmt.Sprintf("a process has waited for --hang-after=%v s in one call",
+		m.cfg.HangAfter.Seconds())}}
 }
 
 // over finishes the job when nothing of it lives.
 func (m *Machine) over() []Action {
 	gaveUp := m.ending && m.stage == 2 && m.alive > 0
-	if m.alive > 0 && !gaveUp || !(m.started || m.ending) || (m.again() || m.coming > 0) && !m.ending {
+	if m.alive > 0 && !gaveUp || !(m.started || m.ending) || (m.again() || m.coming > 0) &&
+		!m.ending {
 		return nil
 	}
 	m.finished = true
 	var out []Action
 	if gaveUp {
-		out = append(out, Say{fmt.Sprintf("%d processes of the job cannot be ended: they are held in the kernel", m.alive)})
+		out = append(out, Say{fmt.Sprintf(
+			"%d processes of the job cannot be ended: they are held in the kernel", m.alive)})
 	}
 	return append(out, Finish{m.outcome()})
 }

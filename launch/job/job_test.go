@@ -24,7 +24,8 @@ func text(actions []Action) string {
 	for _, a := range actions {
 		switch a := a.(type) {
 		case Publish:
-			out = append(out, fmt.Sprintf("publish %d %s", a.Proc, map[bool]string{true: "dead", false: "exited"}[a.Dead]))
+			out = append(out, fmt.Sprintf("publish %d %s", a.Proc,
+				map[bool]string{true: "dead", false: "exited"}[a.Dead]))
 		case Say:
 			out = append(out, "say "+a.Text)
 		case Send:
@@ -77,7 +78,9 @@ func TestSuccess(t *testing.T) {
 // MPI-5.0, 11.5 leaves the exit status to us: the first that is not zero.
 func TestFirstStatusWins(t *testing.T) {
 	run(t, Config{Procs: 3}, []step{
-		{1 * ms, finalized(2, 4), "publish 2 exited | say rank 2 (pid 102 on h) exited with status 4 after MPI_Finalize; exit status 4."},
+		{1 * ms, finalized(2, 4),
+			"publish 2 exited | say rank 2 (pid 102 on h) exited with status 4 after " +
+				"MPI_Finalize; exit status 4."},
 		{2 * ms, finalized(0, 9), "publish 0 exited"},
 		{2 * ms, finalized(1, 0), "publish 1 exited | finish 4"},
 	})
@@ -86,41 +89,52 @@ func TestFirstStatusWins(t *testing.T) {
 func TestDeathEndsTheJob(t *testing.T) {
 	hint := " (To let the others go on: an error handler that returns, or --with-ft.)"
 	run(t, Config{Procs: 2}, []step{
-		{1 * ms, Ended{Proc: 1, Owner: OwnerInit, Wait: Wait{Signal: 11, Core: true}, Call: "MPI_Recv", OtherMPI: true},
-			"say rank 1 (pid 101 on h) was killed by signal 11 (SIGSEGV: invalid memory access), core dumped, in MPI_Recv; the job is ended with exit status 139." + hint + " | send 15"},
+		{1 * ms, Ended{Proc: 1, Owner: OwnerInit, Wait: Wait{Signal: 11, Core: true},
+			Call: "MPI_Recv", OtherMPI: true},
+			"say rank 1 (pid 101 on h) was killed by signal 11 (SIGSEGV: invalid memory " +
+				"access), core dumped, in MPI_Recv; the job is ended with exit status 139." + hint +
+				" | send 15"},
 		{2 * ms, Tick{}, ""},
 		{1*ms + GraceFailure, Tick{}, "send 9"},
 		{300 * ms, killed(0, 9), "finish 139"},
 	})
 	run(t, Config{Procs: 2, OnDeath: Kill}, []step{
 		{1 * ms, Ended{Proc: 1, Owner: OwnerInit, Returns: true, OtherMPI: true},
-			"say rank 1 (pid 101 on h) exited with status 0 without calling MPI_Finalize; the job is ended with exit status 1. | send 15"},
+			"say rank 1 (pid 101 on h) exited with status 0 without calling MPI_Finalize; the " +
+				"job is ended with exit status 1. | send 15"},
 		{2 * ms, killed(0, 15), "finish 1"},
 	})
 }
 
 func TestSurvivorsAreTold(t *testing.T) {
-	told := "publish 1 dead | say rank 1 (pid 101 on h) was killed by signal 9 (SIGKILL); the other 2 are told and go on."
+	told := "publish 1 dead | say rank 1 (pid 101 on h) was killed by signal 9 (SIGKILL); the " +
+		"other 2 are told and go on."
 	death := Ended{Proc: 1, Owner: OwnerInit, Wait: Wait{Signal: 9}, Returns: true, OtherMPI: true}
 	run(t, Config{Procs: 3}, []step{
 		{1 * ms, death, told},
 		{2 * ms, finalized(0, 0), "publish 0 exited"},
-		{2 * ms, finalized(2, 0), "publish 2 exited | finish 0"}, // a death that was handled does not count
+		// a death that was handled does not count
+		{2 * ms, finalized(2, 0), "publish 2 exited | finish 0"},
 	})
 	run(t, Config{Procs: 3, OnDeath: Continue}, []step{
 		{1 * ms, killed(1, 9), told},
-		{2 * ms, finalized(0, 3), "publish 0 exited | say rank 0 (pid 100 on h) exited with status 3 after MPI_Finalize; exit status 3."},
+		{2 * ms, finalized(0, 3),
+			"publish 0 exited | say rank 0 (pid 100 on h) exited with status 3 after " +
+				"MPI_Finalize; exit status 3."},
 		{2 * ms, finalized(2, 0), "publish 2 exited | finish 3"},
 	})
 	run(t, Config{Procs: 1, OnDeath: Continue}, []step{ // nobody is left to handle it
-		{1 * ms, killed(0, 9), "publish 0 dead | say rank 0 (pid 100 on h) was killed by signal 9 (SIGKILL) | finish 137"},
+		{1 * ms, killed(0, 9),
+			"publish 0 dead | say rank 0 (pid 100 on h) was killed by signal 9 (SIGKILL) | " +
+				"finish 137"},
 	})
 }
 
 func TestAbort(t *testing.T) {
 	for code, status := range map[int]int{5: 5, 0: 1, 256: 1, 257: 1, -1: 255} {
 		run(t, Config{Procs: 2, OnDeath: Continue}, []step{
-			{1 * ms, Ended{Proc: 0, Owner: OwnerAborted, Wait: Wait{Code: 7}, Aborted: true, Code: code, OtherMPI: true}, "send 15"},
+			{1 * ms, Ended{Proc: 0, Owner: OwnerAborted, Wait: Wait{Code: 7}, Aborted: true,
+				Code: code, OtherMPI: true}, "send 15"},
 			{2 * ms, killed(1, 15), fmt.Sprintf("finish %d", status)},
 		})
 	}
@@ -130,7 +144,8 @@ func TestAbort(t *testing.T) {
 func TestAbortOfSome(t *testing.T) {
 	run(t, Config{Procs: 2, OnDeath: Continue}, []step{
 		{1 * ms, Ended{Proc: 0, Owner: OwnerAborted, Wait: Wait{Code: 7}, OtherMPI: true},
-			"publish 0 dead | say rank 0 (pid 100 on h) exited with status 7 in MPI_Abort; the other one is told and goes on."},
+			"publish 0 dead | say rank 0 (pid 100 on h) exited with status 7 in MPI_Abort; the " +
+				"other one is told and goes on."},
 		{2 * ms, finalized(1, 0), "publish 1 exited | finish 7"},
 	})
 }
@@ -138,23 +153,33 @@ func TestAbortOfSome(t *testing.T) {
 // Programs that do not use MPI are waited for, whatever one of them does.
 func TestNotMPI(t *testing.T) {
 	run(t, Config{Procs: 3}, []step{
-		{1 * ms, plain(0, 3), "publish 0 exited | say rank 0 (pid 100 on h) exited with status 3; exit status 3. | watchjoin"},
+		{1 * ms, plain(0, 3),
+			"publish 0 exited | say rank 0 (pid 100 on h) exited with status 3; exit status 3. " +
+				"| watchjoin"},
 		{2 * ms, plain(1, 4), "publish 1 exited"},
 		{3 * ms, plain(2, 0), "publish 2 exited | finish 3"},
 	})
 	run(t, Config{Procs: 2}, []step{ // the others turn out to be MPI: they would wait for ever
-		{1 * ms, plain(0, 3), "publish 0 exited | say rank 0 (pid 100 on h) exited with status 3; exit status 3. | watchjoin"},
-		{2 * ms, Joined{}, "say rank 0 (pid 100 on h) exited with status 3 without calling MPI_Init, but others have called MPI_Init; the job is ended with exit status 3. | send 15"},
+		{1 * ms, plain(0, 3),
+			"publish 0 exited | say rank 0 (pid 100 on h) exited with status 3; exit status 3. " +
+				"| watchjoin"},
+		{2 * ms, Joined{},
+			"say rank 0 (pid 100 on h) exited with status 3 without calling MPI_Init, but " +
+				"others have called MPI_Init; the job is ended with exit status 3. | send 15"},
 		{3 * ms, killed(1, 15), "finish 3"},
 	})
 	run(t, Config{Procs: 2}, []step{ // the same with status 0
 		{1 * ms, plain(0, 0), "publish 0 exited | watchjoin"},
-		{2 * ms, Joined{}, "say rank 0 (pid 100 on h) exited with status 0 without calling MPI_Init, but others have called MPI_Init; the job is ended with exit status 1. | send 15"},
+		{2 * ms, Joined{},
+			"say rank 0 (pid 100 on h) exited with status 0 without calling MPI_Init, but " +
+				"others have called MPI_Init; the job is ended with exit status 1. | send 15"},
 		{3 * ms, killed(1, 15), "finish 1"},
 	})
 	run(t, Config{Procs: 2}, []step{ // known at once
 		{1 * ms, Ended{Proc: 0, Wait: Wait{Signal: 9}, OtherMPI: true},
-			"say rank 0 (pid 100 on h) was killed by signal 9 (SIGKILL) before MPI_Init; the job is ended with exit status 137. (To let the others go on: an error handler that returns, or --with-ft.) | send 15"},
+			"say rank 0 (pid 100 on h) was killed by signal 9 (SIGKILL) before MPI_Init; the " +
+				"job is ended with exit status 137. (To let the others go on: an error handler " +
+				"that returns, or --with-ft.) | send 15"},
 	})
 }
 
@@ -171,14 +196,17 @@ func TestSignals(t *testing.T) {
 		{0, Signalled{SIGTERM}, "send 15"},
 		{GraceSignal - ms, Tick{}, ""},
 		{GraceSignal, Tick{}, "send 9"},
-		{GraceSignal + GiveUp, Tick{}, "say 1 processes of the job cannot be ended: they are held in the kernel | finish 143"},
+		{GraceSignal + GiveUp, Tick{},
+			"say 1 processes of the job cannot be ended: they are held in the kernel | finish 143"},
 	})
 }
 
 func TestTimeout(t *testing.T) {
 	run(t, Config{Procs: 1, Timeout: 2 * time.Second}, []step{
 		{1999 * ms, Tick{}, ""},
-		{2000 * ms, Tick{}, "where | say the job ran longer than --timeout=2 s and was ended; exit status 124 | send 15"},
+		{2000 * ms, Tick{},
+			"where | say the job ran longer than --timeout=2 s and was ended; exit status 124 | " +
+				"send 15"},
 		{2010 * ms, killed(0, 15), "finish 124"},
 	})
 }
@@ -219,15 +247,19 @@ func TestHangAfter(t *testing.T) {
 }
 
 func TestFrontLost(t *testing.T) {
-	run(t, Config{Procs: 1}, []step{{0, FrontLost{}, "send 15"}, {GraceFailure, Tick{}, "send 9"}, {GraceFailure, killed(0, 9), "finish 137"}})
-	run(t, Config{Procs: 1, Detach: true}, []step{{0, FrontLost{}, ""}, {ms, finalized(0, 0), "publish 0 exited | finish 0"}})
-	run(t, Config{Procs: 1}, []step{{0, Signalled{SIGTERM}, "send 15"}, {0, FrontLost{}, ""}, {GraceFailure, Tick{}, "send 9"}})
+	run(t, Config{Procs: 1}, []step{{0, FrontLost{}, "send 15"}, {GraceFailure, Tick{}, "send 9"},
+		{GraceFailure, killed(0, 9), "finish 137"}})
+	run(t, Config{Procs: 1, Detach: true}, []step{{0, FrontLost{}, ""},
+		{ms, finalized(0, 0), "publish 0 exited | finish 0"}})
+	run(t, Config{Procs: 1}, []step{{0, Signalled{SIGTERM}, "send 15"}, {0, FrontLost{}, ""},
+		{GraceFailure, Tick{}, "send 9"}})
 }
 
 func TestStartFails(t *testing.T) {
 	m := New(Config{Procs: 3, Host: "h"})
 	m.Step(Started{Proc: 0, Pid: 100}, 0)
-	if got := text(m.Step(NotStarted{1, "no more processes", 1}, 0)); got != "say no more processes | send 15" {
+	if got := text(m.Step(NotStarted{1, "no more processes", 1},
+		0)); got != "say no more processes | send 15" {
 		t.Error(got)
 	}
 	if !m.Ending() || m.Alive() != 1 {
@@ -238,12 +270,13 @@ func TestStartFails(t *testing.T) {
 	}
 }
 
-// Whatever happens in whatever order: the job finishes exactly once, not before the last process has ended (or was given up), and
-// after an end has begun every process gets SIGKILL in time.
+// Whatever happens in whatever order: the job finishes exactly once, not before the last process
+// has ended (or was given up), and after an end has begun every process gets SIGKILL in time.
 func TestAnyOrder(t *testing.T) {
 	for seed := range 3000 {
 		r := rand.New(rand.NewSource(int64(seed)))
-		cfg := Config{Procs: 1 + r.Intn(4), OnDeath: OnDeath(r.Intn(3)), Detach: r.Intn(2) == 0, Timeout: time.Duration(r.Intn(3)) * time.Second}
+		cfg := Config{Procs: 1 + r.Intn(4), OnDeath: OnDeath(r.Intn(3)), Detach: r.Intn(2) == 0,
+			Timeout: time.Duration(r.Intn(3)) * time.Second}
 		m, alive, now, finished, gaveUp := New(cfg), map[int]bool{}, time.Duration(0), false, false
 		take := func(actions []Action) {
 			for _, a := range actions {
@@ -252,7 +285,8 @@ func TestAnyOrder(t *testing.T) {
 				}
 				if f, ok := a.(Finish); ok {
 					if finished || len(alive) > 0 && !gaveUp || f.Status < 0 || f.Status > 255 {
-						t.Fatalf("seed %d: finish %d with %d alive, finished %v", seed, f.Status, len(alive), finished)
+						t.Fatalf("seed %d: finish %d with %d alive, finished %v", seed, f.Status,
+							len(alive), finished)
 					}
 					finished = true
 				}
@@ -279,7 +313,8 @@ func TestAnyOrder(t *testing.T) {
 			default:
 				for p := range alive {
 					delete(alive, p)
-					take(m.Step(Ended{Proc: p, Owner: Owner(r.Intn(4)), Wait: Wait{Code: r.Intn(2), Signal: r.Intn(2) * 9}, Returns: r.Intn(2) == 0,
+					take(m.Step(Ended{Proc: p, Owner: Owner(r.Intn(4)),
+						Wait: Wait{Code: r.Intn(2), Signal: r.Intn(2) * 9}, Returns: r.Intn(2) == 0,
 						OtherMPI: r.Intn(2) == 0, Aborted: r.Intn(9) == 0, Code: r.Intn(300)}, now))
 					break
 				}
@@ -291,19 +326,30 @@ func TestAnyOrder(t *testing.T) {
 	}
 }
 
-// MPI_Abort on a communicator of some processes ends those on other hosts, which only its own host's agent knows. They die as any other.
+// MPI_Abort on a communicator of some processes ends those on other hosts, which only its own
+// host's agent knows. They die as any other.
 func TestAbortOfSomeElsewhere(t *testing.T) {
-	e := Ended{Proc: 0, Owner: OwnerAborted, Wait: Wait{Code: 7}, OtherMPI: true, Returns: true, Others: []int{2, 3}}
-	run(t, Config{Procs: 4}, []step{{1 * ms, e, "publish 0 dead | say rank 0 (pid 100 on h) exited with status 7 in MPI_Abort; the other 3 are told and go on. | send 9 to [2 3]"}})
+	e := Ended{Proc: 0, Owner: OwnerAborted, Wait: Wait{Code: 7}, OtherMPI: true, Returns: true,
+		Others: []int{2, 3}}
+	run(t, Config{Procs: 4},
+		[]step{{1 * ms, e,
+			"publish 0 dead | say rank 0 (pid 100 on h) exited with status 7 in MPI_Abort; the " +
+				"other 3 are told and go on. | send 9 to [2 3]"}})
 	e.Returns = false // then all are ended anyhow
-	run(t, Config{Procs: 4}, []step{{1 * ms, e, "say rank 0 (pid 100 on h) exited with status 7 in MPI_Abort; the job is ended with exit status 7. | send 15"}})
+	run(t, Config{Procs: 4},
+		[]step{{1 * ms, e,
+			"say rank 0 (pid 100 on h) exited with status 7 in MPI_Abort; the job is ended with " +
+				"exit status 7. | send 15"}})
 }
 
 // What a launcher has ended because of the first death is named with it: the order is not known.
 func TestEndedTogether(t *testing.T) {
-	e := Ended{Proc: 0, Owner: OwnerInit, Wait: Wait{Unknown: true}, OtherMPI: true, Also: []int{2, 7, -1}}
+	e := Ended{Proc: 0, Owner: OwnerInit, Wait: Wait{Unknown: true}, OtherMPI: true,
+		Also: []int{2, 7, -1}}
 	run(t, Config{Procs: 3, OnDeath: Kill}, []step{
-		{1 * ms, e, "say rank 0 (pid 100 on h) has ended without calling MPI_Finalize, and at about the same time rank 2 (pid 102 on h); the job is ended with exit status 1. | send 15"},
+		{1 * ms, e,
+			"say rank 0 (pid 100 on h) has ended without calling MPI_Finalize, and at about the " +
+				"same time rank 2 (pid 102 on h); the job is ended with exit status 1. | send 15"},
 	})
 }
 
@@ -311,7 +357,9 @@ func TestEndedTogether(t *testing.T) {
 func TestSpawnedElsewhere(t *testing.T) {
 	run(t, Config{Procs: 1}, []step{
 		{1 * ms, Spawned{Proc: 1, Pid: 7, Name: "rank 0 of spawned world 1", Host: "far"}, ""},
-		{2 * ms, Ended{Proc: 1, Owner: OwnerInit, Wait: Wait{Signal: 9}, OtherMPI: true, Returns: true},
-			"publish 1 dead | say rank 0 of spawned world 1 (pid 7 on far) was killed by signal 9 (SIGKILL); the other one is told and goes on."},
+		{2 * ms, Ended{Proc: 1, Owner: OwnerInit, Wait: Wait{Signal: 9}, OtherMPI: true,
+			Returns: true},
+			"publish 1 dead | say rank 0 of spawned world 1 (pid 7 on far) was killed by signal " +
+				"9 (SIGKILL); the other one is told and goes on."},
 	})
 }

@@ -7,8 +7,9 @@ import (
 	"time"
 )
 
-// A system of clusters is one job with several parts: its clusters, and the I/O processes of its links. What a death means is said for each part: for
-// the part itself, and then for the rest of the system (docs/systems.md).
+// A system of clusters is one job with several parts: its clusters, and the I/O processes of its
+// links. What a death means is said for each part: for the part itself, and then for the rest of
+// the system (docs/systems.md).
 
 // Treatment is what is done about a failure.
 type Treatment int
@@ -29,7 +30,8 @@ type Fault int
 const (
 	FaultProcess Fault = iota // it has died itself
 	FaultHost                 // with the agent of its host
-	FaultNetwork              // nothing was heard of its host: it is cut off, without power, or stands still
+	// nothing was heard of its host: it is cut off, without power, or stands still
+	FaultNetwork
 )
 
 // treatment is what is done about a death of that kind.
@@ -43,34 +45,47 @@ func (p *Part) treatment(f Fault) Treatment {
 	return p.Process
 }
 
-// Heals: a process of the part that dies, or some of them, is replaced, or the part is started again: what is for it waits.
+// Heals: a process of the part that dies, or some of them, is replaced, or the part is started
+// again: what is for it waits.
 func (p *Part) Heals() bool {
-	return p.Whole == Restart || p.Hang == Restart || slices.Contains([]Treatment{p.Process, p.Host, p.Network, p.Hang}, Replace)
+	return p.Whole == Restart || p.Hang == Restart ||
+		slices.Contains([]Treatment{p.Process, p.Host, p.Network, p.Hang}, Replace)
 }
 
 // A Part is a cluster, or an I/O process.
 type Part struct {
-	Name                   string        // for messages: "cluster input"
-	Tag                    string        // of its output, before a rank: "input."
-	Ranks                  int           // of its processes, those that work from the beginning; the others are standbys. 0: all
-	Waiting                int           // of these, those that are there from the beginning
-	Cold                   int           // so many more standbys are started when they are needed
-	Process                Treatment     // when a process of it has died: Stop, Degrade or Replace
-	Host                   Treatment     // ... with its host
-	Network                Treatment     // ... because nothing is heard of its host
-	Hang                   Treatment     // when a process of it hangs: LeaveBe, or as Process; of I/O processes as Whole
+	Name string // for messages: "cluster input"
+	Tag  string // of its output, before a rank: "input."
+	// of its processes, those that work from the beginning; the others are standbys. 0: all
+	Ranks   int
+	Waiting int       // of these, those that are there from the beginning
+	Cold    int       // so many more standbys are started when they are needed
+	Process Treatment // when a process of it has died: Stop, Degrade or Replace
+	Host    Treatment // ... with its host
+	Network Treatment // ... because nothing is heard of its host
+	// when a process of it hangs: LeaveBe, or as Process; of I/O processes as Whole
+	Hang                   Treatment
 	HangLimit, SilentLimit time.Duration // what counts as hanging (package watch)
 	Whole                  Treatment     // when it has stopped
-	Restarts               int           // at most; then it has stopped for good, and with it the job. As many processes are started in the place of its ranks, and no more; 0: Cold
-	Within                 time.Duration // so long each of these counts; 0: for ever
-	Serves                 bool          // I/O processes: when all others have ended they are ended too
-	Away                   bool          // it is started by somebody else, later
-	With                   int           // of I/O processes: the cluster, from 1, with which they are started, by somebody else perhaps; 0: none
-	Link                   int           // of I/O processes: which link they belong to, from 1; 0: not known
-	Added                  int           // it was added to the running system: 1 + its number among the clusters, or the I/O processes; 0: its place in the list says that
+	// at most; then it has stopped for good, and with it the job. As many processes are started in
+	// the place of its ranks, and no more; 0: Cold
+	Restarts int
+	Within   time.Duration // so long each of these counts; 0: for ever
+	// I/O processes: when all others have ended they are ended too
+	Serves bool
+	Away   bool // it is started by somebody else, later
+	// of I/O processes: the cluster, from 1, with which they are started, by somebody else perhaps;
+	// 0: none
+	With int
+	// of I/O processes: which link they belong to, from 1; 0: not known
+	Link int
+	// it was added to the running system: 1 + its number among the clusters, or the I/O processes;
+	// 0: its place in the list says that
+	Added int
 }
 
-// RestartPart: all processes of a part have ended, and it is to be started again, on other hosts where its own are lost: Placed and Spawned for each, or NotRestarted.
+// RestartPart: all processes of a part have ended, and it is to be started again, on other hosts
+// where its own are lost: Placed and Spawned for each, or NotRestarted.
 type RestartPart struct {
 	Part int  // from 1
 	Last bool // nothing else carries its link: a host without a free slot will do, too
@@ -83,10 +98,12 @@ type Placed struct {
 	Hosts []int  // of its processes, by their numbers in the job
 }
 
-// StartCold: a process of a part is to be started, to be a standby: Started, or NotStarted. All do it before they hear of the death that is the reason.
+// StartCold: a process of a part is to be started, to be a standby: Started, or NotStarted. All do
+// it before they hear of the death that is the reason.
 type StartCold struct {
 	Part, Rank int // from 1; in the part
-	Order      int // its position among those of the part, in the order in which they are started, from 1
+	// its position among those of the part, in the order in which they are started, from 1
+	Order int
 }
 
 // TookOver: these processes have the ranks of a part now.
@@ -95,31 +112,38 @@ type TookOver struct {
 	Procs []int
 }
 
-// Grown: the system has more parts, which the file that it was started with does not have. They are away.
+// Grown: the system has more parts, which the file that it was started with does not have. They are
+// away.
 type Grown struct{ Parts []Part }
 
-// Coming: so many clusters have called that are to be attached, and of which it is not known yet whether they will be. The job does not end before that is known.
+// Coming: so many clusters have called that are to be attached, and of which it is not known yet
+// whether they will be. The job does not end before that is known.
 type Coming struct{ Clusters int }
 
-// Attached: a part that was away is about to be started: Spawned for each of its processes, or Detached.
+// Attached: a part that was away is about to be started: Spawned for each of its processes, or
+// Detached.
 type Attached struct{ Part int } // from 1
 
-// Detached: a part cannot be started again here, because its host is gone. It may be attached again.
+// Detached: a part cannot be started again here, because its host is gone. It may be attached
+// again.
 type Detached struct{ Part int } // from 1
 
 // PartSignalled: who has started a part wants it to end.
 type PartSignalled struct{ Part, Signal int } // from 1
 
-// Ask: a cluster stops, since it cannot go on as it is. The system's master is to say what is done about it: Judged.
+// Ask: a cluster stops, since it cannot go on as it is. The system's master is to say what is done
+// about it: Judged.
 type Ask struct{ Part int } // from 1
 
-// Judged: the system's master has said what is done about a cluster that stops: Stop (the system), Degrade (the others go on) or Restart.
+// Judged: the system's master has said what is done about a cluster that stops: Stop (the system),
+// Degrade (the others go on) or Restart.
 type Judged struct {
 	Part int // from 1
 	What Treatment
 }
 
-// AskLimit is how long is waited for that. Then what the system file says is done without: the master would say the same.
+// AskLimit is how long is waited for that. Then what the system file says is done without: the
+// master would say the same.
 const AskLimit = 3 * time.Second
 
 // RankName is what a process of a part with so many ranks is called.
@@ -155,30 +179,39 @@ type part struct {
 	ranks    budget        // of processes that are started in the place of ranks
 	again    bool          // it is being started again
 	begun    bool          // it has had a process
-	coming   int           // so many of its processes are to be made, and are not known to have been: they may take the place of those that have died
-	fresh    bool          // it was attached, and its processes have not all been made since
-	crowds   bool          // then: a host of it was lost, and standbys are there to make up for that: it is started on those that are left, be there slots or not
-	gone     bool          // it has stopped for good, and the others go on
-	away     bool          // it is nowhere, and may be attached
-	leaving  bool          // it stops because somebody wants that
-	lost     []int         // processes that have died while the others of the part went on
-	done     bool          // a rank of it has come to its proper end, since it was started
-	standbys []int         // processes that have no rank
-	replaced int           // ranks that were taken over
-	started  []int         // of Cold, those that are used up, in the order in which they were started, from 0
-	waking   int           // of these, those that are about to be there
-	making   bool          // processes of it are being made, since it was Placed
-	renewed  bool          // that is repeated, since who has decided is lost: the next time it is placed is the same start
-	hosts    []int         // then and since: where they run
+	// so many of its processes are to be made, and are not known to have been: they may take the
+	// place of those that have died
+	coming int
+	fresh  bool // it was attached, and its processes have not all been made since
+	// then: a host of it was lost, and standbys are there to make up for that: it is started on
+	// those that are left, be there slots or not
+	crowds   bool
+	gone     bool  // it has stopped for good, and the others go on
+	away     bool  // it is nowhere, and may be attached
+	leaving  bool  // it stops because somebody wants that
+	lost     []int // processes that have died while the others of the part went on
+	done     bool  // a rank of it has come to its proper end, since it was started
+	standbys []int // processes that have no rank
+	replaced int   // ranks that were taken over
+	// of Cold, those that are used up, in the order in which they were started, from 0
+	started []int
+	waking  int  // of these, those that are about to be there
+	making  bool // processes of it are being made, since it was Placed
+	// that is repeated, since who has decided is lost: the next time it is placed is the same start
+	renewed  bool
+	hosts    []int // then and since: where they run
 	crew     Crew
 	departs  bool          // it leaves in good order
 	departBy time.Duration // then: when it is told to end; 0: that is not so far, or was
 	patience time.Duration // then: how long it has for that
 	forGood  bool          // then: it is not awaited after that
-	exit     int           // of its processes since it was attached: the first status that is not zero, deaths left aside, and those that the job itself has ended
-	death    int           // ... of the first that has died
+	// of its processes since it was attached: the first status that is not zero, deaths left aside,
+	// and those that the job itself has ended
+	exit  int
+	death int // ... of the first that has died
 
-	asked    string        // the system's master was asked what is done, about what happened so; empty: it was not
+	// the system's master was asked what is done, about what happened so; empty: it was not
+	asked    string
 	askUntil time.Duration // then: how long its answer is waited for
 	what     Treatment     // then: the answer
 }
@@ -254,7 +287,9 @@ func (m *Machine) endedInPart(p *part, e Ended, now time.Duration) (out []Action
 	return out
 }
 
-// count takes the status of a process of the part. One that the job itself ends has it from that, and wherever it is then: it says nothing about the part. What the part's user ends, or who lets it leave, is the user's matter.
+// count takes the status of a process of the part. One that the job itself ends has it from that,
+// and wherever it is then: it says nothing about the part. What the part's user ends, or who lets
+// it leave, is the user's matter.
 func (p *part) count(e *Ended, dismissed bool) {
 	if dismissed || p.stopping && !p.leaving && !p.departs {
 		return
@@ -272,7 +307,8 @@ func (p *part) count(e *Ended, dismissed bool) {
 
 // Failed: of a system's process, it has died: its cluster may depend on it.
 func (e *Ended) Failed() bool {
-	return e.Owner == OwnerInit || e.Owner == OwnerAborted || e.Owner == OwnerNone && (e.OtherMPI || e.Wait.Status() != 0)
+	return e.Owner == OwnerInit || e.Owner == OwnerAborted || e.Owner == OwnerNone &&
+		(e.OtherMPI || e.Wait.Status() != 0)
 }
 
 // dismiss ends standbys when nobody is left whose rank they could take.
@@ -338,9 +374,11 @@ func (m *Machine) diedInPart(p *part, e Ended, standby bool, now time.Duration) 
 		}
 		p.lost = append(p.lost, e.Proc)
 		if others == 0 {
-			return []Action{published, Say{fmt.Sprintf("%s; the others of %s have ended before.", text, p.Name)}}
+			return []Action{published,
+				Say{fmt.Sprintf("%s; the others of %s have ended before.", text, p.Name)}}
 		}
-		return []Action{published, Say{fmt.Sprintf("%s; %d others of %s are told and go on.", text, others, p.Name)}}
+		return []Action{published, Say{fmt.Sprintf("%s; %d others of %s are told and go on.", text,
+			others, p.Name)}}
 	}
 	if out := m.startCold(p, e, standby, treatment, now); out != nil {
 		return append(out, published)
@@ -369,12 +407,15 @@ func (m *Machine) diedInPart(p *part, e Ended, standby bool, now time.Duration) 
 }
 
 // startCold starts one more process when too few are left, and there is one; nil: not so.
-func (m *Machine) startCold(p *part, e Ended, standby bool, treatment Treatment, now time.Duration) []Action {
+func (m *Machine) startCold(p *part, e Ended, standby bool, treatment Treatment,
+	now time.Duration) []Action {
 	place := e.Place - 1
 	if e.Place == 0 {
 		place = p.unused()
 	}
-	if treatment != Replace || e.Owner == OwnerAborted || p.alive+p.coming+p.waking != p.Ranks-1 || place < 0 || place >= p.Cold || slices.Contains(p.started, place) || p.ranks.left(now) == 0 {
+	if treatment != Replace || e.Owner == OwnerAborted || p.alive+p.coming+p.waking != p.Ranks-1 ||
+		place < 0 || place >= p.Cold || slices.Contains(p.started, place) ||
+		p.ranks.left(now) == 0 {
 		return nil
 	}
 	p.started = append(p.started, place)
@@ -384,10 +425,13 @@ func (m *Machine) startCold(p *part, e Ended, standby bool, treatment Treatment,
 	if standby {
 		what = "another one is started"
 	}
-	return []Action{Say{fmt.Sprintf("%s; %s (%d of at most %d).", m.describe(e), what, p.ranks.used(now), p.ranks.most)}, StartCold{m.number(p), p.Ranks + p.Waiting + place, len(p.started)}}
+	return []Action{Say{fmt.Sprintf("%s; %s (%d of at most %d).", m.describe(e), what,
+		p.ranks.used(now), p.ranks.most)}, StartCold{m.number(p), p.Ranks + p.Waiting + place,
+		len(p.started)}}
 }
 
-// unused is the first place that is left for a process that is started in the place of a rank, from 0; -1: there is none.
+// unused is the first place that is left for a process that is started in the place of a rank, from
+// 0; -1: there is none.
 func (p *part) unused() int {
 	for k := range p.Cold {
 		if !slices.Contains(p.started, k) {
@@ -397,7 +441,8 @@ func (p *part) unused() int {
 	return -1
 }
 
-// Unused are the places that a part has left for processes that are started in the place of ranks, from 0.
+// Unused are the places that a part has left for processes that are started in the place of ranks,
+// from 0.
 func (m *Machine) Unused(part int) (out []int) {
 	p := &m.parts[part-1]
 	for k := range p.Cold {
@@ -438,13 +483,15 @@ func (m *Machine) judged(e Judged, now time.Duration) []Action {
 		return nil
 	}
 	what := e.What
-	if what == Restart { // the master does not know what counts no more, and so leaves it to this machine to count
+	// the master does not know what counts no more, and so leaves it to this machine to count
+	if what == Restart {
 		what = m.policy(p, now)
 	}
 	return m.judgedPart(p, what, now)
 }
 
-// judgedPart does what was decided about a part that stops; when it is to be started again, when it has stopped.
+// judgedPart does what was decided about a part that stops; when it is to be started again, when it
+// has stopped.
 func (m *Machine) judgedPart(p *part, what Treatment, now time.Duration) []Action {
 	text, asked := p.asked, p.askUntil > 0
 	p.asked, p.askUntil, p.what = "", 0, what
@@ -454,7 +501,8 @@ func (m *Machine) judgedPart(p *part, what Treatment, now time.Duration) []Actio
 		if p.whole.left(now) == 0 && (p.Whole == Restart || p.whole.used(now) > 0) {
 			why = "and with it the system, since it " + p.whole.overdrawn()
 		}
-		return m.end(now, SIGTERM, m.cfg.Grace, Say{fmt.Sprintf("%s; %s is ended %s; exit status %d.", text, p.Name, why, p.status)})
+		return m.end(now, SIGTERM, m.cfg.Grace,
+			Say{fmt.Sprintf("%s; %s is ended %s; exit status %d.", text, p.Name, why, p.status)})
 	}
 	out := []Action{Say{fmt.Sprintf("%s; %s stops.", text, p.Name)}}
 	switch {
@@ -507,10 +555,12 @@ func (m *Machine) number(p *part) int {
 }
 
 func newPart(p Part) part {
-	return part{Part: p, away: p.Away, coming: p.warm(), whole: budget{most: p.Restarts, within: p.Within}, ranks: budget{most: cmp.Or(p.Restarts, p.Cold), within: p.Within}}
+	return part{Part: p, away: p.Away, coming: p.warm(), whole: budget{most: p.Restarts,
+		within: p.Within}, ranks: budget{most: cmp.Or(p.Restarts, p.Cold), within: p.Within}}
 }
 
-// warm is how many processes a part begins with; 0 where that is of no interest, since none takes the place of another one.
+// warm is how many processes a part begins with; 0 where that is of no interest, since none takes
+// the place of another one.
 func (p *Part) warm() int {
 	if p.Ranks == 0 {
 		return 0
@@ -538,7 +588,8 @@ func (m *Machine) attached(e Attached) {
 	}
 }
 
-// comes: clusters are about to be attached, or no more. I/O processes that had nothing to serve are there for these.
+// comes: clusters are about to be attached, or no more. I/O processes that had nothing to serve are
+// there for these.
 func (m *Machine) comes(e Coming) {
 	if m.coming = e.Clusters; m.coming > 0 && m.serveUntil > 0 {
 		m.serveUntil = 0
@@ -556,7 +607,8 @@ func (m *Machine) detached(e Detached) []Action {
 	if !again || p.Serves {
 		return nil
 	}
-	return []Action{Say{fmt.Sprintf("%s is away; it may be attached again, and the others wait for it.", p.Name)}}
+	return []Action{Say{fmt.Sprintf(
+		"%s is away; it may be attached again, and the others wait for it.", p.Name)}}
 }
 
 // partSignalled ends a part; the system, when that does not go on without it.
@@ -576,10 +628,13 @@ func (m *Machine) partSignalled(e PartSignalled, now time.Duration) []Action {
 	p.leaving, p.stopping, p.status, p.what = true, true, 128+e.Signal, Degrade
 	if p.Whole == Stop {
 		m.fail(p.status)
-		return m.end(now, e.Signal, GraceSignal, Say{fmt.Sprintf("%s is ended by its spxrun, and with it the system; exit status %d.", p.Name, p.status)})
+		return m.end(now, e.Signal, GraceSignal,
+			Say{fmt.Sprintf("%s is ended by its spxrun, and with it the system; exit status %d.",
+				p.Name, p.status)})
 	}
 	p.deadline = now + GraceSignal
-	return []Action{Say{fmt.Sprintf("%s is ended by its spxrun.", p.Name)}, SendTo{m.livingOf(p), e.Signal}}
+	return []Action{Say{fmt.Sprintf("%s is ended by its spxrun.", p.Name)},
+		SendTo{m.livingOf(p), e.Signal}}
 }
 
 // placed: a part is about to have processes again.
@@ -591,13 +646,16 @@ func (m *Machine) placed(e Placed, now time.Duration) []Action {
 	}
 	p.making, p.renewed, p.hosts = true, false, slices.Clone(e.Hosts)
 	p.coming = p.warm() + min(p.Cold, p.Restarts)
-	return []Action{Say{fmt.Sprintf("%s is started again (%d of at most %d times)%s.", p.Name, p.whole.used(now), p.whole.most, e.Text)}}
+	return []Action{Say{fmt.Sprintf("%s is started again (%d of at most %d times)%s.", p.Name,
+		p.whole.used(now), p.whole.most, e.Text)}}
 }
 
 // mayStart: a part may be started again, or its last start, which has come to nothing, be repeated.
 func (p *part) mayStart(now time.Duration) bool { return p.renewed || p.whole.left(now) > 0 }
 
-// inherited: whoever has decided so far is lost. The starts that were under way are not completed, but repeated; of what of them dies until then no other one comes. A part that stops by itself has had its start.
+// inherited: whoever has decided so far is lost. The starts that were under way are not completed,
+// but repeated; of what of them dies until then no other one comes. A part that stops by itself has
+// had its start.
 func (m *Machine) inherited() {
 	for i := range m.parts {
 		p := &m.parts[i]
@@ -605,12 +663,15 @@ func (m *Machine) inherited() {
 	}
 }
 
-// notRestarted gives a part up: the others go on, as if the file had said so, when some are left whom that helps. One that has never been made since it was attached, and hosts of which were lost, has
-// lost nothing: it is begun anew on the others and, when these have no room, it counts as one that has stopped.
+// notRestarted gives a part up: the others go on, as if the file had said so, when some are left
+// whom that helps. One that has never been made since it was attached, and hosts of which were
+// lost, has lost nothing: it is begun anew on the others and, when these have no room, it counts as
+// one that has stopped.
 func (m *Machine) notRestarted(e NotRestarted, now time.Duration) []Action {
 	p := &m.parts[e.Part-1]
 	p.again, p.making, p.coming, p.what = false, false, 0, Degrade
-	text := fmt.Sprintf("%s cannot be started%s: %s", p.Name, map[bool]string{false: " again"}[p.fresh], e.Text)
+	text := fmt.Sprintf("%s cannot be started%s: %s", p.Name,
+		map[bool]string{false: " again"}[p.fresh], e.Text)
 	crowds := p.fresh && !p.crowds && p.Waiting > 0 && (p.Host == Replace || p.Network == Replace)
 	switch {
 	case m.ending:
@@ -619,7 +680,8 @@ func (m *Machine) notRestarted(e NotRestarted, now time.Duration) []Action {
 		p.what, p.crowds = Restart, p.crowds || crowds
 	case p.fresh && p.Whole == Stop, p.Serves && !m.carried(p), !p.Serves && !m.othersWork(p):
 		m.fail(max(p.status, StatusFailed))
-		return m.end(now, SIGTERM, m.cfg.Grace, Say{fmt.Sprintf("%s; the system is ended with exit status %d.", text, m.status)})
+		return m.end(now, SIGTERM, m.cfg.Grace,
+			Say{fmt.Sprintf("%s; the system is ended with exit status %d.", text, m.status)})
 	}
 	out := []Action{Say{text + "."}}
 	if p.alive == 0 {
@@ -632,18 +694,21 @@ func (m *Machine) notRestarted(e NotRestarted, now time.Duration) []Action {
 // carried: other I/O processes do what this one does.
 func (m *Machine) carried(p *part) bool {
 	return slices.ContainsFunc(m.parts, func(o part) bool {
-		return o.Serves && o.Link > 0 && o.Link == p.Link && o.Name != p.Name && !o.stopping && (o.alive > 0 || o.again)
+		return o.Serves && o.Link > 0 && o.Link == p.Link && o.Name != p.Name && !o.stopping &&
+			(o.alive > 0 || o.again)
 	})
 }
 
 // othersWork: there are other clusters, or may be.
 func (m *Machine) othersWork(p *part) bool {
 	return slices.ContainsFunc(m.parts, func(o part) bool {
-		return !o.Serves && o.Name != p.Name && !o.gone && (o.alive > 0 || o.waking > 0 || o.again || o.away)
+		return !o.Serves && o.Name != p.Name && !o.gone &&
+			(o.alive > 0 || o.waking > 0 || o.again || o.away)
 	})
 }
 
-// served: all parts but those that serve have ended, for good, and no other one comes. As long as the job is being started any of them may still get its first process.
+// served: all parts but those that serve have ended, for good, and no other one comes. As long as
+// the job is being started any of them may still get its first process.
 func (m *Machine) served() bool {
 	if m.coming > 0 || !m.started {
 		return false
@@ -669,7 +734,8 @@ func (m *Machine) again() bool {
 // partDeadline is when a part is to be seen to.
 func (m *Machine) partDeadline() (at time.Duration) {
 	for i := range m.parts {
-		for _, d := range []time.Duration{m.parts[i].deadline, m.parts[i].askUntil, m.parts[i].departBy} {
+		for _, d := range []time.Duration{m.parts[i].deadline, m.parts[i].askUntil,
+			m.parts[i].departBy} {
 			if d > 0 && (at == 0 || d < at) {
 				at = d
 			}
@@ -696,7 +762,10 @@ func (m *Machine) timeParts(now time.Duration) (out []Action) {
 	for i := range m.parts {
 		p := &m.parts[i]
 		if p.askUntil > 0 && now >= p.askUntil {
-			out = append(out, Say{fmt.Sprintf("no master of the system has said within %v what is done about %s: what the system file says.", AskLimit, p.Name)})
+			out = append(out,
+				Say{fmt.Sprintf(
+					"no master of the system has said within %v what is done about %s: what the "+
+						"system file says.", AskLimit, p.Name)})
 			out = append(out, m.judgedPart(p, m.policy(p, now), now)...)
 			if m.ending {
 				return out
@@ -723,18 +792,24 @@ const StateGone = "gone"
 
 // PartState is how a part is, for who asks.
 type PartState struct {
-	Name     string `json:"name"`
-	State    string `json:"state"` // awaited, starting, running, degraded, stopping, restarting, leaving, gone or ended
+	Name string `json:"name"`
+	// awaited, starting, running, degraded, stopping, restarting, leaving, gone or ended
+	State    string `json:"state"`
 	Alive    int    `json:"alive"` // processes
 	Restarts int    `json:"restarts"`
 	Standbys int    `json:"standbys,omitempty"` // of the living
 	Replaced int    `json:"replaced,omitempty"` // ranks that were taken over
-	Cold     int    `json:"cold,omitempty"`     // places for processes that are started in the place of ranks, which are left
-	Left     int    `json:"left,omitempty"`     // so many of these may be started now
-	Over     bool   `json:"-"`                  // nothing of it comes again
-	Exit     int    `json:"-"`                  // of its processes since it was attached: the first status that is not zero, deaths left aside
-	Death    int    `json:"-"`                  // ... of the first that has died: it counts when the part does not go on
-	Lost     []int  `json:"-"`                  // processes that have died while the others went on: they are not replaced as long as these live
+	// places for processes that are started in the place of ranks, which are left
+	Cold int  `json:"cold,omitempty"`
+	Left int  `json:"left,omitempty"` // so many of these may be started now
+	Over bool `json:"-"`              // nothing of it comes again
+	// of its processes since it was attached: the first status that is not zero, deaths left aside
+	Exit int `json:"-"`
+	// ... of the first that has died: it counts when the part does not go on
+	Death int `json:"-"`
+	// processes that have died while the others went on: they are not replaced as long as these
+	// live
+	Lost []int `json:"-"`
 }
 
 // isGone: a part has stopped for good, or who would start it has.
@@ -742,12 +817,16 @@ func (m *Machine) isGone(p *part) bool {
 	return !p.stopping && !p.again && (p.gone || p.away && p.With > 0 && m.parts[p.With-1].gone)
 }
 
-// isOver: nothing of a part comes again, in whatever way: it is gone, or has ended, perhaps with ranks that had died before. One that is attached once more, all the same, is awaited from then on.
+// isOver: nothing of a part comes again, in whatever way: it is gone, or has ended, perhaps with
+// ranks that had died before. One that is attached once more, all the same, is awaited from then
+// on.
 func (m *Machine) isOver(p *part) bool {
-	return m.isGone(p) || !p.Serves && p.begun && p.alive == 0 && p.waking == 0 && !p.stopping && !p.again && !p.away
+	return m.isGone(p) || !p.Serves && p.begun && p.alive == 0 && p.waking == 0 && !p.stopping &&
+		!p.again && !p.away
 }
 
-// Over is how much there is that does not come again: parts, and processes that have died while the others of their part went on.
+// Over is how much there is that does not come again: parts, and processes that have died while the
+// others of their part went on.
 func (m *Machine) Over() (n int) {
 	for i := range m.parts {
 		n += len(m.parts[i].lost)
@@ -781,7 +860,9 @@ func (m *Machine) Parts() (out []PartState) {
 		case len(p.lost) > 0:
 			state = "degraded"
 		}
-		out = append(out, PartState{p.Name, state, p.alive, p.restarts, len(p.standbys), p.replaced, p.Cold - len(p.started), min(p.Cold-len(p.started), p.ranks.left(m.now)), m.isOver(p), p.exit, p.death, slices.Clone(p.lost)})
+		out = append(out, PartState{p.Name, state, p.alive, p.restarts, len(p.standbys), p.replaced,
+			p.Cold - len(p.started), min(p.Cold-len(p.started), p.ranks.left(m.now)), m.isOver(p),
+			p.exit, p.death, slices.Clone(p.lost)})
 	}
 	return out
 }

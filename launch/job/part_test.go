@@ -11,7 +11,8 @@ import (
 // A job of two clusters of two ranks and an I/O process: a is {0,1}, b {2,3}, the I/O process 4.
 func system(a Part) *Machine {
 	a.Name = "cluster a"
-	m := New(Config{Host: "h", Procs: 5, Parts: []Part{a, {Name: "cluster b"}, {Name: "io", Whole: Degrade, Serves: true}}})
+	m := New(Config{Host: "h", Procs: 5, Parts: []Part{a, {Name: "cluster b"},
+		{Name: "io", Whole: Degrade, Serves: true}}})
 	for i, part := range []int{1, 1, 2, 2, 3} {
 		m.Step(Started{Proc: i, Pid: 100 + i, Part: part, Rank: i % 2}, 0)
 	}
@@ -19,7 +20,10 @@ func system(a Part) *Machine {
 	return m
 }
 
-func dies(proc int) Ended { return Ended{Proc: proc, Owner: OwnerInit, Wait: Wait{Signal: SIGKILL}} }
+func dies(proc int) Ended {
+	return Ended{Proc: proc, Owner: OwnerInit,
+		Wait: Wait{Signal: SIGKILL}}
+}
 func ends(proc int) Ended { return Ended{Proc: proc, Owner: OwnerFinalized} }
 
 func said(out []Action) (text string) {
@@ -40,18 +44,22 @@ func finished(out []Action) (status int, ok bool) {
 	return 0, false
 }
 
-// Parts that are added come later, and are not awaited; when they have been attached the system is not over before they are.
+// Parts that are added come later, and are not awaited; when they have been attached the system is
+// not over before they are.
 func TestGrown(t *testing.T) {
 	m := system(Part{Whole: Degrade})
-	e := Grown{Parts: []Part{{Name: "cluster n", Added: 3, Whole: Degrade, Ranks: 1}, {Name: "more io", Serves: true, Added: 2, With: 4}}}
+	e := Grown{Parts: []Part{{Name: "cluster n", Added: 3, Whole: Degrade, Ranks: 1},
+		{Name: "more io", Serves: true, Added: 2, With: 4}}}
 	if !m.Accepts(e) || New(Config{Procs: 1}).Accepts(e) {
 		t.Error("parts are for systems")
 	}
-	if again, err := DecodeEvent(EncodeEvent(e)); err != nil || !reflect.DeepEqual(again, Event(e)) {
+	if again, err := DecodeEvent(EncodeEvent(e)); err != nil ||
+		!reflect.DeepEqual(again, Event(e)) {
 		t.Errorf("%v, %v", again, err)
 	}
 	m.Step(e, 0)
-	if parts := m.Parts(); len(parts) != 5 || parts[3].State != StateAway || parts[4].State != StateAway {
+	if parts := m.Parts(); len(parts) != 5 || parts[3].State != StateAway ||
+		parts[4].State != StateAway {
 		t.Fatalf("%+v", parts)
 	}
 	for _, part := range []int{4, 5} {
@@ -72,7 +80,8 @@ func TestGrown(t *testing.T) {
 	}
 }
 
-// A cluster that does not obey is killed; meanwhile and afterwards the others go on, and then what served them is ended.
+// A cluster that does not obey is killed; meanwhile and afterwards the others go on, and then what
+// served them is ended.
 func TestPartStops(t *testing.T) {
 	m := system(Part{Whole: Degrade})
 	out := m.Step(dies(1), time.Second)
@@ -92,7 +101,8 @@ func TestPartStops(t *testing.T) {
 	if !killed {
 		t.Error("rank 0, which has not obeyed, is not killed")
 	}
-	if out = m.Step(dies(0), at); !strings.Contains(said(out), "cluster a is gone; the others go on") {
+	if out = m.Step(dies(0), at); !strings.Contains(said(out),
+		"cluster a is gone; the others go on") {
 		t.Errorf("%v", out)
 	}
 	m.Step(ends(2), at)
@@ -104,17 +114,21 @@ func TestPartStops(t *testing.T) {
 	if out = m.Step(Tick{}, at); len(out) != 1 || out[0].(SendTo).Signal != SIGTERM {
 		t.Errorf("%v", out)
 	}
-	if status, ok := finished(m.Step(Ended{Proc: 4, Wait: Wait{Signal: SIGTERM}}, at)); !ok || status != 0 {
+	if status, ok := finished(m.Step(Ended{Proc: 4, Wait: Wait{Signal: SIGTERM}}, at)); !ok ||
+		status != 0 {
 		t.Errorf("status %d, %v", status, ok)
 	}
 }
 
-// An I/O process dies before any process of a cluster is known to have been started: it is started again for those that are about to be.
+// An I/O process dies before any process of a cluster is known to have been started: it is started
+// again for those that are about to be.
 func TestServesWhoIsAboutToBeStarted(t *testing.T) {
-	m := New(Config{Host: "h", Procs: 2, Parts: []Part{{Name: "cluster a"}, {Name: "io", Whole: Restart, Restarts: 1, Serves: true}}})
+	m := New(Config{Host: "h", Procs: 2, Parts: []Part{{Name: "cluster a"},
+		{Name: "io", Whole: Restart, Restarts: 1, Serves: true}}})
 	m.Step(Started{Proc: 1, Pid: 101, Part: 2}, 0)
 	out := m.Step(dies(1), 0)
-	if _, over := finished(out); over || len(out) == 0 || out[len(out)-1] != (RestartPart{2, true}) {
+	if _, over := finished(out); over || len(out) == 0 ||
+		out[len(out)-1] != (RestartPart{2, true}) {
 		t.Fatalf("%v", out)
 	}
 }
@@ -130,7 +144,8 @@ func TestPartRestarts(t *testing.T) {
 	if _, over := finished(out); over || len(out) < 2 || out[len(out)-1] != (RestartPart{Part: 1}) {
 		t.Fatalf("%v", out)
 	}
-	if out = m.Step(Placed{Part: 1, Text: " on host x"}, 0); said(out) != "cluster a is started again (1 of at most 1 times) on host x.\n" {
+	if out = m.Step(Placed{Part: 1, Text: " on host x"}, 0); said(
+		out) != "cluster a is started again (1 of at most 1 times) on host x.\n" {
 		t.Errorf("%q", said(out))
 	}
 	for rank, proc := range []int{5, 6} {
@@ -145,7 +160,8 @@ func TestPartRestarts(t *testing.T) {
 	}
 }
 
-// A cluster that cannot be started again is left out when there are others, and its processes that were made are ended; the last one takes the system with it.
+// A cluster that cannot be started again is left out when there are others, and its processes that
+// were made are ended; the last one takes the system with it.
 func TestPartNotRestarted(t *testing.T) {
 	for _, others := range []bool{true, false} {
 		m := system(Part{Whole: Restart, Restarts: 9})
@@ -158,15 +174,19 @@ func TestPartNotRestarted(t *testing.T) {
 		m.Step(Spawned{Proc: 5, Pid: 105, Part: 1}, 0)
 		out := m.Step(NotRestarted{Part: 1, Text: "no host"}, 0)
 		if !others {
-			if !strings.Contains(said(out), "cluster a cannot be started again: no host; the system is ended with exit status 137.") {
+			if !strings.Contains(said(out),
+				"cluster a cannot be started again: no host; the system is ended with exit "+
+					"status 137.") {
 				t.Errorf("%v", out)
 			}
 			continue
 		}
-		if said(out) != "cluster a cannot be started again: no host.\n" || out[1].(SendTo).Procs[0] != 5 || m.Ending() {
+		if said(out) != "cluster a cannot be started again: no host.\n" ||
+			out[1].(SendTo).Procs[0] != 5 || m.Ending() {
 			t.Fatalf("%v", out)
 		}
-		if out = m.Step(dies(5), 0); said(out) != "cluster a is gone; the others go on.\n" || m.Parts()[0].State != StateGone {
+		if out = m.Step(dies(5), 0); said(out) != "cluster a is gone; the others go on.\n" ||
+			m.Parts()[0].State != StateGone {
 			t.Errorf("%v", out)
 		}
 		m.Step(ends(4), 0)
@@ -177,14 +197,16 @@ func TestPartNotRestarted(t *testing.T) {
 	}
 }
 
-// A host was lost while a part was being started again there: it is tried on another one, so often as it may be started again.
+// A host was lost while a part was being started again there: it is tried on another one, so often
+// as it may be started again.
 func TestPartRestartedElsewhere(t *testing.T) {
 	m := system(Part{Whole: Restart, Restarts: 2})
 	m.Step(dies(0), 0)
 	m.Step(dies(1), 0)
 	m.Step(Placed{Part: 1}, 0)
 	m.Step(Spawned{Proc: 5, Pid: 105, Part: 1}, 0)
-	if out := m.Step(NotRestarted{Part: 1, Text: "host x is lost", Again: true}, 0); m.Ending() || m.Parts()[0].State != "stopping" {
+	if out := m.Step(NotRestarted{Part: 1, Text: "host x is lost", Again: true}, 0); m.Ending() ||
+		m.Parts()[0].State != "stopping" {
 		t.Fatalf("%v", out)
 	}
 	out := m.Step(dies(5), 0)
@@ -192,13 +214,17 @@ func TestPartRestartedElsewhere(t *testing.T) {
 		t.Fatalf("%v", out)
 	}
 	m.Step(Placed{Part: 1}, 0)
-	if out = m.Step(NotRestarted{Part: 1, Text: "host y is lost", Again: true}, 0); said(out) != "cluster a cannot be started again: host y is lost.\ncluster a is gone; the others go on.\n" {
+	if out = m.Step(NotRestarted{Part: 1, Text: "host y is lost", Again: true}, 0); said(
+		out) != "cluster a cannot be started again: host y is lost.\ncluster a is gone; the "+
+		"others go on.\n" {
 		t.Errorf("%v", out)
 	}
 }
 
-// A host is lost before a cluster has been made that was attached: it is begun anew on its other hosts, also on those where its standbys have all slots, where these are for that. When it cannot be, what the
-// file says about a cluster that stops is done; a cluster that has been made and cannot be started again is left out, as ever.
+// A host is lost before a cluster has been made that was attached: it is begun anew on its other
+// hosts, also on those where its standbys have all slots, where these are for that. When it cannot
+// be, what the file says about a cluster that stops is done; a cluster that has been made and
+// cannot be started again is left out, as ever.
 func TestPartNotMade(t *testing.T) {
 	const lost = "host x is lost, and the other hosts of the cluster have too few free slots"
 	for name, c := range map[string]struct {
@@ -209,16 +235,26 @@ func TestPartNotMade(t *testing.T) {
 		then  string // what is said when that is not possible, too
 		ends  bool
 	}{
-		"stop":             {Part{Whole: Stop}, false, "cluster a cannot be started: " + lost + "; the system is ended with exit status 1.\n", false, "", true},
-		"degrade":          {Part{Whole: Degrade}, false, "cluster a cannot be started: " + lost + ".\ncluster a is gone; the others go on.\n", false, "", false},
-		"restart":          {Part{Whole: Restart}, false, "cluster a cannot be started: " + lost + ".\ncluster a is gone; the others go on.\n", false, "", false},
-		"stop, standbys":   {Part{Whole: Stop, Host: Replace, Waiting: 1}, false, "cluster a cannot be started: " + lost + ".\n", true, "cluster a cannot be started: " + lost + "; the system is ended with exit status 1.\n", true},
-		"silent, standbys": {Part{Whole: Degrade, Network: Replace, Waiting: 1}, false, "cluster a cannot be started: " + lost + ".\n", true, "cluster a cannot be started: " + lost + ".\ncluster a is gone; the others go on.\n", false},
-		"made before":      {Part{Whole: Stop, Host: Replace, Waiting: 1}, true, "cluster a cannot be started again: " + lost + ".\ncluster a is gone; the others go on.\n", false, "", false},
+		"stop": {Part{Whole: Stop}, false, "cluster a cannot be started: " + lost +
+			"; the system is ended with exit status 1.\n", false, "", true},
+		"degrade": {Part{Whole: Degrade}, false, "cluster a cannot be started: " + lost +
+			".\ncluster a is gone; the others go on.\n", false, "", false},
+		"restart": {Part{Whole: Restart}, false, "cluster a cannot be started: " + lost +
+			".\ncluster a is gone; the others go on.\n", false, "", false},
+		"stop, standbys": {Part{Whole: Stop, Host: Replace, Waiting: 1}, false,
+			"cluster a cannot be started: " + lost + ".\n", true, "cluster a cannot be started: " +
+				lost + "; the system is ended with exit status 1.\n", true},
+		"silent, standbys": {Part{Whole: Degrade, Network: Replace, Waiting: 1}, false,
+			"cluster a cannot be started: " + lost + ".\n", true, "cluster a cannot be started: " +
+				lost + ".\ncluster a is gone; the others go on.\n", false},
+		"made before": {Part{Whole: Stop, Host: Replace, Waiting: 1}, true,
+			"cluster a cannot be started again: " + lost +
+				".\ncluster a is gone; the others go on.\n", false, "", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c.part.Name, c.part.Ranks, c.part.Away, c.part.Restarts = "cluster a", 2, true, 3
-			m := New(Config{Procs: 3, Masters: true, Parts: []Part{c.part, {Name: "cluster b", Ranks: 1}}})
+			m := New(Config{Procs: 3, Masters: true,
+				Parts: []Part{c.part, {Name: "cluster b", Ranks: 1}}})
 			m.Step(Started{Proc: 2, Pid: 102, Part: 2}, 0)
 			m.Step(AllStarted{}, 0)
 			m.Step(Attached{Part: 1}, 0)
@@ -226,7 +262,8 @@ func TestPartNotMade(t *testing.T) {
 				m.Step(Manned{Part: 1}, 0)
 			}
 			out := m.Step(NotRestarted{Part: 1, Text: lost}, 0)
-			if said(out) != c.first || slices.Contains(out, Action(RestartPart{Part: 1, Last: true})) != c.again {
+			if said(out) != c.first || slices.Contains(out,
+				Action(RestartPart{Part: 1, Last: true})) != c.again {
 				t.Fatalf("%v", out)
 			}
 			if c.again {
@@ -244,9 +281,12 @@ func TestPartNotMade(t *testing.T) {
 	}
 }
 
-// I/O processes whose hosts are lost and that cannot be started again: the others of the link go on; the last of a link may go anywhere, and when that cannot be the system ends.
+// I/O processes whose hosts are lost and that cannot be started again: the others of the link go
+// on; the last of a link may go anywhere, and when that cannot be the system ends.
 func TestIOPNotRestarted(t *testing.T) {
-	m := New(Config{Host: "h", Procs: 4, Parts: []Part{{Name: "cluster a"}, {Name: "io0", Whole: Restart, Restarts: 1, Serves: true, Link: 1}, {Name: "io1", Whole: Restart, Restarts: 1, Serves: true, Link: 1},
+	m := New(Config{Host: "h", Procs: 4, Parts: []Part{{Name: "cluster a"},
+		{Name: "io0", Whole: Restart, Restarts: 1, Serves: true, Link: 1},
+		{Name: "io1", Whole: Restart, Restarts: 1, Serves: true, Link: 1},
 		{Name: "io2", Whole: Restart, Restarts: 1, Serves: true, Link: 2}}})
 	for i := range 4 {
 		m.Step(Started{Proc: i, Pid: 100 + i, Part: i + 1}, 0)
@@ -262,23 +302,29 @@ func TestIOPNotRestarted(t *testing.T) {
 		}
 	}
 	lost(1, RestartPart{Part: 2})
-	if out := m.Step(NotRestarted{Part: 2, Text: "no room"}, time.Second); said(out) != "io0 cannot be started again: no room.\nio0 is gone; the others go on.\n" || m.Ending() || m.Parts()[1].State != StateGone {
+	if out := m.Step(NotRestarted{Part: 2, Text: "no room"}, time.Second); said(
+		out) != "io0 cannot be started again: no room.\nio0 is gone; the others go on.\n" ||
+		m.Ending() || m.Parts()[1].State != StateGone {
 		t.Fatalf("%v", out)
 	}
 	lost(3, RestartPart{Part: 4, Last: true})
 	m.Step(Placed{Part: 4}, time.Second)
 	m.Step(Spawned{Proc: 4, Pid: 104, Part: 4}, time.Second)
 	lost(2, RestartPart{Part: 3, Last: true})
-	if out := m.Step(NotRestarted{Part: 3, Text: "no host"}, time.Second); said(out) != "io1 cannot be started again: no host; the system is ended with exit status 137.\n" || !m.Ending() {
+	if out := m.Step(NotRestarted{Part: 3, Text: "no host"}, time.Second); said(
+		out) != "io1 cannot be started again: no host; the system is ended with exit status "+
+		"137.\n" || !m.Ending() {
 		t.Errorf("%v", out)
 	}
 }
 
-// A cluster of two ranks with two standbys: each death is made good while two processes are left, standbys that have ranks are called by these, an abort is never made good,
-// and standbys are ended when nobody is left whose rank they could take.
+// A cluster of two ranks with two standbys: each death is made good while two processes are left,
+// standbys that have ranks are called by these, an abort is never made good, and standbys are ended
+// when nobody is left whose rank they could take.
 func TestStandbys(t *testing.T) {
 	begin := func() *Machine {
-		m := New(Config{Host: "h", Procs: 4, Parts: []Part{{Name: "cluster a", Ranks: 2, Process: Replace}}})
+		m := New(Config{Host: "h", Procs: 4,
+			Parts: []Part{{Name: "cluster a", Ranks: 2, Process: Replace}}})
 		for i := range 4 {
 			m.Step(Started{Proc: i, Pid: 100 + i, Part: 1, Rank: i}, 0)
 		}
@@ -289,22 +335,29 @@ func TestStandbys(t *testing.T) {
 	if p := m.Parts()[0]; p.Standbys != 2 || p.Alive != 4 || p.State != "running" {
 		t.Errorf("%+v", p)
 	}
-	if out := m.Step(dies(1), 0); said(out) != "rank 1 of cluster a (pid 101 on h) was killed by signal 9 (SIGKILL); a standby takes its place.\n" {
+	if out := m.Step(dies(1), 0); said(
+		out) != "rank 1 of cluster a (pid 101 on h) was killed by signal 9 (SIGKILL); a standby "+
+		"takes its place.\n" {
 		t.Errorf("%q", said(out))
 	}
 	m.Step(TookOver{Part: 1, Procs: []int{0, 2}}, 0)
 	if p := m.Parts()[0]; p.Standbys != 1 || p.Replaced != 1 || p.State != "running" {
 		t.Errorf("%+v", p)
 	}
-	if out := m.Step(dies(3), 0); said(out) != "standby 1 of cluster a (pid 103 on h) was killed by signal 9 (SIGKILL); cluster a has 0 standbys left.\n" {
+	if out := m.Step(dies(3), 0); said(
+		out) != "standby 1 of cluster a (pid 103 on h) was killed by signal 9 (SIGKILL); "+
+		"cluster a has 0 standbys left.\n" {
 		t.Errorf("%q", said(out))
 	}
-	if out := m.Step(dies(2), 0); !strings.Contains(said(out), "rank 1 of cluster a (pid 102 on h) was killed") || !strings.Contains(said(out), "cluster a is ended and with it the system") {
+	if out := m.Step(dies(2), 0); !strings.Contains(said(out),
+		"rank 1 of cluster a (pid 102 on h) was killed") ||
+		!strings.Contains(said(out), "cluster a is ended and with it the system") {
 		t.Errorf("%q", said(out))
 	}
 
 	m = begin()
-	if out := m.Step(Ended{Proc: 0, Owner: OwnerAborted, Code: 3}, 0); !strings.Contains(said(out), "is ended and with it the system; exit status 3") {
+	if out := m.Step(Ended{Proc: 0, Owner: OwnerAborted, Code: 3}, 0); !strings.Contains(said(out),
+		"is ended and with it the system; exit status 3") {
 		t.Errorf("an abort: %q", said(out))
 	}
 
@@ -321,14 +374,17 @@ func TestStandbys(t *testing.T) {
 		t.Errorf("the standbys are not ended: %v", out)
 	}
 	m.Step(Ended{Proc: 2, Owner: OwnerInit, Wait: Wait{Signal: SIGTERM}}, 0)
-	if status, ok := finished(m.Step(Ended{Proc: 3, Owner: OwnerInit, Wait: Wait{Signal: SIGTERM}}, 0)); !ok || status != 0 {
+	if status, ok := finished(m.Step(Ended{Proc: 3, Owner: OwnerInit, Wait: Wait{Signal: SIGTERM}},
+		0)); !ok || status != 0 {
 		t.Errorf("status %d, %v", status, ok)
 	}
 }
 
-// Both ranks of a cluster die, and standbys take them. One of these has done all before it is heard that they have: the other one goes on, and only who is left without a rank is ended then.
+// Both ranks of a cluster die, and standbys take them. One of these has done all before it is heard
+// that they have: the other one goes on, and only who is left without a rank is ended then.
 func TestEndsBeforeItsTakeover(t *testing.T) {
-	m := New(Config{Host: "h", Procs: 6, Parts: []Part{{Name: "cluster a", Ranks: 2, Process: Replace}}})
+	m := New(Config{Host: "h", Procs: 6,
+		Parts: []Part{{Name: "cluster a", Ranks: 2, Process: Replace}}})
 	for i := range 6 {
 		m.Step(Started{Proc: i, Pid: 100 + i, Part: 1, Rank: i}, 0)
 	}
@@ -350,15 +406,22 @@ func TestEndsBeforeItsTakeover(t *testing.T) {
 		t.Errorf("at the end %v are told to end", procs)
 	}
 	m.Step(ends(4), 0)
-	if status, ok := finished(m.Step(Ended{Proc: 5, Owner: OwnerInit, Wait: Wait{Signal: SIGTERM}}, 0)); !ok || status != 0 {
+	if status, ok := finished(m.Step(Ended{Proc: 5, Owner: OwnerInit, Wait: Wait{Signal: SIGTERM}},
+		0)); !ok || status != 0 {
 		t.Errorf("status %d, %v", status, ok)
 	}
 }
 
 // Deaths with a host, or behind a broken network, have treatments of their own.
 func TestFaults(t *testing.T) {
-	for fault, want := range map[Fault]string{FaultProcess: "cluster a is ended and with it the system", FaultHost: "2 others of cluster a are told and go on", FaultNetwork: "a standby takes its place"} {
-		m := New(Config{Host: "h", Procs: 3, Parts: []Part{{Name: "cluster a", Ranks: 2, Process: Stop, Host: Degrade, Network: Replace}}})
+	for fault, want := range map[Fault]string{
+		FaultProcess: "cluster a is ended and with it the system",
+		FaultHost:    "2 others of cluster a are told and go on",
+		FaultNetwork: "a standby takes its place",
+	} {
+		m := New(Config{Host: "h", Procs: 3,
+			Parts: []Part{{Name: "cluster a", Ranks: 2, Process: Stop, Host: Degrade,
+				Network: Replace}}})
 		for i := range 3 {
 			m.Step(Started{Proc: i, Pid: 100 + i, Part: 1, Rank: i}, 0)
 		}
@@ -371,7 +434,8 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// A cluster that somebody else starts, and the I/O process that comes with it: awaited, started, away when its host is lost, and started again.
+// A cluster that somebody else starts, and the I/O process that comes with it: awaited, started,
+// away when its host is lost, and started again.
 func TestPartAttached(t *testing.T) {
 	states := func(m *Machine, want ...string) {
 		t.Helper()
@@ -382,7 +446,8 @@ func TestPartAttached(t *testing.T) {
 		}
 	}
 	for _, policy := range []Treatment{Restart, Degrade} {
-		m := New(Config{Host: "h", Procs: 3, Parts: []Part{{Name: "cluster a"}, {Name: "cluster b", Whole: policy, Restarts: 1, Away: true},
+		m := New(Config{Host: "h", Procs: 3, Parts: []Part{{Name: "cluster a"},
+			{Name: "cluster b", Whole: policy, Restarts: 1, Away: true},
 			{Name: "io", Whole: Restart, Restarts: 1, Serves: true, Away: true, With: 2}}})
 		m.Step(Started{Proc: 0, Pid: 100, Part: 1}, 0)
 		m.Step(AllStarted{}, 0)
@@ -397,7 +462,8 @@ func TestPartAttached(t *testing.T) {
 		}
 		attach(1)
 		again := 0
-		for _, proc := range []int{1, 2} { // both with their host: the shell finds that it cannot start them again
+		// both with their host: the shell finds that it cannot start them again
+		for _, proc := range []int{1, 2} {
 			for _, act := range m.Step(dies(proc), time.Second) {
 				if r, is := act.(RestartPart); is {
 					again++
@@ -419,7 +485,8 @@ func TestPartAttached(t *testing.T) {
 		attach(3)
 		m.Step(PartSignalled{Part: 2, Signal: SIGINT}, 2*time.Second)
 		states(m, "running", "stopping", "running")
-		if out := said(m.Step(dies(3), 3*time.Second)); !strings.Contains(out, "cluster b is gone; the others go on.") {
+		if out := said(m.Step(dies(3), 3*time.Second)); !strings.Contains(out,
+			"cluster b is gone; the others go on.") {
 			t.Errorf("who was told to end is started again: %s", out)
 		}
 		m.Step(ends(4), 3*time.Second)
@@ -433,7 +500,9 @@ func TestPartAttached(t *testing.T) {
 func TestPartSignalled(t *testing.T) {
 	m := system(Part{Whole: Stop})
 	out := m.Step(PartSignalled{Part: 1, Signal: SIGTERM}, time.Second)
-	if !strings.Contains(said(out), "cluster a is ended by its spxrun, and with it the system; exit status 143.") || !m.Ending() {
+	if !strings.Contains(said(out),
+		"cluster a is ended by its spxrun, and with it the system; exit status 143.") ||
+		!m.Ending() {
 		t.Errorf("%v", out)
 	}
 }
@@ -448,14 +517,19 @@ func asked(out []Action) int {
 	return 0
 }
 
-// What is done about a cluster that stops the system's master says; the job waits for that. Where nobody answers it does what the file says, which is the same.
+// What is done about a cluster that stops the system's master says; the job waits for that. Where
+// nobody answers it does what the file says, which is the same.
 func TestMasterIsAsked(t *testing.T) {
 	for _, c := range []struct {
 		whole Treatment
 		says  string
-	}{{Stop, "cluster a is ended and with it the system; exit status 137"}, {Degrade, "cluster a is gone; the others go on"}, {Restart, "cluster a is started again (1 of at most 1 times)"}} {
+	}{{Stop, "cluster a is ended and with it the system; exit status 137"},
+		{Degrade, "cluster a is gone; the others go on"},
+		{Restart, "cluster a is started again (1 of at most 1 times)"}} {
 		for _, answers := range []bool{true, false} {
-			m := New(Config{Host: "h", Procs: 3, Masters: true, Parts: []Part{{Name: "cluster a", Whole: c.whole, Restarts: 1}, {Name: "cluster b"}}})
+			m := New(Config{Host: "h", Procs: 3, Masters: true,
+				Parts: []Part{{Name: "cluster a", Whole: c.whole, Restarts: 1},
+					{Name: "cluster b"}}})
 			for i, part := range []int{1, 1, 2} {
 				m.Step(Started{Proc: i, Pid: 100 + i, Part: part, Rank: i % 2}, 0)
 			}
@@ -466,7 +540,8 @@ func TestMasterIsAsked(t *testing.T) {
 			}
 			m.Step(ends(2), time.Second) // all others end meanwhile
 			out = m.Step(dies(0), time.Second)
-			if _, over := finished(out); over || said(out) != "" || m.Parts()[0].State != "stopping" {
+			if _, over := finished(out); over || said(out) != "" ||
+				m.Parts()[0].State != "stopping" {
 				t.Fatalf("nobody has answered: %v", out)
 			}
 			if answers {
@@ -485,7 +560,8 @@ func TestMasterIsAsked(t *testing.T) {
 			if c.whole == Restart && len(out) > 0 && out[len(out)-1] == (RestartPart{Part: 1}) {
 				out = append(out, m.Step(Placed{Part: 1}, 9*time.Second)...)
 			}
-			if !strings.Contains(said(out), c.says) || strings.Contains(said(out), "no master of the system") == answers {
+			if !strings.Contains(said(out), c.says) ||
+				strings.Contains(said(out), "no master of the system") == answers {
 				t.Errorf("policy %d, answered: %v: %q", c.whole, answers, said(out))
 			}
 			if more := m.Step(Judged{Part: 1, What: c.whole}, 9*time.Second); said(more) != "" {
@@ -495,9 +571,11 @@ func TestMasterIsAsked(t *testing.T) {
 	}
 }
 
-// A rank of a cluster dies: a process is to be started, before the death is told, and the job goes on until it is there; so often as there are places for it.
+// A rank of a cluster dies: a process is to be started, before the death is told, and the job goes
+// on until it is there; so often as there are places for it.
 func TestStartCold(t *testing.T) {
-	m := New(Config{Host: "h", Procs: 4, Parts: []Part{{Name: "cluster a", Ranks: 1, Waiting: 1, Cold: 2, Process: Replace}}})
+	m := New(Config{Host: "h", Procs: 4,
+		Parts: []Part{{Name: "cluster a", Ranks: 1, Waiting: 1, Cold: 2, Process: Replace}}})
 	for i := range 2 {
 		m.Step(Started{Proc: i, Pid: 10 + i, Part: 1, Rank: i}, 0)
 	}
@@ -535,7 +613,9 @@ func TestStartCold(t *testing.T) {
 	}
 }
 
-// A rank that dies while others of its cluster are being made, perhaps on other hosts, is replaced by those: by standbys that are to come, or by a process that is started, when not even these are enough.
+// A rank that dies while others of its cluster are being made, perhaps on other hosts, is replaced
+// by those: by standbys that are to come, or by a process that is started, when not even these are
+// enough.
 func TestDiesWhileOthersAreMade(t *testing.T) {
 	for name, c := range map[string]struct {
 		part  Part
@@ -543,15 +623,27 @@ func TestDiesWhileOthersAreMade(t *testing.T) {
 		then  []Event
 		wants string
 	}{
-		"standbys are to come":            {Part{Ranks: 3, Waiting: 2, Process: Replace}, 2, nil, "a standby takes its place"},
-		"with the first of them":          {Part{Ranks: 3, Waiting: 1, Process: Replace}, 1, nil, "a standby takes its place"},
-		"one is started":                  {Part{Ranks: 3, Cold: 1, Process: Replace}, 1, nil, "a process is started that takes its place (1 of at most 1)"},
-		"one is started before the rest":  {Part{Ranks: 3, Cold: 1, Process: Replace}, 2, []Event{Started{Proc: 3, Pid: 13, Part: 1, Rank: 3}, dies(3)}, "cluster a is ended and with it the system"},
-		"all ranks but it are to come":    {Part{Ranks: 3, Process: Degrade}, 1, nil, "2 others of cluster a are told and go on"},
-		"none can take its place":         {Part{Ranks: 3, Process: Replace}, 2, nil, "cluster a is ended and with it the system"},
-		"no more are made":                {Part{Ranks: 2, Waiting: 1, Process: Replace}, 2, []Event{AllStarted{}, dies(1)}, "cluster a is ended and with it the system"},
-		"two ranks, one standby to come":  {Part{Ranks: 2, Waiting: 1, Process: Replace}, 2, []Event{dies(1)}, "cluster a is ended and with it the system"},
-		"two ranks, two standbys to come": {Part{Ranks: 2, Waiting: 2, Process: Replace}, 2, []Event{dies(1)}, "rank 1 of cluster a (pid 11 on h) was killed by signal 9 (SIGKILL); a standby takes its place"},
+		"standbys are to come": {Part{Ranks: 3, Waiting: 2, Process: Replace}, 2, nil,
+			"a standby takes its place"},
+		"with the first of them": {Part{Ranks: 3, Waiting: 1, Process: Replace}, 1, nil,
+			"a standby takes its place"},
+		"one is started": {Part{Ranks: 3, Cold: 1, Process: Replace}, 1, nil,
+			"a process is started that takes its place (1 of at most 1)"},
+		"one is started before the rest": {Part{Ranks: 3, Cold: 1, Process: Replace}, 2,
+			[]Event{Started{Proc: 3, Pid: 13, Part: 1, Rank: 3}, dies(3)},
+			"cluster a is ended and with it the system"},
+		"all ranks but it are to come": {Part{Ranks: 3, Process: Degrade}, 1, nil,
+			"2 others of cluster a are told and go on"},
+		"none can take its place": {Part{Ranks: 3, Process: Replace}, 2, nil,
+			"cluster a is ended and with it the system"},
+		"no more are made": {Part{Ranks: 2, Waiting: 1, Process: Replace}, 2,
+			[]Event{AllStarted{}, dies(1)}, "cluster a is ended and with it the system"},
+		"two ranks, one standby to come": {Part{Ranks: 2, Waiting: 1, Process: Replace}, 2,
+			[]Event{dies(1)}, "cluster a is ended and with it the system"},
+		"two ranks, two standbys to come": {Part{Ranks: 2, Waiting: 2, Process: Replace}, 2,
+			[]Event{dies(1)},
+			"rank 1 of cluster a (pid 11 on h) was killed by signal 9 (SIGKILL); a standby " +
+				"takes its place"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, life := range []string{"first", "again", "attached"} {
@@ -596,7 +688,8 @@ func TestDiesWhileOthersAreMade(t *testing.T) {
 
 // A rank that has died stays so while others of its cluster are being made: it is not replaced.
 func TestLostStayLost(t *testing.T) {
-	m := New(Config{Host: "h", Procs: 3, Parts: []Part{{Name: "cluster a", Ranks: 3, Process: Degrade}}})
+	m := New(Config{Host: "h", Procs: 3,
+		Parts: []Part{{Name: "cluster a", Ranks: 3, Process: Degrade}}})
 	m.Step(Started{Proc: 0, Pid: 10, Part: 1}, 0)
 	m.Step(dies(0), 0)
 	m.Step(Started{Proc: 1, Pid: 11, Part: 1, Rank: 1}, 0)
@@ -606,37 +699,48 @@ func TestLostStayLost(t *testing.T) {
 	}
 }
 
-// Whether what is for a part waits when a process of it has died: that depends on all that may be done about it, also when it is ended because it hangs.
+// Whether what is for a part waits when a process of it has died: that depends on all that may be
+// done about it, also when it is ended because it hangs.
 func TestHeals(t *testing.T) {
-	for _, p := range []Part{{Whole: Restart}, {Process: Replace}, {Host: Replace}, {Network: Replace}, {Hang: Replace}, {Whole: Degrade, Hang: Restart, Serves: true}} {
+	for _, p := range []Part{{Whole: Restart}, {Process: Replace}, {Host: Replace},
+		{Network: Replace}, {Hang: Replace}, {Whole: Degrade, Hang: Restart, Serves: true}} {
 		if !p.Heals() {
 			t.Errorf("%+v", p)
 		}
 	}
-	for _, p := range []Part{{}, {Whole: Degrade, Process: Degrade, Host: Degrade, Network: Degrade, Hang: Degrade}, {Hang: LeaveBe}} {
+	for _, p := range []Part{{}, {Whole: Degrade, Process: Degrade, Host: Degrade, Network: Degrade,
+		Hang: Degrade}, {Hang: LeaveBe}} {
 		if p.Heals() {
 			t.Errorf("%+v heals", p)
 		}
 	}
 }
 
-// The same in a cluster that is attached: its places for processes that are started are known when it has been made, whoever has had numbers before. Attached again, it has all of them again.
+// The same in a cluster that is attached: its places for processes that are started are known when
+// it has been made, whoever has had numbers before. Attached again, it has all of them again.
 func TestStartColdAttached(t *testing.T) {
-	m := New(Config{Host: "h", Procs: 1, Parts: []Part{{Name: "cluster a"}, {Name: "cluster b", Ranks: 1, Cold: 2, Restarts: 10, Process: Replace, Whole: Restart, Away: true}}})
+	m := New(Config{Host: "h", Procs: 1, Parts: []Part{{Name: "cluster a"},
+		{Name: "cluster b", Ranks: 1, Cold: 2, Restarts: 10, Process: Replace, Whole: Restart,
+			Away: true}}})
 	m.Step(Started{Proc: 0, Pid: 9, Part: 1}, 0)
 	m.Step(AllStarted{}, 0)
 	for turn, first := range []int{3, 6} {
 		m.Step(Attached{Part: 2}, 0)
 		m.Step(Placed{Part: 2, Hosts: []int{1, 1, 1}}, 0)
 		m.Step(Spawned{Proc: first, Pid: 10, Part: 2}, 0)
-		e := Manned{Part: 2, Crew: Crew{World: 7, Lead: 8, Procs: []int{first}, Standbys: []int{first + 1, first + 2}, Cold: 2}}
+		e := Manned{Part: 2, Crew: Crew{World: 7, Lead: 8, Procs: []int{first},
+			Standbys: []int{first + 1, first + 2}, Cold: 2}}
 		if !m.Accepts(e) {
 			t.Fatal("a cluster of which not all processes have been made cannot be")
 		}
 		m.Step(e, 0)
 		for n := range 2 {
 			out := m.Step(dies(first+n), time.Second)
-			if i := slices.IndexFunc(out, func(a Action) bool { _, is := a.(StartCold); return is }); i < 0 || out[i].(StartCold) != (StartCold{2, 1 + n, n + 1}) {
+			if i := slices.IndexFunc(out, func(a Action) bool {
+				_,
+					is := a.(StartCold)
+				return is
+			}); i < 0 || out[i].(StartCold) != (StartCold{2, 1 + n, n + 1}) {
 				t.Fatalf("turn %d, death %d: %v", turn, n, out)
 			}
 			spawned := Spawned{Proc: first + n + 1, Pid: 11 + n, Part: 2, Rank: 1 + n}
@@ -654,10 +758,13 @@ func TestStartColdAttached(t *testing.T) {
 	}
 }
 
-// The ranks of a cluster that is started again end before its standbys have been made: these are dismissed when all is. Ranks that have died are taken over.
+// The ranks of a cluster that is started again end before its standbys have been made: these are
+// dismissed when all is. Ranks that have died are taken over.
 func TestStandbysMadeLate(t *testing.T) {
 	for _, ended := range []bool{true, false} {
-		m := New(Config{Host: "h", Procs: 1, Parts: []Part{{Name: "cluster a"}, {Name: "cluster b", Ranks: 1, Waiting: 1, Process: Replace, Whole: Restart, Restarts: 3, Away: true}}})
+		m := New(Config{Host: "h", Procs: 1, Parts: []Part{{Name: "cluster a"},
+			{Name: "cluster b", Ranks: 1, Waiting: 1, Process: Replace, Whole: Restart, Restarts: 3,
+				Away: true}}})
 		m.Step(Started{Proc: 0, Pid: 9, Part: 1}, 0)
 		m.Step(AllStarted{}, 0)
 		m.Step(Attached{Part: 2}, 0)
@@ -673,7 +780,8 @@ func TestStandbysMadeLate(t *testing.T) {
 		if !ended {
 			m.Step(dies(1), 0)
 		}
-		out := m.Step(Manned{Part: 2, Crew: Crew{World: 7, Lead: 8, Procs: []int{1}, Standbys: []int{2}}}, 0)
+		out := m.Step(Manned{Part: 2, Crew: Crew{World: 7, Lead: 8, Procs: []int{1},
+			Standbys: []int{2}}}, 0)
 		told := slices.ContainsFunc(out, func(a Action) bool {
 			s, is := a.(SendTo)
 			return is && s.Signal == SIGTERM && slices.Equal(s.Procs, []int{2})
@@ -684,10 +792,14 @@ func TestStandbysMadeLate(t *testing.T) {
 	}
 }
 
-// The last rank of a cluster dies when the others have ended as they should: it is as if it had died before they ended, and nothing is started again. When none has ended so, the cluster has stopped.
+// The last rank of a cluster dies when the others have ended as they should: it is as if it had
+// died before they ended, and nothing is started again. When none has ended so, the cluster has
+// stopped.
 func TestLastOfPartDies(t *testing.T) {
 	for _, ended := range []bool{true, false} {
-		m := New(Config{Host: "h", Procs: 3, Parts: []Part{{Name: "cluster a", Ranks: 2, Process: Degrade, Whole: Restart, Restarts: 1}, {Name: "cluster b"}}})
+		m := New(Config{Host: "h", Procs: 3,
+			Parts: []Part{{Name: "cluster a", Ranks: 2, Process: Degrade, Whole: Restart,
+				Restarts: 1}, {Name: "cluster b"}}})
 		for i, part := range []int{1, 1, 2} {
 			m.Step(Started{Proc: i, Pid: 100 + i, Part: part, Rank: i % 2}, 0)
 		}
@@ -698,119 +810,37 @@ func TestLastOfPartDies(t *testing.T) {
 		}
 		m.Step(first, time.Second)
 		out := m.Step(dies(1), 2*time.Second)
-		again := slices.ContainsFunc(out, func(a Action) bool { _, is := a.(RestartPart); return is })
+		again := slices.ContainsFunc(out, func(a Action) bool {
+			_,
+				is := a.(RestartPart)
+			return is
+		})
 		if again == ended || m.Parts()[0].Over != ended {
 			t.Errorf("ended: %v; started again: %v, %+v", ended, again, m.Parts()[0])
 		}
 	}
 }
 
-// A rank has died, and the others go on: it is not replaced. When the cluster has ended nothing of it comes again, though it would have been started again, had it stopped.
+// A rank has died, and the others go on: it is not replaced. When the cluster has ended nothing of
+// it comes again, though it would have been started again, had it stopped.
 func TestPartOver(t *testing.T) {
-	for _, leads := range []bool{false, true} { // clusters may have been started by others, and attached again
-		m := New(Config{Host: "h", Procs: 3, Leads: leads, Parts: []Part{{Name: "cluster a", Process: Degrade, Whole: Restart, Restarts: 1}, {Name: "cluster b"}}})
+	// clusters may have been started by others, and attached again
+	for _, leads := range []bool{false, true} {
+		m := New(Config{Host: "h", Procs: 3, Leads: leads,
+			Parts: []Part{{Name: "cluster a", Process: Degrade, Whole: Restart, Restarts: 1},
+				{Name: "cluster b"}}})
 		for proc, part := range []int{1, 1, 2} {
 			m.Step(Started{Proc: proc, Pid: 100 + proc, Part: part}, 0)
 		}
 		m.Step(AllStarted{}, 0)
 		m.Step(dies(0), time.Second)
-		if parts := m.Parts(); m.Over() != 1 || parts[0].Over || !slices.Equal(parts[0].Lost, []int{0}) {
+		if parts := m.Parts(); m.Over() != 1 || parts[0].Over ||
+			!slices.Equal(parts[0].Lost, []int{0}) {
 			t.Errorf("%+v", parts)
 		}
 		m.Step(ends(1), 2*time.Second)
 		if parts := m.Parts(); m.Over() != 2 || !parts[0].Over || parts[1].Over {
 			t.Errorf("%+v", parts)
 		}
-	}
-}
-
-// What a cluster has ended with is of processes that have ended by themselves, or by its user: not of those that the job has ended, wherever they were then.
-func TestStatusOfPart(t *testing.T) {
-	term := func(proc int, owner Owner) Ended {
-		return Ended{Proc: proc, Owner: owner, Wait: Wait{Signal: SIGTERM}}
-	}
-	for name, c := range map[string]struct {
-		whole       Treatment
-		ends        []Event
-		exit, death int
-	}{
-		"standbys are dismissed":        {Stop, []Event{ends(0), ends(1), term(2, OwnerFinalized), term(3, OwnerInit)}, 0, 0},
-		"a rank ends with a status":     {Stop, []Event{Ended{Proc: 0, Owner: OwnerFinalized, Wait: Wait{Code: 3}}, ends(1), term(2, OwnerFinalized), term(3, OwnerFinalized)}, 3, 0},
-		"a rank is replaced":            {Stop, []Event{dies(0), TookOver{1, []int{2, 1}}, ends(1), ends(2), term(3, OwnerFinalized)}, 0, 137},
-		"the others are ended":          {Degrade, []Event{dies(0), dies(2), dies(3), term(1, OwnerFinalized)}, 0, 137},
-		"its user ends it":              {Degrade, []Event{PartSignalled{1, SIGTERM}, term(0, OwnerInit), Ended{Proc: 1, Owner: OwnerFinalized, Wait: Wait{Code: 4}}, term(2, OwnerInit), term(3, OwnerInit)}, 4, 143},
-		"it leaves, and is told to end": {Degrade, []Event{Depart{1, time.Second, false}, Tick{}, term(0, OwnerFinalized), ends(1)}, 143, 0},
-	} {
-		t.Run(name, func(t *testing.T) {
-			m := New(Config{Host: "h", Procs: 5, Leads: true, Parts: []Part{{Name: "cluster a", Ranks: 2, Process: Replace, Whole: c.whole}, {Name: "cluster b"}}})
-			for i, part := range []int{1, 1, 1, 1, 2} {
-				m.Step(Started{Proc: i, Pid: 100 + i, Part: part, Rank: i % 4}, 0)
-			}
-			m.Step(AllStarted{}, 0)
-			for n, e := range c.ends {
-				m.Step(e, time.Duration(n)*time.Second)
-			}
-			if p := m.Parts()[0]; p.Exit != c.exit || p.Death != c.death || m.Ending() {
-				t.Errorf("%+v", p)
-			}
-			m.Step(Attached{1}, 10*time.Second)
-			if p := m.Parts()[0]; p.Exit != 0 || p.Death != 0 {
-				t.Errorf("attached again, it has the status of before: %+v", p)
-			}
-		})
-	}
-}
-
-// A cluster is about to be attached when all processes have ended: the job waits for it, and so do the I/O processes, until it has ended, or does not come.
-func TestComing(t *testing.T) {
-	begin := func() *Machine {
-		m := New(Config{Host: "h", Procs: 2, Leads: true, Parts: []Part{{Name: "cluster a"}, {Name: "cluster b", Away: true}, {Name: "io0", Serves: true, Whole: Restart}}})
-		m.Step(Started{Proc: 0, Pid: 100, Part: 1}, 0)
-		m.Step(Started{Proc: 1, Pid: 101, Part: 3}, 0)
-		m.Step(AllStarted{}, 0)
-		return m
-	}
-	over := func(m *Machine, e Event, at time.Duration) bool {
-		_, ok := finished(m.Step(e, at))
-		return ok
-	}
-
-	m := begin()
-	m.Step(ends(0), 0)
-	m.Step(Coming{1}, time.Second)
-	m.Step(Tick{}, time.Minute)
-	if m.Parts()[2].State != "running" || over(m, ends(1), time.Minute) {
-		t.Error("the job has not waited for the cluster that comes")
-	}
-	m.Step(Attached{2}, time.Minute)
-	if over(m, Coming{0}, time.Minute) {
-		t.Error("it has ended though a cluster is about to be started")
-	}
-	m.Step(Spawned{Proc: 2, Pid: 102, Part: 2}, time.Minute)
-	if !over(m, ends(2), time.Minute) {
-		t.Error("it has not ended with the last cluster")
-	}
-
-	m = begin()
-	m.Step(Coming{1}, 0)
-	m.Step(ends(0), 0)
-	if over(m, ends(1), 0) || !over(m, Coming{0}, time.Second) {
-		t.Error("it has not ended when nothing came")
-	}
-
-	m = begin()
-	m.Step(Coming{1}, 0)
-	m.Step(ends(0), 0)
-	m.Step(Coming{0}, time.Second)
-	if at, ok := m.Deadline(); !ok || at != time.Second+serveGrace {
-		t.Errorf("I/O processes that serve no cluster are ended at %v, %v", at, ok)
-	}
-
-	m = begin()
-	m.Step(Coming{1}, 0)
-	m.Step(ends(0), 0)
-	m.Step(Signalled{SIGINT}, time.Second)
-	if !over(m, ends(1), time.Second) {
-		t.Error("told to end, it has waited for a cluster")
 	}
 }

@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// What a machine is, as text: another one goes on from there. The fields are those of Machine, process, part and budget.
+// What a machine is, as text: another one goes on from there. The fields are those of Machine,
+// process, part and budget.
 
 type savedMachine struct {
 	Procs   []savedProcess
@@ -93,18 +94,26 @@ type savedPart struct {
 // Save is what the machine is.
 func (m *Machine) Save() []byte { return m.saved(m.now) }
 
-// Digest stands for what the machine is: two with the same one decide the same from here on. When its last event came is no part of that.
+// Digest stands for what the machine is: two with the same one decide the same from here on. When
+// its last event came is no part of that.
 func (m *Machine) Digest() [sha256.Size]byte { return sha256.Sum256(m.saved(0)) }
 
 func (m *Machine) saved(now time.Duration) []byte {
-	s := savedMachine{nil, m.started, m.alive, m.status, m.death, m.succeeded, m.early, m.endText, m.reportBy, m.looking, m.lookAt, m.told,
-		m.ending, m.signalAt, m.hurried, m.deadline, m.stage, m.finished, now, nil, m.added, m.coming, m.serveUntil}
+	s := savedMachine{nil, m.started, m.alive, m.status, m.death, m.succeeded, m.early, m.endText,
+		m.reportBy, m.looking, m.lookAt, m.told,
+		m.ending, m.signalAt, m.hurried, m.deadline, m.stage, m.finished, now, nil, m.added,
+		m.coming, m.serveUntil}
 	for _, p := range m.procs {
-		s.Procs = append(s.Procs, savedProcess{p.pid, p.host, p.alive, p.name, p.doomed, p.hangs, p.ended, p.part})
+		s.Procs = append(s.Procs, savedProcess{p.pid, p.host, p.alive, p.name, p.doomed, p.hangs,
+			p.ended, p.part})
 	}
 	for _, p := range m.parts {
-		s.Parts = append(s.Parts, savedPart{p.alive, p.status, p.stopping, p.deadline, p.restarts, p.whole.spent, p.ranks.spent, p.again, p.begun, p.coming, p.fresh, p.crowds, p.gone, p.away, p.leaving, p.lost, p.done,
-			p.standbys, p.replaced, p.started, p.waking, p.making, p.renewed, p.hosts, p.crew, p.departs, p.departBy, p.patience, p.forGood, p.exit, p.death, p.asked, p.askUntil, p.what})
+		s.Parts = append(s.Parts, savedPart{p.alive, p.status, p.stopping, p.deadline, p.restarts,
+			p.whole.spent, p.ranks.spent, p.again, p.begun, p.coming, p.fresh, p.crowds, p.gone,
+			p.away, p.leaving, p.lost, p.done,
+			p.standbys, p.replaced, p.started, p.waking, p.making, p.renewed, p.hosts, p.crew,
+			p.departs, p.departBy, p.patience, p.forGood, p.exit, p.death, p.asked, p.askUntil,
+			p.what})
 	}
 	b, err := json.Marshal(s)
 	if err != nil {
@@ -129,9 +138,12 @@ func Resume(cfg Config, saved []byte) (*Machine, error) {
 	if len(s.Parts) != len(m.parts) || len(s.Procs) < len(m.procs) || len(s.Procs) > MostProcs {
 		return nil, errNoMachine
 	}
-	m.started, m.alive, m.status, m.death, m.succeeded, m.early = s.Started, 0, s.Status, s.Death, s.Succeeded, s.Early
-	m.endText, m.reportBy, m.looking, m.lookAt, m.told = s.EndText, s.ReportBy, s.Looking, s.LookAt, s.Told
-	m.ending, m.signalAt, m.hurried, m.deadline, m.stage, m.finished = s.Ending, s.SignalAt, s.Hurried, s.Deadline, s.Stage, s.Finished
+	m.started, m.alive, m.status, m.death, m.succeeded, m.early = s.Started, 0, s.Status, s.Death,
+		s.Succeeded, s.Early
+	m.endText, m.reportBy, m.looking, m.lookAt, m.told = s.EndText, s.ReportBy, s.Looking, s.LookAt,
+		s.Told
+	m.ending, m.signalAt, m.hurried, m.deadline, m.stage, m.finished = s.Ending, s.SignalAt,
+		s.Hurried, s.Deadline, s.Stage, s.Finished
 	m.now, m.coming, m.serveUntil = s.Now, s.Coming, s.ServeUntil
 	m.procs = nil
 	for _, p := range s.Procs {
@@ -141,13 +153,17 @@ func Resume(cfg Config, saved []byte) (*Machine, error) {
 		if p.Alive {
 			m.alive++
 		}
-		m.procs = append(m.procs, process{p.Pid, p.Host, p.Alive, p.Name, p.Doomed, p.Hangs, p.Ended, p.Part})
+		m.procs = append(m.procs, process{p.Pid, p.Host, p.Alive, p.Name, p.Doomed, p.Hangs,
+			p.Ended, p.Part})
 	}
 	for k, o := range s.Parts {
 		p := &m.parts[k]
-		p.alive, p.status, p.stopping, p.deadline, p.restarts = o.Alive, o.Status, o.Stopping, o.Deadline, o.Restarts
+		p.alive, p.status, p.stopping, p.deadline, p.restarts = o.Alive, o.Status, o.Stopping,
+			o.Deadline, o.Restarts
 		p.whole.spent, p.ranks.spent = o.Whole, o.Ranks
-		p.again, p.begun, p.coming, p.fresh, p.crowds, p.gone, p.away, p.leaving, p.lost, p.done = o.Again, o.Begun, o.Coming, o.Fresh, o.Crowds, o.Gone, o.Away, o.Leaving, o.Lost, o.Done
+		p.again, p.begun, p.coming, p.fresh, p.crowds, p.gone, p.away, p.leaving, p.lost,
+			p.done = o.Again, o.Begun, o.Coming, o.Fresh, o.Crowds, o.Gone, o.Away, o.Leaving,
+			o.Lost, o.Done
 		p.standbys, p.replaced, p.started, p.waking = o.Standbys, o.Replaced, o.Started, o.Waking
 		p.making, p.renewed, p.hosts, p.crew = o.Making, o.Renewed, o.Hosts, o.Crew
 		p.departs, p.departBy, p.patience, p.forGood = o.Departs, o.DepartBy, o.Patience, o.ForGood

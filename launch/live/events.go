@@ -14,7 +14,8 @@ type Event struct {
 	Text string  `json:"text"`
 }
 
-// Changes are what has happened between two looks, as lines. before may be nil: then only what is out of the ordinary.
+// Changes are what has happened between two looks, as lines. before may be nil: then only what is
+// out of the ordinary.
 func Changes(before, now *Look) (list []Event) {
 	at := float64(now.At.UnixMilli()) / 1000
 	say := func(kind, format string, args ...any) {
@@ -30,12 +31,15 @@ func Changes(before, now *Look) (list []Event) {
 	for i := range now.Procs {
 		p, was := &now.Procs[i], first[now.Procs[i].Proc]
 		switch {
-		case was != nil && was.Traffic.Life != p.Traffic.Life && was.Traffic.At > 0 && p.Traffic.At > 0:
-			say("start", "%s: another process has its place, pid %d on %s", now.name(p), p.Pid, p.Host)
+		case was != nil && was.Traffic.Life != p.Traffic.Life && was.Traffic.At > 0 &&
+			p.Traffic.At > 0:
+			say("start", "%s: another process has its place, pid %d on %s", now.name(p), p.Pid,
+				p.Host)
 		case was == nil && before != nil:
 			started++
 		case was != nil && was.Standby && !p.Standby && p.Part != "":
-			say("takeover", "%s takes the place of %s: pid %d on %s", was.Name(), p.Name(), p.Pid, p.Host)
+			say("takeover", "%s takes the place of %s: pid %d on %s", was.Name(), p.Name(), p.Pid,
+				p.Host)
 		}
 		if was != nil && was.State == p.State && was.Traffic.Life == p.Traffic.Life {
 			continue
@@ -95,7 +99,8 @@ func partChanges(before, now *Look, at float64) (list []Event) {
 		was := "starting"
 		restarts := 0
 		if before != nil && before.About.System != nil && i < len(before.About.System.Parts) {
-			was, restarts = before.About.System.Parts[i].State, before.About.System.Parts[i].Restarts
+			was, restarts = before.About.System.Parts[i].State,
+				before.About.System.Parts[i].Restarts
 		}
 		var what []string
 		if p.State != was {
@@ -105,7 +110,8 @@ func partChanges(before, now *Look, at float64) (list []Event) {
 			what = append(what, "has been started again")
 		}
 		if len(what) > 0 {
-			list = append(list, Event{at, "cluster", "cluster " + now.Layout.Clusters[i].Name + " " + strings.Join(what, " and ")})
+			list = append(list, Event{at, "cluster", "cluster " + now.Layout.Clusters[i].Name +
+				" " + strings.Join(what, " and ")})
 		}
 	}
 	return list

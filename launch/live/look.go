@@ -1,7 +1,9 @@
-// Package live is what users watch of a running job (docs/live.md): looks at all its processes, one after the other, and what has happened between two of
-// them, as rows that can be sorted, filtered and printed. `spxctl top`, the page of `spxctl serve` and the metrics are made of it.
+// Package live is what users watch of a running job (docs/live.md): looks at all its processes, one
+// after the other, and what has happened between two of them, as rows that can be sorted, filtered
+// and printed. `spxctl top`, the page of `spxctl serve` and the metrics are made of it.
 //
-// It owns no screen and no socket, and changes nothing in a job: what it knows is what the job's agent answers (launch/steer).
+// It owns no screen and no socket, and changes nothing in a job: what it knows is what the job's
+// agent answers (launch/steer).
 package live
 
 import (
@@ -41,7 +43,8 @@ func Take(job uint64) (*Look, error) {
 	return l, nil
 }
 
-// part is the name of the cluster of a process, or of the link that it serves as an I/O process; both are empty where there are no clusters.
+// part is the name of the cluster of a process, or of the link that it serves as an I/O process;
+// both are empty where there are no clusters.
 func (l *Look) part(proc int) (cluster, link string) {
 	if l.Layout == nil {
 		return "", ""

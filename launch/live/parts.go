@@ -34,7 +34,8 @@ func Clusters(l *Look, rows []Row) (list []Cluster) {
 	for i, c := range l.Layout.Clusters {
 		out := Cluster{Group: groups(c.Name), Ranks: len(c.Procs)}
 		if parts := l.About.System.Parts; i < len(parts) {
-			out.Program, out.State, out.Alive, out.Restarts = parts[i].Program, parts[i].State, parts[i].Alive, parts[i].Restarts
+			out.Program, out.State, out.Alive, out.Restarts = parts[i].Program, parts[i].State,
+				parts[i].Alive, parts[i].Restarts
 		}
 		list = append(list, out)
 	}
@@ -61,7 +62,8 @@ func Links(l *Look, rows []Row) (list []Link) {
 			}
 		}
 		for i, p := range l.Layout.IOPs {
-			if n := len(l.Layout.Clusters) + i; len(p.Links) > 0 && l.Layout.Links[p.Links[0]].Name == k.Name && n < len(l.About.System.Parts) {
+			if n := len(l.Layout.Clusters) + i; len(p.Links) > 0 &&
+				l.Layout.Links[p.Links[0]].Name == k.Name && n < len(l.About.System.Parts) {
 				out.Alive += l.About.System.Parts[n].Alive
 			}
 		}
@@ -86,11 +88,23 @@ func ClusterTable(list []Cluster, width int) Table {
 	return layOut([]column[Cluster]{
 		{"CLUSTER", true, 0, func(c *Cluster) string { return c.Name }},
 		{"IS", true, 0, func(c *Cluster) string { return c.State }},
-		{"ALIVE", false, 0, func(c *Cluster) string { return fmt.Sprintf("%d/%d", c.Alive, c.Ranks) }},
+		{"ALIVE", false, 0, func(c *Cluster) string {
+			return fmt.Sprintf("%d/%d", c.Alive,
+				c.Ranks)
+		}},
 		{"AGAIN", false, 2, func(c *Cluster) string { return fmt.Sprint(c.Restarts) }},
-		{"MSG/s", false, 0, func(c *Cluster) string { return rate(c.Rates.Wait >= 0, c.Rates.Sent+c.Rates.Received) }},
-		{"OUT B/s", false, 0, func(c *Cluster) string { return rate(c.Rates.Wait >= 0, c.Rates.SentBytes) }},
-		{"IN B/s", false, 0, func(c *Cluster) string { return rate(c.Rates.Wait >= 0, c.Rates.ReceivedBytes) }},
+		{"MSG/s", false, 0, func(c *Cluster) string {
+			return rate(c.Rates.Wait >= 0,
+				c.Rates.Sent+c.Rates.Received)
+		}},
+		{"OUT B/s", false, 0, func(c *Cluster) string {
+			return rate(c.Rates.Wait >= 0,
+				c.Rates.SentBytes)
+		}},
+		{"IN B/s", false, 0, func(c *Cluster) string {
+			return rate(c.Rates.Wait >= 0,
+				c.Rates.ReceivedBytes)
+		}},
 		{"WAIT", false, 0, func(c *Cluster) string { return Share(c.Rates.Wait) }},
 		{"STATES", true, 0, func(c *Cluster) string { return c.states() }},
 	}, list, width)
@@ -102,7 +116,10 @@ func LinkTable(list []Link, width int) Table {
 		{"LINK", true, 0, func(l *Link) string { return l.Name }},
 		{"IOPS", false, 0, func(l *Link) string { return fmt.Sprint(l.Alive) }},
 		{"MSG/s", false, 0, func(l *Link) string { return rate(l.Rates.Wait >= 0, l.Rates.Sent) }},
-		{"B/s", false, 0, func(l *Link) string { return rate(l.Rates.Wait >= 0, l.Rates.SentBytes) }},
+		{"B/s", false, 0, func(l *Link) string {
+			return rate(l.Rates.Wait >= 0,
+				l.Rates.SentBytes)
+		}},
 		{"HELD", false, 0, func(l *Link) string { return fmt.Sprint(l.HeldCount) }},
 		{"HELD B", false, 0, func(l *Link) string { return Number(float64(l.Held)) }},
 		{"FROM, TO", true, 0, func(l *Link) string {

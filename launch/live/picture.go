@@ -15,8 +15,10 @@ type View struct {
 
 // Picture makes a View of a look and what its processes have done.
 func Picture(l *Look, rows []Row) View {
-	v := View{At: float64(l.At.UnixMilli()) / 1000, Job: l.About.Job, Program: l.About.Program, All: All(rows),
-		Hosts: GroupBy(rows, func(r *Row) string { return r.Host }), Clusters: Clusters(l, rows), Links: Links(l, rows), Processes: rows}
+	v := View{At: float64(l.At.UnixMilli()) / 1000, Job: l.About.Job, Program: l.About.Program,
+		All:   All(rows),
+		Hosts: GroupBy(rows, func(r *Row) string { return r.Host }), Clusters: Clusters(l, rows),
+		Links: Links(l, rows), Processes: rows}
 	if l.Layout != nil {
 		v.System = l.Layout.System
 	}

@@ -31,8 +31,8 @@ type Row struct {
 	HeldCount   uint64         `json:"messages_held,omitempty"`
 }
 
-// Rates are numbers a second between two looks. Wait is the share of the time in which it waited in MPI calls, from 0 to 1; -1: not known, as all
-// of a process that was not there at the first look.
+// Rates are numbers a second between two looks. Wait is the share of the time in which it waited in
+// MPI calls, from 0 to 1; -1: not known, as all of a process that was not there at the first look.
 type Rates struct {
 	Sent          float64 `json:"messages_sent"`
 	SentBytes     float64 `json:"bytes_sent"`
@@ -54,9 +54,11 @@ func between(a, b *diagnose.Traffic) Rates {
 		}
 		return float64(to-from) / dt
 	}
-	return Rates{Sent: per(a.Sent, b.Sent), SentBytes: per(a.SentBytes, b.SentBytes), Received: per(a.Received, b.Received),
-		ReceivedBytes: per(a.ReceivedBytes, b.ReceivedBytes), Collectives: per(a.Collectives, b.Collectives),
-		Wait: min(1, max(0, (b.Waited-a.Waited)/dt))}
+	return Rates{Sent: per(a.Sent, b.Sent), SentBytes: per(a.SentBytes, b.SentBytes),
+		Received:      per(a.Received, b.Received),
+		ReceivedBytes: per(a.ReceivedBytes, b.ReceivedBytes),
+		Collectives:   per(a.Collectives, b.Collectives),
+		Wait:          min(1, max(0, (b.Waited-a.Waited)/dt))}
 }
 
 // Rows are the processes of the second look, in the order of their numbers. before may be nil.
@@ -72,8 +74,10 @@ func Rows(before, now *Look) []Row {
 		p := &now.Procs[i]
 		r := &rows[i]
 		t := &p.Traffic
-		*r = Row{Proc: p.Proc, World: p.World, Rank: p.Rank, Host: p.Host, Pid: p.Pid, State: p.State, End: p.End, Failures: t.Failures, Peers: t.Peers,
-			Connections: t.Connections, Held: t.HeldBytes, HeldCount: t.HeldMessages, Rates: Rates{Wait: -1}}
+		*r = Row{Proc: p.Proc, World: p.World, Rank: p.Rank, Host: p.Host, Pid: p.Pid,
+			State: p.State, End: p.End, Failures: t.Failures, Peers: t.Peers,
+			Connections: t.Connections, Held: t.HeldBytes, HeldCount: t.HeldMessages,
+			Rates: Rates{Wait: -1}}
 		r.Cluster, r.Link = now.part(p.Proc)
 		if a := first[p.Proc]; a != nil && p.Alive() {
 			r.Rates = between(a, t)
@@ -110,12 +114,14 @@ func (r *Row) Status() string {
 var Keys = []string{"host", "rank", "state", "messages", "bytes", "wait", "failures"}
 
 // trouble orders states: what needs a look comes first.
-var trouble = []diagnose.State{diagnose.Dead, diagnose.Silent, diagnose.Stopped, diagnose.Waiting, diagnose.Starting, diagnose.Running, diagnose.Finalized, diagnose.Ended}
+var trouble = []diagnose.State{diagnose.Dead, diagnose.Silent, diagnose.Stopped, diagnose.Waiting,
+	diagnose.Starting, diagnose.Running, diagnose.Finalized, diagnose.Ended}
 
 // Sort orders rows by a key: names and ranks upwards, numbers downwards; reverse turns that round.
 func Sort(rows []Row, key string, reverse bool) {
 	byRank := func(a, b *Row) int {
-		return cmp.Or(cmp.Compare(a.World, b.World), cmp.Compare(a.Rank, b.Rank), cmp.Compare(a.Proc, b.Proc))
+		return cmp.Or(cmp.Compare(a.World, b.World), cmp.Compare(a.Rank, b.Rank),
+			cmp.Compare(a.Proc, b.Proc))
 	}
 	by := map[string]func(a, b *Row) int{
 		"host": func(a, b *Row) int { return compareNames(a.Host, b.Host) },
@@ -123,9 +129,13 @@ func Sort(rows []Row, key string, reverse bool) {
 		"state": func(a, b *Row) int {
 			return cmp.Compare(slices.Index(trouble, a.State), slices.Index(trouble, b.State))
 		},
-		"messages": func(a, b *Row) int { return cmp.Compare(b.Rates.Sent+b.Rates.Received, a.Rates.Sent+a.Rates.Received) },
+		"messages": func(a, b *Row) int {
+			return cmp.Compare(b.Rates.Sent+b.Rates.Received,
+				a.Rates.Sent+a.Rates.Received)
+		},
 		"bytes": func(a, b *Row) int {
-			return cmp.Compare(b.Rates.SentBytes+b.Rates.ReceivedBytes, a.Rates.SentBytes+a.Rates.ReceivedBytes)
+			return cmp.Compare(b.Rates.SentBytes+b.Rates.ReceivedBytes,
+				a.Rates.SentBytes+a.Rates.ReceivedBytes)
 		},
 		"wait":     func(a, b *Row) int { return cmp.Compare(b.Rates.Wait, a.Rates.Wait) },
 		"failures": func(a, b *Row) int { return cmp.Compare(b.Failures, a.Failures) },
@@ -165,14 +175,19 @@ func compareNames(a, b string) int {
 	return cmp.Compare(len(a), len(b))
 }
 
-// Filter keeps the rows in which every word of the filter is found: in host, cluster, link, state or call, or as the rank (r3, r4-9).
+// Filter keeps the rows in which every word of the filter is found: in host, cluster, link, state
+// or call, or as the rank (r3, r4-9).
 func Filter(rows []Row, filter string) []Row {
 	words := strings.Fields(strings.ToLower(filter))
 	var out []Row
 	for i := range rows {
 		r := &rows[i]
-		text := strings.ToLower(strings.Join([]string{r.Host, r.Cluster, r.Link, string(r.State), r.Call, r.End}, "\n"))
-		if !slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(text, w) && !isRank(w, r.Rank) }) {
+		text := strings.ToLower(strings.Join([]string{r.Host, r.Cluster, r.Link, string(r.State),
+			r.Call, r.End}, "\n"))
+		if !slices.ContainsFunc(words, func(w string) bool {
+			return !strings.Contains(text, w) &&
+				!isRank(w, r.Rank)
+		}) {
 			out = append(out, *r)
 		}
 	}

@@ -9,7 +9,8 @@ import (
 	"libspx/core/diagnose"
 )
 
-// Tables of plain text: nothing in them but letters, so that the same goes to a pipe and to a screen.
+// Tables of plain text: nothing in them but letters, so that the same goes to a pipe and to a
+// screen.
 
 // Duration is a time in at most five letters.
 func Duration(seconds float64) string {
@@ -88,10 +89,22 @@ var rankColumns = []column[Row]{
 	{"HOST", true, 0, func(r *Row) string { return r.Host }},
 	{"PID", false, 5, func(r *Row) string { return fmt.Sprint(r.Pid) }},
 	{"STATE", true, 0, (*Row).Status},
-	{"MSG/s", false, 0, func(r *Row) string { return rate(r.Rates.Wait >= 0, r.Rates.Sent+r.Rates.Received) }},
-	{"OUT B/s", false, 0, func(r *Row) string { return rate(r.Rates.Wait >= 0, r.Rates.SentBytes) }},
-	{"IN B/s", false, 0, func(r *Row) string { return rate(r.Rates.Wait >= 0, r.Rates.ReceivedBytes) }},
-	{"COLL/s", false, 3, func(r *Row) string { return rate(r.Rates.Wait >= 0, r.Rates.Collectives) }},
+	{"MSG/s", false, 0, func(r *Row) string {
+		return rate(r.Rates.Wait >= 0,
+			r.Rates.Sent+r.Rates.Received)
+	}},
+	{"OUT B/s", false, 0, func(r *Row) string {
+		return rate(r.Rates.Wait >= 0,
+			r.Rates.SentBytes)
+	}},
+	{"IN B/s", false, 0, func(r *Row) string {
+		return rate(r.Rates.Wait >= 0,
+			r.Rates.ReceivedBytes)
+	}},
+	{"COLL/s", false, 3, func(r *Row) string {
+		return rate(r.Rates.Wait >= 0,
+			r.Rates.Collectives)
+	}},
 	{"WAIT", false, 0, func(r *Row) string { return Share(r.Rates.Wait) }},
 	{"FAIL", false, 0, func(r *Row) string { return fmt.Sprint(r.Failures) }},
 	{"PEERS", false, 4, func(r *Row) string { return fmt.Sprint(r.Peers) }},
@@ -103,9 +116,18 @@ func groupColumns(head string) []column[Group] {
 		{head, true, 0, func(g *Group) string { return g.Name }},
 		{"RANKS", false, 0, func(g *Group) string { return fmt.Sprint(g.Procs) }},
 		{"STATES", true, 0, func(g *Group) string { return g.states() }},
-		{"MSG/s", false, 0, func(g *Group) string { return rate(g.Rates.Wait >= 0, g.Rates.Sent+g.Rates.Received) }},
-		{"OUT B/s", false, 0, func(g *Group) string { return rate(g.Rates.Wait >= 0, g.Rates.SentBytes) }},
-		{"IN B/s", false, 0, func(g *Group) string { return rate(g.Rates.Wait >= 0, g.Rates.ReceivedBytes) }},
+		{"MSG/s", false, 0, func(g *Group) string {
+			return rate(g.Rates.Wait >= 0,
+				g.Rates.Sent+g.Rates.Received)
+		}},
+		{"OUT B/s", false, 0, func(g *Group) string {
+			return rate(g.Rates.Wait >= 0,
+				g.Rates.SentBytes)
+		}},
+		{"IN B/s", false, 0, func(g *Group) string {
+			return rate(g.Rates.Wait >= 0,
+				g.Rates.ReceivedBytes)
+		}},
 		{"WAIT", false, 0, func(g *Group) string { return Share(g.Rates.Wait) }},
 		{"DEAD", false, 0, func(g *Group) string { return fmt.Sprint(g.Dead) }},
 		{"HELD B", false, 1, func(g *Group) string { return Number(float64(g.Held)) }},
@@ -144,14 +166,16 @@ type Table struct {
 	Lines []string
 }
 
-// layOut makes a table of at most width columns; 0: as wide as it gets. Columns that say nothing are left out.
+// layOut makes a table of at most width columns; 0: as wide as it gets. Columns that say nothing
+// are left out.
 func layOut[T any](columns []column[T], list []T, width int) Table {
 	cells := make([][]string, len(columns))
 	wide := make([]int, len(columns))
 	var shown []int
 	for c := range columns {
 		wide[c] = len(columns[c].head)
-		says := columns[c].least == 0 || width == 0 && columns[c].head != "CLUSTER" && columns[c].head != "HELD B"
+		says := columns[c].least == 0 || width == 0 && columns[c].head != "CLUSTER" &&
+			columns[c].head != "HELD B"
 		for i := range list {
 			t := printable(columns[c].text(&list[i]))
 			cells[c] = append(cells[c], t)
@@ -211,7 +235,8 @@ func fit[T any](columns []column[T], wide []int, shown []int, width int) []int {
 	}
 }
 
-// printable takes away what a terminal would take for a command: names of hosts and programs may have anything in them.
+// printable takes away what a terminal would take for a command: names of hosts and programs may
+// have anything in them.
 func printable(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' || r >= 0x7f && r < 0xa0 || r == utf8.RuneError {
@@ -253,8 +278,11 @@ func Summary(l *Look, rows []Row, width int) []string {
 		where = "1 host"
 	}
 	lines := []string{
-		fmt.Sprintf("%s  %s  %d processes on %s: %s", l.At.Format("15:04:05"), name, len(rows), where, l.About.Program),
-		fmt.Sprintf("%s; %s messages/s, %sB/s, wait %s", all.states(), rate(all.Rates.Wait >= 0, all.Rates.Sent), rate(all.Rates.Wait >= 0, all.Rates.SentBytes), Share(all.Rates.Wait)),
+		fmt.Sprintf("%s  %s  %d processes on %s: %s", l.At.Format("15:04:05"), name, len(rows),
+			where, l.About.Program),
+		fmt.Sprintf("%s; %s messages/s, %sB/s, wait %s", all.states(),
+			rate(all.Rates.Wait >= 0, all.Rates.Sent),
+			rate(all.Rates.Wait >= 0, all.Rates.SentBytes), Share(all.Rates.Wait)),
 	}
 	for i, s := range lines {
 		s = printable(s)

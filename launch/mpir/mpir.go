@@ -9,14 +9,16 @@ type Process struct {
 // BeingDebugged tells whether a debugger has asked for the table.
 func BeingDebugged() bool { return beingDebugged != 0 }
 
-// Spawned shows the processes, by rank. If a debugger has asked for them it stops this program meanwhile.
+// Spawned shows the processes, by rank. If a debugger has asked for them it stops this program
+// meanwhile.
 func Spawned(list []Process) {
 	iAmStarter, partialAttachOK = 1, 1
 	table := make([]procDesc, max(1, len(list)))
 	for i, p := range list {
 		table[i] = procDesc{text(p.Host), text(p.File), int32(p.Pid)}
 	}
-	proctable, proctableSize = &table[0], int32(len(list)) // kept for good: the garbage collector moves nothing
+	// kept for good: the garbage collector moves nothing
+	proctable, proctableSize = &table[0], int32(len(list))
 	debugState = stateSpawned
 	if BeingDebugged() {
 		breakpoint()

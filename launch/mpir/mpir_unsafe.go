@@ -1,9 +1,10 @@
-// Package mpir is what a debugger looks for in a process that has started MPI processes (The MPIR Process Acquisition Interface, version 1.0):
-// variables and a function under the names that it gives them, with the debugging information of this program. It owns these names alone; who fills
+// Package mpir is what a debugger looks for in a process that has started MPI processes (The MPIR
+// Process Acquisition Interface, version 1.0): variables and a function under the names that it
+// gives them, with the debugging information of this program. It owns these names alone; who fills
 // the table is package front.
 //
-// The names are bound by go:linkname, so that no C is needed: the linker writes them into the symbol table as they stand, and the debugging
-// information has them too.
+// The names are bound by go:linkname, so that no C is needed: the linker writes them into the
+// symbol table as they stand, and the debugging information has them too.
 package mpir
 
 import _ "unsafe" // for go:linkname
@@ -43,7 +44,8 @@ var abortString *byte
 //go:linkname iAmStarter MPIR_i_am_starter
 var iAmStarter int32
 
-// That it is there says that the debugger need not attach to all processes, nor let them go: this program does when the breakpoint is passed.
+// That it is there says that the debugger need not attach to all processes, nor let them go: this
+// program does when the breakpoint is passed.
 //
 //go:linkname partialAttachOK MPIR_partial_attach_ok
 var partialAttachOK int32

@@ -1,7 +1,10 @@
-// Package muster brings the hosts of a cluster together before its spxrun attaches it to a system (docs/systems.md, "One cluster after another"): who starts the agent of which host, whom the user is told
-// that it waits for, when all are there, and when that will not be. It serves MPI/SPx, 3.4, where a cluster has several hosts.
+// Package muster brings the hosts of a cluster together before its spxrun attaches it to a system
+// (docs/systems.md, "One cluster after another"): who starts the agent of which host, whom the user
+// is told that it waits for, when all are there, and when that will not be. It serves MPI/SPx, 3.4,
+// where a cluster has several hosts.
 //
-// It is pure: Step(event, now) returns what is to be done. The shell (launch/agent, members.go) starts agents, and calls Step with Tick when Deadline has come.
+// It is pure: Step(event, now) returns what is to be done. The shell (launch/agent, members.go)
+// starts agents, and calls Step with Tick when Deadline has come.
 package muster
 
 import (
@@ -83,7 +86,8 @@ type Machine struct {
 
 // New makes a machine; Began is its first event.
 func New(cfg Config) *Machine {
-	m := &Machine{cfg: cfg, hosts: make([]state, len(cfg.Hosts)), since: make([]time.Duration, len(cfg.Hosts))}
+	m := &Machine{cfg: cfg, hosts: make([]state, len(cfg.Hosts)),
+		since: make([]time.Duration, len(cfg.Hosts))}
 	m.hosts[0] = here
 	return m
 }
@@ -115,9 +119,11 @@ func (m *Machine) Step(event Event, now time.Duration) []Action {
 		m.hosts[e.Host] = here
 		return m.advance(e.Host, now)
 	case Gone:
-		if m.whole || !m.over { // one that has been there counts, too, until the cluster is attached
+		// one that has been there counts, too, until the cluster is attached
+		if m.whole || !m.over {
 			m.over, m.whole = true, false
-			return []Action{Fail{Text: fmt.Sprintf("cluster %s: host %s: %s", m.cfg.Cluster, m.cfg.Hosts[e.Host], e.How)}}
+			return []Action{Fail{Text: fmt.Sprintf("cluster %s: host %s: %s", m.cfg.Cluster,
+				m.cfg.Hosts[e.Host], e.How)}}
 		}
 	case Tick:
 		return m.tick(now)
@@ -161,7 +167,9 @@ func (m *Machine) tick(now time.Duration) []Action {
 	}
 	if len(late) > 0 {
 		m.over = true
-		return []Action{Fail{fmt.Sprintf("cluster %s: host %s: its agent has not answered within %v", m.cfg.Cluster, m.named(late), m.cfg.Limit), late}}
+		return []Action{Fail{fmt.Sprintf(
+			"cluster %s: host %s: its agent has not answered within %v", m.cfg.Cluster,
+			m.named(late), m.cfg.Limit), late}}
 	}
 	if now < m.word {
 		return nil

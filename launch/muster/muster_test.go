@@ -9,7 +9,8 @@ import (
 
 // A tree of five hosts: 1 starts 2 and 3, 4 is started from here.
 func five() *Machine {
-	return New(Config{Cluster: "b", Hosts: []string{"n0", "n1", "n2", "n3", "n4"}, Starters: []int{0, 0, 1, 1, 0}, Limit: 20 * time.Second})
+	return New(Config{Cluster: "b", Hosts: []string{"n0", "n1", "n2", "n3", "n4"},
+		Starters: []int{0, 0, 1, 1, 0}, Limit: 20 * time.Second})
 }
 
 func expect(t *testing.T, m *Machine, e Event, now time.Duration, want ...Action) {
@@ -19,7 +20,8 @@ func expect(t *testing.T, m *Machine, e Event, now time.Duration, want ...Action
 	}
 }
 
-// Each agent is started by the one whose it is to start, as soon as that is there, and all are there once.
+// Each agent is started by the one whose it is to start, as soon as that is there, and all are
+// there once.
 func TestAllCome(t *testing.T) {
 	m := five()
 	expect(t, m, Began{}, 0, Start{1, 0}, Start{4, 0})
@@ -33,7 +35,9 @@ func TestAllCome(t *testing.T) {
 		t.Errorf("there is nothing to wait for, and it waits until %v", at)
 	}
 	expect(t, m, Tick{}, time.Hour)
-	expect(t, m, Gone{3, "its shell has ended"}, 4*time.Second, Fail{Text: "cluster b: host n3: its shell has ended"}) // before the cluster is attached
+	// before the cluster is attached
+	expect(t, m, Gone{3, "its shell has ended"}, 4*time.Second,
+		Fail{Text: "cluster b: host n3: its shell has ended"})
 	expect(t, m, Gone{2, "its shell has ended"}, 4*time.Second)
 }
 
@@ -43,7 +47,8 @@ func TestAlone(t *testing.T) {
 	expect(t, m, Began{}, 0, Complete{})
 }
 
-// Who does not come is named, now and then, and given up in the end: each host has its time from when it was started.
+// Who does not come is named, now and then, and given up in the end: each host has its time from
+// when it was started.
 func TestLate(t *testing.T) {
 	m := five()
 	m.Step(Began{}, 0)
@@ -52,7 +57,8 @@ func TestLate(t *testing.T) {
 		t.Errorf("the user is told at %v (%v)", at, ok)
 	}
 	expect(t, m, Tick{}, FirstWord-1)
-	expect(t, m, Tick{}, FirstWord, Say{"cluster b: waiting for n1, which are to start those of 2 more hosts"})
+	expect(t, m, Tick{}, FirstWord,
+		Say{"cluster b: waiting for n1, which are to start those of 2 more hosts"})
 	expect(t, m, Tick{}, FirstWord+1)
 	m.Step(Here{1}, 10*time.Second)
 	expect(t, m, Tick{}, FirstWord+NextWord, Say{"cluster b: waiting for n2, n3"})
@@ -61,7 +67,8 @@ func TestLate(t *testing.T) {
 		t.Errorf("n3 has until %v (%v)", at, ok)
 	}
 	expect(t, m, Tick{}, 30*time.Second-1)
-	expect(t, m, Tick{}, 30*time.Second, Fail{"cluster b: host n3: its agent has not answered within 20s", []int{3}})
+	expect(t, m, Tick{}, 30*time.Second,
+		Fail{"cluster b: host n3: its agent has not answered within 20s", []int{3}})
 	expect(t, m, Here{3}, 31*time.Second)
 	expect(t, m, Gone{3, ""}, 31*time.Second)
 	if _, ok := m.Deadline(); ok {

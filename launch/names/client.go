@@ -16,7 +16,8 @@ const tryLimit = callLimit + Settle
 func (p *Place) Ask(ctx context.Context, q *Request) (*Answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, tryLimit)
 	defer cancel()
-	c, verdict, err := tcp.DialContext(ctx, p.At, identity(p.Key, callerNumber), tcp.Process{Number: serverNumber})
+	c, verdict, err := tcp.DialContext(ctx, p.At, identity(p.Key, callerNumber),
+		tcp.Process{Number: serverNumber})
 	if err != nil || verdict != tcp.Taken {
 		if err == nil {
 			err = errors.New("it takes no call")
@@ -24,7 +25,8 @@ func (p *Place) Ask(ctx context.Context, q *Request) (*Answer, error) {
 		return nil, p.explain(err)
 	}
 	defer hangUp(c)
-	stop := context.AfterFunc(ctx, func() { c.SetDeadline(time.Unix(1, 0)) }) //nolint:errcheck // without, the server's limit ends it
+	// without, the server's limit ends it
+	stop := context.AfterFunc(ctx, func() { c.SetDeadline(time.Unix(1, 0)) }) //nolint:errcheck
 	defer stop()
 	q.Version = Version
 	if err = Write(c, q); err == nil {
@@ -56,7 +58,11 @@ func (p *Place) AskUntil(ctx context.Context, q *Request) (answer *Answer, err e
 // explain says of an error where it comes from, and what to do.
 func (p *Place) explain(err error) error {
 	if errors.Is(err, tcp.ErrKey) {
-		return fmt.Errorf("what listens at %s does not have the key of %s (%w): take the file that its server uses", p.At, p.File, err)
+		return fmt.Errorf(
+			"what listens at %s does not have the key of %s (%w): take the file that its server "+
+				"uses", p.At, p.File, err)
 	}
-	return fmt.Errorf("the name service at %s does not answer (%w); has it ended (spxctl names serve %s), or does a firewall stand between?", p.At, err, p.File)
+	return fmt.Errorf(
+		"the name service at %s does not answer (%w); has it ended (spxctl names serve %s), or "+
+			"does a firewall stand between?", p.At, err, p.File)
 }

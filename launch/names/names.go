@@ -1,10 +1,16 @@
-// Package names is a name service for jobs that share no host (MPI-5.0, 11.9.4): a server, which `spxctl names serve` runs, and how the agents of jobs ask it.
+// Package names is a name service for jobs that share no host (MPI-5.0, 11.9.4): a server, which
+// `spxctl names serve` runs, and how the agents of jobs ask it.
 //
-// Whoever asks makes a connection for each question, proves by it that it has the key of the server's file (File), and sends one Request, which one Answer follows. What is said is encrypted: the names of
-// ports have keys in them. So there is no connection whose end would mean anything. A name belongs to the job that has published it, which holds it by saying so again and again (Hold): when it has not for
-// Lease, it is gone, with its job. A server that begins anew has no names until the jobs have said theirs again, and answers for what it does not know when they have had the time to (Settle).
+// Whoever asks makes a connection for each question, proves by it that it has the key of the
+// server's file (File), and sends one Request, which one Answer follows. What is said is encrypted:
+// the names of ports have keys in them. So there is no connection whose end would mean anything. A
+// name belongs to the job that has published it, which holds it by saying so again and again
+// (Hold): when it has not for Lease, it is gone, with its job. A server that begins anew has no
+// names until the jobs have said theirs again, and answers for what it does not know when they have
+// had the time to (Settle).
 //
-// The package owns the table, the form of the messages and of the file. It starts no job and knows no port.
+// The package owns the table, the form of the messages and of the file. It starts no job and knows
+// no port.
 package names
 
 import (
@@ -19,10 +25,11 @@ import (
 
 // Times of names.
 const (
-	Renew  = 2 * time.Second        // between two times that a job says which names it has
-	Retry  = 500 * time.Millisecond // after one that was not heard
-	Lease  = 6 * Renew              // a name of which nothing was heard for so long is gone
-	Settle = Renew + time.Second    // so long after its beginning a server waits for what jobs have published at the one before
+	Renew = 2 * time.Second        // between two times that a job says which names it has
+	Retry = 500 * time.Millisecond // after one that was not heard
+	Lease = 6 * Renew              // a name of which nothing was heard for so long is gone
+	// so long after its beginning a server waits for what jobs have published at the one before
+	Settle = Renew + time.Second
 )
 
 // Version of the messages.
@@ -51,12 +58,14 @@ type Request struct {
 // An Answer is what it is told.
 type Answer struct {
 	Version int
-	Port    string   `json:",omitempty"` // of Lookup; of a name that another job has: that one's
-	Job     uint64   `json:",omitempty"` // that has the name
-	Taken   []string `json:",omitempty"` // names that another job has, of those that were to be published or held
+	Port    string `json:",omitempty"` // of Lookup; of a name that another job has: that one's
+	Job     uint64 `json:",omitempty"` // that has the name
+	// names that another job has, of those that were to be published or held
+	Taken   []string `json:",omitempty"`
 	Unknown bool     `json:",omitempty"` // there is no such name, or it is not this job's
-	Text    string   `json:",omitempty"` // why the request was refused as a whole; empty: it was not
-	List    []Entry  `json:",omitempty"`
+	// why the request was refused as a whole; empty: it was not
+	Text string  `json:",omitempty"`
+	List []Entry `json:",omitempty"`
 }
 
 // An Entry is a name.
@@ -98,7 +107,8 @@ func read(r io.Reader, into any) error {
 	if n > MostMessage {
 		return errForm
 	}
-	text, err := io.ReadAll(io.LimitReader(r, int64(n))) // grows with what comes, not with what is said to come
+	// grows with what comes, not with what is said to come
+	text, err := io.ReadAll(io.LimitReader(r, int64(n)))
 	if err != nil {
 		return err
 	}

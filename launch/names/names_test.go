@@ -24,7 +24,8 @@ func ask(kind string, job uint64, name, port string) *Request {
 	return &Request{Version: Version, Kind: kind, Job: job, Name: name, Port: port}
 }
 
-// A name is the job's that has published it, until that takes it back, leaves, or has not held it for Lease.
+// A name is the job's that has published it, until that takes it back, leaves, or has not held it
+// for Lease.
 func TestTable(t *testing.T) {
 	table := NewTable()
 	hold := func(job uint64, names map[string]string) *Request {
@@ -43,8 +44,10 @@ func TestTable(t *testing.T) {
 		{1, ask(Unpublish, 2, "x", ""), Answer{Unknown: true}},
 		{Lease - 1, hold(1, map[string]string{"x": "p2", "y": "p"}), Answer{}},
 		{Lease, hold(2, map[string]string{"x": "q", "z": "q"}), Answer{Taken: []string{"x"}}},
-		{2*Lease - 2, ask(Lookup, 3, "x", ""), Answer{Port: "p2", Job: 1}}, // the port is kept by another host by then
-		{2*Lease - 2, &Request{Kind: List}, Answer{List: []Entry{{"x", "p2", 1}, {"y", "p", 1}, {"z", "q", 2}}}},
+		// the port is kept by another host by then
+		{2*Lease - 2, ask(Lookup, 3, "x", ""), Answer{Port: "p2", Job: 1}},
+		{2*Lease - 2, &Request{Kind: List},
+			Answer{List: []Entry{{"x", "p2", 1}, {"y", "p", 1}, {"z", "q", 2}}}},
 		{2*Lease - 1, ask(Lookup, 3, "x", ""), Answer{Unknown: true}},
 		{2*Lease - 1, ask(Publish, 2, "x", "q"), Answer{}},
 		{2*Lease - 1, ask(Unpublish, 2, "x", ""), Answer{}},
@@ -57,22 +60,27 @@ func TestTable(t *testing.T) {
 			t.Errorf("at %v, %+v: (-want +got)\n%s", c.at, c.q, d)
 		}
 	}
-	if a := table.Do(ask("steal", 1, "x", ""), 0); !strings.Contains(a.Text, `does not know the request "steal"`) {
+	if a := table.Do(ask("steal", 1, "x", ""), 0); !strings.Contains(a.Text,
+		`does not know the request "steal"`) {
 		t.Errorf("%+v", a)
 	}
 }
 
-// A server has a bounded number of names, and a list stops before the keys of ports, and below what a message may have.
+// A server has a bounded number of names, and a list stops before the keys of ports, and below what
+// a message may have.
 func TestTableIsBounded(t *testing.T) {
 	table := NewTable()
 	for n := range MostNames {
-		table.Do(ask(Publish, 1, fmt.Sprintf("%s%d", strings.Repeat("n", 100), n), "spx:1@a#key"), 0)
+		table.Do(ask(Publish, 1, fmt.Sprintf("%s%d", strings.Repeat("n", 100), n), "spx:1@a#key"),
+			0)
 	}
-	if a := table.Do(ask(Publish, 1, "one more", "p"), 0); !strings.Contains(a.Text, "as many as there can be") {
+	if a := table.Do(ask(Publish, 1, "one more", "p"), 0); !strings.Contains(a.Text,
+		"as many as there can be") {
 		t.Errorf("%+v", a)
 	}
 	var out bytes.Buffer
-	if err := Write(&out, table.Do(&Request{Kind: List}, 0)); err != nil || bytes.Contains(out.Bytes(), []byte("key")) {
+	if err := Write(&out, table.Do(&Request{Kind: List}, 0)); err != nil ||
+		bytes.Contains(out.Bytes(), []byte("key")) {
 		t.Errorf("%v, %d bytes", err, out.Len())
 	}
 }
@@ -92,24 +100,30 @@ func served(t *testing.T, key [32]byte, at string, again bool) (*Place, func()) 
 	return &Place{At: l.Addr().String(), Key: key, File: "the file"}, stop
 }
 
-// A server that comes again has no names, and waits for those who have: it says that there is none when they have had the time to say so, and what comes meanwhile at once. What another job has published before is not given away.
+// A server that comes again has no names, and waits for those who have: it says that there is none
+// when they have had the time to say so, and what comes meanwhile at once. What another job has
+// published before is not given away.
 func TestServerComesAgain(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	p, stop := served(t, NewKey(), "127.0.0.1:0", false)
 	began := time.Now()
-	if a, err := p.Ask(ctx, ask(Lookup, 2, "x", "")); err != nil || !a.Unknown || time.Since(began) > Settle {
+	if a, err := p.Ask(ctx, ask(Lookup, 2, "x", "")); err != nil || !a.Unknown ||
+		time.Since(began) > Settle {
 		t.Fatalf("%+v, %v after %v", a, err, time.Since(began))
 	}
 	if a, err := p.Ask(ctx, ask(Publish, 1, "x", "p")); err != nil || len(a.Taken) > 0 {
 		t.Fatalf("%+v, %v", a, err)
 	}
 	stop()
-	if _, err := p.Ask(ctx, ask(Lookup, 2, "x", "")); err == nil || !strings.Contains(err.Error(), "the name service at "+p.At+" does not answer") || !strings.Contains(err.Error(), "spxctl names serve the file") {
+	if _, err := p.Ask(ctx, ask(Lookup, 2, "x", "")); err == nil ||
+		!strings.Contains(err.Error(), "the name service at "+p.At+" does not answer") ||
+		!strings.Contains(err.Error(), "spxctl names serve the file") {
 		t.Errorf("%v", err)
 	}
 	found := make(chan *Answer, 2)
-	for _, q := range []*Request{ask(Lookup, 2, "x", ""), ask(Publish, 2, "x", "q")} { // asked while it is gone
+	// asked while it is gone
+	for _, q := range []*Request{ask(Lookup, 2, "x", ""), ask(Publish, 2, "x", "q")} {
 		go func() {
 			a, err := p.AskUntil(ctx, q)
 			if err != nil {
@@ -119,7 +133,8 @@ func TestServerComesAgain(t *testing.T) {
 		}()
 	}
 	served(t, p.Key, p.At, true)
-	if a, err := p.AskUntil(ctx, &Request{Kind: Hold, Job: 1, Names: map[string]string{"x": "p"}}); err != nil || len(a.Taken) > 0 {
+	if a, err := p.AskUntil(ctx, &Request{Kind: Hold, Job: 1,
+		Names: map[string]string{"x": "p"}}); err != nil || len(a.Taken) > 0 {
 		t.Fatalf("%+v, %v", a, err)
 	}
 	for range 2 {
@@ -132,14 +147,16 @@ func TestServerComesAgain(t *testing.T) {
 	}
 }
 
-// Strangers get nothing, and keep others from nothing: those with another key, who are told so, those that say nothing, or anything, and those that ask without a proof.
+// Strangers get nothing, and keep others from nothing: those with another key, who are told so,
+// those that say nothing, or anything, and those that ask without a proof.
 func TestServerRefusesStrangers(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	p, _ := served(t, NewKey(), "127.0.0.1:0", false)
 	stranger := *p
 	stranger.Key = NewKey()
-	if _, err := stranger.AskUntil(ctx, ask(Lookup, 2, "x", "")); !errors.Is(err, tcp.ErrKey) || !strings.Contains(err.Error(), "take the file that its server uses") {
+	if _, err := stranger.AskUntil(ctx, ask(Lookup, 2, "x", "")); !errors.Is(err, tcp.ErrKey) ||
+		!strings.Contains(err.Error(), "take the file that its server uses") {
 		t.Errorf("%v", err)
 	}
 	r := rand.New(rand.NewPCG(1, 2))
@@ -189,19 +206,23 @@ func TestFile(t *testing.T) {
 	if _, err := Read(file); err == nil || !strings.Contains(err.Error(), "chmod 600") {
 		t.Errorf("%v", err)
 	}
-	for _, text := range []string{"", "spx-names", "spx-names 10.0.0.1 x", strings.Replace(p.String(), "10.0.0.1:7400", "host:7400", 1), p.String() + "more"} {
+	for _, text := range []string{"", "spx-names", "spx-names 10.0.0.1 x",
+		strings.Replace(p.String(), "10.0.0.1:7400", "host:7400", 1), p.String() + "more"} {
 		if _, err := Parse(text); err == nil {
 			t.Errorf("%q is taken", text)
 		}
 	}
-	if _, err := Read(t.TempDir()); err == nil || !strings.Contains(err.Error(), "no regular file") {
+	if _, err := Read(t.TempDir()); err == nil ||
+		!strings.Contains(err.Error(), "no regular file") {
 		t.Errorf("%v", err)
 	}
 }
 
-// Requests that are not as they should be are refused, whatever they are, and what is read is bounded by what comes.
+// Requests that are not as they should be are refused, whatever they are, and what is read is
+// bounded by what comes.
 func FuzzRequest(f *testing.F) {
-	for _, q := range []*Request{ask(Publish, 1, "x", "p"), ask(Lookup, 1, "", ""), {Kind: Hold, Names: map[string]string{"x": "p", "y": ""}}, {Kind: "steal"}} {
+	for _, q := range []*Request{ask(Publish, 1, "x", "p"), ask(Lookup, 1, "", ""),
+		{Kind: Hold, Names: map[string]string{"x": "p", "y": ""}}, {Kind: "steal"}} {
 		var out bytes.Buffer
 		if err := Write(&out, q); err != nil {
 			f.Fatal(err)
@@ -251,7 +272,8 @@ func FuzzFile(f *testing.F) {
 
 // Whatever a server answers is an answer or an error, and an answer is as long as what comes.
 func FuzzAnswer(f *testing.F) {
-	for _, a := range []*Answer{{Version: Version}, {Port: "p", Job: 7}, {Taken: []string{"x", ""}, Unknown: true}, {Text: "no"}, {List: []Entry{{"x", "p", 1}}}} {
+	for _, a := range []*Answer{{Version: Version}, {Port: "p", Job: 7},
+		{Taken: []string{"x", ""}, Unknown: true}, {Text: "no"}, {List: []Entry{{"x", "p", 1}}}} {
 		var out bytes.Buffer
 		if err := Write(&out, a); err != nil {
 			f.Fatal(err)

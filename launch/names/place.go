@@ -42,7 +42,8 @@ func Parse(text string) (p Place, err error) {
 	at, err := netip.ParseAddrPort(f[1])
 	key, err2 := base64.RawURLEncoding.DecodeString(f[2])
 	if err != nil || err2 != nil || len(key) != len(p.Key) {
-		return p, errors.New("it is damaged; spxctl names serve FILE makes another one when it is removed")
+		return p, errors.New(
+			"it is damaged; spxctl names serve FILE makes another one when it is removed")
 	}
 	return Place{At: at.String(), Key: [32]byte(key)}, nil
 }
@@ -65,7 +66,8 @@ func Decode(text string) (*Place, error) {
 	return &p, nil
 }
 
-// Read reads a file. Other users must not be able to read it: who has the key publishes and finds names, and the names of ports admit to jobs.
+// Read reads a file. Other users must not be able to read it: who has the key publishes and finds
+// names, and the names of ports admit to jobs.
 func Read(file string) (*Place, error) {
 	f, err := os.OpenFile(file, os.O_RDONLY|unix.O_NONBLOCK, 0)
 	if err != nil {
@@ -82,7 +84,9 @@ func Read(file string) (*Place, error) {
 	case int(st.Uid) != os.Geteuid():
 		return nil, fmt.Errorf("%s belongs to another user (%d)", file, st.Uid)
 	case st.Mode&0o077 != 0:
-		return nil, fmt.Errorf("%s can be read or changed by others than its owner (mode %#o): chmod 600", file, st.Mode&0o777)
+		return nil, fmt.Errorf(
+			"%s can be read or changed by others than its owner (mode %#o): chmod 600", file,
+			st.Mode&0o777)
 	}
 	text, err := io.ReadAll(io.LimitReader(f, mostFile))
 	if err != nil {

@@ -16,12 +16,14 @@ const (
 	ways         = "names, sealed"
 )
 
-// all is the job of the handshake: whoever calls a server by another one's file is to learn that, and not that it is none.
+// all is the job of the handshake: whoever calls a server by another one's file is to learn that,
+// and not that it is none.
 var all = [16]byte([]byte("libspx names \x00\x00\x00"))
 
 // identity is that of an end.
 func identity(key [32]byte, number uint32) *tcp.Identity {
-	return &tcp.Identity{Job: all, Key: key, Self: tcp.Process{Number: number}, Ways: ways, TLS: true}
+	return &tcp.Identity{Job: all, Key: key, Self: tcp.Process{Number: number}, Ways: ways,
+		TLS: true}
 }
 
 // callLimit is for a caller to say what it wants, and for it to be answered, beside Settle.
@@ -45,7 +47,8 @@ type Server struct {
 
 // NewServer makes one. again: jobs may have published names at one that had this key before.
 func NewServer(key [32]byte, again bool) *Server {
-	s := &Server{key: key, began: time.Now(), places: make(chan struct{}, mostCalls), table: NewTable(), changed: make(chan struct{})}
+	s := &Server{key: key, began: time.Now(), places: make(chan struct{}, mostCalls),
+		table: NewTable(), changed: make(chan struct{})}
 	if again {
 		s.settle = Settle
 	}
@@ -66,7 +69,8 @@ func (s *Server) answer(c net.Conn) {
 	s.places <- struct{}{}
 	defer func() { <-s.places }()
 	defer hangUp(c)
-	c.SetDeadline(time.Now().Add(callLimit + Settle)) //nolint:errcheck // without, it ends with its caller
+	// without, it ends with its caller
+	c.SetDeadline(time.Now().Add(callLimit + Settle)) //nolint:errcheck
 	q, err := ReadRequest(c)
 	if err != nil {
 		return

@@ -23,7 +23,8 @@ type held struct {
 // NewTable makes an empty one.
 func NewTable() *Table { return &Table{known: map[string]held{}} }
 
-// Knows reports whether a request can be answered now, whatever jobs say that have published names at another server before.
+// Knows reports whether a request can be answered now, whatever jobs say that have published names
+// at another server before.
 func (t *Table) Knows(q *Request, now time.Duration) bool {
 	_, known := t.get(q.Name, now)
 	return known || q.Kind != Publish && q.Kind != Lookup
@@ -60,7 +61,9 @@ func (t *Table) Do(q *Request, now time.Duration) *Answer {
 			}
 		}
 	default:
-		out.Text = fmt.Sprintf("the name service does not know the request %.40q: it is of another version of libspx", q.Kind)
+		out.Text = fmt.Sprintf(
+			"the name service does not know the request %.40q: it is of another version of libspx",
+			q.Kind)
 	}
 	return out
 }
@@ -77,7 +80,8 @@ func (t *Table) claim(name, port string, job uint64, now time.Duration, out *Ans
 	case known && e.job != job:
 		out.Taken = append(out.Taken, name)
 	case !known && len(t.known) >= MostNames:
-		out.Text = fmt.Sprintf("%d names are published, and that is as many as there can be", MostNames)
+		out.Text = fmt.Sprintf("%d names are published, and that is as many as there can be",
+			MostNames)
 	default:
 		t.known[name] = held{port, job, now + Lease}
 	}

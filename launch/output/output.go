@@ -1,11 +1,14 @@
-// Package output brings what many processes print to one file: whole lines, none inside another, at once.
+// Package output brings what many processes print to one file: whole lines, none inside another, at
+// once.
 //
-// A Mux owns one target (spxrun's standard output or error, or both when they are the same file) and the read ends of the pipes
-// that lead to it, and serves all of them from one thread. The target is written with blocking calls: a reader who is slow
-// stops the processes, and nothing is kept in memory but one unfinished line per process. It does not know what processes are.
+// A Mux owns one target (spxrun's standard output or error, or both when they are the same file)
+// and the read ends of the pipes that lead to it, and serves all of them from one thread. The
+// target is written with blocking calls: a reader who is slow stops the processes, and nothing is
+// kept in memory but one unfinished line per process. It does not know what processes are.
 //
-// Bytes are never changed. Without tags the target gets exactly what the processes wrote, reordered by line. A line that
-// is longer than MaxLine, or that stays unfinished while everybody is silent (a prompt), is handed on in parts.
+// Bytes are never changed. Without tags the target gets exactly what the processes wrote, reordered
+// by line. A line that is longer than MaxLine, or that stays unfinished while everybody is silent
+// (a prompt), is handed on in parts.
 package output
 
 import (
@@ -23,10 +26,11 @@ import (
 
 // Sizes in bytes, and times.
 const (
-	MaxLine     = 64 << 10 // an unfinished line longer than this is handed on in parts
-	readBytes   = 64 << 10
-	batchBytes  = 256 << 10 // written to the target in one go
-	drainBytes  = 2 << 20   // read at most, per pipe, once its processes are gone: more than a pipe holds
+	MaxLine    = 64 << 10 // an unfinished line longer than this is handed on in parts
+	readBytes  = 64 << 10
+	batchBytes = 256 << 10 // written to the target in one go
+	// read at most, per pipe, once its processes are gone: more than a pipe holds
+	drainBytes  = 2 << 20
 	idleTTY     = 50 * time.Millisecond
 	idleDefault = 250 * time.Millisecond
 )
@@ -34,8 +38,9 @@ const (
 // A Mux multiplexes pipes into one file.
 type Mux struct {
 	target int
-	tag    bool          // lines start with [rank]
-	split  bool          // an unfinished line of one process is ended before another's line: for readers who are human
+	tag    bool // lines start with [rank]
+	// an unfinished line of one process is ended before another's line: for readers who are human
+	split  bool
 	idle   time.Duration // unfinished lines are handed on after this silence
 	epoll  int
 	wake   int // eventfd: said, closing or streams have changed
@@ -75,8 +80,9 @@ type stream struct {
 	partial []byte // an unfinished line, not yet handed on
 }
 
-// New makes a Mux that writes to target, which it does not close. tag: lines start with [rank]. alone: there will be no more than
-// one pipe, and nothing of it has to wait for the end of its line.
+// New makes a Mux that writes to target, which it does not close. tag: lines start with [rank].
+// alone: there will be no more than one pipe, and nothing of it has to wait for the end of its
+// line.
 func New(target int, tag, alone bool) (*Mux, error) {
 	epoll, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
 	if err != nil {
@@ -103,14 +109,16 @@ func New(target int, tag, alone bool) (*Mux, error) {
 	if _, err := unix.IoctlGetTermios(target, unix.TCGETS); err == nil {
 		m.idle, m.split = idleTTY, true
 	}
-	if err := unix.EpollCtl(epoll, unix.EPOLL_CTL_ADD, wake, &unix.EpollEvent{Events: unix.EPOLLIN, Fd: int32(wake)}); err != nil {
+	if err := unix.EpollCtl(epoll, unix.EPOLL_CTL_ADD, wake,
+		&unix.EpollEvent{Events: unix.EPOLLIN, Fd: int32(wake)}); err != nil {
 		return nil, fmt.Errorf("epoll_ctl: %w", err)
 	}
 	go m.run()
 	return m, nil
 }
 
-// Add hands over the read end of the pipe of a process. The Mux makes it non-blocking and closes it.
+// Add hands over the read end of the pipe of a process. The Mux makes it non-blocking and closes
+// it.
 func (m *Mux) Add(rank, fd int) error { return m.AddNamed(strconv.Itoa(rank), fd, m.alone) }
 
 // AddPlain is Add for a pipe whose lines are complete as they are: those of another Mux.
@@ -133,7 +141,8 @@ func (m *Mux) add(s *stream, alone bool) error {
 		return unix.Close(fd)
 	}
 	m.streams[fd] = s
-	return unix.EpollCtl(m.epoll, unix.EPOLL_CTL_ADD, fd, &unix.EpollEvent{Events: unix.EPOLLIN, Fd: int32(fd)})
+	return unix.EpollCtl(m.epoll, unix.EPOLL_CTL_ADD, fd,
+		&unix.EpollEvent{Events: unix.EPOLLIN, Fd: int32(fd)})
 }
 
 // Say puts a line of the launcher's own between the lines of the processes. It does not block.
@@ -144,8 +153,8 @@ func (m *Mux) Say(line string) {
 	m.notify()
 }
 
-// Drain is called when no process is left that could write: what the pipes still hold is read and written, also when a stranger
-// keeps a pipe open. The channel is closed when all is written.
+// Drain is called when no process is left that could write: what the pipes still hold is read and
+// written, also when a stranger keeps a pipe open. The channel is closed when all is written.
 func (m *Mux) Drain() <-chan struct{} {
 	m.mu.Lock()
 	m.closing = true
@@ -154,8 +163,8 @@ func (m *Mux) Drain() <-chan struct{} {
 	return m.done
 }
 
-// Err tells why the target could not be written, if so. That its reader is gone (EPIPE) is no error: the processes are told in
-// the same way.
+// Err tells why the target could not be written, if so. That its reader is gone (EPIPE) is no
+// error: the processes are told in the same way.
 func (m *Mux) Err() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -183,12 +192,14 @@ func (m *Mux) end() {
 	unix.Close(m.wake)
 }
 
-// run is the Mux's thread. Stopping for a background process's output (stty tostop) would stop the whole job.
+// run is the Mux's thread. Stopping for a background process's output (stty tostop) would stop the
+// whole job.
 func (m *Mux) run() {
 	runtime.LockOSThread()
 	var mask unix.Sigset_t
 	mask.Val[0] = 1 << (uint(unix.SIGTTOU) - 1)
-	unix.PthreadSigmask(unix.SIG_BLOCK, &mask, nil) //nolint:errcheck // cannot fail with these arguments
+	// cannot fail with these arguments
+	unix.PthreadSigmask(unix.SIG_BLOCK, &mask, nil) //nolint:errcheck
 	defer close(m.done)
 	events := make([]unix.EpollEvent, 64)
 	for {
@@ -199,7 +210,8 @@ func (m *Mux) run() {
 		for _, e := range events[:max(n, 0)] {
 			m.event(int(e.Fd))
 		}
-		if n == 0 { // else the time went by here, perhaps in writing, and what ends the lines has come
+		// else the time went by here, perhaps in writing, and what ends the lines has come
+		if n == 0 {
 			m.flushIdle()
 		}
 		if m.takeSaid() {
@@ -269,7 +281,8 @@ func (m *Mux) has(s *stream) bool {
 	return m.streams[s.fd] == s
 }
 
-// read takes once from a pipe; it returns the number of bytes, 0 at the end, -1 when there is nothing.
+// read takes once from a pipe; it returns the number of bytes, 0 at the end, -1 when there is
+// nothing.
 func (m *Mux) read(s *stream) int {
 	n, err := unix.Read(s.fd, m.scratch)
 	switch {
@@ -316,7 +329,8 @@ func (m *Mux) handOn(s *stream) {
 	delete(m.waiting, s)
 }
 
-// lines appends text of one process to what will be written; text may begin in the middle of a line, and end there.
+// lines appends text of one process to what will be written; text may begin in the middle of a
+// line, and end there.
 func (m *Mux) lines(s *stream, text []byte) {
 	if len(text) == 0 {
 		return
@@ -393,14 +407,17 @@ func (m *Mux) flushIdle() {
 	}
 }
 
-// Before has fn called before anything is written from now on: whoever shows something on the same terminal takes it away.
+// Before has fn called before anything is written from now on: whoever shows something on the same
+// terminal takes it away.
 func (m *Mux) Before(fn func()) { m.before.Store(&fn) }
 
-// Copy has all that is written from now on go through write as well; alone: not to the target any more. An error of write counts only then. When the target
-// cannot be written any more, for whatever reason, the copy goes on without it.
+// Copy has all that is written from now on go through write as well; alone: not to the target any
+// more. An error of write counts only then. When the target cannot be written any more, for
+// whatever reason, the copy goes on without it.
 func (m *Mux) Copy(write func([]byte) error, alone bool) { m.copies.Store(&copies{write, alone}) }
 
-// Rescue has fn called when the target cannot be written any more: it may call Copy, and says whether it, or another, has.
+// Rescue has fn called when the target cannot be written any more: it may call Copy, and says
+// whether it, or another, has.
 func (m *Mux) Rescue(fn func() bool) { m.rescue.Store(&fn) }
 
 // flush writes the batch, waiting for a slow reader.
@@ -432,7 +449,8 @@ func (m *Mux) toTarget(copied bool) {
 			b = b[n:]
 		case err == unix.EINTR:
 		case err == unix.EAGAIN:
-			unix.Poll([]unix.PollFd{{Fd: int32(m.target), Events: unix.POLLOUT}}, -1) //nolint:errcheck // the write says it again
+			// the write says it again
+			unix.Poll([]unix.PollFd{{Fd: int32(m.target), Events: unix.POLLOUT}}, -1) //nolint:errcheck
 		case copied:
 			m.left = true
 			return
@@ -456,8 +474,9 @@ func (m *Mux) rescued(b []byte) bool {
 	return c != nil
 }
 
-// broken: nothing can be written any more. When the reader is gone the processes learn it as they would without us: their pipes
-// break. Otherwise (a full disk) their output is thrown away, and Err says so.
+// broken: nothing can be written any more. When the reader is gone the processes learn it as they
+// would without us: their pipes break. Otherwise (a full disk) their output is thrown away, and Err
+// says so.
 func (m *Mux) broken(err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

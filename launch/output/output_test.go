@@ -193,7 +193,8 @@ func TestIntegrity(t *testing.T) {
 	for _, line := range strings.Split(strings.TrimSuffix(string(all), "\n"), "\n") {
 		var rank, i int
 		var rest string
-		if n, _ := fmt.Sscanf(line, "%d %d %s", &rank, &i, &rest); n < 2 || rank >= ranks || i != next[rank] || len(rest) != (rank*7+i)%90 {
+		if n, _ := fmt.Sscanf(line, "%d %d %s", &rank, &i, &rest); n < 2 || rank >= ranks ||
+			i != next[rank] || len(rest) != (rank*7+i)%90 {
 			t.Fatalf("line %q, expected number %v", line, next)
 		}
 		next[rank]++
@@ -305,7 +306,8 @@ func TestNothingIsHeld(t *testing.T) {
 	}
 }
 
-// What is written goes to a copy as well, and then to that alone; and what the target cannot take is the copy's.
+// What is written goes to a copy as well, and then to that alone; and what the target cannot take
+// is the copy's.
 func TestCopies(t *testing.T) {
 	target, reader := targetPipe(t)
 	m, err := New(target, false, false)
@@ -340,7 +342,8 @@ func TestCopies(t *testing.T) {
 	}
 }
 
-// The reader of the target is gone: who rescues what was to be written there gets it, and the processes write on. Otherwise they do not.
+// The reader of the target is gone: who rescues what was to be written there gets it, and the
+// processes write on. Otherwise they do not.
 func TestRescue(t *testing.T) {
 	for _, saved := range []bool{true, false} {
 		target, reader := targetPipe(t)
@@ -375,7 +378,8 @@ func TestRescue(t *testing.T) {
 		}
 		w.Close()
 		<-m.Drain()
-		if want := map[bool]string{true: "line\nline\nline\n"}[saved]; lost == saved || copied.String() != want {
+		if want := map[bool]string{true: "line\nline\nline\n"}[saved]; lost == saved ||
+			copied.String() != want {
 			t.Errorf("saved %v: its writer is told %v, copied %q", saved, lost, &copied)
 		}
 	}

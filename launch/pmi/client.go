@@ -16,10 +16,12 @@ type Client struct {
 	max struct{ key, value int }
 }
 
-// Connect greets the server and asks for the job's key space. The stream belongs to the Client from then on.
+// Connect greets the server and asks for the job's key space. The stream belongs to the Client from
+// then on.
 func Connect(rw io.ReadWriter) (*Client, error) {
 	c := &Client{rw: rw, in: bufio.NewReaderSize(rw, 2*longest)}
-	if _, err := c.call("response_to_init", "init", "pmi_version", "1", "pmi_subversion", "1"); err != nil {
+	if _, err := c.call("response_to_init", "init", "pmi_version", "1", "pmi_subversion",
+		"1"); err != nil {
 		return nil, err
 	}
 	m, err := c.call("maxes", "get_maxes")
@@ -40,7 +42,8 @@ func Connect(rw io.ReadWriter) (*Client, error) {
 	return c, nil
 }
 
-// call sends a request in one write, as some servers want it, and returns the answer, which must be of the given kind and without an error.
+// call sends a request in one write, as some servers want it, and returns the answer, which must be
+// of the given kind and without an error.
 func (c *Client) call(answer, cmd string, pairs ...string) (message, error) {
 	request, err := format(cmd, pairs...)
 	if err != nil {
@@ -92,7 +95,9 @@ func (c *Client) Appnum() (int, error) {
 // PutWord stores a word under a key; all processes can GetWord it after the next Barrier.
 func (c *Client) PutWord(key, value string) error {
 	if len(key) >= c.max.key || len(value) >= c.max.value {
-		return fmt.Errorf("PMI-1: key %q has %d bytes and its value %d; less than %d and %d are possible", key, len(key), len(value), c.max.key, c.max.value)
+		return fmt.Errorf(
+			"PMI-1: key %q has %d bytes and its value %d; less than %d and %d are possible", key,
+			len(key), len(value), c.max.key, c.max.value)
 	}
 	_, err := c.call("put_result", "put", "kvsname", c.kvs, "key", key, "value", value)
 	return err
@@ -113,7 +118,8 @@ func (c *Client) Barrier() error {
 	return err
 }
 
-// wire is the form of bytes in values: one word, without the characters that mean something in the protocol.
+// wire is the form of bytes in values: one word, without the characters that mean something in the
+// protocol.
 var wire = base64.RawURLEncoding
 
 // PutBytes stores any bytes under a key, in as many pieces as the server's limits need.
@@ -122,14 +128,16 @@ func (c *Client) PutBytes(key string, data []byte) error {
 	overhead := len("cmd=put kvsname= key=.999999 value=\n") + len(c.kvs) + len(key)
 	piece := min(c.max.value-1, longest-overhead)
 	if piece < 8 {
-		return fmt.Errorf("PMI-1: no room for a value: the key space is named %q and the key %q", c.kvs, key)
+		return fmt.Errorf("PMI-1: no room for a value: the key space is named %q and the key %q",
+			c.kvs, key)
 	}
 	n := (len(text) + piece - 1) / piece
 	if err := c.PutWord(key, strconv.Itoa(n)+"."+strconv.Itoa(len(data))); err != nil {
 		return err
 	}
 	for i := range n {
-		if err := c.PutWord(key+"."+strconv.Itoa(i), text[i*piece:min((i+1)*piece, len(text))]); err != nil {
+		if err := c.PutWord(key+"."+strconv.Itoa(i),
+			text[i*piece:min((i+1)*piece, len(text))]); err != nil {
 			return err
 		}
 	}
@@ -143,7 +151,8 @@ func (c *Client) GetBytes(key string) ([]byte, error) {
 		return nil, err
 	}
 	var n, size int
-	if _, err := fmt.Sscanf(head, "%d.%d", &n, &size); err != nil || n < 0 || size < 0 || n > 1<<20 {
+	if _, err := fmt.Sscanf(head, "%d.%d", &n, &size); err != nil || n < 0 || size < 0 ||
+		n > 1<<20 {
 		return nil, fmt.Errorf("PMI-1: the value %q of %s was not written by PutBytes", head, key)
 	}
 	var text []byte

@@ -15,9 +15,10 @@ type Place struct {
 	Port string // host:port at which the server is called, where no socket is inherited
 }
 
-// Find looks for a PMI-1 server in the environment, as getenv answers for it. ok is false where there is none: the process is alone, or has been started
-// by a launcher of another kind. It is an error if a launcher says that there are several processes, and nothing by which they can find each other: each
-// would believe that it is alone.
+// Find looks for a PMI-1 server in the environment, as getenv answers for it. ok is false where
+// there is none: the process is alone, or has been started by a launcher of another kind. It is an
+// error if a launcher says that there are several processes, and nothing by which they can find
+// each other: each would believe that it is alone.
 func Find(getenv func(string) string) (p Place, ok bool, err error) {
 	fd := getenv("PMI_FD")
 	if port := getenv("PMI_PORT"); fd == "" && port != "" {
@@ -32,13 +33,22 @@ func Find(getenv func(string) string) (p Place, ok bool, err error) {
 			return n
 		}
 		if n := number("SLURM_STEP_NUM_TASKS"); n > 1 {
-			return p, false, fmt.Errorf("srun has started this process as one of %d, but gives them no way to find each other (SLURM_MPI_TYPE=%s); use srun --mpi=pmi2 (or pmix), or start the program with spxrun (or mpiexec, mpirun) of libspx in the allocation", n, getenv("SLURM_MPI_TYPE"))
+			return p, false, fmt.Errorf(
+				"srun has started this process as one of %d, but gives them no way to find each "+
+					"other (SLURM_MPI_TYPE=%s); use srun --mpi=pmi2 (or pmix), or start the "+
+					"program with spxrun (or mpiexec, mpirun) of libspx in the allocation", n,
+				getenv("SLURM_MPI_TYPE"))
 		}
 		if n := number("PMI_SIZE"); n > 1 {
-			return p, false, fmt.Errorf("a launcher has started this process as one of %d (PMI_SIZE), but offers no PMI-1 by which they could find each other: PMI_FD is not set", n)
+			return p, false, fmt.Errorf(
+				"a launcher has started this process as one of %d (PMI_SIZE), but offers no "+
+					"PMI-1 by which they could find each other: PMI_FD is not set", n)
 		}
 		if n := number("OMPI_COMM_WORLD_SIZE"); n > 1 {
-			return p, false, fmt.Errorf("Open MPI's mpirun has started this process as one of %d, without PMIx by which they could find each other; start the program with spxrun (or mpiexec, mpirun) of libspx", n)
+			return p, false, fmt.Errorf(
+				"Open MPI's mpirun has started this process as one of %d, without PMIx by which "+
+					"they could find each other; start the program with spxrun (or mpiexec, "+
+					"mpirun) of libspx", n)
 		}
 		return p, false, nil
 	}
@@ -50,25 +60,33 @@ func Find(getenv func(string) string) (p Place, ok bool, err error) {
 	}{{"PMI_FD", &p.FD, 0}, {"PMI_SIZE", &p.Size, 1}, {"PMI_RANK", &p.Rank, 0}} {
 		n, err := strconv.Atoi(getenv(v.name))
 		if err != nil || n < v.least {
-			return p, false, fmt.Errorf("the launcher set PMI_FD=%s and %s=%q, which is no number from %d on", fd, v.name, getenv(v.name), v.least)
+			return p, false, fmt.Errorf(
+				"the launcher set PMI_FD=%s and %s=%q, which is no number from %d on", fd, v.name,
+				getenv(v.name), v.least)
 		}
 		*v.value = n
 	}
 	if p.Rank >= p.Size {
-		return p, false, fmt.Errorf("the launcher set PMI_RANK=%d and PMI_SIZE=%d: a rank is less than the size", p.Rank, p.Size)
+		return p, false, fmt.Errorf(
+			"the launcher set PMI_RANK=%d and PMI_SIZE=%d: a rank is less than the size", p.Rank,
+			p.Size)
 	}
 	return p, true, nil
 }
 
-// findPort is for launchers that say where to call (PMI_PORT) and who calls (PMI_ID), as Hydra does with -pmi-port.
+// findPort is for launchers that say where to call (PMI_PORT) and who calls (PMI_ID), as Hydra does
+// with -pmi-port.
 func findPort(port string, getenv func(string) string) (Place, bool, error) {
 	p := Place{FD: -1, Port: port, Job: getenv("PMI_JOBID")}
 	if host, number, err := net.SplitHostPort(port); err != nil || host == "" || number == "" {
-		return Place{}, false, fmt.Errorf("the launcher set PMI_PORT=%s, which is not host:port", port)
+		return Place{}, false, fmt.Errorf("the launcher set PMI_PORT=%s, which is not host:port",
+			port)
 	}
 	var err error
 	if p.Rank, err = strconv.Atoi(getenv("PMI_ID")); err != nil || p.Rank < 0 {
-		return Place{}, false, fmt.Errorf("the launcher set PMI_PORT=%s and PMI_ID=%q, which is no number from 0 on", port, getenv("PMI_ID"))
+		return Place{}, false, fmt.Errorf(
+			"the launcher set PMI_PORT=%s and PMI_ID=%q, which is no number from 0 on", port,
+			getenv("PMI_ID"))
 	}
 	return p, true, nil
 }

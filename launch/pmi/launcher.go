@@ -5,16 +5,18 @@ import (
 	"os"
 )
 
-// A Launcher is the way to the other processes of a job that something else than spxrun has started, while it begins. PMI-1 is one (Open); PMIx, which
-// needs its library, is in capi.
+// A Launcher is the way to the other processes of a job that something else than spxrun has
+// started, while it begins. PMI-1 is one (Open); PMIx, which needs its library, is in capi.
 type Launcher interface {
 	// Place is this process's rank, and the number of processes.
 	Place() (rank, size int)
 	// Name is the launcher's name for the job, which no other job on this machine has.
 	Name() string
-	// Appnum is the number of this process's program on the command line, -1 if the launcher does not say.
+	// Appnum is the number of this process's program on the command line, -1 if the launcher does
+	// not say.
 	Appnum() int
-	// Near are the ranks that share this host, by the launcher's word, which may be wrong; nil if it says nothing.
+	// Near are the ranks that share this host, by the launcher's word, which may be wrong; nil if
+	// it says nothing.
 	Near() []int
 	// Socket is a descriptor on which Abort can be sent, also by others; -1 if there is none.
 	Socket() int
@@ -45,7 +47,9 @@ func Open(place Place) (Launcher, error) {
 	}
 	err := func() (err error) {
 		if w.Client, err = Connect(w.file); err != nil {
-			return fmt.Errorf("%w (PMI_FD=%d. A program that a process of the job starts is not in the job: unset PMI_FD in its environment to run it alone)", err, place.FD)
+			return fmt.Errorf(
+				"%w (PMI_FD=%d. A program that a process of the job starts is not in the job: "+
+					"unset PMI_FD in its environment to run it alone)", err, place.FD)
 		}
 		if w.appnum, err = w.Client.Appnum(); err != nil {
 			return err
@@ -90,5 +94,6 @@ func (w *wire1) Close()                            { w.file.Close() }
 // AbortRequest is what is written to a launcher's Socket to have the job ended with a status.
 func AbortRequest(status int) []byte { return fmt.Appendf(nil, "cmd=abort exitcode=%d\n", status) }
 
-// FinalizeRequest is what is written there when a process has left the job; the server answers with a line.
+// FinalizeRequest is what is written there when a process has left the job; the server answers with
+// a line.
 func FinalizeRequest() []byte { return []byte("cmd=finalize\n") }

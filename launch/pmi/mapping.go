@@ -6,9 +6,10 @@ import (
 	"strings"
 )
 
-// Mapping reads the value of PMI_process_mapping and returns the node of each of size processes. A block (first, nodes, each) gives each of so many
-// nodes from the first on so many processes; after the last block the first follows again. Nodes may be the same host all the same:
-// the value is a hint, and processes have to compare hosts themselves.
+// Mapping reads the value of PMI_process_mapping and returns the node of each of size processes. A
+// block (first, nodes, each) gives each of so many nodes from the first on so many processes; after
+// the last block the first follows again. Nodes may be the same host all the same: the value is a
+// hint, and processes have to compare hosts themselves.
 func Mapping(value string, size int) ([]int, error) {
 	bad := func(why string) ([]int, error) {
 		return nil, fmt.Errorf("PMI_process_mapping=%q: %s", value, why)

@@ -39,7 +39,10 @@ func child() error {
 	if err != nil {
 		return err
 	}
-	mine := func(rank int) []byte { return bytes.Repeat([]byte{byte(rank), 0, ' ', '\n', 0xff}, 700*rank) }
+	mine := func(rank int) []byte {
+		return bytes.Repeat([]byte{byte(rank), 0, ' ', '\n', 0xff},
+			700*rank)
+	}
 	if err := c.PutBytes("spx-"+strconv.Itoa(place.Rank), mine(place.Rank)); err != nil {
 		return err
 	}
@@ -86,7 +89,8 @@ func TestLaunchers(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			cmd := exec.Command("timeout", append(append([]string{"60", path}, command[1:]...), program)...)
+			cmd := exec.Command("timeout", append(append([]string{"60", path}, command[1:]...),
+				program)...)
 			cmd.Env = append(os.Environ(), "PMI_TEST_CHILD=1")
 			out, err := cmd.CombinedOutput()
 			for r := range 5 {
@@ -101,7 +105,8 @@ func TestLaunchers(t *testing.T) {
 	}
 }
 
-// server answers as Slurm's does, on one connection, until it is closed. It reads one request a read, and no more than it knows.
+// server answers as Slurm's does, on one connection, until it is closed. It reads one request a
+// read, and no more than it knows.
 func server(t *testing.T, conn net.Conn, values map[string]string) {
 	buf := make([]byte, longest)
 	for {
@@ -230,11 +235,13 @@ func TestFind(t *testing.T) {
 		err  string
 	}{
 		{"", Place{}, false, ""},
-		{"PMI_FD=7 PMI_RANK=2 PMI_SIZE=4 PMI_JOBID=21.0", Place{FD: 7, Rank: 2, Size: 4, Job: "21.0"}, true, ""},
+		{"PMI_FD=7 PMI_RANK=2 PMI_SIZE=4 PMI_JOBID=21.0",
+			Place{FD: 7, Rank: 2, Size: 4, Job: "21.0"}, true, ""},
 		{"PMI_PORT=node3:4711 PMI_ID=5", Place{FD: -1, Rank: 5, Port: "node3:4711"}, true, ""},
 		{"PMI_PORT=4711 PMI_ID=5", Place{}, false, "not host:port"},
 		{"PMI_PORT=node3:4711 PMI_ID=x", Place{}, false, "PMI_ID=\"x\""},
-		{"PMI_FD=7 PMI_RANK=2 PMI_SIZE=4 PMI_PORT=node3:4711", Place{FD: 7, Rank: 2, Size: 4}, true, ""},
+		{"PMI_FD=7 PMI_RANK=2 PMI_SIZE=4 PMI_PORT=node3:4711", Place{FD: 7, Rank: 2, Size: 4}, true,
+			""},
 		{"PMI_FD=7 PMI_RANK=4 PMI_SIZE=4", Place{}, false, "less than the size"},
 		{"PMI_FD=7 PMI_SIZE=4", Place{}, false, `PMI_RANK=""`},
 		{"PMI_FD=x PMI_RANK=0 PMI_SIZE=4", Place{}, false, "PMI_FD=x"},
@@ -248,7 +255,8 @@ func TestFind(t *testing.T) {
 			vars[key] = value
 		}
 		p, ok, err := Find(func(name string) string { return vars[name] })
-		if ok != c.ok || ok && p != c.want || (err == nil) != (c.err == "") || err != nil && !strings.Contains(err.Error(), c.err) {
+		if ok != c.ok || ok && p != c.want || (err == nil) != (c.err == "") || err != nil &&
+			!strings.Contains(err.Error(), c.err) {
 			t.Errorf("%s: %+v, %v, %v", c.env, p, ok, err)
 		}
 	}
@@ -257,15 +265,17 @@ func TestFind(t *testing.T) {
 // A server that is called, and what it may answer instead.
 func TestCall(t *testing.T) {
 	for answer, want := range map[string]string{
+		strings.Repeat("x", 5000): "not a PMI-1 message",
+
 		"cmd=initack\ncmd=set size=4\ncmd=set rank=2\ncmd=set debug=0\nrest\n": "",
 		"cmd=initack\ncmd=set size=4\ncmd=set rank=4\ncmd=set debug=0\n":       "rank 4 of 4",
 		"cmd=initack\ncmd=set rank=2\ncmd=set size=4\ncmd=set debug=0\n":       "has no size",
-		"cmd=initack\ncmd=set size=4\n":                                        "no answer",
-		"cmd=abort\n":                                                          "instead of initack",
-		strings.Repeat("x", 5000):                                              "not a PMI-1 message",
-		"cmd=initack\ncmd=set\n":                                               "has no size",
-		"initack\n":                                                            "not a PMI-1 message",
-		"cmd=initack\ncmd=set size":                                            "no answer",
+
+		"cmd=initack\ncmd=set size=4\n": "no answer",
+		"cmd=abort\n":                   "instead of initack",
+		"cmd=initack\ncmd=set\n":        "has no size",
+		"initack\n":                     "not a PMI-1 message",
+		"cmd=initack\ncmd=set size":     "no answer",
 	} {
 		server, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
@@ -305,7 +315,8 @@ func TestCall(t *testing.T) {
 			t.Errorf("the server heard %q", line)
 		}
 	}
-	if _, err := Call(Place{FD: -1, Port: "127.0.0.1:1"}); err == nil || !strings.Contains(err.Error(), "PMI_PORT=127.0.0.1:1") {
+	if _, err := Call(Place{FD: -1, Port: "127.0.0.1:1"}); err == nil ||
+		!strings.Contains(err.Error(), "PMI_PORT=127.0.0.1:1") {
 		t.Errorf("nobody listens: %v", err)
 	}
 }
@@ -326,7 +337,9 @@ func TestMapping(t *testing.T) {
 			t.Errorf("%s: %v %s", c.value, err, diff)
 		}
 	}
-	for _, value := range []string{"", "(vector)", "(vector,(0,0,1))", "(vector,(0,1))", "(vector,(0,1,1)", "(vector,(0,1,x))", "(matrix,(0,1,1))", "(vector,(0,1,99999999999999999999))"} {
+	for _, value := range []string{"", "(vector)", "(vector,(0,0,1))", "(vector,(0,1))",
+		"(vector,(0,1,1)", "(vector,(0,1,x))", "(matrix,(0,1,1))",
+		"(vector,(0,1,99999999999999999999))"} {
 		if nodes, err := Mapping(value, 3); err == nil {
 			t.Errorf("%q: %v", value, nodes)
 		}
@@ -370,8 +383,11 @@ func FuzzMessage(f *testing.F) {
 
 // Any answers of a server, to all that a process asks of it.
 func FuzzAnswers(f *testing.F) {
-	const greeting = "cmd=response_to_init rc=0\ncmd=maxes keylen_max=64 vallen_max=1024\ncmd=my_kvsname kvsname=k\n"
-	f.Add(greeting + "cmd=appnum appnum=2\ncmd=get_result rc=0 value=1.3\ncmd=get_result rc=0 value=YWJj\ncmd=barrier_out\n")
+	const greeting = "cmd=response_to_init rc=0\ncmd=maxes keylen_max=64 " +
+		"vallen_max=1024\ncmd=my_kvsname kvsname=k\n"
+	f.Add(greeting +
+		"cmd=appnum appnum=2\ncmd=get_result rc=0 value=1.3\ncmd=get_result rc=0 " +
+		"value=YWJj\ncmd=barrier_out\n")
 	f.Add(greeting + "cmd=appnum appnum=x\ncmd=get_result rc=0 value=1048577.1\n")
 	f.Add(greeting + "cmd=appnum\ncmd=get_result rc=0 value=-1.-1\n")
 	f.Add("cmd=response_to_init rc=-1 msg=no\n")

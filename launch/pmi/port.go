@@ -15,26 +15,31 @@ import (
 // answerTime is how long a server that is called may take to answer.
 const answerTime = 30 * time.Second
 
-// Call makes the connection that a Place with a Port lacks, and learns the number of processes: after it, the Place is as if the socket had been inherited.
+// Call makes the connection that a Place with a Port lacks, and learns the number of processes:
+// after it, the Place is as if the socket had been inherited.
 func Call(p Place) (Place, error) {
 	conn, err := net.DialTimeout("tcp", p.Port, answerTime)
 	if err != nil {
-		return p, fmt.Errorf("the launcher's PMI-1 server (PMI_PORT=%s) cannot be reached: %w", p.Port, err)
+		return p, fmt.Errorf("the launcher's PMI-1 server (PMI_PORT=%s) cannot be reached: %w",
+			p.Port, err)
 	}
 	defer conn.Close()
 	conn.SetDeadline(time.Now().Add(answerTime)) //nolint:errcheck // a TCP connection has deadlines
 	rank, size, err := greet(conn, p.Rank)
 	if err != nil {
-		return p, fmt.Errorf("the launcher's PMI-1 server (PMI_PORT=%s, PMI_ID=%d): %w", p.Port, p.Rank, err)
+		return p, fmt.Errorf("the launcher's PMI-1 server (PMI_PORT=%s, PMI_ID=%d): %w", p.Port,
+			p.Rank, err)
 	}
 	if p.Rank, p.Size = rank, size; rank < 0 || rank >= size {
-		return p, fmt.Errorf("the launcher's PMI-1 server (PMI_PORT=%s) says rank %d of %d", p.Port, rank, size)
+		return p, fmt.Errorf("the launcher's PMI-1 server (PMI_PORT=%s) says rank %d of %d", p.Port,
+			rank, size)
 	}
 	p.FD, err = plain(conn.(*net.TCPConn))
 	return p, err
 }
 
-// Leave ends the conversation that Call has begun, in order: a server takes one that just ends for the death of the process, and kills what is left of it.
+// Leave ends the conversation that Call has begun, in order: a server takes one that just ends for
+// the death of the process, and kills what is left of it.
 func Leave(p Place) error {
 	server := os.NewFile(uintptr(p.FD), "PMI")
 	defer server.Close()
@@ -47,12 +52,14 @@ func Leave(p Place) error {
 	return nil
 }
 
-// greet says who calls, and reads the three lines that answer: size, rank, and whether the server wants to see everything.
+// greet says who calls, and reads the three lines that answer: size, rank, and whether the server
+// wants to see everything.
 func greet(conn io.ReadWriter, id int) (rank, size int, err error) {
 	if _, err := fmt.Fprintf(conn, "cmd=initack pmiid=%d\n", id); err != nil {
 		return 0, 0, err
 	}
-	in := bufio.NewReaderSize(byteByByte{conn}, 16) // nothing beyond these lines is taken from the conversation to come
+	// nothing beyond these lines is taken from the conversation to come
+	in := bufio.NewReaderSize(byteByByte{conn}, 16)
 	read := func(cmd, key string) (int, error) {
 		var line []byte
 		for len(line) == 0 || line[len(line)-1] != '\n' {

@@ -24,11 +24,13 @@ type Network struct {
 	Measured time.Time `json:"measured"`
 	Cost     Cost      `json:"cost"`
 
-	// How sure it is which hosts share a switch, and which switches are linked: Sure, or else why not. What is not sure is left out.
+	// How sure it is which hosts share a switch, and which switches are linked: Sure, or else why
+	// not. What is not sure is left out.
 	GroupsAre string `json:"groups_are"`
 	LinksAre  string `json:"links_are"`
 
-	// By what: the longest round-trip time between hosts of one switch (but for some that were late), and the shortest between those of different ones, in nanoseconds. 0: not measured.
+	// By what: the longest round-trip time between hosts of one switch (but for some that were
+	// late), and the shortest between those of different ones, in nanoseconds. 0: not measured.
 	Within int64 `json:"within_ns"`
 	Across int64 `json:"across_ns"`
 }
@@ -81,9 +83,13 @@ func (n *Network) Between(names []string) *Network {
 // sound says whether the numbers fit each other.
 func (n *Network) sound() bool {
 	bad := func(s int) bool { return s < 0 || s >= n.Switches }
-	return n.GroupsAre == Sure && len(n.Hosts) > 0 && len(n.Hosts) == len(n.Of) && n.Switches <= 1<<20 && len(n.Links) < max(n.Switches, 1) &&
+	return n.GroupsAre == Sure && len(n.Hosts) > 0 && len(n.Hosts) == len(n.Of) &&
+		n.Switches <= 1<<20 && len(n.Links) < max(n.Switches, 1) &&
 		!slices.ContainsFunc(n.Of, func(s int) bool { return s != -1 && bad(s) }) &&
-		!slices.ContainsFunc(n.Links, func(l [2]int) bool { return bad(l[0]) || bad(l[1]) || l[0] == l[1] })
+		!slices.ContainsFunc(n.Links, func(l [2]int) bool {
+			return bad(l[0]) || bad(l[1]) ||
+				l[0] == l[1]
+		})
 }
 
 // Text is the network as a tree of names.
@@ -110,7 +116,8 @@ func (n *Network) Text() string {
 	return b.String()
 }
 
-// A Cache is the file in which networks are kept: networks.json in the user's folder for such things (XDG_CACHE_HOME).
+// A Cache is the file in which networks are kept: networks.json in the user's folder for such
+// things (XDG_CACHE_HOME).
 type Cache struct {
 	Networks []*Network `json:"networks"` // the newest first
 	file     string
@@ -133,7 +140,10 @@ func OpenCache() (*Cache, error) {
 	if json.Unmarshal(data, c) != nil {
 		c.Networks = nil
 	}
-	c.Networks = slices.DeleteFunc(c.Networks, func(n *Network) bool { return n == nil || !n.sound() })
+	c.Networks = slices.DeleteFunc(c.Networks, func(n *Network) bool {
+		return n == nil ||
+			!n.sound()
+	})
 	return c, nil
 }
 
@@ -167,7 +177,8 @@ func (c *Cache) Nearest(names []string) (best *Network) {
 // Add keeps a network. What was known of the same hosts, or of some of them, goes.
 func (c *Cache) Add(n *Network) error {
 	c.Networks = slices.DeleteFunc(c.Networks, func(old *Network) bool {
-		return !slices.ContainsFunc(old.Hosts, func(h string) bool { return !slices.Contains(n.Hosts, h) })
+		return !slices.ContainsFunc(old.Hosts,
+			func(h string) bool { return !slices.Contains(n.Hosts, h) })
 	})
 	c.Networks = slices.Insert(c.Networks, 0, n)
 	c.Networks = c.Networks[:min(len(c.Networks), mostNetworks)]

@@ -9,11 +9,13 @@ type stream struct{ *bytes.Buffer }
 
 func (stream) Close() error { return nil }
 
-// What comes from a host that is measured is a message or an error, and what it says of its switches is a tree or nothing.
+// What comes from a host that is measured is a message or an error, and what it says of its
+// switches is a tree or nothing.
 func FuzzReceive(f *testing.F) {
 	for _, m := range []*message{
 		{Ready: &ready{Switch: "s0.s4.node17", Pattern: "switch.switch.node"}},
-		{Times: &times{ID: -1, Took: []int64{-1}}}, {Rate: &rate{ID: 1 << 40}}, {Fails: &fails{ID: 3, Text: "x"}}, {Begin: &begin{Version: version}},
+		{Times: &times{ID: -1, Took: []int64{-1}}}, {Rate: &rate{ID: 1 << 40}},
+		{Fails: &fails{ID: 3, Text: "x"}}, {Begin: &begin{Version: version}},
 	} {
 		s := stream{&bytes.Buffer{}}
 		if err := newConn(s).send(m); err != nil {

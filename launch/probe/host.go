@@ -24,18 +24,23 @@ import (
 
 // Bounds of what a host does.
 const (
-	dialLimit  = 3 * time.Second // for a connection and its handshake
-	echoLimit  = time.Second
-	flowLimit  = 20 * time.Second // a flow ends by itself then, whatever is said
-	strangers  = 64               // connections that have not yet proved that they belong here, at once
-	echoBytes  = 16
-	spaceMost  = 4 * time.Millisecond // between two bursts of echoes: a turn of another process, on most systems
-	burst      = 8                    // echoes without a pause: the first after one finds caches cold
-	flowChunk  = 64 << 10
-	watchParts = 16 // slices of a window, of which the median counts: a moment in which a host stands still does not
-	watchRTTs  = 8  // round trips that a window has at least
-	settleRTTs = 4  // round trips in which a flow should bring as much as in those before
-	settleMost = 8  // times that long it is waited for that
+	dialLimit = 3 * time.Second // for a connection and its handshake
+	echoLimit = time.Second
+	flowLimit = 20 * time.Second // a flow ends by itself then, whatever is said
+	// connections that have not yet proved that they belong here, at once
+	strangers = 64
+	echoBytes = 16
+	// between two bursts of echoes: a turn of another process, on most systems
+	spaceMost = 4 * time.Millisecond
+	// echoes without a pause: the first after one finds caches cold
+	burst     = 8
+	flowChunk = 64 << 10
+	// slices of a window, of which the median counts: a moment in which a host stands still does
+	// not
+	watchParts = 16
+	watchRTTs  = 8 // round trips that a window has at least
+	settleRTTs = 4 // round trips in which a flow should bring as much as in those before
+	settleMost = 8 // times that long it is waited for that
 	settledBy  = 1.2
 )
 
@@ -57,7 +62,8 @@ type sink struct {
 	bytes atomic.Int64
 }
 
-// Main is the program on a host; it ends when its standard input does. The result is the exit status.
+// Main is the program on a host; it ends when its standard input does. The result is the exit
+// status.
 func Main() int {
 	h := &host{conn: newConn(struct {
 		io.Reader
@@ -66,7 +72,9 @@ func Main() int {
 	h.came.L = &h.mu
 	m, err := h.conn.receive()
 	if err != nil || m.Begin == nil {
-		fmt.Fprintf(os.Stderr, "%s: this program is started by spxctl topology and spxrun --probe (%v)\n", HostWord, err)
+		fmt.Fprintf(os.Stderr,
+			"%s: this program is started by spxctl topology and spxrun --probe (%v)\n", HostWord,
+			err)
 		return 1
 	}
 	r := h.settle(m.Begin)
@@ -95,19 +103,23 @@ func Main() int {
 // settle opens the socket by which others reach this host.
 func (h *host) settle(b *begin) *ready {
 	if b.Version != version || b.Job.Self < 0 || b.Job.Self >= len(b.Job.Hosts) {
-		return &ready{Text: fmt.Sprintf("it has another version of libspx (messages %d, not %d)", version, b.Version)}
+		return &ready{Text: fmt.Sprintf("it has another version of libspx (messages %d, not %d)",
+			version, b.Version)}
 	}
 	l, err := agent.Listen(&b.Job, []string{service.EnvPorts + "=" + b.Ports})
 	if err != nil {
 		return &ready{Text: err.Error()}
 	}
-	h.id = tcp.Identity{Job: b.Job.ID, Key: b.Job.Key, Self: tcp.Process{Number: uint32(b.Job.Self)}}
+	h.id = tcp.Identity{Job: b.Job.ID, Key: b.Job.Key,
+		Self: tcp.Process{Number: uint32(b.Job.Self)}}
 	go h.serve(l)
-	return &ready{At: l.Addr().(*net.TCPAddr).AddrPort(), Switch: os.Getenv("SLURM_TOPOLOGY_ADDR"), Pattern: os.Getenv("SLURM_TOPOLOGY_ADDR_PATTERN")}
+	return &ready{At: l.Addr().(*net.TCPAddr).AddrPort(), Switch: os.Getenv("SLURM_TOPOLOGY_ADDR"),
+		Pattern: os.Getenv("SLURM_TOPOLOGY_ADDR_PATTERN")}
 }
 
 func (h *host) fail(id int, err error) {
-	h.conn.send(&message{Fails: &fails{id, err.Error()}}) //nolint:errcheck // the other side has ended
+	// the other side has ended
+	h.conn.send(&message{Fails: &fails{id, err.Error()}}) //nolint:errcheck
 }
 
 // ---- who calls
@@ -153,7 +165,8 @@ func (h *host) serve(l net.Listener) {
 // greet finds out whether who calls belongs here, and what it wants.
 func (h *host) greet(c net.Conn) (what byte, err error) {
 	c.SetDeadline(time.Now().Add(dialLimit)) //nolint:errcheck // of a socket
-	if _, _, err = tcp.Answer(c, &h.id, func(tcp.Process) tcp.Verdict { return tcp.Taken }); err != nil {
+	if _, _, err = tcp.Answer(c, &h.id,
+		func(tcp.Process) tcp.Verdict { return tcp.Taken }); err != nil {
 		return 0, err
 	}
 	var b [1]byte
@@ -222,7 +235,8 @@ func (h *host) drain(fd int) {
 	h.mu.Lock()
 	delete(h.sinks, id)
 	h.mu.Unlock()
-	h.conn.send(&message{Ended: &ended{id, s.bytes.Load()}}) //nolint:errcheck // the other side has ended
+	// the other side has ended
+	h.conn.send(&message{Ended: &ended{id, s.bytes.Load()}}) //nolint:errcheck
 }
 
 // ---- what is measured
@@ -256,8 +270,10 @@ func (h *host) ping(p ping) {
 	}
 	defer unix.Close(fd)
 	limit := unix.NsecToTimeval(int64(echoLimit))
-	unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &limit) //nolint:errcheck // of a socket
-	unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1)         //nolint:errcheck // of a TCP socket
+	// of a socket
+	unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &limit) //nolint:errcheck
+	// of a TCP socket
+	unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1) //nolint:errcheck
 	var b [echoBytes]byte
 	var took []int64
 	for i := range p.Echoes + 1 {
@@ -276,7 +292,8 @@ func (h *host) ping(p ping) {
 	}
 	took = took[1:]
 	slices.Sort(took)
-	h.conn.send(&message{Times: &times{p.ID, took[:min(len(took), topo.Shortest)]}}) //nolint:errcheck // the other side has ended
+	// the other side has ended
+	h.conn.send(&message{Times: &times{p.ID, took[:min(len(took), topo.Shortest)]}}) //nolint:errcheck
 }
 
 // flow sends to another host until it is told to stop.
@@ -286,13 +303,16 @@ func (h *host) flow(f flow) {
 		h.fail(f.ID, err)
 		return
 	}
-	abrupt := unix.Linger{Onoff: 1}                                     // what is in the socket when it is closed is not sent any more
-	unix.SetsockoptLinger(fd, unix.SOL_SOCKET, unix.SO_LINGER, &abrupt) //nolint:errcheck // of a socket
+	// what is in the socket when it is closed is not sent any more
+	abrupt := unix.Linger{Onoff: 1}
+	// of a socket
+	unix.SetsockoptLinger(fd, unix.SOL_SOCKET, unix.SO_LINGER, &abrupt) //nolint:errcheck
 	defer unix.Close(fd)
 	end := time.AfterFunc(flowLimit, func() { h.stop(f.ID) })
 	defer end.Stop()
 	h.mu.Lock()
-	h.flows[f.ID] = func() { unix.Shutdown(fd, unix.SHUT_RDWR) } //nolint:errcheck // it may have ended
+	// it may have ended
+	h.flows[f.ID] = func() { unix.Shutdown(fd, unix.SHUT_RDWR) } //nolint:errcheck
 	h.mu.Unlock()
 	defer h.stop(f.ID)
 	b := make([]byte, flowChunk)
@@ -347,7 +367,8 @@ func (h *host) watch(w watch) {
 	for _, r := range rates[watchParts/4 : watchParts*3/4] {
 		sum += r
 	}
-	h.conn.send(&message{Rate: &rate{w.ID, sum / (watchParts / 2)}}) //nolint:errcheck // the other side has ended
+	// the other side has ended
+	h.conn.send(&message{Rate: &rate{w.ID, sum / (watchParts / 2)}}) //nolint:errcheck
 }
 
 // trip is the round trip time of a flow as it is now, with what waits in queues.

@@ -1,9 +1,11 @@
-// Package probe measures the network between hosts, for net/topo, which says what is to be measured and what follows from it: round-trip times, and
-// the throughput of paths at once.
+// Package probe measures the network between hosts, for net/topo, which says what is to be measured
+// and what follows from it: round-trip times, and the throughput of paths at once.
 //
-// It owns the program that runs on each host meanwhile (host.go), started as agents are, by ssh or its like, and talked to over its standard input
-// and output; the run of a measurement (run.go), within its bounds; what is known without measuring (slurm.go); and the file in which results
-// are kept for later jobs (cache.go). It decides nothing about jobs. Connections between hosts prove by the run's key that they belong to it.
+// It owns the program that runs on each host meanwhile (host.go), started as agents are, by ssh or
+// its like, and talked to over its standard input and output; the run of a measurement (run.go),
+// within its bounds; what is known without measuring (slurm.go); and the file in which results are
+// kept for later jobs (cache.go). It decides nothing about jobs. Connections between hosts prove by
+// the run's key that they belong to it.
 package probe
 
 import (

@@ -53,8 +53,9 @@ const (
 // run is a measurement under way.
 type run struct {
 	Config
-	machine  *topo.Machine
-	peers    []*peer // those that are ready, in the order of their addresses: their numbers in the machine
+	machine *topo.Machine
+	// those that are ready, in the order of their addresses: their numbers in the machine
+	peers    []*peer
 	events   chan event
 	pings    map[int]int // number of a measurement, its host
 	test     *test
@@ -96,9 +97,11 @@ type testFlow struct {
 	rate              float64
 }
 
-// Run measures. The error says why nothing is known; hosts that cannot be reached are told by Say, and are in no switch of the result.
+// Run measures. The error says why nothing is known; hosts that cannot be reached are told by Say,
+// and are in no switch of the result.
 func Run(c Config) (*Network, error) {
-	c.Parallel, c.Bytes, c.Limit = cmp.Or(c.Parallel, presetParallel), cmp.Or(c.Bytes, presetBytes), cmp.Or(c.Limit, presetLimit)
+	c.Parallel, c.Bytes, c.Limit = cmp.Or(c.Parallel, presetParallel), cmp.Or(c.Bytes, presetBytes),
+		cmp.Or(c.Limit, presetLimit)
 	if c.Say == nil {
 		c.Say = func(string) {}
 	}
@@ -106,7 +109,8 @@ func Run(c Config) (*Network, error) {
 		c.Progress = func(string) {}
 	}
 	began := time.Now()
-	r := &run{Config: c, events: make(chan event, 64), pings: map[int]int{}, deadline: began.Add(c.Limit)}
+	r := &run{Config: c, events: make(chan event, 64), pings: map[int]int{},
+		deadline: began.Add(c.Limit)}
 	all := r.start()
 	defer r.finish(all)
 	if len(r.peers) == 0 {
@@ -120,7 +124,8 @@ func Run(c Config) (*Network, error) {
 			return nil, err
 		}
 		out.How = "measured"
-		out.Cost = Cost{r.machine.Cost.Pings, r.machine.Cost.Streams, r.bytes, r.left, time.Since(began).Seconds()}
+		out.Cost = Cost{r.machine.Cost.Pings, r.machine.Cost.Streams, r.bytes, r.left,
+			time.Since(began).Seconds()}
 	}
 	out.Links, out.Switches = r.tree.Links, r.tree.N
 	out.Of = slices.Repeat([]int{-1}, len(c.Hosts))
@@ -213,16 +218,19 @@ func (r *run) begin(p *peer, spec control.Job) error {
 	}{out, in})
 	ctx, cancel := context.WithTimeout(context.Background(), startLimit)
 	defer cancel()
-	stop := context.AfterFunc(ctx, func() { syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL) }) //nolint:errcheck // it may have ended
+	// it may have ended
+	stop := context.AfterFunc(ctx, func() { syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL) }) //nolint:errcheck
 	spec.Self = p.number
-	p.conn.send(&message{Begin: &begin{version, spec, os.Getenv("SPX_PORTS")}}) //nolint:errcheck // the answer does not come then
+	// the answer does not come then
+	p.conn.send(&message{Begin: &begin{version, spec, os.Getenv("SPX_PORTS")}}) //nolint:errcheck
 	m, err := p.conn.receive()
 	stop()
 	switch {
 	case ctx.Err() != nil:
 		return fmt.Errorf("no answer for %v", startLimit)
 	case err != nil:
-		return fmt.Errorf("it cannot be reached, or libspx is not installed there as here (--prefix): %w", err)
+		return fmt.Errorf(
+			"it cannot be reached, or libspx is not installed there as here (--prefix): %w", err)
 	case m.Ready == nil:
 		return errors.New("its answer cannot be understood")
 	case m.Ready.Text != "":
@@ -258,8 +266,10 @@ func (r *run) finish(all []*peer) {
 		if p.cmd == nil || p.cmd.Process == nil {
 			continue
 		}
-		late := time.AfterFunc(5*time.Second, func() { syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL) }) //nolint:errcheck // it may have ended
-		p.cmd.Wait()                                                                                        //nolint:errcheck // how it ended does not matter any more
+		// it may have ended
+		late := time.AfterFunc(5*time.Second, func() { syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL) }) //nolint:errcheck
+		// how it ended does not matter any more
+		p.cmd.Wait() //nolint:errcheck
 		late.Stop()
 	}
 }
@@ -300,13 +310,16 @@ func (r *run) measure() error {
 		select {
 		case e := <-r.events:
 			r.heard(e)
-			r.Progress(fmt.Sprintf("%d round-trip times, %d throughputs", r.machine.Cost.Pings, r.machine.Cost.Streams))
+			r.Progress(fmt.Sprintf("%d round-trip times, %d throughputs", r.machine.Cost.Pings,
+				r.machine.Cost.Streams))
 		case <-timer.C:
 			r.giveUp()
 		}
 	}
 	if r.left > 0 {
-		r.Say(fmt.Sprintf("%d measurements were left out, since the bounds (%v, %d bytes) were reached: what depends on them is unsure", r.left, r.Limit, r.Bytes))
+		r.Say(fmt.Sprintf(
+			"%d measurements were left out, since the bounds (%v, %d bytes) were reached: what "+
+				"depends on them is unsure", r.left, r.Limit, r.Bytes))
 	}
 	return nil
 }
@@ -342,10 +355,12 @@ func (r *run) ping(p topo.Ping) {
 		return
 	}
 	r.pings[p.ID] = p.A
-	r.peers[p.A].conn.send(&message{Ping: &ping{p.ID, r.peers[p.B].number, p.Echoes, p.Spaced}}) //nolint:errcheck // its end says so
+	// its end says so
+	r.peers[p.A].conn.send(&message{Ping: &ping{p.ID, r.peers[p.B].number, p.Echoes, p.Spaced}}) //nolint:errcheck
 }
 
-// stream starts the flows of a measurement of throughput; their numbers are the measurement's, and what is below 2^16 of the flow.
+// stream starts the flows of a measurement of throughput; their numbers are the measurement's, and
+// what is below 2^16 of the flow.
 func (r *run) stream(s *topo.Stream) {
 	t := &test{id: s.ID, flows: map[int]*testFlow{}, paths: len(s.Flows)}
 	for path, list := range s.Flows {
@@ -360,7 +375,8 @@ func (r *run) stream(s *topo.Stream) {
 	}
 	r.test = t
 	for id, f := range t.flows {
-		r.peers[f.from].conn.send(&message{Flow: &flow{id, r.peers[f.to].number}}) //nolint:errcheck // its end says so
+		// its end says so
+		r.peers[f.from].conn.send(&message{Flow: &flow{id, r.peers[f.to].number}}) //nolint:errcheck
 	}
 }
 
@@ -369,7 +385,8 @@ func (r *run) window() time.Duration {
 	if r.fastest == 0 {
 		return flowWindow
 	}
-	return min(flowWindow, max(shortWindow, time.Duration(flowBytes/r.fastest*float64(time.Second))))
+	return min(flowWindow, max(shortWindow,
+		time.Duration(flowBytes/r.fastest*float64(time.Second))))
 }
 
 func (r *run) heard(e event) {
@@ -405,7 +422,8 @@ func (r *run) begun(p *peer, id int) {
 		return
 	}
 	for id, f := range t.flows {
-		r.peers[f.to].conn.send(&message{Watch: &watch{id, r.window()}}) //nolint:errcheck // its end says so
+		// its end says so
+		r.peers[f.to].conn.send(&message{Watch: &watch{id, r.window()}}) //nolint:errcheck
 	}
 }
 
@@ -447,7 +465,8 @@ func (r *run) ended(id int) {
 // conclude tells the machine when a measurement is over.
 func (r *run) conclude(t *test) {
 	for _, f := range t.flows {
-		if f.begun && !f.end && !r.peers[f.from].gone && !r.peers[f.to].gone || !f.begun && !t.failed {
+		if f.begun && !f.end && !r.peers[f.from].gone && !r.peers[f.to].gone || !f.begun &&
+			!t.failed {
 			return
 		}
 	}
@@ -473,7 +492,8 @@ func (r *run) fails(m *fails) {
 	}
 	if t := r.test; t != nil && t.flows[m.ID] != nil && !t.failed {
 		f := t.flows[m.ID]
-		r.Say(fmt.Sprintf("from host %s to %s: %s", r.peers[f.from].name, r.peers[f.to].name, m.Text))
+		r.Say(fmt.Sprintf("from host %s to %s: %s", r.peers[f.from].name, r.peers[f.to].name,
+			m.Text))
 		t.failed = true
 		r.stop(t)
 		r.conclude(t)

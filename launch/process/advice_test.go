@@ -9,7 +9,8 @@ import (
 )
 
 func TestAdvice(t *testing.T) {
-	err := fmt.Errorf("output file x: %w", &os.PathError{Op: "open", Path: "x", Err: syscall.EMFILE})
+	err := fmt.Errorf("output file x: %w", &os.PathError{Op: "open", Path: "x",
+		Err: syscall.EMFILE})
 	if a := Advice(err); !strings.HasPrefix(a, "; ") || !strings.Contains(a, "ulimit -n") {
 		t.Errorf("%q", a)
 	}

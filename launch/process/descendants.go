@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Descendants lists the processes below pid, zombies left aside. Under a subreaper that is all that its processes have made,
-// whatever sessions or groups they have gone to.
+// Descendants lists the processes below pid, zombies left aside. Under a subreaper that is all that
+// its processes have made, whatever sessions or groups they have gone to.
 func Descendants(pid int) []int {
 	parents := table()
 	var out []int
@@ -61,8 +61,9 @@ func table() map[int][]child {
 	return out
 }
 
-// EndDescendants ends every process below this one, asking first (SIGTERM) and giving grace for it, then by SIGKILL, until none is
-// left or limit has passed. It returns how many are left. Processes that are made meanwhile are found too.
+// EndDescendants ends every process below this one, asking first (SIGTERM) and giving grace for it,
+// then by SIGKILL, until none is left or limit has passed. It returns how many are left. Processes
+// that are made meanwhile are found too.
 func EndDescendants(grace, limit time.Duration) int {
 	self, begin := os.Getpid(), time.Now()
 	asked := map[int]bool{}
@@ -82,7 +83,8 @@ func EndDescendants(grace, limit time.Duration) int {
 			return len(list)
 		}
 		held := hold(list)
-		for _, pid := range Descendants(self) { // those that still are: no pidfd of these is a stranger's
+		// those that still are: no pidfd of these is a stranger's
+		for _, pid := range Descendants(self) {
 			fd, ok := held[pid]
 			switch {
 			case !ok:
@@ -112,7 +114,8 @@ func hold(pids []int) map[int]int {
 	return held
 }
 
-// PidOf is the process that a pidfd stands for; not positive: it has ended, or the descriptor is no pidfd.
+// PidOf is the process that a pidfd stands for; not positive: it has ended, or the descriptor is no
+// pidfd.
 func PidOf(pidfd int) int {
 	text, err := os.ReadFile("/proc/self/fdinfo/" + strconv.Itoa(pidfd))
 	if err != nil {
@@ -127,9 +130,10 @@ func PidOf(pidfd int) int {
 	return 0
 }
 
-// Signal sends a signal to a process that has not been reaped and to its process group. A stopped group is continued, so that it
-// can take a signal that ends it. The first process of a container has no group of its own to be signalled: kill(-1) would reach all
-// processes there are. Numbers that are none are left alone: 0 is the caller's own group.
+// Signal sends a signal to a process that has not been reaped and to its process group. A stopped
+// group is continued, so that it can take a signal that ends it. The first process of a container
+// has no group of its own to be signalled: kill(-1) would reach all processes there are. Numbers
+// that are none are left alone: 0 is the caller's own group.
 func Signal(pid int, signal int) {
 	s := unix.Signal(signal)
 	switch {

@@ -8,8 +8,9 @@ import (
 	"strings"
 )
 
-// When memory is used up the kernel ends the process with the highest score, which grows with what it uses. A rank is to be ended before its agent, without
-// which all ranks of the host end: it gets a higher score from its beginning, and everything that it starts inherits that.
+// When memory is used up the kernel ends the process with the highest score, which grows with what
+// it uses. A rank is to be ended before its agent, without which all ranks of the host end: it gets
+// a higher score from its beginning, and everything that it starts inherits that.
 
 const (
 	oomAbove = 100  // thousandths of the host's memory
@@ -27,7 +28,8 @@ func expose(pid int) {
 		return
 	}
 	raised := strconv.Itoa(min(own+oomAbove, oomMost))
-	os.WriteFile("/proc/"+strconv.Itoa(pid)+"/oom_score_adj", []byte(raised), 0) //nolint:errcheck // it may have ended
+	// it may have ended
+	os.WriteFile("/proc/"+strconv.Itoa(pid)+"/oom_score_adj", []byte(raised), 0) //nolint:errcheck
 }
 
 // OOMKills counts the processes that the kernel has ended because memory was used up.
@@ -52,14 +54,15 @@ func ReadOOMKills(root string) (k OOMKills) {
 		case "":
 			k.Group += groupKills(filepath.Join(root, "sys/fs/cgroup"), part[2], "memory.events")
 		case "memory":
-			k.Group += groupKills(filepath.Join(root, "sys/fs/cgroup/memory"), part[2], "memory.oom_control")
+			k.Group += groupKills(filepath.Join(root, "sys/fs/cgroup/memory"), part[2],
+				"memory.oom_control")
 		}
 	}
 	return k
 }
 
-// groupKills is the count of a group. Within a container its path may not be visible, and then the top is that group; where it is
-// visible, the top counts other groups' processes.
+// groupKills is the count of a group. Within a container its path may not be visible, and then the
+// top is that group; where it is visible, the top counts other groups' processes.
 func groupKills(mount, path, file string) int64 {
 	n, ok := oomKill(filepath.Join(mount, path, file))
 	if !ok {

@@ -1,7 +1,8 @@
 // Package process makes, watches and ends the processes of a job on this host.
 //
-// It owns everything that talks to the kernel about processes: looking programs up, starting them, pidfds, wait statuses, and
-// finding and ending what processes have left behind. It knows no ranks and no policy.
+// It owns everything that talks to the kernel about processes: looking programs up, starting them,
+// pidfds, wait statuses, and finding and ending what processes have left behind. It knows no ranks
+// and no policy.
 package process
 
 import (
@@ -31,12 +32,14 @@ type LookError struct {
 
 func (e *LookError) Error() string { return e.Text }
 
-// Look finds a program: name as it is when it has a slash (below dir, if that is not empty and name is relative), else in the
-// directories of path and then of environ's PATH, or, when none of these has one of that name, in dir itself, the working directory:
-// then near is true, which the user is told. The error is a *LookError.
+// Look finds a program: name as it is when it has a slash (below dir, if that is not empty and name
+// is relative), else in the directories of path and then of environ's PATH, or, when none of these
+// has one of that name, in dir itself, the working directory: then near is true, which the user is
+// told. The error is a *LookError.
 func Look(name, dir, path string, environ []string) (file string, near bool, err error) {
 	file, err = look(name, dir, path, environ)
-	if e := (*LookError)(nil); errors.As(err, &e) && e.Status == StatusNotFound && !strings.Contains(name, "/") && executable(within(dir, name)) == nil {
+	if e := (*LookError)(nil); errors.As(err, &e) && e.Status == StatusNotFound &&
+		!strings.Contains(name, "/") && executable(within(dir, name)) == nil {
 		file, near, err = within(dir, "./"+name), true, nil
 		if dir == "" { // Join has taken the dot away
 			file = "./" + name
@@ -51,7 +54,9 @@ func Look(name, dir, path string, environ []string) (file string, near bool, err
 func look(name, dir, path string, environ []string) (string, error) {
 	if dir != "" {
 		if st, err := os.Stat(dir); err != nil || !st.IsDir() {
-			return "", &LookError{fmt.Sprintf("working directory %s: not a directory that exists; check -wdir", dir), StatusNotExecutable}
+			return "", &LookError{fmt.Sprintf(
+				"working directory %s: not a directory that exists; check -wdir", dir),
+				StatusNotExecutable}
 		}
 	}
 	if strings.Contains(name, "/") {
@@ -85,7 +90,8 @@ func look(name, dir, path string, environ []string) (string, error) {
 	if path != "" {
 		where = "in -path " + path + " or PATH"
 	}
-	return "", &LookError{fmt.Sprintf("program %s: not found %s, nor in the working directory", name, where), StatusNotFound}
+	return "", &LookError{fmt.Sprintf("program %s: not found %s, nor in the working directory",
+		name, where), StatusNotFound}
 }
 
 func within(dir, name string) string {
@@ -122,7 +128,9 @@ func lookError(name string, err error) error {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
 		return &LookError{fmt.Sprintf("program %s: no such file", name), StatusNotFound}
 	case errors.Is(err, fs.ErrPermission):
-		return &LookError{fmt.Sprintf("program %s: not executable; chmod +x it, or name its interpreter first", name), StatusNotExecutable}
+		return &LookError{fmt.Sprintf(
+			"program %s: not executable; chmod +x it, or name its interpreter first", name),
+			StatusNotExecutable}
 	}
 	var path *fs.PathError
 	if errors.As(err, &path) {
@@ -145,8 +153,9 @@ type Spec struct {
 	Ignored Signals // signals that it ignores from its beginning
 }
 
-// Start makes the process, in a process group of its own, to be killed when the calling thread ends: call it with that thread locked, from one
-// that lives as long as the job. pidfd becomes readable when the process has ended.
+// Start makes the process, in a process group of its own, to be killed when the calling thread
+// ends: call it with that thread locked, from one that lives as long as the job. pidfd becomes
+// readable when the process has ended.
 func Start(s *Spec) (pid, pidfd int, err error) {
 	files := []uintptr{uintptr(s.Stdio[0]), uintptr(s.Stdio[1]), uintptr(s.Stdio[2])}
 	for _, fd := range s.Share {
@@ -156,7 +165,8 @@ func Start(s *Spec) (pid, pidfd int, err error) {
 		files[fd] = uintptr(fd)
 	}
 	pidfd = -1
-	attr := &syscall.ProcAttr{Dir: s.Dir, Env: s.Env, Files: files, Sys: &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true, PidFD: &pidfd}}
+	attr := &syscall.ProcAttr{Dir: s.Dir, Env: s.Env, Files: files,
+		Sys: &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true, PidFD: &pidfd}}
 	restore, err := bind(s.CPUs)
 	if err != nil {
 		return 0, -1, err
@@ -202,21 +212,24 @@ func bind(cpus []int) (restore func(), err error) {
 	if err := unix.SchedSetaffinity(0, &set); err != nil {
 		return nil, fmt.Errorf("binding to processors %v: %w", cpus, err)
 	}
-	return func() { unix.SchedSetaffinity(0, &old) }, nil //nolint:errcheck // it was allowed a moment ago
+	// it was allowed a moment ago
+	return func() { unix.SchedSetaffinity(0, &old) }, nil //nolint:errcheck
 }
 
 // AwaitEnd waits until a process has ended, or the limit is over; it tells whether it has ended.
 func AwaitEnd(pidfd int, limit time.Duration) bool {
 	for until := time.Now().Add(limit); ; {
 		left := max(0, time.Until(until))
-		n, err := unix.Poll([]unix.PollFd{{Fd: int32(pidfd), Events: unix.POLLIN}}, int((left+time.Millisecond-1)/time.Millisecond))
+		n, err := unix.Poll([]unix.PollFd{{Fd: int32(pidfd), Events: unix.POLLIN}},
+			int((left+time.Millisecond-1)/time.Millisecond))
 		if n > 0 || err != unix.EINTR && (err != nil || left == 0) {
 			return n > 0
 		}
 	}
 }
 
-// Peek reports whether the process of a pidfd has ended, and how. It is not reaped yet: its pid is nobody else's.
+// Peek reports whether the process of a pidfd has ended, and how. It is not reaped yet: its pid is
+// nobody else's.
 func Peek(pidfd int) (status syscall.WaitStatus, ended bool, err error) {
 	pid, status, err := waitid(unix.P_PIDFD, pidfd, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT)
 	return status, pid != 0, err
@@ -228,8 +241,9 @@ func Reap(pid, pidfd int) {
 	unix.Close(pidfd)
 }
 
-// ReapStrays removes orphans that this process, as a subreaper, has inherited and that have ended. ours tells its own children,
-// which are left to Peek and Reap: while one of them waits for that, so do the orphans.
+// ReapStrays removes orphans that this process, as a subreaper, has inherited and that have ended.
+// ours tells its own children, which are left to Peek and Reap: while one of them waits for that,
+// so do the orphans.
 func ReapStrays(ours func(pid int) bool) {
 	for {
 		pid, _, err := waitid(unix.P_ALL, 0, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT)

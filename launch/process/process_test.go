@@ -17,7 +17,8 @@ import (
 
 func TestLook(t *testing.T) {
 	dir := t.TempDir()
-	for name, mode := range map[string]os.FileMode{"bin/prog": 0o755, "bin/near": 0o755, "other/prog": 0o755, "bin/text": 0o644} {
+	for name, mode := range map[string]os.FileMode{"bin/prog": 0o755, "bin/near": 0o755,
+		"other/prog": 0o755, "bin/text": 0o644} {
 		file := filepath.Join(dir, name)
 		os.MkdirAll(filepath.Dir(file), 0o755)
 		if err := os.WriteFile(file, nil, mode); err != nil {
@@ -67,7 +68,8 @@ func start(t *testing.T, script string) (pid, pidfd int) {
 	t.Helper()
 	runtime.LockOSThread()
 	t.Cleanup(runtime.UnlockOSThread)
-	pid, pidfd, err := Start(&Spec{File: "/bin/sh", Argv: []string{"sh", "-c", script}, Stdio: [3]int{0, 1, 2}})
+	pid, pidfd, err := Start(&Spec{File: "/bin/sh", Argv: []string{"sh", "-c", script},
+		Stdio: [3]int{0, 1, 2}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -122,15 +124,18 @@ func TestPidOf(t *testing.T) {
 
 // The wait status is that of wait4, before and at the reaping.
 func TestPeek(t *testing.T) {
-	for script, want := range map[string]syscall.WaitStatus{"exit 0": 0, "exit 7": 7 << 8, "kill -9 $$": 9, "kill -TERM $$": 15} {
+	for script, want := range map[string]syscall.WaitStatus{"exit 0": 0, "exit 7": 7 << 8,
+		"kill -9 $$": 9, "kill -TERM $$": 15} {
 		pid, pidfd := start(t, script)
 		await(t, pidfd)
 		status, ended, err := Peek(pidfd)
 		if !ended || err != nil || status != want {
-			t.Errorf("%s: status %#x, ended %v, error %v; want %#x", script, status, ended, err, want)
+			t.Errorf("%s: status %#x, ended %v, error %v; want %#x", script, status, ended, err,
+				want)
 		}
 		var again syscall.WaitStatus
-		if got, err := syscall.Wait4(pid, &again, syscall.WNOHANG, nil); got != pid || err != nil || again != status {
+		if got, err := syscall.Wait4(pid, &again, syscall.WNOHANG, nil); got != pid || err != nil ||
+			again != status {
 			t.Errorf("%s: then wait4 gives %d, %#x, %v", script, got, again, err)
 		}
 		unix.Close(pidfd)
@@ -145,12 +150,14 @@ func TestPeek(t *testing.T) {
 }
 
 func TestStartFails(t *testing.T) {
-	if _, _, err := Start(&Spec{File: "/none", Argv: []string{"none"}, Stdio: [3]int{0, 1, 2}}); !errors.Is(err, syscall.ENOENT) {
+	if _, _, err := Start(&Spec{File: "/none", Argv: []string{"none"},
+		Stdio: [3]int{0, 1, 2}}); !errors.Is(err, syscall.ENOENT) {
 		t.Errorf("error %v", err)
 	}
 }
 
-// A stopped process with children, one of which has left its session: the signal ends the group, EndDescendants the rest.
+// A stopped process with children, one of which has left its session: the signal ends the group,
+// EndDescendants the rest.
 func TestEndDescendants(t *testing.T) {
 	if err := Subreaper(); err != nil {
 		t.Fatal(err)
@@ -180,17 +187,20 @@ func TestOOMKills(t *testing.T) {
 	}{
 		"v2": {map[string]string{
 			"proc/vmstat": "pgfault 7\noom_kill 5\n", "proc/self/cgroup": "0::/a/b\n",
-			"sys/fs/cgroup/a/b/memory.events": "low 0\noom 4\noom_kill 3\noom_group_kill 1\n", "sys/fs/cgroup/memory.events": "oom_kill 9\n",
+			"sys/fs/cgroup/a/b/memory.events": "low 0\noom 4\noom_kill 3\noom_group_kill 1\n",
+			"sys/fs/cgroup/memory.events":     "oom_kill 9\n",
 		}, OOMKills{3, 5}},
 		"v1": {map[string]string{
-			"proc/self/cgroup":                          "4:memory:/a\n3:cpu,cpuacct:/x\n0::/y\n",
-			"sys/fs/cgroup/memory/a/memory.oom_control": "oom_kill_disable 0\nunder_oom 0\noom_kill 2\n",
+			"proc/self/cgroup": "4:memory:/a\n3:cpu,cpuacct:/x\n0::/y\n",
+			"sys/fs/cgroup/memory/a/memory.oom_control": "oom_kill_disable 0\nunder_oom " +
+				"0\noom_kill 2\n",
 		}, OOMKills{2, 0}},
 		"container": {map[string]string{
 			"proc/self/cgroup": "0::/docker/1234\n", "sys/fs/cgroup/memory.events": "oom_kill 1\n",
 		}, OOMKills{1, 0}},
 		"another group's": {map[string]string{
-			"proc/self/cgroup": "4:memory:/a\n", "sys/fs/cgroup/memory/memory.oom_control": "oom_kill 6\n",
+			"proc/self/cgroup":                          "4:memory:/a\n",
+			"sys/fs/cgroup/memory/memory.oom_control":   "oom_kill 6\n",
 			"sys/fs/cgroup/memory/a/memory.oom_control": "oom_kill 0\n",
 		}, OOMKills{}},
 		"none": {nil, OOMKills{}},
@@ -211,7 +221,8 @@ func TestOOMKills(t *testing.T) {
 	}
 }
 
-// A number that is none of a process is left alone: 0 would be the caller's own group, and -n process n.
+// A number that is none of a process is left alone: 0 would be the caller's own group, and -n
+// process n.
 func TestSignalsNoOthers(t *testing.T) {
 	const mark = unix.Signal(40) // comes after those with lower numbers
 	got := make(chan os.Signal, 16)

@@ -14,7 +14,8 @@ const (
 	cldDumped = 3
 )
 
-// waitid is waitid(2) with the answer put into the form that wait4 gives. pid is 0 when no process has ended.
+// waitid is waitid(2) with the answer put into the form that wait4 gives. pid is 0 when no process
+// has ended.
 func waitid(idType, id, options int) (pid int, status syscall.WaitStatus, err error) {
 	var info unix.Siginfo
 	for {

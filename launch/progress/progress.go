@@ -1,5 +1,6 @@
-// Package progress shows on a terminal how far long work of our tools has come: one line of standard error, which is gone at the end. In a pipe or a file it writes
-// nothing, and work that is over soon shows nothing either.
+// Package progress shows on a terminal how far long work of our tools has come: one line of
+// standard error, which is gone at the end. In a pipe or a file it writes nothing, and work that is
+// over soon shows nothing either.
 package progress
 
 import (
@@ -32,7 +33,8 @@ type Bar struct {
 	over  bool
 }
 
-// Start begins; all is the number of steps, 0 if it is not known. The result is nil where nobody looks.
+// Start begins; all is the number of steps, 0 if it is not known. The result is nil where nobody
+// looks.
 func Start(what string, all int) *Bar {
 	if !term.IsTerminal(int(os.Stderr.Fd())) {
 		return nil
@@ -121,7 +123,8 @@ func (b *Bar) line(width int, since time.Duration) string {
 	if b.all > 0 {
 		const cells = 20
 		full := min(cells, cells*b.done/b.all)
-		text += fmt.Sprintf(" [%s%s] %d of %d", strings.Repeat("#", full), strings.Repeat(".", cells-full), b.done, b.all)
+		text += fmt.Sprintf(" [%s%s] %d of %d", strings.Repeat("#", full),
+			strings.Repeat(".", cells-full), b.done, b.all)
 	}
 	text += fmt.Sprintf(", %.0f s", since.Seconds())
 	if b.note != "" {

@@ -13,7 +13,8 @@ import (
 
 func TestLine(t *testing.T) {
 	b := &Bar{what: "measuring", all: 40, done: 10, note: "SPX_SPIN"}
-	if got, want := b.line(200, 3*time.Second), "measuring [#####...............] 10 of 40, 3 s: SPX_SPIN"; got != want {
+	if got, want := b.line(200, 3*time.Second),
+		"measuring [#####...............] 10 of 40, 3 s: SPX_SPIN"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 	if got := b.line(20, time.Second); len(got) != 20 {
@@ -89,7 +90,8 @@ func TestOnATerminal(t *testing.T) {
 		text.Write(c[:n])
 	}
 	terminal.Close()
-	if want := "\rwork [#############.......] 2 of 3, 0 s\x1b[K\r\x1b[Kend"; !strings.HasPrefix(text.String(), want) {
+	if want := "\rwork [#############.......] 2 of 3, 0 s\x1b[K\r\x1b[Kend"; !strings.HasPrefix(
+		text.String(), want) {
 		t.Errorf("%q, want %q", text.String(), want)
 	}
 }

@@ -5,17 +5,22 @@ import (
 	"slices"
 )
 
-// Hosts that come to a job which runs, by a way of their own, as those of a cluster that is attached to a system: they need not be in a network with all that are there.
+// Hosts that come to a job which runs, by a way of their own, as those of a cluster that is
+// attached to a system: they need not be in a network with all that are there.
 
-// Known is a host of the job: what it has said of itself, and its address for those of which nothing else is known.
+// Known is a host of the job: what it has said of itself, and its address for those of which
+// nothing else is known.
 type Known struct {
 	Host *Host // nil: it has said nothing
 	At   netip.Addr
 }
 
-// Late finds addresses for a host that comes: mine[i] is that by which known host i calls it, theirs[i] that by which it calls known host i; not valid: there is no way. at is the address by which it has
-// come, which is taken where it fits; not valid: there is none. need says which of the known hosts it has to reach: no way to one of these is an error.
-func Late(known []Known, h Host, at netip.Addr, need func(i int) bool) (mine, theirs []netip.Addr, err error) {
+// Late finds addresses for a host that comes: mine[i] is that by which known host i calls it,
+// theirs[i] that by which it calls known host i; not valid: there is no way. at is the address by
+// which it has come, which is taken where it fits; not valid: there is none. need says which of the
+// known hosts it has to reach: no way to one of these is an error.
+func Late(known []Known, h Host, at netip.Addr, need func(i int) bool) (mine, theirs []netip.Addr,
+	err error) {
 	h = h.usable()
 	for i, k := range known {
 		a, b, ok := k.late(&h, at)
@@ -48,7 +53,10 @@ func (k *Known) late(h *Host, at netip.Addr) (a, b netip.Addr, ok bool) {
 
 // shares: two addresses are in one network of the host, which has the first one.
 func (h *Host) shares(own, other netip.Addr) bool {
-	return slices.ContainsFunc(h.Addresses, func(x Address) bool { return x.Addr == own && x.Network.Contains(other) })
+	return slices.ContainsFunc(h.Addresses, func(x Address) bool {
+		return x.Addr == own &&
+			x.Network.Contains(other)
+	})
 }
 
 // first is an address that stands for the host.
@@ -61,7 +69,8 @@ func (k Known) first() netip.Addr {
 
 // usable leaves the addresses by which other hosts may reach it.
 func (h Host) usable() Host {
-	h.Addresses = slices.DeleteFunc(slices.Clone(h.Addresses), func(a Address) bool { return a.Inner || !Usable(a.Addr) })
+	h.Addresses = slices.DeleteFunc(slices.Clone(h.Addresses),
+		func(a Address) bool { return a.Inner || !Usable(a.Addr) })
 	return h
 }
 

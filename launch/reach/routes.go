@@ -8,13 +8,15 @@ import (
 
 // Hosts that are in no network together, as those of two that a router joins.
 
-// lookUp is the route to an address: the longest prefix, then the least metric. False: there is none, or it is forbidden.
+// lookUp is the route to an address: the longest prefix, then the least metric. False: there is
+// none, or it is forbidden.
 func (h *Host) lookUp(to netip.Addr) (best Route, ok bool) {
 	for _, r := range h.Routes {
 		if r.To.Addr().Is4() != to.Is4() || !r.To.Contains(to) {
 			continue
 		}
-		if !ok || r.To.Bits() > best.To.Bits() || r.To.Bits() == best.To.Bits() && r.Metric < best.Metric {
+		if !ok || r.To.Bits() > best.To.Bits() || r.To.Bits() == best.To.Bits() &&
+			r.Metric < best.Metric {
 			best, ok = r, true
 		}
 	}
@@ -23,9 +25,11 @@ func (h *Host) lookUp(to netip.Addr) (best Route, ok bool) {
 
 // A pair's tie says how well an address of one host and one of another fit each other.
 type tie struct {
-	both  bool // each is of the interface by which its host's packets go to the other
-	bits  int  // the shorter of the prefixes of the routes: a route of their own is meant for them, a default route for all else
-	speed int  // of the slower one, if both are known
+	both bool // each is of the interface by which its host's packets go to the other
+	// the shorter of the prefixes of the routes: a route of their own is meant for them, a default
+	// route for all else
+	bits  int
+	speed int // of the slower one, if both are known
 }
 
 // tieOf: false: there is no way from one to the other, or back.
@@ -35,7 +39,8 @@ func tieOf(h *Host, a Address, g *Host, b Address) (t tie, ok bool) {
 	if a.Addr.Is4() != b.Addr.Is4() || a.Addr == b.Addr || !ok1 || !ok2 {
 		return t, false
 	}
-	return tie{there.Iface == a.Iface && back.Iface == b.Iface, min(there.To.Bits(), back.To.Bits()), min(a.Speed, b.Speed)}, true
+	return tie{there.Iface == a.Iface && back.Iface == b.Iface,
+		min(there.To.Bits(), back.To.Bits()), min(a.Speed, b.Speed)}, true
 }
 
 func (t tie) compare(o tie) int {
@@ -55,10 +60,12 @@ func boolInt(b bool) int {
 	return 0
 }
 
-// mostCompared bounds with how many others a host of a plan is compared: hosts of a job of thousands are in few networks.
+// mostCompared bounds with how many others a host of a plan is compared: hosts of a job of
+// thousands are in few networks.
 const mostCompared = 64
 
-// byRoutes tries each address of the first host with those of all others that fit it best, and takes the plan in which the most pairs of hosts fit.
+// byRoutes tries each address of the first host with those of all others that fit it best, and
+// takes the plan in which the most pairs of hosts fit.
 func byRoutes(hosts []Host) ([]netip.Addr, error) {
 	type plan struct {
 		at    []Address
@@ -115,7 +122,8 @@ func closest(h *Host, a Address, g *Host) (best Address, with tie, ok bool) {
 
 // Only is the host with the one address that it has in a running job.
 func (h Host) Only(at netip.Addr) Host {
-	h.Addresses = slices.DeleteFunc(slices.Clone(h.Addresses), func(a Address) bool { return a.Addr != at })
+	h.Addresses = slices.DeleteFunc(slices.Clone(h.Addresses),
+		func(a Address) bool { return a.Addr != at })
 	if len(h.Addresses) == 0 {
 		h.Addresses = []Address{{Addr: at, Network: netip.PrefixFrom(at, at.BitLen())}}
 	}

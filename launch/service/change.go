@@ -58,38 +58,46 @@ type Host struct {
 
 // Copy describes a host's copy of what decides about a job (docs/decisions/leaders.md).
 type Copy struct {
-	Leads    bool   `json:"leads"`              // its agent gives the copies their order
-	Votes    bool   `json:"votes"`              // its agent is one of those of which a majority has to have an event
-	Events   uint64 `json:"events"`             // of the job that are in it
-	Digest   string `json:"digest"`             // of what these have made: the same for the same events
+	Leads bool `json:"leads"` // its agent gives the copies their order
+	// its agent is one of those of which a majority has to have an event
+	Votes  bool   `json:"votes"`
+	Events uint64 `json:"events"` // of the job that are in it
+	// of what these have made: the same for the same events
+	Digest   string `json:"digest"`
 	Original string `json:"original,omitempty"` // the same of what decides itself, where that is
-	At       string `json:"at"`                 // where the agents of the other hosts reach its agent
-	Refused  uint64 `json:"refused,omitempty"`  // calls there that none of these has made
+	// where the agents of the other hosts reach its agent
+	At      string `json:"at"`
+	Refused uint64 `json:"refused,omitempty"` // calls there that none of these has made
 }
 
-// System describes a system of clusters: how its parts are, the clusters and then the I/O processes, as the table says who they are.
+// System describes a system of clusters: how its parts are, the clusters and then the I/O
+// processes, as the table says who they are.
 type System struct {
 	Layout json.RawMessage `json:"layout"` // of package cluster/layout
 	Parts  []Part          `json:"parts"`
 
-	Master    string `json:"master"`               // host whose master is the system's; empty: one is being elected
+	// host whose master is the system's; empty: one is being elected
+	Master    string `json:"master"`
 	MasterPid int    `json:"master_pid,omitempty"` // its process there
 	Term      uint64 `json:"term"`                 // of that one
 	Version   uint64 `json:"version"`              // of what it has told all last
 
 	Refused uint64 `json:"refused,omitempty"` // calls of those who have not proved to have its key
-	Meets   string `json:"meets,omitempty"`   // where clusters call that come by themselves; empty: nowhere
+	// where clusters call that come by themselves; empty: nowhere
+	Meets string `json:"meets,omitempty"`
 }
 
 // Part is a cluster, or an I/O process.
 type Part struct {
-	Name     string `json:"name"`
-	Program  string `json:"program"`
-	State    string `json:"state"` // starting, running, degraded, stopping, restarting, gone or ended
+	Name    string `json:"name"`
+	Program string `json:"program"`
+	// starting, running, degraded, stopping, restarting, gone or ended
+	State    string `json:"state"`
 	Alive    int    `json:"alive"` // processes
 	Restarts int    `json:"restarts"`
-	Cold     int    `json:"cold,omitempty"` // places for processes that are started in the place of ranks, which are left
-	Left     int    `json:"left,omitempty"` // so many of these may be started now
+	// places for processes that are started in the place of ranks, which are left
+	Cold int `json:"cold,omitempty"`
+	Left int `json:"left,omitempty"` // so many of these may be started now
 
 	Master    string `json:"master,omitempty"`     // of a cluster: host whose master is its master
 	MasterPid int    `json:"master_pid,omitempty"` // its process there

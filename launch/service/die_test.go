@@ -10,7 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-const envDies = "SERVICE_TEST_DIES" // descriptor of the connection of a process that calls DieWithPeer
+// descriptor of the connection of a process that calls DieWithPeer
+const envDies = "SERVICE_TEST_DIES"
 
 func TestMain(m *testing.M) {
 	if os.Getenv(envDies) != "" {
@@ -31,8 +32,9 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// What the agent has sent, or sends later, does not end a process that is to die with it; the end of the agent does, also when it has not
-// read the descriptor that it is to hold, and when it ends before that is sent.
+// What the agent has sent, or sends later, does not end a process that is to die with it; the end
+// of the agent does, also when it has not read the descriptor that it is to hold, and when it ends
+// before that is sent.
 func TestDieWithPeer(t *testing.T) {
 	for _, c := range []struct {
 		name       string
@@ -50,7 +52,8 @@ func TestDieWithPeer(t *testing.T) {
 				t.Fatal(err)
 			}
 			theirs.Close()
-			late := time.AfterFunc(time.Minute, func() { cmd.Process.Kill() }) //nolint:errcheck // it may have ended
+			// it may have ended
+			late := time.AfterFunc(time.Minute, func() { cmd.Process.Kill() }) //nolint:errcheck
 			send := func() {
 				if err := agent.Send(&Message{Kind: Layout, FD: -1}); err != nil {
 					t.Error(err)
@@ -96,7 +99,8 @@ func TestHeld(t *testing.T) {
 	}
 	var h Held
 	if h.Take(&Message{Kind: Layout, FD: -1}) || !h.Take(&Message{Kind: Hold, FD: -1}) || h != 0 {
-		t.Error("messages of other kinds are not for it, and one without a descriptor changes nothing")
+		t.Error(
+			"messages of other kinds are not for it, and one without a descriptor changes nothing")
 	}
 	h.Take(&Message{Kind: Hold, FD: first[1]})
 	h.Take(&Message{Kind: Hold, FD: second[1]})

@@ -11,8 +11,9 @@ import (
 	"libspx/shm"
 )
 
-// A process without the inherited descriptor asks the process whose number the environment has, but only if that has the memory file of the job: in
-// another pid namespace the number is another process's, which may be the agent of another job.
+// A process without the inherited descriptor asks the process whose number the environment has, but
+// only if that has the memory file of the job: in another pid namespace the number is another
+// process's, which may be the agent of another job.
 func TestDoorOfTheNumberAlone(t *testing.T) {
 	listener, door, err := OpenDoor()
 	if err != nil {
@@ -56,7 +57,8 @@ func TestDoorOfTheNumberAlone(t *testing.T) {
 	}
 	t.Setenv(EnvJob, hex.EncodeToString(id[:]))
 	t.Setenv(EnvAgent, strconv.Itoa(agent))
-	for fd, want := range map[int]bool{int(segment.File().Fd()): true, int(other.File().Fd()): false} {
+	for fd, want := range map[int]bool{int(segment.File().Fd()): true,
+		int(other.File().Fd()): false} {
 		t.Setenv(EnvFD, strconv.Itoa(fd))
 		t.Setenv(EnvDoor, strconv.Itoa(door))
 		conn, ok := doorOf(strconv.Itoa(agent), door, job)

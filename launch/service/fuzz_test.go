@@ -18,13 +18,15 @@ func FuzzChange(f *testing.F) {
 			return
 		}
 		back, err := ParseChange(c.String())
-		if err != nil || back.From != c.From || back.To != c.To || strings.TrimSpace(back.Error) != strings.TrimSpace(c.Error) {
+		if err != nil || back.From != c.From || back.To != c.To ||
+			strings.TrimSpace(back.Error) != strings.TrimSpace(c.Error) {
 			t.Errorf("%q is %+v, and comes back as %+v, %v", text, c, back, err)
 		}
 	})
 }
 
-// Whatever bytes come over the socket of an agent are messages or an end, and a message that is cut short takes no memory for what does not come.
+// Whatever bytes come over the socket of an agent are messages or an end, and a message that is cut
+// short takes no memory for what does not come.
 func FuzzReceive(f *testing.F) {
 	f.Add([]byte{})
 	f.Add([]byte{4, 0, 0, 0, 1, 2, 3, 4})

@@ -13,9 +13,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// How the processes of a job that another launcher has started find each other on a host, and what they tell those of other hosts.
+// How the processes of a job that another launcher has started find each other on a host, and what
+// they tell those of other hosts.
 
-// An Offer is what the agent of rank 0's host tells the agents of all hosts, by the launcher's key space: who knows it belongs to the job.
+// An Offer is what the agent of rank 0's host tells the agents of all hosts, by the launcher's key
+// space: who knows it belongs to the job.
 type Offer struct {
 	ID  [16]byte         // of the job
 	Key [32]byte         // of the job
@@ -35,7 +37,8 @@ func (o *Offer) String() string {
 func ParseOffer(text string) (*Offer, error) {
 	o := &Offer{}
 	words := strings.Split(text, ",")
-	if len(words) < 2 || hex.DecodedLen(len(words[0])) != len(o.ID) || hex.DecodedLen(len(words[1])) != len(o.Key) {
+	if len(words) < 2 || hex.DecodedLen(len(words[0])) != len(o.ID) ||
+		hex.DecodedLen(len(words[1])) != len(o.Key) {
 		return nil, errOffer
 	}
 	if _, err := hex.Decode(o.ID[:], []byte(words[0])); err != nil {
@@ -54,7 +57,9 @@ func ParseOffer(text string) (*Offer, error) {
 	return o, nil
 }
 
-var errOffer = errors.New("what rank 0 has left in the launcher's key space is not of this version of libspx: all processes must use the same")
+var errOffer = errors.New(
+	"what rank 0 has left in the launcher's key space is not of this version of libspx: all " +
+		"processes must use the same")
 
 // Limits on the meeting of a host's processes.
 const (
@@ -62,8 +67,10 @@ const (
 	meetLimit = 10 * time.Second
 )
 
-// Meet connects with the agent that gathers this host's processes of a job, called so by its launcher. If there is none yet it makes the socket
-// for it: a new agent is to be started with that as its descriptor 3 (JoinWord), and then Meet to be called again. Sockets of other users are passed over.
+// Meet connects with the agent that gathers this host's processes of a job, called so by its
+// launcher. If there is none yet it makes the socket for it: a new agent is to be started with that
+// as its descriptor 3 (JoinWord), and then Meet to be called again. Sockets of other users are
+// passed over.
 func Meet(job string) (conn *Conn, listener int, err error) {
 	limit := time.Now().Add(meetLimit)
 	for k := 0; k < meetNames; {
@@ -77,10 +84,13 @@ func Meet(job string) (conn *Conn, listener int, err error) {
 			return conn, listener, err
 		}
 	}
-	return nil, -1, fmt.Errorf("other users hold the %d sockets on which processes of this job could meet (%s and so on)", meetNames, meetName(job, 0))
+	return nil, -1, fmt.Errorf(
+		"other users hold the %d sockets on which processes of this job could meet (%s and so on)",
+		meetNames, meetName(job, 0))
 }
 
-var errForeign, errEarly = errors.New("another user's socket"), errors.New("the socket on which the processes of this host meet is not listened to")
+var errForeign, errEarly = errors.New("another user's socket"),
+	errors.New("the socket on which the processes of this host meet is not listened to")
 
 // meetName is different for each job, user, and group of processes that see each other's ids.
 func meetName(job string, k int) string {
@@ -127,7 +137,8 @@ func meetAt(name *unix.SockaddrUnix) (conn *Conn, listener int, err error) {
 	return nil, -1, fmt.Errorf("socket %s: %w", name.Name, err)
 }
 
-// Peer is the process at the other end, and its user, by the kernel's word: who has connected, or who has made the socket that was connected to.
+// Peer is the process at the other end, and its user, by the kernel's word: who has connected, or
+// who has made the socket that was connected to.
 func (c *Conn) Peer() (pid, uid int, err error) {
 	who, err := unix.GetsockoptUcred(c.fd, unix.SOL_SOCKET, unix.SO_PEERCRED)
 	if err != nil {
@@ -136,10 +147,12 @@ func (c *Conn) Peer() (pid, uid int, err error) {
 	return int(who.Pid), int(who.Uid), nil
 }
 
-// DieWithPeer has the kernel kill this process when the agent at the other side ends, or closes the connection. The connection must stay open.
+// DieWithPeer has the kernel kill this process when the agent at the other side ends, or closes the
+// connection. The connection must stay open.
 //
-// A pipe tells, into which nothing is ever written: the agent holds its other end. On the connection itself the kernel may still be about to report
-// an answer that was read long ago, when its sender was not run for a while between the two steps of sending it.
+// A pipe tells, into which nothing is ever written: the agent holds its other end. On the
+// connection itself the kernel may still be about to report an answer that was read long ago, when
+// its sender was not run for a while between the two steps of sending it.
 func (c *Conn) DieWithPeer() error {
 	var ends [2]int
 	if err := unix.Pipe2(ends[:], unix.O_CLOEXEC); err != nil {
@@ -147,7 +160,8 @@ func (c *Conn) DieWithPeer() error {
 	}
 	err := c.Send(&Message{Kind: Hold, FD: ends[1]})
 	unix.Close(ends[1])
-	for _, set := range [][2]int{{unix.F_SETOWN, os.Getpid()}, {unix.F_SETSIG, int(unix.SIGKILL)}, {unix.F_SETFL, unix.O_ASYNC}} {
+	for _, set := range [][2]int{{unix.F_SETOWN, os.Getpid()}, {unix.F_SETSIG, int(unix.SIGKILL)},
+		{unix.F_SETFL, unix.O_ASYNC}} {
 		if err == nil {
 			_, err = unix.FcntlInt(uintptr(ends[0]), set[0], set[1])
 		}
@@ -168,10 +182,12 @@ func hungUp(fd int) bool {
 	return err == nil && n > 0
 }
 
-// Held is the descriptor that has come over a connection of the agent's with Hold, and one more: 0 when there is none.
+// Held is the descriptor that has come over a connection of the agent's with Hold, and one more: 0
+// when there is none.
 type Held int
 
-// Take keeps the descriptor of a message, if that is what it is for. A connection has one; others are closed.
+// Take keeps the descriptor of a message, if that is what it is for. A connection has one; others
+// are closed.
 func (h *Held) Take(m *Message) bool {
 	if m.Kind != Hold {
 		return false

@@ -13,14 +13,18 @@ import (
 func TestOffer(t *testing.T) {
 	for _, o := range []*Offer{
 		{},
-		{ID: [16]byte{1, 15: 255}, Key: [32]byte{31: 7}, At: []netip.AddrPort{netip.MustParseAddrPort("10.0.0.1:5"), netip.MustParseAddrPort("[fd00::1]:65535")}},
+		{ID: [16]byte{1, 15: 255}, Key: [32]byte{31: 7},
+			At: []netip.AddrPort{netip.MustParseAddrPort("10.0.0.1:5"),
+				netip.MustParseAddrPort("[fd00::1]:65535")}},
 	} {
 		got, err := ParseOffer(o.String())
-		if d := cmp.Diff(o, got, cmp.Comparer(func(a, b netip.AddrPort) bool { return a == b })); err != nil || d != "" {
+		if d := cmp.Diff(o, got, cmp.Comparer(
+			func(a, b netip.AddrPort) bool { return a == b })); err != nil || d != "" {
 			t.Errorf("%s: %v %s", o, err, d)
 		}
 	}
-	for _, text := range []string{"", ",", "00,00", "x" + (&Offer{}).String()[1:], (&Offer{}).String() + ",", (&Offer{}).String() + ",h:1"} {
+	for _, text := range []string{"", ",", "00,00", "x" + (&Offer{}).String()[1:],
+		(&Offer{}).String() + ",", (&Offer{}).String() + ",h:1"} {
 		if o, err := ParseOffer(text); err == nil {
 			t.Errorf("%q is taken for %v", text, o)
 		}

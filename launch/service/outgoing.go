@@ -8,8 +8,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// outgoing is what an agent sends over a connection. The agent's main thread, which decides for the whole job, does not wait for a
-// client that does not read: what does not fit into the socket is sent by a goroutine, and a client that leaves too much is dropped.
+// outgoing is what an agent sends over a connection. The agent's main thread, which decides for the
+// whole job, does not wait for a client that does not read: what does not fit into the socket is
+// sent by a goroutine, and a client that leaves too much is dropped.
 type outgoing struct {
 	fd int
 

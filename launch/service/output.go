@@ -2,7 +2,8 @@ package service
 
 import "fmt"
 
-// OutputName is the name of the file that has the output of a job with --detach, or of one whose spxrun was lost.
+// OutputName is the name of the file that has the output of a job with --detach, or of one whose
+// spxrun was lost.
 func OutputName(job uint64) string { return fmt.Sprintf("spx-%016x.out", job) }
 
 // EndLine is the last line of such a file.

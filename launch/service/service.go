@@ -1,12 +1,14 @@
-// Package service is what the processes of a job, and those of other jobs on the host, ask of the job's agent: starting processes,
-// ports and published names, the memory file (MPI-5.0, 11.7 to 11.10).
+// Package service is what the processes of a job, and those of other jobs on the host, ask of the
+// job's agent: starting processes, ports and published names, the memory file (MPI-5.0, 11.7 to
+// 11.10).
 //
-// It owns the form of the messages and the way to an agent: an abstract socket whose name is made of the job's id, so that nothing is
-// left in a file system. One connection carries one question and its answer; who waits for an answer and dies closes it. It decides
-// nothing: launch/agent answers, capi asks.
+// It owns the form of the messages and the way to an agent: an abstract socket whose name is made
+// of the job's id, so that nothing is left in a file system. One connection carries one question
+// and its answer; who waits for an answer and dies closes it. It decides nothing: launch/agent
+// answers, capi asks.
 //
-// A message is its length (4 bytes, little endian), then the fields of Message in their order; numbers are little endian, and texts
-// and lists stand behind their length (4 bytes).
+// A message is its length (4 bytes, little endian), then the fields of Message in their order;
+// numbers are little endian, and texts and lists stand behind their length (4 bytes).
 package service
 
 import (
@@ -25,65 +27,102 @@ type Kind uint8
 
 // Questions. The answer has the same kind.
 const (
-	Spawn       Kind = iota + 1 // Programs, Peer (the root), Number (contexts of the meeting); the answer: World, Slots, Codes
-	SpawnResult                 // World, Class: 0 when parents and children have met; else the children are ended
-	OpenPort                    // the answer: Text
-	ClosePort                   // Text
-	Accept                      // Text, Peer; the answer, when somebody connects: Peer, Number
-	Connect                     // Text, Peer; the answer, when somebody accepts: Peer, Number
-	Publish                     // Name, Text
-	Unpublish                   // Name, Text
-	Lookup                      // Name; Number: LookEverywhere or 0; the answer: Text
-	Attach                      // to the agent of another job: Peer; the answer: the memory file, Slots[0]: the guest number there
-	Guests                      // Peers of other jobs; the answer: their guest numbers
-	Withdraw                    // over the connection of an Accept or Connect: its asker waits no longer; the answer: that of its question, or this
-	Adopt                       // to a new agent, from a process without one, with its memory file: Peer, Programs[0] (what that process runs)
+	// Programs, Peer (the root), Number (contexts of the meeting); the answer: World, Slots, Codes
+	Spawn Kind = iota + 1
+	// World, Class: 0 when parents and children have met; else the children are ended
+	SpawnResult
+	OpenPort  // the answer: Text
+	ClosePort // Text
+	Accept    // Text, Peer; the answer, when somebody connects: Peer, Number
+	Connect   // Text, Peer; the answer, when somebody accepts: Peer, Number
+	Publish   // Name, Text
+	Unpublish // Name, Text
+	Lookup    // Name; Number: LookEverywhere or 0; the answer: Text
+	// to the agent of another job: Peer; the answer: the memory file, Slots[0]: the guest number
+	// there
+	Attach
+	Guests // Peers of other jobs; the answer: their guest numbers
+	// over the connection of an Accept or Connect: its asker waits no longer; the answer: that of
+	// its question, or this
+	Withdraw
+	// to a new agent, from a process without one, with its memory file: Peer, Programs[0] (what
+	// that process runs)
+	Adopt
 
 	// Programs that change their number of processes (ulfm_dyprc).
-	Members    // of rank 0, after each change: Slots (processes by rank), Number (grows)
-	AwaitOrder // of rank 0: commands up to Number are done; the answer, when there is another: Number, Text
-	OrderDone  // of rank 0: Number, Text (Change)
-	Order      // to such a program: Text (a command of ulfm_dyprc); the answer, when it is done: Text (Change)
-	KillRanks  // Slots (ranks); the answer, when the others have recovered: Text (Change)
-	Describe   // the answer: Text (About, in JSON)
+	Members // of rank 0, after each change: Slots (processes by rank), Number (grows)
+	// of rank 0: commands up to Number are done; the answer, when there is another: Number, Text
+	AwaitOrder
+	OrderDone // of rank 0: Number, Text (Change)
+	// to such a program: Text (a command of ulfm_dyprc); the answer, when it is done: Text (Change)
+	Order
+	KillRanks // Slots (ranks); the answer, when the others have recovered: Text (Change)
+	Describe  // the answer: Text (About, in JSON)
 
-	// Jobs that another launcher has started (join.go). The connection of a process stays open as long as it lives.
-	Join     // Number (rank), World (processes of the job), Name (the launcher's name for it), Slots (ranks that should be on this host, by the launcher's word; empty: it says nothing), Programs[0], the socket to the launcher; the answer: of rank 0, Text (Offer)
-	Settle   // when all processes have joined: Text (the Offer that rank 0 was given); the answer, when the job begins: Slots[0], the memory file, Number (1: Listener follows)
+	// Jobs that another launcher has started (join.go). The connection of a process stays open as
+	// long as it lives.
+	// Number (rank), World (processes of the job), Name (the launcher's name for it), Slots (ranks
+	// that should be on this host, by the launcher's word; empty: it says nothing), Programs[0],
+	// the socket to the launcher; the answer: of rank 0, Text (Offer)
+	Join
+	// when all processes have joined: Text (the Offer that rank 0 was given); the answer, when the
+	// job begins: Slots[0], the memory file, Number (1: Listener follows)
+	Settle
 	Listener // to a process: the socket on which it listens
 
 	Hosts       // the answer: Text (a list of Host, in JSON)
 	AddHosts    // Text (as of -host); the answer, when they are there: as of Hosts
 	RemoveHosts // Text (names, with commas); the answer, when they are gone: as of Hosts
 
-	AwaitEnd // Number (a signal for the whole job first; 0: none); the answer, when the job has ended: Number (its exit status)
+	// Number (a signal for the whole job first; 0: none); the answer, when the job has ended:
+	// Number (its exit status)
+	AwaitEnd
 
-	Inspect // what the processes do: Number (1: with their stacks); the answer: Text (diagnose.Proc, in JSON)
+	// what the processes do: Number (1: with their stacks); the answer: Text (diagnose.Proc, in
+	// JSON)
+	Inspect
 
-	// May this process say what is wrong, or has another one said it? Asked from C (capi/boundary/once.c), also before MPI_Init. Name (the cause),
-	// Text (in short, for who asks later; may be empty), World and Number (who asks), or Slots[0] (host of an agent that asks); the answer: Number (1: it may, 2: it was said)
+	// May this process say what is wrong, or has another one said it? Asked from C
+	// (capi/boundary/once.c), also before MPI_Init. Name (the cause), Text (in short, for who asks
+	// later; may be empty), World and Number (who asks), or Slots[0] (host of an agent that asks);
+	// the answer: Number (1: it may, 2: it was said)
 	Say
 	Said // over the connection of a Say that was allowed: it was said; there is no answer
 
-	Arrive   // of a process of a system of clusters, in MPI_Init: Number (its number in the job); the answer, when those are complete that it waits for. With a Class: Text says who is missing
-	TookOver // of such a process, of a cluster with standbys: Number (its number in the job), Slots (processes by rank): ranks were taken over; the answer, when that is known
-	Layout   // of such a process, to its own agent: what the system is like now; the answer: Text (a layout)
+	// of a process of a system of clusters, in MPI_Init: Number (its number in the job); the
+	// answer, when those are complete that it waits for. With a Class: Text says who is missing
+	Arrive
+	// of such a process, of a cluster with standbys: Number (its number in the job), Slots
+	// (processes by rank): ranks were taken over; the answer, when that is known
+	TookOver
+	// of such a process, to its own agent: what the system is like now; the answer: Text (a layout)
+	Layout
 
-	// To its own agent, from a process in MPI_Init that is not the one which the agent has started: Number (of its entry), a pidfd of itself; the answer, when
-	// the agent watches it. The connection stays open as long as the process lives, which ends with the agent (Hold).
+	// To its own agent, from a process in MPI_Init that is not the one which the agent has started:
+	// Number (of its entry), a pidfd of itself; the answer, when the agent watches it. The
+	// connection stays open as long as the process lives, which ends with the agent (Hold).
 	Enter
 
-	// A descriptor that the agent holds until the connection has gone: its end tells the process that of the agent (Conn.DieWithPeer). There is no answer
+	// A descriptor that the agent holds until the connection has gone: its end tells the process
+	// that of the agent (Conn.DieWithPeer). There is no answer
 	Hold
 
-	// A client of the job in the place of its spxrun (spxrun --attach), which has printed the output up to Number; the first time, Text is where it wants to begin
-	// (FromStart, FromLast). The answers: first Number (where it begins), Name (the output's file), World (1: other hosts may go on with the job) and a descriptor of
-	// that file; then, each time when there is more, Number (the file's size). When the job has ended the same comes unasked, with Codes[0], its exit status.
-	// World (Leaves): the client ends now; the answer has that, too, and the next one begins where this one ends.
+	// A client of the job in the place of its spxrun (spxrun --attach), which has printed the
+	// output up to Number; the first time, Text is where it wants to begin (FromStart, FromLast).
+	// The answers: first Number (where it begins), Name (the output's file), World (1: other hosts
+	// may go on with the job) and a descriptor of that file; then, each time when there is more,
+	// Number (the file's size). When the job has ended the same comes unasked, with Codes[0], its
+	// exit status. World (Leaves): the client ends now; the answer has that, too, and the next one
+	// begins where this one ends.
 	Client
-	Signal // of such a client: Number (a signal for the job, as spxrun would hand it on). There is no answer
+	// of such a client: Number (a signal for the job, as spxrun would hand it on). There is no
+	// answer
+	Signal
 
-	Detach // of a system whose clusters are started one by one: Name (of a cluster that is to leave), Number (ms that it has for that), World (1: it is not awaited then); the answer, when it has left: Text
+	// of a system whose clusters are started one by one: Name (of a cluster that is to leave),
+	// Number (ms that it has for that), World (1: it is not awaited then); the answer, when it has
+	// left: Text
+	Detach
 )
 
 // Where a Client wants to begin.
@@ -95,14 +134,16 @@ const (
 // Leaves is World in the last word of a Client.
 const Leaves = 2
 
-// World of a Describe, Hosts or Inspect of a tool (Waits): it is answered ahead of other work, and the tool is told when the agent has asked that of another host, which decides
-// about the job, by a word with World (PassedOn) and Name (that host); the answer follows.
+// World of a Describe, Hosts or Inspect of a tool (Waits): it is answered ahead of other work, and
+// the tool is told when the agent has asked that of another host, which decides about the job, by a
+// word with World (PassedOn) and Name (that host); the answer follows.
 const (
 	Waits    = 1
 	PassedOn = 2
 )
 
-// What an answer to Say means (Number). A refusal of Settle has SaidAgain for those of a host that need not say why: one of them does.
+// What an answer to Say means (Number). A refusal of Settle has SaidAgain for those of a host that
+// need not say why: one of them does.
 const (
 	SaidFirst = 1
 	SaidAgain = 2
@@ -137,7 +178,8 @@ type Message struct {
 	Codes    []uint32
 	Peers    []Peer
 	Programs []Program
-	Server   string // the name service that a question about a name is for (names.Place.Encode); empty: the job's
+	// the name service that a question about a name is for (names.Place.Encode); empty: the job's
+	Server string
 
 	FD int // a descriptor that travels along; -1: none
 }

@@ -10,8 +10,11 @@ import (
 
 func example() *Message {
 	p := Peer{ID: ident.ProcID{Job: 1 << 63, World: 2, Rank: 3, Incarnation: 4}, Slot: 5, Pid: 6}
-	return &Message{Kind: Spawn, Class: 7, World: 8, Number: 1 << 40, Name: "name", Text: "text\x00\n", Peer: p, Slots: []uint32{1, 2}, Codes: []uint32{0},
-		Peers: []Peer{p, {}}, Programs: []Program{{Argv: []string{"a", ""}, Procs: 9, Soft: []uint32{1}, Dir: "/", Path: "x:y", Host: "h", Env: []string{"A=1"}}, {Argv: []string{""}}}, FD: -1}
+	return &Message{Kind: Spawn, Class: 7, World: 8, Number: 1 << 40, Name: "name",
+		Text: "text\x00\n", Peer: p, Slots: []uint32{1, 2}, Codes: []uint32{0},
+		Peers: []Peer{p, {}}, Programs: []Program{{Argv: []string{"a", ""}, Procs: 9,
+			Soft: []uint32{1}, Dir: "/", Path: "x:y", Host: "h", Env: []string{"A=1"}},
+			{Argv: []string{""}}}, FD: -1}
 }
 
 // What is decoded is what was encoded, and a message that is cut short anywhere is refused.

@@ -13,16 +13,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A Conn carries one question and its answer, and perhaps the wish not to wait for it any longer. Its calls block in the kernel; Hang makes a call that blocks return.
-// The agent's end (Take) is an exception: Send does not block there.
+// A Conn carries one question and its answer, and perhaps the wish not to wait for it any longer.
+// Its calls block in the kernel; Hang makes a call that blocks return. The agent's end (Take) is an
+// exception: Send does not block there.
 type Conn struct {
 	fd  int
 	out *outgoing // of the agent's end
 }
 
-// Dial connects to the agent of a job. A socket of another user that has its name is passed over, before anything is sent.
+// Dial connects to the agent of a job. A socket of another user that has its name is passed over,
+// before anything is sent.
 func Dial(job uint64) (*Conn, error) {
-	if fd, ok := throughDoor(job); ok { // of its own agent: the name may be that of another one of the job, on the same host
+	// of its own agent: the name may be that of another one of the job, on the same host
+	if fd, ok := throughDoor(job); ok {
 		return &Conn{fd: fd}, nil
 	}
 	fd, err := connect(&unix.SockaddrUnix{Name: Address(job)})
@@ -33,7 +36,8 @@ func Dial(job uint64) (*Conn, error) {
 	case unix.ECONNREFUSED: // there is no socket of that name
 		return nil, fmt.Errorf("job %016x has ended, or is none of this host: %w", job, err)
 	case errForeign:
-		return nil, fmt.Errorf("job %016x has ended, or is none of this user: %s is %w", job, Address(job), err)
+		return nil, fmt.Errorf("job %016x has ended, or is none of this user: %s is %w", job,
+			Address(job), err)
 	}
 	return nil, fmt.Errorf("the agent of job %016x does not answer: %w", job, err)
 }
@@ -58,8 +62,8 @@ func connect(to *unix.SockaddrUnix) (fd int, err error) {
 	return fd, nil
 }
 
-// ofThisUser reports whether the process at the other end is one of this user's, as the kernel knows it: of a socket that was
-// connected to, the process that listens there.
+// ofThisUser reports whether the process at the other end is one of this user's, as the kernel
+// knows it: of a socket that was connected to, the process that listens there.
 func ofThisUser(fd int) bool {
 	who, err := unix.GetsockoptUcred(fd, unix.SOL_SOCKET, unix.SO_PEERCRED)
 	return err == nil && int(who.Uid) == os.Getuid()
@@ -96,7 +100,8 @@ const (
 	longPause  = 100 * time.Millisecond
 )
 
-// Await waits until a process connects, and leaves it to Take to accept that. An error is one of the listener itself.
+// Await waits until a process connects, and leaves it to Take to accept that. An error is one of
+// the listener itself.
 func Await(listener int) error {
 	for {
 		fds := []unix.PollFd{{Fd: int32(listener), Events: unix.POLLIN}}
@@ -111,8 +116,9 @@ func Await(listener int) error {
 	}
 }
 
-// Take accepts the next connection of a process of this user, and waits for it if need be; others are turned away: nil. What passes (no descriptor, no memory) is
-// waited for: the error is one of the listener itself.
+// Take accepts the next connection of a process of this user, and waits for it if need be; others
+// are turned away: nil. What passes (no descriptor, no memory) is waited for: the error is one of
+// the listener itself.
 func Take(listener int) (*Conn, error) {
 	for pause := shortPause; ; {
 		fd, _, err := unix.Accept4(listener, unix.SOCK_CLOEXEC)
@@ -172,7 +178,8 @@ func (c *Conn) Receive() (*Message, error) {
 		return nil, fmt.Errorf("agent: a message of %d bytes", n)
 	}
 	var b []byte
-	for len(b) < int(n) && err == nil { // memory is taken as bytes come: their number is the sender's word
+	// memory is taken as bytes come: their number is the sender's word
+	for len(b) < int(n) && err == nil {
 		part := min(int(n)-len(b), max(len(b), firstPart))
 		b = slices.Grow(b, part)
 		passed, err = c.read(b[len(b):len(b)+part], passed)
@@ -210,7 +217,8 @@ func (c *Conn) read(b []byte, passed int) (int, error) {
 			return passed, fmt.Errorf("agent: %w", err)
 		}
 		if list, err := unix.ParseSocketControlMessage(rights[:k]); err == nil && len(list) > 0 {
-			fds, _ := unix.ParseUnixRights(&list[0]) // without descriptors, if it holds something else
+			// without descriptors, if it holds something else
+			fds, _ := unix.ParseUnixRights(&list[0])
 			for _, fd := range fds {
 				if passed < 0 {
 					passed = fd

@@ -53,7 +53,8 @@ func within(t *testing.T, what string, do func()) {
 	}
 }
 
-// An agent does not wait for a client that does not read. When it reads after all it gets everything in order; and one that leaves too much is dropped.
+// An agent does not wait for a client that does not read. When it reads after all it gets
+// everything in order; and one that leaves too much is dropped.
 func TestSendDoesNotWait(t *testing.T) {
 	client, agent := served(t)
 	const n = 40
@@ -125,7 +126,8 @@ func TestUnreadIsDropped(t *testing.T) {
 }
 
 // A process that has no descriptor left for another connection takes it when there is one again.
-// settleFiles has files of earlier tests that nothing refers to closed now, and none until the test has ended: their numbers would become free in its middle.
+// settleFiles has files of earlier tests that nothing refers to closed now, and none until the test
+// has ended: their numbers would become free in its middle.
 func settleFiles(t *testing.T) {
 	t.Helper()
 	done := make(chan struct{})
@@ -207,7 +209,8 @@ func TestTakeWithoutDescriptors(t *testing.T) {
 	})
 }
 
-// Descriptors that were not asked for are closed, and a message that announces much takes no memory before it comes.
+// Descriptors that were not asked for are closed, and a message that announces much takes no memory
+// before it comes.
 func TestStrayDescriptors(t *testing.T) {
 	client, agent := served(t)
 	before := descriptors(t)
@@ -229,7 +232,9 @@ func TestStrayDescriptors(t *testing.T) {
 		t.Errorf("%d descriptors, %d before", now, before)
 	}
 
-	if _, err := unix.SendmsgN(client.FD(), append(binary.LittleEndian.AppendUint32(nil, maxMessage), 1, 2, 3), unix.UnixRights(0), nil, 0); err != nil {
+	if _, err := unix.SendmsgN(client.FD(),
+		append(binary.LittleEndian.AppendUint32(nil, maxMessage), 1, 2, 3), unix.UnixRights(0), nil,
+		0); err != nil {
 		t.Fatal(err)
 	}
 	client.Hang()
@@ -259,7 +264,8 @@ func descriptors(t *testing.T) int {
 // A long message comes whole, in whatever pieces.
 func TestLongMessage(t *testing.T) {
 	client, agent := served(t)
-	m := &Message{Kind: Lookup, Text: string(bytes.Repeat([]byte("0123456789"), 300000)), Slots: slices.Repeat([]uint32{7}, 1000), FD: -1}
+	m := &Message{Kind: Lookup, Text: string(bytes.Repeat([]byte("0123456789"), 300000)),
+		Slots: slices.Repeat([]uint32{7}, 1000), FD: -1}
 	go client.Send(m) //nolint:errcheck // what is received counts
 	within(t, "a long message", func() {
 		got, err := agent.Receive()
@@ -269,7 +275,8 @@ func TestLongMessage(t *testing.T) {
 	})
 }
 
-// A socket of another user that has the name of a job's agent is not taken for it, and gets nothing.
+// A socket of another user that has the name of a job's agent is not taken for it, and gets
+// nothing.
 func TestAnotherUsersSocket(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("another user needs root")
@@ -277,9 +284,11 @@ func TestAnotherUsersSocket(t *testing.T) {
 	job := rand.Uint64()
 	made := make(chan int)
 	go func() {
-		runtime.LockOSThread() // for good: the thread is another user's, and ends with this goroutine
+		// for good: the thread is another user's, and ends with this goroutine
+		runtime.LockOSThread()
 		l := -1
-		if _, _, errno := syscall.RawSyscall(syscall.SYS_SETRESUID, 65534, 65534, 65534); errno == 0 {
+		if _, _, errno := syscall.RawSyscall(syscall.SYS_SETRESUID, 65534, 65534,
+			65534); errno == 0 {
 			l, _ = Listen(job) // -1 if that fails
 		}
 		made <- l
@@ -289,7 +298,8 @@ func TestAnotherUsersSocket(t *testing.T) {
 		t.Fatal("there is no other user's socket")
 	}
 	defer unix.Close(l)
-	if conn, err := Dial(job); err == nil || !strings.Contains(err.Error(), "another user's socket") {
+	if conn, err := Dial(job); err == nil ||
+		!strings.Contains(err.Error(), "another user's socket") {
 		t.Errorf("%v, %v", conn, err)
 	}
 	fd, _, err := unix.Accept(l)

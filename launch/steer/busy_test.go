@@ -17,7 +17,8 @@ import (
 	"libspx/launch/service"
 )
 
-// agentVariable has the job, and what its agent does, where TestAwait has started this program as one.
+// agentVariable has the job, and what its agent does, where TestAwait has started this program as
+// one.
 const agentVariable = "TEST_AGENT_JOB"
 
 func TestMain(m *testing.M) {
@@ -31,7 +32,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// actAsAgent is an agent that answers one question, later than the limit for agents that do nothing.
+// actAsAgent is an agent that answers one question, later than the limit for agents that do
+// nothing.
 func actAsAgent(text string) error {
 	job, does, _ := strings.Cut(text, " ")
 	number, err := strconv.ParseUint(job, 16, 64)
@@ -60,8 +62,10 @@ func actAsAgent(text string) error {
 		for began := time.Now(); time.Since(began) < late; { //nolint:revive // it uses a processor
 		}
 	case "asks":
-		conn.Send(&service.Message{Kind: m.Kind, World: service.PassedOn, Name: "far", FD: -1}) //nolint:errcheck // seen by the other
-		time.Sleep(late)                                                                        // so long the other host takes
+		// seen by the other
+		conn.Send(&service.Message{Kind: m.Kind, World: service.PassedOn, Name: "far", FD: -1}) //nolint:errcheck
+		// so long the other host takes
+		time.Sleep(late)
 	case "stops":
 		unix.Kill(os.Getpid(), unix.SIGSTOP) //nolint:errcheck // seen by the other
 	case "ends":
@@ -69,15 +73,20 @@ func actAsAgent(text string) error {
 	default:
 		time.Sleep(time.Hour)
 	}
-	conn.Send(&service.Message{Kind: m.Kind, Text: `{"job": "` + job + `"}`, FD: -1}) //nolint:errcheck // seen by the other
-	conn.Receive()                                                                    //nolint:errcheck // until it has the answer
+	// seen by the other
+	conn.Send(&service.Message{Kind: m.Kind, Text: `{"job": "` + job + `"}`, FD: -1}) //nolint:errcheck
+	// until it has the answer
+	conn.Receive() //nolint:errcheck
 	return nil
 }
 
-// An agent that is busy, or has to ask another host, is waited for; one that is stopped, or does nothing, is told of in those words; the end of one shows at once.
+// An agent that is busy, or has to ask another host, is waited for; one that is stopped, or does
+// nothing, is told of in those words; the end of one shows at once.
 func TestAwait(t *testing.T) {
-	for does, want := range map[string]string{"works": "", "asks": "", "stops": "SIGCONT", "sleeps": "it does nothing|it is busy, or waits for a processor", // as busy as the machine is (TestPatience has both)
-		"ends": "has ended"} {
+	// as busy as the machine is (TestPatience has both)
+	for does, want := range map[string]string{"works": "", "asks": "", "stops": "SIGCONT",
+		"sleeps": "it does nothing|it is busy, or waits for a processor",
+		"ends":   "has ended"} {
 		t.Run(does, func(t *testing.T) {
 			t.Parallel()
 			job := rand.Uint64()
@@ -103,7 +112,8 @@ func TestAwait(t *testing.T) {
 			switch {
 			case want == "" && (err != nil || about.Job != fmt.Sprintf("%016x", job)):
 				t.Errorf("after %v: %+v, %v", took, about, err)
-			case want != "" && (err == nil || !regexp.MustCompile(want).MatchString(err.Error()) || errors.Is(err, ErrLate) != (does != "ends")):
+			case want != "" && (err == nil || !regexp.MustCompile(want).MatchString(err.Error()) ||
+				errors.Is(err, ErrLate) != (does != "ends")):
 				t.Errorf("after %v: %v", took, err)
 			case does == "ends" && took > stillLimit:
 				t.Errorf("its end is seen after %v", took)

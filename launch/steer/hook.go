@@ -15,18 +15,24 @@ import (
 	"libspx/launch/service"
 )
 
-// The scheduler's socket: a request in each line, a JSON object; for each an answer in a line, when it is done. Requests are carried out at the
-// same time, so answers may come in another order: the id tells which.
+// The scheduler's socket: a request in each line, a JSON object; for each an answer in a line, when
+// it is done. Requests are carried out at the same time, so answers may come in another order: the
+// id tells which.
 
 // A Request is what a resource manager asks for.
 type Request struct {
-	ID    json.RawMessage `json:"id,omitempty"`    // any value; the answer has it too
-	Op    string          `json:"op"`              // jobs, resize, give, take, kill, hosts, add-hosts, remove-hosts
-	Job   string          `json:"job,omitempty"`   // the beginning of its number; "." is the only one
-	Procs int             `json:"procs,omitempty"` // resize: processes afterwards; give, take: how many fewer or more
-	Ranks []uint32        `json:"ranks,omitempty"` // kill
-	Hosts []string        `json:"hosts,omitempty"` // add-hosts: NAME or NAME:SLOTS; remove-hosts: names
-	Limit float64         `json:"limit,omitempty"` // seconds to wait for the end; 600 if it is not given
+	ID json.RawMessage `json:"id,omitempty"` // any value; the answer has it too
+	// jobs, resize, give, take, kill, hosts, add-hosts, remove-hosts
+	Op string `json:"op"`
+	// the beginning of its number; "." is the only one
+	Job string `json:"job,omitempty"`
+	// resize: processes afterwards; give, take: how many fewer or more
+	Procs int      `json:"procs,omitempty"`
+	Ranks []uint32 `json:"ranks,omitempty"` // kill
+	// add-hosts: NAME or NAME:SLOTS; remove-hosts: names
+	Hosts []string `json:"hosts,omitempty"`
+	// seconds to wait for the end; 600 if it is not given
+	Limit float64 `json:"limit,omitempty"`
 }
 
 // An Answer says what has come of a Request.
@@ -80,7 +86,9 @@ func ParseRequest(line []byte) (r Request, err error) {
 			err = errors.New("hosts: there must be one at least")
 		}
 	default:
-		err = fmt.Errorf("op is %.40q: there are jobs, resize, give, take, kill, hosts, add-hosts, remove-hosts", r.Op)
+		err = fmt.Errorf(
+			"op is %.40q: there are jobs, resize, give, take, kill, hosts, add-hosts, remove-hosts",
+			r.Op)
 	}
 	if err == nil && r.Job == "" {
 		err = errors.New("job is missing")
@@ -128,7 +136,8 @@ func Serve(rw io.ReadWriter) error {
 	}
 	err := lines.Err()
 	if errors.Is(err, bufio.ErrTooLong) {
-		say(Answer{Error: fmt.Sprintf("a line has at most %d bytes; the connection is closed", LongestLine)})
+		say(Answer{Error: fmt.Sprintf("a line has at most %d bytes; the connection is closed",
+			LongestLine)})
 	}
 	return err
 }
@@ -189,7 +198,8 @@ func (r Request) change(job uint64) (c service.Change, err error) {
 			m = about.Procs - r.Procs
 		}
 		if m < 1 {
-			return c, fmt.Errorf("the job has %d processes, and cannot give up %d: one has to stay", about.Procs, r.Procs)
+			return c, fmt.Errorf("the job has %d processes, and cannot give up %d: one has to stay",
+				about.Procs, r.Procs)
 		}
 	}
 	return Command(job, strconv.Itoa(m), limit)

@@ -29,7 +29,8 @@ func serve(t testing.TB, lines string) (answers []Answer) {
 	return answers
 }
 
-// What is no request is answered by an error that says what is wrong, and what follows is answered too.
+// What is no request is answered by an error that says what is wrong, and what follows is answered
+// too.
 func TestBadRequests(t *testing.T) {
 	for line, want := range map[string]string{
 		`hello`:                                "no request",
@@ -80,7 +81,8 @@ func FuzzRequest(f *testing.F) {
 	f.Add([]byte(`{"op":"kill","job":".","ranks":[1,2]}`))
 	f.Fuzz(func(t *testing.T, line []byte) {
 		r, err := ParseRequest(line)
-		if err == nil && r.Op != "jobs" && (r.Job == "" || r.Procs < 1 && len(r.Ranks) == 0 && len(r.Hosts) == 0 && r.Op != "hosts") {
+		if err == nil && r.Op != "jobs" && (r.Job == "" || r.Procs < 1 && len(r.Ranks) == 0 &&
+			len(r.Hosts) == 0 && r.Op != "hosts") {
 			t.Errorf("%q is taken for %+v", line, r)
 		}
 	})

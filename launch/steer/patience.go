@@ -23,9 +23,11 @@ const (
 // Waiting, if it is set, is told what an answer is waited for that has not come for a while.
 var Waiting func(text string)
 
-// A patience decides for how long an agent is waited for that has been asked something. Its silence is no proof that it is dead: its end shows at once, by that
-// of the connection, and spxrun ends one that hangs (launch/front). So only time counts against it in which it could have answered: neither that in which it, or the
-// process that takes its answer, waited for a processor, nor that which it used a processor for. It knows no clock: what has passed is told.
+// A patience decides for how long an agent is waited for that has been asked something. Its silence
+// is no proof that it is dead: its end shows at once, by that of the connection, and spxrun ends
+// one that hangs (launch/front). So only time counts against it in which it could have answered:
+// neither that in which it, or the process that takes its answer, waited for a processor, nor that
+// which it used a processor for. It knows no clock: what has passed is told.
 type patience struct {
 	still time.Duration // limit of what counts
 	idle  time.Duration // that which has counted
@@ -43,7 +45,8 @@ type sight struct {
 	host    string        // that decides about the job, and was asked in turn; empty: none
 }
 
-// look reports whether the agent is waited for no longer, and whether the user is to be told of what it is.
+// look reports whether the agent is waited for no longer, and whether the user is to be told of
+// what it is.
 func (p *patience) look(s sight) (over, speak bool) {
 	p.last = s
 	if s.host != "" {
@@ -87,7 +90,8 @@ type lateAnswer struct {
 }
 
 func (l *lateAnswer) Error() string {
-	return fmt.Sprintf("job %016x: its agent (pid %d) has not answered for %.1f s: %s", l.job, l.pid, l.silent.Seconds(), l.why)
+	return fmt.Sprintf("job %016x: its agent (pid %d) has not answered for %.1f s: %s", l.job,
+		l.pid, l.silent.Seconds(), l.why)
 }
 
 // Is makes it ErrLate.
@@ -168,7 +172,8 @@ func await(conn *service.Conn, job uint64, still time.Duration) (*service.Messag
 				return nil, &lateAnswer{job, w.pid, p.all, p.why()}
 			}
 			if speak && Waiting != nil {
-				Waiting(fmt.Sprintf("waiting for the agent of job %016x (pid %d), for %.0f s: %s", job, w.pid, p.all.Seconds(), p.why()))
+				Waiting(fmt.Sprintf("waiting for the agent of job %016x (pid %d), for %.0f s: %s",
+					job, w.pid, p.all.Seconds(), p.why()))
 			}
 		}
 	}

@@ -18,13 +18,21 @@ func TestPatience(t *testing.T) {
 		words int           // within a minute
 		why   string
 	}{
-		{"it does nothing", func(int) sight { return sight{} }, stillLimit, stillLimit, 0, "does nothing"},
-		{"it is stopped, and wants a processor", func(int) sight { return sight{kept: 50 * ms, stopped: true} }, stillLimit, stillLimit, 0, "SIGCONT"},
-		{"it waits for a processor", func(int) sight { return sight{kept: 50 * ms} }, stillLimit, 0, 4, "busy"},
+		{"it does nothing", func(int) sight { return sight{} }, stillLimit, stillLimit, 0,
+			"does nothing"},
+		{"it is stopped, and wants a processor",
+			func(int) sight { return sight{kept: 50 * ms, stopped: true} }, stillLimit, stillLimit,
+			0, "SIGCONT"},
+		{"it waits for a processor", func(int) sight { return sight{kept: 50 * ms} }, stillLimit, 0,
+			4, "busy"},
 		{"it works", func(int) sight { return sight{used: 50 * ms} }, stillLimit, 0, 4, "busy"},
-		{"it works on two processors", func(int) sight { return sight{used: 100 * ms} }, stillLimit, 0, 4, "busy"},
-		{"half of the time nothing", func(i int) sight { return sight{used: time.Duration(i%2) * 50 * ms} }, stillLimit, 2 * stillLimit, 1, ""},
-		{"another host is asked", func(int) sight { return sight{host: "far"} }, stillLimit, fetchLimit, 2, "host far"},
+		{"it works on two processors", func(int) sight { return sight{used: 100 * ms} }, stillLimit,
+			0, 4, "busy"},
+		{"half of the time nothing",
+			func(i int) sight { return sight{used: time.Duration(i%2) * 50 * ms} }, stillLimit,
+			2 * stillLimit, 1, ""},
+		{"another host is asked", func(int) sight { return sight{host: "far"} }, stillLimit,
+			fetchLimit, 2, "host far"},
 	} {
 		p := &patience{still: c.still}
 		words, at := 0, time.Duration(0)
@@ -40,8 +48,10 @@ func TestPatience(t *testing.T) {
 				break
 			}
 		}
-		if at < c.over-100*ms || at > c.over+100*ms || words != c.words || !strings.Contains(p.why(), c.why) {
-			t.Errorf("%s: it is given up after %v (%v), the user is told %d times (%d), at last %q", c.name, at, c.over, words, c.words, p.why())
+		if at < c.over-100*ms || at > c.over+100*ms || words != c.words ||
+			!strings.Contains(p.why(), c.why) {
+			t.Errorf("%s: it is given up after %v (%v), the user is told %d times (%d), at last %q",
+				c.name, at, c.over, words, c.words, p.why())
 		}
 	}
 	p := &patience{still: stillLimit}

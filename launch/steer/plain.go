@@ -7,8 +7,9 @@ import (
 	"unicode"
 )
 
-// What an agent answers has names in it that programs have chosen: of files, communicators, hosts, clusters. Their control characters
-// would be commands to the terminal on which spxctl writes them, so they are replaced by what they are called (\x1b).
+// What an agent answers has names in it that programs have chosen: of files, communicators, hosts,
+// clusters. Their control characters would be commands to the terminal on which spxctl writes them,
+// so they are replaced by what they are called (\x1b).
 
 // Plain is a text without control characters.
 func Plain(text string) string {

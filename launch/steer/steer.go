@@ -1,5 +1,6 @@
-// Package steer is how users and batch systems change running jobs (docs/malleability.md): it finds jobs of this user on this host, and has
-// their agents carry out what is wanted. It owns the protocol of the scheduler's socket (hook.go); it decides nothing about a job.
+// Package steer is how users and batch systems change running jobs (docs/malleability.md): it finds
+// jobs of this user on this host, and has their agents carry out what is wanted. It owns the
+// protocol of the scheduler's socket (hook.go); it decides nothing about a job.
 package steer
 
 import (
@@ -24,8 +25,8 @@ import (
 // ErrLate says that a job has not answered in time. What was asked for may still happen.
 var ErrLate = errors.New("no answer in time (what was asked for may still be done)")
 
-// List describes this user's jobs on this host. All are asked at once: one that is stopped does not hold up the others. The error tells which have not answered in time
-// (ErrLate).
+// List describes this user's jobs on this host. All are asked at once: one that is stopped does not
+// hold up the others. The error tells which have not answered in time (ErrLate).
 func List() ([]service.About, error) { return describe(func(uint64) bool { return true }) }
 
 // describe asks those that are wanted.
@@ -80,7 +81,8 @@ func decode(text string, to any) error {
 	return err
 }
 
-// Find is the job that a user means: the beginning of its number, the id that its processes have (SPX_JOB), the name of its program or of a cluster of it, or "." for the only one there is.
+// Find is the job that a user means: the beginning of its number, the id that its processes have
+// (SPX_JOB), the name of its program or of a cluster of it, or "." for the only one there is.
 func Find(name string) (uint64, error) {
 	job, full := service.JobOf(name) // as the job's own processes know it
 	if number, err := strconv.ParseUint(name, 16, 64); err == nil && len(name) == 16 {
@@ -92,14 +94,16 @@ func Find(name string) (uint64, error) {
 		}
 	}
 	byNumber := func(job uint64) bool {
-		return name == "." || name != "" && strings.HasPrefix(fmt.Sprintf("%016x", job), strings.ToLower(name))
+		return name == "." || name != "" && strings.HasPrefix(fmt.Sprintf("%016x", job),
+			strings.ToLower(name))
 	}
 	found, late := describe(byNumber)
 	all := len(found)
 	if name != "." && late == nil {
 		others, silent := describe(func(job uint64) bool { return !byNumber(job) })
 		all += len(others)
-		found = append(found, slices.DeleteFunc(others, func(a service.About) bool { return !isCalled(a, name) })...)
+		found = append(found, slices.DeleteFunc(others,
+			func(a service.About) bool { return !isCalled(a, name) })...)
 		if len(found) == 0 {
 			late = silent
 		}
@@ -112,21 +116,27 @@ func Find(name string) (uint64, error) {
 	case len(found) == 1:
 		return strconv.ParseUint(found[0].Job, 16, 64)
 	}
-	return 0, fmt.Errorf("job %q is none of the %d jobs of this user on this host; spxctl jobs lists them", name, all)
+	return 0, fmt.Errorf(
+		"job %q is none of the %d jobs of this user on this host; spxctl jobs lists them", name,
+		all)
 }
 
-// isCalled: the name is that of the job's program, without its folder, or of a cluster of its system (whose parts are called as spxctl system status shows them).
+// isCalled: the name is that of the job's program, without its folder, or of a cluster of its
+// system (whose parts are called as spxctl system status shows them).
 func isCalled(about service.About, name string) bool {
 	program, _, _ := strings.Cut(about.Program, " ")
 	if program != "" && name == filepath.Base(program) {
 		return true
 	}
-	return about.System != nil && slices.ContainsFunc(about.System.Parts, func(p service.Part) bool { return p.Name == "cluster "+name })
+	return about.System != nil && slices.ContainsFunc(about.System.Parts,
+		func(p service.Part) bool { return p.Name == "cluster "+name })
 }
 
-// Detach has a cluster leave a system in good order, within a time, and waits for that; gone: it is not awaited then. The text says what has come of it.
+// Detach has a cluster leave a system in good order, within a time, and waits for that; gone: it is
+// not awaited then. The text says what has come of it.
 func Detach(job uint64, cluster string, within, limit time.Duration, gone bool) (string, error) {
-	m := &service.Message{Kind: service.Detach, Name: cluster, Number: uint64(within.Milliseconds()), FD: -1}
+	m := &service.Message{Kind: service.Detach, Name: cluster,
+		Number: uint64(within.Milliseconds()), FD: -1}
 	if gone {
 		m.World = 1
 	}
@@ -137,14 +147,15 @@ func Detach(job uint64, cluster string, within, limit time.Duration, gone bool) 
 	return Plain(answer.Text), nil
 }
 
-// AwaitEnd waits for the end of a job, having sent it a signal (0: none), and returns its exit status. spxrun, or what keeps the job in its place, has
-// written all that it writes by then.
+// AwaitEnd waits for the end of a job, having sent it a signal (0: none), and returns its exit
+// status. spxrun, or what keeps the job in its place, has written all that it writes by then.
 func AwaitEnd(job uint64, signal int, limit time.Duration) (int, error) {
 	keeper := keeperOf(job)
 	if keeper >= 0 {
 		defer unix.Close(keeper)
 	}
-	answer, err := ask(job, &service.Message{Kind: service.AwaitEnd, Number: uint64(signal), FD: -1}, limit)
+	answer, err := ask(job, &service.Message{Kind: service.AwaitEnd, Number: uint64(signal),
+		FD: -1}, limit)
 	if err != nil {
 		return 0, err
 	}
@@ -157,7 +168,8 @@ func AwaitEnd(job uint64, signal int, limit time.Duration) (int, error) {
 // lastWords is how long spxrun may take to end when its job has.
 const lastWords = 2 * time.Second
 
-// keeperOf is a pidfd of the spxrun that is the parent of a job's agent; -1: another launcher's job, or it cannot be seen.
+// keeperOf is a pidfd of the spxrun that is the parent of a job's agent; -1: another launcher's
+// job, or it cannot be seen.
 func keeperOf(job uint64) int {
 	conn, err := service.Dial(job)
 	if err != nil {
@@ -169,7 +181,8 @@ func keeperOf(job uint64) int {
 		return -1
 	}
 	parent := parentOf(agent)
-	if exe, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", parent)); err != nil || filepath.Base(exe) != "spxrun" {
+	if exe, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", parent)); err != nil ||
+		filepath.Base(exe) != "spxrun" {
 		return -1
 	}
 	fd, err := unix.PidfdOpen(parent, 0)
@@ -207,14 +220,17 @@ func Hosts(job uint64) ([]service.Host, error) {
 	return hostsIn(answer, err)
 }
 
-// AddHosts adds hosts (NAME or NAME:SLOTS) to a running job. The error tells which of them could not be added; the others are.
+// AddHosts adds hosts (NAME or NAME:SLOTS) to a running job. The error tells which of them could
+// not be added; the others are.
 func AddHosts(job uint64, list []string, limit time.Duration) ([]service.Host, error) {
-	return changeHosts(job, &service.Message{Kind: service.AddHosts, Text: strings.Join(list, ","), FD: -1}, limit)
+	return changeHosts(job, &service.Message{Kind: service.AddHosts, Text: strings.Join(list, ","),
+		FD: -1}, limit)
 }
 
 // RemoveHosts takes hosts on which nothing runs from a running job: all of them, or none.
 func RemoveHosts(job uint64, list []string, limit time.Duration) ([]service.Host, error) {
-	return changeHosts(job, &service.Message{Kind: service.RemoveHosts, Text: strings.Join(list, ","), FD: -1}, limit)
+	return changeHosts(job, &service.Message{Kind: service.RemoveHosts,
+		Text: strings.Join(list, ","), FD: -1}, limit)
 }
 
 func changeHosts(job uint64, m *service.Message, limit time.Duration) ([]service.Host, error) {
@@ -251,14 +267,19 @@ func ask(job uint64, m *service.Message, limit time.Duration) (*service.Message,
 	})
 }
 
-// look asks the agent of a job how something is. It is waited for as long as it shows life, and for so long without (patience).
+// look asks the agent of a job how something is. It is waited for as long as it shows life, and for
+// so long without (patience).
 func look(job uint64, m *service.Message, still time.Duration) (*service.Message, error) {
 	m.World = service.Waits
-	return put(job, m, func(conn *service.Conn) (*service.Message, error) { return await(conn, job, still) })
+	return put(job, m, func(conn *service.Conn) (*service.Message,
+		error) {
+		return await(conn, job, still)
+	})
 }
 
 // put puts a question to the agent of a job.
-func put(job uint64, m *service.Message, receive func(*service.Conn) (*service.Message, error)) (*service.Message, error) {
+func put(job uint64, m *service.Message, receive func(*service.Conn) (*service.Message, error)) (
+	*service.Message, error) {
 	conn, err := service.Dial(job)
 	if err != nil {
 		return nil, err
@@ -272,7 +293,8 @@ func put(job uint64, m *service.Message, receive func(*service.Conn) (*service.M
 	case errors.Is(err, ErrLate):
 		return nil, err
 	case err != nil:
-		return nil, fmt.Errorf("the job has ended, or its agent does not know this question: %w", err)
+		return nil, fmt.Errorf("the job has ended, or its agent does not know this question: %w",
+			err)
 	case answer.Class != 0:
 		return nil, errors.New(Plain(answer.Text))
 	}

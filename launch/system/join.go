@@ -22,7 +22,8 @@ import (
 	"libspx/launch/service"
 )
 
-// One cluster of a system, which finds the others by the address and the key that the file names (docs/systems.md, "One cluster after another").
+// One cluster of a system, which finds the others by the address and the key that the file names
+// (docs/systems.md, "One cluster after another").
 
 // unknown is the error that a cluster is none of the file's.
 func unknown(s *config.System, cluster string) error {
@@ -30,7 +31,8 @@ func unknown(s *config.System, cluster string) error {
 	for _, c := range s.Clusters {
 		names = append(names, c.Name)
 	}
-	return fmt.Errorf("--cluster %s: the system has no such cluster; there are %s", cluster, strings.Join(names, ", "))
+	return fmt.Errorf("--cluster %s: the system has no such cluster; there are %s", cluster,
+		strings.Join(names, ", "))
 }
 
 func (p *planner) isAway(cluster string) bool { return p.cluster != "" && cluster != p.cluster }
@@ -39,7 +41,8 @@ func (p *planner) isAway(cluster string) bool { return p.cluster != "" && cluste
 func (p *planner) join(file string, getenv func(string) string) error {
 	s := p.plan.System
 	if s.Address == "" {
-		return errors.New(`--cluster: the file does not say where the clusters meet: [system] needs address = "HOST:PORT" (or --join names the address of the system that runs) and key = "FILE" (spxctl system key FILE makes one)`)
+		return errors.New(
+			`--cluster: the file does not say where the clusters meet: [system] needs address = "HOST:PORT" (or --join names the address of the system that runs) and key = "FILE" (spxctl system key FILE makes one)`)
 	}
 	key, err := ReadKey(p.keyFile(file, getenv), s.Name)
 	if err != nil {
@@ -47,7 +50,8 @@ func (p *planner) join(file string, getenv func(string) string) error {
 	}
 	declared := p.declared()
 	own := s.Find(p.cluster)
-	p.job.Join = &control.Join{System: s.Name, Cluster: p.cluster, Address: s.Address, Through: s.Through, Key: key, Limit: time.Duration(limitOf(own)), Declared: declared,
+	p.job.Join = &control.Join{System: s.Name, Cluster: p.cluster, Address: s.Address,
+		Through: s.Through, Key: key, Limit: time.Duration(limitOf(own)), Declared: declared,
 		Calls: len(s.Others) > 0, Whole: p.whole()}
 	if p.job.Join.Offer, err = p.offer(); err != nil {
 		return err
@@ -55,10 +59,12 @@ func (p *planner) join(file string, getenv func(string) string) error {
 	var mine []bool // by process
 	for k := range p.job.Programs {
 		prog := &p.job.Programs[k]
-		mine = append(mine, slices.Repeat([]bool{declared[prog.Part-1].Cluster == p.cluster}, prog.Procs)...)
+		mine = append(mine, slices.Repeat([]bool{declared[prog.Part-1].Cluster == p.cluster},
+			prog.Procs)...)
 	}
 	p.job.MoreHosts, p.job.StdinRank = true, -1
-	p.job.Hosts, p.job.Slots, p.job.Where = ownHosts(p.job.Hosts, p.job.Slots, p.job.Where, func(proc int) bool { return mine[proc] })
+	p.job.Hosts, p.job.Slots, p.job.Where = ownHosts(p.job.Hosts, p.job.Slots, p.job.Where,
+		func(proc int) bool { return mine[proc] })
 	if len(p.job.Hosts) > 1 {
 		return nil
 	}
@@ -72,7 +78,8 @@ func (p *planner) whole() control.Declared {
 	if slices.Contains(p.env, tls) {
 		security = config.SecurityTLS
 	}
-	return control.Declared{Name: "the system", Text: fmt.Sprintf("messages = %q and security = %q", p.plan.System.Messages, security), Place: p.at(1)}
+	return control.Declared{Name: "the system", Text: fmt.Sprintf("messages = %q and security = %q",
+		p.plan.System.Messages, security), Place: p.at(1)}
 }
 
 // at is a place in the file.
@@ -115,7 +122,9 @@ func (p *planner) declared() (out []control.Declared) {
 	s := p.plan.System
 	for _, c := range s.Clusters {
 		out = append(out, control.Declared{Name: "cluster " + c.Name, Cluster: c.Name,
-			Text: fmt.Sprintf("%s with %d ranks and %d standbys%s", strings.Join(append([]string{c.Program}, c.Args...), " "), c.Ranks, c.Standbys, replaced(&c)), Place: p.at(c.Line)})
+			Text: fmt.Sprintf("%s with %d ranks and %d standbys%s",
+				strings.Join(append([]string{c.Program}, c.Args...), " "), c.Ranks, c.Standbys,
+				replaced(&c)), Place: p.at(c.Line)})
 	}
 	for _, k := range s.Links {
 		for range k.IOPs {
@@ -124,14 +133,18 @@ func (p *planner) declared() (out []control.Declared) {
 			if k.Bidirectional {
 				arrow = "to and from"
 			}
-			out = append(out, control.Declared{Name: name, Cluster: p.with(&k), Text: fmt.Sprintf("%s, one of %d, from %s %s %s, chosen by %s, messages %s", strings.Join(append([]string{k.Program}, k.Args...), " "),
-				k.IOPs, strings.Join(k.From, ","), arrow, strings.Join(k.To, ","), choiceOf(&k), s.Messages), Place: p.at(k.Line)})
+			out = append(out, control.Declared{Name: name, Cluster: p.with(&k),
+				Text: fmt.Sprintf("%s, one of %d, from %s %s %s, chosen by %s, messages %s",
+					strings.Join(append([]string{k.Program}, k.Args...), " "),
+					k.IOPs, strings.Join(k.From, ","), arrow, strings.Join(k.To, ","), choiceOf(&k),
+					s.Messages), Place: p.at(k.Line)})
 		}
 	}
 	return out
 }
 
-// replaced says how who dies in a cluster is replaced, beside by standbys that wait; empty: not at all, and the program is told.
+// replaced says how who dies in a cluster is replaced, beside by standbys that wait; empty: not at
+// all, and the program is told.
 func replaced(c *config.Cluster) (text string) {
 	if n := c.Cold(); n > 0 {
 		text = fmt.Sprintf(", places for %d processes that are started later", n)
@@ -161,7 +174,8 @@ const (
 // ReadKey reads the key of a system. Nobody but its owner may be able to read the file.
 func ReadKey(file, system string) (key [32]byte, err error) {
 	if file == "" {
-		return key, errors.New(`the file names no key: [system] needs key = "FILE", or ` + service.EnvSystemKey + " is to name it (spxctl system key FILE makes one)")
+		return key, errors.New(`the file names no key: [system] needs key = "FILE", or ` +
+			service.EnvSystemKey + " is to name it (spxctl system key FILE makes one)")
 	}
 	f, err := os.Open(file)
 	if err != nil {
@@ -176,7 +190,9 @@ func ReadKey(file, system string) (key [32]byte, err error) {
 	case st.Mode&unix.S_IFMT != unix.S_IFREG:
 		return key, fmt.Errorf("the system's key %s is no file", file)
 	case st.Mode&0o077 != 0:
-		return key, fmt.Errorf("the system's key %s can be read or changed by others than its owner (mode %04o): chmod 600 %s", file, st.Mode&0o7777, file)
+		return key, fmt.Errorf(
+			"the system's key %s can be read or changed by others than its owner (mode %04o): "+
+				"chmod 600 %s", file, st.Mode&0o7777, file)
 	case int(st.Uid) != os.Geteuid() && st.Uid != 0:
 		return key, fmt.Errorf("the system's key %s belongs to another user (%d)", file, st.Uid)
 	}
@@ -186,7 +202,9 @@ func ReadKey(file, system string) (key [32]byte, err error) {
 	}
 	word := strings.TrimSpace(string(text))
 	if len(word) < leastKey || len(text) > mostKey {
-		return key, fmt.Errorf("the system's key %s has %d bytes, and needs %d to %d (spxctl system key FILE makes one)", file, len(word), leastKey, mostKey)
+		return key, fmt.Errorf(
+			"the system's key %s has %d bytes, and needs %d to %d (spxctl system key FILE makes "+
+				"one)", file, len(word), leastKey, mostKey)
 	}
 	mac := hmac.New(sha256.New, []byte(word))
 	mac.Write([]byte("system " + system))

@@ -1,7 +1,8 @@
-// Package system starts and watches systems of clusters (MPI/SPx, section 3): it makes jobs of system files, which package cluster/config reads.
+// Package system starts and watches systems of clusters (MPI/SPx, section 3): it makes jobs of
+// system files, which package cluster/config reads.
 //
-// It owns what spxrun --system and spxctl system do beside the command line; what the masters decide is in cluster/manage, and how processes are
-// started is the agents' matter (launch/agent).
+// It owns what spxrun --system and spxctl system do beside the command line; what the masters
+// decide is in cluster/manage, and how processes are started is the agents' matter (launch/agent).
 package system
 
 import (
@@ -56,7 +57,8 @@ func plainError(err error) error {
 func nameOf(file string) string {
 	base := strings.TrimSuffix(filepath.Base(file), filepath.Ext(file))
 	return strings.Map(func(c rune) rune {
-		if strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-", c) {
+		if strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-",
+			c) {
 			return c
 		}
 		return '_'

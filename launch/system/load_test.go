@@ -22,11 +22,13 @@ func TestLoad(t *testing.T) {
 	}
 	bad := write("bad.toml", "[[cluster]]\nname = 'a'\nranks = 0\ncolour = 'red'\n")
 	want := bad + ":1:1: cluster \"a\" has no program: say program = \"FILE\""
-	if _, err := Load(bad); err == nil || !strings.HasPrefix(err.Error(), want) || strings.Count(err.Error(), "\n"+bad+":") != 2 {
+	if _, err := Load(bad); err == nil || !strings.HasPrefix(err.Error(), want) ||
+		strings.Count(err.Error(), "\n"+bad+":") != 2 {
 		t.Errorf("error %v, want one beginning with %s, and two more lines", err, want)
 	}
 	for _, file := range []string{filepath.Join(dir, "none"), dir} {
-		if _, err := Load(file); err == nil || !strings.HasPrefix(err.Error(), file+": cannot read the system file: ") {
+		if _, err := Load(file); err == nil ||
+			!strings.HasPrefix(err.Error(), file+": cannot read the system file: ") {
 			t.Errorf("%s: %v", file, err)
 		}
 	}

@@ -11,8 +11,10 @@ import (
 	"libspx/launch/job"
 )
 
-// What becomes of two system files: that of a system that runs, and that of a cluster which is to be attached to it (docs/systems.md, "A cluster that no file knew"). What both describe must be the
-// same; what only the caller's describes is added. It is pure: the agent that leads the system asks, and carries out (launch/agent).
+// What becomes of two system files: that of a system that runs, and that of a cluster which is to
+// be attached to it (docs/systems.md, "A cluster that no file knew"). What both describe must be
+// the same; what only the caller's describes is added. It is pure: the agent that leads the system
+// asks, and carries out (launch/agent).
 
 // Running is a system as the agent knows it that leads it.
 type Running struct {
@@ -24,7 +26,8 @@ type Running struct {
 	Table    *layout.Layout
 }
 
-// A Growth is what a system gets that it does not have. Processes and worlds have no numbers yet (Enter).
+// A Growth is what a system gets that it does not have. Processes and worlds have no numbers yet
+// (Enter).
 type Growth struct {
 	Parts    []job.Part
 	Programs []control.Program // one for each of these
@@ -44,7 +47,8 @@ func (g *Growth) Procs() (n int) {
 	return n
 }
 
-// Meets are the parts of the system that runs, by name, whose processes those of a part have to reach that is added: of an I/O process the clusters that it joins.
+// Meets are the parts of the system that runs, by name, whose processes those of a part have to
+// reach that is added: of an I/O process the clusters that it joins.
 func (g *Growth) Meets(r *Running, name string) (out []string) {
 	iop := 0
 	for i := range g.Parts {
@@ -73,7 +77,8 @@ type merger struct {
 	g       Growth
 }
 
-// Merge compares what a caller's file says with what a system has that runs, and says what is to be added. The error says what does not fit, where each of the two stands, and what to do.
+// Merge compares what a caller's file says with what a system has that runs, and says what is to be
+// added. The error says what does not fit, where each of the two stands, and what to do.
 func Merge(r Running, e *control.Arrival) (*Growth, error) {
 	m := &merger{r: &r, e: e, known: map[string]int{}, cluster: map[string]int{}}
 	var err error
@@ -105,22 +110,29 @@ func (m *merger) isWhole() error {
 	if described < 0 {
 		described = len(l.Clusters)
 	}
-	bad := len(o.Parts) != n || len(o.Programs) != n || len(o.Start) != n || len(o.Awaits) != n || described+len(l.IOPs) != n || l.Growths != 0
+	bad := len(o.Parts) != n || len(o.Programs) != n || len(o.Start) != n || len(o.Awaits) != n ||
+		described+len(l.IOPs) != n || l.Growths != 0
 	for i := 0; i < n && !bad; i++ {
 		p, prog := &o.Parts[i], &o.Programs[i]
-		bad = p.Serves != (i >= described) || p.Name != m.e.Declared[i].Name || prog.Part != i+1 || len(prog.Argv) == 0 || p.With < 0 || p.With > described
+		bad = p.Serves != (i >= described) || p.Name != m.e.Declared[i].Name || prog.Part != i+1 ||
+			len(prog.Argv) == 0 || p.With < 0 || p.With > described
 		if !bad && p.Serves {
-			bad = prog.Procs != 1 || p.With == 0 || m.e.Declared[i].Cluster != l.Clusters[p.With-1].Name
+			bad = prog.Procs != 1 || p.With == 0 ||
+				m.e.Declared[i].Cluster != l.Clusters[p.With-1].Name
 		} else if !bad {
 			c := &l.Clusters[i]
-			bad = p.Name != "cluster "+c.Name || c.Gone || prog.Procs != len(c.Procs)+len(c.Standbys) || prog.Standbys != len(c.Standbys) || prog.Cold != c.Cold || c.Cold > len(c.Standbys)
+			bad = p.Name != "cluster "+c.Name || c.Gone || prog.Procs != len(c.Procs)+
+				len(c.Standbys) || prog.Standbys != len(c.Standbys) || prog.Cold != c.Cold ||
+				c.Cold > len(c.Standbys)
 		}
 	}
 	for i := described; i < len(l.Clusters) && !bad; i++ {
 		bad = !l.Clusters[i].Gone
 	}
 	if bad {
-		return fmt.Errorf("what it offers is no plan of its %d clusters and I/O processes: is its libspx of another version?", n)
+		return fmt.Errorf(
+			"what it offers is no plan of its %d clusters and I/O processes: is its libspx of "+
+				"another version?", n)
 	}
 	return nil
 }
@@ -136,7 +148,8 @@ func place(d *control.Declared, host string) string {
 // agree compares what both describe.
 func (m *merger) agree() error {
 	if m.e.Whole.Text != m.r.Whole.Text {
-		return m.differs(&m.e.Whole, &m.r.Whole, "make them the same in [system], and in [[link]] (security)")
+		return m.differs(&m.e.Whole, &m.r.Whole,
+			"make them the same in [system], and in [[link]] (security)")
 	}
 	theirs := map[string]*control.Declared{}
 	for i := range m.e.Declared {
@@ -145,34 +158,43 @@ func (m *merger) agree() error {
 		if k := m.known[d.Name]; k > 0 && m.r.Declared[k-1].Text != d.Text {
 			advice := "make the two the same, or give the one that comes another name"
 			if d.Cluster != m.e.Cluster {
-				advice += ", or leave out of its file what the running system has (a cluster that links name goes into [system] others then)"
+				advice += ", or leave out of its file what the running system has (a cluster " +
+					"that links name goes into [system] others then)"
 			}
 			return m.differs(d, &m.r.Declared[k-1], advice)
 		}
 	}
 	for i := range m.r.Declared {
 		if d := &m.r.Declared[i]; d.Cluster == m.e.Cluster && theirs[d.Name] == nil {
-			return fmt.Errorf("the system that runs has %s (%s), which its file does not have; take it over from there", d.Name, place(d, m.r.Host))
+			return fmt.Errorf(
+				"the system that runs has %s (%s), which its file does not have; take it over "+
+					"from there", d.Name, place(d, m.r.Host))
 		}
 	}
 	return nil
 }
 
-// mayGrow refuses to add anything where ranks are taken over transparently: who goes on in the place of another one makes the same calls, and what these mean must not have changed.
+// mayGrow refuses to add anything where ranks are taken over transparently: who goes on in the
+// place of another one makes the same calls, and what these mean must not have changed.
 func (m *merger) mayGrow() error {
 	if len(m.g.Parts) == 0 {
 		return nil
 	}
 	for _, c := range slices.Concat(m.r.Table.Clusters, m.table.Clusters) {
 		if c.Replays {
-			return fmt.Errorf("%s is not in the file of the system that runs, and a system in which cluster %s is taken over transparently cannot get more than its file has: describe all of it in one file, or say takeover = \"notified\"", m.g.Parts[0].Name, c.Name)
+			return fmt.Errorf(
+				"%s is not in the file of the system that runs, and a system in which cluster "+
+					"%s is taken over transparently cannot get more than its file has: describe "+
+					"all of it in one file, or say takeover = \"notified\"", m.g.Parts[0].Name,
+				c.Name)
 		}
 	}
 	return nil
 }
 
 func (m *merger) differs(theirs, ours *control.Declared, advice string) error {
-	return fmt.Errorf("its file declares %s as %s (%s); the system that runs has %s (%s): %s", theirs.Name, theirs.Text, place(theirs, m.e.Host), ours.Text, place(ours, m.r.Host), advice)
+	return fmt.Errorf("its file declares %s as %s (%s); the system that runs has %s (%s): %s",
+		theirs.Name, theirs.Text, place(theirs, m.e.Host), ours.Text, place(ours, m.r.Host), advice)
 }
 
 // add takes a part of the caller's over; its number is known by then.
@@ -220,14 +242,16 @@ func (m *merger) clusters() error {
 		m.g.clusters = append(m.g.clusters, c)
 	}
 	if m.known["cluster "+m.e.Cluster] == 0 {
-		return fmt.Errorf("its file does not describe cluster %s, which it wants to attach", m.e.Cluster)
+		return fmt.Errorf("its file does not describe cluster %s, which it wants to attach",
+			m.e.Cluster)
 	}
 	return nil
 }
 
 // links adds those, with their I/O processes: of a link all are known, or none.
 func (m *merger) links() error {
-	links, numbers := map[int]int{}, map[int]int{} // by number in the caller's table, and in its file
+	// by number in the caller's table, and in its file
+	links, numbers := map[int]int{}, map[int]int{}
 	last := 0
 	for i := range m.r.Parts {
 		last = max(last, m.r.Parts[i].Link)
@@ -244,8 +268,12 @@ func (m *merger) links() error {
 				continue
 			}
 			link := m.table.Links[k]
-			if j := slices.IndexFunc(m.r.Table.Links, func(o layout.Link) bool { return o.Name == link.Name }); j >= 0 {
-				return fmt.Errorf("the system that runs has a link %s already, and its file (%s) another one of that name; name it otherwise (name, in [[link]])", link.Name, place(&m.e.Declared[described+i], m.e.Host))
+			if j := slices.IndexFunc(m.r.Table.Links,
+				func(o layout.Link) bool { return o.Name == link.Name }); j >= 0 {
+				return fmt.Errorf(
+					"the system that runs has a link %s already, and its file (%s) another one "+
+						"of that name; name it otherwise (name, in [[link]])", link.Name,
+					place(&m.e.Declared[described+i], m.e.Host))
 			}
 			var err error
 			if link.From, err = m.ends(link, link.From); err == nil {
@@ -272,7 +300,10 @@ func (m *merger) ends(link layout.Link, list []int) (out []int, err error) {
 		name := m.table.Clusters[c].Name
 		k, have := m.cluster[name]
 		if !have {
-			return nil, fmt.Errorf("link %s of its file joins cluster %s, which neither that file describes nor the system that runs has; there are %s", link.Name, name, strings.Join(m.names(), ", "))
+			return nil, fmt.Errorf(
+				"link %s of its file joins cluster %s, which neither that file describes nor "+
+					"the system that runs has; there are %s", link.Name, name,
+				strings.Join(m.names(), ", "))
 		}
 		out = append(out, k)
 	}
@@ -287,7 +318,8 @@ func (m *merger) names() (out []string) {
 	return out
 }
 
-// iop adds an I/O process. It is started with the first cluster to which its link leads, if that is new as well, and else with the one that brings it.
+// iop adds an I/O process. It is started with the first cluster to which its link leads, if that is
+// new as well, and else with the one that brings it.
 func (m *merger) iop(i int, iop layout.IOP, links map[int]int, number int) {
 	p := m.e.Offer.Parts[i]
 	with := m.e.Declared[i].Cluster
@@ -323,7 +355,9 @@ func (m *merger) starts() error {
 		for _, name := range m.e.Offer.Awaits[i] {
 			k := m.known[name]
 			if k == 0 {
-				return fmt.Errorf("%s of its file waits for %s, which the system that runs does not have; there are %s", p.Name, name, strings.Join(m.names(), ", "))
+				return fmt.Errorf(
+					"%s of its file waits for %s, which the system that runs does not have; "+
+						"there are %s", p.Name, name, strings.Join(m.names(), ", "))
 			}
 			s.Awaits = append(s.Awaits, k-1)
 		}
@@ -340,8 +374,10 @@ type Seat struct {
 	World, Lead uint32 // of its part; the number in the job of that one's first process
 }
 
-// Enter puts what is added into a table, with these numbers: of processes, as many as there are, of serials from one on, and of worlds behind another one. The seats say who has which.
-func (g *Growth) Enter(l *layout.Layout, first int, procs []int, serial, world uint32) (seats []Seat) {
+// Enter puts what is added into a table, with these numbers: of processes, as many as there are, of
+// serials from one on, and of worlds behind another one. The seats say who has which.
+func (g *Growth) Enter(l *layout.Layout, first int, procs []int, serial,
+	world uint32) (seats []Seat) {
 	l.Growths++
 	l.Links = append(l.Links, g.links...)
 	take := func(part, n int) (out layout.Procs) {

@@ -2,9 +2,11 @@ package system
 
 // The hosts of one cluster of a system that is started one cluster after another.
 
-// ownHosts are, of the hosts of a whole system, those on which the cluster's own processes and its I/O processes run, behind that of its spxrun, which is the first whether any do or not. where says
-// by process on which of them that is; where all others run is said by their own spxruns.
-func ownHosts(hosts []string, slots, where []int, own func(proc int) bool) (names []string, room, at []int) {
+// ownHosts are, of the hosts of a whole system, those on which the cluster's own processes and its
+// I/O processes run, behind that of its spxrun, which is the first whether any do or not. where
+// says by process on which of them that is; where all others run is said by their own spxruns.
+func ownHosts(hosts []string, slots, where []int, own func(proc int) bool) (names []string, room,
+	at []int) {
 	number := map[int]int{0: 0}
 	names, room, at = []string{hosts[0]}, []int{slots[0]}, make([]int, len(where))
 	for proc, h := range where {

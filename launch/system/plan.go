@@ -41,9 +41,11 @@ type planner struct {
 // tls is the setting by which connections are encrypted: the same for all processes.
 const tls = "SPX_TLS=1"
 
-// Make fills in the programs, hosts and parts of a job, whose options are set, from a system. file is where that was read; env is what programs inherit.
-// With a cluster, that one alone is started, with the I/O processes of the links that lead to it first (join.go).
-func Make(j *control.Job, s *config.System, file, cluster string, env []string, self hosts.Names) (*Plan, error) {
+// Make fills in the programs, hosts and parts of a job, whose options are set, from a system. file
+// is where that was read; env is what programs inherit. With a cluster, that one alone is started,
+// with the I/O processes of the links that lead to it first (join.go).
+func Make(j *control.Job, s *config.System, file, cluster string, env []string, self hosts.Names) (
+	*Plan, error) {
 	path, err := filepath.Abs(file)
 	if err != nil {
 		return nil, err
@@ -52,14 +54,23 @@ func Make(j *control.Job, s *config.System, file, cluster string, env []string, 
 		return nil, unknown(s, cluster)
 	}
 	if cluster == "" && len(s.Others) > 0 {
-		return nil, fmt.Errorf("[system] others: another file describes %s, so that this one cannot be started as a whole; --cluster NAME --join ADDRESS attaches a cluster of it to the system that runs", strings.Join(s.Others, ", "))
+		return nil, fmt.Errorf(
+			"[system] others: another file describes %s, so that this one cannot be started as "+
+				"a whole; --cluster NAME --join ADDRESS attaches a cluster of it to the system "+
+				"that runs", strings.Join(s.Others, ", "))
 	}
 	if cluster != "" { // who has it says so for itself
-		env = slices.DeleteFunc(slices.Clone(env), func(kv string) bool { return strings.HasPrefix(kv, "SPX_CLUSTER=") })
+		env = slices.DeleteFunc(slices.Clone(env),
+			func(kv string) bool { return strings.HasPrefix(kv, "SPX_CLUSTER=") })
 	}
-	p := &planner{cluster: cluster, file: file, plan: &Plan{System: s, Layout: &layout.Layout{Version: 1, System: s.Name, Kept: s.Messages == config.MessagesKept}}, job: j, self: self, env: env, dir: filepath.Dir(path)}
-	if slices.ContainsFunc(s.Links, func(k config.Link) bool { return k.Security == config.SecurityTLS }) {
-		p.env = with(env, []string{tls}) // two processes have one connection, whichever link it is for
+	p := &planner{cluster: cluster, file: file, plan: &Plan{System: s,
+		Layout: &layout.Layout{Version: 1, System: s.Name,
+			Kept: s.Messages == config.MessagesKept}}, job: j, self: self, env: env,
+		dir: filepath.Dir(path)}
+	if slices.ContainsFunc(s.Links,
+		func(k config.Link) bool { return k.Security == config.SecurityTLS }) {
+		// two processes have one connection, whichever link it is for
+		p.env = with(env, []string{tls})
 	}
 	p.relay = besides(config.Relay)
 	j.Hosts, j.Slots = []string{self.Host}, []int{0}
@@ -67,7 +78,8 @@ func Make(j *control.Job, s *config.System, file, cluster string, env []string, 
 		return nil, err
 	}
 	for _, name := range s.Others {
-		p.plan.Layout.Clusters = append(p.plan.Layout.Clusters, layout.Cluster{Name: name, Gone: true})
+		p.plan.Layout.Clusters = append(p.plan.Layout.Clusters,
+			layout.Cluster{Name: name, Gone: true})
 	}
 	if err := p.links(); err != nil {
 		return nil, err
@@ -120,27 +132,36 @@ func (p *planner) clusters() error {
 		procs := p.numbers(all)
 		p.job.Where = append(p.job.Where, where...)
 		env := append(append([]string(nil), c.Environment...), "SPX_CLUSTER="+c.Name)
-		p.job.Programs = append(p.job.Programs, control.Program{Procs: all, Standbys: c.Standbys + c.Cold(), Cold: c.Cold(), Vaults: c.Takeover == config.Transparent && c.Cold() > 0 && c.Copies != config.OtherHost, Argv: append([]string{c.Program}, c.Args...),
+		p.job.Programs = append(p.job.Programs, control.Program{Procs: all, Standbys: c.Standbys +
+			c.Cold(), Cold: c.Cold(), Vaults: c.Takeover == config.Transparent && c.Cold() > 0 &&
+			c.Copies != config.OtherHost, Argv: append([]string{c.Program}, c.Args...),
 			Dir: p.directory(c.Directory), Env: with(p.env, env), Part: len(p.job.Parts)})
-		p.plan.Layout.Clusters = append(p.plan.Layout.Clusters, layout.Cluster{Name: c.Name, World: uint32(i), Procs: procs[:c.Ranks], Standbys: procs[c.Ranks:], Cold: c.Cold(),
-			Heals: part.Away || part.Heals(), Replays: c.Takeover == config.Transparent, Copies: c.Copies == config.OtherHost})
+		p.plan.Layout.Clusters = append(p.plan.Layout.Clusters,
+			layout.Cluster{Name: c.Name, World: uint32(i), Procs: procs[:c.Ranks],
+				Standbys: procs[c.Ranks:], Cold: c.Cold(),
+				Heals: part.Away || part.Heals(), Replays: c.Takeover == config.Transparent,
+				Copies: c.Copies == config.OtherHost})
 	}
 	return nil
 }
 
-// replayable refuses transparent takeover where a standby is on another host than a rank whose message log it would need.
+// replayable refuses transparent takeover where a standby is on another host than a rank whose
+// message log it would need.
 func (p *planner) replayable() error {
 	for _, c := range p.plan.Layout.Clusters {
 		if !c.Replays {
 			continue
 		}
 		procs := slices.Concat(c.Procs, c.Standbys)
-		several := slices.ContainsFunc(procs[:len(procs)-c.Cold], func(proc int) bool { return p.job.Where[proc] != p.job.Where[procs[0]] })
+		several := slices.ContainsFunc(procs[:len(procs)-c.Cold],
+			func(proc int) bool { return p.job.Where[proc] != p.job.Where[procs[0]] })
 		switch {
 		case c.Copies && !several:
-			return fmt.Errorf(`cluster %s: copies = "other host" is for a cluster with ranks or standbys on several hosts, and all of them are on one; name another one in hosts (ranks come first, then standbys, in the order of the slots), or say copies = "none"`, c.Name)
+			return fmt.Errorf(
+				`cluster %s: copies = "other host" is for a cluster with ranks or standbys on several hosts, and all of them are on one; name another one in hosts (ranks come first, then standbys, in the order of the slots), or say copies = "none"`, c.Name)
 		case !c.Copies && several:
-			return fmt.Errorf(`cluster %s: takeover = "transparent" is for ranks and standbys on one host, in whose memory they keep what was received; use one host for the cluster, or copies = "other host", or takeover = "notified"`, c.Name)
+			return fmt.Errorf(
+				`cluster %s: takeover = "transparent" is for ranks and standbys on one host, in whose memory they keep what was received; use one host for the cluster, or copies = "other host", or takeover = "notified"`, c.Name)
 		}
 	}
 	return nil
@@ -157,9 +178,13 @@ func (p *planner) numbers(n int) (out layout.Procs) {
 
 // partOf is what a cluster's file says about failures, as the machine of the job takes it.
 func (p *planner) partOf(c *config.Cluster) job.Part {
-	part := job.Part{Name: "cluster " + c.Name, Tag: c.Name + ".", Away: p.isAway(c.Name), Whole: treatment(c.Failure.Cluster), Restarts: c.Failure.Restarts, Within: ms(c.Failure.WithinMS)}
-	part.Process, part.Host, part.Network = ofRank(c.Failure.Process), ofRank(c.Failure.Host), ofRank(c.Failure.Network)
-	part.Hang, part.HangLimit, part.SilentLimit = hanging(c.Failure.Hang, ofRank), ms(c.Failure.HangMS), ms(c.Failure.SilentMS)
+	part := job.Part{Name: "cluster " + c.Name, Tag: c.Name + ".", Away: p.isAway(c.Name),
+		Whole: treatment(c.Failure.Cluster), Restarts: c.Failure.Restarts,
+		Within: ms(c.Failure.WithinMS)}
+	part.Process, part.Host, part.Network = ofRank(c.Failure.Process), ofRank(c.Failure.Host),
+		ofRank(c.Failure.Network)
+	part.Hang, part.HangLimit, part.SilentLimit = hanging(c.Failure.Hang, ofRank),
+		ms(c.Failure.HangMS), ms(c.Failure.SilentMS)
 	part.Ranks, part.Waiting, part.Cold = c.Ranks, c.Standbys, c.Cold()
 	return part
 }
@@ -174,7 +199,8 @@ func hanging(word string, dead func(word string) job.Treatment) job.Treatment {
 	return dead(word)
 }
 
-// ofRank is what is done about the death of a rank: also a process that is started takes its place as a standby.
+// ofRank is what is done about the death of a rank: also a process that is started takes its place
+// as a standby.
 func ofRank(word string) job.Treatment {
 	switch word {
 	case config.Degrade:
@@ -195,7 +221,8 @@ func treatment(word string) job.Treatment {
 	return job.Stop
 }
 
-// links adds the I/O processes: each is a program of one process, and a part of its own. A bidirectional link is two in the layout.
+// links adds the I/O processes: each is a program of one process, and a part of its own. A
+// bidirectional link is two in the layout.
 func (p *planner) links() error {
 	l := p.plan.Layout
 	for i := range p.plan.System.Links {
@@ -206,10 +233,12 @@ func (p *planner) links() error {
 		}
 		from, to := indices(l, k.From), indices(l, k.To)
 		mine := []int{len(l.Links)}
-		l.Links = append(l.Links, layout.Link{Name: k.Name, From: from, To: to, Choice: choiceOf(k)})
+		l.Links = append(l.Links, layout.Link{Name: k.Name, From: from, To: to,
+			Choice: choiceOf(k)})
 		if k.Bidirectional {
 			mine = append(mine, len(l.Links))
-			l.Links = append(l.Links, layout.Link{Name: k.Name + ".back", From: to, To: from, Choice: choiceOf(k)})
+			l.Links = append(l.Links, layout.Link{Name: k.Name + ".back", From: to, To: from,
+				Choice: choiceOf(k)})
 		}
 		for n := range k.IOPs {
 			p.iop(k, n, where[n], 1+i, mine, from, to)
@@ -220,9 +249,11 @@ func (p *planner) links() error {
 
 func (p *planner) iop(k *config.Link, n, host, number int, links, from, to []int) {
 	l := p.plan.Layout
-	iop := layout.IOP{Proc: p.next, World: uint32(len(l.Clusters) + len(l.IOPs)), Links: links, In: from, Out: to}
+	iop := layout.IOP{Proc: p.next, World: uint32(len(l.Clusters) + len(l.IOPs)), Links: links,
+		In: from, Out: to}
 	if k.Bidirectional {
-		iop.In, iop.Out = append(append([]int(nil), from...), to...), append(append([]int(nil), to...), from...)
+		iop.In, iop.Out = append(append([]int(nil), from...), to...),
+			append(append([]int(nil), to...), from...)
 	}
 	if n < len(k.Weights) {
 		iop.Weight = k.Weights[n]
@@ -230,8 +261,12 @@ func (p *planner) iop(k *config.Link, n, host, number int, links, from, to []int
 	by := p.with(k)
 	first := p.first(k.From[0])
 	name := fmt.Sprintf("%s.iop%d", k.Name, n)
-	part := job.Part{Name: "I/O process " + name, Tag: name + ".", Whole: treatment(first.Failure.IOP), Restarts: first.Failure.Restarts, Within: ms(first.Failure.WithinMS), Serves: true, Hang: hanging(first.Failure.IOPHang, treatment), HangLimit: ms(first.Failure.HangMS),
-		SilentLimit: ms(first.Failure.SilentMS), Away: p.isAway(by), With: 1 + l.Cluster(by), Link: number}
+	part := job.Part{Name: "I/O process " + name, Tag: name + ".",
+		Whole: treatment(first.Failure.IOP), Restarts: first.Failure.Restarts,
+		Within: ms(first.Failure.WithinMS), Serves: true,
+		Hang: hanging(first.Failure.IOPHang, treatment), HangLimit: ms(first.Failure.HangMS),
+		SilentLimit: ms(first.Failure.SilentMS), Away: p.isAway(by), With: 1 + l.Cluster(by),
+		Link: number}
 	iop.Heals = part.Away || part.Heals()
 	p.next++
 	l.IOPs = append(l.IOPs, iop)
@@ -241,11 +276,13 @@ func (p *planner) iop(k *config.Link, n, host, number int, links, from, to []int
 		program = p.relay
 	}
 	p.job.Where = append(p.job.Where, host)
-	p.job.Programs = append(p.job.Programs, control.Program{Procs: 1, Argv: append([]string{program}, k.Args...), Dir: p.directory(k.Directory),
+	p.job.Programs = append(p.job.Programs, control.Program{Procs: 1,
+		Argv: append([]string{program}, k.Args...), Dir: p.directory(k.Directory),
 		Env: with(p.env, k.Environment), Part: len(p.job.Parts)})
 }
 
-// starts says for whom each part waits in MPI_Init: a cluster as its file says, an I/O process for the clusters that it joins.
+// starts says for whom each part waits in MPI_Init: a cluster as its file says, an I/O process for
+// the clusters that it joins.
 func (p *planner) starts() {
 	l, s := p.plan.Layout, p.plan.System
 	for i := range s.Clusters {
@@ -256,21 +293,25 @@ func (p *planner) starts() {
 				awaits = append(awaits, len(s.Clusters)+k)
 			}
 		}
-		p.job.Start = append(p.job.Start, start.Member{Name: "cluster " + c.Name, Procs: c.Ranks, Awaits: awaits, Limit: limitOf(c), Heals: c.Takeover == config.Notified})
+		p.job.Start = append(p.job.Start, start.Member{Name: "cluster " + c.Name, Procs: c.Ranks,
+			Awaits: awaits, Limit: limitOf(c), Heals: c.Takeover == config.Notified})
 	}
 	for k, iop := range l.IOPs {
 		joins := slices.Concat(iop.In, iop.Out)
 		first := p.first(l.Clusters[joins[0]].Name)
 		awaits := p.own(joins)
-		if with := p.job.Parts[len(s.Clusters)+k].With; p.cluster != "" { // it comes with its cluster, and the others perhaps much later
+		// it comes with its cluster, and the others perhaps much later
+		if with := p.job.Parts[len(s.Clusters)+k].With; p.cluster != "" {
 			own := indices(l, s.Awaited(&s.Clusters[with-1]))
 			awaits = slices.DeleteFunc(awaits, func(c int) bool { return !slices.Contains(own, c) })
 		}
-		p.job.Start = append(p.job.Start, start.Member{Name: p.job.Parts[len(s.Clusters)+k].Name, Procs: 1, Awaits: awaits, Limit: limitOf(first)})
+		p.job.Start = append(p.job.Start, start.Member{Name: p.job.Parts[len(s.Clusters)+k].Name,
+			Procs: 1, Awaits: awaits, Limit: limitOf(first)})
 	}
 }
 
-// with is the cluster with which the I/O processes of a link are started: the first to which it leads or, where another file describes that, the one that is to be started.
+// with is the cluster with which the I/O processes of a link are started: the first to which it
+// leads or, where another file describes that, the one that is to be started.
 func (p *planner) with(k *config.Link) string {
 	if p.plan.System.Find(k.To[0]) == nil {
 		return p.cluster
@@ -308,7 +349,8 @@ func indices(l *layout.Layout, names []string) (out []int) {
 	return out
 }
 
-// place gives n processes to a list of hosts: to each as many in a row as it has slots, and again from the first on.
+// place gives n processes to a list of hosts: to each as many in a row as it has slots, and again
+// from the first on.
 func (p *planner) place(list []string, n int) ([]int, error) {
 	entries, err := hosts.List(list, nil)
 	if err != nil {
@@ -346,7 +388,8 @@ func (p *planner) host(name string) int {
 	return len(p.job.Hosts) - 1
 }
 
-// directory is where a program works: relative to the system's, which is relative to that of the file.
+// directory is where a program works: relative to the system's, which is relative to that of the
+// file.
 func (p *planner) directory(own string) string {
 	dir := cmp.Or(own, p.plan.System.Directory)
 	switch {

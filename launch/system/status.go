@@ -29,21 +29,27 @@ func StatusOf(about *service.About) (*Status, error) {
 		return nil, err
 	}
 	if len(about.System.Parts) != len(l.Clusters)+len(l.IOPs) {
-		return nil, fmt.Errorf("job %s tells of %d clusters and I/O processes, and has %d", about.Job, len(about.System.Parts), len(l.Clusters)+len(l.IOPs))
+		return nil, fmt.Errorf("job %s tells of %d clusters and I/O processes, and has %d",
+			about.Job, len(about.System.Parts), len(l.Clusters)+len(l.IOPs))
 	}
-	s := &Status{&config.System{Name: l.System}, map[string]string{}, map[string]string{}, "", map[string]string{}}
+	s := &Status{&config.System{Name: l.System}, map[string]string{}, map[string]string{}, "",
+		map[string]string{}}
 	if sys := about.System; sys.Master != "" {
-		s.master = fmt.Sprintf("master: %s (process %d, term %d, version %d)\n", sys.Master, sys.MasterPid, sys.Term, sys.Version)
+		s.master = fmt.Sprintf("master: %s (process %d, term %d, version %d)\n", sys.Master,
+			sys.MasterPid, sys.Term, sys.Version)
 	} else {
-		s.master = fmt.Sprintf("master: is being elected (the last: term %d, version %d)\n", sys.Term, sys.Version)
+		s.master = fmt.Sprintf("master: is being elected (the last: term %d, version %d)\n",
+			sys.Term, sys.Version)
 	}
 	for i, c := range l.Clusters {
 		part := about.System.Parts[i]
-		s.Clusters = append(s.Clusters, config.Cluster{Name: c.Name, Program: part.Program, Ranks: len(c.Procs), Standbys: max(len(c.Standbys)-part.Cold, 0)})
+		s.Clusters = append(s.Clusters, config.Cluster{Name: c.Name, Program: part.Program,
+			Ranks: len(c.Procs), Standbys: max(len(c.Standbys)-part.Cold, 0)})
 		s.notes[c.Name], s.colour[c.Name] = noteOf(part), colours[part.State]
 		if about.Hosts > 1 && part.Master != "" {
 			s.masters[c.Name] = ", master " + part.Master
-			s.master += fmt.Sprintf("master of %s: %s (process %d)\n", c.Name, part.Master, part.MasterPid)
+			s.master += fmt.Sprintf("master of %s: %s (process %d)\n", c.Name, part.Master,
+				part.MasterPid)
 		}
 	}
 	if at := about.System.Meets; at != "" {
@@ -54,9 +60,11 @@ func StatusOf(about *service.About) (*Status, error) {
 			s.Links[n-1].Bidirectional = true
 			continue
 		}
-		link := config.Link{Name: k.Name, Choice: k.Choice, From: namesOf(l, k.From), To: namesOf(l, k.To)}
+		link := config.Link{Name: k.Name, Choice: k.Choice, From: namesOf(l, k.From),
+			To: namesOf(l, k.To)}
 		for n, p := range l.IOPs {
-			if len(p.Links) > 0 && p.Links[0] == i && about.System.Parts[len(l.Clusters)+n].Alive > 0 {
+			if len(p.Links) > 0 && p.Links[0] == i &&
+				about.System.Parts[len(l.Clusters)+n].Alive > 0 {
 				link.IOPs++
 			}
 		}
@@ -66,7 +74,9 @@ func StatusOf(about *service.About) (*Status, error) {
 }
 
 // colours of states, in the drawing.
-var colours = map[string]string{"awaited": "#f2f2f2", "starting": "#fff3c4", "running": "#d3f2d3", "degraded": "#ffe0b3", "stopping": "#ffd0d0", "leaving": "#ffe0b3", "restarting": "#fff3c4", "gone": "#ffb3b3", "ended": "#e6e6e6"}
+var colours = map[string]string{"awaited": "#f2f2f2", "starting": "#fff3c4", "running": "#d3f2d3",
+	"degraded": "#ffe0b3", "stopping": "#ffd0d0", "leaving": "#ffe0b3", "restarting": "#fff3c4",
+	"gone": "#ffb3b3", "ended": "#e6e6e6"}
 
 func noteOf(p service.Part) string {
 	text := fmt.Sprintf("%s, %d alive", p.State, p.Alive)
@@ -89,12 +99,17 @@ func namesOf(l *layout.Layout, list []int) (out []string) {
 	return out
 }
 
-// Text is the picture in text, with the state of every cluster. I/O processes are counted that live.
+// Text is the picture in text, with the state of every cluster. I/O processes are counted that
+// live.
 func (s *Status) Text() string {
-	return strings.TrimRight(s.Picture(func(c string) string { return s.notes[c] }), "\n") + "\n" + s.master
+	return strings.TrimRight(s.Picture(func(c string) string { return s.notes[c] }), "\n") + "\n" +
+		s.master
 }
 
 // Drawing is the picture in SVG, with a colour for each state.
 func (s *Status) Drawing() string {
-	return s.SVG(func(c string) config.Paint { return config.Paint{Text: s.notes[c] + s.masters[c], Colour: s.colour[c]} })
+	return s.SVG(func(c string) config.Paint {
+		return config.Paint{Text: s.notes[c] + s.masters[c],
+			Colour: s.colour[c]}
+	})
 }

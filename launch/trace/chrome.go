@@ -16,9 +16,11 @@ import (
 	"libspx/core/coll"
 )
 
-// The timeline, in Chrome's trace event format: https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU. A process is a rank, a
-// call is a complete event ("X"), a message an arrow ("s" and "f" with the same id), an end and what others notice of it an instant ("i"). What is known of the job
-// besides stands under "libspx".
+// The timeline, in Chrome's trace event format:
+// https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU. A process is a
+// rank, a call is a complete event ("X"), a message an arrow ("s" and "f" with the same id), an end
+// and what others notice of it an instant ("i"). What is known of the job besides stands under
+// "libspx".
 
 // An Event is one line of the timeline, as readers of the file see it.
 type Event struct {
@@ -104,8 +106,10 @@ func (m *merged) writeRank(w *bufio.Writer, index int, f *file) error {
 	if p.Host < len(m.job.Hosts) {
 		host = " on " + m.job.Hosts[p.Host].Name
 	}
-	put(math.Inf(-1), &Event{Phase: "M", Name: "process_name", Args: map[string]any{"name": fmt.Sprintf("%s (pid %d%s)", p.Name, p.Pid, host)}})
-	put(math.Inf(-1), &Event{Phase: "M", Name: "process_sort_index", Args: map[string]any{"sort_index": index}})
+	put(math.Inf(-1), &Event{Phase: "M", Name: "process_name",
+		Args: map[string]any{"name": fmt.Sprintf("%s (pid %d%s)", p.Name, p.Pid, host)}})
+	put(math.Inf(-1), &Event{Phase: "M", Name: "process_sort_index",
+		Args: map[string]any{"sort_index": index}})
 	threads := map[uint32]bool{}
 	gots := m.arrows(f)
 	first := math.NaN()
@@ -116,7 +120,8 @@ func (m *merged) writeRank(w *bufio.Writer, index int, f *file) error {
 			if int(r.tid) != p.Pid {
 				name = fmt.Sprintf("thread %d", r.tid)
 			}
-			put(math.Inf(-1), &Event{Phase: "M", Name: "thread_name", Thread: int(r.tid), Args: map[string]any{"name": name}})
+			put(math.Inf(-1), &Event{Phase: "M", Name: "thread_name", Thread: int(r.tid),
+				Args: map[string]any{"name": name}})
 		}
 		at := m.at(f, r.begin)
 		if math.IsNaN(first) {
@@ -131,10 +136,13 @@ func (m *merged) writeRank(w *bufio.Writer, index int, f *file) error {
 		}
 	})
 	if p.Dropped > 0 && !math.IsNaN(first) {
-		put(first, &Event{Phase: "i", Name: fmt.Sprintf("%d records from before this were dropped (--trace-limit)", p.Dropped), Category: "limit", Thread: p.Pid, Scope: "p"})
+		put(first, &Event{Phase: "i", Name: fmt.Sprintf(
+			"%d records from before this were dropped (--trace-limit)", p.Dropped),
+			Category: "limit", Thread: p.Pid, Scope: "p"})
 	}
 	if p.End != "" {
-		put(p.Ended, &Event{Phase: "i", Name: p.Name + " " + p.End, Category: "failure", Thread: p.Pid, Scope: "g"})
+		put(p.Ended, &Event{Phase: "i", Name: p.Name + " " + p.End, Category: "failure",
+			Thread: p.Pid, Scope: "g"})
 	}
 	slices.SortStableFunc(lines, func(a, b line) int { return cmp.Compare(a.at, b.at) })
 	for i, l := range lines {
@@ -181,7 +189,8 @@ func (m *merged) call(f *file, r *record, begin, end float64) *Event {
 	if r.site != 0 {
 		args["at"] = m.job.Sites[m.site(f, uint32(r.fn), r.site)].Place()
 	}
-	return &Event{Phase: "X", Name: callName(uint32(r.fn)), Category: chapter(uint32(r.fn)), Duration: micro(end - begin), Thread: int(r.tid), Args: args}
+	return &Event{Phase: "X", Name: callName(uint32(r.fn)), Category: chapter(uint32(r.fn)),
+		Duration: micro(end - begin), Thread: int(r.tid), Args: args}
 }
 
 // Place is a site in words.
@@ -223,13 +232,17 @@ func (m *merged) arrows(f *file) map[moment]int {
 	return out
 }
 
-// message makes the end of an arrow, or the mark of a death; outside: in no call, so that the arrow needs something to stand on.
-func (m *merged) message(f *file, r *record, arrows map[moment]int, at float64, outside bool) (out []*Event) {
+// message makes the end of an arrow, or the mark of a death; outside: in no call, so that the arrow
+// needs something to stand on.
+func (m *merged) message(f *file, r *record, arrows map[moment]int, at float64, outside bool) (
+	out []*Event) {
 	other := int(r.arg[0])
 	if r.kind == kindDeath {
-		return []*Event{{Phase: "i", Name: "notices the end of " + m.nameOf(other), Category: "failure", Thread: int(r.tid), Scope: "t"}}
+		return []*Event{{Phase: "i", Name: "notices the end of " + m.nameOf(other),
+			Category: "failure", Thread: int(r.tid), Scope: "t"}}
 	}
-	e := &Event{Phase: "s", Name: "message", Category: "message", Thread: int(r.tid), Args: map[string]any{"bytes": r.bytes, "tag": r.arg[1]}}
+	e := &Event{Phase: "s", Name: "message", Category: "message", Thread: int(r.tid),
+		Args: map[string]any{"bytes": r.bytes, "tag": r.arg[1]}}
 	k := message{f.rank.Proc, other, r.site, r.kind == kindCast}
 	if r.kind == kindCast || r.kind == kindCaught {
 		e.Name = "multicast"
@@ -242,7 +255,8 @@ func (m *merged) message(f *file, r *record, arrows map[moment]int, at float64, 
 		e.Args["to"] = m.nameOf(other)
 	}
 	if outside {
-		out = append(out, &Event{Phase: "X", Name: "progress", Category: "message", Duration: 0.1, Thread: int(r.tid)})
+		out = append(out, &Event{Phase: "X", Name: "progress", Category: "message", Duration: 0.1,
+			Thread: int(r.tid)})
 	}
 	if e.ID = arrows[moment{k, at}]; e.ID == 0 {
 		return nil

@@ -1,7 +1,8 @@
 package trace
 
-// The clocks of hosts differ. The agent that decides asks the others for the time, some times when they are ready and again at the end; the answer that was under
-// way for the shortest time says most. Between the two the difference is taken to have changed evenly.
+// The clocks of hosts differ. The agent that decides asks the others for the time, some times when
+// they are ready and again at the end; the answer that was under way for the shortest time says
+// most. Between the two the difference is taken to have changed evenly.
 
 // clock brings the times of a host to those of the first.
 type clock struct {
@@ -40,7 +41,8 @@ func clockOf(notes []ClockNote) clock {
 	return c
 }
 
-// longEnough is the time, in ns, over which clocks may be seen to run differently: before, the ways of messages differ more.
+// longEnough is the time, in ns, over which clocks may be seen to run differently: before, the ways
+// of messages differ more.
 const longEnough = 1e9
 
 // difference is how far the other clock is ahead, and when that was, by it.

@@ -88,17 +88,24 @@ func (f *file) readHead() error {
 	}
 	f.began, f.ended = f.u64(traceHeadOffBegan), f.u64(traceHeadOffEnded)
 	f.records, f.room = f.u64(traceHeadOffRecords), f.u64(traceHeadOffRoom)
-	f.sitesAt, f.peersAt, f.recordsAt = f.u64(traceHeadOffSitesOff), f.u64(traceHeadOffPeersOff), f.u64(traceHeadOffRecordsOff)
-	f.peers, f.ns, f.host = uint64(f.u32(traceHeadOffPeers)), f.u64(traceHeadOffNs), int(f.u32(traceHeadOffHost))
+	f.sitesAt, f.peersAt, f.recordsAt = f.u64(traceHeadOffSitesOff), f.u64(traceHeadOffPeersOff),
+		f.u64(traceHeadOffRecordsOff)
+	f.peers, f.ns, f.host = uint64(f.u32(traceHeadOffPeers)), f.u64(traceHeadOffNs),
+		int(f.u32(traceHeadOffHost))
 	maps := uint64(f.u32(traceHeadOffMaps))
-	if !f.fits(f.sitesAt, cTraceSites, traceSiteBytes) || !f.fits(f.peersAt, f.peers, tracePeerBytes) || !f.fits(f.recordsAt, min(f.room, f.records), traceRecordBytes) ||
+	if !f.fits(f.sitesAt, cTraceSites, traceSiteBytes) || !f.fits(f.peersAt, f.peers,
+		tracePeerBytes) || !f.fits(f.recordsAt, min(f.room, f.records), traceRecordBytes) ||
 		maps > cTraceMaps {
 		return fmt.Errorf("its parts do not lie in it")
 	}
-	program, _, _ := strings.Cut(string(f.data[traceHeadOffProgram:traceHeadOffProgram+cTraceProgram]), "\x00")
-	f.rank = Rank{Proc: int(f.u32(traceHeadOffProc)), Rank: int(f.u32(traceHeadOffRank)), World: int(f.u32(traceHeadOffWorld)), Pid: int(f.u32(traceHeadOffPid)),
-		Host: f.host, Program: program, MPI: seconds(f.ns), Records: f.records + f.u64(traceHeadOffRefused), Got: f.u64(traceHeadOffGot), Bytes: f.u64(traceHeadOffGotBytes),
-		maps: string(f.data[cTraceHead : cTraceHead+maps])}
+	program, _, _ := strings.Cut(
+		string(f.data[traceHeadOffProgram:traceHeadOffProgram+cTraceProgram]), "\x00")
+	f.rank = Rank{Proc: int(f.u32(traceHeadOffProc)), Rank: int(f.u32(traceHeadOffRank)),
+		World: int(f.u32(traceHeadOffWorld)), Pid: int(f.u32(traceHeadOffPid)),
+		Host: f.host, Program: program, MPI: seconds(f.ns), Records: f.records +
+			f.u64(traceHeadOffRefused), Got: f.u64(traceHeadOffGot),
+		Bytes: f.u64(traceHeadOffGotBytes),
+		maps:  string(f.data[cTraceHead : cTraceHead+maps])}
 	f.rank.Dropped = f.rank.Records - min(f.room, f.records)
 	f.rank.Name = fmt.Sprintf("rank %d", f.rank.Rank)
 	if f.rank.World != 0 {
@@ -109,7 +116,8 @@ func (f *file) readHead() error {
 	}
 	for i := range f.peers {
 		at := f.peersAt + i*tracePeerBytes
-		if v := (Volume{int(i), f.u64(at + tracePeerOffMessages), f.u64(at + tracePeerOffBytes)}); v.Messages > 0 {
+		if v := (Volume{int(i), f.u64(at + tracePeerOffMessages),
+			f.u64(at + tracePeerOffBytes)}); v.Messages > 0 {
 			f.rank.Sent = append(f.rank.Sent, v)
 		}
 	}
@@ -158,11 +166,16 @@ func (f *file) each(fn func(r *record)) {
 }
 
 func (f *file) read(r *record, at uint64) {
-	*r = record{begin: f.u64(at + traceRecordOffBegin), end: f.u64(at + traceRecordOffEnd), kind: f.u16(at + traceRecordOffKind), fn: f.u16(at + traceRecordOffFn),
-		err: int32(f.u32(at + traceRecordOffError)), tid: f.u32(at + traceRecordOffTid), flags: f.data[at+traceRecordOffFlags],
-		args:   min(int(f.data[at+traceRecordOffArgs]), cTraceArgs),
-		choice: coll.Choice{Algorithm: f.data[at+traceRecordOffAlgorithm], Reason: coll.Reason(f.data[at+traceRecordOffReason])}, site: f.u64(at + traceRecordOffSite), ctx: f.u64(at + traceRecordOffCtx),
-		number: f.u32(at + traceRecordOffNumber), times: f.u32(at + traceRecordOffTimes), bytes: f.u64(at + traceRecordOffBytes)}
+	*r = record{begin: f.u64(at + traceRecordOffBegin), end: f.u64(at + traceRecordOffEnd),
+		kind: f.u16(at + traceRecordOffKind), fn: f.u16(at + traceRecordOffFn),
+		err: int32(f.u32(at + traceRecordOffError)), tid: f.u32(at +
+			traceRecordOffTid), flags: f.data[at+traceRecordOffFlags],
+		args: min(int(f.data[at+traceRecordOffArgs]), cTraceArgs),
+		choice: coll.Choice{Algorithm: f.data[at+traceRecordOffAlgorithm],
+			Reason: coll.Reason(f.data[at+traceRecordOffReason])}, site: f.u64(at +
+			traceRecordOffSite), ctx: f.u64(at + traceRecordOffCtx),
+		number: f.u32(at + traceRecordOffNumber), times: f.u32(at +
+			traceRecordOffTimes), bytes: f.u64(at + traceRecordOffBytes)}
 	for i := range r.args {
 		r.arg[i] = int64(f.u64(at + traceRecordOffArg + 8*uint64(i)))
 	}
@@ -183,9 +196,13 @@ func (f *file) sites() (out []site) {
 		if fn == 0 {
 			continue
 		}
-		out = append(out, site{f.u64(at + traceSiteOffSite), fn, Cost{Calls: f.u64(at + traceSiteOffCalls), Errors: f.u32(at + traceSiteOffErrors),
-			Seconds: seconds(f.u64(at + traceSiteOffNs)), Max: seconds(f.u64(at + traceSiteOffMax)), Min: seconds(f.u64(at + traceSiteOffMin)),
-			Bytes: f.u64(at + traceSiteOffBytes), BytesMax: f.u64(at + traceSiteOffBytesMax)}})
+		out = append(out, site{f.u64(at + traceSiteOffSite), fn,
+			Cost{Calls: f.u64(at + traceSiteOffCalls), Errors: f.u32(at + traceSiteOffErrors),
+				Seconds:  seconds(f.u64(at + traceSiteOffNs)),
+				Max:      seconds(f.u64(at + traceSiteOffMax)),
+				Min:      seconds(f.u64(at + traceSiteOffMin)),
+				Bytes:    f.u64(at + traceSiteOffBytes),
+				BytesMax: f.u64(at + traceSiteOffBytesMax)}})
 	}
 	return out
 }

@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// The file of a process that may have been killed in any moment, or that writes what it likes: the head, and the rest from a place on.
+// The file of a process that may have been killed in any moment, or that writes what it likes: the
+// head, and the rest from a place on.
 func FuzzFile(f *testing.F) {
 	const size = cTraceHead + cTraceMaps + cTraceSites*traceSiteBytes
 	head := make([]byte, traceHeadBytes)

@@ -29,7 +29,8 @@ type siteKey struct {
 	where string
 }
 
-// message names a message of the job: the number is that between the two, of messages, or of multicasts.
+// message names a message of the job: the number is that between the two, of messages, or of
+// multicasts.
 type message struct {
 	from, to int
 	number   uint64
@@ -55,12 +56,14 @@ func Open(dir string, command []string) (*Trace, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &merged{files: files, ends: map[int]EndNote{}, sites: map[siteKey]int{}, places: inspect.NewPlaces(), maps: map[*file][]inspect.Mapping{},
+	m := &merged{files: files, ends: map[int]EndNote{}, sites: map[siteKey]int{},
+		places: inspect.NewPlaces(), maps: map[*file][]inspect.Mapping{},
 		sends: map[message][]passage{}}
 	m.job.Command = command
 	m.take(readNotes(dir))
 	slices.SortStableFunc(m.files, func(a, b *file) int {
-		return cmp.Or(cmp.Compare(a.rank.World, b.rank.World), cmp.Compare(a.rank.Rank, b.rank.Rank), cmp.Compare(a.began, b.began))
+		return cmp.Or(cmp.Compare(a.rank.World, b.rank.World),
+			cmp.Compare(a.rank.Rank, b.rank.Rank), cmp.Compare(a.began, b.began))
 	})
 	m.findZero()
 	for _, f := range m.files {
@@ -156,14 +159,17 @@ func (m *merged) addRank(f *file) {
 	m.job.Ranks = append(m.job.Ranks, *r)
 }
 
-// together adds the costs of equal places, which may be at several addresses, and puts the most expensive first.
+// together adds the costs of equal places, which may be at several addresses, and puts the most
+// expensive first.
 func together(list []Cost) (out []Cost) {
 	slices.SortStableFunc(list, func(a, b Cost) int { return cmp.Compare(a.Site, b.Site) })
 	for _, c := range list {
 		if n := len(out); n > 0 && out[n-1].Site == c.Site {
 			o := &out[n-1]
-			o.Calls, o.Errors, o.Seconds, o.Bytes = o.Calls+c.Calls, o.Errors+c.Errors, o.Seconds+c.Seconds, o.Bytes+c.Bytes
-			o.Max, o.Min, o.BytesMax = max(o.Max, c.Max), min(o.Min, c.Min), max(o.BytesMax, c.BytesMax)
+			o.Calls, o.Errors, o.Seconds, o.Bytes = o.Calls+c.Calls, o.Errors+c.Errors,
+				o.Seconds+c.Seconds, o.Bytes+c.Bytes
+			o.Max, o.Min, o.BytesMax = max(o.Max, c.Max), min(o.Min, c.Min),
+				max(o.BytesMax, c.BytesMax)
 			continue
 		}
 		out = append(out, c)
@@ -197,8 +203,9 @@ func (m *merged) site(f *file, fn uint32, back uint64) int {
 	return n
 }
 
-// walk calls fn for the records of a file with the span of the call that each is, or is in: seconds from the beginning of the trace; NaN: it is in none. A call
-// that is not over lasts until the next one of its thread, or to the end of the process.
+// walk calls fn for the records of a file with the span of the call that each is, or is in: seconds
+// from the beginning of the trace; NaN: it is in none. A call that is not over lasts until the next
+// one of its thread, or to the end of the process.
 func (m *merged) walk(f *file, fn func(r *record, begin, end float64)) {
 	type open struct{ begin, end float64 }
 	last := map[uint32]open{} // by thread
@@ -266,7 +273,8 @@ func (m *merged) pairMessages() {
 	m.job.Lost = sent + len(m.gots) - 2*m.job.Messages
 }
 
-// sendOf is the message that a receive has found: of several with the number, as when a process has taken the place of another, the last that was sent before.
+// sendOf is the message that a receive has found: of several with the number, as when a process has
+// taken the place of another, the last that was sent before.
 func (m *merged) sendOf(g *passage) (found *passage) {
 	list := m.sends[g.message]
 	for i := range list {

@@ -27,7 +27,8 @@ type tables struct {
 }
 
 var known = sync.OnceValue(func() *tables {
-	t := &tables{handles: map[string]map[int64]string{}, errors: map[int64]string{}, chapters: map[string]string{}}
+	t := &tables{handles: map[string]map[int64]string{}, errors: map[int64]string{},
+		chapters: map[string]string{}}
 	all, err := api.Load()
 	if err != nil {
 		return t
@@ -72,7 +73,8 @@ func chapter(fn uint32) string {
 // An argument of a call, by name.
 type argument struct{ name, text string }
 
-// arguments are those of a call that the record has (api/gen/trace.go writes them down in this order).
+// arguments are those of a call that the record has (api/gen/trace.go writes them down in this
+// order).
 func arguments(r *record) (out []argument) {
 	t := known()
 	if r.fn < 1 || int(r.fn) > len(t.functions) {
@@ -118,7 +120,8 @@ func (t *tables) value(p api.Param, v int64) string {
 		}
 		return fmt.Sprintf("0x%x", v)
 	}
-	if strings.HasPrefix(p.CType, "MPI_") && p.CType != "MPI_Aint" && p.CType != "MPI_Count" && p.CType != "MPI_Offset" {
+	if strings.HasPrefix(p.CType, "MPI_") && p.CType != "MPI_Aint" && p.CType != "MPI_Count" &&
+		p.CType != "MPI_Offset" {
 		return fmt.Sprintf("0x%x", v)
 	}
 	switch p.Kind {

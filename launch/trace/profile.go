@@ -27,7 +27,8 @@ type total struct {
 
 // WriteProfile writes the sums as text.
 func (j *Job) WriteProfile(w io.Writer) {
-	fmt.Fprintf(w, "MPI profile: %s, %s on %s, %.3f s\n", cmp.Or(strings.Join(j.Command, " "), "a job"), several(len(j.Ranks), "rank"), several(max(1, len(j.Hosts)), "host"), j.Seconds)
+	fmt.Fprintf(w, "MPI profile: %s, %s on %s, %.3f s\n", cmp.Or(strings.Join(j.Command, " "),
+		"a job"), several(len(j.Ranks), "rank"), several(max(1, len(j.Hosts)), "host"), j.Seconds)
 	j.writeRanks(w)
 	totals, app, mpi := j.totals()
 	j.writePlaces(w, totals, app, mpi)
@@ -61,7 +62,9 @@ func (j *Job) writeRanks(w io.Writer) {
 	for i := range j.Ranks {
 		r := &j.Ranks[i]
 		n, bytes := r.sent()
-		fmt.Fprintf(t, "%s\t%.3f\t%.3f\t%.1f\t%d\t%s\t%d\t%s\t\n", strings.TrimPrefix(r.Name, "rank "), r.Ended-r.Began, r.MPI, percent(r.MPI, r.Ended-r.Began), n, Bytes(bytes), r.Got, Bytes(r.Bytes))
+		fmt.Fprintf(t, "%s\t%.3f\t%.3f\t%.1f\t%d\t%s\t%d\t%s\t\n",
+			strings.TrimPrefix(r.Name, "rank "), r.Ended-r.Began, r.MPI,
+			percent(r.MPI, r.Ended-r.Began), n, Bytes(bytes), r.Got, Bytes(r.Bytes))
 		app += r.Ended - r.Began
 		all.MPI += r.MPI
 		all.Got += r.Got
@@ -69,7 +72,8 @@ func (j *Job) writeRanks(w io.Writer) {
 		all.Sent = append(all.Sent, r.Sent...)
 	}
 	n, bytes := all.sent()
-	fmt.Fprintf(t, "all\t%.3f\t%.3f\t%.1f\t%d\t%s\t%d\t%s\t\n", app, all.MPI, percent(all.MPI, app), n, Bytes(bytes), all.Got, Bytes(all.Bytes))
+	fmt.Fprintf(t, "all\t%.3f\t%.3f\t%.1f\t%d\t%s\t%d\t%s\t\n", app, all.MPI, percent(all.MPI, app),
+		n, Bytes(bytes), all.Got, Bytes(all.Bytes))
 	t.Flush()
 	for i := range j.Ranks {
 		if r := &j.Ranks[i]; r.End != "" {
@@ -86,7 +90,8 @@ func (r *Rank) sent() (messages, bytes uint64) {
 	return messages, bytes
 }
 
-// totals adds up what every place has cost, the most expensive first; and the time of all ranks, and in MPI.
+// totals adds up what every place has cost, the most expensive first; and the time of all ranks,
+// and in MPI.
 func (j *Job) totals() (list []total, app, mpi float64) {
 	by := make([]total, len(j.Sites))
 	for i := range j.Ranks {
@@ -102,7 +107,8 @@ func (j *Job) totals() (list []total, app, mpi float64) {
 				t.Min = c.Min
 			}
 			t.Site, t.ranks = c.Site, t.ranks+1
-			t.Calls, t.Errors, t.Seconds, t.Bytes = t.Calls+c.Calls, t.Errors+c.Errors, t.Seconds+c.Seconds, t.Bytes+c.Bytes
+			t.Calls, t.Errors, t.Seconds, t.Bytes = t.Calls+c.Calls, t.Errors+c.Errors,
+				t.Seconds+c.Seconds, t.Bytes+c.Bytes
 			t.Max, t.BytesMax = max(t.Max, c.Max), max(t.BytesMax, c.BytesMax)
 			if t.ranks == 1 || c.Seconds > t.most {
 				t.most, t.slowest = c.Seconds, strings.TrimPrefix(r.Name, "rank ")
@@ -127,10 +133,13 @@ func rest(n int) string {
 
 func (j *Job) writePlaces(w io.Writer, list []total, app, mpi float64) {
 	t := table(w, "Calls that took the most time"+rest(len(list)))
-	fmt.Fprintln(t, "call\tcalls\tseconds\t% of time\t% of MPI\tmean us\tmax us\tranks\tmost in rank\tat\t")
+	fmt.Fprintln(t,
+		"call\tcalls\tseconds\t% of time\t% of MPI\tmean us\tmax us\tranks\tmost in rank\tat\t")
 	for _, c := range list[:min(len(list), mostRows)] {
 		s := &j.Sites[c.Site]
-		fmt.Fprintf(t, "%s\t%d\t%.4f\t%.1f\t%.1f\t%.1f\t%.1f\t%d\t%s\t%s\t\n", s.Call, c.Calls, c.Seconds, percent(c.Seconds, app), percent(c.Seconds, mpi), 1e6*c.Seconds/float64(max(1, c.Calls)), 1e6*c.Max,
+		fmt.Fprintf(t, "%s\t%d\t%.4f\t%.1f\t%.1f\t%.1f\t%.1f\t%d\t%s\t%s\t\n", s.Call, c.Calls,
+			c.Seconds, percent(c.Seconds, app), percent(c.Seconds, mpi),
+			1e6*c.Seconds/float64(max(1, c.Calls)), 1e6*c.Max,
 			c.ranks, c.slowest, s.short())
 	}
 	t.Flush()
@@ -165,7 +174,9 @@ func (j *Job) writeSent(w io.Writer, list []total) {
 	fmt.Fprintln(t, "call\tcalls\tbytes\tmean\tmax\t%\tat\t")
 	for _, c := range list[:min(len(list), mostRows)] {
 		s := &j.Sites[c.Site]
-		fmt.Fprintf(t, "%s\t%d\t%s\t%s\t%s\t%.1f\t%s\t\n", s.Call, c.Calls, Bytes(c.Bytes), Bytes(c.Bytes/max(1, c.Calls)), Bytes(c.BytesMax), percent(float64(c.Bytes), float64(all)), s.short())
+		fmt.Fprintf(t, "%s\t%d\t%s\t%s\t%s\t%.1f\t%s\t\n", s.Call, c.Calls, Bytes(c.Bytes),
+			Bytes(c.Bytes/max(1, c.Calls)), Bytes(c.BytesMax),
+			percent(float64(c.Bytes), float64(all)), s.short())
 	}
 	t.Flush()
 }

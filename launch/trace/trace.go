@@ -1,9 +1,10 @@
-// Package trace reads what the processes of a job have written down of their MPI calls and messages (capi/abi/trace.c), and what the agents have noted of
-// the job, and makes of it a timeline in Chrome's trace format, which ui.perfetto.dev and chrome://tracing show, and sums: spxrun --trace and
-// --profile (docs/tracing.md).
+// Package trace reads what the processes of a job have written down of their MPI calls and messages
+// (capi/abi/trace.c), and what the agents have noted of the job, and makes of it a timeline in
+// Chrome's trace format, which ui.perfetto.dev and chrome://tracing show, and sums: spxrun --trace
+// and --profile (docs/tracing.md).
 //
-// It runs when the job is over, in whatever way it has ended. It changes nothing in the files that it reads, and trusts them no further than that: a
-// process may have died while it wrote.
+// It runs when the job is over, in whatever way it has ended. It changes nothing in the files that
+// it reads, and trusts them no further than that: a process may have died while it wrote.
 //
 //go:generate go run ../../shm/layoutgen ../../capi/dataplane/base/trace_file.h zz_layout.go trace
 package trace
@@ -20,18 +21,21 @@ const RecordBytes = traceRecordBytes
 // DefaultLimit is how many bytes of records are kept of every process.
 const DefaultLimit = 32 << 20
 
-// A Job is what is known of a job when it is over, but for the timeline: it stands in the file of the timeline, and is what --profile-json writes.
+// A Job is what is known of a job when it is over, but for the timeline: it stands in the file of
+// the timeline, and is what --profile-json writes.
 type Job struct {
 	Command  []string `json:"command,omitempty"`
 	Seconds  float64  `json:"seconds"` // from the first MPI_Init to the last end
 	Hosts    []Host   `json:"hosts"`
 	Ranks    []Rank   `json:"ranks"`
 	Sites    []Site   `json:"sites"`
-	Messages int      `json:"messages"`  // that are arrows
-	Lost     int      `json:"unmatched"` // records of messages without the other side's: dropped there, or never received
+	Messages int      `json:"messages"` // that are arrows
+	// records of messages without the other side's: dropped there, or never received
+	Lost int `json:"unmatched"`
 }
 
-// A Host is one of the job's. Its clock is ahead of that of the first host by Offset, give or take Error.
+// A Host is one of the job's. Its clock is ahead of that of the first host by Offset, give or take
+// Error.
 type Host struct {
 	Name   string  `json:"name"`
 	Offset float64 `json:"clock_offset_seconds"`
@@ -41,26 +45,31 @@ type Host struct {
 
 // A Rank is a process of the job.
 type Rank struct {
-	Name    string             `json:"name"`
-	Proc    int                `json:"process"` // its number in the job
-	Rank    int                `json:"rank"`
-	World   int                `json:"world"`
-	Host    int                `json:"host"` // index in Hosts
-	Pid     int                `json:"pid"`
-	Program string             `json:"program"`
-	Began   float64            `json:"began"`           // MPI_Init was entered: seconds from the beginning of the trace
-	Ended   float64            `json:"ended"`           // MPI_Finalize was left, or the process has ended, or the last that is known of it
-	End     string             `json:"end,omitempty"`   // how it has ended, if not well
-	MPI     float64            `json:"mpi_seconds"`     // in MPI calls, all threads together
-	Records uint64             `json:"records"`         // written
-	Dropped uint64             `json:"records_dropped"` // of them: not there any more, older than what is
-	Calls   []Cost             `json:"calls"`           // by place, the most expensive first
-	Sent    []Volume           `json:"sent"`            // by receiver
-	Sizes   []uint64           `json:"message_sizes"`   // messages sent: of no byte, of 1, of 2 to 3, of 4 to 7 ...
-	Waits   map[string]float64 `json:"waits,omitempty"` // seconds by kind of wait, of what the records have
-	Got     uint64             `json:"received"`        // messages
-	Bytes   uint64             `json:"received_bytes"`  //
-	maps    string             // as /proc/PID/maps
+	Name    string `json:"name"`
+	Proc    int    `json:"process"` // its number in the job
+	Rank    int    `json:"rank"`
+	World   int    `json:"world"`
+	Host    int    `json:"host"` // index in Hosts
+	Pid     int    `json:"pid"`
+	Program string `json:"program"`
+	// MPI_Init was entered: seconds from the beginning of the trace
+	Began float64 `json:"began"`
+	// MPI_Finalize was left, or the process has ended, or the last that is known of it
+	Ended   float64 `json:"ended"`
+	End     string  `json:"end,omitempty"` // how it has ended, if not well
+	MPI     float64 `json:"mpi_seconds"`   // in MPI calls, all threads together
+	Records uint64  `json:"records"`       // written
+	// of them: not there any more, older than what is
+	Dropped uint64   `json:"records_dropped"`
+	Calls   []Cost   `json:"calls"` // by place, the most expensive first
+	Sent    []Volume `json:"sent"`  // by receiver
+	// messages sent: of no byte, of 1, of 2 to 3, of 4 to 7 ...
+	Sizes []uint64 `json:"message_sizes"`
+	// seconds by kind of wait, of what the records have
+	Waits map[string]float64 `json:"waits,omitempty"`
+	Got   uint64             `json:"received"`       // messages
+	Bytes uint64             `json:"received_bytes"` //
+	maps  string             // as /proc/PID/maps
 }
 
 // A Site is a place in the program that calls a function of MPI.

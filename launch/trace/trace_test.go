@@ -13,7 +13,8 @@ import (
 // zz_layout.go is what the generator makes of trace_file.h today.
 func TestLayoutIsCurrent(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "zz.go")
-	if msg, err := exec.Command("go", "run", "../../shm/layoutgen", "../../capi/dataplane/base/trace_file.h", out, "trace").CombinedOutput(); err != nil {
+	if msg, err := exec.Command("go", "run", "../../shm/layoutgen",
+		"../../capi/dataplane/base/trace_file.h", out, "trace").CombinedOutput(); err != nil {
 		t.Fatalf("layoutgen: %v\n%s", err, msg)
 	}
 	want, err := os.ReadFile(out)
@@ -29,16 +30,19 @@ func TestLayoutIsCurrent(t *testing.T) {
 	}
 }
 
-// A clock that is ahead by 5 s and gains 20 us each second, seen by answers that were under way for different times on the two ways: what is left of the error is less than
-// half the way of the best answer.
+// A clock that is ahead by 5 s and gains 20 us each second, seen by answers that were under way for
+// different times on the two ways: what is left of the error is less than half the way of the best
+// answer.
 func TestClock(t *testing.T) {
 	const ahead, gain, us = 5e9, 20e-6, 1000
 	there := func(here float64) uint64 { return uint64(here + ahead + gain*here) }
 	var notes []ClockNote
 	for _, begin := range []float64{1e9, 61e9} {
-		for i, way := range []struct{ out, back float64 }{{900, 100}, {40, 60}, {300, 30}, {50, 400}} {
+		for i, way := range []struct{ out, back float64 }{{900, 100}, {40, 60}, {300, 30},
+			{50, 400}} {
 			at := begin + float64(i)*1e6
-			notes = append(notes, ClockNote{1, uint64(at), there(at + way.out*us), uint64(at + (way.out+way.back)*us)})
+			notes = append(notes, ClockNote{1, uint64(at), there(at + way.out*us),
+				uint64(at + (way.out+way.back)*us)})
 		}
 	}
 	c := clockOf(notes)
@@ -93,8 +97,11 @@ func TestDamagedFiles(t *testing.T) {
 	if try(good[:1000]) != 0 || try(nil) != 0 {
 		t.Error("a file that is cut short is read")
 	}
-	for _, at := range []int{traceHeadOffMagic, traceHeadOffRecords, traceHeadOffRoom, traceHeadOffSitesOff, traceHeadOffPeersOff, traceHeadOffRecordsOff, traceHeadOffPeers, traceHeadOffMaps, traceHeadOffHost,
-		record, record + traceRecordOffEnd, record + traceRecordOffKind, record + traceRecordOffTimes} {
+	for _, at := range []int{traceHeadOffMagic, traceHeadOffRecords, traceHeadOffRoom,
+		traceHeadOffSitesOff, traceHeadOffPeersOff, traceHeadOffRecordsOff, traceHeadOffPeers,
+		traceHeadOffMaps, traceHeadOffHost,
+		record, record + traceRecordOffEnd, record + traceRecordOffKind,
+		record + traceRecordOffTimes} {
 		bad := slices.Clone(good)
 		for i := range 8 {
 			bad[at+i] = 0xff

@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// What processes wait for, by the times of the two sides: as Scalasca has it (Wolf and Mohr, Automatic performance analysis of hybrid MPI/OpenMP applications, 2003).
+// What processes wait for, by the times of the two sides: as Scalasca has it (Wolf and Mohr,
+// Automatic performance analysis of hybrid MPI/OpenMP applications, 2003).
 
 // findWaits adds up the waits of every rank.
 func (m *merged) findWaits() {
@@ -26,7 +27,8 @@ func (m *merged) findWaits() {
 	m.pairs(func(s, g *passage) {
 		late := g.begin
 		add(g.file, LateSender, min(s.begin, g.end)-g.begin)
-		if blocksUntilReceived[strings.TrimSuffix(callName(uint32(s.fn)), "_c")] && s.begin < late && s.end > late {
+		if blocksUntilReceived[strings.TrimSuffix(callName(uint32(s.fn)), "_c")] &&
+			s.begin < late && s.end > late {
 			add(s.file, LateReceiver, late-s.begin)
 		}
 	})
@@ -42,7 +44,8 @@ func (m *merged) findWaits() {
 	parts := map[meeting][]part{}
 	for _, f := range m.files {
 		m.walk(f, func(r *record, begin, end float64) {
-			if r.kind == kindCall && r.flags&cTraceCollective != 0 && allNeedAll(callName(uint32(r.fn))) {
+			if r.kind == kindCall && r.flags&cTraceCollective != 0 &&
+				allNeedAll(callName(uint32(r.fn))) {
 				k := meeting{r.ctx, r.number, r.fn}
 				parts[k] = append(parts[k], part{f, begin, end})
 			}
@@ -81,10 +84,12 @@ func (m *merged) pairs(fn func(s, g *passage)) {
 	}
 }
 
-var blocksUntilReceived = map[string]bool{"MPI_Send": true, "MPI_Ssend": true, "MPI_Rsend": true, "MPI_Sendrecv": true, "MPI_Sendrecv_replace": true}
+var blocksUntilReceived = map[string]bool{"MPI_Send": true, "MPI_Ssend": true, "MPI_Rsend": true,
+	"MPI_Sendrecv": true, "MPI_Sendrecv_replace": true}
 
 // allNeedAll: nobody can leave the collective before all have come to it.
 func allNeedAll(call string) bool {
 	name := strings.TrimPrefix(call, "MPI_")
-	return name == "Barrier" || strings.HasPrefix(name, "All") || strings.HasPrefix(name, "Reduce_scatter")
+	return name == "Barrier" || strings.HasPrefix(name, "All") ||
+		strings.HasPrefix(name, "Reduce_scatter")
 }

@@ -1,17 +1,24 @@
-// Package watch decides which processes of a host hang (MPI/SPx: faults of processors and of applications, transient and permanent; docs/systems.md, "What
-// hangs"). It owns what was seen of each process so far, and the limits; what is done about one that hangs is the job's matter (launch/job).
+// Package watch decides which processes of a host hang (MPI/SPx: faults of processors and of
+// applications, transient and permanent; docs/systems.md, "What hangs"). It owns what was seen of
+// each process so far, and the limits; what is done about one that hangs is the job's matter
+// (launch/job).
 //
-// It is pure: Look takes what the agent has seen of the processes, with the time, and returns what has changed. Times are added up between looks, each of which
-// counts for so long as looks are apart and no longer: when the agent itself has not run, nothing is to be concluded from that.
+// It is pure: Look takes what the agent has seen of the processes, with the time, and returns what
+// has changed. Times are added up between looks, each of which counts for so long as looks are
+// apart and no longer: when the agent itself has not run, nothing is to be concluded from that.
 //
 // A process hangs
 //   - that is stopped, for longer than Limits.Still;
-//   - that neither communicates nor uses its processor for so long, while messages of others wait for it: its control group is frozen, say, or it waits outside of MPI;
-//   - that uses its processor, and has not communicated for longer than Limits.Silent, while messages wait for it: an endless loop, perhaps. A long computation
-//     looks the same, so this limit is the user's to set, and there is none without;
-//   - that has said how long it will be silent (MPISP_Alive), and was silent for longer, whether messages wait or not. Until then only that it is stopped counts.
+//   - that neither communicates nor uses its processor for so long, while messages of others wait
+//     for it: its control group is frozen, say, or it waits outside of MPI;
+//   - that uses its processor, and has not communicated for longer than Limits.Silent, while
+//     messages wait for it: an endless loop, perhaps. A long computation looks the same, so this
+//     limit is the user's to set, and there is none without;
+//   - that has said how long it will be silent (MPISP_Alive), and was silent for longer, whether
+//     messages wait or not. Until then only that it is stopped counts.
 //
-// A process that sleeps in a call of MPI waits for others, and does not hang; nor does one that a debugger holds. Time in which it waits for a processor does not count: it would do something.
+// A process that sleeps in a call of MPI waits for others, and does not hang; nor does one that a
+// debugger holds. Time in which it waits for a processor does not count: it would do something.
 package watch
 
 import (
@@ -31,10 +38,14 @@ const (
 	leastEvery = 20 * time.Millisecond
 	mostEvery  = time.Second
 
-	slowShare = 10 // of Still: after that part of it another process is chosen, which costs nothing should this one go on
-	slowLooks = 2  // but this was seen more than once
+	// of Still: after that part of it another process is chosen, which costs nothing should this
+	// one go on
+	slowShare = 10
+	slowLooks = 2 // but this was seen more than once
 
-	idleShare = 20 // less than this part of the time on a processor is none: runtimes look around also in a process that does nothing
+	// less than this part of the time on a processor is none: runtimes look around also in a
+	// process that does nothing
+	idleShare = 20
 )
 
 // Limits are those of one process. 0: none.
@@ -49,11 +60,13 @@ type Sight struct {
 	Held    bool          // by a debugger
 	Used    time.Duration // of processors, so far
 	Kept    time.Duration // since the look before, for how long it waited for one
-	Joined  bool          // it is between MPI_Init and MPI_Finalize; all that follows counts then alone
-	Moves   uint64        // changes with all that it does for MPI
-	Sleeps  bool          // in a call of MPI, and was not woken
-	Pending bool          // messages wait for it
-	// What it has said of its own silence: how often so far, for how long (0: it takes that back), and Moves then.
+	// it is between MPI_Init and MPI_Finalize; all that follows counts then alone
+	Joined  bool
+	Moves   uint64 // changes with all that it does for MPI
+	Sleeps  bool   // in a call of MPI, and was not woken
+	Pending bool   // messages wait for it
+	// What it has said of its own silence: how often so far, for how long (0: it takes that back),
+	// and Moves then.
 	Promises   uint32
 	Promise    time.Duration
 	PromisedAt uint64
@@ -135,7 +148,8 @@ func (m *Machine) Told() (out []Change) {
 func (m *Machine) Look(sights []Sight, now time.Duration) (out []Change) {
 	passed := m.every
 	if m.last >= 0 {
-		passed = min(now-m.last, 2*m.every) // nothing is known of the time between two looks that are too far apart
+		// nothing is known of the time between two looks that are too far apart
+		passed = min(now-m.last, 2*m.every)
 	}
 	m.last = now
 	seen := map[int]*process{}
@@ -183,9 +197,12 @@ func (p *process) look(s *Sight, passed time.Duration) (c Change, changed bool) 
 	case limit > 0 && p.still >= limit:
 		to, why, how = Hangs, "does not run, and messages wait for it", p.still
 	case broken:
-		to, why, how = Hangs, fmt.Sprintf("has said by MPISP_Alive that it would communicate again within %v, and has not", s.Promise), p.pledged
+		to, why, how = Hangs, fmt.Sprintf(
+			"has said by MPISP_Alive that it would communicate again within %v, and has not",
+			s.Promise), p.pledged
 	case !promise && s.Limits.Silent > 0 && p.silent >= s.Limits.Silent:
-		to, why, how = Hangs, "computes and does not communicate, and messages wait for it", p.silent
+		to, why, how = Hangs, "computes and does not communicate, and messages wait for it",
+			p.silent
 	case p.state == Hangs && (s.Stopped || s.Held):
 		return c, false
 	case limit > 0 && p.still >= limit/slowShare && p.looks >= slowLooks:
@@ -206,7 +223,8 @@ func (p *process) look(s *Sight, passed time.Duration) (c Change, changed bool) 
 	return p.told, true
 }
 
-// promise reports whether the process has said how long it will be silent, and is; and whether that is over. What it has said ends when it communicates.
+// promise reports whether the process has said how long it will be silent, and is; and whether that
+// is over. What it has said ends when it communicates.
 func (p *process) promise(s *Sight, passed time.Duration) (holds, broken bool) {
 	if s.Promises != p.pledge {
 		p.pledge, p.pledged = s.Promises, 0

@@ -70,7 +70,8 @@ func live(steps []step, limits Limits) (out []string) {
 				s.Used += every / 2
 			}
 			for _, c := range m.Look([]Sight{s}, now) {
-				out = append(out, fmt.Sprintf("%v %v %s", now, []string{"works", "slow", "hangs"}[c.To], c.Why))
+				out = append(out, fmt.Sprintf("%v %v %s", now,
+					[]string{"works", "slow", "hangs"}[c.To], c.Why))
 			}
 		}
 	}
@@ -84,32 +85,56 @@ func TestSchedules(t *testing.T) {
 		silent time.Duration
 		want   []string
 	}{
-		"works":            {[]step{{"works pending", 60 * time.Second}}, silent, nil},
-		"nothing to do":    {[]step{{"sleeps", time.Hour / 60}, {"idle", time.Minute}}, silent, nil},
-		"sleeps in a call": {[]step{{"sleeps pending", time.Minute}}, silent, nil}, // in a wait that does not look: it is woken when it is its turn
-		"stopped, and goes on": {[]step{{"works", time.Second}, {"stopped pending", 5 * time.Second}, {"works", time.Second}}, 0,
+		"works": {[]step{{"works pending", 60 * time.Second}}, silent, nil},
+		"nothing to do": {[]step{{"sleeps", time.Hour / 60}, {"idle", time.Minute}}, silent,
+			nil},
+		// in a wait that does not look: it is woken when it is its turn
+		"sleeps in a call": {[]step{{"sleeps pending", time.Minute}}, silent, nil},
+		"stopped, and goes on": {[]step{{"works", time.Second},
+			{"stopped pending", 5 * time.Second}, {"works", time.Second}}, 0,
 			[]string{"1.2s slow ", "3s hangs " + stopped, "6.1s works "}},
-		"stopped, with nothing to do":   {[]step{{"stopped", 3 * time.Second}}, 0, []string{"200ms slow ", "2s hangs " + stopped}},
-		"stopped before MPI_Init, say":  {[]step{{"other stopped", 3 * time.Second}}, 0, []string{"300ms slow ", "2.1s hangs " + stopped}},
-		"stopped for a moment":          {[]step{{"stopped", 1500 * time.Millisecond}, {"works", time.Second}, {"stopped", 1500 * time.Millisecond}, {"works", time.Second}}, 0, []string{"200ms slow ", "1.6s works ", "2.7s slow ", "4.1s works "}},
-		"by a debugger":                 {[]step{{"held pending", time.Minute}}, silent, nil},
-		"is not scheduled":              {[]step{{"idle pending", 3 * time.Second}, {"works", time.Second}}, 0, []string{"200ms slow ", "2s hangs " + still, "3.1s works "}},
-		"has no processor":              {[]step{{"idle pending kept=100ms", time.Minute}}, silent, nil},
-		"has one for a moment at times": {[]step{{"idle pending kept=50ms", 5 * time.Second}}, silent, []string{"400ms slow ", "4s hangs " + still}},
-		"computes":                      {[]step{{"computes", time.Minute}}, silent, nil},
-		"computes, and messages wait":   {[]step{{"computes pending", time.Minute}}, 0, nil},
-		"computes for too long": {[]step{{"computes pending", 15 * time.Second}, {"works", time.Second}}, silent,
-			[]string{"10s hangs computes and does not communicate, and messages wait for it", "15.1s works "}},
-		"promises, and keeps that": {[]step{{"works", time.Second}, {"promise=30s computes pending", 29 * time.Second}, {"works", time.Second}, {"computes", time.Minute}}, silent, nil},
-		"promises again":           {[]step{{"promise=30s computes pending", 29 * time.Second}, {"promise=30s idle pending", 29 * time.Second}}, silent, nil},
-		"breaks a promise": {[]step{{"works", time.Second}, {"promise=5s computes", 7 * time.Second}, {"works", time.Second}}, 0,
-			[]string{"6.1s hangs has said by MPISP_Alive that it would communicate again within 5s, and has not", "8.1s works "}},
-		"communicates, and computes then":    {[]step{{"promise=5s computes", 2 * time.Second}, {"works", time.Second}, {"computes", time.Minute}}, 0, nil},
-		"waits, and has promised":            {[]step{{"promise=5s sleeps", time.Minute}}, 0, nil},
-		"takes the promise back":             {[]step{{"promise=5s computes", time.Second}, {"promise=0s computes", time.Minute}}, 0, nil},
-		"stopped, in spite of a promise":     {[]step{{"promise=1h stopped", 3 * time.Second}}, 0, []string{"200ms slow ", "2s hangs " + stopped}},
-		"no look meanwhile":                  {[]step{{"idle pending", time.Second}, {"gap=1h works", time.Second}, {"gap=1h idle pending", time.Second}}, silent, []string{"200ms slow ", "1h0m1.1s works ", "2h0m2.2s slow "}},
-		"another process has the number now": {[]step{{"stopped", 1900 * time.Millisecond}, {"other stopped", time.Second}}, 0, []string{"200ms slow ", "2.2s slow "}},
+		"stopped, with nothing to do": {[]step{{"stopped", 3 * time.Second}}, 0,
+			[]string{"200ms slow ", "2s hangs " + stopped}},
+		"stopped before MPI_Init, say": {[]step{{"other stopped", 3 * time.Second}}, 0,
+			[]string{"300ms slow ", "2.1s hangs " + stopped}},
+		"stopped for a moment": {[]step{{"stopped", 1500 * time.Millisecond},
+			{"works", time.Second}, {"stopped", 1500 * time.Millisecond}, {"works", time.Second}},
+			0, []string{"200ms slow ", "1.6s works ", "2.7s slow ", "4.1s works "}},
+		"by a debugger": {[]step{{"held pending", time.Minute}}, silent, nil},
+		"is not scheduled": {[]step{{"idle pending", 3 * time.Second},
+			{"works", time.Second}}, 0, []string{"200ms slow ", "2s hangs " + still,
+			"3.1s works "}},
+		"has no processor": {[]step{{"idle pending kept=100ms", time.Minute}}, silent,
+			nil},
+		"has one for a moment at times": {[]step{{"idle pending kept=50ms", 5 * time.Second}},
+			silent, []string{"400ms slow ", "4s hangs " + still}},
+		"computes":                    {[]step{{"computes", time.Minute}}, silent, nil},
+		"computes, and messages wait": {[]step{{"computes pending", time.Minute}}, 0, nil},
+		"computes for too long": {[]step{{"computes pending", 15 * time.Second},
+			{"works", time.Second}}, silent,
+			[]string{"10s hangs computes and does not communicate, and messages wait for it",
+				"15.1s works "}},
+		"promises, and keeps that": {[]step{{"works", time.Second},
+			{"promise=30s computes pending", 29 * time.Second}, {"works", time.Second},
+			{"computes", time.Minute}}, silent, nil},
+		"promises again": {[]step{{"promise=30s computes pending", 29 * time.Second},
+			{"promise=30s idle pending", 29 * time.Second}}, silent, nil},
+		"breaks a promise": {[]step{{"works", time.Second},
+			{"promise=5s computes", 7 * time.Second}, {"works", time.Second}}, 0,
+			[]string{"6.1s hangs has said by MPISP_Alive that it would communicate again within " +
+				"5s, and has not", "8.1s works "}},
+		"communicates, and computes then": {[]step{{"promise=5s computes", 2 * time.Second},
+			{"works", time.Second}, {"computes", time.Minute}}, 0, nil},
+		"waits, and has promised": {[]step{{"promise=5s sleeps", time.Minute}}, 0, nil},
+		"takes the promise back": {[]step{{"promise=5s computes", time.Second},
+			{"promise=0s computes", time.Minute}}, 0, nil},
+		"stopped, in spite of a promise": {[]step{{"promise=1h stopped", 3 * time.Second}}, 0,
+			[]string{"200ms slow ", "2s hangs " + stopped}},
+		"no look meanwhile": {[]step{{"idle pending", time.Second},
+			{"gap=1h works", time.Second}, {"gap=1h idle pending", time.Second}}, silent,
+			[]string{"200ms slow ", "1h0m1.1s works ", "2h0m2.2s slow "}},
+		"another process has the number now": {[]step{{"stopped", 1900 * time.Millisecond},
+			{"other stopped", time.Second}}, 0, []string{"200ms slow ", "2.2s slow "}},
 	} {
 		got := live(c.steps, Limits{limit, c.silent})
 		if strings.Join(got, "\n") != strings.Join(c.want, "\n") {
@@ -143,14 +168,17 @@ func TestForget(t *testing.T) {
 	}
 }
 
-// What was said last of a process can be told again, as long as it is there: nothing of one that never gave cause.
+// What was said last of a process can be told again, as long as it is there: nothing of one that
+// never gave cause.
 func TestTold(t *testing.T) {
 	m := New(time.Second)
-	sights := []Sight{{Proc: 3, Pid: 30, Limits: Limits{Still: 2 * time.Second}, Stopped: true}, {Proc: 1, Pid: 10, Limits: Limits{Still: 2 * time.Second}}}
+	sights := []Sight{{Proc: 3, Pid: 30, Limits: Limits{Still: 2 * time.Second}, Stopped: true},
+		{Proc: 1, Pid: 10, Limits: Limits{Still: 2 * time.Second}}}
 	for now := time.Duration(0); now < 9*time.Second; now += time.Second {
 		m.Look(sights, now)
 	}
-	if got := m.Told(); len(got) != 1 || got[0].Proc != 3 || got[0].To != Hangs || got[0].Why != "is stopped" {
+	if got := m.Told(); len(got) != 1 || got[0].Proc != 3 || got[0].To != Hangs ||
+		got[0].Why != "is stopped" {
 		t.Errorf("%+v", got)
 	}
 	sights[0].Stopped = false

@@ -12,7 +12,8 @@ func tablesOf(p *Plan) (tables [][]Route) {
 	return tables
 }
 
-// hopsTo is how many hops the shortest way to each process takes, from one that follows the tables; 0: none leads there.
+// hopsTo is how many hops the shortest way to each process takes, from one that follows the tables;
+// 0: none leads there.
 func hopsTo(p *Plan, self, dst int) int {
 	r := p.Routes(self, 1)[dst]
 	switch {
@@ -24,7 +25,8 @@ func hopsTo(p *Plan, self, dst int) int {
 	return r.Ways[0].Needs + 1
 }
 
-// Everybody reaches everybody, in no more hops than the arithmetic promises, over no more connections than allowed.
+// Everybody reaches everybody, in no more hops than the arithmetic promises, over no more
+// connections than allowed.
 func TestFewReachAll(t *testing.T) {
 	for _, n := range []int{2, 6, 7, 24, 63, 64, 65, 200} {
 		for _, degree := range []int{4, 6, 14} {
@@ -39,18 +41,23 @@ func TestFewReachAll(t *testing.T) {
 			tables := tablesOf(p)
 			for self := range n {
 				if list := p.Neighbors(self); len(list) > degree {
-					t.Fatalf("%d processes: %d has the neighbours %v, more than %d", n, self, list, degree)
+					t.Fatalf("%d processes: %d has the neighbours %v, more than %d", n, self, list,
+						degree)
 				}
 				for dst, r := range tables[self] {
 					if self == dst {
 						continue
 					}
 					if !r.Kept && (len(r.Ways) == 0 || r.Ways[0].Needs+1 > min(most, Hops)) {
-						t.Fatalf("%d processes with %d neighbours: from %d to %d by %+v, where %d hops are enough", n, degree, self, dst, r, most)
+						t.Fatalf(
+							"%d processes with %d neighbours: from %d to %d by %+v, where %d "+
+								"hops are enough", n, degree, self, dst, r, most)
 					}
 					for _, w := range r.Ways {
 						if !follow(p, tables, self, w, dst) {
-							t.Fatalf("%d processes with %d neighbours: from %d through %+v no way leads to %d", n, degree, self, w, dst)
+							t.Fatalf(
+								"%d processes with %d neighbours: from %d through %+v no way "+
+									"leads to %d", n, degree, self, w, dst)
 						}
 					}
 				}
@@ -59,7 +66,8 @@ func TestFewReachAll(t *testing.T) {
 	}
 }
 
-// Where some share memory, that makes ways shorter; and when some are gone, those who are left have ways around them, nearly always.
+// Where some share memory, that makes ways shorter; and when some are gone, those who are left have
+// ways around them, nearly always.
 func TestFewWithHosts(t *testing.T) {
 	pairs, lost := 0, 0
 	for seed := range uint64(30) {
@@ -72,8 +80,10 @@ func TestFewWithHosts(t *testing.T) {
 		p, apart := Few(4, host, gone), Few(4, alone, gone)
 		for range 20 {
 			a, b := r.IntN(n), r.IntN(n)
-			if together, h := hopsTo(p, a, b), hopsTo(apart, a, b); a != b && (together == 0 || together > h) {
-				t.Fatalf("seed %d: %d hops from %d to %d of %d with hosts of 4, %d without", seed, together, a, b, n, h)
+			if together, h := hopsTo(p, a, b), hopsTo(apart, a, b); a != b &&
+				(together == 0 || together > h) {
+				t.Fatalf("seed %d: %d hops from %d to %d of %d with hosts of 4, %d without", seed,
+					together, a, b, n, h)
 			}
 		}
 		for i := range gone {

@@ -14,8 +14,9 @@ const (
 	Data   Kind = iota // a message, or a part of one, from Src to Dst
 	Ack                // Src has delivered all frames below Seq that Dst sent
 	Credit             // the receiver of this may send N more frames of a class to be relayed
-	Advert             // the processes that the sender reaches at once (Near), and through one other (Far)
-	Close              // the last frame on a shortcut
+	// the processes that the sender reaches at once (Near), and through one other (Far)
+	Advert
+	Close // the last frame on a shortcut
 )
 
 // Frame is what goes over a connection.
@@ -52,8 +53,10 @@ type Config struct {
 	Self   int
 	Static []int // kept as long as both ends live; both ends must name each other
 	Cache  int   // shortcuts at most; 0: none, everything is relayed
-	Window int   // bytes to one receiver that went through relays and are not acknowledged, at most; 0: 1 MiB
-	Relay  int   // frames of one class that a neighbour may have in this process to be relayed; 0: 64
+	// bytes to one receiver that went through relays and are not acknowledged, at most; 0: 1 MiB
+	Window int
+	// frames of one class that a neighbour may have in this process to be relayed; 0: 64
+	Relay int
 }
 
 // Stats counts what a Node has done.
@@ -130,14 +133,15 @@ func (n *Node) Connections() int { return len(n.links) + len(n.opening) }
 // Submit takes a message for another process.
 func (n *Node) Submit(dst, size int, payload any) (out Output) {
 	p := n.pair(dst)
-	p.waiting = append(p.waiting, Frame{Kind: Data, Src: n.cfg.Self, Dst: dst, Seq: p.next, Size: size, Payload: payload})
+	p.waiting = append(p.waiting, Frame{Kind: Data, Src: n.cfg.Self, Dst: dst, Seq: p.next,
+		Size: size, Payload: payload})
 	p.next++
 	n.pump(dst, &out)
 	return out
 }
 
-// Accepts says whether a connection that another process asks for may be made. One that this process is opening to the same process is
-// given up if the other one is the lower.
+// Accepts says whether a connection that another process asks for may be made. One that this
+// process is opening to the same process is given up if the other one is the lower.
 func (n *Node) Accepts(peer int) bool {
 	if n.links[peer] != nil || n.dead.Has(peer) || n.opening[peer] && n.cfg.Self < peer {
 		return false
@@ -176,7 +180,8 @@ func (n *Node) Refused(peer int) (out Output) {
 	return out
 }
 
-// Dead says that a process has died, or that a static connection to it broke for good. Nothing is sent to it any more.
+// Dead says that a process has died, or that a static connection to it broke for good. Nothing is
+// sent to it any more.
 func (n *Node) Dead(peer int) (out Output) {
 	n.dead = n.dead.Union(rankset.Of(peer))
 	delete(n.opening, peer)
@@ -232,8 +237,8 @@ func (n *Node) Receive(from int, f Frame) (out Output) {
 	return out
 }
 
-// Tick is called now and then, about every round trip through two relays: it sends acknowledgements and news of routes that are due,
-// and sends again what seems lost.
+// Tick is called now and then, about every round trip through two relays: it sends acknowledgements
+// and news of routes that are due, and sends again what seems lost.
 func (n *Node) Tick() (out Output) {
 	n.ticks++
 	n.advertise(&out)

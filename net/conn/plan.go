@@ -5,8 +5,9 @@ import (
 	"slices"
 )
 
-// A Plan says for all processes of a job which neighbours each of them keeps: those that it has a static connection with, or shares memory
-// with. Every process computes the same one, so that nobody has to be told.
+// A Plan says for all processes of a job which neighbours each of them keeps: those that it has a
+// static connection with, or shares memory with. Every process computes the same one, so that
+// nobody has to be told.
 type Plan struct {
 	near [][]uint64 // of each process: a set
 	gone []bool
@@ -28,10 +29,11 @@ type Route struct {
 	Ways []Way
 }
 
-// Topology is the plan of section 3.1: of[p] is the switch of process p, -1 for one that takes no part, and processes p and q with
-// host[p] == host[q] share memory. Processes that are gone keep their place in it, so that the others' connections stay as they are. Each process
-// makes it anew when others come or go, at the same time as all the others on its host do: what it takes grows with the connections that there are,
-// not as what Static takes for each process.
+// Topology is the plan of section 3.1: of[p] is the switch of process p, -1 for one that takes no
+// part, and processes p and q with host[p] == host[q] share memory. Processes that are gone keep
+// their place in it, so that the others' connections stay as they are. Each process makes it anew
+// when others come or go, at the same time as all the others on its host do: what it takes grows
+// with the connections that there are, not as what Static takes for each process.
 func Topology(of, host []int, gone []bool) *Plan {
 	n := len(of)
 	p := &Plan{near: sets(n), gone: gone, hops: hops}
@@ -78,8 +80,8 @@ func (p *Plan) mesh(list []int) {
 	}
 }
 
-// Random is a plan that knows nothing of the network: any two processes are neighbours with probability degree / n. It is what the
-// topology is compared with.
+// Random is a plan that knows nothing of the network: any two processes are neighbours with
+// probability degree / n. It is what the topology is compared with.
 func Random(n, degree int, gone []bool) *Plan {
 	p := &Plan{near: sets(n), gone: gone, hops: hops}
 	for i := range n {
@@ -130,9 +132,11 @@ func (p *Plan) Neighbors(a int) (list []int) {
 	return list
 }
 
-// Routes returns how self reaches each process, with at most most ways to each. No way leads through a process that is gone, or back to self; a frame takes at most as many hops
-// as the plan allows. The shortest ways come first, then those with one hop more; which of equal ways comes first differs from pair to pair, so that relays share the work. A process
-// that no way leads to has none: it is reached by a connection that is made for it.
+// Routes returns how self reaches each process, with at most most ways to each. No way leads
+// through a process that is gone, or back to self; a frame takes at most as many hops as the plan
+// allows. The shortest ways come first, then those with one hop more; which of equal ways comes
+// first differs from pair to pair, so that relays share the work. A process that no way leads to
+// has none: it is reached by a connection that is made for it.
 func (p *Plan) Routes(self, most int) []Route {
 	routes := make([]Route, len(p.near))
 	around := p.Neighbors(self)
@@ -169,7 +173,8 @@ func (p *Plan) Routes(self, most int) []Route {
 	return routes
 }
 
-// circles are whom a neighbour of self reaches in so many hops, by ways that lead neither through self nor through a process that is gone.
+// circles are whom a neighbour of self reaches in so many hops, by ways that lead neither through
+// self nor through a process that is gone.
 type circles struct {
 	plan   *Plan
 	self   int

@@ -27,7 +27,8 @@ func randomPlan(r *rand.Rand) (*Plan, []bool) {
 	return Topology(of, host, gone), gone
 }
 
-// walk follows the tables as relays do: each with the hops that are left. false: a frame is dropped on the way.
+// walk follows the tables as relays do: each with the hops that are left. false: a frame is dropped
+// on the way.
 func walk(p *Plan, src int, way Way, dst int) bool {
 	return follow(p, nil, src, way, dst)
 }
@@ -60,8 +61,8 @@ func follow(p *Plan, tables [][]Route, src int, way Way, dst int) bool {
 	}
 }
 
-// Without failures everybody reaches everybody, in at most three hops, in a topology; neighbours are so both ways; and all ways lead there, also
-// when some are gone.
+// Without failures everybody reaches everybody, in at most three hops, in a topology; neighbours
+// are so both ways; and all ways lead there, also when some are gone.
 func TestPlanReachesAll(t *testing.T) {
 	ways, lost := 0, 0
 	for seed := range uint64(60) {
@@ -81,7 +82,8 @@ func TestPlanReachesAll(t *testing.T) {
 					}
 					for _, w := range route.Ways {
 						if ways++; !walk(p, a, w, b) {
-							t.Fatalf("seed %d: from %d through %+v no way leads to %d", seed, a, w, b)
+							t.Fatalf("seed %d: from %d through %+v no way leads to %d", seed, a, w,
+								b)
 						}
 					}
 				}
@@ -145,7 +147,9 @@ func TestPlanIsWhatNodesDo(t *testing.T) {
 					continue
 				}
 				if compared++; len(route.Ways) == 0 || route.Ways[0] != (Way{via, needs}) {
-					t.Fatalf("seed %d: from %d to %d the table says %+v, a Node goes through %d with %d", seed, self, dst, route.Ways, via, needs)
+					t.Fatalf(
+						"seed %d: from %d to %d the table says %+v, a Node goes through %d with %d",
+						seed, self, dst, route.Ways, via, needs)
 				}
 			}
 		}
@@ -182,13 +186,15 @@ func TestTopologyIsThatOfEach(t *testing.T) {
 		}
 		for a := range n {
 			if !slices.Equal(p.near[a], want[a]) {
-				t.Fatalf("seed %d: process %d of %d: %b, want %b\nswitches %v, hosts %v", seed, a, n, p.near[a], want[a], of, host)
+				t.Fatalf("seed %d: process %d of %d: %b, want %b\nswitches %v, hosts %v", seed, a,
+					n, p.near[a], want[a], of, host)
 			}
 		}
 	}
 }
 
-// All processes of a job make the plan and their routes at once when some have died: with 1,280 on 80 hosts that takes each some milliseconds at most.
+// All processes of a job make the plan and their routes at once when some have died: with 1,280 on
+// 80 hosts that takes each some milliseconds at most.
 func BenchmarkTopology(b *testing.B) {
 	const n, ways = 1280, 4
 	host, gone := make([]int, n), make([]bool, n)

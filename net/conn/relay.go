@@ -13,8 +13,9 @@ type relayed struct {
 	frame Frame
 }
 
-// advertise tells the neighbours what this process reaches, if that has changed: over static connections at once, and through one neighbour.
-// Tick calls it, so that many changes cost one message.
+// advertise tells the neighbours what this process reaches, if that has changed: over static
+// connections at once, and through one neighbour. Tick calls it, so that many changes cost one
+// message.
 func (n *Node) advertise(out *Output) {
 	if !n.stale {
 		return
@@ -40,13 +41,15 @@ func (n *Node) advertise(out *Output) {
 	}
 }
 
-// way returns the neighbour through which a frame for dst goes on with at most left hops after it, and how many of them it needs; -1: none.
-// Of several it is another one for each pair of processes, one with a buffer free if there is one.
+// way returns the neighbour through which a frame for dst goes on with at most left hops after it,
+// and how many of them it needs; -1: none. Of several it is another one for each pair of processes,
+// one with a buffer free if there is one.
 func (n *Node) way(src, dst, left int) (neighbour, needs int) {
 	for needs = 1; needs <= left; needs++ {
 		var able []int
 		for p, l := range n.links {
-			if l.static && !l.closing && p != src && (needs == 1 && l.near.Has(dst) || needs == 2 && l.far.Has(dst)) {
+			if l.static && !l.closing && p != src &&
+				(needs == 1 && l.near.Has(dst) || needs == 2 && l.far.Has(dst)) {
 				able = append(able, p)
 			}
 		}
@@ -71,7 +74,8 @@ func (n *Node) relay(from int, f Frame, out *Output) {
 		return // not a frame of this protocol's
 	}
 	r := relayed{from, f.Left, f}
-	if f.Kind == Ack { // acknowledgements hold no buffer; one that finds no way is lost, and the next one says as much
+	// acknowledgements hold no buffer; one that finds no way is lost, and the next one says as much
+	if f.Kind == Ack {
 		n.forwardOne(r, out)
 		return
 	}
@@ -92,7 +96,8 @@ func (n *Node) forward(out *Output) {
 	})
 }
 
-// forwardOne sends a frame on; false if it has to wait for a buffer. A frame without any way is dropped: its sender sends it again.
+// forwardOne sends a frame on; false if it has to wait for a buffer. A frame without any way is
+// dropped: its sender sends it again.
 func (n *Node) forwardOne(r relayed, out *Output) bool {
 	f := r.frame
 	if l := n.open(f.Dst); l != nil {

@@ -4,13 +4,14 @@ import "slices"
 
 // pair is what a process knows of its messages with one other.
 type pair struct {
-	next     uint64  // number of the next message to it
-	waiting  []Frame // not sent yet
-	unacked  []Frame // went through relays, and may have to go again
-	bytes    int     // of unacked
-	ahead    int     // bytes sent directly while unacked was not empty
-	sent     int     // tick of the last frame that went through relays, or of the last acknowledgement
-	patience int     // ticks until another try to connect
+	next    uint64  // number of the next message to it
+	waiting []Frame // not sent yet
+	unacked []Frame // went through relays, and may have to go again
+	bytes   int     // of unacked
+	ahead   int     // bytes sent directly while unacked was not empty
+	// tick of the last frame that went through relays, or of the last acknowledgement
+	sent     int
+	patience int // ticks until another try to connect
 
 	expected uint64 // number of the next message from it
 	held     map[uint64]Frame
@@ -18,10 +19,12 @@ type pair struct {
 	fresh    int  // bytes since the last one
 }
 
-// again is the number of ticks after which a frame that went through relays, and was not acknowledged, is sent again.
+// again is the number of ticks after which a frame that went through relays, and was not
+// acknowledged, is sent again.
 const again = 16
 
-// settling is the number of ticks in which processes get to know the routes; until then no connection is asked for because there is none.
+// settling is the number of ticks in which processes get to know the routes; until then no
+// connection is asked for because there is none.
 const settling = 8
 
 func (n *Node) pair(other int) *pair {
@@ -39,7 +42,8 @@ func (n *Node) pump(dst int, out *Output) {
 	for p != nil && len(p.waiting) > 0 {
 		f := p.waiting[0]
 		if l := n.open(dst); l != nil {
-			if len(p.unacked) > 0 { // the receiver holds back what comes before those: not more than a window of it
+			// the receiver holds back what comes before those: not more than a window of it
+			if len(p.unacked) > 0 {
 				if p.ahead > 0 && p.ahead+f.Size > n.cfg.Window {
 					return
 				}
@@ -65,7 +69,8 @@ func (n *Node) pump(dst int, out *Output) {
 	}
 }
 
-// hand gives a frame to a relay; false if none can take it now. Without any way a connection is asked for.
+// hand gives a frame to a relay; false if none can take it now. Without any way a connection is
+// asked for.
 func (n *Node) hand(f Frame, out *Output) bool {
 	next, needs := n.way(n.cfg.Self, f.Dst, hops-1)
 	if next < 0 {
@@ -84,7 +89,8 @@ func (n *Node) hand(f Frame, out *Output) bool {
 	return true
 }
 
-// arrived takes a message for this process. What came through a relay is acknowledged, and so is what one that came directly let go.
+// arrived takes a message for this process. What came through a relay is acknowledged, and so is
+// what one that came directly let go.
 func (n *Node) arrived(from int, f Frame, out *Output) {
 	p := n.pair(f.Src)
 	p.due = p.due || from != f.Src || len(p.held) > 0

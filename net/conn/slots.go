@@ -2,12 +2,15 @@ package conn
 
 import "slices"
 
-// Slots gives out the connections that a process may have: never more than so many at once, whoever wants them. A connection has a slot from before it is called, or answered,
-// until its socket is closed.
+// Slots gives out the connections that a process may have: never more than so many at once, whoever
+// wants them. A connection has a slot from before it is called, or answered, until its socket is
+// closed.
 //
-// Who has called this process comes before those that it calls itself: it holds a slot at its own end meanwhile. For it, a call of this process that has no answer yet is given up, if
-// the caller has the lower number. So of processes that wait for each other in a circle, the one with the lowest number is always let in, and none waits for ever; those that have connections
-// alone close one, which is the business of who has them.
+// Who has called this process comes before those that it calls itself: it holds a slot at its own
+// end meanwhile. For it, a call of this process that has no answer yet is given up, if the caller
+// has the lower number. So of processes that wait for each other in a circle, the one with the
+// lowest number is always let in, and none waits for ever; those that have connections alone close
+// one, which is the business of who has them.
 type Slots struct {
 	self, most, used int
 
@@ -41,7 +44,8 @@ func (s *Slots) Try() bool {
 	return true
 }
 
-// Call asks for one to call peer. True: it is there, and peer is being called; else Grant says when.
+// Call asks for one to call peer. True: it is there, and peer is being called; else Grant says
+// when.
 func (s *Slots) Call(peer int) (Ticket, bool) {
 	s.last++
 	if s.Try() {
@@ -63,7 +67,8 @@ func (s *Slots) Answer(peer int) (Ticket, bool) {
 	return s.last, false
 }
 
-// GiveWay says which call is to be given up for one that has called: the one with the same process, if there is such a one, else the latest.
+// GiveWay says which call is to be given up for one that has called: the one with the same process,
+// if there is such a one, else the latest.
 func (s *Slots) GiveWay() (peer int, ok bool) {
 	before := 0
 	for _, d := range s.doors {
@@ -100,7 +105,8 @@ func (s *Slots) Give() { s.used = max(0, s.used-1) }
 // Limit changes how many there are. Those that are taken stay so.
 func (s *Slots) Limit(most int) { s.most = most }
 
-// Grant is who gets the next one that is free; false: none is, or wanted. A process that was to be called is being called from then on.
+// Grant is who gets the next one that is free; false: none is, or wanted. A process that was to be
+// called is being called from then on.
 func (s *Slots) Grant() (Ticket, bool) {
 	if s.used >= s.most {
 		return 0, false

@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// crowd is many processes that all want connections with all others, by slots alone: calls take their time, connections are used for a while and closed for those that wait.
+// crowd is many processes that all want connections with all others, by slots alone: calls take
+// their time, connections are used for a while and closed for those that wait.
 type crowd struct {
 	t      *testing.T
 	r      *rand.Rand
@@ -29,7 +30,8 @@ type crowdNode struct {
 func newCrowd(t *testing.T, n, most int, seed uint64) *crowd {
 	c := &crowd{t: t, r: rand.New(rand.NewPCG(seed, 3)), most: most, linked: map[[2]int]bool{}}
 	for i := range n {
-		c.nodes = append(c.nodes, &crowdNode{Slots: NewSlots(i, most), wants: map[int]Ticket{}, tickets: map[Ticket]func(){}, calling: map[int]bool{}, asked: map[int]Ticket{}})
+		c.nodes = append(c.nodes, &crowdNode{Slots: NewSlots(i, most), wants: map[int]Ticket{},
+			tickets: map[Ticket]func(){}, calling: map[int]bool{}, asked: map[int]Ticket{}})
 	}
 	for i, a := range c.nodes {
 		for k := range n {
@@ -67,7 +69,8 @@ func (c *crowd) settle(i int) error {
 		}
 	}
 	if a.Used() > c.most || held != a.Used() {
-		return fmt.Errorf("process %d has %d slots of %d taken, and holds %d", i, a.Used(), c.most, held)
+		return fmt.Errorf("process %d has %d slots of %d taken, and holds %d", i, a.Used(), c.most,
+			held)
 	}
 	return nil
 }
@@ -162,7 +165,8 @@ func shuffled[V any](r *rand.Rand, m map[int]V) []int {
 	return keys
 }
 
-// Whatever happens in which order, no process has more than its slots, and each call comes to its connection.
+// Whatever happens in which order, no process has more than its slots, and each call comes to its
+// connection.
 func TestSlots(t *testing.T) {
 	for seed := range uint64(300) {
 		n, most := 2+int(seed%7), 1+int(seed%4)
@@ -172,13 +176,16 @@ func TestSlots(t *testing.T) {
 				t.Fatalf("seed %d: %v", seed, err)
 			}
 			if steps > 400000 {
-				t.Fatalf("seed %d: %d processes with %d slots: %d of %d pairs had a connection after %d steps", seed, n, most, len(c.linked), n*(n-1), steps)
+				t.Fatalf(
+					"seed %d: %d processes with %d slots: %d of %d pairs had a connection after "+
+						"%d steps", seed, n, most, len(c.linked), n*(n-1), steps)
 			}
 		}
 	}
 }
 
-// Three processes with one slot each call each other in a circle: without anybody's patience ending, the call of the lowest is let in.
+// Three processes with one slot each call each other in a circle: without anybody's patience
+// ending, the call of the lowest is let in.
 func TestSlotsInACircle(t *testing.T) {
 	var s []*Slots
 	for i := range 3 {

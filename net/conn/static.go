@@ -6,11 +6,13 @@ import (
 	"libspx/net/topo"
 )
 
-// Static returns the processes that process self keeps connections to, in ascending order: all on its own switch and one on each other
-// switch (section 3.1 of the paper). host[p] is the host of process p; processes of self's own host are left out, since they share memory.
+// Static returns the processes that process self keeps connections to, in ascending order: all on
+// its own switch and one on each other switch (section 3.1 of the paper). host[p] is the host of
+// process p; processes of self's own host are left out, since they share memory.
 //
-// The choice is the same seen from both ends: the i-th process of a switch goes with the i-th of another, modulo the smaller number; so a
-// process of a switch no smaller than the others has exactly one connection to each.
+// The choice is the same seen from both ends: the i-th process of a switch goes with the i-th of
+// another, modulo the smaller number; so a process of a switch no smaller than the others has
+// exactly one connection to each.
 func Static(t *topo.Tree, host []int, self int) []int {
 	on := make([][]int, t.N)
 	for p, h := range host {

@@ -11,13 +11,16 @@ import (
 	"syscall"
 )
 
-// Circumstances are what a message about a connection that cannot be made has to know, beside the error.
+// Circumstances are what a message about a connection that cannot be made has to know, beside the
+// error.
 type Circumstances struct {
-	TLS      bool   // the job's connections are sealed
-	Networks string // others that all hosts of the job are in, "10.78.0.0/24 (data0), ..."; empty: none is known
+	TLS bool // the job's connections are sealed
+	// others that all hosts of the job are in, "10.78.0.0/24 (data0), ..."; empty: none is known
+	Networks string
 }
 
-// Cause says why a connection could not be made, in all likelihood, and what to do. It begins with "; ", or is empty.
+// Cause says why a connection could not be made, in all likelihood, and what to do. It begins with
+// "; ", or is empty.
 func Cause(err error, c Circumstances) string {
 	is := func(list ...error) bool {
 		for _, e := range list {
@@ -32,25 +35,36 @@ func Cause(err error, c Circumstances) string {
 		if c.TLS {
 			return "; another program listens there, or passes on what it hears"
 		}
-		return "; another program listens there: is this another host's address too, or does a rule of a firewall lead there?"
+		return "; another program listens there: is this another host's address too, or does a " +
+			"rule of a firewall lead there?"
 	case is(syscall.ECONNREFUSED):
-		return "; nobody listens there, or a firewall rejects it: has the process ended, is this another host's address too, are the ports open? SPX_PORTS=LOW-HIGH keeps to those that a firewall leaves open" + c.others()
+		return "; nobody listens there, or a firewall rejects it: has the process ended, is " +
+			"this another host's address too, are the ports open? SPX_PORTS=LOW-HIGH keeps to " +
+			"those that a firewall leaves open" + c.others()
 	case is(syscall.EACCES, syscall.EPERM):
-		return "; a rule of this host forbids it (ip route, firewall): remove it, or name another interface (--iface)" + c.others()
+		return "; a rule of this host forbids it (ip route, firewall): remove it, or name " +
+			"another interface (--iface)" + c.others()
 	case is(syscall.EINVAL):
-		return "; a route of this host throws such packets away (ip route: blackhole): remove it, or name another interface (--iface)" + c.others()
+		return "; a route of this host throws such packets away (ip route: blackhole): remove " +
+			"it, or name another interface (--iface)" + c.others()
 	case is(syscall.ENETUNREACH):
-		return "; this host has no route there: add one, or name the interface that leads there (--iface)" + c.others()
+		return "; this host has no route there: add one, or name the interface that leads there " +
+			"(--iface)" + c.others()
 	case is(syscall.EHOSTUNREACH):
-		return "; no route leads there, the host does not answer in its network, or a firewall on the way rejects it: is it up, is the address its own? Name the interface that leads there (--iface)" + c.others()
+		return "; no route leads there, the host does not answer in its network, or a firewall " +
+			"on the way rejects it: is it up, is the address its own? Name the interface that " +
+			"leads there (--iface)" + c.others()
 	case is(syscall.EADDRNOTAVAIL):
-		return "; this host has no port left for connections that it makes (sysctl net.ipv4.ip_local_port_range)"
+		return "; this host has no port left for connections that it makes (sysctl " +
+			"net.ipv4.ip_local_port_range)"
 	case is(syscall.EMFILE):
-		return "; this process has all the descriptors that it may have (ulimit -n): raise the limit, or have fewer connections (SPX_CONNECTIONS_MAX)"
+		return "; this process has all the descriptors that it may have (ulimit -n): raise the " +
+			"limit, or have fewer connections (SPX_CONNECTIONS_MAX)"
 	case is(syscall.ENFILE):
 		return "; this host has all the open files that it may have (sysctl fs.file-max)"
 	case IsTimeout(err):
-		return "; something drops the packets: a firewall between the hosts (open the ports of SPX_PORTS=LOW-HIGH in it), or the wrong interface (--iface)" + c.others()
+		return "; something drops the packets: a firewall between the hosts (open the ports of " +
+			"SPX_PORTS=LOW-HIGH in it), or the wrong interface (--iface)" + c.others()
 	case is(io.EOF, io.ErrUnexpectedEOF, syscall.ECONNRESET, syscall.EPIPE):
 		return "; what listens there hangs up: another program, or a firewall that cuts connections"
 	}
@@ -60,7 +74,8 @@ func Cause(err error, c Circumstances) string {
 // IsTimeout: there was no answer in time, be it within this process or by the kernel's patience.
 func IsTimeout(err error) bool {
 	var n net.Error
-	return errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, syscall.ETIMEDOUT) || errors.As(err, &n) && n.Timeout()
+	return errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, context.DeadlineExceeded) ||
+		errors.Is(err, syscall.ETIMEDOUT) || errors.As(err, &n) && n.Timeout()
 }
 
 // others says which networks could be used instead.
@@ -69,5 +84,6 @@ func (c Circumstances) others() string {
 		return ""
 	}
 	first, _, _ := strings.Cut(c.Networks, " ")
-	return fmt.Sprintf("; all hosts of the job are also in %s, which --iface %s would take", c.Networks, first)
+	return fmt.Sprintf("; all hosts of the job are also in %s, which --iface %s would take",
+		c.Networks, first)
 }

@@ -10,7 +10,8 @@ import (
 	"time"
 )
 
-// Every failure has a likely cause and something to do, as net.Dial wraps it; where another network could help, it is named; where it could not, it is not.
+// Every failure has a likely cause and something to do, as net.Dial wraps it; where another network
+// could help, it is named; where it could not, it is not.
 func TestCause(t *testing.T) {
 	dial := func(err error) error {
 		return &net.OpError{Op: "dial", Net: "tcp", Err: fmt.Errorf("connect: %w", err)}
@@ -43,18 +44,22 @@ func TestCause(t *testing.T) {
 		{io.EOF, "hangs up", false},
 		{dial(syscall.ECONNRESET), "hangs up", false},
 	} {
-		got := Cause(c.err, Circumstances{Networks: "10.78.0.0/24 (data0, 10 Gbit/s), fd77::/64 (eth0)"})
+		got := Cause(c.err,
+			Circumstances{Networks: "10.78.0.0/24 (data0, 10 Gbit/s), fd77::/64 (eth0)"})
 		if !strings.HasPrefix(got, "; ") || !strings.Contains(got, c.says) {
 			t.Errorf("%v: %q lacks %q", c.err, got, c.says)
 		}
-		if strings.Contains(got, "also in 10.78.0.0/24 (data0, 10 Gbit/s), fd77::/64 (eth0), which --iface 10.78.0.0/24 would take") != c.others {
+		if strings.Contains(got,
+			"also in 10.78.0.0/24 (data0, 10 Gbit/s), fd77::/64 (eth0), which --iface "+
+				"10.78.0.0/24 would take") != c.others {
 			t.Errorf("%v: %q; other networks are to be named: %v", c.err, got, c.others)
 		}
 		if got := Cause(c.err, Circumstances{}); strings.Contains(got, "all hosts of the job") {
 			t.Errorf("%v: %q, though no other network is known", c.err, got)
 		}
 	}
-	if got := Cause(fmt.Errorf("something else"), Circumstances{Networks: "10.78.0.0/24 (data0)"}); got != "" {
+	if got := Cause(fmt.Errorf("something else"),
+		Circumstances{Networks: "10.78.0.0/24 (data0)"}); got != "" {
 		t.Errorf("%q", got)
 	}
 }

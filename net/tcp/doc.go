@@ -1,5 +1,5 @@
-// Package tcp makes connections between the processes of a job, over any stream: both ends prove that they hold the job's key before
-// a byte of data is believed.
+// Package tcp makes connections between the processes of a job, over any stream: both ends prove
+// that they hold the job's key before a byte of data is believed.
 //
 //	from -> to   hello: job, who I am, whom I mean, a nonce, a digest of the ways that messages take
 //	to -> from   challenge: a nonce, and HMAC-SHA-256(key, "to" hello nonce); "to, and it differs" where messages take other ways
@@ -8,7 +8,8 @@
 //	to -> from   verdict: taken, or a connection of this pair exists already or is being made by the other end, or messages
 //	             take other ways here: which
 //
-// It owns the handshake and what strangers may cost: a bounded number of connections that have not proved anything, for a bounded
-// time, the oldest given up first. Bytes that follow the verdict are not touched: the socket, or the TLS stream over it, is handed on as it is. It knows no
-// ranks, opens no listener, and keeps nothing about connections that were made.
+// It owns the handshake and what strangers may cost: a bounded number of connections that have not
+// proved anything, for a bounded time, the oldest given up first. Bytes that follow the verdict are
+// not touched: the socket, or the TLS stream over it, is handed on as it is. It knows no ranks,
+// opens no listener, and keeps nothing about connections that were made.
 package tcp

@@ -13,7 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A Process is one end: its number in the job, and which of the processes that have had this number.
+// A Process is one end: its number in the job, and which of the processes that have had this
+// number.
 type Process struct{ Number, Life uint32 }
 
 // An Identity is what an end knows of itself.
@@ -21,8 +22,11 @@ type Identity struct {
 	Job  [16]byte
 	Key  [32]byte
 	Self Process
-	Ways string // which ways messages take, in words: the same in all processes of a job, or they would not arrive
-	// Stream is which of the streams of its pair a caller makes; 0: the connection. It is part of what is proved.
+	// which ways messages take, in words: the same in all processes of a job, or they would not
+	// arrive
+	Ways string
+	// Stream is which of the streams of its pair a caller makes; 0: the connection. It is part of
+	// what is proved.
 	Stream uint16
 	TLS    bool // what follows the proofs is encrypted; it has to be in Ways
 }
@@ -32,11 +36,16 @@ type Verdict byte
 
 // Verdicts. The zero value is none.
 const (
-	Taken     Verdict = 1 // the connection is in use as soon as the caller has confirmed that it has heard so
-	Elsewhere Verdict = 2 // there is one already, or the other end's own call is the one that counts
+	// the connection is in use as soon as the caller has confirmed that it has heard so
+	Taken Verdict = 1
+	// there is one already, or the other end's own call is the one that counts
+	Elsewhere Verdict = 2
 	Differs   Verdict = 3 // the two ends' messages take other ways: a WaysError
-	Gone      Verdict = 4 // the caller has ended, or another process has its number, as far as the end that was called knows
-	Full      Verdict = 5 // the end that was called has as many connections as it may have: to be called again
+	// the caller has ended, or another process has its number, as far as the end that was called
+	// knows
+	Gone Verdict = 4
+	// the end that was called has as many connections as it may have: to be called again
+	Full Verdict = 5
 )
 
 // A WaysError says which ways the messages of the end that was called take.
@@ -49,10 +58,11 @@ func (e *WaysError) Error() string {
 // What is wrong with who calls, or with whom was called.
 var (
 	ErrStranger = errors.New("not a process of this job, or not for this one")
-	ErrVersion  = errors.New("a handshake of another version: all processes of a job need the same libspx")
-	ErrOld      = errors.New("an earlier or later process of that number was meant")
-	ErrKey      = errors.New("the other end does not hold the job's key")
-	ErrTongue   = errors.New("the answer is none of this protocol")
+	ErrVersion  = errors.New(
+		"a handshake of another version: all processes of a job need the same libspx")
+	ErrOld    = errors.New("an earlier or later process of that number was meant")
+	ErrKey    = errors.New("the other end does not hold the job's key")
+	ErrTongue = errors.New("the answer is none of this protocol")
 )
 
 const (
@@ -93,8 +103,8 @@ func (h *hello) encode() []byte {
 	return append(b, h.ways[:]...)
 }
 
-// readHello reads what a caller says first. Its first bytes say whether the rest is as long as here, so they are looked at before that is waited for. b is all that
-// was read of it.
+// readHello reads what a caller says first. Its first bytes say whether the rest is as long as
+// here, so they are looked at before that is waited for. b is all that was read of it.
 func readHello(s io.Reader, b *[helloBytes]byte) (h hello, err error) {
 	if _, err := io.ReadFull(s, b[:frontBytes]); err != nil {
 		return h, err
@@ -131,14 +141,17 @@ func mac(key *[32]byte, role string, hello, nonce []byte) []byte {
 
 // The roles in which a proof is given.
 const (
-	roleFrom   = "from"
-	roleTo     = "to"
-	roleDiffer = "to, and it differs" // of the end that was called, if messages take other ways there
+	roleFrom = "from"
+	roleTo   = "to"
+	// of the end that was called, if messages take other ways there
+	roleDiffer = "to, and it differs"
 )
 
-// Call is the handshake of the end that has connected, with the process to, over a stream that stays as it is: not for an identity with TLS. The error is that of
-// the stream, ErrKey, ErrTongue, or a *WaysError; an end that is not to closes the stream. A caller that gets an error does not use the stream, and closes it:
-// the other end, which waits for the confirmation of Taken, sees that.
+// Call is the handshake of the end that has connected, with the process to, over a stream that
+// stays as it is: not for an identity with TLS. The error is that of the stream, ErrKey, ErrTongue,
+// or a *WaysError; an end that is not to closes the stream. A caller that gets an error does not
+// use the stream, and closes it: the other end, which waits for the confirmation of Taken, sees
+// that.
 func Call(s io.ReadWriter, id *Identity, to Process) (Verdict, error) {
 	_, v, err := call(s, id, to)
 	return v, err
@@ -213,10 +226,12 @@ func writeWays(s io.Writer, ways string) error {
 	return err
 }
 
-// Answer is the handshake of the end that was called. decide is asked once it is proved who calls. Errors: that of the stream,
-// ErrStranger, ErrVersion, ErrOld, ErrKey; then nothing that a stranger could use was said. As Call, it is not for an identity with TLS. A caller that was told Taken may have given up meanwhile: so it confirms, and
-// Answer returns Taken without an error only then.
-func Answer(s io.ReadWriter, id *Identity, decide func(from Process) Verdict) (from Process, v Verdict, err error) {
+// Answer is the handshake of the end that was called. decide is asked once it is proved who calls.
+// Errors: that of the stream, ErrStranger, ErrVersion, ErrOld, ErrKey; then nothing that a stranger
+// could use was said. As Call, it is not for an identity with TLS. A caller that was told Taken may
+// have given up meanwhile: so it confirms, and Answer returns Taken without an error only then.
+func Answer(s io.ReadWriter, id *Identity, decide func(from Process) Verdict) (from Process,
+	v Verdict, err error) {
 	_, from, _, v, err = respond(s, only(id), first(decide))
 	return from, v, err
 }
@@ -236,8 +251,11 @@ func first(decide func(from Process) Verdict) func(Process, uint16) Verdict {
 	}
 }
 
-// respond is Answer for any identity, of the one that is chosen for what the caller says, and returns the stream that goes on, and which of its pair's it is.
-func respond(s io.ReadWriter, choose func(h *hello) *Identity, decide func(from Process, stream uint16) Verdict) (t io.ReadWriter, from Process, stream uint16, v Verdict, err error) {
+// respond is Answer for any identity, of the one that is chosen for what the caller says, and
+// returns the stream that goes on, and which of its pair's it is.
+func respond(s io.ReadWriter, choose func(h *hello) *Identity,
+	decide func(from Process, stream uint16) Verdict) (t io.ReadWriter, from Process, stream uint16,
+	v Verdict, err error) {
 	var said [helloBytes]byte
 	h, err := readHello(s, &said)
 	if err != nil {
@@ -284,7 +302,8 @@ func respond(s io.ReadWriter, choose func(h *hello) *Identity, decide func(from 
 	return s, h.from, h.stream, v, err
 }
 
-// hasLeft: the caller has hung up before it was answered, and so not on this end's proof. It may have waited for long, and given up.
+// hasLeft: the caller has hung up before it was answered, and so not on this end's proof. It may
+// have waited for long, and given up.
 func hasLeft(s io.ReadWriter) bool {
 	c, ok := s.(syscall.Conn)
 	if !ok {
@@ -302,10 +321,12 @@ func hasLeft(s io.ReadWriter) bool {
 	return left
 }
 
-// unproved is the error of a caller that has given no proof. One that hangs up has seen that of this end, and takes it for none: the two keys differ. One
-// that stays and says nothing, or was given up here, may have the key.
+// unproved is the error of a caller that has given no proof. One that hangs up has seen that of
+// this end, and takes it for none: the two keys differ. One that stays and says nothing, or was
+// given up here, may have the key.
 func unproved(err error) error {
-	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) {
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
+		errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) {
 		return fmt.Errorf("%w: it has hung up on this end's proof (%v)", ErrKey, err)
 	}
 	return err

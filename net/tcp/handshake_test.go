@@ -27,7 +27,8 @@ type answer struct {
 }
 
 // meet runs both ends over a pipe.
-func meet(t *testing.T, caller, called *Identity, to Process, decide func(Process) Verdict) (Verdict, error, answer) {
+func meet(t *testing.T, caller, called *Identity, to Process, decide func(Process) Verdict) (
+	Verdict, error, answer) {
 	t.Helper()
 	a, b := net.Pipe()
 	ch := make(chan answer, 1)
@@ -54,12 +55,15 @@ func TestBothEndsAgree(t *testing.T) {
 	}
 }
 
-// Ends whose messages take other ways find out, once they have proved who they are; the caller is told the other's.
+// Ends whose messages take other ways find out, once they have proved who they are; the caller is
+// told the other's.
 func TestWaysDiffer(t *testing.T) {
-	for _, theirs := range []string{"SPX_CONNECTIONS=topology:4", strings.Repeat("0,", 2*mostWays), ""} {
+	for _, theirs := range []string{"SPX_CONNECTIONS=topology:4", strings.Repeat("0,", 2*mostWays),
+		""} {
 		caller, called := identity(alice, 1), identity(bob, 1)
 		caller.Ways, called.Ways = "SPX_CONNECTIONS=demand", theirs
-		v, err, a := meet(t, caller, called, bob, func(Process) Verdict { t.Error("asked to decide"); return Taken })
+		v, err, a := meet(t, caller, called, bob,
+			func(Process) Verdict { t.Error("asked to decide"); return Taken })
 		var differ *WaysError
 		if !errors.As(err, &differ) || v != Differs || a != (answer{alice, Differs, nil}) {
 			t.Fatalf("caller: %v %v; called: %v, want %v on both ends", v, err, a, Differs)
@@ -75,7 +79,8 @@ func TestWaysDiffer(t *testing.T) {
 	}
 }
 
-// The end that was called has the connection only when the caller, which may have given up meanwhile, says that it has heard of it.
+// The end that was called has the connection only when the caller, which may have given up
+// meanwhile, says that it has heard of it.
 func TestACallerThatGivesUp(t *testing.T) {
 	a, b := net.Pipe()
 	ch := make(chan error, 1)
@@ -87,7 +92,8 @@ func TestACallerThatGivesUp(t *testing.T) {
 	_, err := Call(struct {
 		io.Reader
 		io.Writer
-	}{io.MultiReader(io.LimitReader(a, nonceBytes+macBytes), failing{deaf}), a}, identity(alice, 1), bob)
+	}{io.MultiReader(io.LimitReader(a, nonceBytes+macBytes), failing{deaf}), a}, identity(alice, 1),
+		bob)
 	if !errors.Is(err, deaf) {
 		t.Errorf("the caller has %v", err)
 	}
@@ -105,7 +111,11 @@ type failing struct{ err error }
 func (f failing) Read([]byte) (int, error) { return 0, f.err }
 
 func TestWhoIsRefused(t *testing.T) {
-	never := func(Process) Verdict { t.Error("asked to decide about who has proved nothing"); return Taken }
+	never := func(Process) Verdict {
+		t.Error(
+			"asked to decide about who has proved nothing")
+		return Taken
+	}
 	otherJob := identity(alice, 1)
 	otherJob.Job[0]++
 	for _, c := range []struct {
@@ -119,12 +129,14 @@ func TestWhoIsRefused(t *testing.T) {
 		{"an earlier process of the number", identity(alice, 1), Process{7, 1}, ErrOld},
 		{"itself", identity(Process{7, 9}, 1), bob, ErrStranger},
 	} {
-		if _, err, a := meet(t, c.caller, identity(bob, 1), c.to, never); err == nil || !errors.Is(a.err, c.want) {
+		if _, err, a := meet(t, c.caller, identity(bob, 1), c.to, never); err == nil ||
+			!errors.Is(a.err, c.want) {
 			t.Errorf("%s: caller %v, called %v, want %v", c.name, err, a.err, c.want)
 		}
 	}
 	// Without the key the caller sees that the other end's proof is none: both notice.
-	if _, err, a := meet(t, identity(alice, 2), identity(bob, 1), bob, never); !errors.Is(err, ErrKey) || a.err == nil {
+	if _, err, a := meet(t, identity(alice, 2), identity(bob, 1), bob, never); !errors.Is(err,
+		ErrKey) || a.err == nil {
 		t.Errorf("without the key: caller %v, called %v", err, a.err)
 	}
 }
@@ -180,7 +192,8 @@ func FuzzAnswer(f *testing.F) {
 		_, _, err := Answer(struct {
 			io.Reader
 			io.Writer
-		}{bytes.NewReader(said), io.Discard}, identity(bob, 1), func(Process) Verdict { t.Error("believed"); return Taken })
+		}{bytes.NewReader(said), io.Discard}, identity(bob, 1),
+			func(Process) Verdict { t.Error("believed"); return Taken })
 		if err == nil {
 			t.Error("no error for who does not hold the key")
 		}

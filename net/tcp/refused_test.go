@@ -12,23 +12,27 @@ import (
 
 // counts are those of a server, in the order of Refusals.
 func counts(r *Refusals) [5]uint64 {
-	return [5]uint64{r.Strangers.Load(), r.Version.Load(), r.Old.Load(), r.Key.Load(), r.Slow.Load()}
+	return [5]uint64{r.Strangers.Load(), r.Version.Load(), r.Old.Load(), r.Key.Load(),
+		r.Slow.Load()}
 }
 
-// say writes to a server, and waits until it hangs up. half: this end says first that nothing more comes.
+// say writes to a server, and waits until it hangs up. half: this end says first that nothing more
+// comes.
 func say(t *testing.T, address string, half bool, words ...[]byte) {
 	t.Helper()
 	c := dial(t, address)
 	defer c.Close()
 	c.SetDeadline(time.Now().Add(4 * patience)) //nolint:errcheck // it is a TCP connection
-	c.Write(bytes.Join(words, nil))             //nolint:errcheck // what the server makes of it counts
+	// what the server makes of it counts
+	c.Write(bytes.Join(words, nil)) //nolint:errcheck
 	if half {
 		c.(*net.TCPConn).CloseWrite() //nolint:errcheck // see above
 	}
 	io.Copy(io.Discard, c) //nolint:errcheck // until the server hangs up
 }
 
-// Each call that is refused is counted once, as what it is. The callers that have the job's key are of another time all the same.
+// Each call that is refused is counted once, as what it is. The callers that have the job's key are
+// of another time all the same.
 func TestWhatIsCounted(t *testing.T) {
 	right := (&hello{job: identity(alice, 1).Job, from: alice, to: bob}).encode()
 	other := func(change func(h []byte)) []byte {
@@ -57,15 +61,23 @@ func TestWhatIsCounted(t *testing.T) {
 	}{
 		{"another magic", words(false, other(func(h []byte) { h[0] ^= 1 })), [5]uint64{1}},
 		{"another job", words(false, other(func(h []byte) { h[8] ^= 1 })), [5]uint64{1}},
-		{"another process is meant", words(false, other(func(h []byte) { h[32] ^= 1 })), [5]uint64{1}},
-		{"another version", words(false, other(func(h []byte) { binary.LittleEndian.PutUint16(h[4:], version-1) })), [5]uint64{0, 1}},
-		{"another version, whose hello is shorter", words(false, other(func(h []byte) { h[4]++ })[:frontBytes+20]), [5]uint64{0, 1}},
-		{"for an earlier life, with the key", call(identity(alice, 1), Process{bob.Number, bob.Life - 1}), [5]uint64{0, 0, 1}},
-		{"for a later life, with the key", call(identity(alice, 1), Process{bob.Number, bob.Life + 1}), [5]uint64{0, 0, 1}},
-		{"of an earlier life, with the key", call(identity(Process{alice.Number, alice.Life - 1}, 1), bob), [5]uint64{0, 0, 1}},
-		{"of a later life, with the key", call(identity(Process{alice.Number, alice.Life + 1}, 1), bob), [5]uint64{0, 0, 1}},
+		{"another process is meant", words(false, other(func(h []byte) { h[32] ^= 1 })),
+			[5]uint64{1}},
+		{"another version", words(false, other(
+			func(h []byte) { binary.LittleEndian.PutUint16(h[4:], version-1) })), [5]uint64{0, 1}},
+		{"another version, whose hello is shorter",
+			words(false, other(func(h []byte) { h[4]++ })[:frontBytes+20]), [5]uint64{0, 1}},
+		{"for an earlier life, with the key",
+			call(identity(alice, 1), Process{bob.Number, bob.Life - 1}), [5]uint64{0, 0, 1}},
+		{"for a later life, with the key", call(identity(alice, 1),
+			Process{bob.Number, bob.Life + 1}), [5]uint64{0, 0, 1}},
+		{"of an earlier life, with the key",
+			call(identity(Process{alice.Number, alice.Life - 1}, 1), bob), [5]uint64{0, 0, 1}},
+		{"of a later life, with the key", call(identity(Process{alice.Number, alice.Life + 1}, 1),
+			bob), [5]uint64{0, 0, 1}},
 		{"the key of another job", call(identity(alice, 2), bob), [5]uint64{0, 0, 0, 1}},
-		{"a proof that is none", words(false, right, make([]byte, macBytes)), [5]uint64{0, 0, 0, 1}},
+		{"a proof that is none", words(false, right, make([]byte, macBytes)),
+			[5]uint64{0, 0, 0, 1}},
 		{"half a proof", words(true, right, make([]byte, macBytes/2)), [5]uint64{0, 0, 0, 1}},
 		{"broken off within the hello", words(true, right[:30]), [5]uint64{0, 0, 0, 0, 1}},
 		{"broken off before", words(true), [5]uint64{0, 0, 0, 0, 1}},
@@ -85,7 +97,8 @@ func TestWhatIsCounted(t *testing.T) {
 	}
 }
 
-// What an end that was called has said once, with all that followed, does not serve a second time: the caller's nonce is another.
+// What an end that was called has said once, with all that followed, does not serve a second time:
+// the caller's nonce is another.
 func TestAFalseListener(t *testing.T) {
 	a, b := net.Pipe()
 	var answered bytes.Buffer
@@ -112,7 +125,8 @@ func TestAFalseListener(t *testing.T) {
 		}
 		defer c.Close()
 		c.SetDeadline(time.Now().Add(4 * patience)) //nolint:errcheck // it is a TCP connection
-		c.Write(answered.Bytes())                   //nolint:errcheck // what the caller makes of it counts
+		// what the caller makes of it counts
+		c.Write(answered.Bytes()) //nolint:errcheck
 		said, _ := io.ReadAll(c)
 		heard <- len(said)
 	}()
@@ -123,6 +137,8 @@ func TestAFalseListener(t *testing.T) {
 		t.Errorf("a false listener is believed: %v, %v", v, err)
 	}
 	if n := <-heard; n != helloBytes {
-		t.Errorf("a false listener has heard %d bytes, want the hello alone, %d: nothing is proved to it", n, helloBytes)
+		t.Errorf(
+			"a false listener has heard %d bytes, want the hello alone, %d: nothing is proved "+
+				"to it", n, helloBytes)
 	}
 }

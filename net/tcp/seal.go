@@ -13,11 +13,13 @@ import (
 	"time"
 )
 
-// TLS 1.3 begins once both have proved that they hold the key, and before the verdict: so what is decided, and all that follows, is out of reach of who
-// sits between. The two certificates are made for this one conversation: their private keys follow from the job's key, both nonces and who calls
-// whom. So each end knows the public key that the other must have, no authority is asked, dates do not count, and who passes a conversation on to another
-// process, or has the certificate of another conversation, is refused. The keys of the records come from an exchange of their own (ECDHE): who learns the
-// job's key later cannot read what was recorded before.
+// TLS 1.3 begins once both have proved that they hold the key, and before the verdict: so what is
+// decided, and all that follows, is out of reach of who sits between. The two certificates are made
+// for this one conversation: their private keys follow from the job's key, both nonces and who
+// calls whom. So each end knows the public key that the other must have, no authority is asked,
+// dates do not count, and who passes a conversation on to another process, or has the certificate
+// of another conversation, is refused. The keys of the records come from an exchange of their own
+// (ECDHE): who learns the job's key later cannot read what was recorded before.
 
 // ends are the roles in the derivation of keys.
 const (
@@ -29,16 +31,18 @@ const (
 var noEnd = time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC)
 
 // certificate makes that of one end.
-func certificate(key *[32]byte, role string, said, nonce []byte) (tls.Certificate, ed25519.PublicKey, error) {
+func certificate(key *[32]byte, role string, said, nonce []byte) (tls.Certificate,
+	ed25519.PublicKey, error) {
 	private := ed25519.NewKeyFromSeed(mac(key, role, said, nonce))
 	public := private.Public().(ed25519.PublicKey)
-	form := &x509.Certificate{SerialNumber: big.NewInt(1), NotBefore: time.Unix(0, 0), NotAfter: noEnd}
+	form := &x509.Certificate{SerialNumber: big.NewInt(1), NotBefore: time.Unix(0, 0),
+		NotAfter: noEnd}
 	der, err := x509.CreateCertificate(rand.Reader, form, form, public, private)
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: private}, public, err
 }
 
-// seal makes a stream of TLS out of the plain one. ErrKey: the other end is not the one that has proved to hold the key, or takes this one for somebody else;
-// somebody sits between.
+// seal makes a stream of TLS out of the plain one. ErrKey: the other end is not the one that has
+// proved to hold the key, or takes this one for somebody else; somebody sits between.
 func seal(s io.ReadWriter, id *Identity, calling bool, said, nonce []byte) (io.ReadWriter, error) {
 	if !id.TLS {
 		return s, nil
@@ -57,12 +61,14 @@ func seal(s io.ReadWriter, id *Identity, calling bool, said, nonce []byte) (io.R
 	}
 	want := ed25519.NewKeyFromSeed(mac(&id.Key, theirs, said, nonce)).Public().(ed25519.PublicKey)
 	config := &tls.Config{
-		MinVersion:             tls.VersionTLS13,
-		Certificates:           []tls.Certificate{own},
-		ClientAuth:             tls.RequireAnyClientCert,
-		InsecureSkipVerify:     true, // no authority knows these certificates: VerifyConnection compares the key
+		MinVersion:   tls.VersionTLS13,
+		Certificates: []tls.Certificate{own},
+		ClientAuth:   tls.RequireAnyClientCert,
+		// no authority knows these certificates: VerifyConnection compares the key
+		InsecureSkipVerify:     true,
 		SessionTicketsDisabled: true,
-		// Records are full from the first one on: what is sent is mostly long, or waits for nothing.
+		// Records are full from the first one on: what is sent is mostly long, or waits for
+		// nothing.
 		DynamicRecordSizingDisabled: true,
 		VerifyConnection: func(c tls.ConnectionState) error {
 			if len(c.PeerCertificates) != 1 || !want.Equal(c.PeerCertificates[0].PublicKey) {
@@ -81,24 +87,27 @@ func seal(s io.ReadWriter, id *Identity, calling bool, said, nonce []byte) (io.R
 	return sealed, nil
 }
 
-// sealError tells what shows that somebody sits between, or changes what passes, from a stream that has ended.
+// sealError tells what shows that somebody sits between, or changes what passes, from a stream that
+// has ended.
 func sealError(err error) error {
 	var op *net.OpError
-	if header := (tls.RecordHeaderError{}); errors.Is(err, ErrKey) || errors.As(err, &header) || errors.As(err, &op) && (op.Op == "local error" || op.Op == "remote error") {
+	if header := (tls.RecordHeaderError{}); errors.Is(err, ErrKey) || errors.As(err, &header) ||
+		errors.As(err, &op) && (op.Op == "local error" || op.Op == "remote error") {
 		return fmt.Errorf("%w (%v)", ErrKey, err)
 	}
 	return fmt.Errorf("TLS: %w", err)
 }
 
-// IsChanged tells from the error of a sealed stream's Read whether bytes have come that the other end has not written. The end of a stream, and a lost one, are
-// no such errors.
+// IsChanged tells from the error of a sealed stream's Read whether bytes have come that the other
+// end has not written. The end of a stream, and a lost one, are no such errors.
 func IsChanged(err error) bool {
 	var op *net.OpError
 	header := tls.RecordHeaderError{}
 	return errors.As(err, &header) || errors.As(err, &op) && op.Op == "local error"
 }
 
-// IsRefused reports whether the other end has ended a sealed stream because bytes have come there that this end has not written.
+// IsRefused reports whether the other end has ended a sealed stream because bytes have come there
+// that this end has not written.
 func IsRefused(err error) bool {
 	var op *net.OpError
 	return errors.As(err, &op) && op.Op == "remote error"

@@ -29,7 +29,8 @@ func sealedServer(t *testing.T) (s *Server, address string, adopted chan net.Con
 	return s, address, adopted, stop
 }
 
-// relay hands on, with a change, what passes between who calls it and another address. Each write of change is of what was read.
+// relay hands on, with a change, what passes between who calls it and another address. Each write
+// of change is of what was read.
 type relay struct {
 	address string
 	mu      sync.Mutex
@@ -114,17 +115,20 @@ func TestWhoListensReadsNothing(t *testing.T) {
 		r := newRelay(t, address, nil)
 		caller, v, err := Dial(r.address, id, bob)
 		if err != nil || v != Taken {
-			t.Fatalf("sealed %v: not connected through a relay that changes nothing: %v, %v", sealed, v, err)
+			t.Fatalf("sealed %v: not connected through a relay that changes nothing: %v, %v",
+				sealed, v, err)
 		}
 		defer caller.Close()
 		called := <-adopted
 		defer called.Close()
-		if c, ok := caller.(*tls.Conn); ok != sealed || ok && c.ConnectionState().Version != tls.VersionTLS13 {
+		if c, ok := caller.(*tls.Conn); ok != sealed || ok &&
+			c.ConnectionState().Version != tls.VersionTLS13 {
 			t.Errorf("sealed %v: the connection is a %T", sealed, caller)
 		}
 		for _, way := range [][2]net.Conn{{caller, called}, {called, caller}} {
 			got := make([]byte, len(word))
-			way[1].SetDeadline(time.Now().Add(20 * time.Second)) //nolint:errcheck // it is a TCP connection
+			// it is a TCP connection
+			way[1].SetDeadline(time.Now().Add(20 * time.Second)) //nolint:errcheck
 			if _, err := way[0].Write(word); err != nil {
 				t.Fatal(err)
 			}
@@ -138,7 +142,8 @@ func TestWhoListensReadsNothing(t *testing.T) {
 	}
 }
 
-// A byte that is changed on its way is noticed by who reads it, and is not taken for an end or a loss.
+// A byte that is changed on its way is noticed by who reads it, and is not taken for an end or a
+// loss.
 func TestAChangedByte(t *testing.T) {
 	_, address, adopted, _ := sealedServer(t)
 	var mu sync.Mutex
@@ -185,10 +190,15 @@ func TestAnEndIsNoChange(t *testing.T) {
 	}
 }
 
-// Who sits between, lets the proofs pass and then offers TLS of its own to both, is refused by both, and counted.
+// Who sits between, lets the proofs pass and then offers TLS of its own to both, is refused by
+// both, and counted.
 func TestWhoSitsBetween(t *testing.T) {
 	server, address, _, stop := sealedServer(t)
-	server.Decide = func(Process) Verdict { t.Error("asked to decide about who sits between"); return Elsewhere }
+	server.Decide = func(Process) Verdict {
+		t.Error(
+			"asked to decide about who sits between")
+		return Elsewhere
+	}
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -211,10 +221,12 @@ func TestWhoSitsBetween(t *testing.T) {
 			return
 		}
 		defer b.Close()
-		io.CopyN(b, a, helloBytes)          //nolint:errcheck // what is missing is missed by the ends
+		// what is missing is missed by the ends
+		io.CopyN(b, a, helloBytes)          //nolint:errcheck
 		io.CopyN(a, b, nonceBytes+macBytes) //nolint:errcheck // see above
 		io.CopyN(b, a, macBytes)            //nolint:errcheck // see above
-		config := &tls.Config{Certificates: []tls.Certificate{own}, InsecureSkipVerify: true, ClientAuth: tls.RequireAnyClientCert}
+		config := &tls.Config{Certificates: []tls.Certificate{own}, InsecureSkipVerify: true,
+			ClientAuth: tls.RequireAnyClientCert}
 		to := tls.Client(b, config)
 		errs := [2]error{tls.Server(a, config).Handshake(), to.Handshake()}
 		if errs[1] == nil { // a client is done before the server has looked at its certificate
@@ -222,7 +234,8 @@ func TestWhoSitsBetween(t *testing.T) {
 		}
 		middle <- errs
 	}()
-	if _, v, err := Dial(l.Addr().String(), sealedIdentity(alice, 1), bob); !errors.Is(err, ErrKey) {
+	if _, v, err := Dial(l.Addr().String(), sealedIdentity(alice, 1), bob); !errors.Is(err,
+		ErrKey) {
 		t.Errorf("the caller: %v, %v, want %v", v, err, ErrKey)
 	}
 	for i, err := range <-middle {
@@ -236,7 +249,8 @@ func TestWhoSitsBetween(t *testing.T) {
 	}
 }
 
-// A conversation cannot be passed on to another process of the job: each certificate is of one pair.
+// A conversation cannot be passed on to another process of the job: each certificate is of one
+// pair.
 func TestCertificatesAreOfOneConversation(t *testing.T) {
 	key := sealedIdentity(alice, 1).Key
 	said := func(to Process, nonce byte) []byte {
@@ -262,7 +276,8 @@ func TestCertificatesAreOfOneConversation(t *testing.T) {
 	}
 }
 
-// One end has TLS and the other has not: both find out before a byte of it, and whoever does not hold the key cannot make a caller believe so.
+// One end has TLS and the other has not: both find out before a byte of it, and whoever does not
+// hold the key cannot make a caller believe so.
 func TestTLSDiffers(t *testing.T) {
 	for _, callerHas := range []bool{true, false} {
 		server, address, _, _ := sealedServer(t)

@@ -13,10 +13,11 @@ import (
 const (
 	maxUnproved = 128
 	patience    = 5 * time.Second
-	// How long a caller that was told Taken may take to confirm it: far longer than patience, after which it does not do so any more. A caller that has
-	// confirmed uses the connection.
+	// How long a caller that was told Taken may take to confirm it: far longer than patience, after
+	// which it does not do so any more. A caller that has confirmed uses the connection.
 	confirmation = 2 * time.Minute
-	// For how long a caller that has proved nothing may hold up others, where few calls are answered at once.
+	// For how long a caller that has proved nothing may hold up others, where few calls are
+	// answered at once.
 	hurry = time.Second
 )
 
@@ -24,9 +25,13 @@ const (
 type Refusals struct {
 	Strangers atomic.Uint64 // nothing of this protocol, another job, another process meant
 	Version   atomic.Uint64 // of another version of this protocol
-	Old       atomic.Uint64 // of or for another process of that number, of an earlier or later time: also with the job's key
-	Key       atomic.Uint64 // without the job's key: a proof that is none, or hung up on the proof of this end
-	Slow      atomic.Uint64 // too slow, too many at a time, or broken off before anything was to be proved
+	// of or for another process of that number, of an earlier or later time: also with the job's
+	// key
+	Old atomic.Uint64
+	// without the job's key: a proof that is none, or hung up on the proof of this end
+	Key atomic.Uint64
+	// too slow, too many at a time, or broken off before anything was to be proved
+	Slow atomic.Uint64
 }
 
 // Total is how many there were.
@@ -52,24 +57,31 @@ func (r *Refusals) of(err error) *atomic.Uint64 {
 // A Server answers calls.
 type Server struct {
 	Identity Identity
-	// Other, if it is set, is the identity for a call that names another job than Identity's, and says that it comes from that process; nil: there is none.
+	// Other, if it is set, is the identity for a call that names another job than Identity's, and
+	// says that it comes from that process; nil: there is none.
 	Other func(job [16]byte, from Process) *Identity
-	// Decide says whether a connection with a process, which has proved who it is, is taken. Calls of it may overlap.
+	// Decide says whether a connection with a process, which has proved who it is, is taken. Calls
+	// of it may overlap.
 	Decide func(from Process) Verdict
 	// Adopt gets a connection that was taken: a *tls.Conn, if the identity says so.
 	Adopt func(c net.Conn, from Process)
-	// Failed is told of a connection that Decide, or a stream that DecideFurther, has taken and whose caller has given it up. It is closed.
+	// Failed is told of a connection that Decide, or a stream that DecideFurther, has taken and
+	// whose caller has given it up. It is closed.
 	Failed func(from Process, stream uint16)
 
-	// DecideFurther and AdoptFurther do so for further streams of a pair, by number. Unset, there are none.
+	// DecideFurther and AdoptFurther do so for further streams of a pair, by number. Unset, there
+	// are none.
 	DecideFurther func(from Process, stream uint16) Verdict
 	AdoptFurther  func(c net.Conn, from Process, stream uint16)
 
-	// Answering is how many calls may be answered at once, from when they are accepted until it is decided about them; others wait at the door. Who says nothing for longer than hurry is hung
-	// up on where it holds up others. 0: any number, of which maxUnproved at most have proved nothing.
+	// Answering is how many calls may be answered at once, from when they are accepted until it is
+	// decided about them; others wait at the door. Who says nothing for longer than hurry is hung
+	// up on where it holds up others. 0: any number, of which maxUnproved at most have proved
+	// nothing.
 	Answering int
 
-	// Short, if it is set, is told why a call that has come cannot be taken: there may be no descriptors.
+	// Short, if it is set, is told why a call that has come cannot be taken: there may be no
+	// descriptors.
 	Short func(error)
 	// Refuse, if it is set, is told of calls that are counted below.
 	Refuse func(from net.Addr, err error)
@@ -89,7 +101,8 @@ type caller struct {
 	since time.Time
 }
 
-// Serve answers until the listener is closed. Then it hangs up on those that have proved nothing, and returns when no call is left.
+// Serve answers until the listener is closed. Then it hangs up on those that have proved nothing,
+// and returns when no call is left.
 func (s *Server) Serve(l net.Listener) error {
 	var calls sync.WaitGroup
 	defer calls.Wait()
@@ -108,7 +121,8 @@ func (s *Server) Serve(l net.Listener) error {
 			if s.Short != nil {
 				s.Short(err)
 			}
-			time.Sleep(time.Millisecond) // out of descriptors, or the caller has gone: not this listener's end
+			// out of descriptors, or the caller has gone: not this listener's end
+			time.Sleep(time.Millisecond)
 			continue
 		}
 		s.enter(c)
@@ -183,26 +197,28 @@ func (s *Server) identity(h *hello) *Identity {
 }
 
 func (s *Server) answer(c net.Conn) {
-	c.SetDeadline(time.Now().Add(patience)) //nolint:errcheck // a connection without one ends with its caller
+	// a connection without one ends with its caller
+	c.SetDeadline(time.Now().Add(patience)) //nolint:errcheck
 	proved := false
 	var verdict Verdict
-	stream, from, number, _, err := respond(c, s.identity, func(from Process, number uint16) Verdict {
-		proved = true
-		s.leave(c)
-		c.SetDeadline(time.Now().Add(confirmation)) //nolint:errcheck // see above
-		switch {
-		case number == 0:
-			verdict = s.Decide(from)
-		case s.DecideFurther == nil:
-			verdict = Elsewhere
-		default:
-			verdict = s.DecideFurther(from, number)
-		}
-		if verdict == Taken {
-			s.decided()
-		}
-		return verdict
-	})
+	stream, from, number, _, err := respond(c, s.identity,
+		func(from Process, number uint16) Verdict {
+			proved = true
+			s.leave(c)
+			c.SetDeadline(time.Now().Add(confirmation)) //nolint:errcheck // see above
+			switch {
+			case number == 0:
+				verdict = s.Decide(from)
+			case s.DecideFurther == nil:
+				verdict = Elsewhere
+			default:
+				verdict = s.DecideFurther(from, number)
+			}
+			if verdict == Taken {
+				s.decided()
+			}
+			return verdict
+		})
 	if !proved {
 		s.leave(c)
 	}
@@ -215,7 +231,8 @@ func (s *Server) answer(c net.Conn) {
 		}
 		return
 	}
-	s.count(verdict, err, proved) // who sees that the connection is closed, sees that it was counted
+	// who sees that the connection is closed, sees that it was counted
+	s.count(verdict, err, proved)
 	c.Close()
 	if verdict != Taken {
 		s.decided()
@@ -227,7 +244,8 @@ func (s *Server) answer(c net.Conn) {
 	}
 }
 
-// count counts a call that was not taken. That a connection exists already, or that messages take other ways, is no refusal.
+// count counts a call that was not taken. That a connection exists already, or that messages take
+// other ways, is no refusal.
 func (s *Server) count(v Verdict, err error, proved bool) {
 	switch {
 	case s.Refused == nil:
@@ -240,19 +258,23 @@ func (s *Server) count(v Verdict, err error, proved bool) {
 	}
 }
 
-// Dial connects with the process to at address, and calls it. It gives up after patience. The connection is a *tls.Conn if the identity says so.
+// Dial connects with the process to at address, and calls it. It gives up after patience. The
+// connection is a *tls.Conn if the identity says so.
 func Dial(address string, id *Identity, to Process) (net.Conn, Verdict, error) {
 	return DialContext(context.Background(), address, id, to)
 }
 
-// DialContext is Dial that gives up earlier when ctx ends, unless the verdict is there: what was confirmed is in use.
-func DialContext(ctx context.Context, address string, id *Identity, to Process) (net.Conn, Verdict, error) {
+// DialContext is Dial that gives up earlier when ctx ends, unless the verdict is there: what was
+// confirmed is in use.
+func DialContext(ctx context.Context, address string, id *Identity, to Process) (net.Conn, Verdict,
+	error) {
 	d := net.Dialer{Timeout: patience}
 	c, err := d.DialContext(ctx, "tcp", address)
 	if err != nil {
 		return nil, 0, err
 	}
-	c.SetDeadline(time.Now().Add(patience)) //nolint:errcheck // a connection without one ends with the other end
+	// a connection without one ends with the other end
+	c.SetDeadline(time.Now().Add(patience)) //nolint:errcheck
 	given := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
 		c.SetReadDeadline(time.Unix(1, 0)) //nolint:errcheck // see above

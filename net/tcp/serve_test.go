@@ -10,8 +10,10 @@ import (
 	"time"
 )
 
-// serve starts a server of bob's on loopback, which takes who decide says, or all; stop ends it, and returns when all calls have been answered and counted.
-func serve(t *testing.T, decide ...func(Process) Verdict) (s *Server, address string, adopted chan Process, stop func()) {
+// serve starts a server of bob's on loopback, which takes who decide says, or all; stop ends it,
+// and returns when all calls have been answered and counted.
+func serve(t *testing.T, decide ...func(Process) Verdict) (s *Server, address string,
+	adopted chan Process, stop func()) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -19,8 +21,9 @@ func serve(t *testing.T, decide ...func(Process) Verdict) (s *Server, address st
 	}
 	adopted = make(chan Process, 16)
 	decide = append(decide, always(Taken))
-	s = &Server{Identity: *identity(bob, 1), Decide: decide[0], Failed: func(Process, uint16) {}, Refused: new(Refusals),
-		Adopt: func(c net.Conn, from Process) { adopted <- from; c.Close() }}
+	s = &Server{Identity: *identity(bob, 1), Decide: decide[0], Failed: func(Process, uint16) {},
+		Refused: new(Refusals),
+		Adopt:   func(c net.Conn, from Process) { adopted <- from; c.Close() }}
 	done := make(chan struct{})
 	go func() { s.Serve(l); close(done) }() //nolint:errcheck // it ends when the listener is closed
 	stop = func() { l.Close(); <-done }
@@ -28,7 +31,8 @@ func serve(t *testing.T, decide ...func(Process) Verdict) (s *Server, address st
 	return s, l.Addr().String(), adopted, stop
 }
 
-// reach fails the test unless alice is connected at once. The best of some tries counts: other work may have the processors for long, but a connection that waits for another to be given up waits
+// reach fails the test unless alice is connected at once. The best of some tries counts: other work
+// may have the processors for long, but a connection that waits for another to be given up waits
 // every time.
 func reach(t *testing.T, address string, adopted chan Process) {
 	t.Helper()
@@ -70,7 +74,8 @@ func dial(t *testing.T, address string) net.Conn {
 	return c
 }
 
-// Connections that say nothing cost at most maxUnproved places: the oldest give way, and those of the job come through.
+// Connections that say nothing cost at most maxUnproved places: the oldest give way, and those of
+// the job come through.
 func TestHalfOpenConnections(t *testing.T) {
 	s, address, adopted, _ := serve(t)
 	for range 1000 {
@@ -82,11 +87,13 @@ func TestHalfOpenConnections(t *testing.T) {
 	n := len(s.unproved)
 	s.mu.Unlock()
 	if n > maxUnproved {
-		t.Errorf("%d connections that have proved nothing are kept, at most %d should be", n, maxUnproved)
+		t.Errorf("%d connections that have proved nothing are kept, at most %d should be", n,
+			maxUnproved)
 	}
 }
 
-// Of few places for calls, those that say nothing keep each for a second only where others wait; and no more sockets are made of them than there are places.
+// Of few places for calls, those that say nothing keep each for a second only where others wait;
+// and no more sockets are made of them than there are places.
 func TestFewAnswered(t *testing.T) {
 	const places = 2
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -95,10 +102,12 @@ func TestFewAnswered(t *testing.T) {
 	}
 	counted := &countedListener{Listener: l}
 	adopted := make(chan Process, 16)
-	s := &Server{Identity: *identity(bob, 1), Decide: always(Taken), Failed: func(Process, uint16) {}, Answering: places,
+	s := &Server{Identity: *identity(bob, 1), Decide: always(Taken),
+		Failed: func(Process, uint16) {}, Answering: places,
 		Adopt: func(c net.Conn, from Process) { adopted <- from; c.Close() }}
 	done := make(chan struct{})
-	go func() { s.Serve(counted); close(done) }() //nolint:errcheck // it ends when the listener is closed
+	// it ends when the listener is closed
+	go func() { s.Serve(counted); close(done) }() //nolint:errcheck
 	defer func() { l.Close(); <-done }()
 	for range 2 * places {
 		c := dial(t, l.Addr().String())
@@ -107,7 +116,8 @@ func TestFewAnswered(t *testing.T) {
 	for !reached(l.Addr().String(), adopted) { // it may have waited for longer than a caller does
 	}
 	if n := counted.most.Load(); n > places {
-		t.Errorf("%d sockets at a time of calls that are being answered, want %d at most", n, places)
+		t.Errorf("%d sockets at a time of calls that are being answered, want %d at most", n,
+			places)
 	}
 }
 
@@ -152,7 +162,8 @@ func (c *countedConn) Close() error {
 func TestGivenUpBeforeTheAnswer(t *testing.T) {
 	s, address, _, stop := serve(t)
 	s.mu.Lock() // the call is accepted, and waits here before it is answered
-	h := hello{job: identity(alice, 1).Job, from: alice, to: bob, ways: digest(identity(alice, 1).Ways)}
+	h := hello{job: identity(alice, 1).Job, from: alice, to: bob,
+		ways: digest(identity(alice, 1).Ways)}
 	c := dial(t, address)
 	c.Write(h.encode()) //nolint:errcheck // it is seen below
 	c.Close()
@@ -192,7 +203,8 @@ func TestWithoutTheKey(t *testing.T) {
 		}
 	}
 	reach(t, address, adopted)
-	for end := time.Now().Add(10 * time.Second); s.Refused.Total() < 50 && time.Now().Before(end); { // these callers hang up by themselves, and see nothing of it
+	// these callers hang up by themselves, and see nothing of it
+	for end := time.Now().Add(10 * time.Second); s.Refused.Total() < 50 && time.Now().Before(end); {
 		time.Sleep(time.Millisecond)
 	}
 	stop()

@@ -6,11 +6,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Tune sets what the socket fd needs for messages, whose ends are local and remote: nothing waits for more to come; and within a host, where
-// no packet is lost, the plainest congestion control: others pace what they send, or find their rate anew after each pause. Between hosts the system's choice stays.
+// Tune sets what the socket fd needs for messages, whose ends are local and remote: nothing waits
+// for more to come; and within a host, where no packet is lost, the plainest congestion control:
+// others pace what they send, or find their rate anew after each pause. Between hosts the system's
+// choice stays.
 func Tune(fd int, local, remote net.Addr) error {
 	if sameHost(local, remote) {
-		unix.SetsockoptString(fd, unix.IPPROTO_TCP, unix.TCP_CONGESTION, "reno") //nolint:errcheck // without, it is slower
+		// without, it is slower
+		unix.SetsockoptString(fd, unix.IPPROTO_TCP, unix.TCP_CONGESTION, "reno") //nolint:errcheck
 	}
 	return unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1)
 }

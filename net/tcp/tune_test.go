@@ -24,10 +24,12 @@ func TestTune(t *testing.T) {
 		if err := Tune(int(fd), c.LocalAddr(), c.RemoteAddr()); err != nil {
 			t.Error(err)
 		}
-		if name, err := unix.GetsockoptString(int(fd), unix.IPPROTO_TCP, unix.TCP_CONGESTION); err != nil || name != "reno" {
+		if name, err := unix.GetsockoptString(int(fd), unix.IPPROTO_TCP,
+			unix.TCP_CONGESTION); err != nil || name != "reno" {
 			t.Errorf("within a host, the congestion control is %q (%v)", name, err)
 		}
-		if on, err := unix.GetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_NODELAY); err != nil || on == 0 {
+		if on, err := unix.GetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_NODELAY); err != nil ||
+			on == 0 {
 			t.Errorf("TCP_NODELAY is %d (%v)", on, err)
 		}
 	}
@@ -42,8 +44,10 @@ func TestSameHost(t *testing.T) {
 		a, b string
 		want bool
 	}{
-		{"127.0.0.1", "127.0.0.1", true}, {"10.0.0.1", "10.0.0.1", true}, {"::1", "::1", true}, {"10.0.0.1", "127.0.0.1", true},
-		{"10.0.0.1", "10.0.0.2", false}, {"fd00::1", "fd00::2", false}, {"::ffff:10.0.0.1", "10.0.0.1", true},
+		{"127.0.0.1", "127.0.0.1", true}, {"10.0.0.1", "10.0.0.1", true}, {"::1", "::1", true},
+		{"10.0.0.1", "127.0.0.1", true},
+		{"10.0.0.1", "10.0.0.2", false}, {"fd00::1", "fd00::2", false},
+		{"::ffff:10.0.0.1", "10.0.0.1", true},
 	} {
 		if got := sameHost(at(c.a), at(c.b)); got != c.want {
 			t.Errorf("%s and %s are of one host: %v, want %v", c.a, c.b, got, c.want)

@@ -2,18 +2,22 @@ package topo
 
 import "slices"
 
-// Figure1 is the algorithm of figure 1 in the paper: it joins switches 0 to n-1 to a tree, given for all pairs of paths whether they
-// slow each other down. apart(a, b, c, d) says that the path from a to b and the one from c to d do not; a, b, c, d are switches with
-// hosts, b and d may be the same one. The result's switches from n on have no hosts.
+// Figure1 is the algorithm of figure 1 in the paper: it joins switches 0 to n-1 to a tree, given
+// for all pairs of paths whether they slow each other down. apart(a, b, c, d) says that the path
+// from a to b and the one from c to d do not; a, b, c, d are switches with hosts, b and d may be
+// the same one. The result's switches from n on have no hosts.
 //
-// It asks for about n^4 answers; Machine asks for about n log n and must come to the same tree. Where the paper is
-// short, this is what it takes: merge's sets are the classes of switches whose paths to each other disturb no path between others (for a
-// set of two or three the paper's condition says nothing); a switch that joins others and has hosts of its own, which the paper knows
-// only for the last three (lines 5 to 8), is looked for in every set; f gives a fresh switch the relations of a switch below it; and two fresh
-// switches are one if no path over the link between them slows another down (siblings may come up in different rounds).
+// It asks for about n^4 answers; Machine asks for about n log n and must come to the same tree.
+// Where the paper is short, this is what it takes: merge's sets are the classes of switches whose
+// paths to each other disturb no path between others (for a set of two or three the paper's
+// condition says nothing); a switch that joins others and has hosts of its own, which the paper
+// knows only for the last three (lines 5 to 8), is looked for in every set; f gives a fresh switch
+// the relations of a switch below it; and two fresh switches are one if no path over the link
+// between them slows another down (siblings may come up in different rounds).
 func Figure1(n int, apart func(a, b, c, d int) bool) [][2]int {
 	v := &figure{apart: apart}
-	x := make([]int, n) // the switches left, by number; leaf[i] is a switch with hosts in the direction of x[i]
+	// the switches left, by number; leaf[i] is a switch with hosts in the direction of x[i]
+	x := make([]int, n)
 	for i := range x {
 		x[i] = i
 		v.leaf = append(v.leaf, i)
@@ -63,7 +67,8 @@ next:
 func (v *figure) siblings(x []int, u, w int) bool {
 	for _, a := range x {
 		for _, b := range x {
-			if a != b && a != u && a != w && b != u && b != w && !v.apart(v.leaf[u], v.leaf[w], v.leaf[a], v.leaf[b]) {
+			if a != b && a != u && a != w && b != u && b != w &&
+				!v.apart(v.leaf[u], v.leaf[w], v.leaf[a], v.leaf[b]) {
 				return false
 			}
 		}
@@ -71,7 +76,8 @@ func (v *figure) siblings(x []int, u, w int) bool {
 	return true
 }
 
-// join links a set of siblings, some of x, by the one among them that is in the middle, or by a fresh switch, and returns that one.
+// join links a set of siblings, some of x, by the one among them that is in the middle, or by a
+// fresh switch, and returns that one.
 func (v *figure) join(x, set []int, n int) int {
 	if len(set) == 1 {
 		return set[0]
@@ -89,7 +95,8 @@ func (v *figure) join(x, set []int, n int) int {
 	fresh := len(v.leaf)
 	v.leaf = append(v.leaf, v.leaf[set[0]])
 	for _, s := range set {
-		if others := append(without(set, s), without(x, set...)...); s >= n && len(others) > 1 && v.same(s, others) {
+		if others := append(without(set, s), without(x, set...)...); s >= n && len(others) > 1 &&
+			v.same(s, others) {
 			for j := range v.links {
 				if v.links[j][1] == s {
 					v.links[j][1] = fresh

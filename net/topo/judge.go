@@ -6,19 +6,30 @@ import (
 	"slices"
 )
 
-// What is decided here is whether a result may be told at all. Other work on the hosts and on the network only adds time, and only takes throughput, but it may do so for long: hosts that
-// are far by their times may be hosts that were slow. That a time is short is certain; that it is long must be shown. So groups of hosts that are said to be on different switches are measured
-// again, at other times, by other members, together with pairs of the same hosts within the groups. The latter say how often hosts of one switch come out nearer than the two groups ever did; when
-// that is so often that the groups would have come out as near, too, if they shared a switch, they do not. What does not come to that within some rounds is not sure.
+// What is decided here is whether a result may be told at all. Other work on the hosts and on the
+// network only adds time, and only takes throughput, but it may do so for long: hosts that are far
+// by their times may be hosts that were slow. That a time is short is certain; that it is long must
+// be shown. So groups of hosts that are said to be on different switches are measured again, at
+// other times, by other members, together with pairs of the same hosts within the groups. The
+// latter say how often hosts of one switch come out nearer than the two groups ever did; when that
+// is so often that the groups would have come out as near, too, if they shared a switch, they do
+// not. What does not come to that within some rounds is not sure.
 
 const (
-	rounds      = 16   // of measuring again, at most
-	checkPairs  = 3    // pairs of hosts in a round, for two groups
-	allGroups   = 16   // up to so many groups each is checked with each; of more, with those that are nearest
-	nearGroups  = 4    // so many
-	chance      = 1e-6 // that two groups share a switch though they are told apart, if measurements are late independently of each other; of a network of 8 switches some dozen wrong groups are possible
-	sharpness   = 100  // of the time of one switch, what single echoes differ by may be this part, if a switch is to show
-	clearFactor = 4    // groups so many times as far from each other as hosts within them are apart, however noisy these are
+	rounds     = 16 // of measuring again, at most
+	checkPairs = 3  // pairs of hosts in a round, for two groups
+	// up to so many groups each is checked with each; of more, with those that are nearest
+	allGroups  = 16
+	nearGroups = 4 // so many
+	// that two groups share a switch though they are told apart, if measurements are late
+	// independently of each other; of a network of 8 switches some dozen wrong groups are possible
+	chance = 1e-6
+	// of the time of one switch, what single echoes differ by may be this part, if a switch is to
+	// show
+	sharpness = 100
+	// groups so many times as far from each other as hosts within them are apart, however noisy
+	// these are
+	clearFactor = 4
 )
 
 // verify checks the groups that a search has found.
@@ -27,7 +38,8 @@ type verify struct {
 	same  int64 // the cut by which they were found
 }
 
-// next returns what is to be measured again, or else why the groups are not sure; anew: what has been measured since shows another cut, by which the hosts are to be grouped once more.
+// next returns what is to be measured again, or else why the groups are not sure; anew: what has
+// been measured since shows another cut, by which the hosts are to be grouped once more.
 func (v *verify) next(s *search) (wants []want, doubt Doubt, anew bool) {
 	if v.same == 0 {
 		v.same = s.levels.same
@@ -42,7 +54,8 @@ func (v *verify) next(s *search) (wants []want, doubt Doubt, anew bool) {
 				v.round++
 				return nil, Doubt{}, true
 			}
-			return nil, Doubt{Groups: "what was measured again shows other distances each time"}, false
+			return nil, Doubt{Groups: "what was measured again shows other distances each time"},
+				false
 		}
 	}
 	e := s.evidence()
@@ -52,7 +65,8 @@ func (v *verify) next(s *search) (wants []want, doubt Doubt, anew bool) {
 		if v.round > 0 && e.apart(s, p, q) {
 			continue
 		}
-		doubt = Doubt{Groups: "whether hosts share a switch is not certain", Hosts: [2]int{s.places[p].members[0], s.places[q].members[0]}}
+		doubt = Doubt{Groups: "whether hosts share a switch is not certain",
+			Hosts: [2]int{s.places[p].members[0], s.places[q].members[0]}}
 		wants = append(wants, v.across(s, p, q)...)
 		again[p], again[q] = true, true
 	}
@@ -63,7 +77,8 @@ func (v *verify) next(s *search) (wants []want, doubt Doubt, anew bool) {
 	}
 	if list, far := e.blurred(); len(list) > 0 {
 		if far || !e.clear() {
-			doubt = Doubt{Groups: "the times between hosts that seem to share a switch are too noisy to show a switch between them", Hosts: list[0]}
+			doubt = Doubt{Groups: "the times between hosts that seem to share a switch are too " +
+				"noisy to show a switch between them", Hosts: list[0]}
 		}
 		for _, ab := range list {
 			if doubt.Groups != "" {
@@ -78,7 +93,8 @@ func (v *verify) next(s *search) (wants []want, doubt Doubt, anew bool) {
 	return wants, doubt, false
 }
 
-// rivals are the pairs of groups that are to be told apart: all, or of many the nearest and those of a host alone.
+// rivals are the pairs of groups that are to be told apart: all, or of many the nearest and those
+// of a host alone.
 func (s *search) rivals() (list [][2]int) {
 	var there []int
 	for p, x := range s.places {
@@ -95,7 +111,8 @@ func (s *search) rivals() (list [][2]int) {
 	alone := func(p int) bool { return len(s.places[p].members) == 1 }
 	for i, p := range there {
 		for _, q := range there[i+1:] {
-			if (len(there) <= allGroups || alone(p) || alone(q) || slices.Contains(near[p], q) || slices.Contains(near[q], p)) && !s.knownApart(p, q) {
+			if (len(there) <= allGroups || alone(p) || alone(q) || slices.Contains(near[p], q) ||
+				slices.Contains(near[q], p)) && !s.knownApart(p, q) {
 				list = append(list, [2]int{p, q})
 			}
 		}
@@ -110,7 +127,10 @@ func (s *search) nearestTo(p int) (list []int) {
 			list = append(list, q)
 		}
 	}
-	slices.SortStableFunc(list, func(a, b int) int { return cmp.Compare(s.places[p].at[a], s.places[p].at[b]) })
+	slices.SortStableFunc(list, func(a, b int) int {
+		return cmp.Compare(s.places[p].at[a],
+			s.places[p].at[b])
+	})
 	return list[:min(len(list), nearGroups)]
 }
 
@@ -128,7 +148,8 @@ func (s *search) knownApart(p, q int) bool {
 	return a >= 0 && b >= 0 && a != b
 }
 
-// across asks for pairs of two groups, others than before as far as there are: a host that is slow spoils only its own.
+// across asks for pairs of two groups, others than before as far as there are: a host that is slow
+// spoils only its own.
 func (v *verify) across(s *search, p, q int) (wants []want) {
 	a, b := s.places[p].members, s.places[q].members
 	for i := range checkPairs {
@@ -156,12 +177,14 @@ type evidence struct {
 	pairs       [][2]int            // measured within groups, the farthest first
 	rtts        rtts
 	least       int64 // of the pairs within groups
-	most        int64 // the same without the tenth that is largest, which other measurements may find shorter
-	between     int64 // the least time between groups; 0: there is none
+	// the same without the tenth that is largest, which other measurements may find shorter
+	most    int64
+	between int64 // the least time between groups; 0: there is none
 }
 
 func (s *search) evidence() *evidence {
-	e := &evidence{across: map[[2]int][]sample{}, acrossPairs: map[[2]int]int{}, within: make([][]int64, len(s.places)), rtts: s.rtts}
+	e := &evidence{across: map[[2]int][]sample{}, acrossPairs: map[[2]int]int{},
+		within: make([][]int64, len(s.places)), rtts: s.rtts}
 	for ab, list := range s.batches {
 		p, q := s.of[ab[0]], s.of[ab[1]]
 		switch {
@@ -191,7 +214,9 @@ func (s *search) evidence() *evidence {
 // apart says whether these two groups are on different switches for sure.
 func (e *evidence) apart(s *search, p, q int) bool {
 	list := e.across[pair(p, q)]
-	if e.pairs == nil || len(list) < checkPairs { // where no two hosts share a switch, as far as is known, what the time of one switch is cannot be known
+	// where no two hosts share a switch, as far as is known, what the time of one switch is cannot
+	// be known
+	if e.pairs == nil || len(list) < checkPairs {
 		return false
 	}
 	slices.SortFunc(list, func(a, b sample) int { return cmp.Compare(a.least, b.least) })
@@ -200,10 +225,13 @@ func (e *evidence) apart(s *search, p, q int) bool {
 	switch {
 	case gap < max(e.least/20, (e.most-e.least)/2):
 		return false
-	case low.jitter > gap/4 || list[1].least-low.least > max(gap/4, low.least/10): // nothing else says the same
+	// nothing else says the same
+	case low.jitter > gap/4 || list[1].least-low.least > max(gap/4, low.least/10):
 		return false
 	}
-	if min(len(s.places[p].members), len(s.places[q].members)) == 1 { // it may also be a slow host, but one whose echoes agree, always, is not slowed down by other work
+	// it may also be a slow host, but one whose echoes agree, always, is not slowed down by other
+	// work
+	if min(len(s.places[p].members), len(s.places[q].members)) == 1 {
 		agree, all := 0, 0
 		for _, t := range list {
 			if t.count >= moreEchoes {
@@ -213,13 +241,15 @@ func (e *evidence) apart(s *search, p, q int) bool {
 			}
 		}
 		return low.jitter <= gap/20 && agree > checkPairs &&
-			(low.least >= 2*e.most || 4*agree >= 3*all && e.luck(slices.Concat(e.within...), slices.Concat(e.within...), p, q, low.least) <= chance)
+			(low.least >= 2*e.most || 4*agree >= 3*all && e.luck(slices.Concat(e.within...),
+				slices.Concat(e.within...), p, q, low.least) <= chance)
 	}
 	return e.luck(e.within[p], e.within[q], p, q, low.least) <= chance
 }
 
-// luck is how likely it is that no measurement between two groups came out nearer than this, if both shared a switch: then they would as often as those within the groups (a and b). Further measurements of the
-// same two hosts say a third: what slows these down may last.
+// luck is how likely it is that no measurement between two groups came out nearer than this, if
+// both shared a switch: then they would as often as those within the groups (a and b). Further
+// measurements of the same two hosts say a third: what slows these down may last.
 func (e *evidence) luck(a, b []int64, p, q int, least int64) float64 {
 	often := math.Sqrt(often(a, least) * often(b, least))
 	pairs := float64(e.acrossPairs[pair(p, q)])
@@ -237,21 +267,25 @@ func often(times []int64, below int64) float64 {
 	return float64(n) / float64(len(times)+1)
 }
 
-// blurred are the pairs within groups whose times could hide a switch; far: some are nearly as far as others on different switches, or much farther than the rest.
+// blurred are the pairs within groups whose times could hide a switch; far: some are nearly as far
+// as others on different switches, or much farther than the rest.
 func (e *evidence) blurred() (list [][2]int, far bool) {
 	for _, ab := range e.pairs {
 		t := e.rtts[ab]
-		if e.between > 0 && t.least-e.least > (e.between-e.least)/4 || e.between == 0 && t.least-e.least > e.least/8 {
+		if e.between > 0 && t.least-e.least > (e.between-e.least)/4 || e.between == 0 &&
+			t.least-e.least > e.least/8 {
 			far = true
 			list = append(list, ab)
-		} else if t.jitter > e.least/sharpness || t.least > e.least+e.least/10 && t.count < firmEchoes {
+		} else if t.jitter > e.least/sharpness || t.least > e.least+e.least/10 &&
+			t.count < firmEchoes {
 			list = append(list, ab)
 		}
 	}
 	return list, far
 }
 
-// clear says that groups are so much farther from each other than hosts within them that no switch like those between them is hidden in the noise of these.
+// clear says that groups are so much farther from each other than hosts within them that no switch
+// like those between them is hidden in the noise of these.
 func (e *evidence) clear() bool { return e.between >= clearFactor*e.most }
 
 // How sure an answer about two paths is.
@@ -274,13 +308,16 @@ const (
 	lately    = 12   // measurements of paths alone that say how much other work takes at present
 )
 
-// solo is the throughput of a path alone, as often as it was measured: other work only takes from it.
+// solo is the throughput of a path alone, as often as it was measured: other work only takes from
+// it.
 type solo struct {
 	rates []float64
-	most  float64 // also together with another path, since a path carries no more beside another one than alone
+	// also together with another path, since a path carries no more beside another one than alone
+	most float64
 }
 
-// agreed says that the most is what the path carries, not what other work left: two measurements came to about that, or no path carries much more.
+// agreed says that the most is what the path carries, not what other work left: two measurements
+// came to about that, or no path carries much more.
 func (s *solo) agreed(fastest float64) bool {
 	n := 0
 	if s.most >= keepsMost*fastest {
@@ -294,10 +331,15 @@ func (s *solo) agreed(fastest float64) bool {
 	return n >= 2
 }
 
-// judgePaths says whether two paths leave each other alone, from what they carried at once, and each alone. That both carry nearly all that each carries alone is only possible if they do not share
-// a link. That they do not is a matter of chance, if other work takes from them: how often a path alone carries what it can (often) says how likely that is each time; fastest is what the best of all paths carries. It is four times less likely
-// that what is left is together just about what one of them carries. foreseen is what the times between the switches say, if they say anything: a measurement that says the same is enough.
-func judgePaths(both [][2]float64, each [2]*solo, fastest, often float64, foreseen *bool) (apart bool, v verdict) {
+// judgePaths says whether two paths leave each other alone, from what they carried at once, and
+// each alone. That both carry nearly all that each carries alone is only possible if they do not
+// share a link. That they do not is a matter of chance, if other work takes from them: how often a
+// path alone carries what it can (often) says how likely that is each time; fastest is what the
+// best of all paths carries. It is four times less likely that what is left is together just about
+// what one of them carries. foreseen is what the times between the switches say, if they say
+// anything: a measurement that says the same is enough.
+func judgePaths(both [][2]float64, each [2]*solo, fastest, often float64, foreseen *bool) (
+	apart bool, v verdict) {
 	keep, lose, more, luck := 0, 0, 0, 1.0
 	for _, r := range both {
 		x, y := r[0]/each[0].most, r[1]/each[1].most
@@ -325,7 +367,8 @@ func judgePaths(both [][2]float64, each [2]*solo, fastest, often float64, forese
 	switch {
 	case keep >= 2 && keep > lose && each[0].agreed(fastest) && each[1].agreed(fastest):
 		return true, sure
-	case lose >= 2 && keep+more == 0 && luck <= byLuck && (foreseen == nil || !*foreseen): // what disagrees with the times is not sure
+	// what disagrees with the times is not sure
+	case lose >= 2 && keep+more == 0 && luck <= byLuck && (foreseen == nil || !*foreseen):
 		return false, sure
 	case len(both) < mostBoth:
 		return false, open
@@ -333,8 +376,9 @@ func judgePaths(both [][2]float64, each [2]*solo, fastest, often float64, forese
 	return keep > lose, unsure
 }
 
-// shared is how much of the way from switch a to c, in the times of the echoes, is common to that from b to d, if these are known well enough: the more so, the longer the ways across are than those on either
-// side. short is the least distance between two switches.
+// shared is how much of the way from switch a to c, in the times of the echoes, is common to that
+// from b to d, if these are known well enough: the more so, the longer the ways across are than
+// those on either side. short is the least distance between two switches.
 func (e *evidence) shared(a, c, b, d int) (common, short int64, ok bool) {
 	short = e.between - e.least
 	distance := func(p, q int) int64 {

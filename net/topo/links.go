@@ -5,14 +5,15 @@ import (
 	"slices"
 )
 
-// Paths are two paths between switches over which data is sent at once: from Paths[0][0] to Paths[0][1], and from Paths[1][0] to
-// Paths[1][1].
+// Paths are two paths between switches over which data is sent at once: from Paths[0][0] to
+// Paths[0][1], and from Paths[1][0] to Paths[1][1].
 type Paths [2][2]int
 
-// links joins switches with hosts (terminals) to a tree, one after another. Where a new terminal belongs is asked of pairs of paths:
-// for terminals a, b, c, d the paths from a to c and from b to d slow each other down if a and b are on one side of a link
-// and c and d on the other. It starts beside the terminal that is nearest by round-trip time, so that few questions are needed as
-// long as near in time means near in the tree; if it does not, it walks there.
+// links joins switches with hosts (terminals) to a tree, one after another. Where a new terminal
+// belongs is asked of pairs of paths: for terminals a, b, c, d the paths from a to c and from b to
+// d slow each other down if a and b are on one side of a link and c and d on the other. It starts
+// beside the terminal that is nearest by round-trip time, so that few questions are needed as long
+// as near in time means near in the tree; if it does not, it walks there.
 type links struct {
 	near     func(a, b int) int64 // the time between two terminals
 	answers  map[Paths]bool       // true: apart
@@ -149,7 +150,8 @@ func (l *links) third(x int) bool {
 	return true
 }
 
-// center says whether terminal c is itself the switch where the paths from a and b to it meet: they come in over different links.
+// center says whether terminal c is itself the switch where the paths from a and b to it meet: they
+// come in over different links.
 func (l *links) center(c, a, b int) (center, ok bool) { return l.apart(a, c, b, c) }
 
 // start is an inner vertex at, or beside, the terminal nearest to x.
@@ -171,7 +173,8 @@ func (l *links) nearest(x int) int {
 	return best
 }
 
-// branch is a part of the tree that hangs on a vertex: what is beyond a neighbour, or the terminal at the vertex itself.
+// branch is a part of the tree that hangs on a vertex: what is beyond a neighbour, or the terminal
+// at the vertex itself.
 type branch struct {
 	at  int   // the neighbour, or the vertex itself
 	rep int   // a terminal in it, the one nearest to the one being inserted
@@ -209,7 +212,8 @@ func (l *links) walk(v, from int, visit func(terminal int)) {
 	}
 }
 
-// direction says in which of v's branches x belongs: the neighbour there, or v itself if in none of them.
+// direction says in which of v's branches x belongs: the neighbour there, or v itself if in none of
+// them.
 func (l *links) direction(v, from, x int) (to int, ok bool) {
 	all := l.branches(v, x)
 	for i, b := range all {
@@ -228,7 +232,8 @@ func (l *links) direction(v, from, x int) (to int, ok bool) {
 	return v, true
 }
 
-// together says whether a link parts x and a from c and d. Both questions are needed where a link is one medium for both of its directions.
+// together says whether a link parts x and a from c and d. Both questions are needed where a link
+// is one medium for both of its directions.
 func (l *links) together(x, a, c, d int) (same, ok bool) {
 	if apart, ok := l.apart(x, c, a, d); !ok || apart {
 		return false, ok
@@ -237,7 +242,8 @@ func (l *links) together(x, a, c, d int) (same, ok bool) {
 	return !apart, ok
 }
 
-// attach puts x at vertex v: it is that switch if no terminal is there and paths come to it over different links, else its neighbour.
+// attach puts x at vertex v: it is that switch if no terminal is there and paths come to it over
+// different links, else its neighbour.
 func (l *links) attach(v, x int) bool {
 	if l.vertices[v].terminal < 0 {
 		all := l.branches(v, x)
@@ -254,7 +260,8 @@ func (l *links) attach(v, x int) bool {
 	return true
 }
 
-// divide puts x between the neighbours v, which is inner, and w, or behind w if that has been an end.
+// divide puts x between the neighbours v, which is inner, and w, or behind w if that has been an
+// end.
 func (l *links) divide(v, w, x int) bool {
 	var ends [2]int // a terminal on either side, the nearest
 	for i, side := range [][2]int{{v, w}, {w, v}} {
@@ -291,8 +298,8 @@ func (l *links) divide(v, w, x int) bool {
 	return true
 }
 
-// tree returns the result for a number of hosts; members[t] are the hosts of terminal t. The switches with hosts come first, in the order of the
-// terminals.
+// tree returns the result for a number of hosts; members[t] are the hosts of terminal t. The
+// switches with hosts come first, in the order of the terminals.
 func (l *links) tree(members [][]int, hosts int) *Tree {
 	t := &Tree{Of: slices.Repeat([]int{-1}, hosts)}
 	number := make([]int, len(l.vertices))

@@ -68,7 +68,8 @@ func TestLinksFindEveryTree(t *testing.T) {
 			l.answer(p, !shares(truth, vertex, p, half))
 		}
 		if diff := cmp.Diff(truth.Splits(), l.tree(places, len(truth.Of)).Splits()); diff != "" {
-			t.Fatalf("seed %d, half duplex %v, blind %v: want\n%sgot\n%s%s", seed, half, blind, truth, l.tree(places, len(truth.Of)), diff)
+			t.Fatalf("seed %d, half duplex %v, blind %v: want\n%sgot\n%s%s", seed, half, blind,
+				truth, l.tree(places, len(truth.Of)), diff)
 		}
 		if s := len(places); !blind && len(l.answers) > 12*s+8 {
 			t.Errorf("seed %d: %d questions for %d switches", seed, len(l.answers), s)
@@ -82,7 +83,10 @@ func TestFigure1FindsEveryTree(t *testing.T) {
 		truth := randomTree(r, 1+r.IntN(10), 1+r.IntN(4))
 		places, vertex := terminals(truth)
 		got := &Tree{Of: slices.Repeat([]int{-1}, len(truth.Of)), N: len(places)}
-		got.Links = Figure1(len(places), func(a, b, c, d int) bool { return !shares(truth, vertex, Paths{{a, b}, {c, d}}, false) })
+		got.Links = Figure1(len(places), func(a, b, c,
+			d int) bool {
+			return !shares(truth, vertex, Paths{{a, b}, {c, d}}, false)
+		})
 		for s, hosts := range places {
 			for _, h := range hosts {
 				got.Of[h] = s
@@ -97,7 +101,8 @@ func TestFigure1FindsEveryTree(t *testing.T) {
 	}
 }
 
-// What a tree looks like from some of its hosts is what they would find themselves; all of them see the whole.
+// What a tree looks like from some of its hosts is what they would find themselves; all of them see
+// the whole.
 func TestRestrict(t *testing.T) {
 	for seed := range uint64(300) {
 		r := rand.New(rand.NewPCG(seed, 5))
@@ -117,10 +122,12 @@ func TestRestrict(t *testing.T) {
 		}
 		for s, next := range seen.Neighbors() {
 			if len(seen.Hosts()[s]) == 0 && len(next) < 3 {
-				t.Fatalf("seed %d: switch %d cannot be seen from hosts %v\n%s%s", seed, s, some, truth, seen)
+				t.Fatalf("seed %d: switch %d cannot be seen from hosts %v\n%s%s", seed, s, some,
+					truth, seen)
 			}
 		}
-		if places, vertex := terminals(seen); len(places) > 3 { // paths disturb each other as before
+		// paths disturb each other as before
+		if places, vertex := terminals(seen); len(places) > 3 {
 			p := Paths{{vertex[0], vertex[1]}, {vertex[2], vertex[3]}}
 			at := func(k int) int { return truth.Of[some[places[k][0]]] }
 			if seen.Share(p) != truth.Share(Paths{{at(0), at(1)}, {at(2), at(3)}}) {

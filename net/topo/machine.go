@@ -7,15 +7,20 @@ import (
 
 // Config says what is to be inferred, and with how much traffic.
 type Config struct {
-	Hosts    int     // hosts 0 to Hosts-1, numbered in the order of their addresses: neighbours are tried first
-	Groups   [][]int // hosts known to share a switch; no host twice
-	Known    *Tree   // what is known of some of the hosts, as from an earlier inference (Of is -1 for the others); nil: nothing
-	MaxPings int     // measurements of round-trip times at once; 0: as many as there are pairs of idle hosts
-	MaxFlows int     // streams per path in a measurement of throughput; 0: 4
+	// hosts 0 to Hosts-1, numbered in the order of their addresses: neighbours are tried first
+	Hosts  int
+	Groups [][]int // hosts known to share a switch; no host twice
+	// what is known of some of the hosts, as from an earlier inference (Of is -1 for the others);
+	// nil: nothing
+	Known *Tree
+	// measurements of round-trip times at once; 0: as many as there are pairs of idle hosts
+	MaxPings int
+	MaxFlows int // streams per path in a measurement of throughput; 0: 4
 }
 
-// Ping asks for the round-trip time between two hosts: the shortest of Echoes echoes. Spaced: with pauses of a random length between them, so that they do not
-// all fall into the same phase of what else the hosts do.
+// Ping asks for the round-trip time between two hosts: the shortest of Echoes echoes. Spaced: with
+// pauses of a random length between them, so that they do not all fall into the same phase of what
+// else the hosts do.
 type Ping struct {
 	ID, A, B, Echoes int
 	Spaced           bool
@@ -24,8 +29,8 @@ type Ping struct {
 // Shortest is how many of the shortest times of a Ping are to be told.
 const Shortest = 6
 
-// Stream asks for the throughput of one or two paths at once: the sum over the flows of each. A flow is a pair of hosts, from and to.
-// No other Stream runs meanwhile.
+// Stream asks for the throughput of one or two paths at once: the sum over the flows of each. A
+// flow is a pair of hosts, from and to. No other Stream runs meanwhile.
 type Stream struct {
 	ID    int
 	Flows [][][2]int
@@ -39,7 +44,8 @@ type Output struct {
 	Doubt  Doubt // with Done
 }
 
-// Doubt is why a result is not sure; what is empty is sure. Of a result whose groups are not sure nothing is to be used, of one whose links are not, no link.
+// Doubt is why a result is not sure; what is empty is sure. Of a result whose groups are not sure
+// nothing is to be used, of one whose links are not, no link.
 type Doubt struct {
 	Groups, Links string
 	Hosts         [2]int // of Groups: two that are concerned
@@ -59,7 +65,8 @@ const (
 	done
 )
 
-// Machine infers a network. Every measurement that it asks for must be answered once, by Pinged, Streamed or Failed, in any order.
+// Machine infers a network. Every measurement that it asks for must be answered once, by Pinged,
+// Streamed or Failed, in any order.
 type Machine struct {
 	Cost Cost
 
@@ -91,7 +98,8 @@ type alone struct {
 	flows int
 }
 
-// throughput is a question to links under way: each path alone and both, in turn, until the answers agree.
+// throughput is a question to links under way: each path alone and both, in turn, until the answers
+// agree.
 type throughput struct {
 	paths    Paths
 	foreseen *bool // by times
@@ -113,7 +121,8 @@ func New(cfg Config) *Machine {
 	if cfg.Known != nil {
 		cfg.Groups = append(cfg.Groups[:len(cfg.Groups):len(cfg.Groups)], cfg.Known.groups()...)
 	}
-	m := &Machine{cfg: cfg, search: newSearch(cfg.Hosts, cfg.Groups), answers: map[Paths]bool{}, alone: map[alone]*solo{}, running: map[int]want{}}
+	m := &Machine{cfg: cfg, search: newSearch(cfg.Hosts, cfg.Groups), answers: map[Paths]bool{},
+		alone: map[alone]*solo{}, running: map[int]want{}}
 	if cfg.Known != nil {
 		m.search.apartAs = cfg.Known.Of
 	}
@@ -123,7 +132,8 @@ func New(cfg Config) *Machine {
 
 func (m *Machine) grow(hosts int) {
 	for len(m.busy) < hosts {
-		m.busy, m.waiting, m.blocked = append(m.busy, false), append(m.waiting, nil), append(m.blocked, nil)
+		m.busy, m.waiting, m.blocked = append(m.busy, false), append(m.waiting, nil),
+			append(m.blocked, nil)
 	}
 }
 
@@ -141,7 +151,8 @@ func (m *Machine) Join(host int) Output {
 	return m.next(wants)
 }
 
-// Leave takes a host out at any time. Measurements with it may still be asked for, and must be answered, by Failed for example.
+// Leave takes a host out at any time. Measurements with it may still be asked for, and must be
+// answered, by Failed for example.
 func (m *Machine) Leave(host int) Output {
 	m.search.remove(host)
 	if m.phase != searching {
@@ -184,7 +195,8 @@ func (m *Machine) Streamed(id int, rates []float64) Output {
 		m.links.answer(t.paths, apart)
 		m.test = nil
 	case unsure:
-		m.doubt.Links = "whether two paths between switches slow each other down came out differently again and again"
+		m.doubt.Links = "whether two paths between switches slow each other down came out " +
+			"differently again and again"
 		m.links.answer(t.paths, apart)
 		m.test = nil
 	}
@@ -219,7 +231,8 @@ func (m *Machine) fastest() (most float64) {
 	return most
 }
 
-// wanting is the path whose throughput alone is to be measured before both are: one that was not yet, or, between two measurements of both, the one that was less often.
+// wanting is the path whose throughput alone is to be measured before both are: one that was not
+// yet, or, between two measurements of both, the one that was less often.
 func (m *Machine) wanting(t *throughput) (path int, ok bool) {
 	a, b := len(m.solo(t.flows[0]).rates), len(m.solo(t.flows[1]).rates)
 	if b < a {
@@ -241,8 +254,9 @@ func (m *Machine) Failed(id int) Output {
 	return m.next(nil)
 }
 
-// Times are those by which hosts were told to share a switch or not, in nanoseconds, when it is done: the most between hosts of one (but for the tenth that is largest), and the least between those of
-// different ones; 0 where there are none.
+// Times are those by which hosts were told to share a switch or not, in nanoseconds, when it is
+// done: the most between hosts of one (but for the tenth that is largest), and the least between
+// those of different ones; 0 where there are none.
 func (m *Machine) Times() (within, across int64) {
 	if m.found == nil {
 		return 0, 0
@@ -261,7 +275,8 @@ func (m *Machine) finish(id int) (want, bool) {
 	return w, ok
 }
 
-// next queues measurements, moves on to the next phase when nothing is waited for, and returns what can start now.
+// next queues measurements, moves on to the next phase when nothing is waited for, and returns what
+// can start now.
 func (m *Machine) next(wants []want) (out Output) {
 	var touched []int
 	for {
@@ -310,7 +325,8 @@ func (m *Machine) next(wants []want) (out Output) {
 			m.links = newLinks(m.terminals(), m.near, m.answers)
 		case joining:
 			if m.test == nil {
-				if m.doubt.Links != "" || !m.ask() { // one wrong answer spoils the tree: more of them help nothing
+				// one wrong answer spoils the tree: more of them help nothing
+				if m.doubt.Links != "" || !m.ask() {
 					m.phase, out.Done, out.Doubt = done, m.tree(), m.doubt
 					return out
 				}
@@ -325,7 +341,8 @@ func (m *Machine) next(wants []want) (out Output) {
 	return out
 }
 
-// dispatch starts measurements of the given hosts and of those that waited for a host that is idle now.
+// dispatch starts measurements of the given hosts and of those that waited for a host that is idle
+// now.
 func (m *Machine) dispatch(hosts []int, out *Output) {
 	if len(m.freed) > 0 {
 		hosts = append(hosts, m.late...)
@@ -411,7 +428,8 @@ func (m *Machine) ask() bool {
 			return true
 		}
 		m.assumed = append(m.assumed, paths)
-		m.links.answer(paths, false) // too few hosts to tell: a switch with one host cannot be told from that host
+		// too few hosts to tell: a switch with one host cannot be told from that host
+		m.links.answer(paths, false)
 	}
 }
 
@@ -423,7 +441,8 @@ func (m *Machine) recalls(paths Paths) (apart, known bool) {
 	for i, p := range paths {
 		for k, terminal := range p {
 			of := m.cfg.Known.Of
-			h := slices.IndexFunc(m.search.places[terminal].members, func(h int) bool { return h < len(of) && of[h] >= 0 })
+			h := slices.IndexFunc(m.search.places[terminal].members,
+				func(h int) bool { return h < len(of) && of[h] >= 0 })
 			if h < 0 {
 				return false, false
 			}
@@ -433,7 +452,8 @@ func (m *Machine) recalls(paths Paths) (apart, known bool) {
 	return !m.cfg.Known.Share(paths), true
 }
 
-// flows chooses different hosts for all streams of two paths, as many streams for one as for the other.
+// flows chooses different hosts for all streams of two paths, as many streams for one as for the
+// other.
 func (m *Machine) flows(paths Paths) (flows [2][][2]int) {
 	uses := map[int]int{}
 	for _, p := range paths {
@@ -457,7 +477,8 @@ func (m *Machine) flows(paths Paths) (flows [2][][2]int) {
 	return flows
 }
 
-// stream is the next measurement of the question under way. What is known of a path alone well enough is not measured again.
+// stream is the next measurement of the question under way. What is known of a path alone well
+// enough is not measured again.
 func (m *Machine) stream() *Stream {
 	t := m.test
 	m.nextID++

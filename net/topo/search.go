@@ -10,11 +10,14 @@ import (
 // rtts are the round-trip times known, by unordered pair of hosts.
 type rtts map[[2]int]sample
 
-// A sample is what some echoes between two hosts say. The shortest one does not count: a clock that jumps makes it too short, and no other noise does.
+// A sample is what some echoes between two hosts say. The shortest one does not count: a clock that
+// jumps makes it too short, and no other noise does.
 type sample struct {
-	least  int64 // nanoseconds, of the second shortest
-	jitter int64 // by which those after it are longer than the one before, in the mean: the way that is left to the true time is about as long
-	count  int   // echoes
+	least int64 // nanoseconds, of the second shortest
+	// by which those after it are longer than the one before, in the mean: the way that is left to
+	// the true time is about as long
+	jitter int64
+	count  int // echoes
 	low    [Shortest - 1]int64
 }
 
@@ -60,29 +63,35 @@ func (r rtts) add(a, b int, s sample) {
 	r[pair(a, b)] = s
 }
 
-// levels is what the measured times say about distances: times up to same are those of hosts on one switch; two
-// distances that differ by no more than half a unit are the same distance.
+// levels is what the measured times say about distances: times up to same are those of hosts on one
+// switch; two distances that differ by no more than half a unit are the same distance.
 type levels struct {
 	same, unit int64
 	next       int64 // the least time above the gap; 0: there is no gap
 	clear      int64 // the least time above the largest gap of all, as a part of the time below it
 }
 
-// significant is the least gap between two sorted times that counts as a difference in distance: a good part of the time
-// itself, and far above what echoes of the same pair differ by.
+// significant is the least gap between two sorted times that counts as a difference in distance: a
+// good part of the time itself, and far above what echoes of the same pair differ by.
 func significant(at, jitter int64) int64 { return max(10*jitter, at/20, 1) }
 
-// findLevels sorts all times and cuts where the first marked gap is (section 2.1 of the paper, where the gap d(i) differs
-// most from d(i-1); the first instead of the largest, because farther switches make larger gaps). Between the two times of the gap may
-// lie a distance that has not been measured yet, so that the cut is not far above the lower one. What counts as a gap goes by the noise of the times below it: where hosts are busy, longer ways are
-// noisier by far than those of one switch, and would hide it.
+// findLevels sorts all times and cuts where the first marked gap is (section 2.1 of the paper,
+// where the gap d(i) differs most from d(i-1); the first instead of the largest, because farther
+// switches make larger gaps). Between the two times of the gap may lie a distance that has not been
+// measured yet, so that the cut is not far above the lower one. What counts as a gap goes by the
+// noise of the times below it: where hosts are busy, longer ways are noisier by far than those of
+// one switch, and would hide it.
 func findLevels(times []sample) levels {
 	if len(times) == 0 {
 		return levels{}
 	}
 	times = slices.Clone(times)
-	slices.SortFunc(times, func(a, b sample) int { return cmp.Or(cmp.Compare(a.least, b.least), cmp.Compare(a.jitter, b.jitter)) })
-	jitters := make([]int64, 0, len(times)) // of those up to a time, and of as many as say something, in ascending order
+	slices.SortFunc(times, func(a, b sample) int {
+		return cmp.Or(cmp.Compare(a.least, b.least),
+			cmp.Compare(a.jitter, b.jitter))
+	})
+	// of those up to a time, and of as many as say something, in ascending order
+	jitters := make([]int64, 0, len(times))
 	for _, t := range times {
 		at, _ := slices.BinarySearch(jitters, t.jitter)
 		jitters = slices.Insert(jitters, at, t.jitter)
@@ -92,7 +101,8 @@ func findLevels(times []sample) levels {
 	}
 	first, clear := times[0].least, len(times)-1
 	for i := range len(times) - 1 {
-		if float64(times[i+1].least)*float64(times[clear].least) > float64(times[i].least)*float64(times[min(clear+1, len(times)-1)].least) {
+		if float64(times[i+1].least)*float64(times[clear].least) > float64(times[i].least)*float64(
+			times[min(clear+1, len(times)-1)].least) {
 			clear = i
 		}
 	}
@@ -108,7 +118,8 @@ func findLevels(times []sample) levels {
 			jitter = min(jitter, up.jitter/2)
 		}
 		if gap := up.least - least; gap >= significant(least, jitter) {
-			return levels{same: least + min(gap/2, max(least/8, significant(least, jitter))), unit: times[i+1].least - (first+least)/2,
+			return levels{same: least + min(gap/2, max(least/8, significant(least, jitter))),
+				unit: times[i+1].least - (first+least)/2,
 				next: times[i+1].least, clear: top}
 		}
 	}
@@ -128,11 +139,14 @@ type place struct {
 	at      []int64 // to every other place, -1 if not measured
 }
 
-// search finds the switch of every host. Hosts whose addresses follow one another are measured first, and those that share a switch
-// then go together. A round takes some unplaced hosts as founders, measures those pairs of them that may share a switch, and makes
-// switches of those that do; then every other unplaced host looks for its own among these: it measures the time to the first switch that it may be on,
-// drops all switches that are not as far from that one as it is itself, and goes on with the next one. All ask in the same order: two hosts have
-// either measured to a common switch and found it differently far, or know the same, so that few founders need be told apart anew.
+// search finds the switch of every host. Hosts whose addresses follow one another are measured
+// first, and those that share a switch then go together. A round takes some unplaced hosts as
+// founders, measures those pairs of them that may share a switch, and makes switches of those that
+// do; then every other unplaced host looks for its own among these: it measures the time to the
+// first switch that it may be on, drops all switches that are not as far from that one as it is
+// itself, and goes on with the next one. All ask in the same order: two hosts have either measured
+// to a common switch and found it differently far, or know the same, so that few founders need be
+// told apart anew.
 type search struct {
 	rtts   rtts
 	levels levels
@@ -151,7 +165,8 @@ type search struct {
 
 	batches map[[2]int][]sample // every measurement, by unordered pair of hosts
 	tries   map[[2]int]int      // how often a pair was measured again for being in doubt
-	apartAs []int               // switches of hosts that are known to be on different ones, -1: not known
+	// switches of hosts that are known to be on different ones, -1: not known
+	apartAs []int
 
 	waiting  int           // measurements under way or wanted in this stage
 	then     func() []want // goes on when the cut is settled; nil: it is not being settled
@@ -179,8 +194,9 @@ const (
 	firmEchoes  = echoes + 2*moreEchoes // of what was measured twice more
 	mostRepeats = 12                    // of a pair
 	firstBatch  = 16                    // founders of the first round; each round has twice as many
-	allPairs    = 128                   // hosts of which each is measured with each, if no distance is less than the others
-	somePairs   = 16                    // of each of more hosts
+	// hosts of which each is measured with each, if no distance is less than the others
+	allPairs  = 128
+	somePairs = 16 // of each of more hosts
 )
 
 // want is a measurement of the round-trip time between two hosts.
@@ -189,9 +205,11 @@ type want struct {
 	spaced       bool // with pauses between the echoes
 }
 
-// newSearch starts with n hosts. Hosts of a group are known to share a switch: only the first one is measured.
+// newSearch starts with n hosts. Hosts of a group are known to share a switch: only the first one
+// is measured.
 func newSearch(n int, groups [][]int) *search {
-	s := &search{rtts: rtts{}, batch: firstBatch, seekers: map[int]*seek{}, known: map[int][]probe{}, given: groups,
+	s := &search{rtts: rtts{}, batch: firstBatch, seekers: map[int]*seek{},
+		known: map[int][]probe{}, given: groups,
 		batches: map[[2]int][]sample{}, tries: map[[2]int]int{}}
 	for range n {
 		s.of = append(s.of, -1)
@@ -209,7 +227,8 @@ func (s *search) forget() {
 	for _, g := range s.given {
 		s.follow(g[0], g[1:])
 	}
-	for i := len(s.row) - 2; i >= 0; i-- { // from the end: those that follow the next one follow this one, too
+	// from the end: those that follow the next one follow this one, too
+	for i := len(s.row) - 2; i >= 0; i-- {
 		if a, b := s.row[i], s.row[i+1]; s.together(a, b) {
 			s.follow(a, append([]int{b}, s.with[b]...))
 			delete(s.with, b)
@@ -269,7 +288,8 @@ func (s *search) remove(h int) {
 	if i := slices.Index(s.founders, h); i >= 0 {
 		s.founders[i] = -1
 	}
-	if others := slices.DeleteFunc(s.with[h], func(o int) bool { return s.of[o] == gone }); len(others) > 0 && !placed {
+	if others := slices.DeleteFunc(s.with[h], func(o int) bool { return s.of[o] == gone }); len(
+		others) > 0 && !placed {
 		s.follow(others[0], others[1:]) // those that would have gone with it go with one of them
 		s.follows[others[0]] = false
 		s.left = append(s.left, others[0])
@@ -277,7 +297,8 @@ func (s *search) remove(h int) {
 	delete(s.with, h)
 }
 
-// round starts the next round and returns its first measurements; none when every host has its switch.
+// round starts the next round and returns its first measurements; none when every host has its
+// switch.
 func (s *search) round() []want {
 	if s.row == nil {
 		return s.measureRow()
@@ -314,8 +335,9 @@ func (s *search) begin() []want {
 	return wants
 }
 
-// measureRow measures each host with the next one: where addresses follow the network, that is nearly all there is to know. Where they do not, pairs
-// of some hosts from everywhere are likely to show how near hosts of one switch are.
+// measureRow measures each host with the next one: where addresses follow the network, that is
+// nearly all there is to know. Where they do not, pairs of some hosts from everywhere are likely to
+// show how near hosts of one switch are.
 func (s *search) measureRow() []want {
 	s.row = append([]int{}, s.left...)
 	asked := map[[2]int]bool{}
@@ -358,8 +380,10 @@ func (s *search) endRow() []want {
 	})
 }
 
-// scatter asks for pairs from everywhere, once, where all hosts measured so far are about as far from each other: they are on one switch, or no two of them are, as where addresses go round many
-// switches. Of some hosts it is all pairs. Of more it is so many for each that two on the same switch are among them: for each host that shares a switch with another one, most likely.
+// scatter asks for pairs from everywhere, once, where all hosts measured so far are about as far
+// from each other: they are on one switch, or no two of them are, as where addresses go round many
+// switches. Of some hosts it is all pairs. Of more it is so many for each that two on the same
+// switch are among them: for each host that shares a switch with another one, most likely.
 func (s *search) scatter() (wants []want) {
 	if s.levels.next != 0 || s.scattered {
 		return nil
@@ -381,8 +405,9 @@ func (s *search) scatter() (wants []want) {
 	return wants
 }
 
-// settled goes on when the cut stands: the times above it are measured again, since they may be those of one switch that were late. All below the largest gap are, and the least ones
-// above the cut in any case.
+// settled goes on when the cut stands: the times above it are measured again, since they may be
+// those of one switch that were late. All below the largest gap are, and the least ones above the
+// cut in any case.
 func (s *search) settled(then func() []want) []want {
 	s.then = nil
 	if wants := s.doubtful(); len(wants) > 0 {
@@ -417,7 +442,8 @@ func (s *search) doubtful() (wants []want) {
 	return wants
 }
 
-// echoesOf is how many echoes are of use where so many measurements have left a doubt. Where the kernel has put both programs on one processor, or on two, echoes stay short or long for a while.
+// echoesOf is how many echoes are of use where so many measurements have left a doubt. Where the
+// kernel has put both programs on one processor, or on two, echoes stay short or long for a while.
 func echoesOf(times int) int {
 	if times < 3 {
 		return moreEchoes
@@ -443,13 +469,15 @@ func (s *search) learn() {
 	s.levels = findLevels(times)
 }
 
-// rebased learns anew, and reports true if the least distance known was a wrong one: hosts were taken for those of one switch that are not.
+// rebased learns anew, and reports true if the least distance known was a wrong one: hosts were
+// taken for those of one switch that are not.
 func (s *search) rebased() bool {
 	before := s.levels
 	s.learn()
 	wrong := func(t sample) bool { return t.least > s.levels.same+s.levels.unit/4 }
 	for i := range len(s.row) - 1 {
-		if t, ok := s.rtts[pair(s.row[i], s.row[i+1])]; ok && s.follows[s.row[i+1]] && t.least <= before.same && wrong(t) {
+		if t, ok := s.rtts[pair(s.row[i], s.row[i+1])]; ok && s.follows[s.row[i+1]] &&
+			t.least <= before.same && wrong(t) {
 			return true
 		}
 	}
@@ -461,7 +489,8 @@ func (s *search) rebased() bool {
 	return false
 }
 
-// apart says whether what two hosts have measured to some switch shows that they are not on the same one.
+// apart says whether what two hosts have measured to some switch shows that they are not on the
+// same one.
 func (s *search) apart(a, b int) bool {
 	for _, x := range s.known[a] {
 		t, ok := s.rtts[pair(a, x.member)]
@@ -469,7 +498,8 @@ func (s *search) apart(a, b int) bool {
 		if !ok || i < 0 {
 			continue
 		}
-		if u, ok := s.rtts[pair(b, s.known[b][i].member)]; ok && max(t.least-u.least, u.least-t.least) > s.levels.tolerance(u.least) {
+		if u, ok := s.rtts[pair(b, s.known[b][i].member)]; ok &&
+			max(t.least-u.least, u.least-t.least) > s.levels.tolerance(u.least) {
 			return true
 		}
 	}
@@ -492,7 +522,8 @@ func (s *search) ask(wants []want, a, b, echoes int) []want {
 	return append(wants, want{a, b, echoes, false})
 }
 
-// measured takes a result and returns further measurements. When it returns none and waiting is 0, the round is over.
+// measured takes a result and returns further measurements. When it returns none and waiting is 0,
+// the round is over.
 func (s *search) measured(a, b int, t sample) []want {
 	s.rtts.add(a, b, t)
 	s.batches[pair(a, b)] = append(s.batches[pair(a, b)], t)
@@ -565,7 +596,8 @@ func (s *search) seek() []want {
 	return wants
 }
 
-// cluster makes places of the founders. It reports true if the least distance known was a wrong one.
+// cluster makes places of the founders. It reports true if the least distance known was a wrong
+// one.
 func (s *search) cluster() (rebased bool) {
 	if s.rebased() {
 		return true
@@ -580,7 +612,8 @@ func (s *search) cluster() (rebased bool) {
 		s.join(h, p)
 		for i := 0; i < len(s.places[p].members); i++ { // all that are near one that is in
 			for _, other := range near {
-				if t, ok := s.rtts[pair(s.places[p].members[i], other)]; s.of[other] == -1 && ok && t.least <= s.levels.same {
+				if t, ok := s.rtts[pair(s.places[p].members[i], other)]; s.of[other] == -1 && ok &&
+					t.least <= s.levels.same {
 					s.join(other, p)
 				}
 			}
@@ -599,7 +632,8 @@ func (s *search) join(h, p int) {
 	}
 }
 
-// doubts returns measurements that decide whether a host that is alone is so only because an echo came late.
+// doubts returns measurements that decide whether a host that is alone is so only because an echo
+// came late.
 func (s *search) doubts() []want {
 	var wants []want
 	for p, x := range s.places {
@@ -626,7 +660,8 @@ func (s *search) unite() {
 	s.distances()
 	for p := range s.places {
 		for q := p + 1; q < len(s.places); q++ {
-			if d := s.places[p].at[q]; d >= 0 && d <= s.levels.same && len(s.places[p].members) > 0 {
+			if d := s.places[p].at[q]; d >= 0 && d <= s.levels.same &&
+				len(s.places[p].members) > 0 {
 				for _, h := range s.places[q].members {
 					s.of[h] = p
 				}
@@ -639,7 +674,8 @@ func (s *search) unite() {
 	s.distances()
 }
 
-// distances fills in the distances between the new places and all others: the least time known of any two members.
+// distances fills in the distances between the new places and all others: the least time known of
+// any two members.
 func (s *search) distances() {
 	for _, p := range s.places {
 		for len(p.at) < len(s.places) {
@@ -654,11 +690,14 @@ func (s *search) distances() {
 	}
 }
 
-// step looks at what a host knows and returns its next measurement; none when it has found its switch or all are excluded.
+// step looks at what a host knows and returns its next measurement; none when it has found its
+// switch or all are excluded.
 func (s *search) step(h int, k *seek) []want {
-	if last := len(k.probed) - 1; last >= 0 { // between the distances that are known: a late one, it may be
+	// between the distances that are known: a late one, it may be
+	if last := len(k.probed) - 1; last >= 0 {
 		m := k.probed[last].member
-		if t, ok := s.rtts[pair(h, m)]; ok && t.least > s.levels.same && t.least < s.levels.next && t.count < firmEchoes {
+		if t, ok := s.rtts[pair(h, m)]; ok && t.least > s.levels.same && t.least < s.levels.next &&
+			t.count < firmEchoes {
 			if wants := s.repeat(nil, h, m); len(wants) > 0 {
 				return wants
 			}
@@ -681,7 +720,9 @@ func (s *search) step(h int, k *seek) []want {
 			return wants
 		}
 	}
-	if !k.again && len(k.probed) > 0 { // one late echo must not make a switch: the nearest once more, and what the first answer excluded
+	// one late echo must not make a switch: the nearest once more, and what the first answer
+	// excluded
+	if !k.again && len(k.probed) > 0 {
 		k.again = true
 		if wants := s.ask(nil, h, s.nearest(h, k).member, moreEchoes); len(wants) > 0 {
 			for p := s.found; p < len(s.places); p++ {
@@ -697,7 +738,8 @@ func (s *search) step(h int, k *seek) []want {
 	return nil
 }
 
-// exclude drops the candidates that do not fit what has been measured. It reports true if the host is on one of those measured.
+// exclude drops the candidates that do not fit what has been measured. It reports true if the host
+// is on one of those measured.
 func (s *search) exclude(h int, k *seek) bool {
 	for _, x := range k.probed {
 		t, ok := s.rtts[pair(h, x.member)]

@@ -6,8 +6,9 @@ import (
 	"strings"
 )
 
-// Tree is a network: switches 0, 1, ... in a tree, and the hosts on them. Switches without hosts are those whose existence follows from
-// the paths of others; one with fewer than three links and no host cannot be seen, and never occurs.
+// Tree is a network: switches 0, 1, ... in a tree, and the hosts on them. Switches without hosts
+// are those whose existence follows from the paths of others; one with fewer than three links and
+// no host cannot be seen, and never occurs.
 type Tree struct {
 	Of    []int    // the switch of each host; -1 for a host that is not there
 	Links [][2]int // pairs of switches
@@ -87,8 +88,9 @@ func (t *Tree) groups() [][]int {
 	return slices.DeleteFunc(t.Hosts(), func(hosts []int) bool { return len(hosts) == 0 })
 }
 
-// Restrict is what is left of the tree for some of its hosts, which get the numbers 0, 1, ... in the order given: switches that cannot be seen
-// from them are left out. A host of -1 is none of the tree's.
+// Restrict is what is left of the tree for some of its hosts, which get the numbers 0, 1, ... in
+// the order given: switches that cannot be seen from them are left out. A host of -1 is none of the
+// tree's.
 func (t *Tree) Restrict(hosts []int) *Tree {
 	out := &Tree{Of: make([]int, len(hosts))}
 	needed := make([]bool, t.N)
@@ -137,8 +139,9 @@ func (t *Tree) Restrict(hosts []int) *Tree {
 	return out
 }
 
-// Splits names the tree by what can be observed of it: the sets of hosts that share a switch, and for each link the hosts on
-// one of its two sides. Two trees over the same hosts are the same network if and only if their splits are equal.
+// Splits names the tree by what can be observed of it: the sets of hosts that share a switch, and
+// for each link the hosts on one of its two sides. Two trees over the same hosts are the same
+// network if and only if their splits are equal.
 func (t *Tree) Splits() []string {
 	var all []string
 	for _, hosts := range t.Hosts() {
@@ -159,7 +162,8 @@ func (t *Tree) Splits() []string {
 	return all
 }
 
-// beyond returns the hosts that are reached from switch a over its link to switch b, in ascending order.
+// beyond returns the hosts that are reached from switch a over its link to switch b, in ascending
+// order.
 func (t *Tree) beyond(next [][]int, a, b int) []int {
 	in := make([]bool, t.N)
 	in[a], in[b] = true, true
@@ -186,7 +190,8 @@ func (t *Tree) String() string {
 	return t.Text(func(list []int) string { return "hosts " + ranges(list) })
 }
 
-// Roots are the switches in the middle of what is linked, next being Neighbors: one, or where links are not known, more.
+// Roots are the switches in the middle of what is linked, next being Neighbors: one, or where links
+// are not known, more.
 func (t *Tree) Roots(next [][]int) (list []int) {
 	seen := make([]bool, t.N)
 	for s := range t.N {
@@ -207,7 +212,8 @@ func (t *Tree) Roots(next [][]int) (list []int) {
 	return list
 }
 
-// Text draws the tree, a switch a line, from the switch in its middle; names writes a list of hosts.
+// Text draws the tree, a switch a line, from the switch in its middle; names writes a list of
+// hosts.
 func (t *Tree) Text(names func(hosts []int) string) string {
 	if t.N == 0 {
 		return "no switches\n"
@@ -233,7 +239,8 @@ func (t *Tree) Text(names func(hosts []int) string) string {
 	return b.String()
 }
 
-// middle returns a switch from which the farthest one that is linked with switch s is as near as can be.
+// middle returns a switch from which the farthest one that is linked with switch s is as near as
+// can be.
 func (t *Tree) middle(next [][]int, s int) int {
 	farthest := func(from int) int {
 		last, seen := from, make([]bool, t.N)

@@ -1,4 +1,5 @@
-/* The cache of plans alone: what is found, what is compiled anew, how much is kept. The engine is played here. */
+/* The cache of plans alone: what is found, what is compiled anew, how much is kept. The engine is
+ * played here. */
 // sanitize: address,undefined
 #include "job.h"
 #include "coll.h"
@@ -48,17 +49,21 @@ int main(void)
   spx_comm *c = job_comm(8, NULL, 1, 0), *other = job_comm(16, NULL, 1, 0);
   CHECK(ask(c, SPX_COLL_BARRIER, 0) == 1 && ask(c, SPX_COLL_BARRIER, 0) == 0);
   CHECK(ask(other, SPX_COLL_BARRIER, 0) == 1); /* of its own */
-  for (int round = 0; round < 3; round++)      /* the same count of another operation is another plan */
+  for (int round = 0; round < 3; round++) /* the same count of another operation is another plan */
     for (int kind = 1; kind < SPX_COLL_COUNT; kind++) CHECK(ask(c, kind, 77) == (round == 0));
   CHECK(ask(c, SPX_COLL_BARRIER, 0) == 0);
-  for (int64_t n = 0; n < 1000; n++) CHECK(ask(c, SPX_COLL_BCAST, 1000 + n) == 1); /* more than fit */
-  CHECK(ask(c, SPX_COLL_BCAST, 1999) == 0);                                        /* the last are kept */
-  CHECK(ask(c, SPX_COLL_BCAST, 1000) == 1);                                        /* the first are not */
+  /* more than fit */
+  for (int64_t n = 0; n < 1000; n++) CHECK(ask(c, SPX_COLL_BCAST, 1000 + n) == 1);
+  /* the last are kept */
+  CHECK(ask(c, SPX_COLL_BCAST, 1999) == 0);
+  /* the first are not */
+  CHECK(ask(c, SPX_COLL_BCAST, 1000) == 1);
   spx_plan_key k = shape(SPX_COLL_REDUCE, 5);
   spx_plan *held;
   CHECK(spx_coll_plan(c, &k, &held) == MPI_SUCCESS);
   for (int64_t n = 0; n < 1000; n++) ask(c, SPX_COLL_BCAST, n);
-  CHECK(memcmp(&held->key, &k, sizeof k) == 0); /* thrown out of the cache, not from under its user */
+  /* thrown out of the cache, not from under its user */
+  CHECK(memcmp(&held->key, &k, sizeof k) == 0);
   refuse = 1;
   spx_plan *none = held;
   k = shape(SPX_COLL_SCAN, 123456);

@@ -1,4 +1,5 @@
-/* Who may say something: the agent is played here, by a thread that answers as it is told, not at all, or with half an answer. */
+/* Who may say something: the agent is played here, by a thread that answers as it is told, not at
+ * all, or with half an answer. */
 // sanitize: address,undefined thread
 #define _GNU_SOURCE
 #include <errno.h>
@@ -16,9 +17,9 @@
 #include <unistd.h>
 #include "once.h"
 
-#define CHECK(x)                                                                                                       \
-  do {                                                                                                                 \
-    if (!(x)) fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #x), exit(1);                                         \
+#define CHECK(x)                                                                                   \
+  do {                                                                                             \
+    if (!(x)) fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #x), exit(1);                     \
   } while (0)
 
 _Atomic int spx_state;
@@ -39,7 +40,8 @@ typedef struct {
   bool late; /* nobody waited for the answer any more */
 } agent;
 
-/* Takes a question of this program; -1: there was none. Who lists jobs (spxctl) calls each socket that has such a name, and is hung up on. */
+/* Takes a question of this program; -1: there was none. Who lists jobs (spxctl) calls each socket
+ * that has such a name, and is hung up on. */
 static int question(agent *a)
 {
   for (;;) {
@@ -133,7 +135,8 @@ static bool asked_once(int listener, int how, const char *cause, double *seconds
 static bool asked(int listener, int how, const char *cause, double *seconds, agent *a)
 {
   bool may = asked_once(listener, how, cause, seconds, a);
-  for (int more = 0; a->late && more < 5; more++) may = asked_once(listener, how, cause, seconds, a);
+  for (int more = 0; a->late && more < 5; more++)
+    may = asked_once(listener, how, cause, seconds, a);
   CHECK(!a->late);
   return may;
 }
@@ -146,22 +149,24 @@ int main(void)
   static agent a;
   int turn;
   CHECK(spx_may_say("x", "x", &turn) && turn == -1); /* there is no job */
-  snprintf(job, sizeof job, "%02x%02x%02x%02xa1b2c3d4%016d", (unsigned)getpid() & 255, (unsigned)getpid() >> 8 & 255,
-           (unsigned)getpid() >> 16 & 255, 7, 0);
+  snprintf(job, sizeof job, "%02x%02x%02x%02xa1b2c3d4%016d", (unsigned)getpid() & 255,
+           (unsigned)getpid() >> 8 & 255, (unsigned)getpid() >> 16 & 255, 7, 0);
   setenv("SPX_JOB", job, 1);
   setenv("SPX_RANK", "5", 1);
   CHECK(spx_may_say("x", "x", &turn) && turn == -1); /* there is no agent */
   int listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
   /* the bytes of the job's id, the last of the first eight in front */
   int n = snprintf(at.sun_path + 1, sizeof at.sun_path - 1, "spx-job-d4c3b2a107%02x%02x%02x",
-                   (unsigned)getpid() >> 16 & 255, (unsigned)getpid() >> 8 & 255, (unsigned)getpid() & 255);
+                   (unsigned)getpid() >> 16 & 255, (unsigned)getpid() >> 8 & 255,
+                   (unsigned)getpid() & 255);
   socklen_t size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
   CHECK(bind(listener, (struct sockaddr *)&at, size) == 0);
   CHECK(listen(listener, 4) == 0);
 
   CHECK(asked(listener, FIRST, "cause", &seconds, &a));
   CHECK(a.got[0] == SAY); /* kind; class and world are 0; then the number, which is the rank */
-  CHECK(a.got[9] == 5 && a.got[17] == 5 && memcmp(a.got + 21, "cause", 5) == 0 && memcmp(a.got + 30, "short", 5) == 0);
+  CHECK(a.got[9] == 5 && a.got[17] == 5 && memcmp(a.got + 21, "cause", 5) == 0 &&
+        memcmp(a.got + 30, "short", 5) == 0);
   CHECK(a.bytes == 1 + 4 + 4 + 8 + (4 + 5) + (4 + 5) + 28 + 4 * 4);
   CHECK(a.said == 29);
   CHECK(!asked(listener, AGAIN, "cause", &seconds, &a) && a.said == -1);
@@ -169,7 +174,8 @@ int main(void)
   CHECK(asked(listener, NOTHING, "cause", &seconds, &a) && seconds > 1.9 && seconds < 60);
   CHECK(asked(listener, HALF, "cause", &seconds, &a) && seconds > 1.9 && seconds < 60);
 
-  /* The door is full of others, who have come while the agent was busy: the question waits for its turn. */
+  /* The door is full of others, who have come while the agent was busy: the question waits for its
+   * turn. */
   int others[16], n_others = crowd(&at, size, others, 16);
   a.slow = true;
   CHECK(!asked(listener, AGAIN, "cause", &seconds, &a) && seconds < 1.9);

@@ -1,7 +1,9 @@
-/* assert.c - the end of a process whose own state is not what the code takes for granted: SPX_ASSERT (spx.h). */
+/* assert.c - the end of a process whose own state is not what the code takes for granted:
+ * SPX_ASSERT (spx.h). */
 #include "spx.h"
 
 void spx_broken(const char *file, int line, const char *expression)
 {
-  spx_fatal(MPI_ERR_INTERN, "internal error, please report it: %s:%d: \"%s\" does not hold", file, line, expression);
+  spx_fatal(MPI_ERR_INTERN, "internal error, please report it: %s:%d: \"%s\" does not hold", file,
+            line, expression);
 }

@@ -1,4 +1,5 @@
-/* available.c - how much memory the host can give without ending a process for it. Allocating does not fail before that. */
+/* available.c - how much memory the host can give without ending a process for it. Allocating does
+ * not fail before that. */
 #define _GNU_SOURCE
 #include <stdio.h>
 #include <stdlib.h>
@@ -98,4 +99,7 @@ uint64_t spx_memory_available_in(const char *self, const char *root)
   return least;
 }
 
-uint64_t spx_memory_available(void) { return spx_memory_available_in("/proc/self/cgroup", "/sys/fs/cgroup"); }
+uint64_t spx_memory_available(void)
+{
+  return spx_memory_available_in("/proc/self/cgroup", "/sys/fs/cgroup");
+}

@@ -1,11 +1,14 @@
 /* copy.c - copies of more than a few hundred bytes.
  *
- * Loops of our own from SPX_COPY_MIN to SPX_COPY_MAX. The C library copies such sizes by `rep movsb`, which takes 1.4 times as long
- * where source and destination are not at the same place in a cache line; and what malloc gives for long buffers begins 16 bytes after a page.
+ * Loops of our own from SPX_COPY_MIN to SPX_COPY_MAX. The C library copies such sizes by `rep
+ * movsb`, which takes 1.4 times as long where source and destination are not at the same place in a
+ * cache line; and what malloc gives for long buffers begins 16 bytes after a page.
  *
- * Copies to memory that the caches can not hold: stores that go past them. Such a store does not read the line first, nor does it push out what else is there; but who uses the data soon has to fetch them from memory. So it is for
- * messages that are several times this process's part of the last-level cache, into the receiver's buffer; and for memory that
- * another process reads where its processor shares no cache with ours: there each line of a plain store has to be fetched from that
+ * Copies to memory that the caches can not hold: stores that go past them. Such a store does not
+ * read the line first, nor does it push out what else is there; but who uses the data soon has to
+ * fetch them from memory. So it is for messages that are several times this process's part of the
+ * last-level cache, into the receiver's buffer; and for memory that another process reads where its
+ * processor shares no cache with ours: there each line of a plain store has to be fetched from that
  * one's cache first.
  */
 #define _GNU_SOURCE
@@ -24,14 +27,15 @@ static bool are_apart(const void *a, const void *b, size_t n)
   return (uintptr_t)a - (uintptr_t)b >= n && (uintptr_t)b - (uintptr_t)a >= n;
 }
 
-/* At least 128 bytes. The last 128 are read and written whatever the loop has done: so it needs no end of its own. */
+/* At least 128 bytes. The last 128 are read and written whatever the loop has done: so it needs no
+ * end of its own. */
 __attribute__((target("avx2"))) static void copy_avx2(char *to, const char *from, size_t n)
 {
   typedef __m256i word;
   const word *last = (const word *)(from + n - 4 * sizeof(word));
   word *last_to = (word *)(to + n - 4 * sizeof(word));
-  word a = _mm256_loadu_si256(last), b = _mm256_loadu_si256(last + 1), c = _mm256_loadu_si256(last + 2),
-       d = _mm256_loadu_si256(last + 3);
+  word a = _mm256_loadu_si256(last), b = _mm256_loadu_si256(last + 1),
+       c = _mm256_loadu_si256(last + 2), d = _mm256_loadu_si256(last + 3);
   _mm256_storeu_si256((word *)to, _mm256_loadu_si256((const word *)from));
   size_t head = sizeof(word) - (uintptr_t)to % sizeof(word);
   const word *s = (const word *)(from + head);
@@ -69,16 +73,19 @@ void spx_copy_past_cache(void *to, const void *from, size_t n)
   size_t head = -(uintptr_t)d % SPX_LINE;
   if (head > n) head = n;
   memcpy(d, s, head);
-  for (d += head, s += head, n -= head; n >= SPX_LINE; d += SPX_LINE, s += SPX_LINE, n -= SPX_LINE) {
+  for (d += head, s += head, n -= head; n >= SPX_LINE;
+       d += SPX_LINE, s += SPX_LINE, n -= SPX_LINE) {
     __m128i a = _mm_loadu_si128((const __m128i *)s), b = _mm_loadu_si128((const __m128i *)(s + 16)),
-            c = _mm_loadu_si128((const __m128i *)(s + 32)), e = _mm_loadu_si128((const __m128i *)(s + 48));
+            c = _mm_loadu_si128((const __m128i *)(s + 32)),
+            e = _mm_loadu_si128((const __m128i *)(s + 48));
     _mm_stream_si128((__m128i *)d, a);
     _mm_stream_si128((__m128i *)(d + 16), b);
     _mm_stream_si128((__m128i *)(d + 32), c);
     _mm_stream_si128((__m128i *)(d + 48), e);
   }
   memcpy(d, s, n);
-  _mm_sfence(); /* these stores are not ordered with the one that says that the message is complete */
+  /* these stores are not ordered with the one that says that the message is complete */
+  _mm_sfence();
 }
 
 uint64_t spx_copy_into(spx_into *into, void *to, const void *from, size_t n, uint64_t message)

@@ -1,9 +1,11 @@
 /* handles.c - tables of objects: from a handle to its object and back.
  *
- * Every kind has one array, which grows in place up to 2^21 slots: it lies where nothing else is mapped, with as much free
- * address space behind it. Reserving all of that would take 4 GB, which limits on address space (ulimit -v) count. A lookup is
- * an index below the present size, and one compare. A free slot has handle 0; a slot used again gets the next generation, so that an old handle is
- * told from a live one. Free slots are reused last in, first out, to stay in the cache. MPI-5.0 20.3.
+ * Every kind has one array, which grows in place up to 2^21 slots: it lies where nothing else is
+ * mapped, with as much free address space behind it. Reserving all of that would take 4 GB, which
+ * limits on address space (ulimit -v) count. A lookup is an index below the present size, and one
+ * compare. A free slot has handle 0; a slot used again gets the next generation, so that an old
+ * handle is told from a live one. Free slots are reused last in, first out, to stay in the cache.
+ * MPI-5.0 20.3.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -50,7 +52,8 @@ static struct {
   size_t n, cap;
 } graves = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-/* Requests are made and dropped with every nonblocking operation: they are locked only when several threads may be here. */
+/* Requests are made and dropped with every nonblocking operation: they are locked only when several
+ * threads may be here. */
 static void table_lock(spx_kind k)
 {
   if (spx_mt || k != SPX_K_REQ) pthread_mutex_lock(&tables[k].lock);
@@ -61,14 +64,14 @@ static void table_unlock(spx_kind k)
   if (spx_mt || k != SPX_K_REQ) pthread_mutex_unlock(&tables[k].lock);
 }
 
-/* ---- where the arrays lie ------------------------------------------------------------------------------------- */
+/* ---- where the arrays lie ---- */
 
 #define FIRST ((uintptr_t)64)      /* slots of a kind at first */
 #define APART ((uintptr_t)1 << 32) /* between two kinds' arrays: no kind's 2^21 slots take more */
 
-/* A place for processors with 47 bits of address and more. The kernel maps from the top, programs and heaps lie at the bottom,
- * and Go takes a random place as we do. Where it cannot be had (sanitizers, valgrind, short addresses), address space is reserved
- * instead. */
+/* A place for processors with 47 bits of address and more. The kernel maps from the top, programs
+ * and heaps lie at the bottom, and Go takes a random place as we do. Where it cannot be had
+ * (sanitizers, valgrind, short addresses), address space is reserved instead. */
 static uintptr_t place(void)
 {
   const uint8_t *random = (const uint8_t *)getauxval(AT_RANDOM);
@@ -78,7 +81,8 @@ static uintptr_t place(void)
 /* As many bytes at this address, or none. */
 static bool map_at(uintptr_t at, size_t bytes)
 {
-  void *p = mmap((void *)at, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void *p = mmap((void *)at, bytes, PROT_READ | PROT_WRITE,
+                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (p == MAP_FAILED) return false;
   if ((uintptr_t)p == at) return true;
   munmap(p, bytes);
@@ -90,13 +94,15 @@ static size_t bytes_of(spx_kind k, uintptr_t slots)
   return (slots * spx_slab_stride[k] + 65535) & ~(size_t)65535; /* whole pages, of any size */
 }
 
-static uintptr_t reserved[SPX_K_COUNT]; /* slots for which there is address space; 0: what lies behind is free */
+/* slots for which there is address space; 0: what lies behind is free */
+static uintptr_t reserved[SPX_K_COUNT];
 
 /* Address space for as many slots as can be had; false: for fewer than FIRST. */
 static bool reserve_room(spx_kind k)
 {
   for (uintptr_t slots = SLOTS; slots >= FIRST; slots /= 2) {
-    char *p = mmap(NULL, bytes_of(k, slots), PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    char *p = mmap(NULL, bytes_of(k, slots), PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+                   -1, 0);
     if (p == MAP_FAILED) continue;
     spx_slab[k] = p;
     reserved[k] = slots;
@@ -126,7 +132,8 @@ static bool grow(spx_kind k)
   size_t had = bytes_of(k, now), more = bytes_of(k, 2 * now) - had;
   char *end = spx_slab[k] + had;
   if (now >= SLOTS) return false;
-  if (reserved[k] && (2 * now > reserved[k] || mprotect(end, more, PROT_READ | PROT_WRITE) != 0)) return false;
+  if (reserved[k] && (2 * now > reserved[k] || mprotect(end, more, PROT_READ | PROT_WRITE) != 0))
+    return false;
   if (!reserved[k] && more && !map_at((uintptr_t)end, more)) return false;
   __atomic_store_n(&spx_slab_mask[k], (uint32_t)(2 * now - 1), __ATOMIC_RELEASE);
   return true;
@@ -139,8 +146,8 @@ static spx_obj *slot(spx_kind k, uint32_t index)
 
 uint32_t spx_first_generation;
 
-/* A free slot remembers its next generation in refs. Generations go round: a handle of 2^6 objects ago is taken for the live one. They find
- * mistakes of programs, and nothing relies on them. */
+/* A free slot remembers its next generation in refs. Generations go round: a handle of 2^6 objects
+ * ago is taken for the live one. They find mistakes of programs, and nothing relies on them. */
 spx_obj *spx_new(spx_kind k)
 {
   table *t = &tables[k];
@@ -161,7 +168,8 @@ spx_obj *spx_new(spx_kind k)
   if (!o) return NULL;
   memset(o, 0, spx_slab_stride[k]);
   atomic_store_explicit(&o->refs, 1, memory_order_relaxed);
-  __atomic_store_n(&o->handle, (uint32_t)k << 27 | (gen & GEN_MASK) << SPX_H_INDEX_BITS | index, __ATOMIC_RELEASE);
+  __atomic_store_n(&o->handle, (uint32_t)k << 27 | (gen & GEN_MASK) << SPX_H_INDEX_BITS | index,
+                   __ATOMIC_RELEASE);
   if (SPX_UNLIKELY(spx_made_now)) spx_made_now(k, index);
   return o;
 }
@@ -171,7 +179,8 @@ void spx_ref(spx_obj *o)
   if (spx_mt)
     atomic_fetch_add_explicit(&o->refs, 1, memory_order_relaxed);
   else
-    atomic_store_explicit(&o->refs, atomic_load_explicit(&o->refs, memory_order_relaxed) + 1, memory_order_relaxed);
+    atomic_store_explicit(&o->refs, atomic_load_explicit(&o->refs, memory_order_relaxed) + 1,
+                          memory_order_relaxed);
 }
 
 /* Predefined objects lie outside their slab: nothing is recycled there. */
@@ -267,7 +276,8 @@ uint32_t spx_revive(spx_kind k, spx_obj *o)
 void spx_unrevive(spx_kind k, spx_obj *o)
 {
   table_lock(k);
-  bool still = o->next >= REVIVED; /* else it was retired again meanwhile, and the reference is gone */
+  /* else it was retired again meanwhile, and the reference is gone */
+  bool still = o->next >= REVIVED;
   if (still && (o->next -= REVIVED) < REVIVED) __atomic_store_n(&o->handle, 0, __ATOMIC_RELEASE);
   table_unlock(k);
   if (still) spx_unref(k, o);

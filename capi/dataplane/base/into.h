@@ -1,10 +1,11 @@
-/* into.h - whether copies into memory that another process reads are stored past the caches. docs/decisions/get.md, "Processors without
- * a common cache".
+/* into.h - whether copies into memory that another process reads are stored past the caches.
+ * docs/decisions/get.md, "Processors without a common cache".
  *
- * Decides only: times are arguments. Where the reader's processor shares a cache with ours, plain stores are right: the data stay in that
- * cache. Where it does not, each line has first to be taken from the reader's cache, and a store past the caches takes a small part of
- * the time. Which is the case depends on the machine, and changes when the kernel or a hypervisor moves the processes. So some of the copies
- * are timed, and from time to time a few are made the other way.
+ * Decides only: times are arguments. Where the reader's processor shares a cache with ours, plain
+ * stores are right: the data stay in that cache. Where it does not, each line has first to be taken
+ * from the reader's cache, and a store past the caches takes a small part of the time. Which is the
+ * case depends on the machine, and changes when the kernel or a hypervisor moves the processes. So
+ * some of the copies are timed, and from time to time a few are made the other way.
  */
 #ifndef SPX_INTO_H
 #define SPX_INTO_H
@@ -19,12 +20,13 @@ enum {
 };
 
 typedef struct {
-  uint32_t cost[2]; /* ps for a byte, on average, of plain stores and of those past the caches; 0: not known */
-  uint32_t until;   /* copies until one is timed */
-  uint32_t trial;   /* copies that are left of one */
-  uint64_t pause;   /* ns between trials, at least; 0: none has been made */
-  bool past;        /* outside of trials */
-  uint64_t tried;   /* ns: when the last trial began */
+  /* ps for a byte, on average, of plain stores and of those past the caches; 0: not known */
+  uint32_t cost[2];
+  uint32_t until; /* copies until one is timed */
+  uint32_t trial; /* copies that are left of one */
+  uint64_t pause; /* ns between trials, at least; 0: none has been made */
+  bool past;      /* outside of trials */
+  uint64_t tried; /* ns: when the last trial began */
 } spx_into;
 
 /* Is the next copy timed? One of `every` is, and all of a trial. */
@@ -35,8 +37,8 @@ static inline bool spx_into_timed(spx_into *i, uint32_t every)
   return true;
 }
 
-/* Whether the next copy, of n bytes, which is timed, goes past the caches. Trials are as far apart as `longest` ns, if all of them say the
- * same, and farther if copies are long. */
+/* Whether the next copy, of n bytes, which is timed, goes past the caches. Trials are as far apart
+ * as `longest` ns, if all of them say the same, and farther if copies are long. */
 static inline bool spx_into_next(spx_into *i, uint64_t n, uint64_t now, uint64_t longest)
 {
   if (i->trial > 0) {
@@ -53,20 +55,23 @@ static inline bool spx_into_next(spx_into *i, uint64_t n, uint64_t now, uint64_t
   uint64_t worth = (other ? other : is) * n / 1000 * copies * SPX_INTO_WORTH;
   if (now - i->tried <= (worth > i->pause ? worth : i->pause)) return i->past;
   i->tried = now;
-  i->pause = i->pause < soon ? soon : 2 * i->pause; /* twice as long after each that changed nothing */
+  /* twice as long after each that changed nothing */
+  i->pause = i->pause < soon ? soon : 2 * i->pause;
   if (i->pause > longest) i->pause = longest;
   i->trial = copies - 1;
   return !i->past;
 }
 
-/* Do plain stores take longer than those past the caches? Not where both only wait for the data to come from memory. */
+/* Do plain stores take longer than those past the caches? Not where both only wait for the data to
+ * come from memory. */
 static inline bool spx_into_apart(const spx_into *i)
 {
   return i->cost[0] && i->cost[1] && 5ull * i->cost[0] > 4ull * i->cost[1];
 }
 
-/* A copy of n bytes has taken ns. Of the reader's copy nothing is known; from memory it takes longer than from a cache, so stores past
- * the caches count half as much again. What took far longer than usual was interrupted: it counts as twice as long. */
+/* A copy of n bytes has taken ns. Of the reader's copy nothing is known; from memory it takes
+ * longer than from a cache, so stores past the caches count half as much again. What took far
+ * longer than usual was interrupted: it counts as twice as long. */
 static inline void spx_into_took(spx_into *i, bool past, uint64_t n, uint64_t ns)
 {
   uint64_t cost = n ? ns * (past ? 1500 : 1000) / n : 0, before = i->cost[past];

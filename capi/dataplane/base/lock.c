@@ -1,8 +1,10 @@
-/* lock.c - the lock of the data plane with MPI_THREAD_MULTIPLE: recursive, and nobody waits for it for ever.
+/* lock.c - the lock of the data plane with MPI_THREAD_MULTIPLE: recursive, and nobody waits for it
+ * for ever.
  *
- * Who finds it free takes it, also before others that wait: a thread that is awake goes on at once, and waking another for every
- * message would cost more than the messages. But who has waited for HAND_OVER_NS gets it from its holder directly, and so does
- * the first who waits when the holder has nothing to do (spx_lock_pass). MPI-5.0 11.6.1: calls of other threads progress.
+ * Who finds it free takes it, also before others that wait: a thread that is awake goes on at once,
+ * and waking another for every message would cost more than the messages. But who has waited for
+ * HAND_OVER_NS gets it from its holder directly, and so does the first who waits when the holder
+ * has nothing to do (spx_lock_pass). MPI-5.0 11.6.1: calls of other threads progress.
  */
 #define _GNU_SOURCE
 #include <linux/futex.h>
@@ -25,8 +27,9 @@ enum { ASLEEP, TRY, OWNER };
 
 int spx_due; /* what is put off until no lock is held */
 static uint32_t held;
-static uint32_t contenders;  /* in the queue */
-static uint32_t first_awake; /* the first in the queue has been woken to try, and has not tried yet */
+static uint32_t contenders; /* in the queue */
+/* the first in the queue has been woken to try, and has not tried yet */
+static uint32_t first_awake;
 static pthread_mutex_t queue_lock = PTHREAD_MUTEX_INITIALIZER;
 static waiter *first, **last = &first; /* under queue_lock, as all changes of the two above */
 static SPX_TLS waiter self;
@@ -61,8 +64,10 @@ static void wait_in_queue(void)
   while (!try()) {
     syscall(SYS_futex, &self.state, FUTEX_WAIT_PRIVATE, ASLEEP, NULL, NULL, 0);
     uint32_t was = TRY;
-    if (__atomic_compare_exchange_n(&self.state, &was, ASLEEP, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
-      __atomic_store_n(&first_awake, 0, __ATOMIC_SEQ_CST); /* before trying: who releases after that wakes again */
+    if (__atomic_compare_exchange_n(&self.state, &was, ASLEEP, false, __ATOMIC_SEQ_CST,
+                                    __ATOMIC_SEQ_CST))
+      /* before trying: who releases after that wakes again */
+      __atomic_store_n(&first_awake, 0, __ATOMIC_SEQ_CST);
     else if (was == OWNER)
       return; /* and out of the queue */
   }
@@ -71,7 +76,8 @@ static void wait_in_queue(void)
   pthread_mutex_unlock(&queue_lock);
 }
 
-/* Wakes the first who waits: as the owner, if pass is set or it has waited for long; else to try. True: it is the owner now. */
+/* Wakes the first who waits: as the owner, if pass is set or it has waited for long; else to try.
+ * True: it is the owner now. */
 static bool wake_first(bool pass)
 {
   pthread_mutex_lock(&queue_lock);
@@ -106,7 +112,8 @@ static void release(bool pass)
   bool others = __atomic_load_n(&contenders, __ATOMIC_RELAXED) != 0;
   if (SPX_UNLIKELY(others) && (pass || waited_long()) && wake_first(true)) return;
   __atomic_store_n(&held, 0, __ATOMIC_SEQ_CST);
-  if (SPX_UNLIKELY(__atomic_load_n(&contenders, __ATOMIC_SEQ_CST)) && !__atomic_load_n(&first_awake, __ATOMIC_SEQ_CST))
+  if (SPX_UNLIKELY(__atomic_load_n(&contenders, __ATOMIC_SEQ_CST)) &&
+      !__atomic_load_n(&first_awake, __ATOMIC_SEQ_CST))
     wake_first(false);
 }
 

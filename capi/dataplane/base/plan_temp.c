@@ -1,5 +1,6 @@
-/* plan_temp.c - temporary memory of collectives: blocks by powers of two that are kept for the next operation, since to give
- * large blocks back to the system and to fault them in again costs more than the operation. */
+/* plan_temp.c - temporary memory of collectives: blocks by powers of two that are kept for the next
+ * operation, since to give large blocks back to the system and to fault them in again costs more
+ * than the operation. */
 #include <stdlib.h>
 #include "plan.h"
 

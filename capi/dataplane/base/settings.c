@@ -1,5 +1,5 @@
-/* settings.c - where a setting's value comes from: MPI_T, the environment, the machine's table (docs/tuning.md), or the preset.
- * docs/settings.md. */
+/* settings.c - where a setting's value comes from: MPI_T, the environment, the machine's table
+ * (docs/tuning.md), or the preset. docs/settings.md. */
 #define _GNU_SOURCE
 #include "settings.h"
 #include <stdio.h>
@@ -24,7 +24,7 @@ static uint32_t texts_written;
 
 static bool is_told(spx_setting_id id) { return told && told[id].is; }
 
-/* ---- the machine's table ------------------------------------------------------------------------------------- */
+/* ---- the machine's table ---- */
 
 #define TUNED_MAX 64
 static struct {
@@ -36,7 +36,8 @@ static struct {
   } row[TUNED_MAX];
 } tuned; /* what it points to stays until the process ends */
 
-/* The table's file: SPX_TUNING names it; else the user's, else the system's. NULL: there is none. *sure: it is meant for this host. */
+/* The table's file: SPX_TUNING names it; else the user's, else the system's. NULL: there is none.
+ * *sure: it is meant for this host. */
 static FILE *open_table(char *path, size_t room, bool *sure)
 {
   const char *named = secure_getenv("SPX_TUNING"), *home = secure_getenv("HOME");
@@ -45,7 +46,9 @@ static FILE *open_table(char *path, size_t room, bool *sure)
   if (*sure) {
     snprintf(path, room, "%s", named);
     FILE *f = fopen(path, "re");
-    if (!f) spx_fatal(MPI_ERR_ARG, "SPX_TUNING=%s: this file cannot be read; 'none' means no table", named);
+    if (!f)
+      spx_fatal(MPI_ERR_ARG, "SPX_TUNING=%s: this file cannot be read; 'none' means no table",
+                named);
     return f;
   }
   snprintf(path, room, "%s/.config/libspx/tuning", home ? home : "");
@@ -55,23 +58,26 @@ static FILE *open_table(char *path, size_t room, bool *sure)
   return fopen(path, "re");
 }
 
-/* One line of the table, with at most four words; false: it is for another host, and so is all that follows. */
+/* One line of the table, with at most four words; false: it is for another host, and so is all that
+ * follows. */
 static bool take_line(char *line, const char *path, int number, bool sure)
 {
   char host[256] = "", *rest, *word[4], *end = strchr(line, '#');
   int n = 0;
   if (end) *end = 0;
-  for (char *w = strtok_r(line, " \t\r\n", &rest); w && n < 4; w = strtok_r(NULL, " \t\r\n", &rest)) word[n++] = w;
+  for (char *w = strtok_r(line, " \t\r\n", &rest); w && n < 4; w = strtok_r(NULL, " \t\r\n", &rest))
+    word[n++] = w;
   if (n == 0) return true;
   if (n == 2 && strcmp(word[0], "host") == 0) {
     gethostname(host, sizeof host - 1);
     return sure || strcmp(word[1], "*") == 0 || strcmp(word[1], host) == 0;
   }
-  if (n != 3 || (strcmp(word[0], "always") && strcmp(word[0], "free") && strcmp(word[0], "crowded")))
-    spx_fatal(
-        MPI_ERR_ARG,
-        "%s:%d: a line of the table is 'host NAME' or 'always|free|crowded VARIABLE VALUE' (SPX_TUNING=none: no table)",
-        path, number);
+  if (n != 3 ||
+      (strcmp(word[0], "always") && strcmp(word[0], "free") && strcmp(word[0], "crowded")))
+    spx_fatal(MPI_ERR_ARG,
+              "%s:%d: a line of the table is 'host NAME' or 'always|free|crowded VARIABLE VALUE' "
+              "(SPX_TUNING=none: no table)",
+              path, number);
   if (tuned.n == TUNED_MAX) return false;
   tuned.row[tuned.n].when = word[0][0];
   tuned.row[tuned.n].name = strdup(word[1]);
@@ -101,14 +107,16 @@ static const char *given(const spx_setting *s)
   if (!tuned.read) read_table();
   char now = spx_setting_crowded && spx_setting_crowded() ? 'c' : 'f';
   for (int i = 0; i < tuned.n; i++)
-    if ((tuned.row[i].when == 'a' || tuned.row[i].when == now) && strcmp(tuned.row[i].name, s->name) == 0)
+    if ((tuned.row[i].when == 'a' || tuned.row[i].when == now) &&
+        strcmp(tuned.row[i].name, s->name) == 0)
       return tuned.row[i].value;
   return env;
 }
 
 spx_setting_source spx_setting_from(spx_setting_id id)
 {
-  const char *env = secure_getenv(spx_setting_table[id].name), *value = given(&spx_setting_table[id]);
+  const char *env = secure_getenv(spx_setting_table[id].name),
+             *value = given(&spx_setting_table[id]);
   if (is_told(id)) return SPX_FROM_TOOL;
   return env && *env ? SPX_FROM_ENVIRONMENT : value && *value ? SPX_FROM_TABLE : SPX_FROM_NOTHING;
 }
@@ -153,7 +161,8 @@ const char *spx_setting_text(spx_setting_id id)
 {
   const spx_setting *s = &spx_setting_table[id];
   if (is_told(id))
-    return s->kind == SPX_SK_CHOICE ? (told[id].number ? s->choices[told[id].number] : "") : told[id].text;
+    return s->kind == SPX_SK_CHOICE ? (told[id].number ? s->choices[told[id].number] : "")
+                                    : told[id].text;
   const char *env = given(s);
   return env ? env : "";
 }
@@ -170,13 +179,15 @@ void spx_setting_check(spx_setting_id id)
   const spx_setting *s = &spx_setting_table[id];
   const char *name = spx_setting_text(id);
   if (*name && strcmp(name, s->choices[0]) != 0 && choice_of(s, name) == 0)
-    spx_fatal(MPI_ERR_ARG, "%s=%s: there is no such choice; docs/settings.md lists them", s->name, name);
+    spx_fatal(MPI_ERR_ARG, "%s=%s: there is no such choice; docs/settings.md lists them", s->name,
+              name);
 }
 
 uint64_t spx_setting_value(spx_setting_id id)
 {
   const spx_setting *s = &spx_setting_table[id];
-  if (s->kind == SPX_SK_CHOICE) return is_told(id) ? told[id].number : choice_of(s, spx_setting_text(id));
+  if (s->kind == SPX_SK_CHOICE)
+    return is_told(id) ? told[id].number : choice_of(s, spx_setting_text(id));
   if (!s->field || !spx_setting_crowded) return spx_setting_begin(id, s->preset, UINT64_MAX);
   return s->width == 4 ? __atomic_load_n((uint32_t *)s->field, __ATOMIC_RELAXED)
                        : __atomic_load_n((uint64_t *)s->field, __ATOMIC_RELAXED);

@@ -4,10 +4,12 @@
 
 uint32_t spx_spare_class(uint64_t bytes)
 {
-  if (bytes < SPX_SPARE_LEAST || bytes > spx_spare_size(SPX_SPARE_CLASSES - 1)) return SPX_SPARE_CLASSES;
+  if (bytes < SPX_SPARE_LEAST || bytes > spx_spare_size(SPX_SPARE_CLASSES - 1))
+    return SPX_SPARE_CLASSES;
   if (bytes == SPX_SPARE_LEAST) return 0;
   uint32_t doublings =
-      (uint32_t)__builtin_clzll(SPX_SPARE_LEAST) - (uint32_t)__builtin_clzll(bytes - 1); /* that are below */
+      /* that are below */
+      (uint32_t)__builtin_clzll(SPX_SPARE_LEAST) - (uint32_t)__builtin_clzll(bytes - 1);
   uint64_t step = (uint64_t)(SPX_SPARE_LEAST / 4) << doublings;
   return 4 * doublings + (uint32_t)((bytes + step - 1) / step) - 4;
 }

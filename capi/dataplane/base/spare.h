@@ -1,9 +1,11 @@
 /* spare.h - blocks that early messages leave, for those that come next.
  *
- * A message that comes before its receive waits in memory of its own. Given back to malloc, a block of some tens of KiB is often at once given back to the
- * system, and its pages are made anew for the next message, which costs several times what copying the message does.
+ * A message that comes before its receive waits in memory of its own. Given back to malloc, a block
+ * of some tens of KiB is often at once given back to the system, and its pages are made anew for
+ * the next message, which costs several times what copying the message does.
  *
- * Blocks come in classes of size, four to a doubling. What is kept is bounded, and what was not needed for a while goes back to malloc. The caller holds the lock.
+ * Blocks come in classes of size, four to a doubling. What is kept is bounded, and what was not
+ * needed for a while goes back to malloc. The caller holds the lock.
  */
 #ifndef SPX_SPARE_H
 #define SPX_SPARE_H
@@ -12,7 +14,9 @@
 
 enum {
   SPX_SPARE_LEAST =
-      16384, /* bytes of the smallest class: shorter blocks are best left to malloc, which keeps some itself */
+      /* bytes of the smallest class: shorter blocks are best left to malloc, which keeps some
+         itself */
+  16384,
   SPX_SPARE_DOUBLINGS = 7, /* the largest: 2 MiB */
   SPX_SPARE_CLASSES = 4 * SPX_SPARE_DOUBLINGS + 1,
   SPX_SPARE_LOOK = 64 /* after so many blocks that came back it is seen what was not needed */
@@ -36,7 +40,8 @@ static inline uint64_t spx_spare_size(uint32_t class)
   return (uint64_t)(4 + class % 4) * (SPX_SPARE_LEAST / 4) << class / 4;
 }
 
-/* The smallest class whose blocks have so many bytes; SPX_SPARE_CLASSES if there is none: they are not kept. */
+/* The smallest class whose blocks have so many bytes; SPX_SPARE_CLASSES if there is none: they are
+ * not kept. */
 SPX_HIDDEN uint32_t spx_spare_class(uint64_t bytes);
 /* A block of at least so many bytes, whose class is told; NULL: no memory. */
 SPX_HIDDEN void *spx_spare_take(spx_spares *s, uint64_t bytes, uint32_t *class);

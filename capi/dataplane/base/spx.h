@@ -1,9 +1,10 @@
 /* spx.h - the contract between the data plane (C), the shims (C) and the engine (Go).
  *
- * Go plans, C runs: Go creates every object and compiles datatypes and collectives into plans; between entering and
- * leaving an MPI call, what happens on shared memory is done in C. All objects here live outside the Go heap.
- * Locking: with spx_mt != 0 (MPI_THREAD_MULTIPLE) every public function of the data plane takes spx_lock itself; it is
- * never held while user code runs or while Go is entered.
+ * Go plans, C runs: Go creates every object and compiles datatypes and collectives into plans;
+ * between entering and leaving an MPI call, what happens on shared memory is done in C. All objects
+ * here live outside the Go heap. Locking: with spx_mt != 0 (MPI_THREAD_MULTIPLE) every public
+ * function of the data plane takes spx_lock itself; it is never held while user code runs or while
+ * Go is entered.
  */
 #ifndef SPX_H
 #define SPX_H
@@ -14,7 +15,8 @@
 #include "layout.h"
 #include "mpi.h"
 
-#ifdef SPX_CGO /* the preambles of Go files: test programs of package capi are linked without the C part */
+#ifdef SPX_CGO /* the preambles of Go files: test programs of package capi are linked without the  \
+                  C part */
 #define SPX_HIDDEN
 #else
 #define SPX_HIDDEN __attribute__((visibility("hidden")))
@@ -23,17 +25,19 @@
 #define SPX_LIKELY(x)   __builtin_expect(!!(x), 1)
 #define SPX_UNLIKELY(x) __builtin_expect(!!(x), 0)
 
-/* What the code takes for granted of its arguments and of its own state, and what it leaves behind. Always on:
- * where it does not hold, the process ends and says so. Never of what a peer, a user or the system gives. Cheap
- * conditions alone; on the short paths only what costs nothing (tests/boundary, TestInstructions). */
+/* What the code takes for granted of its arguments and of its own state, and what it leaves behind.
+ * Always on: where it does not hold, the process ends and says so. Never of what a peer, a user or
+ * the system gives. Cheap conditions alone; on the short paths only what costs nothing
+ * (tests/boundary, TestInstructions). */
 #define SPX_ASSERT(x) (SPX_LIKELY(x) ? (void)0 : spx_broken(__FILE__, __LINE__, #x))
-SPX_HIDDEN _Noreturn void spx_broken(const char *file, int line, const char *expression) __attribute__((cold));
+SPX_HIDDEN _Noreturn void spx_broken(const char *file, int line, const char *expression)
+    __attribute__((cold));
 
-/* ---- handles -------------------------------------------------------------------------------------------------
+/* ---- handles ----
  * A predefined handle has the value that the standard gives it (< 0x1000). Any other is
- *     kind << 27 | generation << 21 | index        (a positive int: MPI_Comm_toint and Fortran use the same value)
- * so that a freed handle is told from a live one. Objects of a kind lie in one reserved array; the first member of
- * each is spx_obj. */
+ *     kind << 27 | generation << 21 | index        (a positive int: MPI_Comm_toint and Fortran use
+ * the same value) so that a freed handle is told from a live one. Objects of a kind lie in one
+ * reserved array; the first member of each is spx_obj. */
 typedef enum {
   SPX_K_COMM = 1,
   SPX_K_GROUP,
@@ -62,11 +66,16 @@ typedef struct spx_obj {
 
 SPX_HIDDEN extern spx_obj *spx_predef[SPX_K_COUNT][0x300]; /* by handle value */
 SPX_HIDDEN extern char *spx_slab[SPX_K_COUNT];             /* base address of each kind's array */
-SPX_HIDDEN extern uint32_t spx_slab_mask[SPX_K_COUNT];     /* slots of that, less one: a power of two, less one */
+/* slots of that, less one: a power of two, less one */
+SPX_HIDDEN extern uint32_t spx_slab_mask[SPX_K_COUNT];
 SPX_HIDDEN extern const uint32_t spx_slab_stride[SPX_K_COUNT];
 
-/* Another thread may be making the array larger: whoever was given an object has seen the mask that covers it. */
-static inline uint32_t spx_slots_mask(spx_kind k) { return __atomic_load_n(&spx_slab_mask[k], __ATOMIC_RELAXED); }
+/* Another thread may be making the array larger: whoever was given an object has seen the mask that
+ * covers it. */
+static inline uint32_t spx_slots_mask(spx_kind k)
+{
+  return __atomic_load_n(&spx_slab_mask[k], __ATOMIC_RELAXED);
+}
 
 /* The object behind a handle, or NULL when it is null, of another kind, never made, or freed. */
 static inline spx_obj *spx_get(spx_kind k, const void *handle)
@@ -77,40 +86,48 @@ static inline spx_obj *spx_get(spx_kind k, const void *handle)
   spx_obj *o = (spx_obj *)(spx_slab[k] + (v & spx_slots_mask(k)) * (uintptr_t)spx_slab_stride[k]);
   return SPX_LIKELY(o->handle == (uint32_t)v) ? o : NULL;
 }
-/* A zeroed object with refs = 1 and a fresh handle, or NULL when 2^21 exist or there is no memory or address space. Thread-safe. */
+/* A zeroed object with refs = 1 and a fresh handle, or NULL when 2^21 exist or there is no memory
+ * or address space. Thread-safe. */
 SPX_HIDDEN spx_obj *spx_new(spx_kind k);
 /* The generation of what is first in its slot. */
 SPX_HIDDEN extern uint32_t spx_first_generation;
-/* Is told of each new object, if it is not NULL (bodies/check_left.c). It is set once, before MPI is used. */
+/* Is told of each new object, if it is not NULL (bodies/check_left.c). It is set once, before MPI
+ * is used. */
 SPX_HIDDEN extern void (*spx_made_now)(spx_kind k, uint32_t index);
-/* Drops a reference. At 0 the kind's destructor runs and the slot is recycled with the next generation. */
+/* Drops a reference. At 0 the kind's destructor runs and the slot is recycled with the next
+ * generation. */
 SPX_HIDDEN void spx_unref(spx_kind k, spx_obj *o);
 /* Makes the handle invalid at once (MPI_X_free), and drops the handle's reference. */
 SPX_HIDDEN void spx_retire(spx_kind k, spx_obj *o);
-/* Makes the handle that a retired object had valid again, and keeps the object, until spx_unrevive. Returns the handle. */
+/* Makes the handle that a retired object had valid again, and keeps the object, until spx_unrevive.
+ * Returns the handle. */
 SPX_HIDDEN uint32_t spx_revive(spx_kind k, spx_obj *o);
 SPX_HIDDEN void spx_unrevive(spx_kind k, spx_obj *o);
 /* One more reference. */
 SPX_HIDDEN void spx_ref(spx_obj *o);
-/* Calls fn for every object of a kind that has a handle. No other thread may make or free one meanwhile. */
+/* Calls fn for every object of a kind that has a handle. No other thread may make or free one
+ * meanwhile. */
 SPX_HIDDEN void spx_each_handle(spx_kind k, void (*fn)(spx_obj *, void *), void *arg);
-/* What has to be freed with an object of a kind, or NULL; set once at start. Called with no handle lock held, but maybe from
- * inside the data plane: it must not enter Go, wait or raise. */
+/* What has to be freed with an object of a kind, or NULL; set once at start. Called with no handle
+ * lock held, but maybe from inside the data plane: it must not enter Go, wait or raise. */
 SPX_HIDDEN extern void (*spx_destructor[SPX_K_COUNT])(spx_obj *);
-/* Objects whose slot is gone and that had a Go side (o.go != 0): takes one out of the list; 0 when there is none. The engine
- * empties the list when it makes objects. */
+/* Objects whose slot is gone and that had a Go side (o.go != 0): takes one out of the list; 0 when
+ * there is none. The engine empties the list when it makes objects. */
 SPX_HIDDEN int spx_grave_pop(uint32_t *kind, uint32_t *go);
 
-/* ---- error handlers ------------------------------------------------------------------------------------------ */
+/* ---- error handlers ---- */
 typedef struct spx_errh {
   spx_obj o;
-  int mode; /* 0 user function, else the value of the predefined handle (ARE_FATAL 321, ABORT 322, RETURN 323) */
-  int of;   /* SPX_K_COMM, SPX_K_WIN, SPX_K_FILE or SPX_K_SESSION: what fn takes */
-  _Atomic int held; /* handles that the user has from MPI_*_create_errhandler and _get_errhandler and has not freed */
+  /* 0 user function, else the value of the predefined handle (ARE_FATAL 321, ABORT 322, RETURN
+   * 323) */
+  int mode;
+  int of; /* SPX_K_COMM, SPX_K_WIN, SPX_K_FILE or SPX_K_SESSION: what fn takes */
+  /* handles that the user has from MPI_*_create_errhandler and _get_errhandler and has not freed */
+  _Atomic int held;
   void (*fn)(void *handle_ptr, int *code, ...);
 } spx_errh;
 
-/* ---- datatypes ----------------------------------------------------------------------------------------------- */
+/* ---- datatypes ---- */
 enum {
   SPX_T_CONTIG = 1u /* count elements at buf are count * size bytes at buf */,
   SPX_T_PREDEFINED = 2u,
@@ -119,8 +136,10 @@ enum {
   SPX_T_COMPILED = 16u,  /* layout and typed are there, committed or not */
   SPX_T_ATTRIBUTES = 32u /* it has had attributes: MPI_Type_free asks the engine */
 };
-#define SPX_LEAST_ADDRESS 65536u      /* below it no data of a program are: what is meant from there on is an address */
-typedef struct spx_layout spx_layout; /* dataplane/datatype/pack.h: the compiled form, run by the packer */
+/* below it no data of a program are: what is meant from there on is an address */
+#define SPX_LEAST_ADDRESS 65536u
+/* dataplane/datatype/pack.h: the compiled form, run by the packer */
+typedef struct spx_layout spx_layout;
 typedef struct spx_type {
   spx_obj o;
   uint32_t flags;
@@ -129,10 +148,11 @@ typedef struct spx_type {
   int64_t size;         /* bytes of data */
   int64_t lb, extent, true_lb, true_extent;
   const spx_layout *layout; /* NULL when SPX_T_CONTIG */
-  const spx_layout *typed;  /* several basic types or a pair: the same with the basic type of every run; else NULL */
+  /* several basic types or a pair: the same with the basic type of every run; else NULL */
+  const spx_layout *typed;
 } spx_type;
 
-/* ---- operations ---------------------------------------------------------------------------------------------- */
+/* ---- operations ---- */
 typedef struct spx_op {
   spx_obj o;
   int predef; /* value of the predefined handle, or 0 */
@@ -141,9 +161,10 @@ typedef struct spx_op {
   void *fn;
 } spx_op;
 
-/* ---- communicators ------------------------------------------------------------------------------------------- */
-#define SPX_TAG_UB                                                                                                     \
-  0x3fffffff /* MPI_TAG_UB: the largest tag of the application; the engine uses others in its own context */
+/* ---- communicators ---- */
+#define SPX_TAG_UB                                                                                 \
+  0x3fffffff /* MPI_TAG_UB: the largest tag of the application; the engine uses others in its own  \
+                context */
 enum {
   SPX_C_INTER = 1u,
   SPX_C_WORLD = 2u,
@@ -153,12 +174,13 @@ enum {
   SPX_C_TWIN = 32u /* made by MPI_Comm_dup without the engine, which may not know it yet */,
   SPX_C_HINTS = 64u /* has hints that a duplicate gets */,
   SPX_C_IOP = 128u /* a world in the eyes of an I/O process, which is no member */,
-  SPX_C_REPLAY = 256u /* transparent takeover: its messages travel as frames (dataplane/clusters/replay.h) */,
-  SPX_C_APART =
-      512u /* as SPX_C_FAR, but of the processes that had the ranks first where others, on other hosts, make the same calls again: those go the same ways */
+  SPX_C_REPLAY =
+      256u /* transparent takeover: its messages travel as frames (dataplane/clusters/replay.h) */,
+  SPX_C_APART = 512u /* as SPX_C_FAR, but of the processes that had the ranks first where others, on
+                        other hosts, make the same calls again: those go the same ways */
 };
-/* Context ids are 64 bit and never reused: the creating leader's process number and its counter, times SPX_CTX_STEP.
- * ctx + one of these is what a message carries. */
+/* Context ids are 64 bit and never reused: the creating leader's process number and its counter,
+ * times SPX_CTX_STEP. ctx + one of these is what a message carries. */
 enum {
   SPX_CTX_P2P = 0,
   SPX_CTX_COLL = 1,
@@ -178,33 +200,44 @@ typedef struct spx_comm {
   int32_t rank, size;  /* in the local group */
   int32_t remote_size; /* intercommunicator: size of the remote group; else size */
   uint32_t flags;
-  uint64_t ctx;                /* not known before an MPI_Comm_idup is complete: 0 */
-  uint32_t *peer;              /* destination rank -> process index (remote group of an intercommunicator) */
-  uint32_t *local;             /* local rank -> process index; == peer unless SPX_C_INTER */
-  int32_t indegree, outdegree; /* with a virtual topology (SPX_C_TOPO): number of this process's neighbours */
+  uint64_t ctx; /* not known before an MPI_Comm_idup is complete: 0 */
+  /* destination rank -> process index (remote group of an intercommunicator) */
+  uint32_t *peer;
+  uint32_t *local; /* local rank -> process index; == peer unless SPX_C_INTER */
+  /* with a virtual topology (SPX_C_TOPO): number of this process's neighbours */
+  int32_t indegree, outdegree;
   _Atomic uint32_t revoked;
-  _Atomic uint32_t failed_seen; /* acknowledged failures: wildcard receives are allowed again (ULFM) */
-  uint32_t coll_seq;            /* number of collectives started: their tag (plan_run.h) */
-  uint32_t traced;              /* blocking ones that were written down (abi/trace.c) */
+  /* acknowledged failures: wildcard receives are allowed again (ULFM) */
+  _Atomic uint32_t failed_seen;
+  uint32_t coll_seq; /* number of collectives started: their tag (plan_run.h) */
+  uint32_t traced;   /* blocking ones that were written down (abi/trace.c) */
   spx_counts_of counts;
   struct spx_comm *counted_next, **counted_prev; /* list of those that count (stat.c) */
   struct spx_errh *errh;
-  void *plans;             /* cache of compiled collectives, owned by coll.c */
-  struct spx_share *share; /* shared memory for collectives, attached on first use (dataplane/coll/share.h) */
-  struct spx_comm
-      *inner; /* intercommunicator: a communicator without a handle over the local group, context ctx + SPX_CTX_STEP */
+  void *plans; /* cache of compiled collectives, owned by coll.c */
+  /* shared memory for collectives, attached on first use (dataplane/coll/share.h) */
+  struct spx_share *share;
+  /* intercommunicator: a communicator without a handle over the local group, context ctx +
+   * SPX_CTX_STEP */
+  struct spx_comm *inner;
   struct spx_attrs *attrs; /* values for MPI_Comm_get_attr, owned by bodies/attr.c */
   uint32_t session;        /* handle of the session that its group comes from; 0: the World Model */
-  struct spx_comm *outlet; /* behind MPISP_CLUSTER_OUT: the I/O processes, by their number (bodies/system.c) */
-  uint32_t stands_for;     /* an outlet, or a world of an I/O process: the handle that errors are raised on */
-  /* In a cluster with standbys (capi/takeover.go): which of the communicators made of which one it is, so that who takes a rank over finds it. */
+  /* behind MPISP_CLUSTER_OUT: the I/O processes, by their number (bodies/system.c) */
+  struct spx_comm *outlet;
+  /* an outlet, or a world of an I/O process: the handle that errors are raised on */
+  uint32_t stands_for;
+  /* In a cluster with standbys (capi/takeover.go): which of the communicators made of which one it
+   * is, so that who takes a rank over finds it. */
   uint32_t parent,
-      birth; /* handle of the one that it was made of (0: it is not given to others), and its number among those */
+      /* handle of the one that it was made of (0: it is not given to others), and its number among
+         those */
+      birth;
   uint32_t births; /* communicators made of this one so far */
   uint32_t heirs;  /* of them, those that were made before this process had its rank */
   char name[MPI_MAX_OBJECT_NAME];
-  /* What was chosen for the last call of each collective: core/coll.Choice, the algorithm in the low byte, the reason in the
-   * high one; by spx_coll_kind (bodies/coll_cache.c). Tools look at it at any time. */
+  /* What was chosen for the last call of each collective: core/coll.Choice, the algorithm in the
+   * low byte, the reason in the high one; by spx_coll_kind (bodies/coll_cache.c). Tools look at it
+   * at any time. */
   uint16_t chosen[SPX_COMM_CHOICES];
 } spx_comm;
 SPX_HIDDEN extern spx_comm *spx_world, *spx_self; /* NULL before MPI_Init and after MPI_Finalize */
@@ -214,7 +247,7 @@ static inline void *spx_comm_handle(const spx_comm *c)
   return (void *)(uintptr_t)(SPX_UNLIKELY(c->stands_for) ? c->stands_for : c->o.handle);
 }
 
-/* ---- requests ------------------------------------------------------------------------------------------------ */
+/* ---- requests ---- */
 typedef enum {
   SPX_R_SEND = 1,
   SPX_R_RECV,
@@ -235,17 +268,19 @@ enum {
 };
 typedef enum { SPX_M_STANDARD = 0, SPX_M_SYNC, SPX_M_READY, SPX_M_BUFFERED } spx_send_mode;
 
-/* What a send or a receive holds while it is under way: one of the four that follow, by its kind and its
- * state (SPX_S_*: dp.h, and the table in get.c). In another state than those given it means nothing. */
+/* What a send or a receive holds while it is under way: one of the four that follow, by its kind
+ * and its state (SPX_S_*: dp.h, and the table in get.c). In another state than those given it means
+ * nothing. */
 typedef struct {
   uint32_t index, gen;
 } spx_name; /* a descriptor of another process */
-/* A send, in all its states. Written by p2p.c and get.c, by bsend.c (serial), and by what makes sends of
- * its own: plans, multicasts, clusters. */
+/* A send, in all its states. Written by p2p.c and get.c, by bsend.c (serial), and by what makes
+ * sends of its own: plans, multicasts, clusters. */
 typedef struct {
   uint64_t serial; /* MPI_Bsend: the same in the user's request and in the one that sends for it */
   uint64_t at;     /* STREAM, PAUSED: the next byte to be written; the transport counts it up */
-  uint64_t end;    /* STREAM, PAUSED: the byte before which to stop; further streams take from it (net_streams.c) */
+  /* STREAM, PAUSED: the byte before which to stop; further streams take from it (net_streams.c) */
+  uint64_t end;
   spx_name to;     /* STREAM, PAUSED, KEPT: the receive */
   uint32_t number; /* SENT, EAGER and later: of the record in its pair, for MPI_Cancel and traces */
 } spx_sending;
@@ -253,13 +288,15 @@ typedef struct {
 typedef struct {
   uint64_t order; /* of posting, among all of this process */
 } spx_posted;
-/* A receive whose data come: DATA. Written by get.c, by mcast_shelf.c (block), by net_streams.c (beside). */
+/* A receive whose data come: DATA. Written by get.c, by mcast_shelf.c (block), by net_streams.c
+ * (beside). */
 typedef struct {
   uint64_t at;     /* bytes that have come, from the beginning of the message on */
   uint64_t beside; /* SPX_RF_FURTHER: bytes that have come by further streams, from its end on */
   void *block;     /* it is copied out of shared memory: from this block */
 } spx_coming;
-/* A receive that has asked for DATA and may still read the sender's memory itself: ASKED. Written by get.c. */
+/* A receive that has asked for DATA and may still read the sender's memory itself: ASKED. Written
+ * by get.c. */
 typedef struct {
   uint64_t due;        /* ns: when it does so */
   uint64_t addr, type; /* the sender's buffer and datatype, as announced (spx_rec_rts) */
@@ -284,7 +321,8 @@ typedef struct spx_request {
   uint32_t state; /* protocol state, private to the data plane */
   void *priv;     /* protocol data, private to the data plane, plan run of a collective, ... */
   struct spx_request *next, *prev, *bin_next, *bin_prev; /* queues of the data plane */
-  uint32_t id_slot, id_gen;                              /* its descriptor: index + 1, 0: none; generation (get.c) */
+  /* its descriptor: index + 1, 0: none; generation (get.c) */
+  uint32_t id_slot, id_gen;
   union {
     spx_sending out;
     spx_posted posted;
@@ -292,13 +330,15 @@ typedef struct spx_request {
     spx_asking asked;
   };
   int32_t want_src, want_tag; /* receive: as asked for (src and tag then hold what was found) */
-  uint64_t full;              /* receive: bytes of the message, more than bytes when it was truncated */
-  int32_t as;                 /* send: the source that the message has */
+  /* receive: bytes of the message, more than bytes when it was truncated */
+  uint64_t full;
+  int32_t as; /* send: the source that the message has */
   uint32_t ctx_kind;
-  /* Other kinds than SPX_R_SEND and SPX_R_RECV. start: what MPI_Start does with a persistent one. finish: called once, with no
-   * lock held, when a complete operation is collected (or, if it was freed before, when it completes); may fill st's
-   * fields (spx_status_set) and returns the error code. cancel: what MPI_Cancel does. release: the request's memory goes.
-   * Each may be NULL. finish of a generalized request may call user code: it may longjmp. */
+  /* Other kinds than SPX_R_SEND and SPX_R_RECV. start: what MPI_Start does with a persistent one.
+   * finish: called once, with no lock held, when a complete operation is collected (or, if it was
+   * freed before, when it completes); may fill st's fields (spx_status_set) and returns the error
+   * code. cancel: what MPI_Cancel does. release: the request's memory goes. Each may be NULL.
+   * finish of a generalized request may call user code: it may longjmp. */
   int (*start)(struct spx_request *);
   int (*finish)(struct spx_request *, MPI_Status *st);
   int (*cancel)(struct spx_request *);
@@ -306,20 +346,20 @@ typedef struct spx_request {
   struct spx_attached *attached; /* valid when release says so: bodies/request_attach.c */
 } spx_request;
 
-/* ---- matched messages (MPI_Mprobe) --------------------------------------------------------------------------- */
+/* ---- matched messages (MPI_Mprobe) ---- */
 typedef struct spx_message {
   spx_obj o;
   void *unexpected;
   spx_comm *comm;
 } spx_message;
-/* ---- objects that only the engine knows ---------------------------------------------------------------------- */
+/* ---- objects that only the engine knows ---- */
 typedef struct spx_plain {
   spx_obj o;
   struct spx_errh *errh; /* here also in spx_win */
   uint32_t session;      /* group: handle of the session that it comes from, or 0 */
 } spx_plain;             /* group, info, win, file, session */
 
-/* ---- sets of ranks (MPIX_Rankset) ----------------------------------------------------------------------------- */
+/* ---- sets of ranks (MPIX_Rankset) ---- */
 typedef struct spx_rankset {
   spx_obj o;
   uint64_t ctx; /* of the communicator whose ranks they are */
@@ -330,10 +370,11 @@ typedef struct spx_rankset {
   uint32_t *procs; /* the others' and its own process indices, ascending */
 } spx_rankset;
 
-/* ---- entering and leaving (boundary/runtime.c) --------------------------------------------------------------------
- * A generated shim checks its arguments by kind, then either calls a C body  int spx_c_NAME(...)  or fills a frame
- * and enters Go by spx_go, which blocks asynchronous signals around the entry, carries out call-outs (user functions
- * that Go asks for) with no Go frame below and no lock held, and raises the error, if any, through the error handler. */
+/* ---- entering and leaving (boundary/runtime.c) ----
+ * A generated shim checks its arguments by kind, then either calls a C body  int spx_c_NAME(...) or
+ * fills a frame and enters Go by spx_go, which blocks asynchronous signals around the entry,
+ * carries out call-outs (user functions that Go asks for) with no Go frame below and no lock held,
+ * and raises the error, if any, through the error handler. */
 #define SPX_MAX_ARGS 14
 typedef union {
   int64_t i;
@@ -342,13 +383,16 @@ typedef union {
   double d;
 } spx_word;
 typedef struct spx_frame {
-  uint32_t fn;              /* SPX_FN_*, see zz_functions.h */
-  uint32_t wide;            /* 1: the _c form: count arrays are MPI_Count, displacement arrays MPI_Aint */
-  spx_word a[SPX_MAX_ARGS]; /* the arguments in the order of the C prototype: scalars widened to 64 bit (sign-extended),
-                         handles and pointers as they are (never as Go pointers: MPI_IN_PLACE is 1) */
+  uint32_t fn; /* SPX_FN_*, see zz_functions.h */
+  /* 1: the _c form: count arrays are MPI_Count, displacement arrays MPI_Aint */
+  uint32_t wide;
+  spx_word a[SPX_MAX_ARGS]; /* the arguments in the order of the C prototype: scalars widened to 64
+                         bit (sign-extended), handles and pointers as they are (never as Go
+                         pointers: MPI_IN_PLACE is 1) */
   int32_t err;              /* out: MPI error code */
-  uint32_t err_kind;        /* out: spx_kind of the object whose handler is called; 0: MPI_COMM_SELF's */
-  void *err_handle;         /* out: its handle */
+  /* out: spx_kind of the object whose handler is called; 0: MPI_COMM_SELF's */
+  uint32_t err_kind;
+  void *err_handle; /* out: its handle */
   /* call-out asked for by Go; cont != 0 then, and the shim comes back with the same frame */
   uint32_t co;   /* SPX_CO_* */
   uint32_t cont; /* Go's continuation; 0: a new call */
@@ -356,75 +400,92 @@ typedef struct spx_frame {
   spx_word co_a[8]; /* arguments for co_fn */
   int64_t co_ret;   /* what co_fn returned */
 } spx_frame;
-/* What a call-out calls (frame.co), and what frame.co_a holds; capi/callout.go says the same to Go. */
+/* What a call-out calls (frame.co), and what frame.co_a holds; capi/callout.go says the same to
+ * Go. */
 enum {
   SPX_CO_COPY_ATTR =
-      1, /* copy function: handle, keyval, extra_state, value in; co_a[6] gets the value, co_a[7] the flag */
+      /* copy function: handle, keyval, extra_state, value in; co_a[6] gets the value, co_a[7] the
+         flag */
+  1,
   SPX_CO_DELETE_ATTR,     /* delete function: handle, keyval, value, extra_state */
   SPX_CO_GREQ_QUERY,      /* extra_state, status */
   SPX_CO_GREQ_FREE,       /* extra_state */
   SPX_CO_GREQ_CANCEL,     /* extra_state, complete */
   SPX_CO_DATAREP_EXTENT,  /* datatype, extra_state in; co_a[6] gets the extent */
   SPX_CO_DATAREP_CONVERT, /* userbuf, datatype, count, filebuf, position, extra_state, wide */
-  SPX_CO_INTERNAL         /* int64_t f(spx_word *co_a), a function of libspx's own: a wait that Go does not sit below */
+  SPX_CO_INTERNAL /* int64_t f(spx_word *co_a), a function of libspx's own: a wait that Go does not
+                     sit below */
 };
-/* Entries that are not an MPI function: frame.fn is one of these (capi/internal.go). Their bodies are found in the map internals;
- * spx_go_internal raises nothing, but returns the error code and leaves the detail text. */
+/* Entries that are not an MPI function: frame.fn is one of these (capi/internal.go). Their bodies
+ * are found in the map internals; spx_go_internal raises nothing, but returns the error code and
+ * leaves the detail text. */
 enum {
   SPX_IN_FIRST = 0x10000,
   SPX_IN_ALONE = SPX_IN_FIRST,
   SPX_IN_START,
-  SPX_IN_ARRIVE, /* after SPX_IN_START, when others of a system of clusters may die: a standby waits for a rank, all for those that are to be complete */
+  /* after SPX_IN_START, when others of a system of clusters may die: a standby waits for a rank,
+     all for those that are to be complete */
+  SPX_IN_ARRIVE,
   SPX_IN_STOP,
   SPX_IN_STOPPED,
-  SPX_IN_UNSETTLED, /* a0: gets how many connections have bytes in the hands of the engine (SPX_TLS=1) */
+  /* a0: gets how many connections have bytes in the hands of the engine (SPX_TLS=1) */
+  SPX_IN_UNSETTLED,
   SPX_IN_SESSION_LEVEL,
   SPX_IN_FT /* deaths and control messages, capi/ft.go */,
   SPX_IN_PLAN /* a0: const spx_plan_key *, a1: spx_comm *, a2: gets the spx_plan * */,
   SPX_IN_TYPE_COMMIT, /* a0: MPI_Datatype * */
   SPX_IN_TYPE_FREE,   /* a0: MPI_Datatype * */
   SPX_IN_CONTEXTS,    /* a0: how many, a1: gets the first */
-  SPX_IN_CHECK, /* a0, a1: const spx_diag_check * of this process and of another, a2: name of the communicator: do they
-                           fit? All 0: says what is left */
+  SPX_IN_CHECK, /* a0, a1: const spx_diag_check * of this process and of another, a2: name of the
+                   communicator: do they fit? All 0: says what is left */
   SPX_IN_SYSTEM_PLAN, /* how IOPs are chosen may have changed */
   SPX_IN_EARLY,       /* a0: const char *: boundary/once.h */
-  SPX_IN_TAKEOVER_DUE /* processes of the cluster have died, others meet, or another one is to keep the copy (SPX_DUE_TAKEOVER) */
+  SPX_IN_TAKEOVER_DUE /* processes of the cluster have died, others meet, or another one is to keep
+                         the copy (SPX_DUE_TAKEOVER) */
 };
 SPX_HIDDEN int spx_go_internal(spx_frame *f);
 /* Every entry into Go is counted here (per process): tests and the bench read it. */
 SPX_HIDDEN extern _Atomic uint64_t spx_go_entries;
 SPX_HIDDEN int spx_go(spx_frame *f);
 
-/* Raises CLASS on an object through its error handler: returns the code that the MPI function has to return (or does
- * not return: abort, or a longjmp of the user's). fmt says what was wrong: argument, value, what to do. The text is
- * kept per thread and is part of what MPI_Error_string(code) gives. Error codes equal error classes, but for those made by
- * MPI_Add_error_code. Never call it with spx_lock held. handle may be invalid or null: then MPI_COMM_SELF's handler. */
-SPX_HIDDEN int spx_raise(spx_kind k, void *handle, int code, const char *function, const char *fmt, ...)
-    __attribute__((format(printf, 5, 6), cold));
+/* Raises CLASS on an object through its error handler: returns the code that the MPI function has
+ * to return (or does not return: abort, or a longjmp of the user's). fmt says what was wrong:
+ * argument, value, what to do. The text is kept per thread and is part of what
+ * MPI_Error_string(code) gives. Error codes equal error classes, but for those made by
+ * MPI_Add_error_code. Never call it with spx_lock held. handle may be invalid or null: then
+ * MPI_COMM_SELF's handler. */
+SPX_HIDDEN int spx_raise(spx_kind k, void *handle, int code, const char *function, const char *fmt,
+                         ...) __attribute__((format(printf, 5, 6), cold));
 /* Sets the detail text of this thread without raising; for bodies whose caller raises. */
 SPX_HIDDEN void spx_detail(const char *fmt, ...) __attribute__((format(printf, 1, 2), cold));
-/* This thread's detail text, "" when none: for  spx_raise(k, h, code, fn, "%s", spx_detail_text()). */
+/* This thread's detail text, "" when none: for  spx_raise(k, h, code, fn, "%s",
+ * spx_detail_text()). */
 SPX_HIDDEN const char *spx_detail_text(void);
 
 /* Fatal: prints job, rank, call and the text once, then ends the job as MPI_Abort does. */
-SPX_HIDDEN _Noreturn void spx_fatal(int code, const char *fmt, ...) __attribute__((format(printf, 2, 3), cold));
+SPX_HIDDEN _Noreturn void spx_fatal(int code, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3), cold));
 
-/* ---- process state (boundary/runtime.c) -------------------------------------------------------------------------- */
+/* ---- process state (boundary/runtime.c) ---- */
 enum { SPX_BEFORE_INIT = 0, SPX_INITIALIZED = 1, SPX_FINALIZED = 2 };
 SPX_HIDDEN extern _Atomic int spx_state;
-SPX_HIDDEN extern int spx_mt;              /* 1: MPI_THREAD_MULTIPLE was given */
-SPX_HIDDEN extern int spx_forked;          /* 1 in a child that was forked after the library was loaded */
+SPX_HIDDEN extern int spx_mt; /* 1: MPI_THREAD_MULTIPLE was given */
+/* 1 in a child that was forked after the library was loaded */
+SPX_HIDDEN extern int spx_forked;
 SPX_HIDDEN extern SPX_TLS uint32_t spx_fn; /* function that this thread is in */
 /* Not 0 when a shim must not go on as it is: SPX_ASIDE_*. */
 SPX_HIDDEN extern int spx_aside;
 enum { SPX_ASIDE_FORKED = 1, SPX_ASIDE_TRACED = 2, SPX_ASIDE_CHECKED = 4, SPX_ASIDE_REPLAY = 8 };
 SPX_HIDDEN extern const char *const spx_fn_name[]; /* zz_functions.c */
-SPX_HIDDEN extern const uint16_t spx_fn_makes[];   /* the same: 1 << SPX_K_* of what it may give to the user */
-SPX_HIDDEN extern const uint8_t spx_fn_local[];    /* the same: 1 if it has nothing to do with messages */
+/* the same: 1 << SPX_K_* of what it may give to the user */
+SPX_HIDDEN extern const uint16_t spx_fn_makes[];
+/* the same: 1 if it has nothing to do with messages */
+SPX_HIDDEN extern const uint8_t spx_fn_local[];
 
-/* ---- data plane ------------------------------------------------------------------------------------------------
- * Functions return an MPI error code (class) and leave a detail text by spx_detail; callers raise. Buffers and counts
- * have been checked. Ranks may be MPI_PROC_NULL and, for receives, MPI_ANY_SOURCE. */
+/* ---- data plane ----
+ * Functions return an MPI error code (class) and leave a detail text by spx_detail; callers raise.
+ * Buffers and counts have been checked. Ranks may be MPI_PROC_NULL and, for receives,
+ * MPI_ANY_SOURCE. */
 /* Maps and adopts the job's memory file; me is this process's index. Returns 0 or an errno. */
 SPX_HIDDEN int spx_dp_attach(int memfd, uint32_t me);
 SPX_HIDDEN void spx_dp_detach(void);
@@ -435,29 +496,37 @@ static inline spx_proc *spx_proc_of(uint32_t i)
   return (spx_proc *)((char *)spx_segment + spx_segment->proc_off + i * spx_segment->proc_stride);
 }
 
-SPX_HIDDEN int spx_send(const void *buf, int64_t count, spx_type *t, int dest, int tag, spx_comm *c, uint32_t ctx_kind,
-                        spx_send_mode m);
-SPX_HIDDEN int spx_recv(void *buf, int64_t count, spx_type *t, int src, int tag, spx_comm *c, uint32_t ctx_kind,
-                        MPI_Status *st);
-/* Nonblocking: *r gets a referenced request, complete or not. flags: SPX_RF_INTERNAL for requests without a user handle's semantics. */
-SPX_HIDDEN int spx_isend(const void *buf, int64_t count, spx_type *t, int dest, int tag, spx_comm *c, uint32_t ctx_kind,
-                         spx_send_mode m, uint32_t flags, spx_request **r);
-/* Bytes of the message that this thread sends right after the receive that it starts now; 0: it is not known to. */
+SPX_HIDDEN int spx_send(const void *buf, int64_t count, spx_type *t, int dest, int tag, spx_comm *c,
+                        uint32_t ctx_kind, spx_send_mode m);
+SPX_HIDDEN int spx_recv(void *buf, int64_t count, spx_type *t, int src, int tag, spx_comm *c,
+                        uint32_t ctx_kind, MPI_Status *st);
+/* Nonblocking: *r gets a referenced request, complete or not. flags: SPX_RF_INTERNAL for requests
+ * without a user handle's semantics. */
+SPX_HIDDEN int spx_isend(const void *buf, int64_t count, spx_type *t, int dest, int tag,
+                         spx_comm *c, uint32_t ctx_kind, spx_send_mode m, uint32_t flags,
+                         spx_request **r);
+/* Bytes of the message that this thread sends right after the receive that it starts now; 0: it is
+ * not known to. */
 SPX_HIDDEN extern SPX_TLS int64_t spx_next_send;
-SPX_HIDDEN int spx_irecv(void *buf, int64_t count, spx_type *t, int src, int tag, spx_comm *c, uint32_t ctx_kind,
-                         uint32_t flags, spx_request **r);
-/* A request for a persistent send or receive, not active. Takes what spx_isend and spx_irecv take (m is ignored for receives). */
-SPX_HIDDEN int spx_persistent(spx_req_kind kind, void *buf, int64_t count, spx_type *t, int rank, int tag, spx_comm *c,
-                              uint32_t ctx_kind, spx_send_mode m, spx_request **r);
+SPX_HIDDEN int spx_irecv(void *buf, int64_t count, spx_type *t, int src, int tag, spx_comm *c,
+                         uint32_t ctx_kind, uint32_t flags, spx_request **r);
+/* A request for a persistent send or receive, not active. Takes what spx_isend and spx_irecv take
+ * (m is ignored for receives). */
+SPX_HIDDEN int spx_persistent(spx_req_kind kind, void *buf, int64_t count, spx_type *t, int rank,
+                              int tag, spx_comm *c, uint32_t ctx_kind, spx_send_mode m,
+                              spx_request **r);
 /* Starts a prepared (persistent) request: sends and receives here, other kinds by r->start. */
 SPX_HIDDEN int spx_start(spx_request *r);
-/* MPI_Iprobe, MPI_Improbe: *flag, and the status when found. matched: NULL, or gets the message taken out of the queue (for spx_mrecv). */
-SPX_HIDDEN int spx_iprobe(int src, int tag, spx_comm *c, uint32_t ctx_kind, int *flag, MPI_Status *st, void **matched);
+/* MPI_Iprobe, MPI_Improbe: *flag, and the status when found. matched: NULL, or gets the message
+ * taken out of the queue (for spx_mrecv). */
+SPX_HIDDEN int spx_iprobe(int src, int tag, spx_comm *c, uint32_t ctx_kind, int *flag,
+                          MPI_Status *st, void **matched);
 /* As spx_iprobe, but waits until there is one. */
-SPX_HIDDEN int spx_probe(int src, int tag, spx_comm *c, uint32_t ctx_kind, MPI_Status *st, void **matched);
+SPX_HIDDEN int spx_probe(int src, int tag, spx_comm *c, uint32_t ctx_kind, MPI_Status *st,
+                         void **matched);
 /* Receives a message that spx_iprobe or spx_probe took out. */
-SPX_HIDDEN int spx_imrecv(void *buf, int64_t count, spx_type *t, void *matched, spx_comm *c, uint32_t flags,
-                          spx_request **r);
+SPX_HIDDEN int spx_imrecv(void *buf, int64_t count, spx_type *t, void *matched, spx_comm *c,
+                          uint32_t flags, spx_request **r);
 /* Multicasts: docs/multicast.md. The members of the set receive as from a send. */
 typedef struct {
   const void *buf;
@@ -475,25 +544,37 @@ SPX_HIDDEN int spx_mcast_init(const spx_mcast_args *a, uint32_t flags, spx_reque
 SPX_HIDDEN int spx_cancel(spx_request *r);
 /* The detail text of a request that failed, for the caller to raise. */
 SPX_HIDDEN void spx_request_detail(const spx_request *r);
-/* Polls everything once: channels, pending sends, running collectives. Returns the number of events. */
+/* Polls everything once: channels, pending sends, running collectives. Returns the number of
+ * events. */
 SPX_HIDDEN int spx_progress(void);
 /* The same, for who does not look for anything: it never yields. */
 SPX_HIDDEN int spx_glance(void);
-/* Waits (spin, yield, park) until r->done. Returns r->error. Comes back also when the operation failed, its communicator was
- * revoked, or its peer died: those complete the request with the ULFM class. */
+/* Waits (spin, yield, park) until r->done. Returns r->error. Comes back also when the operation
+ * failed, its communicator was revoked, or its peer died: those complete the request with the ULFM
+ * class. */
 SPX_HIDDEN int spx_wait(spx_request *r);
-/* 1: r is a wildcard receive on a communicator with a failed member that was not acknowledged; spx_wait would not wait for it. */
+/* 1: r is a wildcard receive on a communicator with a failed member that was not acknowledged;
+ * spx_wait would not wait for it. */
 SPX_HIDDEN int spx_wait_blocked(const spx_request *r);
-/* Waits until one event has happened since ticket was read (or deadline_ns of CLOCK_MONOTONIC passed, 0: none). Read the ticket, test your
- * condition, wait, repeat: no event is lost. */
+/* Waits until one event has happened since ticket was read (or deadline_ns of CLOCK_MONOTONIC
+ * passed, 0: none). Read the ticket, test your condition, wait, repeat: no event is lost. */
 SPX_HIDDEN uint32_t spx_ticket(void);
 SPX_HIDDEN void spx_wait_event(uint32_t ticket, uint64_t deadline_ns);
 
-/* A callback of an event in which this thread is was left by longjmp if its frame lies no lower than this one. */
+/* A callback of an event in which this thread is was left by longjmp if its frame lies no lower
+ * than this one. */
 SPX_HIDDEN void spx_due_left(const void *frame);
 
-/* The user's calls that wait begin and end with these (wait.c, "turns"): what the program does after a call of a kind is learnt. */
-typedef enum { SPX_TURN_OTHER, SPX_TURN_WAIT, SPX_TURN_WAITALL, SPX_TURN_RECV, SPX_TURN_SENDRECV, SPX_TURNS } spx_turn;
+/* The user's calls that wait begin and end with these (wait.c, "turns"): what the program does
+ * after a call of a kind is learnt. */
+typedef enum {
+  SPX_TURN_OTHER,
+  SPX_TURN_WAIT,
+  SPX_TURN_WAITALL,
+  SPX_TURN_RECV,
+  SPX_TURN_SENDRECV,
+  SPX_TURNS
+} spx_turn;
 SPX_HIDDEN extern bool spx_crowded; /* processes outnumber processors */
 SPX_HIDDEN void spx_turn_taken(void);
 SPX_HIDDEN void spx_turn_over(spx_turn kind);
@@ -512,21 +593,25 @@ typedef struct spx_poller {
 } spx_poller;
 SPX_HIDDEN void spx_poller_add(spx_poller *p);
 SPX_HIDDEN void spx_poller_del(spx_poller *p);
-/* Completes a request: status fields must be set; done is stored last; frees it when SPX_RF_FREED. */
+/* Completes a request: status fields must be set; done is stored last; frees it when
+ * SPX_RF_FREED. */
 SPX_HIDDEN void spx_complete(spx_request *r, int error);
-/* Drops the handle's reference of a collected request (not persistent), as MPI_Wait does; the handle is invalid then. */
+/* Drops the handle's reference of a collected request (not persistent), as MPI_Wait does; the
+ * handle is invalid then. */
 SPX_HIDDEN void spx_request_free(spx_request *r);
 
-/* ---- failures (dataplane/pt2pt/fail.c, place.c) ------------------------------------------------------------------------------
+/* ---- failures (dataplane/pt2pt/fail.c, place.c) ----
  * All of these are for the failure handling in ft/ and capi/. */
 /* 1 when the agent has published the death of process i and it has been noticed here. */
 SPX_HIDDEN int spx_proc_dead(uint32_t i);
-/* 1 when process i will receive nothing any more: dead, after MPI_Finalize, or (of another host, whose word of itself is not to be
- * seen here) when the agent has published its end. */
+/* 1 when process i will receive nothing any more: dead, after MPI_Finalize, or (of another host,
+ * whose word of itself is not to be seen here) when the agent has published its end. */
 SPX_HIDDEN int spx_proc_left(uint32_t i);
-/* It is dead, or has called MPI_Abort and will be in a moment: where it is to be replaced, it has not left. */
+/* It is dead, or has called MPI_Abort and will be in a moment: where it is to be replaced, it has
+ * not left. */
 SPX_HIDDEN int spx_proc_dies(uint32_t i);
-/* Process peer has left, and nothing that it has sent is on its way: who sends to it all the same, as I/O processes may, is told that it will not be received. */
+/* Process peer has left, and nothing that it has sent is on its way: who sends to it all the same,
+ * as I/O processes may, is told that it will not be received. */
 SPX_HIDDEN void spx_sends_in_vain(uint32_t peer);
 /* Places that are those of dead processes: fewer when another process gets one. */
 SPX_HIDDEN extern uint32_t spx_ndead;
@@ -534,8 +619,9 @@ SPX_HIDDEN extern uint32_t spx_ndead;
 SPX_HIDDEN extern uint32_t spx_deaths;
 /* Not 0 when a process has died, or a communicator was revoked: nobody need look closer before. */
 SPX_HIDDEN extern uint32_t spx_harm;
-/* What is true after a failure alone, where every message passes: at most 10 instructions a message (tests/boundary counts them). bench/faultfree
- * measures what they cost by a library without them. */
+/* What is true after a failure alone, where every message passes: at most 10 instructions a message
+ * (tests/boundary counts them). bench/faultfree measures what they cost by a library without
+ * them. */
 #ifdef SPX_WITHOUT_FAILURES
 #define SPX_FAILED(x) 0
 #else
@@ -543,54 +629,64 @@ SPX_HIDDEN extern uint32_t spx_harm;
 #endif
 /* Number of dead members of c (local and remote). */
 SPX_HIDDEN int spx_comm_failures(const spx_comm *c);
-/* Call after setting c->revoked: pending operations of c (but those of SPX_CTX_FT) complete with MPIX_ERR_REVOKED. */
+/* Call after setting c->revoked: pending operations of c (but those of SPX_CTX_FT) complete with
+ * MPIX_ERR_REVOKED. */
 SPX_HIDDEN void spx_comm_revoked(spx_comm *c);
 /* Call when c is no more: messages for it that nobody received are dropped. */
 SPX_HIDDEN void spx_comm_dropped(uint64_t ctx);
-/* MPI_COMM_WORLD has another context from now on: what I/O processes send, and have sent, belongs to that. */
+/* MPI_COMM_WORLD has another context from now on: what I/O processes send, and have sent, belongs
+ * to that. */
 SPX_HIDDEN void spx_inlet_move(uint64_t from, uint64_t to);
-/* A short message to process i outside all communicators; it waits in a queue if there is no room. Lost if i is dead.
- * At most SPX_CTRL_MAX bytes. */
+/* A short message to process i outside all communicators; it waits in a queue if there is no room.
+ * Lost if i is dead. At most SPX_CTRL_MAX bytes. */
 #define SPX_CTRL_MAX (1u << 20)
 SPX_HIDDEN int spx_ctrl_send(uint32_t i, const void *bytes, uint32_t n);
-/* Takes the oldest control message that has arrived: returns its size and *from, or -1 when there is none. When the size is
- * more than max, nothing is taken: come again with more. */
+/* Takes the oldest control message that has arrived: returns its size and *from, or -1 when there
+ * is none. When the size is more than max, nothing is taken: come again with more. */
 SPX_HIDDEN int64_t spx_ctrl_recv(void *buf, uint32_t max, uint32_t *from);
-/* Called with no lock held, out of any call that makes progress or waits, when control messages have arrived or a death has
- * been noticed. It may enter Go, complete requests and send control messages. It is not entered again from below itself. */
+/* Called with no lock held, out of any call that makes progress or waits, when control messages
+ * have arrived or a death has been noticed. It may enter Go, complete requests and send control
+ * messages. It is not entered again from below itself. */
 SPX_HIDDEN extern void (*spx_ft_hook)(void);
 /* Communicators that have a part in the failure protocols here. */
 SPX_HIDDEN extern uint32_t spx_ft_parts;
-/* Control messages for communicators that this process does not have yet: 0: there are none; 1: some; 2: some, and it has a new
- * communicator since the hook looked. */
+/* Control messages for communicators that this process does not have yet: 0: there are none; 1:
+ * some; 2: some, and it has a new communicator since the hook looked. */
 SPX_HIDDEN extern int spx_ctrl_early;
-/* The hook will be called if a message has come before its communicator: this process has a new one, which can be found by its context. */
+/* The hook will be called if a message has come before its communicator: this process has a new
+ * one, which can be found by its context. */
 SPX_HIDDEN void spx_ctrl_expected(void);
 
 /* Wakes process i if it sleeps. */
 SPX_HIDDEN void spx_ring_bell(uint32_t i);
 /* Wakes this process's own waiters (from another thread). */
 SPX_HIDDEN void spx_ring_self(void);
-/* Status words: source, tag, error (SPX_KEEP_ERROR: left as it is), and the private ones (bytes, cancelled). st may be MPI_STATUS_IGNORE. */
+/* Status words: source, tag, error (SPX_KEEP_ERROR: left as it is), and the private ones (bytes,
+ * cancelled). st may be MPI_STATUS_IGNORE. */
 #define SPX_KEEP_ERROR (-1)
-SPX_HIDDEN void spx_status_set(MPI_Status *st, int src, int tag, int error, int64_t bytes, int cancelled);
+SPX_HIDDEN void spx_status_set(MPI_Status *st, int src, int tag, int error, int64_t bytes,
+                               int cancelled);
 static inline int64_t spx_status_bytes(const MPI_Status *st)
 {
-  return (int64_t)((uint64_t)(uint32_t)st->MPI_internal[0] | (uint64_t)(uint32_t)st->MPI_internal[1] << 32);
+  return (int64_t)((uint64_t)(uint32_t)st->MPI_internal[0] | (uint64_t)(uint32_t)st->MPI_internal[1]
+                                                                 << 32);
 }
 static inline int spx_status_cancelled(const MPI_Status *st) { return st->MPI_internal[2] & 1; }
 
-/* ---- peers (dataplane/transport/peers.c) ---------------------------------------------------------------------------------
- * Processes that come and go. A peer is held as long as a communicator leads to it: its number is not given to another
- * process before all have let go of it. */
+/* ---- peers (dataplane/transport/peers.c) ----
+ * Processes that come and go. A peer is held as long as a communicator leads to it: its number is
+ * not given to another process before all have let go of it. */
 SPX_HIDDEN void spx_peer_hold(uint32_t i);
-/* A communicator that holds it is about to let go, as soon as all its members are (MPI_Comm_disconnect). */
+/* A communicator that holds it is about to let go, as soon as all its members are
+ * (MPI_Comm_disconnect). */
 SPX_HIDDEN void spx_peer_part(uint32_t i);
-/* 0 when process i has no communicator any more that leads here, or is about to disconnect the last one. 1 also when it cannot be known: i is on another host. */
+/* 0 when process i has no communicator any more that leads here, or is about to disconnect the last
+ * one. 1 also when it cannot be known: i is on another host. */
 SPX_HIDDEN int spx_peer_holds_us(uint32_t i);
 /* parted: spx_peer_part was called for it. */
 SPX_HIDDEN void spx_peer_release(uint32_t i, int parted);
-/* Adopts the memory file of another job, in which this process is the guest number me. It stays. Returns an MPI error code. */
+/* Adopts the memory file of another job, in which this process is the guest number me. It stays.
+ * Returns an MPI error code. */
 SPX_HIDDEN int spx_file_adopt(int memfd, uint32_t me, uint64_t job);
 /* Lets go of the files of jobs that have ended. Not between spx_file_adopt and spx_peer_place. */
 SPX_HIDDEN void spx_files_sweep(void);
@@ -598,44 +694,57 @@ SPX_HIDDEN void spx_files_sweep(void);
 SPX_HIDDEN spx_seg *spx_file_of(uint64_t job);
 /* The number i in our own file stands for the process there of an adopted file. */
 SPX_HIDDEN void spx_peer_place(uint32_t i, uint64_t job, uint32_t there);
-/* The number i, in its incarnation life, stands for a process of another job that is reached over the network, and that knows this
- * process as the incarnation our_life of a number in its own job's files. Any thread. */
+/* The number i, in its incarnation life, stands for a process of another job that is reached over
+ * the network, and that knows this process as the incarnation our_life of a number in its own job's
+ * files. Any thread. */
 SPX_HIDDEN void spx_peer_abroad(uint32_t i, uint32_t life, uint32_t our_life);
-/* The epoch of what is sent to process i: low bits of this process's incarnation in the files of i's job. */
+/* The epoch of what is sent to process i: low bits of this process's incarnation in the files of
+ * i's job. */
 SPX_HIDDEN uint16_t spx_epoch_at(uint32_t i);
 /* Says in all files what this process is: SPX_OWNER_*. */
 SPX_HIDDEN void spx_publish_owner(uint32_t state);
-/* Do this process and i use each other's memory? Both give the same answer, and so do all processes of a group of which each is near all others. A process of a job that talks over the network
- * within a host (SPX_TRANSPORTS=tcp) is near no other one: not even a guest, whose messages come through memory. */
+/* Do this process and i use each other's memory? Both give the same answer, and so do all processes
+ * of a group of which each is near all others. A process of a job that talks over the network
+ * within a host (SPX_TRANSPORTS=tcp) is near no other one: not even a guest, whose messages come
+ * through memory. */
 SPX_HIDDEN bool spx_is_near(uint32_t i);
 /* 1: i is a process of another job, and this one has met it. */
 SPX_HIDDEN int spx_peer_is_far(uint32_t i);
 
-/* ---- packer (dataplane/datatype/pack.c) --------------------------------------------------------------------------------
- * Moves bytes [from, to) of the packed form of count elements of t at buf. Runs at memory speed for vectors. */
-SPX_HIDDEN void spx_pack(const void *buf, int64_t count, const spx_type *t, int64_t from, int64_t to, void *packed);
-SPX_HIDDEN void spx_unpack(void *buf, int64_t count, const spx_type *t, int64_t from, int64_t to, const void *packed);
+/* ---- packer (dataplane/datatype/pack.c) ----
+ * Moves bytes [from, to) of the packed form of count elements of t at buf. Runs at memory speed for
+ * vectors. */
+SPX_HIDDEN void spx_pack(const void *buf, int64_t count, const spx_type *t, int64_t from,
+                         int64_t to, void *packed);
+SPX_HIDDEN void spx_unpack(void *buf, int64_t count, const spx_type *t, int64_t from, int64_t to,
+                           const void *packed);
 /* Copies n packed bytes, from from_at on, to to_at on of other memory (copy_typed.c). */
-SPX_HIDDEN void spx_copy_typed(void *to, int64_t to_count, const spx_type *tt, int64_t to_at, const void *from,
-                               int64_t from_count, const spx_type *ft, int64_t from_at, int64_t n);
-/* The memory runs behind bytes [from, to) as iovecs, at most max of them; returns how many, *done how many bytes they cover. */
+SPX_HIDDEN void spx_copy_typed(void *to, int64_t to_count, const spx_type *tt, int64_t to_at,
+                               const void *from, int64_t from_count, const spx_type *ft,
+                               int64_t from_at, int64_t n);
+/* The memory runs behind bytes [from, to) as iovecs, at most max of them; returns how many, *done
+ * how many bytes they cover. */
 struct iovec;
-SPX_HIDDEN int spx_iovecs(const void *buf, int64_t count, const spx_type *t, int64_t from, int64_t to,
-                          struct iovec *iov, int max, int64_t *done);
-/* The number of basic elements in bytes of the packed form of t (MPI_Get_elements): -1 when the last one is not whole. */
+SPX_HIDDEN int spx_iovecs(const void *buf, int64_t count, const spx_type *t, int64_t from,
+                          int64_t to, struct iovec *iov, int max, int64_t *done);
+/* The number of basic elements in bytes of the packed form of t (MPI_Get_elements): -1 when the
+ * last one is not whole. */
 SPX_HIDDEN int64_t spx_type_elements(const spx_type *t, int64_t bytes);
-/* The reverse: bytes of the first n basic elements (MPI_Status_set_elements); -1 when 63 bits do not hold them. */
+/* The reverse: bytes of the first n basic elements (MPI_Status_set_elements); -1 when 63 bits do
+ * not hold them. */
 SPX_HIDDEN int64_t spx_type_bytes(const spx_type *t, int64_t n);
 /* Frees what the compiled form of t holds: the destructor of SPX_K_TYPE calls it. */
 SPX_HIDDEN void spx_type_release(spx_type *t);
 
-/* ---- reductions (dataplane/datatype/reduce.c) ---------------------------------------------------------------------------
- * inout[i] = in[i] op inout[i], as MPI_Reduce_local: 0, MPI_ERR_OP when op is not defined for t. User functions are called
- * with the caller's type handle; they may not longjmp. */
-SPX_HIDDEN int spx_reduce(const void *in, void *inout, int64_t count, const spx_type *t, const spx_op *op);
+/* ---- reductions (dataplane/datatype/reduce.c) ----
+ * inout[i] = in[i] op inout[i], as MPI_Reduce_local: 0, MPI_ERR_OP when op is not defined for t.
+ * User functions are called with the caller's type handle; they may not longjmp. */
+SPX_HIDDEN int spx_reduce(const void *in, void *inout, int64_t count, const spx_type *t,
+                          const spx_op *op);
 SPX_HIDDEN int spx_op_valid(const spx_op *op, const spx_type *t);
 
-/* The predefined datatypes by number, in the order of the table spx_basics (dataplane/datatype/basic.h). */
+/* The predefined datatypes by number, in the order of the table spx_basics
+ * (dataplane/datatype/basic.h). */
 #define SPX_BASIC_MAX 128
 
 SPX_HIDDEN void spx_lock_slow(void);

@@ -1,4 +1,5 @@
-/* stat.c - where the counters of this process are, which communicators count, and the queue of events for tools. MPI-5.0, 16.3. */
+/* stat.c - where the counters of this process are, which communicators count, and the queue of
+ * events for tools. MPI-5.0, 16.3. */
 #include "stat.h"
 #include <time.h>
 #include "dp.h"
@@ -14,7 +15,7 @@ static spx_event queue[QUEUE];
 static uint32_t first, count;
 static uint64_t lost[SPX_EVENTS];
 
-/* ---- where they are ------------------------------------------------------------------------------------------- */
+/* ---- where they are ---- */
 
 void spx_stat_place(spx_counters *at)
 {
@@ -26,7 +27,7 @@ void spx_stat_place(spx_counters *at)
 
 void spx_stat_keep(void) { spx_stat_place(&own); }
 
-/* ---- communicators --------------------------------------------------------------------------------------------- */
+/* ---- communicators ---- */
 
 static spx_comm *counted; /* all communicators, with a handle or only in use */
 
@@ -66,7 +67,8 @@ spx_comm *spx_mark_revoked(const spx_errh *handler)
 {
   spx_lock();
   spx_comm *c = counted;
-  while (c && !((handler ? c->errh == handler : c->parent != 0) && c->o.handle && !atomic_load(&c->revoked)))
+  while (c && !((handler ? c->errh == handler : c->parent != 0) && c->o.handle &&
+                !atomic_load(&c->revoked)))
     c = c->counted_next;
   if (c) {
     atomic_store(&c->revoked, 1);
@@ -86,7 +88,7 @@ void spx_stat_gone(spx_comm *c)
   spx_unlock();
 }
 
-/* ---- events -------------------------------------------------------------------------------------------------- */
+/* ---- events ---- */
 
 int64_t spx_event_clock(void)
 {

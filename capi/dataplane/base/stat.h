@@ -1,38 +1,50 @@
-/* stat.h - what the data plane counts for the tool information interface (MPI-5.0, 16.3) and for those who watch from outside (docs/live.md): plain
- * counters of the process (spx_counters in layout.h), written with spx_lock held. Messages are counted for their communicators, too. */
+/* stat.h - what the data plane counts for the tool information interface (MPI-5.0, 16.3) and for
+ * those who watch from outside (docs/live.md): plain counters of the process (spx_counters in
+ * layout.h), written with spx_lock held. Messages are counted for their communicators, too. */
 #ifndef SPX_STAT_H
 #define SPX_STAT_H
 #include "spx.h"
 
-/* The counters of this process: in its row of the memory file, where others can see them, and in memory of its own without one. */
+/* The counters of this process: in its row of the memory file, where others can see them, and in
+ * memory of its own without one. */
 SPX_HIDDEN extern spx_counters *spx_counted;
 #define spx_stat (*spx_counted)
-/* From now on they are at this place (spx_stat_place), and at one that outlives the memory file (spx_stat_keep), with all that was counted. */
+/* From now on they are at this place (spx_stat_place), and at one that outlives the memory file
+ * (spx_stat_keep), with all that was counted. */
 SPX_HIDDEN void spx_stat_place(spx_counters *at);
 SPX_HIDDEN void spx_stat_keep(void);
 
-/* Grows with all that this process does for MPI: as long as it is the same, the process is in none of its calls, or sleeps in one. The agent adds up the
- * same (shm/pulse.go). */
+/* Grows with all that this process does for MPI: as long as it is the same, the process is in none
+ * of its calls, or sleeps in one. The agent adds up the same (shm/pulse.go). */
 static inline uint64_t spx_stat_moves(void)
 {
-  return spx_stat.sent + spx_stat.received + spx_stat.collectives + spx_stat.sleeps + spx_stat.idle_ns +
-         spx_stat.glances;
+  return spx_stat.sent + spx_stat.received + spx_stat.collectives + spx_stat.sleeps +
+         spx_stat.idle_ns + spx_stat.glances;
 }
 
 /* A new communicator counts. */
 SPX_HIDDEN void spx_stat_comm(spx_comm *c);
-/* The communicator with this context, if it is a twin (SPX_C_TWIN) that has not been freed; else NULL. */
+/* The communicator with this context, if it is a twin (SPX_C_TWIN) that has not been freed; else
+ * NULL. */
 SPX_HIDDEN spx_comm *spx_twin_with_context(uint64_t ctx);
-/* The handles of the communicators that standbys inherit (spx_comm.parent), at most max; returns how many there are. */
+/* The handles of the communicators that standbys inherit (spx_comm.parent), at most max; returns
+ * how many there are. */
 SPX_HIDDEN uint32_t spx_comms_of(uint32_t *handles, uint32_t max);
-/* A communicator with this error handler (NULL: one that standbys inherit) that is not revoked, marked as revoked now; one more reference. NULL: there is
- * none. */
+/* A communicator with this error handler (NULL: one that standbys inherit) that is not revoked,
+ * marked as revoked now; one more reference. NULL: there is none. */
 SPX_HIDDEN spx_comm *spx_mark_revoked(const spx_errh *handler);
 /* A communicator goes. */
 SPX_HIDDEN void spx_stat_gone(spx_comm *c);
 
-/* ---- events: what happened, told to the tool later, with no lock held ------------------------------------------ */
-typedef enum { SPX_EV_UNEXPECTED = 0, SPX_EV_FAILURE, SPX_EV_GET, SPX_EV_CHOSEN, SPX_EVENTS } spx_event_kind;
+/* ---- events: what happened, told to the tool later, with no lock held
+ * ------------------------------------------ */
+typedef enum {
+  SPX_EV_UNEXPECTED = 0,
+  SPX_EV_FAILURE,
+  SPX_EV_GET,
+  SPX_EV_CHOSEN,
+  SPX_EVENTS
+} spx_event_kind;
 #define SPX_EVENT_WORDS 4
 typedef struct {
   spx_event_kind kind;
@@ -54,9 +66,9 @@ static inline void spx_note(spx_event_kind kind, int64_t a, int64_t b, int64_t c
   if (SPX_UNLIKELY(spx_events_wanted & 1u << kind)) spx_event_add(kind, a, b, c, d);
 }
 
-/* ---- traces (abi/trace.c) ---------------------------------------------------------------------------------------
- * Who is told of every message; NULL: nobody. number: of the message, between the two processes; cast: of a multicast.
- * Called with spx_lock held. */
+/* ---- traces (abi/trace.c) ----
+ * Who is told of every message; NULL: nobody. number: of the message, between the two processes;
+ * cast: of a multicast. Called with spx_lock held. */
 typedef struct spx_tracer {
   /* before the receiver can see it */
   void (*sent)(uint32_t peer, uint64_t ctx, int tag, uint64_t bytes, uint32_t number, bool cast);

@@ -1,12 +1,13 @@
-/* trace_file.h - the file into which a process writes what it does in MPI: spxrun --trace and --profile (docs/tracing.md).
+/* trace_file.h - the file into which a process writes what it does in MPI: spxrun --trace and
+ * --profile (docs/tracing.md).
  *
- * It is mapped, and written by its process alone; spxrun reads it when the process has ended, in whatever way. It holds
- *   the head                      SPX_TRACE_HEAD bytes
- *   the program and its libraries SPX_TRACE_MAPS bytes of text, as in /proc/self/maps
- *   what every call has cost      SPX_TRACE_SITES entries: a table by call and place, found by hashing; complete, whatever is dropped below
- *   what was sent to whom         peers entries
- *   records                       room of them, of which the last ones are kept: record n lies at n % room
- * launch/trace/zz_layout.go is generated from this file by shm/layoutgen. */
+ * It is mapped, and written by its process alone; spxrun reads it when the process has ended, in
+ * whatever way. It holds the head                      SPX_TRACE_HEAD bytes the program and its
+ * libraries SPX_TRACE_MAPS bytes of text, as in /proc/self/maps what every call has cost
+ * SPX_TRACE_SITES entries: a table by call and place, found by hashing; complete, whatever is
+ * dropped below what was sent to whom         peers entries records                       room of
+ * them, of which the last ones are kept: record n lies at n % room launch/trace/zz_layout.go is
+ * generated from this file by shm/layoutgen. */
 #ifndef SPX_TRACE_FILE_H
 #define SPX_TRACE_FILE_H
 #include <stdint.h>
@@ -35,12 +36,14 @@ enum {
   SPX_TRACE_COLLECTIVE = 1, /* blocking, of a communicator: number counts them */
   SPX_TRACE_WORLD = 4,      /* the communicator is MPI_COMM_WORLD */
   SPX_TRACE_SELF = 8,       /* MPI_COMM_SELF */
-  SPX_TRACE_POLLS = 2       /* calls of this kind that follow each other at one place are one record */
+  SPX_TRACE_POLLS = 2 /* calls of this kind that follow each other at one place are one record */
 };
 
 typedef struct spx_trace_record {
   uint64_t begin,
-      end; /* ns of CLOCK_MONOTONIC; end 0: the call has not returned. Of a message: begin is when it passed */
+      /* ns of CLOCK_MONOTONIC; end 0: the call has not returned. Of a message: begin is when it
+         passed */
+      end;
   uint16_t kind;
   uint16_t fn; /* SPX_FN_*; of a message: of the call in which it passed */
   int32_t error;
@@ -48,13 +51,13 @@ typedef struct spx_trace_record {
   uint8_t flags;
   uint8_t args;              /* in arg */
   uint8_t algorithm, reason; /* of a collective that has begun: core/coll.Choice; 0: it is none */
-  uint64_t site;             /* where it returns to in the program; of a message: its number between the two */
-  uint64_t ctx;              /* of the communicator; 0: none */
+  uint64_t site; /* where it returns to in the program; of a message: its number between the two */
+  uint64_t ctx;  /* of the communicator; 0: none */
   uint32_t number;
   uint32_t times; /* calls that this record stands for */
   uint64_t bytes;
-  /* Of a call: arguments that are no addresses, in their order, but for the communicator; of a message: the other process, tag, rank in
-   * the communicator */
+  /* Of a call: arguments that are no addresses, in their order, but for the communicator; of a
+   * message: the other process, tag, rank in the communicator */
   int64_t arg[SPX_TRACE_ARGS];
 } spx_trace_record;
 
@@ -74,10 +77,11 @@ typedef struct spx_trace_peer {
 typedef struct spx_trace_head {
   uint64_t magic;
   uint32_t proc, rank, world, incarnation, pid, host;
-  uint64_t began, ended; /* ns of CLOCK_MONOTONIC: MPI_Init was entered, MPI_Finalize was left (0: it was not) */
-  uint64_t records;      /* written so far, those that are not kept any more included */
-  uint64_t room;         /* for records; 0: none are written */
-  uint64_t refused;      /* records for which the disk had no room */
+  /* ns of CLOCK_MONOTONIC: MPI_Init was entered, MPI_Finalize was left (0: it was not) */
+  uint64_t began, ended;
+  uint64_t records; /* written so far, those that are not kept any more included */
+  uint64_t room;    /* for records; 0: none are written */
+  uint64_t refused; /* records for which the disk had no room */
   uint64_t sites_off, peers_off, records_off;
   uint32_t peers, maps; /* maps: bytes of text */
   uint64_t ns;          /* in MPI, all threads */
@@ -88,7 +92,8 @@ typedef struct spx_trace_head {
 } spx_trace_head;
 
 #ifndef SPX_GENERATING
-_Static_assert(sizeof(spx_trace_record) == 128 && sizeof(spx_trace_site) == 64 && sizeof(spx_trace_peer) == 16,
+_Static_assert(sizeof(spx_trace_record) == 128 && sizeof(spx_trace_site) == 64 &&
+                   sizeof(spx_trace_peer) == 16,
                "trace");
 _Static_assert(sizeof(spx_trace_head) <= SPX_TRACE_HEAD, "trace");
 #endif

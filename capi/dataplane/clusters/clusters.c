@@ -7,7 +7,8 @@
 
 static bool sends(spx_request *r)
 {
-  return spx_replay_on && r->peer != spx_me && spx_replayed(r->comm, r->ctx_kind) && spx_replay_send(r);
+  return spx_replay_on && r->peer != spx_me && spx_replayed(r->comm, r->ctx_kind) &&
+         spx_replay_send(r);
 }
 
 static bool replaced(const spx_comm *c, uint32_t ctx_kind) { return spx_replayed(c, ctx_kind); }
@@ -69,4 +70,5 @@ static void revoked(const spx_comm *c)
   look_for_takeover(); /* others have begun one */
 }
 
-const spx_failure_observer spx_clusters_failures = {.revoked = revoked, .changed = look_for_takeover};
+const spx_failure_observer spx_clusters_failures = {.revoked = revoked,
+                                                    .changed = look_for_takeover};

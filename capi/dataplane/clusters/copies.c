@@ -1,4 +1,5 @@
-/* copies.c - see copies.h: pieces of logs, and what processes say to each other about them, as messages in a context of their own.
+/* copies.c - see copies.h: pieces of logs, and what processes say to each other about them, as
+ * messages in a context of their own.
  *
  *   PIECE    a piece of a log follows its head
  *   HAS      the copy has come so far
@@ -96,10 +97,11 @@ static bool is_gone(int member)
 {
   uint32_t proc = proc_of(member);
   bool late = member >= x.wire->size - x.cold;
-  return spx_proc_left(proc) || (late && !__atomic_load_n(&spx_proc_of(proc)->order, __ATOMIC_ACQUIRE));
+  return spx_proc_left(proc) ||
+         (late && !__atomic_load_n(&spx_proc_of(proc)->order, __ATOMIC_ACQUIRE));
 }
 
-/* ---- going --------------------------------------------------------------------------------------------------------- */
+/* ---- going ---- */
 
 static flight *new_flight(uint64_t bytes)
 {
@@ -111,7 +113,8 @@ static flight *new_flight(uint64_t bytes)
 
 static void fly(flight *f, int to, int tag, uint64_t n)
 {
-  int rc = spx_isend(f->data, (int64_t)n, x.byte, to, tag, x.wire, SPX_CTX_P2P, SPX_M_STANDARD, SPX_RF_INTERNAL, &f->r);
+  int rc = spx_isend(f->data, (int64_t)n, x.byte, to, tag, x.wire, SPX_CTX_P2P, SPX_M_STANDARD,
+                     SPX_RF_INTERNAL, &f->r);
   if (rc != MPI_SUCCESS) spx_fatal(rc, "no memory for a copy on its way");
   f->next = x.flights;
   x.flights = f;
@@ -151,7 +154,7 @@ static int land(void)
   return n;
 }
 
-/* ---- of our own log ------------------------------------------------------------------------------------------------ */
+/* ---- of our own log ---- */
 
 void spx_copies_of(const spx_vault *v, uint32_t rank, uint64_t term)
 {
@@ -164,7 +167,10 @@ void spx_copies_of(const spx_vault *v, uint32_t rank, uint64_t term)
 
 int spx_copies_keeper(void) { return x.keeper; }
 
-bool spx_copies_can(int member) { return member != x.wire->rank && !is_gone(member) && !x.refused[member]; }
+bool spx_copies_can(int member)
+{
+  return member != x.wire->rank && !is_gone(member) && !x.refused[member];
+}
 
 bool spx_copies_have(uint64_t version) { return x.out.there >= version; }
 bool spx_copies_sent(uint64_t version) { return x.out.version >= version; }
@@ -186,7 +192,8 @@ void spx_copies_keep(int member)
   spx_lock();
   x.wants = false;
   if (member != x.keeper) {
-    spx_copying_begin(&x.out, x.out.log, (spx_copy_key){x.out.key.term + 1, x.out.key.life, x.out.key.rank});
+    spx_copying_begin(&x.out, x.out.log,
+                      (spx_copy_key){x.out.key.term + 1, x.out.key.life, x.out.key.rank});
     x.nunder_way = 0;
     x.keeper = member;
   }
@@ -237,7 +244,7 @@ static void has_come(int from, const word *w)
   if (first) spx_copies_forget(&x.kept, w->key.rank, w->key.term);
 }
 
-/* ---- of others ------------------------------------------------------------------------------------------------------- */
+/* ---- of others ---- */
 
 static void take(int from, int tag, const uint8_t *data, uint64_t n)
 {
@@ -246,10 +253,12 @@ static void take(int from, int tag, const uint8_t *data, uint64_t n)
   if (n < sizeof p) return;
   memcpy(&p, data, sizeof p);
   if (tag == PIECE && spx_copies_bars(&x.kept, &p.key)) return;
-  spx_copy_result got = n - sizeof p == p.bytes ? spx_copies_take(&x.kept, &p, data + sizeof p, &c) : SPX_COPY_WRONG;
+  spx_copy_result got =
+      n - sizeof p == p.bytes ? spx_copies_take(&x.kept, &p, data + sizeof p, &c) : SPX_COPY_WRONG;
   word w = {.key = p.key, .version = p.version};
   switch (got) {
-  case SPX_COPY_WRONG: spx_fatal(MPI_ERR_INTERN, "process %u has sent a piece of a copy that is none", proc_of(from));
+  case SPX_COPY_WRONG:
+    spx_fatal(MPI_ERR_INTERN, "process %u has sent a piece of a copy that is none", proc_of(from));
   case SPX_COPY_NO_MEMORY:
     if (tag == GIVEN) spx_fatal(MPI_ERR_NO_MEM, "no memory for what rank %u has kept", p.key.rank);
     say(from, CANNOT, &w);
@@ -271,17 +280,20 @@ static void refused(int from, const word *w)
 
 static uint64_t since(uint32_t rank) { return rank < (uint32_t)x.wire->size ? x.since[rank] : 0; }
 
-/* Copies with lower terms are not only of no use: what has left since depends on more than they have. */
+/* Copies with lower terms are not only of no use: what has left since depends on more than they
+ * have. */
 static void forget(const word *w)
 {
   if (spx_copies_bars(&x.kept, &w->key)) return;
-  if (w->key.rank < (uint32_t)x.wire->size && x.since[w->key.rank] < w->key.term) x.since[w->key.rank] = w->key.term;
+  if (w->key.rank < (uint32_t)x.wire->size && x.since[w->key.rank] < w->key.term)
+    x.since[w->key.rank] = w->key.term;
   spx_copies_forget(&x.kept, w->key.rank, w->key.term);
 }
 
 static void fence(uint32_t rank, int member)
 {
-  if (rank < (uint32_t)x.wire->size && !spx_copies_fence(&x.kept, rank, spx_proc_of(proc_of(member))->serial + 1))
+  if (rank < (uint32_t)x.wire->size &&
+      !spx_copies_fence(&x.kept, rank, spx_proc_of(proc_of(member))->serial + 1))
     spx_fatal(MPI_ERR_NO_MEM, "no memory for a table of ranks");
 }
 
@@ -333,7 +345,8 @@ static void give(int to, const word *w)
   x.givings = g;
 }
 
-/* Some more of those that are given. One that is given up for, or whose copy is of no use any more, ends. */
+/* Some more of those that are given. One that is given up for, or whose copy is of no use any more,
+ * ends. */
 static void give_more(void)
 {
   spx_copy_piece p;
@@ -341,7 +354,8 @@ static void give_more(void)
   for (giving **at = &x.givings, *g; (g = *at);) {
     const spx_log_copy *c = spx_copies_find(&x.kept, &g->all.key);
     bool more = c && !is_gone(g->to);
-    while (more && x.nflying < FLYING_MOST && (more = spx_copying_next(&g->all, c->version, PIECE_MOST, &p, &data)))
+    while (more && x.nflying < FLYING_MOST &&
+           (more = spx_copying_next(&g->all, c->version, PIECE_MOST, &p, &data)))
       send_piece(g->to, GIVEN, &p, data);
     if (more) {
       at = &g->next;
@@ -355,7 +369,8 @@ static void give_more(void)
 static void handle(const coming *a)
 {
   word w;
-  if (a->r->error != MPI_SUCCESS) return; /* its sender has died in the middle of it: nothing more comes of that one */
+  /* its sender has died in the middle of it: nothing more comes of that one */
+  if (a->r->error != MPI_SUCCESS) return;
   if (a->tag == PIECE || a->tag == GIVEN) {
     take(a->from, a->tag, a->data, a->bytes);
     return;
@@ -376,7 +391,9 @@ static void handle(const coming *a)
 
 static bool take_one(void)
 {
-  spx_unex *e = x.ncoming < COMING_MOST ? spx_match_unexpected(x.wire->ctx, MPI_ANY_SOURCE, MPI_ANY_TAG) : NULL;
+  spx_unex *e = x.ncoming < COMING_MOST
+                    ? spx_match_unexpected(x.wire->ctx, MPI_ANY_SOURCE, MPI_ANY_TAG)
+                    : NULL;
   if (!e) return false;
   if (e->kind == SPX_REC_RTS && spx_proc_dead(e->proc)) { /* announced, and its sender is gone */
     spx_unex_drop(e);
@@ -426,7 +443,7 @@ static int poll(spx_poller *p)
   return n;
 }
 
-/* ---- who takes a rank over --------------------------------------------------------------------------------------------- */
+/* ---- who takes a rank over ---- */
 
 static bool all_answered(void)
 {
@@ -483,9 +500,11 @@ int spx_copies_fetch(uint32_t rank)
     spx_unlock();
     while (!all_answered()) wait_a_little();
     if (!x.best.version || x.best.key.term < x.least) {
-      spx_detail("transparent takeover: what rank %u had is lost: of the %d processes of its cluster none that lives "
+      spx_detail("transparent takeover: what rank %u had is lost: of the %d processes of its "
+                 "cluster none that lives "
                  "has a copy of it that is as new as what "
-                 "others have had of it. Who kept that was lost at the same time, or before another one had all of it; "
+                 "others have had of it. Who kept that was lost at the same time, or before "
+                 "another one had all of it; "
                  "copies = \"other host\" is for one loss at a time",
                  rank, x.wire->size);
       err = MPIX_ERR_PROC_FAILED;
@@ -510,7 +529,7 @@ spx_vault *spx_copies_adopt(uint32_t rank, void **memory, uint64_t *term)
   return v;
 }
 
-/* ---- beginning and end -------------------------------------------------------------------------------------------------- */
+/* ---- beginning and end ---- */
 
 void spx_copies_start(const spx_copies_setup *s)
 {
@@ -523,7 +542,8 @@ void spx_copies_start(const spx_copies_setup *s)
   x.kept = (spx_copies){.make = s->make, .room = s->room, .drop = s->drop};
   x.refused = calloc((size_t)x.wire->size, sizeof *x.refused);
   x.since = calloc((size_t)x.wire->size, sizeof *x.since);
-  if (!x.refused || !x.since) spx_fatal(MPI_ERR_NO_MEM, "no memory for a table of %d processes", x.wire->size);
+  if (!x.refused || !x.since)
+    spx_fatal(MPI_ERR_NO_MEM, "no memory for a table of %d processes", x.wire->size);
   x.poller.poll = poll;
   spx_poller_add(&x.poller);
   spx_copies_on = true;

@@ -4,9 +4,12 @@
 #include <string.h>
 
 static uint32_t area_of(uint64_t commits) { return commits ? 1 + (uint32_t)(commits % 2) : 0; }
-static uint64_t area_at(uint64_t area_bytes, uint64_t area) { return SPX_VAULT_HEAD + area * area_bytes; }
+static uint64_t area_at(uint64_t area_bytes, uint64_t area)
+{
+  return SPX_VAULT_HEAD + area * area_bytes;
+}
 
-/* ---- of who has the log ------------------------------------------------------------------------------------------ */
+/* ---- of who has the log ---- */
 
 void spx_copying_begin(spx_copying *c, const spx_vault *v, spx_copy_key key)
 {
@@ -24,7 +27,8 @@ static uint64_t left_of(spx_copying *c, uint32_t area)
   return v->area[area].end - c->sent[area];
 }
 
-bool spx_copying_next(spx_copying *c, uint64_t version, uint64_t most, spx_copy_piece *p, const uint8_t **data)
+bool spx_copying_next(spx_copying *c, uint64_t version, uint64_t most, spx_copy_piece *p,
+                      const uint8_t **data)
 {
   const spx_vault *v = c->log;
   if (!v || c->version == version) return false;
@@ -57,9 +61,10 @@ bool spx_copying_has(spx_copying *c, const spx_copy_key *key, uint64_t version)
   return true;
 }
 
-/* ---- of who keeps it ------------------------------------------------------------------------------------------------ */
+/* ---- of who keeps it ---- */
 
-int spx_copy_order(const spx_copy_key *a, uint64_t version_a, const spx_copy_key *b, uint64_t version_b)
+int spx_copy_order(const spx_copy_key *a, uint64_t version_a, const spx_copy_key *b,
+                   uint64_t version_b)
 {
   if (!version_a != !version_b) return version_a ? 1 : -1;
   if (a->term != b->term) return a->term > b->term ? 1 : -1;
@@ -70,7 +75,8 @@ int spx_copy_order(const spx_copy_key *a, uint64_t version_a, const spx_copy_key
 spx_log_copy *spx_copies_find(const spx_copies *s, const spx_copy_key *key)
 {
   spx_log_copy *c = s->first;
-  while (c && (c->key.rank != key->rank || c->key.term != key->term || c->key.life != key->life)) c = c->next;
+  while (c && (c->key.rank != key->rank || c->key.term != key->term || c->key.life != key->life))
+    c = c->next;
   return c;
 }
 
@@ -178,10 +184,12 @@ static bool follows(spx_log_copy *c, const spx_copy_piece *p)
   if (!p->version) return true;
   uint64_t rest = p->at + p->bytes; /* with it all of both is there */
   return p->of[a].end == rest &&
-         (a == 0 ? now == 0 || (c->of[now] == p->commits && c->got[now] == p->of[now].end) : c->got[0] == p->of[0].end);
+         (a == 0 ? now == 0 || (c->of[now] == p->commits && c->got[now] == p->of[now].end)
+                 : c->got[0] == p->of[0].end);
 }
 
-spx_copy_result spx_copies_take(spx_copies *s, const spx_copy_piece *p, const uint8_t *data, spx_log_copy **of)
+spx_copy_result spx_copies_take(spx_copies *s, const spx_copy_piece *p, const uint8_t *data,
+                                spx_log_copy **of)
 {
   if (!is_sound(p)) return SPX_COPY_WRONG;
   const spx_log_copy *best = spx_copies_best(s, p->key.rank);

@@ -1,7 +1,9 @@
-/* origin.h - where a message of a system of clusters comes from: a cluster and a rank there, in place of a rank of the communicator.
+/* origin.h - where a message of a system of clusters comes from: a cluster and a rank there, in
+ * place of a rank of the communicator.
  *
- * Messages to an I/O process (IOP), and those from it, carry such a number as their source (spx_rec.src). The same numbers, with
- * wildcards in either part, are what receives ask for: MPISP_CLUSTER_IN is any of any. All of them are below every constant that MPI has. */
+ * Messages to an I/O process (IOP), and those from it, carry such a number as their source
+ * (spx_rec.src). The same numbers, with wildcards in either part, are what receives ask for:
+ * MPISP_CLUSTER_IN is any of any. All of them are below every constant that MPI has. */
 #ifndef SPX_ORIGIN_H
 #define SPX_ORIGIN_H
 #include <stdbool.h>
@@ -30,13 +32,15 @@ static inline bool spx_origin_fits(int32_t want, int32_t src)
          (r == SPX_ORIGIN_ANY_RANK || r == spx_origin_rank(src));
 }
 
-/* The rank that the user is shown for a source: the special one, but on an IOP that of the sender in its cluster. */
+/* The rank that the user is shown for a source: the special one, but on an IOP that of the sender
+ * in its cluster. */
 __attribute__((visibility("hidden"))) int spx_origin_shown(int32_t src);
 /* The same for a status that is being filled: it keeps the origin. st may be MPI_STATUS_IGNORE. */
 __attribute__((visibility("hidden"))) int spx_origin_note(MPI_Status *st, int32_t src);
 /* This process is an IOP. */
 __attribute__((visibility("hidden"))) extern bool spx_io_process;
-/* On an IOP: the origin of the message that this thread has received last, which is that of those that it sends. */
+/* On an IOP: the origin of the message that this thread has received last, which is that of those
+ * that it sends. */
 __attribute__((visibility("hidden"))) extern __thread int32_t spx_origin_last
     __attribute__((tls_model("initial-exec")));
 /* With transparent takeover: its number among those that its origin has sent to I/O processes. */

@@ -1,18 +1,22 @@
 /* pass.c - long messages that an I/O process hands on while they come (MPISP_Pass).
  *
- * The message is announced to its receiver before its data are here. They come into a room of bounded size, which is used over and over, and leave it as the receiver takes
- * them: who asks for them gets a stream of what is there. The sender is asked for parts (SPX_CTS_PART): so much as there is room for, and more when some has left. So
- * a receiver that takes nothing stops the sender, as soon as the room is full. As long as the receiver has not begun, the room grows, up to what the caller allows: a
- * message that nobody waits for is kept as any other is.
+ * The message is announced to its receiver before its data are here. They come into a room of
+ * bounded size, which is used over and over, and leave it as the receiver takes them: who asks for
+ * them gets a stream of what is there. The sender is asked for parts (SPX_CTS_PART): so much as
+ * there is room for, and more when some has left. So a receiver that takes nothing stops the
+ * sender, as soon as the room is full. As long as the receiver has not begun, the room grows, up to
+ * what the caller allows: a message that nobody waits for is kept as any other is.
  *
  *   sender --- RTS --> this process --- RTS --> receiver
  *          <-- CTS, part ---      <-- CTS ---
  *          --- DATA -->  room  --- DATA -->
  *
- * If the sender dies before all is here, the message was never sent: it is taken back (SPX_REC_CANCEL) or, when its receiver has begun, spoilt (SPX_REC_SPOILT), and that
- * receive waits for another message. If the receiver dies, the rest is taken from the sender and dropped.
+ * If the sender dies before all is here, the message was never sent: it is taken back
+ * (SPX_REC_CANCEL) or, when its receiver has begun, spoilt (SPX_REC_SPOILT), and that receive waits
+ * for another message. If the receiver dies, the rest is taken from the sender and dropped.
  *
- * A message that was not announced is here already, as a rule: it is received as any other, and then sent.
+ * A message that was not announced is here already, as a rule: it is received as any other, and
+ * then sent.
  */
 #include "pass.h"
 #include <stdlib.h>
@@ -43,7 +47,7 @@ static spx_pass *first, **last = &first;
 static int pump(spx_poller *);
 static spx_poller poller = {.poll = pump};
 
-/* ---- the room ------------------------------------------------------------------------------------------------ */
+/* ---- the room ---- */
 
 static char *at_of(const spx_request *r, uint64_t at, uint64_t *n)
 {
@@ -60,7 +64,10 @@ static uint64_t there(const spx_request *r)
 }
 
 /* What is before this byte is not needed any more. */
-static uint64_t gone(const spx_pass *p) { return spx_is_done(p->out) ? (uint64_t)p->in->bytes : p->out->out.at; }
+static uint64_t gone(const spx_pass *p)
+{
+  return spx_is_done(p->out) ? (uint64_t)p->in->bytes : p->out->out.at;
+}
 
 /* The receiver has not begun, and the room is full: more of it. It was never used twice so far. */
 static void grow(spx_pass *p)
@@ -73,9 +80,10 @@ static void grow(spx_pass *p)
   p->size = size;
 }
 
-/* ---- the sender ---------------------------------------------------------------------------------------------- */
+/* ---- the sender ---- */
 
-/* The room is full, and nobody takes anything out of it: the receiver has not begun, or has stopped. */
+/* The room is full, and nobody takes anything out of it: the receiver has not begun, or has
+ * stopped. */
 static bool is_stuck(spx_pass *p)
 {
   uint64_t now = spx_now_ns(), out = gone(p);
@@ -85,11 +93,13 @@ static bool is_stuck(spx_pass *p)
   return out == 0 ? p->size >= p->most : now - p->since > STUCK_NS;
 }
 
-/* The messages of one sender are asked for one after the other: all at once would come late. Only what is stuck is passed by. */
+/* The messages of one sender are asked for one after the other: all at once would come late. Only
+ * what is stuck is passed by. */
 static bool is_behind(const spx_pass *p)
 {
   for (spx_pass *e = first; e != p; e = e->next)
-    if (e->from == p->from && !e->whole && !spx_is_done(e->in) && e->asked < (uint64_t)e->in->bytes && !is_stuck(e))
+    if (e->from == p->from && !e->whole && !spx_is_done(e->in) &&
+        e->asked < (uint64_t)e->in->bytes && !is_stuck(e))
       return true;
   return false;
 }
@@ -99,16 +109,18 @@ static int ask(spx_pass *p)
 {
   if (p->whole || spx_is_done(p->in)) return 0;
   grow(p);
-  uint64_t total = (uint64_t)p->in->bytes, to = spx_least(gone(p) + p->size / SPX_LINE * SPX_LINE, total);
+  uint64_t total = (uint64_t)p->in->bytes,
+           to = spx_least(gone(p) + p->size / SPX_LINE * SPX_LINE, total);
   if (spx_is_done(p->out)) to = total; /* nobody takes it: it is dropped */
   if (to <= p->asked || (to - p->asked < p->size / 4 && to < total)) return 0;
   if (is_behind(p)) return 0;
   p->asked = p->cts.bytes = to;
-  spx_tx_put(p->from, SPX_REC_CTS, (spx_rec_words){.cts.how = SPX_CTS_PART}, &p->cts, sizeof p->cts);
+  spx_tx_put(p->from, SPX_REC_CTS, (spx_rec_words){.cts.how = SPX_CTS_PART}, &p->cts,
+             sizeof p->cts);
   return 1;
 }
 
-/* ---- a message that was not sent ----------------------------------------------------------------------------- */
+/* ---- a message that was not sent ---- */
 
 static void spoil(spx_request *out)
 {
@@ -206,11 +218,12 @@ bool spx_pass_on_spoilt(uint32_t peer, const spx_rec *rec)
   return true;
 }
 
-/* ---- from the beginning to the end --------------------------------------------------------------------------- */
+/* ---- from the beginning to the end ---- */
 
 static void end(spx_pass *p)
 {
-  int error = p->in->error != MPI_SUCCESS ? MPI_SUCCESS : p->out->error; /* a message that was not sent is no error */
+  /* a message that was not sent is no error */
+  int error = p->in->error != MPI_SUCCESS ? MPI_SUCCESS : p->out->error;
   spx_request *user = p->user;
   user->bytes = p->in->bytes;
   spx_pass **at = &first;
@@ -237,7 +250,8 @@ static void start_out(spx_pass *p)
   to->rank = rank;
 }
 
-/* Of a message that is kept: its receiver has it already, by an I/O process that has died since, or takes nothing more. Its sender is told so, and answers no more. */
+/* Of a message that is kept: its receiver has it already, by an I/O process that has died since, or
+ * takes nothing more. Its sender is told so, and answers no more. */
 static void abandon(spx_pass *p)
 {
   spx_request *in = p->in;
@@ -283,7 +297,8 @@ static spx_request *part(spx_pass *p, spx_req_kind kind, spx_comm *c, uint64_t b
   spx_request *r = (spx_request *)spx_new(SPX_K_REQ);
   if (!r) return NULL;
   r->kind = (uint16_t)kind;
-  r->flags = SPX_RF_ACTIVE | SPX_RF_INTERNAL | SPX_RF_HOLDS | (p->whole ? SPX_RF_MATCHED : SPX_RF_PASS);
+  r->flags =
+      SPX_RF_ACTIVE | SPX_RF_INTERNAL | SPX_RF_HOLDS | (p->whole ? SPX_RF_MATCHED : SPX_RF_PASS);
   r->buf = p->whole ? p->room : NULL;
   r->count = r->bytes = (int64_t)bytes;
   r->full = bytes;
@@ -330,7 +345,8 @@ static void begin(spx_pass *p, spx_unex *e, spx_comm *from, int dest)
   carry_on(p);
 }
 
-int spx_pass_start(spx_unex *e, spx_comm *from, int dest, spx_comm *to, uint64_t most, spx_request **request)
+int spx_pass_start(spx_unex *e, spx_comm *from, int dest, spx_comm *to, uint64_t most,
+                   spx_request **request)
 {
   spx_lock();
   spx_pass *p = calloc(1, sizeof *p);
@@ -339,7 +355,8 @@ int spx_pass_start(spx_unex *e, spx_comm *from, int dest, spx_comm *to, uint64_t
     p->bulk = &room;
     p->user = user;
     p->whole = e->kind != SPX_REC_RTS;
-    p->most = spx_least(most < ROOM_LEAST ? ROOM_LEAST : most, e->bytes < SPX_LINE ? SPX_LINE : e->bytes);
+    p->most =
+        spx_least(most < ROOM_LEAST ? ROOM_LEAST : most, e->bytes < SPX_LINE ? SPX_LINE : e->bytes);
     p->size = p->whole ? p->most : spx_least(p->most, ROOM_FIRST);
     if (p->whole && p->size < e->bytes) p->size = e->bytes;
     p->room = malloc(p->size);

@@ -1,5 +1,7 @@
-/* replay.h - transparent takeover in the data plane: messages between the parties of a system travel as frames (replay_core.h), from process to process in a context
- * of their own, and enter matching as if their sender had sent them here, at moments that can be repeated. docs/systems.md. */
+/* replay.h - transparent takeover in the data plane: messages between the parties of a system
+ * travel as frames (replay_core.h), from process to process in a context of their own, and enter
+ * matching as if their sender had sent them here, at moments that can be repeated.
+ * docs/systems.md. */
 #ifndef SPX_REPLAY_H
 #define SPX_REPLAY_H
 #include "origin.h"
@@ -11,8 +13,8 @@
 SPX_HIDDEN extern bool spx_replay_on;
 SPX_HIDDEN extern spx_core spx_replay_core;
 
-/* A function tells what has come without waiting for it; it asks for a message; it has nothing to do with messages, and does not count as a call; it sends, and does
- * the same whatever has come. */
+/* A function tells what has come without waiting for it; it asks for a message; it has nothing to
+ * do with messages, and does not count as a call; it sends, and does the same whatever has come. */
 enum { SPX_REPLAY_OBSERVES = 1, SPX_REPLAY_ASKS = 2, SPX_REPLAY_LOCAL = 4, SPX_REPLAY_SENDS = 8 };
 
 #define SPX_NO_TAG (-1)
@@ -22,21 +24,26 @@ typedef struct spx_replay_setup {
   uint32_t me;           /* this process's */
   const uint32_t *procs; /* by party: its process */
   const bool *heals;     /* by party: who dies there is replaced */
-  const uint32_t *iop;   /* by party: 1 + its number among the I/O processes; 0: a rank of a cluster */
-  bool whole;            /* some rank is taken over transparently: messages are not announced */
+  /* by party: 1 + its number among the I/O processes; 0: a rank of a cluster */
+  const uint32_t *iop;
+  bool whole; /* some rank is taken over transparently: messages are not announced */
   uint64_t ctx;
   spx_comm *wire;           /* all parties, by number, in that context */
   int (*kind)(uint32_t fn); /* of a function: SPX_REPLAY_* */
-  /* the number of an I/O process for a message; -1: there is none. SPX_NO_TAG: not negative if there is one, or will be */
+  /* the number of an I/O process for a message; -1: there is none. SPX_NO_TAG: not negative if
+   * there is one, or will be */
   int (*choose)(int tag);
-  uint32_t (*lane)(int iop, int tag);                   /* messages that are to keep their order have the same one */
-  spx_vault *vault;                                     /* NULL: what this process receives need not outlive it */
+  /* messages that are to keep their order have the same one */
+  uint32_t (*lane)(int iop, int tag);
+  /* NULL: what this process receives need not outlive it */
+  spx_vault *vault;
   bool (*room)(void *arg, uint64_t at, uint64_t bytes); /* of the vault */
 } spx_replay_setup;
 /* An MPI error code: memory. */
 SPX_HIDDEN int spx_replay_begin(const spx_replay_setup *s);
 SPX_HIDDEN void spx_replay_end(void);
-/* The system has got more parties, the next numbers: s has all of them. ranks gets the processes of the wire, which is given them next; the lock is held. An MPI error code. */
+/* The system has got more parties, the next numbers: s has all of them. ranks gets the processes of
+ * the wire, which is given them next; the lock is held. An MPI error code. */
 SPX_HIDDEN int spx_replay_grow(const spx_replay_setup *s, uint32_t *ranks);
 
 /* A process is a party from now on; it gets what is kept for that. */
@@ -45,31 +52,36 @@ SPX_HIDDEN void spx_replay_place(uint32_t party, uint32_t proc);
 SPX_HIDDEN uint32_t spx_replay_party(uint32_t proc);
 /* The system has changed, and with it perhaps which I/O processes are chosen. */
 SPX_HIDDEN void spx_replay_changed(void);
-/* The program is told that there is no way left: what is lost with the last one is counted then (spx_messages_lost). */
+/* The program is told that there is no way left: what is lost with the last one is counted then
+ * (spx_messages_lost). */
 SPX_HIDDEN void spx_replay_count_lost(void);
-/* There is no way for a message. Of a rank that is taken over transparently that is no error, since calls that are made again
- * come out as before: it is lost, which is counted, and said. False: it is one. */
+/* There is no way for a message. Of a rank that is taken over transparently that is no error, since
+ * calls that are made again come out as before: it is lost, which is counted, and said. False: it
+ * is one. */
 SPX_HIDDEN bool spx_replay_drops(void);
 /* Nothing more is accepted: what comes stays with its senders. */
 SPX_HIDDEN void spx_replay_close(void);
 /* I/O processes that have died since: what was sent to them goes by others. */
 SPX_HIDDEN void spx_replay_reroute(void);
 
-/* The send r of a communicator with SPX_C_REPLAY: takes it over, and completes it; false: it is to be sent as any other. */
+/* The send r of a communicator with SPX_C_REPLAY: takes it over, and completes it; false: it is to
+ * be sent as any other. */
 SPX_HIDDEN bool spx_replay_send(spx_request *r);
 /* A round of progress: the number of things that moved. */
 SPX_HIDDEN int spx_replay_poll(void);
 /* The program has called a function of MPI. */
 SPX_HIDDEN void spx_replay_enter(uint32_t fn);
-/* Copies of the message log (copies.h): what waited for them goes on its way, the number of those; a commit is to follow, when the copy was sent this version. */
+/* Copies of the message log (copies.h): what waited for them goes on its way, the number of those;
+ * a commit is to follow, when the copy was sent this version. */
 SPX_HIDDEN int spx_replay_release(void);
-/* At the end of a blocking collective: what it has sent is on its way, whatever the program does next. */
+/* At the end of a blocking collective: what it has sent is on its way, whatever the program does
+ * next. */
 SPX_HIDDEN void spx_replay_all_out(void);
 SPX_HIDDEN void spx_replay_commits(uint64_t last);
 /* Whether who dies as a party is replaced, from now on. */
 SPX_HIDDEN void spx_replay_heals(uint32_t party, bool heals);
-/* Whether no link leads from this process's cluster to that rank: its sends do not wait for it, and it does not wait for the
- * rank. As long as nothing is said of a rank, a link may. */
+/* Whether no link leads from this process's cluster to that rank: its sends do not wait for it, and
+ * it does not wait for the rank. As long as nothing is said of a rank, a link may. */
 SPX_HIDDEN void spx_replay_apart(uint32_t party, bool apart);
 /* A probe has found nothing (other_way.h). */
 SPX_HIDDEN void spx_replay_missed(uint64_t ctx, int src);
@@ -77,11 +89,14 @@ SPX_HIDDEN void spx_replay_missed(uint64_t ctx, int src);
 SPX_HIDDEN bool spx_replay_coming(void);
 /* Messages that were kept and are lost by deaths, which has not been said yet. */
 SPX_HIDDEN extern uint64_t spx_replay_lost;
-/* I/O process proc hangs: sends whose messages are kept for it, and copied, are complete; the messages go to it when it goes on, or by another one when it has died. The number of those sends. */
+/* I/O process proc hangs: sends whose messages are kept for it, and copied, are complete; the
+ * messages go to it when it goes on, or by another one when it has died. The number of those
+ * sends. */
 SPX_HIDDEN int spx_replay_excuse(uint32_t proc);
 /* A process that is dead, and whose place another one takes. */
 SPX_HIDDEN bool spx_replay_awaited(uint32_t proc);
-/* On an I/O process, of a message by its token: its number among those of its sender (0: it is not kept, or done with), and the party that it is given to (UINT32_MAX: none). */
+/* On an I/O process, of a message by its token: its number among those of its sender (0: it is not
+ * kept, or done with), and the party that it is given to (UINT32_MAX: none). */
 SPX_HIDDEN uint64_t spx_replay_number(uint32_t token, uint32_t *given);
 /* What is made of it goes to that process. */
 SPX_HIDDEN void spx_replay_give(uint32_t token, uint32_t proc);
@@ -108,10 +123,12 @@ SPX_HIDDEN void spx_replay_withdraw(spx_request *r);
 /* Is what has come a word, if its head says so? */
 SPX_HIDDEN bool spx_replay_sound(const spx_frame_head *h, const uint8_t *data);
 /* A word enters matching, or comes again. false: no memory. */
-SPX_HIDDEN bool spx_replay_announced(const spx_frame_head *h, uint32_t peer, uint32_t number, uint32_t token,
-                                     const uint8_t *data);
-SPX_HIDDEN void spx_replay_again(const spx_frame_head *h, uint32_t peer, uint32_t token, const uint8_t *data);
-/* The receive r has matched e, which is a word; e is dropped; r ends, or the process that has its bytes has: true when it does not end by that. */
+SPX_HIDDEN bool spx_replay_announced(const spx_frame_head *h, uint32_t peer, uint32_t number,
+                                     uint32_t token, const uint8_t *data);
+SPX_HIDDEN void spx_replay_again(const spx_frame_head *h, uint32_t peer, uint32_t token,
+                                 const uint8_t *data);
+/* The receive r has matched e, which is a word; e is dropped; r ends, or the process that has its
+ * bytes has: true when it does not end by that. */
 SPX_HIDDEN void spx_replay_taken(const struct spx_unex *e, spx_request *r);
 SPX_HIDDEN void spx_replay_dropped(const struct spx_unex *e);
 SPX_HIDDEN bool spx_replay_ends(spx_request *r, int error);
@@ -127,18 +144,21 @@ SPX_HIDDEN void spx_replay_words_end(void);
 SPX_HIDDEN bool spx_replay_is_relay(uint32_t proc);
 SPX_HIDDEN bool spx_replay_is_gone(uint32_t party, uint32_t life);
 /* deliver.c: the same for a receive, and without one. NULL: no memory. */
-SPX_HIDDEN void spx_fetch_frame(spx_request *r, uint32_t peer, const spx_frame_head *h, uint32_t number,
-                                const spx_rec_rts *rts);
+SPX_HIDDEN void spx_fetch_frame(spx_request *r, uint32_t peer, const spx_frame_head *h,
+                                uint32_t number, const spx_rec_rts *rts);
 SPX_HIDDEN struct spx_unex *spx_keep_frame(uint32_t peer, const spx_frame_head *h, uint32_t number,
                                            const spx_rec_rts *rts);
 
-/* deliver.c: a message enters matching. number: what spx_origin_number is when it is received. false: no memory. */
-SPX_HIDDEN bool spx_deliver_frame(uint32_t peer, const spx_frame_head *h, uint32_t number, const uint8_t *data);
+/* deliver.c: a message enters matching. number: what spx_origin_number is when it is received.
+ * false: no memory. */
+SPX_HIDDEN bool spx_deliver_frame(uint32_t peer, const spx_frame_head *h, uint32_t number,
+                                  const uint8_t *data);
 
-/* This kind of message travels so. The engine's messages among I/O processes do not: they have no log, and a death in the middle of making a communicator is an error there. */
+/* This kind of message travels so. The engine's messages among I/O processes do not: they have no
+ * log, and a death in the middle of making a communicator is an error there. */
 static inline bool spx_replayed(const spx_comm *c, uint32_t ctx_kind)
 {
-  return c->flags & SPX_C_REPLAY &&
-         (ctx_kind == SPX_CTX_P2P || ctx_kind == SPX_CTX_COLL || (ctx_kind == SPX_CTX_ENGINE && !spx_io_process));
+  return c->flags & SPX_C_REPLAY && (ctx_kind == SPX_CTX_P2P || ctx_kind == SPX_CTX_COLL ||
+                                     (ctx_kind == SPX_CTX_ENGINE && !spx_io_process));
 }
 #endif

@@ -55,7 +55,8 @@ void spx_core_in_drop(spx_core *c, const spx_passed *p)
 static void insert(spx_core *c, spx_kept *m)
 {
   spx_kept *before = NULL, *e = c->first[m->to];
-  while (e && (e->out || e->head.stream != m->head.stream || e->head.life != m->head.life || e->head.n < m->head.n)) {
+  while (e && (e->out || e->head.stream != m->head.stream || e->head.life != m->head.life ||
+               e->head.n < m->head.n)) {
     before = e;
     e = e->next;
   }
@@ -83,7 +84,8 @@ static void redirect(spx_core *c, const spx_passed *p, uint32_t to)
       if (c->last[was] == m) c->last[was] = before;
       c->kept_bytes -= spx_core_in_cost(m);
       uint32_t *from = spx_core_in_went_to(m->of, was), *went = spx_core_in_went_to(m->of, to);
-      if (!from || !went) c->io.failed(c->io.arg, "no memory for a message that is given to another one");
+      if (!from || !went)
+        c->io.failed(c->io.arg, "no memory for a message that is given to another one");
       --*from;
       m->head.sub = (*went)++;
       m->to = to;
@@ -118,7 +120,8 @@ static void answered(spx_core *c, uint32_t from, const spx_frame_claim *a)
 }
 
 enum { REPLACED, SILENT, GROWN };
-/* Those of a party are claimed anew: another process is that party; or there are more, and the answer was one of those. Or that need not be, since it does not send them again. */
+/* Those of a party are claimed anew: another process is that party; or there are more, and the
+ * answer was one of those. Or that need not be, since it does not send them again. */
 static void claim_again(spx_core *c, uint32_t party, int why)
 {
   for (int list = 0; list < 2 && c->claiming; list++)
@@ -203,10 +206,12 @@ void spx_core_in_answer(spx_core *c, uint32_t from, spx_frame_claim a)
     } else {
       spx_frame_head h = {.stream = GIVEN, .n = a.id.n, .given = a.to};
       spx_core_in_note(c, &h, NULL);
-      if (!spx_core_in_note_given(c, a.id.n, a.to)) c->io.failed(c->io.arg, "no memory for a claim");
+      if (!spx_core_in_note_given(c, a.id.n, a.to))
+        c->io.failed(c->io.arg, "no memory for a claim");
     }
   }
-  if (!spx_core_in_owe_claim(c, from, &a)) c->io.failed(c->io.arg, "no memory for the answer to a claim");
+  if (!spx_core_in_owe_claim(c, from, &a))
+    c->io.failed(c->io.arg, "no memory for the answer to a claim");
 }
 
 void spx_core_claimed(spx_core *c, uint32_t from, const spx_frame_claim *claims, uint32_t n)

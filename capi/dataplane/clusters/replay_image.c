@@ -5,7 +5,8 @@
 
 void spx_image_put(spx_image *w, const void *data, uint64_t n)
 {
-  if (w->failed || !(w->failed = !spx_core_in_has_room(w->c, w->area, w->at, spx_core_in_round8(n)))) {
+  if (w->failed ||
+      !(w->failed = !spx_core_in_has_room(w->c, w->area, w->at, spx_core_in_round8(n)))) {
     if (w->failed) return;
     if (n) memcpy(spx_core_in_bytes_at(w->c->vault, w->area, w->at), data, n);
     w->at += spx_core_in_round8(n);
@@ -101,7 +102,8 @@ static bool take_kept(spx_core *c, spx_image_reader *r)
   uint64_t to, lane;
   spx_frame_head head;
   const void *h;
-  if (!take_word(r, &to) || to >= c->parties || !take_word(r, &lane) || !(h = spx_image_take(r, sizeof head)))
+  if (!take_word(r, &to) || to >= c->parties || !take_word(r, &lane) ||
+      !(h = spx_image_take(r, sizeof head)))
     return false;
   memcpy(&head, h, sizeof head);
   const void *data = spx_image_take(r, head.bytes);

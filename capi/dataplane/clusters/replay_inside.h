@@ -1,12 +1,23 @@
-/* replay_inside.h - what the files of replay_core.h share: replay_core.c (what is kept, what is accepted, the message log), replay_claims.c (to whom a message is given), replay_image.c (commits). */
+/* replay_inside.h - what the files of replay_core.h share: replay_core.c (what is
+ * accepted), replay_sending.c (what is kept), replay_log.c (the message log), replay_claims.c (to
+ * whom a message is given), replay_image.c (commits). */
 #ifndef SPX_REPLAY_INSIDE_H
 #define SPX_REPLAY_INSIDE_H
 #include "replay_core.h"
 
-/* In the place of a stream, in a message log: it is no message, but a note (spx_core_note), or says to whom one of this party's is given. */
+/* In the place of a stream, in a message log: it is no message, but a note (spx_core_note), or says
+ * to whom one of this party's is given. */
 #define NOTE  UINT32_MAX
 #define GIVEN (UINT32_MAX - 1)
 
+spx_came *spx_core_in_new_came(const spx_frame_head *head, const uint8_t *data, bool copy);
+uint32_t spx_core_in_reached_in(const spx_core *c, uint32_t area);
+void spx_core_in_transmit(spx_core *c, spx_kept *m);
+spx_seen *spx_core_in_seen_of(spx_core *c, uint32_t stream, uint32_t life);
+bool spx_core_in_note_seen(spx_core *c, const spx_frame_head *h);
+void spx_core_in_join(spx_passed **at, spx_passed *p);
+void spx_core_in_take_out(spx_core *c, spx_passed *p);
+void spx_core_in_let_go(spx_core *c, spx_passed *p);
 bool spx_core_in_leaves(uint32_t stream);
 bool spx_core_in_is_of(const spx_frame_head *h, const spx_frame_ack *a);
 spx_passed *spx_core_in_find_passed(const spx_core *c, uint32_t token);

@@ -1,17 +1,23 @@
 /* replay_long.c - long messages that are kept: announced, and fetched from where they are.
  *
- * The word of one travels as any message that is kept does (replay_core.h); its bytes stay in the sender's buffer, whose send is complete when the message was accepted where it goes. The
- * receiver fetches them as those of any announced message (get.c), and an I/O process may hand them on while they come (pass.c):
+ * The word of one travels as any message that is kept does (replay_core.h); its bytes stay in the
+ * sender's buffer, whose send is complete when the message was accepted where it goes. The receiver
+ * fetches them as those of any announced message (get.c), and an I/O process may hand them on while
+ * they come (pass.c):
  *
  *   sender --- word, kept ---> I/O process --- word, kept ---> receiver
  *          <-- CTS, part ---               <-- CTS ---
  *          --- DATA -------->     room     --- DATA --------->
  *          <-- accepted -----              <-- accepted ------
  *
- * If the I/O process dies, the sender's word goes by another one, or by that which is started in its place, and the receive that has begun begins again with that. If the receiver dies, whoever
- * takes its place gets the word from the I/O process, which asks the sender for all of it once more. If the sender dies, the message was never sent.
+ * If the I/O process dies, the sender's word goes by another one, or by that which is started in
+ * its place, and the receive that has begun begins again with that. If the receiver dies, whoever
+ * takes its place gets the word from the I/O process, which asks the sender for all of it once
+ * more. If the sender dies, the message was never sent.
  *
- * An I/O process whose program receives a message itself may need others before it sends something that is made of it: so who has sent it copies it then, as long as what is kept allows, and goes on.
+ * An I/O process whose program receives a message itself may need others before it sends something
+ * that is made of it: so who has sent it copies it then, as long as what is kept allows, and goes
+ * on.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -19,22 +25,25 @@
 #include "pass.h"
 #include "replay.h"
 
-#define ANNOUNCED_FROM                                                                                                 \
-  (256u << 10) /* as relays pass on (cluster/relay/queue.c); less is copied, and complete at once */
+#define ANNOUNCED_FROM                                                                             \
+  (256u << 10) /* as relays pass on (cluster/relay/queue.c); less is copied, and complete at once  \
+                */
 
-/* ---- of the sender ------------------------------------------------------------------------------------------------- */
+/* ---- of the sender ---- */
 
 bool spx_replay_announces(const spx_request *r, uint64_t n)
 {
   return r->flags & SPX_RF_PASS || (n >= ANNOUNCED_FROM && r->mode != SPX_M_BUFFERED);
 }
 
-/* Where its bytes are, under a new name: what may have been asked for under the old one is not sent. */
+/* Where its bytes are, under a new name: what may have been asked for under the old one is not
+ * sent. */
 static void name_anew(spx_request *r, spx_kept *m)
 {
   spx_rec_rts rts;
   spx_id_drop(r);
-  if (!spx_announce(r, (uint64_t)r->bytes, &rts)) spx_fatal(MPI_ERR_NO_MEM, "no memory for the name of a message");
+  if (!spx_announce(r, (uint64_t)r->bytes, &rts))
+    spx_fatal(MPI_ERR_NO_MEM, "no memory for the name of a message");
   memcpy(m->data, &rts, sizeof rts);
   r->state = SPX_S_SENT;
 }
@@ -60,7 +69,8 @@ void spx_replay_detach(spx_request *r)
 void spx_replay_asked(spx_request *r, const spx_rec_cts *cts)
 {
   bool same = spx_is_asked_by(r, cts);
-  if (same || (r->state != SPX_S_STREAM && r->state != SPX_S_PAUSED && r->state != SPX_S_KEPT)) return;
+  if (same || (r->state != SPX_S_STREAM && r->state != SPX_S_PAUSED && r->state != SPX_S_KEPT))
+    return;
   spx_replay_detach(r);
   if (r->flags & SPX_RF_PASS) spx_pass_again(r);
   r->state = SPX_S_SENT;
@@ -84,7 +94,8 @@ void spx_replay_fetched(spx_request *r)
   uint64_t n = (uint64_t)r->bytes;
   r->state = SPX_S_KEPT;
   bool handed_on = r->flags & (SPX_RF_PARTS | SPX_RF_PASS) || !spx_replay_is_relay(r->peer);
-  if (handed_on || r->mode == SPX_M_SYNC || spx_replay_core.kept_bytes + n > spx_set.kept_max) return;
+  if (handed_on || r->mode == SPX_M_SYNC || spx_replay_core.kept_bytes + n > spx_set.kept_max)
+    return;
   spx_kept *m = spx_core_copied(&spx_replay_core, r, n);
   if (!m) return;
   spx_pack(r->buf, r->count, r->type, 0, (int64_t)n, m->data);
@@ -109,7 +120,7 @@ void spx_replay_withdraw(spx_request *r)
   if (spx_replay_on) spx_core_withdraw(&spx_replay_core, r);
 }
 
-/* ---- of the receiver ------------------------------------------------------------------------------------------------- */
+/* ---- of the receiver ---- */
 
 typedef struct word { /* a message that was announced here, until it is received */
   struct word *next;
@@ -164,7 +175,8 @@ bool spx_replay_sound(const spx_frame_head *h, const uint8_t *data)
   return (rts.bytes & ~SPX_RTS_APART) <= SPX_MESSAGE_MOST;
 }
 
-bool spx_replay_announced(const spx_frame_head *h, uint32_t peer, uint32_t number, uint32_t token, const uint8_t *data)
+bool spx_replay_announced(const spx_frame_head *h, uint32_t peer, uint32_t number, uint32_t token,
+                          const uint8_t *data)
 {
   spx_rec_rts rts;
   memcpy(&rts, data, sizeof rts);
@@ -276,7 +288,8 @@ int spx_replay_look_for_lost(void)
   for (word *w = words, *next; w; w = next) {
     next = w->next;
     bool lost = w->lost || (w->e && spx_proc_dead(w->e->proc) && spx_replay_is_relay(w->e->proc));
-    if (!lost || !spx_replay_is_gone(w->head.stream & ~SPX_LEAVES, w->head.life)) continue; /* its first sender */
+    /* its first sender */
+    if (!lost || !spx_replay_is_gone(w->head.stream & ~SPX_LEAVES, w->head.life)) continue;
     spx_request *r = w->r;
     if (w->e && w->e->held) continue; /* its receive will find that out */
     if (w->e)

@@ -1,4 +1,5 @@
-/* plan.c - runs plans (plan.h): binds buffers and counts, starts transfers in order, waits where the plan says so. */
+/* plan.c - runs plans (plan.h): binds buffers and counts, starts transfers in order, waits where
+ * the plan says so. */
 #include <stdlib.h>
 #include <string.h>
 #include "basic.h"
@@ -8,15 +9,17 @@
 
 enum {
   SMALL_TEMP = 16384, /* bytes of temporary memory that an idle run keeps */
-  IDLE_RUN = 65536,   /* a run of more bytes is not kept: with a thousand ranks each would have megabytes */
+  /* a run of more bytes is not kept: with a thousand ranks each would have megabytes */
+  IDLE_RUN = 65536,
   ALIGN = 64
 };
 
-/* ---- plans --------------------------------------------------------------------------------------------------- */
+/* ---- plans ---- */
 
 spx_plan *spx_plan_new(uint32_t nsteps, uint32_t nwaits, uint32_t nslots, uint32_t nregions)
 {
-  size_t steps = nsteps * sizeof(spx_step), regions = nregions * sizeof(spx_region), waits = nwaits * sizeof(int32_t);
+  size_t steps = nsteps * sizeof(spx_step), regions = nregions * sizeof(spx_region),
+         waits = nwaits * sizeof(int32_t);
   spx_plan *p = calloc(1, sizeof *p + steps + regions + waits);
   if (!p) return NULL;
   atomic_store_explicit(&p->refs, 1, memory_order_relaxed);
@@ -51,7 +54,7 @@ void spx_plan_unref(spx_plan *p)
   free(p);
 }
 
-/* ---- binding ------------------------------------------------------------------------------------------------- */
+/* ---- binding ---- */
 
 /* Datatype i of a w form; where the count is 0, anything may stand there. */
 static spx_type *type_at(const MPI_Datatype *types, spx_type *const *held, int i)
@@ -65,7 +68,9 @@ static spx_piece shared(const spx_run *run, const spx_operand *f)
 {
   const spx_share *sh = run->c->comm->share;
   uint32_t tick = run->tick + (uint32_t)f->b;
-  spx_type *t = f->type == SPX_PT_BYTE ? spx_byte_type() : f->type == SPX_PT_SEND ? run->c->stype : run->c->rtype;
+  spx_type *t = f->type == SPX_PT_BYTE   ? spx_byte_type()
+                : f->type == SPX_PT_SEND ? run->c->stype
+                                         : run->c->rtype;
   if (f->buf == SPX_PB_CELL) {
     char *data = run->plan->slips ? (char *)spx_share_slip(sh, (uint32_t)f->a, tick)->data
                                   : (char *)spx_share_cell(sh, (uint32_t)f->a, tick)->data;
@@ -90,7 +95,8 @@ static spx_piece in_row(const spx_run *run, const spx_operand *f)
   for (int32_t i = 0; i < f->a; i++)
     if ((uint64_t)n[i] <= limit) end += ((uint64_t)n[i] + 7) & ~(uint64_t)7;
   if (f->a == f->b) return (spx_piece){(char *)(uintptr_t)n, (int64_t)end, spx_byte_type()};
-  return (spx_piece){(char *)(uintptr_t)n + end, (uint64_t)n[f->a] <= limit ? n[f->a] : 0, spx_byte_type()};
+  return (spx_piece){(char *)(uintptr_t)n + end, (uint64_t)n[f->a] <= limit ? n[f->a] : 0,
+                     spx_byte_type()};
 }
 
 /* Where a ref is, once the caller's arrays are known. */
@@ -100,7 +106,9 @@ spx_piece spx_run_resolve(const spx_run *run, const spx_operand *f)
   int sends = f->buf == SPX_PB_SEND;
   if (spx_is_shared(f)) return shared(run, f);
   if (f->mode == SPX_PM_ROW) return in_row(run, f);
-  spx_type *t = f->type == SPX_PT_BYTE ? spx_byte_type() : f->type == SPX_PT_SEND ? c->stype : c->rtype;
+  spx_type *t = f->type == SPX_PT_BYTE   ? spx_byte_type()
+                : f->type == SPX_PT_SEND ? c->stype
+                                         : c->rtype;
   spx_piece p = {run->base[f->buf] + f->off, f->count, t};
   if (SPX_LIKELY(f->mode == SPX_PM_FIXED)) return p;
   if (f->mode == SPX_PM_OWN)
@@ -156,7 +164,8 @@ static int bind(spx_run *run)
     run->prefix = (int64_t *)at;
     at += rounded((p->nprefix + 1) * 8);
     run->prefix[0] = 0;
-    for (uint32_t i = 0; i < p->nprefix; i++) run->prefix[i + 1] = run->prefix[i] + count_of(run->c, i);
+    for (uint32_t i = 0; i < p->nprefix; i++)
+      run->prefix[i + 1] = run->prefix[i] + count_of(run->c, i);
   }
   for (uint32_t i = 0; i < p->nregions; i++) {
     int64_t unit = p->regions[i].per_unit;
@@ -225,9 +234,10 @@ void spx_run_end(spx_run *run)
   spx_plan_unref(p);
 }
 
-/* ---- steps --------------------------------------------------------------------------------------------------- */
+/* ---- steps ---- */
 
-/* Bytes in place of so many, which say that amounts differ: another number than any rank expects. What carries no data stays so. */
+/* Bytes in place of so many, which say that amounts differ: another number than any rank expects.
+ * What carries no data stays so. */
 static int64_t told(const spx_run *run, int64_t expected)
 {
   int64_t n = expected != 0;
@@ -265,8 +275,8 @@ void spx_run_start(spx_run *run, const spx_step *s)
   atomic_store_explicit(&r->done, 0, memory_order_relaxed);
   r->error = MPI_SUCCESS;
   r->src = r->want_src = s->peer;
-  r->tag = r->want_tag =
-      run->tag | (local ? SPX_PLAN_LOCAL_TAG : 0) | (is_long && !run->plan->ticks ? SPX_PLAN_LONG_TAG : 0);
+  r->tag = r->want_tag = run->tag | (local ? SPX_PLAN_LOCAL_TAG : 0) |
+                         (is_long && !run->plan->ticks ? SPX_PLAN_LONG_TAG : 0);
   r->bytes = 0;
   r->full = 0;
   r->buf = p.at;
@@ -289,41 +299,49 @@ void spx_run_start(spx_run *run, const spx_step *s)
 void spx_run_fail(spx_run *run, int error)
 {
   if (run->error == MPI_SUCCESS) run->error = error;
-  if (error == MPIX_ERR_PROC_FAILED || error == MPIX_ERR_REVOKED || error == MPIX_ERR_PROC_FAILED_PENDING)
+  if (error == MPIX_ERR_PROC_FAILED || error == MPIX_ERR_REVOKED ||
+      error == MPIX_ERR_PROC_FAILED_PENDING)
     run->poisoned = 1;
 }
 
-/* The run fails for another rank's number of bytes, which is told to others where all must have the same. */
+/* The run fails for another rank's number of bytes, which is told to others where all must have the
+ * same. */
 static void differ(spx_run *run, int64_t bytes)
 {
   int kind = run->plan->key.kind;
-  if (run->differs < 0 && (kind == SPX_COLL_BCAST || kind == SPX_COLL_REDUCE || kind == SPX_COLL_ALLREDUCE))
+  if (run->differs < 0 &&
+      (kind == SPX_COLL_BCAST || kind == SPX_COLL_REDUCE || kind == SPX_COLL_ALLREDUCE))
     run->differs = bytes;
   spx_run_fail(run, MPI_ERR_TRUNCATE);
 }
 
 void spx_run_disagrees(spx_run *run, int from, int64_t sent, int64_t expected)
 {
-  spx_detail(
-      "rank %d sends %lld bytes to rank %d, which expects %lld bytes: the counts and datatypes of the processes do "
-      "not match",
-      from, (long long)sent, run->c->comm->rank, (long long)expected);
+  spx_detail("rank %d sends %lld bytes to rank %d, which expects %lld bytes: the counts and "
+             "datatypes of the processes do "
+             "not match",
+             from, (long long)sent, run->c->comm->rank, (long long)expected);
   differ(run, sent);
 }
 
-/* The transfers of blocks that do not fit come first in a plan, the one from the rank before this one first. If the ends disagree whether the block fits, then one
- * of them has begun a message: a receive that nothing comes for is taken back, and a message that nobody has asked for is taken in. */
+/* The transfers of blocks that do not fit come first in a plan, the one from the rank before this
+ * one first. If the ends disagree whether the block fits, then one of them has begun a message: a
+ * receive that nothing comes for is taken back, and a message that nobody has asked for is taken
+ * in. */
 void spx_run_block_disagrees(spx_run *run, uint32_t from, int64_t sent, int64_t expected)
 {
   uint32_t me = (uint32_t)run->c->comm->rank, n = (uint32_t)run->c->comm->size;
   int64_t limit = run->plan->limit;
-  if (from == me || (sent <= limit && expected <= limit)) return spx_run_disagrees(run, (int)from, sent, expected);
+  if (from == me || (sent <= limit && expected <= limit))
+    return spx_run_disagrees(run, (int)from, sent, expected);
   spx_transfer *x = &run->xfer[(me - from + n) % n - 1];
   if (sent <= limit)
     spx_cancel(&x->r);
   else if (expected <= limit) {
-    spx_step taken = {
-        .op = SPX_P_RECV, .flags = SPX_PF_LONG | SPX_PF_TAKE, .peer = (int32_t)from, .slot = (int32_t)(x - run->xfer)};
+    spx_step taken = {.op = SPX_P_RECV,
+                      .flags = SPX_PF_LONG | SPX_PF_TAKE,
+                      .peer = (int32_t)from,
+                      .slot = (int32_t)(x - run->xfer)};
     taken.x = (spx_operand){.buf = SPX_PB_RECV, .type = SPX_PT_BYTE};
     spx_run_start(run, &taken);
   }
@@ -341,17 +359,19 @@ static void settle(spx_run *run, spx_transfer *x)
   if (SPX_UNLIKELY(x->sent >= 0)) return spx_run_disagrees(run, r->want_src, x->sent, x->expect);
   if (SPX_LIKELY(r->error == MPI_SUCCESS && (!receives || r->bytes == x->expect))) return;
   if (x->most && r->error == MPI_SUCCESS && r->bytes > 0) return;
-  if (receives && r->error == MPI_SUCCESS && r->bytes == 0 && spx_share_parted(run, (uint32_t)r->want_src)) return;
+  if (receives && r->error == MPI_SUCCESS && r->bytes == 0 &&
+      spx_share_parted(run, (uint32_t)r->want_src))
+    return;
   if (receives && x->expect == 0 && r->error == MPI_ERR_TRUNCATE)
     r->error = MPIX_ERR_PROC_FAILED;
   else if (receives && r->error == MPI_SUCCESS && r->bytes == 0)
     r->error = MPIX_ERR_PROC_FAILED;
   else if (receives && r->error == MPI_SUCCESS) {
     const char *or_told = r->bytes <= 3 ? ", or was told of a mismatch," : "";
-    spx_detail(
-        "rank %d sent %lld bytes%s where this process expects %lld: the counts and datatypes of the processes do "
-        "not match",
-        r->want_src, (long long)r->bytes, or_told, (long long)x->expect);
+    spx_detail("rank %d sent %lld bytes%s where this process expects %lld: the counts and "
+               "datatypes of the processes do "
+               "not match",
+               r->want_src, (long long)r->bytes, or_told, (long long)x->expect);
     differ(run, r->bytes);
     return;
   } else if (receives && r->error == MPI_ERR_TRUNCATE) {
@@ -384,7 +404,8 @@ void spx_piece_copy(spx_piece from, spx_piece to)
 static void put_in_row(spx_run *run, const spx_step *s)
 {
   spx_piece from = spx_run_resolve(run, &s->x);
-  lengths_of(run, &s->y)[s->y.a] = s->x.mode == SPX_PM_ROW ? lengths_of(run, &s->x)[s->x.a] : spx_piece_bytes(from);
+  lengths_of(run, &s->y)[s->y.a] =
+      s->x.mode == SPX_PM_ROW ? lengths_of(run, &s->x)[s->x.a] : spx_piece_bytes(from);
   spx_piece_copy(from, spx_run_resolve(run, &s->y));
 }
 
@@ -411,8 +432,8 @@ static void copy(spx_run *run, const spx_step *s)
   }
   bool from_shared = spx_is_shared(&s->x), to_shared = spx_is_shared(&s->y);
   int64_t n = spx_piece_bytes(from_shared ? to : from);
-  bool plain =
-      to.type->flags & SPX_T_CONTIG && (from_shared || (from.type->flags & SPX_T_CONTIG && n == spx_piece_bytes(to)));
+  bool plain = to.type->flags & SPX_T_CONTIG &&
+               (from_shared || (from.type->flags & SPX_T_CONTIG && n == spx_piece_bytes(to)));
   if (plain && n >= 0 && n <= 32 && !s->flags) {
     spx_copy_short(to.at, from.at, (uint64_t)n);
     return;
@@ -443,14 +464,16 @@ static spx_transfer *pending(spx_run *run, const spx_step *s)
   return NULL;
 }
 
-/* The run waits for a message that will never come: the receive is taken back. Looked after once for each message. */
+/* The run waits for a message that will never come: the receive is taken back. Looked after once
+ * for each message. */
 static bool is_left_alone(spx_run *run)
 {
   spx_transfer *x = run->blocked;
   if (SPX_LIKELY(!run->c->comm->share || x == run->asked)) return false;
   run->asked = x;
   spx_share_look_back(run->c->comm);
-  if (x->r.kind != SPX_R_RECV || SPX_LIKELY(!spx_share_parted(run, (uint32_t)x->r.want_src))) return false;
+  if (x->r.kind != SPX_R_RECV || SPX_LIKELY(!spx_share_parted(run, (uint32_t)x->r.want_src)))
+    return false;
   spx_lock();
   if (x->r.state == SPX_S_POSTED) {
     spx_unpost(&x->r);
@@ -503,27 +526,29 @@ static bool advance(spx_run *run)
   return true;
 }
 
-/* Short messages to several are written to the sockets when all are ready: what one writes them from stays in the caches for the next.
- * Of longer ones the first is to be on its way while the next is copied. */
+/* Short messages to several are written to the sockets when all are ready: what one writes them
+ * from stays in the caches for the next. Of longer ones the first is to be on its way while the
+ * next is copied. */
 static bool writes_together(const spx_plan_key *k)
 {
   enum { SHORT = 4096 };
-  bool same = k->kind == SPX_COLL_BCAST || k->kind == SPX_COLL_BARRIER || k->kind == SPX_COLL_REDUCE ||
-              k->kind == SPX_COLL_ALLREDUCE;
+  bool same = k->kind == SPX_COLL_BCAST || k->kind == SPX_COLL_BARRIER ||
+              k->kind == SPX_COLL_REDUCE || k->kind == SPX_COLL_ALLREDUCE;
   return same && k->scount * k->s[0] <= SHORT && k->rcount * k->r[0] <= SHORT;
 }
 
 bool spx_run_advance(spx_run *run)
 {
   if (SPX_LIKELY(!spx_network)) return advance(run);
-  void (*gather)(int) = writes_together(&run->plan->key) ? spx_network->together : spx_network->gather;
+  void (*gather)(int) =
+      writes_together(&run->plan->key) ? spx_network->together : spx_network->gather;
   gather(1);
   bool done = advance(run);
   gather(-1);
   return done;
 }
 
-/* ---- blocking ------------------------------------------------------------------------------------------------ */
+/* ---- blocking ---- */
 
 int spx_plan_run(spx_plan *p, const spx_coll *c)
 {

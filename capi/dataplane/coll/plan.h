@@ -1,14 +1,16 @@
 /* plan.h - plans of collective operations: what Go compiles once and C runs.
  *
- * A plan is a flat array of steps (core/coll says what they mean and proves the schedules). It names no address: buffers,
- * datatypes, counts of v and w forms and the communicator are bound when it is run, so that a cached plan serves every call
- * with the same shape. Owner of a plan: the cache of its communicator (capi/bodies/coll_cache.c) and each run of it.
- * A run is driven by whoever waits for it (blocking), or by a poller (nonblocking, persistent). MPI-5.0 chapter 6.
+ * A plan is a flat array of steps (core/coll says what they mean and proves the schedules). It
+ * names no address: buffers, datatypes, counts of v and w forms and the communicator are bound when
+ * it is run, so that a cached plan serves every call with the same shape. Owner of a plan: the
+ * cache of its communicator (capi/bodies/coll_cache.c) and each run of it. A run is driven by
+ * whoever waits for it (blocking), or by a poller (nonblocking, persistent). MPI-5.0 chapter 6.
  *
- * Failures: a run never stops half-way, for others wait for what it sends. After a peer's death or a revocation it goes on
- * with empty messages in place of data (or, where a message carries no data, with a byte), by which the others learn of it.
- * Where all ranks must give the same amount, one that finds another goes on with messages of few bytes, which are of neither length, so that those learn of it, too,
- * that get only what it has had room for.
+ * Failures: a run never stops half-way, for others wait for what it sends. After a peer's death or
+ * a revocation it goes on with empty messages in place of data (or, where a message carries no
+ * data, with a byte), by which the others learn of it. Where all ranks must give the same amount,
+ * one that finds another goes on with messages of few bytes, which are of neither length, so that
+ * those learn of it, too, that get only what it has had room for.
  */
 #ifndef SPX_PLAN_H
 #define SPX_PLAN_H
@@ -57,15 +59,19 @@ enum { /* spx_step.flags, see core/coll.FlagLocal */
        SPX_PF_LOCAL = 1,
        SPX_PF_WAKE_ALL = 2,
        SPX_PF_WAKE_ROOT = 4,
-       SPX_PF_SHORT = 8, /* the length of the block stands before its place, whether it is there or not */
+       /* the length of the block stands before its place, whether it is there or not */
+       SPX_PF_SHORT = 8,
        SPX_PF_LONG = 16,
        SPX_PF_WAKE_ONE = 32,
        SPX_PF_TAKE = 64, /* from a row; of a receive: whatever its length */
        SPX_PF_MOST = 128 /* of a receive: at most so many bytes */
 };
-enum { SPX_PB_SEND = 0, SPX_PB_RECV, SPX_PB_TEMP, SPX_PB_CELL = 254, SPX_PB_PART = 255 };     /* spx_operand.buf */
-enum { SPX_PM_FIXED = 0, SPX_PM_INDEX, SPX_PM_PREFIX, SPX_PM_COUNT, SPX_PM_OWN, SPX_PM_ROW }; /* spx_operand.mode */
-enum { SPX_PT_BYTE = 0, SPX_PT_SEND, SPX_PT_RECV };                                           /* spx_operand.type */
+/* spx_operand.buf */
+enum { SPX_PB_SEND = 0, SPX_PB_RECV, SPX_PB_TEMP, SPX_PB_CELL = 254, SPX_PB_PART = 255 };
+/* spx_operand.mode */
+enum { SPX_PM_FIXED = 0, SPX_PM_INDEX, SPX_PM_PREFIX, SPX_PM_COUNT, SPX_PM_OWN, SPX_PM_ROW };
+/* spx_operand.type */
+enum { SPX_PT_BYTE = 0, SPX_PT_SEND, SPX_PT_RECV };
 #define SPX_PLAN_REGIONS 64 /* a plan has no more; Go checks */
 
 /* A piece of a buffer, see core/coll.Ref. */
@@ -80,14 +86,15 @@ typedef struct spx_step {
   uint8_t op, flags;
   uint16_t pad;
   int32_t peer;
-  int32_t slot;     /* SEND, RECV: number of the transfer; in shared memory: the tick, from the operation's first */
+  /* SEND, RECV: number of the transfer; in shared memory: the tick, from the operation's first */
+  int32_t slot;
   int32_t first, n; /* WAIT: waits[first .. first+n); in shared memory: ranks */
   int32_t pad2;
   spx_operand x, y;
 } spx_step;
 
-/* Temporary memory: fixed bytes, and per_unit for each unit of the sum of the receive counts. Negative: offsets count from
- * the end of that part. */
+/* Temporary memory: fixed bytes, and per_unit for each unit of the sum of the receive counts.
+ * Negative: offsets count from the end of that part. */
 typedef struct spx_region {
   int64_t fixed, per_unit;
 } spx_region;
@@ -107,14 +114,15 @@ typedef struct spx_plan {
   spx_plan_key key;
   _Atomic int32_t refs; /* the cache's, and one a run */
   uint32_t nsteps, nslots, nregions;
-  uint32_t nprefix;     /* number of the caller's receive counts whose running sums are needed, 0: none */
-  uint32_t ticks;       /* of shared memory */
-  uint32_t signature;   /* of posts; 0: none */
-  bool slips;           /* cells are slips (share.h) */
-  uint16_t choice;      /* what was chosen, and why: spx_comm.chosen */
-  int64_t limit;        /* bytes: of SPX_PF_SHORT */
-  int64_t unit;         /* bytes that a unit of the counts stands for in SPX_PT_BYTE, SPX_PM_PREFIX */
-  uint64_t used;        /* clock of the cache */
+  uint32_t
+      nprefix;    /* number of the caller's receive counts whose running sums are needed, 0: none */
+  uint32_t ticks; /* of shared memory */
+  uint32_t signature; /* of posts; 0: none */
+  bool slips;         /* cells are slips (share.h) */
+  uint16_t choice;    /* what was chosen, and why: spx_comm.chosen */
+  int64_t limit;      /* bytes: of SPX_PF_SHORT */
+  int64_t unit;       /* bytes that a unit of the counts stands for in SPX_PT_BYTE, SPX_PM_PREFIX */
+  uint64_t used;      /* clock of the cache */
   struct spx_run *idle; /* a run kept for the next time */
   spx_step *steps;      /* these lie behind the plan, in one allocation */
   int32_t *waits;
@@ -139,15 +147,17 @@ typedef struct spx_coll {
   spx_op *op;
   int64_t sown, rown; /* own counts of the v forms; elsewhere they are in the key */
   spx_array scounts, rcounts, sdispls, rdispls;
-  const MPI_Datatype *stypes, *rtypes; /* w forms: displacements are in bytes. Not read where sheld or rheld is there */
-  spx_type *const *sheld,
-      *const *rheld; /* w forms behind a request: the objects, which the caller may free before the end */
+  /* w forms: displacements are in bytes. Not read where sheld or rheld is there */
+  const MPI_Datatype *stypes, *rtypes;
+  spx_type *const *sheld, *const *rheld; /* w forms behind a request: the objects, which the caller
+                                            may free before the end */
 } spx_coll;
 
 typedef struct spx_run spx_run;
 
 /* An empty plan with room for its parts, refs = 1; NULL: out of memory. */
-SPX_HIDDEN spx_plan *spx_plan_new(uint32_t nsteps, uint32_t nwaits, uint32_t nslots, uint32_t nregions);
+SPX_HIDDEN spx_plan *spx_plan_new(uint32_t nsteps, uint32_t nwaits, uint32_t nslots,
+                                  uint32_t nregions);
 SPX_HIDDEN void spx_plan_unref(spx_plan *p);
 SPX_HIDDEN size_t spx_plan_bytes(const spx_plan *p); /* about its memory */
 static inline void spx_plan_ref(spx_plan *p)
@@ -155,12 +165,15 @@ static inline void spx_plan_ref(spx_plan *p)
   if (SPX_UNLIKELY(spx_mt))
     atomic_fetch_add_explicit(&p->refs, 1, memory_order_relaxed);
   else
-    atomic_store_explicit(&p->refs, atomic_load_explicit(&p->refs, memory_order_relaxed) + 1, memory_order_relaxed);
+    atomic_store_explicit(&p->refs, atomic_load_explicit(&p->refs, memory_order_relaxed) + 1,
+                          memory_order_relaxed);
 }
 
-/* Runs a plan to its end: the operation's error code; a detail text is left when there is one. Consumes no reference. */
+/* Runs a plan to its end: the operation's error code; a detail text is left when there is one.
+ * Consumes no reference. */
 SPX_HIDDEN int spx_plan_run(spx_plan *p, const spx_coll *c);
-/* Starts a plan: *r gets a request for MPI_Wait. The caller's arrays are copied, and its datatypes held. */
+/* Starts a plan: *r gets a request for MPI_Wait. The caller's arrays are copied, and its datatypes
+ * held. */
 SPX_HIDDEN int spx_plan_start(spx_plan *p, const spx_coll *c, spx_request **r);
 /* A persistent request, not active; spx_start starts it. */
 SPX_HIDDEN int spx_plan_init(spx_plan *p, const spx_coll *c, spx_request **r);

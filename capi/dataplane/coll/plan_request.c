@@ -1,4 +1,5 @@
-/* plan_request.c - plans behind requests: nonblocking and persistent collectives, driven by a poller. MPI-5.0 6.12, 6.13. */
+/* plan_request.c - plans behind requests: nonblocking and persistent collectives, driven by a
+ * poller. MPI-5.0 6.12, 6.13. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,8 +13,9 @@ typedef struct bound {
   int32_t tag;
   char text[200];  /* what went wrong */
   uint32_t ntypes; /* w forms: number of the datatypes in both directions */
-  spx_type
-      *types[]; /* w forms: those for sends, then those for receives; NULL: none. Behind them: the caller's arrays */
+  /* w forms: those for sends, then those for receives; NULL: none. Behind them: the caller's
+   * arrays */
+  spx_type *types[];
 } bound;
 
 static const spx_coll *coll_of(const spx_request *r, int32_t *tag)
@@ -72,9 +74,11 @@ static void finish(spx_run *run)
   spx_complete(user, err);
 }
 
-static spx_run *with_user; /* runs that may call the user's function now, out of the lock; under the lock */
+/* runs that may call the user's function now, out of the lock; under the lock */
+static spx_run *with_user;
 
-/* Goes on with a run that nobody else drives now; false: it has ended. The lock is held, or not: see run_with_user. */
+/* Goes on with a run that nobody else drives now; false: it has ended. The lock is held, or not:
+ * see run_with_user. */
 static int go_on(spx_run *run)
 {
   if (SPX_UNLIKELY(run->asks)) spx_share_awake(run);
@@ -82,9 +86,13 @@ static int go_on(spx_run *run)
 }
 
 /* What a run waits for may be there. */
-static bool is_due(spx_run *run) { return run->blocked ? spx_is_done(&run->blocked->r) : spx_share_look(run); }
+static bool is_due(spx_run *run)
+{
+  return run->blocked ? spx_is_done(&run->blocked->r) : spx_share_look(run);
+}
 
-/* User functions are never called with the lock held: with several threads such runs are left to spx_plan_due. */
+/* User functions are never called with the lock held: with several threads such runs are left to
+ * spx_plan_due. */
 static int poll_run(spx_poller *p)
 {
   spx_run *run = (spx_run *)((char *)p - offsetof(spx_run, poller));
@@ -143,7 +151,8 @@ static int start_request(spx_request *r)
   spx_plan_due = run_with_user;
   if (go_on(run)) {
     spx_poller_add(&run->poller);
-    if (spx_mt) spx_ring_self(); /* threads that sleep have not yet told anybody that this one waits, too */
+    /* threads that sleep have not yet told anybody that this one waits, too */
+    if (spx_mt) spx_ring_self();
   } else
     finish(run);
   return MPI_SUCCESS;
@@ -162,7 +171,8 @@ static void hold_types(spx_type **to, const MPI_Datatype *types, uint32_t n)
 static uint32_t count_blocks(const spx_coll *c, int sends)
 {
   const spx_comm *comm = c->comm;
-  if (c->key.kind >= SPX_COLL_NEIGHBOR_ALLGATHER) return (uint32_t)(sends ? comm->outdegree : comm->indegree);
+  if (c->key.kind >= SPX_COLL_NEIGHBOR_ALLGATHER)
+    return (uint32_t)(sends ? comm->outdegree : comm->indegree);
   return (uint32_t)(c->key.kind == SPX_COLL_REDUCE_SCATTER ? comm->size : comm->remote_size);
 }
 
@@ -171,7 +181,8 @@ static size_t array_bytes(const spx_array *a, uint32_t n)
   return a->p ? ((size_t)n * (a->wide ? sizeof(int64_t) : sizeof(int32_t)) + 7) & ~(size_t)7 : 0;
 }
 
-/* Copies an array of the caller, who may do with it what it likes once the call has returned; returns the room behind the copy. */
+/* Copies an array of the caller, who may do with it what it likes once the call has returned;
+ * returns the room behind the copy. */
 static char *keep_array(spx_array *a, uint32_t n, char *at)
 {
   size_t bytes = array_bytes(a, n);

@@ -1,16 +1,19 @@
 /* plan_share.c - the steps of a plan in the shared memory of its communicator (share.h).
  *
- * The operations of a communicator take turns: one begins when the one before has ended here. Who has posted looks whether somebody sleeps
- * who waits for it; where ranks outnumber processors, a fence stands between, so that of a post and a sleeper's last look one
- * sees the other. Elsewhere nobody sleeps soon, and who does looks again after a while (wait.c).
+ * The operations of a communicator take turns: one begins when the one before has ended here. Who
+ * has posted looks whether somebody sleeps who waits for it; where ranks outnumber processors, a
+ * fence stands between, so that of a post and a sleeper's last look one sees the other. Elsewhere
+ * nobody sleeps soon, and who does looks again after a while (wait.c).
  *
- * After a death, a revocation or a lack of memory no operation of the communicator can end properly: those who wait notice by
- * themselves, so a run that fails needs to tell nobody.
+ * After a death, a revocation or a lack of memory no operation of the communicator can end
+ * properly: those who wait notice by themselves, so a run that fails needs to tell nobody.
  */
 #include "plan_run.h"
 #include "reduce.h"
 
-enum { FOLD_BYTES = 16384 /* of a vector that is reduced at a time: it stays in the nearest cache */ };
+enum {
+  FOLD_BYTES = 16384 /* of a vector that is reduced at a time: it stays in the nearest cache */
+};
 static uint32_t load(const uint32_t *p) { return __atomic_load_n(p, __ATOMIC_ACQUIRE); }
 static bool is_before(uint32_t a, uint32_t b) { return (int32_t)(a - b) < 0; }
 
@@ -44,7 +47,8 @@ static void give_up(spx_run *run, int error)
     spx_detail("a process of the communicator has failed; MPIX_Comm_get_failed tells which");
   if (error == MPIX_ERR_REVOKED)
     spx_detail("the communicator has been revoked (MPIX_Comm_revoke): shrink or repair it");
-  if (error == MPI_ERR_NO_MEM) spx_detail("a process of the communicator has no memory for collectives");
+  if (error == MPI_ERR_NO_MEM)
+    spx_detail("a process of the communicator has no memory for collectives");
   spx_run_fail(run, error);
   run->poisoned = 1;
 }
@@ -64,7 +68,7 @@ static bool is_turn(const spx_run *run, spx_share *sh)
   return atomic_load_explicit(&sh->finished, memory_order_acquire) + 1 == run->tick;
 }
 
-/* ---- room ---------------------------------------------------------------------------------------------------- */
+/* ---- room ---- */
 
 /* All ranks are through with tick. */
 static bool all_through(spx_share *sh, uint32_t tick)
@@ -79,8 +83,9 @@ static bool all_through(spx_share *sh, uint32_t tick)
   return !is_before(low, tick);
 }
 
-/* The tick that all ranks have to be through with before the place of this one is written again. Who has found no room waits for more of
- * it, so that it does not ask the others after each tick. */
+/* The tick that all ranks have to be through with before the place of this one is written again.
+ * Who has found no room waits for more of it, so that it does not ask the others after each
+ * tick. */
 static uint32_t wanted(const spx_run *run, const spx_share *sh, const spx_step *s, uint32_t tick)
 {
   if (s->y.buf == SPX_PB_PART) return tick - SPX_SHARE_PARTS;
@@ -126,10 +131,12 @@ static bool has_room(spx_run *run, spx_share *sh, const spx_step *s, uint32_t ti
   return false;
 }
 
-/* ---- calls that do not match ------------------------------------------------------------------------------------
- * Whether an operation goes by messages or here is chosen by each process from its arguments. Where these do not match, some may wait for messages
- * of others that are here, and those for posts of the former. Each process notes which way it goes, then looks whether those it waits
- * for have gone the other way, then waits; a fence stands between note and look, so that of two at least one sees the other. */
+/* ---- calls that do not match ----
+ * Whether an operation goes by messages or here is chosen by each process from its arguments. Where
+ * these do not match, some may wait for messages of others that are here, and those for posts of
+ * the former. Each process notes which way it goes, then looks whether those it waits for have gone
+ * the other way, then waits; a fence stands between note and look, so that of two at least one sees
+ * the other. */
 
 void spx_share_outside(spx_run *run)
 {
@@ -137,7 +144,8 @@ void spx_share_outside(spx_run *run)
   run->asked = NULL;
   if (!c->share && (!spx_share_offered(c) || spx_share_attach(c) != MPI_SUCCESS)) return;
   uint32_t *list = c->share->lines[c->share->me].outside;
-  __atomic_store_n(&list[(uint32_t)run->tag % SPX_SHARE_OUTSIDE], (uint32_t)run->tag + 1, __ATOMIC_RELEASE);
+  __atomic_store_n(&list[(uint32_t)run->tag % SPX_SHARE_OUTSIDE], (uint32_t)run->tag + 1,
+                   __ATOMIC_RELEASE);
 }
 
 static bool is_inside(const spx_share_line *l, uint32_t tag)
@@ -155,7 +163,8 @@ bool spx_share_parted(spx_run *run, uint32_t peer)
   spx_comm *c = run->c->comm;
   spx_share *sh = c->share;
   uint32_t tag = (uint32_t)run->tag;
-  if (!sh || peer >= sh->n || run->plan->ticks) return false; /* with ticks: both ways belong to the plan */
+  /* with ticks: both ways belong to the plan */
+  if (!sh || peer >= sh->n || run->plan->ticks) return false;
   __atomic_thread_fence(__ATOMIC_SEQ_CST);
   const spx_share_line *l = &sh->lines[peer];
   uint32_t after = load(&l->after[tag % SPX_SHARE_INSIDE]);
@@ -169,13 +178,15 @@ bool spx_share_parted(spx_run *run, uint32_t peer)
     set_through(run, sh, after - 1);
     atomic_store_explicit(&sh->finished, after - 1, memory_order_release);
   }
-  spx_detail("rank %u takes part with another size of data than this process: the calls of the processes do not match",
+  spx_detail("rank %u takes part with another size of data than this process: the calls of the "
+             "processes do not match",
              peer);
   spx_run_fail(run, MPI_ERR_TRUNCATE);
   return true;
 }
 
-/* An empty message of an operation, to somebody who waits for another one. Nothing to be done when there is no memory. */
+/* An empty message of an operation, to somebody who waits for another one. Nothing to be done when
+ * there is no memory. */
 static void note(spx_comm *c, uint32_t rank, uint32_t tag)
 {
   spx_request *r = (spx_request *)spx_new(SPX_K_REQ);
@@ -198,11 +209,12 @@ static void note(spx_comm *c, uint32_t rank, uint32_t tag)
   spx_unlock();
 }
 
-/* An operation with this number + 1, one of this process's last: were others told of it when they were told of those up to `noted`?
- * Numbers go round. */
+/* An operation with this number + 1, one of this process's last: were others told of it when they
+ * were told of those up to `noted`? Numbers go round. */
 static bool is_noted(uint64_t noted, uint32_t number)
 {
-  return noted != SPX_SHARE_NONE && (((uint32_t)noted - number) & (SPX_PLAN_LONG_TAG - 1)) <= SPX_SHARE_INSIDE;
+  return noted != SPX_SHARE_NONE &&
+         (((uint32_t)noted - number) & (SPX_PLAN_LONG_TAG - 1)) <= SPX_SHARE_INSIDE;
 }
 
 void spx_share_look_back(spx_comm *c)
@@ -215,36 +227,43 @@ void spx_share_look_back(spx_comm *c)
   for (uint32_t i = 0; i < sh->n; i++)
     for (uint32_t k = 0; k < SPX_SHARE_OUTSIDE && i != sh->me; k++) {
       uint32_t number = load(&sh->lines[i].outside[k]);
-      if (SPX_LIKELY(number == 0 || !is_inside(&sh->lines[sh->me], number - 1) || is_noted(noted, number))) continue;
+      if (SPX_LIKELY(number == 0 || !is_inside(&sh->lines[sh->me], number - 1) ||
+                     is_noted(noted, number)))
+        continue;
       note(c, i, number - 1);
       if (!is_noted(sh->noted, number)) sh->noted = number;
     }
 }
 
-/* ---- posts --------------------------------------------------------------------------------------------------- */
+/* ---- posts ---- */
 
 static bool has_posted(const spx_share *sh, uint32_t rank, uint32_t tick, bool slips)
 {
-  if (slips) return __atomic_load_n(&spx_share_slip(sh, rank, tick)->head, __ATOMIC_ACQUIRE) >> 32 == tick;
+  if (slips)
+    return __atomic_load_n(&spx_share_slip(sh, rank, tick)->head, __ATOMIC_ACQUIRE) >> 32 == tick;
   return load(&spx_share_cell(sh, rank, tick)->tick) == tick;
 }
 
 /* A rank has posted, but in the other kind of place. */
-static bool has_posted_otherwise(const spx_run *run, const spx_share *sh, uint32_t rank, uint32_t tick)
+static bool has_posted_otherwise(const spx_run *run, const spx_share *sh, uint32_t rank,
+                                 uint32_t tick)
 {
   return rank != sh->me && has_posted(sh, rank, tick, !run->plan->slips);
 }
 
-/* Everybody but the one who waits has posted, be it otherwise than is waited for: that has to be seen, too. */
+/* Everybody but the one who waits has posted, be it otherwise than is waited for: that has to be
+ * seen, too. */
 static bool all_posted(const spx_run *run, const spx_share *sh, uint32_t tick, uint32_t but)
 {
   bool slips = run->plan->slips;
   for (uint32_t i = 0; i < sh->n; i++)
-    if (i != but && !has_posted(sh, i, tick, slips) && !has_posted(sh, i, tick, !slips)) return false;
+    if (i != but && !has_posted(sh, i, tick, slips) && !has_posted(sh, i, tick, !slips))
+      return false;
   return true;
 }
 
-/* Wakes all that sleep. Who goes to sleep from now on says so anew: it has told others of its sleep before that word. */
+/* Wakes all that sleep. Who goes to sleep from now on says so anew: it has told others of its sleep
+ * before that word. */
 static void wake_all(const spx_comm *c, spx_share *sh)
 {
   if (__atomic_exchange_n(&sh->head->asleep, 0, __ATOMIC_SEQ_CST)) spx_share_ring(c, sh);
@@ -274,7 +293,8 @@ static bool post(spx_run *run, spx_share *sh, const spx_step *s, uint32_t tick)
     spx_piece from = spx_run_resolve(run, &s->x), to = spx_run_resolve(run, &s->y);
     int64_t n = to.count = spx_piece_bytes(from);
     if (bulk) {
-      int err = spx_share_allocate(run->c->comm, sh, tick, (uint64_t)(to.at - spx_share_part(sh, tick)), (uint64_t)n);
+      int err = spx_share_allocate(run->c->comm, sh, tick,
+                                   (uint64_t)(to.at - spx_share_part(sh, tick)), (uint64_t)n);
       if (SPX_UNLIKELY(err != MPI_SUCCESS)) return give_up(run, err), true;
     }
     if (from.type->flags & SPX_T_CONTIG && !bulk)
@@ -286,7 +306,8 @@ static bool post(spx_run *run, spx_share *sh, const spx_step *s, uint32_t tick)
   }
   if (run->plan->slips) {
     spx_slip *slip = spx_share_slip(sh, sh->me, tick);
-    __atomic_store_n(&slip->head, spx_slip_head(tick, sh->through, run->plan->signature), __ATOMIC_RELEASE);
+    __atomic_store_n(&slip->head, spx_slip_head(tick, sh->through, run->plan->signature),
+                     __ATOMIC_RELEASE);
     if (is_first_of_line(tick)) __builtin_prefetch(spx_share_slip(sh, sh->me, tick + AHEAD), 1);
   } else {
     spx_cell *cell = spx_share_cell(sh, sh->me, tick);
@@ -303,15 +324,16 @@ static bool post(spx_run *run, spx_share *sh, const spx_step *s, uint32_t tick)
 static void mismatch(spx_run *run, spx_share *sh, uint32_t rank)
 {
   if (load(&sh->head->asleep)) wake_all(run->c->comm, sh);
-  spx_detail(
-      "rank %u takes part in another operation, or with another root or size of data: the calls of the processes do "
-      "not match",
-      rank);
+  spx_detail("rank %u takes part in another operation, or with another root or size of data: the "
+             "calls of the processes do "
+             "not match",
+             rank);
   run->poisoned = 1;
   spx_run_fail(run, MPI_ERR_TRUNCATE);
 }
 
-/* A rank that only reads has found the posts there: those who post run ahead, and the next ones may be there, too. */
+/* A rank that only reads has found the posts there: those who post run ahead, and the next ones may
+ * be there, too. */
 static void fetch_next(const spx_share *sh, const spx_step *s, uint32_t tick)
 {
   enum { MOST = 8 };
@@ -329,8 +351,8 @@ static void fetch_next_line(const spx_share *sh, const spx_step *s, uint32_t tic
 }
 
 /* What a rank has posted in a tick: false: nothing yet. */
-static bool read_post(const spx_run *run, const spx_share *sh, uint32_t rank, uint32_t tick, uint32_t *through,
-                      bool *matches)
+static bool read_post(const spx_run *run, const spx_share *sh, uint32_t rank, uint32_t tick,
+                      uint32_t *through, bool *matches)
 {
   uint32_t signature = run->plan->signature;
   if (run->plan->slips) {
@@ -355,8 +377,8 @@ static bool await(spx_run *run, spx_share *sh, const spx_step *s, uint32_t tick)
     uint32_t through;
     bool matches;
     if (!read_post(run, sh, i, tick, &through, &matches)) {
-      if (SPX_UNLIKELY(run->waited &&
-                       (is_outside(&sh->lines[i], (uint32_t)run->tag) || has_posted_otherwise(run, sh, i, tick))))
+      if (SPX_UNLIKELY(run->waited && (is_outside(&sh->lines[i], (uint32_t)run->tag) ||
+                                       has_posted_otherwise(run, sh, i, tick))))
         return mismatch(run, sh, i), true;
       if (!run->waited) say_through(run, sh);
       run->seen = i - (uint32_t)s->first;
@@ -368,7 +390,8 @@ static bool await(spx_run *run, spx_share *sh, const spx_step *s, uint32_t tick)
   }
   if (end - (uint32_t)s->first == sh->n) {
     if (is_before(sh->safe, run->low)) sh->safe = run->low;
-    if (SPX_UNLIKELY(!run->waited && load(&sh->head->asleep))) wake_all(run->c->comm, sh); /* nobody was later */
+    /* nobody was later */
+    if (SPX_UNLIKELY(!run->waited && load(&sh->head->asleep))) wake_all(run->c->comm, sh);
   }
   if (run->plan->slips) {
     if (!run->waited && is_first_of_line(tick)) fetch_next_line(sh, s, tick);
@@ -379,7 +402,7 @@ static bool await(spx_run *run, spx_share *sh, const spx_step *s, uint32_t tick)
   return true;
 }
 
-/* ---- data ---------------------------------------------------------------------------------------------------- */
+/* ---- data ---- */
 
 /* Data of several ranks: at `at`, `stride` bytes apart. */
 typedef struct {
@@ -393,9 +416,11 @@ static column column_of(const spx_run *run, const spx_operand *x)
   const spx_share *sh = run->c->comm->share;
   uint32_t tick = run->tick + (uint32_t)x->b;
   if (x->buf == SPX_PB_CELL && run->plan->slips)
-    return (column){(char *)spx_share_slip(sh, 0, tick)->data + x->off, (int64_t)(sh->slip_depth * sizeof(spx_slip))};
+    return (column){(char *)spx_share_slip(sh, 0, tick)->data + x->off,
+                    (int64_t)(sh->slip_depth * sizeof(spx_slip))};
   if (x->buf == SPX_PB_CELL)
-    return (column){(char *)spx_share_cell(sh, 0, tick)->data + x->off, (int64_t)(sh->depth * sizeof(spx_cell))};
+    return (column){(char *)spx_share_cell(sh, 0, tick)->data + x->off,
+                    (int64_t)(sh->depth * sizeof(spx_cell))};
   column c = {spx_share_part(sh, tick) + x->off, x->count};
   if (x->mode == SPX_PM_PREFIX && x->count) c.at += run->prefix[x->a] * run->plan->unit;
   return c;
@@ -454,7 +479,7 @@ static void fold(spx_run *run, const spx_step *s)
   }
 }
 
-/* ---- steps --------------------------------------------------------------------------------------------------- */
+/* ---- steps ---- */
 
 static bool room(spx_run *run, spx_share *sh, const spx_step *s, uint32_t tick)
 {
@@ -472,7 +497,8 @@ bool spx_share_step(spx_run *run, const spx_step *s)
   spx_share *sh = c->share;
   uint32_t tick = run->tick + (uint32_t)s->slot;
   if (SPX_UNLIKELY(!is_turn(run, sh))) return not_yet(run);
-  if (SPX_UNLIKELY(spx_deaths != sh->seen_deaths || sh->error || c->revoked) && not_yet(run)) return true;
+  if (SPX_UNLIKELY(spx_deaths != sh->seen_deaths || sh->error || c->revoked) && not_yet(run))
+    return true;
   switch (s->op) {
   case SPX_P_POST: return post(run, sh, s, tick);
   case SPX_P_AWAIT: return await(run, sh, s, tick);
@@ -488,13 +514,14 @@ bool spx_share_end(spx_run *run)
   spx_share *sh = run->c->comm->share;
   if (!is_turn(run, sh)) return false;
   uint32_t last = run->tick + run->plan->ticks - 1;
-  if (sh->through != last && (!run->plan->slips || last - sh->through >= SPX_SHARE_SAYS)) set_through(run, sh, last);
+  if (sh->through != last && (!run->plan->slips || last - sh->through >= SPX_SHARE_SAYS))
+    set_through(run, sh, last);
   atomic_store_explicit(&sh->finished, last, memory_order_release);
   run->ended = 1;
   return true;
 }
 
-/* ---- waiting ------------------------------------------------------------------------------------------------- */
+/* ---- waiting ---- */
 
 static const spx_step *step_of(const spx_run *run)
 {
@@ -510,7 +537,8 @@ bool spx_share_ready(spx_run *run)
   if (!s || run->poisoned || spx_share_trouble(c, sh) != MPI_SUCCESS) return true;
   uint32_t tick = run->tick + (uint32_t)s->slot, next = (uint32_t)s->first + run->seen;
   if (s->op != SPX_P_AWAIT) return all_through(sh, wanted(run, sh, s, tick));
-  return next == sh->me || has_posted(sh, next, tick, run->plan->slips); /* it does not wait for itself */
+  /* it does not wait for itself */
+  return next == sh->me || has_posted(sh, next, tick, run->plan->slips);
 }
 
 /* Whom the run waits for has gone another way. */
@@ -531,7 +559,8 @@ bool spx_share_asleep(spx_run *run)
   if (s && !run->asks && is_turn(run, sh) && (s->op == SPX_P_POST || s->op == SPX_P_ROOM)) {
     spx_share_line *mine = &sh->lines[sh->me];
     run->asks = 1;
-    __atomic_store_n(&mine->wants, wanted(run, sh, s, run->tick + (uint32_t)s->slot), __ATOMIC_RELAXED);
+    __atomic_store_n(&mine->wants, wanted(run, sh, s, run->tick + (uint32_t)s->slot),
+                     __ATOMIC_RELAXED);
     __atomic_store_n(&mine->asks, 1, __ATOMIC_RELEASE);
     __atomic_fetch_add(&sh->head->asking, 1, __ATOMIC_SEQ_CST);
   }
@@ -548,8 +577,9 @@ void spx_share_awake(spx_run *run)
   __atomic_fetch_sub(&sh->head->asking, 1, __ATOMIC_SEQ_CST);
 }
 
-/* Tells once that there is something to do, to whoever polls: that may be another thread, which would otherwise find an event
- * every time, and never let go of the lock. The bell is for the thread that sleeps. */
+/* Tells once that there is something to do, to whoever polls: that may be another thread, which
+ * would otherwise find an event every time, and never let go of the lock. The bell is for the
+ * thread that sleeps. */
 static int look(spx_poller *p)
 {
   spx_run *run = (spx_run *)((char *)p - offsetof(spx_run, poller));

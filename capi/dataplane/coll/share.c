@@ -1,4 +1,5 @@
-/* share.c - the memory that the processes of a communicator share for its collectives: making, finding and giving it back. */
+/* share.c - the memory that the processes of a communicator share for its collectives: making,
+ * finding and giving it back. */
 #include "share.h"
 #include <stdlib.h>
 #include "rma.h"
@@ -11,7 +12,8 @@ typedef struct {
   uint32_t depth, slip_depth;
 } shape;
 
-/* Up to 16 ranks have 256 KiB of slips in all: who can run ahead for long gives up its processor rarely. */
+/* Up to 16 ranks have 256 KiB of slips in all: who can run ahead for long gives up its processor
+ * rarely. */
 static shape shape_of(uint32_t n)
 {
   shape s = {.depth = n <= 64 ? 32 : 16, .slip_depth = n <= 16 ? 1024 : n <= 64 ? 128 : 64};
@@ -23,9 +25,10 @@ static shape shape_of(uint32_t n)
   return s;
 }
 
-/* ---- the table of places ------------------------------------------------------------------------------------- */
+/* ---- the table of places ---- */
 
-/* The entries that may be a context's; NULL: there is no table. The first entry of the table is that of the job's first world. */
+/* The entries that may be a context's; NULL: there is no table. The first entry of the table is
+ * that of the job's first world. */
 static spx_berth *entries_of(uint64_t ctx)
 {
   if (!spx_segment || !spx_segment->share_off) return NULL;
@@ -39,8 +42,11 @@ void spx_share_offer(uint64_t ctx)
   spx_berth *e = entries_of(ctx);
   for (int i = 0; e && i < NEAR; i++) {
     uint64_t was = 0;
-    if (!__atomic_compare_exchange_n(&e[i].ctx, &was, ctx, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) continue;
-    __atomic_store_n(&e[i].place, 0, __ATOMIC_RELEASE); /* some member of the last one may have had no memory */
+    if (!__atomic_compare_exchange_n(&e[i].ctx, &was, ctx, false, __ATOMIC_ACQ_REL,
+                                     __ATOMIC_RELAXED))
+      continue;
+    /* some member of the last one may have had no memory */
+    __atomic_store_n(&e[i].place, 0, __ATOMIC_RELEASE);
     return;
   }
 }
@@ -48,7 +54,8 @@ void spx_share_offer(uint64_t ctx)
 /* MPI_COMM_WORLD of those that the job was started with, which nobody offers. */
 static bool is_first_world(const spx_comm *c)
 {
-  return c->flags & SPX_C_WORLD && c->size == (int)spx_segment->world_size && spx_proc_of(spx_me)->world_id == 0;
+  return c->flags & SPX_C_WORLD && c->size == (int)spx_segment->world_size &&
+         spx_proc_of(spx_me)->world_id == 0;
 }
 
 /* The entry of c, or NULL: nobody has offered one. */
@@ -63,7 +70,8 @@ static spx_berth *entry_of(const spx_comm *c)
   return k < NEAR ? &e[k] : NULL;
 }
 
-/* The entry of c, unless a member is of another job and has another memory file, or there is nobody to share it with. */
+/* The entry of c, unless a member is of another job and has another memory file, or there is nobody
+ * to share it with. */
 static spx_berth *offered(const spx_comm *c)
 {
   return c->size < 2 || c->flags & (SPX_C_FAR | SPX_C_REPLAY) ? NULL : entry_of(c);
@@ -75,10 +83,12 @@ int spx_share_offered(const spx_comm *c) { return offered(c) != NULL; }
 static void withdraw(const spx_comm *c, spx_berth *e)
 {
   uint64_t was = c->ctx;
-  if (!is_first_world(c)) __atomic_compare_exchange_n(&e->ctx, &was, 0, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+  if (!is_first_world(c))
+    __atomic_compare_exchange_n(&e->ctx, &was, 0, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
 }
 
-/* A slot that was never posted in is 0, which is a tick of the first one of each rank, after 2^32 ticks. It gets one that comes in another. */
+/* A slot that was never posted in is 0, which is a tick of the first one of each rank, after 2^32
+ * ticks. It gets one that comes in another. */
 static void clear_first(spx_cell *cell, spx_slip *slip)
 {
   cell->tick = 1;
@@ -91,7 +101,8 @@ static bool set_back(uint64_t place, const shape *s, uint32_t n)
   char *map = spx_file_allocate(place, s->bulk) == 0 ? spx_file_map(place, s->bulk) : NULL;
   for (uint32_t i = 0; map && i < n; i++) {
     ((spx_share_line *)(map + s->lines))[i].through = spx_share_first() - 1;
-    clear_first((spx_cell *)(map + s->cells) + i * s->depth, (spx_slip *)(map + s->slips) + i * s->slip_depth);
+    clear_first((spx_cell *)(map + s->cells) + i * s->depth,
+                (spx_slip *)(map + s->slips) + i * s->slip_depth);
   }
   if (map) spx_file_unmap(map, s->bulk);
   return map != NULL;
@@ -104,12 +115,13 @@ static uint64_t place_of(spx_berth *e, const shape *s, uint32_t n)
   if (place) return place & ~(uint64_t)BROKEN;
   uint64_t mine = spx_file_reserve(s->bytes);
   if (SPX_UNLIKELY(spx_set.wrap) && !set_back(mine, s, n)) mine |= BROKEN;
-  if (__atomic_compare_exchange_n(&e->place, &place, mine, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+  if (__atomic_compare_exchange_n(&e->place, &place, mine, false, __ATOMIC_ACQ_REL,
+                                  __ATOMIC_ACQUIRE))
     return mine & ~(uint64_t)BROKEN;
   return place & ~(uint64_t)BROKEN;
 }
 
-/* ---- attaching and leaving ----------------------------------------------------------------------------------- */
+/* ---- attaching and leaving ---- */
 
 static bool allocate(uint64_t from, uint64_t bytes) { return spx_file_allocate(from, bytes) == 0; }
 
@@ -191,7 +203,8 @@ void spx_share_leave(spx_comm *c)
   spx_berth *e = entry_of(c);
   uint64_t place = e ? __atomic_load_n(&e->place, __ATOMIC_ACQUIRE) & ~(uint64_t)BROKEN : 0;
   c->share = NULL;
-  if (e && !place && (c->rank == 0 || c->flags & SPX_C_FAR)) withdraw(c, e); /* nobody has used it, nobody will */
+  /* nobody has used it, nobody will */
+  if (e && !place && (c->rank == 0 || c->flags & SPX_C_FAR)) withdraw(c, e);
   if (place) {
     shape s = shape_of((uint32_t)c->size);
     spx_share_head *head = sh ? sh->head : (spx_share_head *)spx_file_map(place, s.lines);
@@ -203,7 +216,8 @@ void spx_share_leave(spx_comm *c)
         here = !__atomic_load_n(&head->left[i], __ATOMIC_SEQ_CST) && !is_gone(c->peer[i]);
       uint64_t was = __atomic_load_n(&e->place, __ATOMIC_RELAXED);
       if (!here && (was & ~(uint64_t)BROKEN) == place &&
-          __atomic_compare_exchange_n(&e->place, &was, 0, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
+          __atomic_compare_exchange_n(&e->place, &was, 0, false, __ATOMIC_ACQ_REL,
+                                      __ATOMIC_RELAXED)) {
         spx_file_drop(place, s.bytes);
         withdraw(c, e);
       }
@@ -216,11 +230,12 @@ void spx_share_leave(spx_comm *c)
   }
 }
 
-/* ---- in use -------------------------------------------------------------------------------------------------- */
+/* ---- in use ---- */
 
 int spx_share_trouble(const spx_comm *c, spx_share *sh)
 {
-  if (SPX_UNLIKELY(__atomic_load_n(&c->revoked, __ATOMIC_RELAXED))) return sh->error = MPIX_ERR_REVOKED;
+  if (SPX_UNLIKELY(__atomic_load_n(&c->revoked, __ATOMIC_RELAXED)))
+    return sh->error = MPIX_ERR_REVOKED;
   if (sh->error != MPI_SUCCESS) return sh->error;
   if (SPX_UNLIKELY(spx_deaths != sh->seen_deaths)) {
     sh->seen_deaths = spx_deaths;

@@ -3,19 +3,21 @@
 #include "basic.h"
 #include "pack.h"
 
-#define SPX_X(nm, ctype, c, f, g, ext)                                                                                 \
-  [SPX_B_##nm] = {.name = "MPI_" #nm,                                                                                  \
-                  .handle = (uint16_t)(uintptr_t)MPI_##nm,                                                             \
-                  .cls = SPX_BC_##c,                                                                                   \
-                  .format = SPX_BF_##f,                                                                                \
-                  .group = SPX_BG_##g,                                                                                 \
-                  .align = _Alignof(ctype),                                                                            \
-                  .size = sizeof(ctype),                                                                               \
-                  .extent = sizeof(ctype),                                                                             \
+#define SPX_X(nm, ctype, c, f, g, ext)                                                             \
+  [SPX_B_##nm] = {.name = "MPI_" #nm,                                                              \
+                  .handle = (uint16_t)(uintptr_t)MPI_##nm,                                         \
+                  .cls = SPX_BC_##c,                                                               \
+                  .format = SPX_BF_##f,                                                            \
+                  .group = SPX_BG_##g,                                                             \
+                  .align = _Alignof(ctype),                                                        \
+                  .size = sizeof(ctype),                                                           \
+                  .extent = sizeof(ctype),                                                         \
                   .ext32 = ext},
-#define SPX_PAIR(nm, vt, it, vid, iid)                                                                                 \
-  [SPX_B_##                                                                                                            \
-      nm] = {.name = "MPI_" #nm, .handle = (uint16_t)(uintptr_t)MPI_##nm, .value = SPX_B_##vid, .index = SPX_B_##iid},
+#define SPX_PAIR(nm, vt, it, vid, iid)                                                             \
+  [SPX_B_##nm] = {.name = "MPI_" #nm,                                                              \
+                  .handle = (uint16_t)(uintptr_t)MPI_##nm,                                         \
+                  .value = SPX_B_##vid,                                                            \
+                  .index = SPX_B_##iid},
 spx_basic spx_basics[SPX_BASIC_MAX] = {SPX_BASICS_SIMPLE(SPX_X) SPX_BASICS_PAIR(SPX_PAIR)};
 
 spx_type spx_basic_types[SPX_BASIC_MAX];
@@ -23,7 +25,8 @@ static int basics_used = SPX_B_COUNT_OF;
 
 static int round_up(int n, int to) { return (n + to - 1) / to * to; }
 
-/* A pair is laid out as a C struct of its two parts; in external32 they follow each other without a gap. */
+/* A pair is laid out as a C struct of its two parts; in external32 they follow each other without a
+ * gap. */
 static void fill_pair(spx_basic *p)
 {
   const spx_basic *v = &spx_basics[p->value], *x = &spx_basics[p->index];

@@ -1,9 +1,10 @@
 /* basic.h - the predefined datatypes: one row each, and the objects behind their handles.
  *
- * Owns what is known about a predefined datatype on this machine: handle, name, size, alignment, how its bits are to be
- * read, which reductions the standard allows on it, and its size in the "external32" representation.
- * MPI-5.0: 3.2.2 and annex A.1 (names), 6.9.2 (groups for reductions), 14.5.2 (external32), 20.3 (handle values).
- * The Fortran types follow gfortran: INTEGER, REAL and LOGICAL of 4 bytes, DOUBLE PRECISION of 8.
+ * Owns what is known about a predefined datatype on this machine: handle, name, size, alignment,
+ * how its bits are to be read, which reductions the standard allows on it, and its size in the
+ * "external32" representation. MPI-5.0: 3.2.2 and annex A.1 (names), 6.9.2 (groups for
+ * reductions), 14.5.2 (external32), 20.3 (handle values). The Fortran types follow gfortran:
+ * INTEGER, REAL and LOGICAL of 4 bytes, DOUBLE PRECISION of 8.
  */
 #ifndef SPX_BASIC_H
 #define SPX_BASIC_H
@@ -54,84 +55,87 @@ typedef enum {
 } spx_basic_group;
 
 /* X(name without MPI_, C type, class, float format, group, bytes in external32) */
-#define SPX_BASICS_SIMPLE(X)                                                                                           \
-  X(AINT, MPI_Aint, INT, NONE, MULTI, 8)                                                                               \
-  X(COUNT, MPI_Count, INT, NONE, MULTI, 8)                                                                             \
-  X(OFFSET, MPI_Offset, INT, NONE, MULTI, 8)                                                                           \
-  X(PACKED, unsigned char, BYTE, NONE, NONE, 1)                                                                        \
-  X(SHORT, short, INT, NONE, C_INTEGER, 2)                                                                             \
-  X(INT, int, INT, NONE, C_INTEGER, 4)                                                                                 \
-  X(LONG, long, INT, NONE, C_INTEGER, 4)                                                                               \
-  X(LONG_LONG, long long, INT, NONE, C_INTEGER, 8)                                                                     \
-  X(UNSIGNED_SHORT, unsigned short, UINT, NONE, C_INTEGER, 2)                                                          \
-  X(UNSIGNED, unsigned, UINT, NONE, C_INTEGER, 4)                                                                      \
-  X(UNSIGNED_LONG, unsigned long, UINT, NONE, C_INTEGER, 4)                                                            \
-  X(UNSIGNED_LONG_LONG, unsigned long long, UINT, NONE, C_INTEGER, 8)                                                  \
-  X(FLOAT, float, FLOAT, SINGLE, FLOATING, 4)                                                                          \
-  X(C_FLOAT_COMPLEX, _Complex float, COMPLEX, SINGLE, COMPLEX, 8)                                                      \
-  X(CXX_FLOAT_COMPLEX, _Complex float, COMPLEX, SINGLE, COMPLEX, 8)                                                    \
-  X(DOUBLE, double, FLOAT, DOUBLE, FLOATING, 8)                                                                        \
-  X(C_DOUBLE_COMPLEX, _Complex double, COMPLEX, DOUBLE, COMPLEX, 16)                                                   \
-  X(CXX_DOUBLE_COMPLEX, _Complex double, COMPLEX, DOUBLE, COMPLEX, 16)                                                 \
-  X(LOGICAL, int32_t, LOGICAL, NONE, LOGICAL, 4)                                                                       \
-  X(INTEGER, int32_t, INT, NONE, FORTRAN_INTEGER, 4)                                                                   \
-  X(REAL, float, FLOAT, SINGLE, FLOATING, 4)                                                                           \
-  X(COMPLEX, _Complex float, COMPLEX, SINGLE, COMPLEX, 8)                                                              \
-  X(DOUBLE_PRECISION, double, FLOAT, DOUBLE, FLOATING, 8)                                                              \
-  X(DOUBLE_COMPLEX, _Complex double, COMPLEX, DOUBLE, COMPLEX, 16)                                                     \
-  X(CHARACTER, char, CHAR, NONE, NONE, 1)                                                                              \
-  X(LONG_DOUBLE, long double, FLOAT, X87, FLOATING, 16)                                                                \
-  X(C_LONG_DOUBLE_COMPLEX, _Complex long double, COMPLEX, X87, COMPLEX, 32)                                            \
-  X(CXX_LONG_DOUBLE_COMPLEX, _Complex long double, COMPLEX, X87, COMPLEX, 32)                                          \
-  X(C_BOOL, _Bool, BOOL, NONE, LOGICAL, 1)                                                                             \
-  X(CXX_BOOL, _Bool, BOOL, NONE, LOGICAL, 1)                                                                           \
-  X(WCHAR, wchar_t, WCHAR, NONE, NONE, 2)                                                                              \
-  X(INT8_T, int8_t, INT, NONE, C_INTEGER, 1)                                                                           \
-  X(UINT8_T, uint8_t, UINT, NONE, C_INTEGER, 1)                                                                        \
-  X(CHAR, char, CHAR, NONE, C_INTEGER, 1)                                                                              \
-  X(SIGNED_CHAR, signed char, INT, NONE, C_INTEGER, 1)                                                                 \
-  X(UNSIGNED_CHAR, unsigned char, UINT, NONE, C_INTEGER, 1)                                                            \
-  X(BYTE, unsigned char, BYTE, NONE, BYTE, 1)                                                                          \
-  X(INT16_T, int16_t, INT, NONE, C_INTEGER, 2)                                                                         \
-  X(UINT16_T, uint16_t, UINT, NONE, C_INTEGER, 2)                                                                      \
-  X(INT32_T, int32_t, INT, NONE, C_INTEGER, 4)                                                                         \
-  X(UINT32_T, uint32_t, UINT, NONE, C_INTEGER, 4)                                                                      \
-  X(INT64_T, int64_t, INT, NONE, C_INTEGER, 8)                                                                         \
-  X(UINT64_T, uint64_t, UINT, NONE, C_INTEGER, 8)                                                                      \
-  X(LOGICAL1, int8_t, LOGICAL, NONE, LOGICAL, 1)                                                                       \
-  X(INTEGER1, int8_t, INT, NONE, FORTRAN_INTEGER, 1)                                                                   \
-  X(LOGICAL2, int16_t, LOGICAL, NONE, LOGICAL, 2)                                                                      \
-  X(INTEGER2, int16_t, INT, NONE, FORTRAN_INTEGER, 2)                                                                  \
-  X(REAL2, spx_real2, FLOAT, HALF, FLOATING, 2)                                                                        \
-  X(LOGICAL4, int32_t, LOGICAL, NONE, LOGICAL, 4)                                                                      \
-  X(INTEGER4, int32_t, INT, NONE, FORTRAN_INTEGER, 4)                                                                  \
-  X(REAL4, float, FLOAT, SINGLE, FLOATING, 4)                                                                          \
-  X(COMPLEX4, spx_complex4, COMPLEX, HALF, COMPLEX, 4)                                                                 \
-  X(LOGICAL8, int64_t, LOGICAL, NONE, LOGICAL, 8)                                                                      \
-  X(INTEGER8, int64_t, INT, NONE, FORTRAN_INTEGER, 8)                                                                  \
-  X(REAL8, double, FLOAT, DOUBLE, FLOATING, 8)                                                                         \
-  X(COMPLEX8, _Complex float, COMPLEX, SINGLE, COMPLEX, 8)                                                             \
-  X(LOGICAL16, spx_integer16, LOGICAL, NONE, LOGICAL, 16)                                                              \
-  X(INTEGER16, spx_integer16, INT, NONE, FORTRAN_INTEGER, 16)                                                          \
-  X(REAL16, spx_real16, FLOAT, QUAD, FLOATING, 16)                                                                     \
-  X(COMPLEX16, _Complex double, COMPLEX, DOUBLE, COMPLEX, 16)                                                          \
+#define SPX_BASICS_SIMPLE(X)                                                                       \
+  X(AINT, MPI_Aint, INT, NONE, MULTI, 8)                                                           \
+  X(COUNT, MPI_Count, INT, NONE, MULTI, 8)                                                         \
+  X(OFFSET, MPI_Offset, INT, NONE, MULTI, 8)                                                       \
+  X(PACKED, unsigned char, BYTE, NONE, NONE, 1)                                                    \
+  X(SHORT, short, INT, NONE, C_INTEGER, 2)                                                         \
+  X(INT, int, INT, NONE, C_INTEGER, 4)                                                             \
+  X(LONG, long, INT, NONE, C_INTEGER, 4)                                                           \
+  X(LONG_LONG, long long, INT, NONE, C_INTEGER, 8)                                                 \
+  X(UNSIGNED_SHORT, unsigned short, UINT, NONE, C_INTEGER, 2)                                      \
+  X(UNSIGNED, unsigned, UINT, NONE, C_INTEGER, 4)                                                  \
+  X(UNSIGNED_LONG, unsigned long, UINT, NONE, C_INTEGER, 4)                                        \
+  X(UNSIGNED_LONG_LONG, unsigned long long, UINT, NONE, C_INTEGER, 8)                              \
+  X(FLOAT, float, FLOAT, SINGLE, FLOATING, 4)                                                      \
+  X(C_FLOAT_COMPLEX, _Complex float, COMPLEX, SINGLE, COMPLEX, 8)                                  \
+  X(CXX_FLOAT_COMPLEX, _Complex float, COMPLEX, SINGLE, COMPLEX, 8)                                \
+  X(DOUBLE, double, FLOAT, DOUBLE, FLOATING, 8)                                                    \
+  X(C_DOUBLE_COMPLEX, _Complex double, COMPLEX, DOUBLE, COMPLEX, 16)                               \
+  X(CXX_DOUBLE_COMPLEX, _Complex double, COMPLEX, DOUBLE, COMPLEX, 16)                             \
+  X(LOGICAL, int32_t, LOGICAL, NONE, LOGICAL, 4)                                                   \
+  X(INTEGER, int32_t, INT, NONE, FORTRAN_INTEGER, 4)                                               \
+  X(REAL, float, FLOAT, SINGLE, FLOATING, 4)                                                       \
+  X(COMPLEX, _Complex float, COMPLEX, SINGLE, COMPLEX, 8)                                          \
+  X(DOUBLE_PRECISION, double, FLOAT, DOUBLE, FLOATING, 8)                                          \
+  X(DOUBLE_COMPLEX, _Complex double, COMPLEX, DOUBLE, COMPLEX, 16)                                 \
+  X(CHARACTER, char, CHAR, NONE, NONE, 1)                                                          \
+  X(LONG_DOUBLE, long double, FLOAT, X87, FLOATING, 16)                                            \
+  X(C_LONG_DOUBLE_COMPLEX, _Complex long double, COMPLEX, X87, COMPLEX, 32)                        \
+  X(CXX_LONG_DOUBLE_COMPLEX, _Complex long double, COMPLEX, X87, COMPLEX, 32)                      \
+  X(C_BOOL, _Bool, BOOL, NONE, LOGICAL, 1)                                                         \
+  X(CXX_BOOL, _Bool, BOOL, NONE, LOGICAL, 1)                                                       \
+  X(WCHAR, wchar_t, WCHAR, NONE, NONE, 2)                                                          \
+  X(INT8_T, int8_t, INT, NONE, C_INTEGER, 1)                                                       \
+  X(UINT8_T, uint8_t, UINT, NONE, C_INTEGER, 1)                                                    \
+  X(CHAR, char, CHAR, NONE, C_INTEGER, 1)                                                          \
+  X(SIGNED_CHAR, signed char, INT, NONE, C_INTEGER, 1)                                             \
+  X(UNSIGNED_CHAR, unsigned char, UINT, NONE, C_INTEGER, 1)                                        \
+  X(BYTE, unsigned char, BYTE, NONE, BYTE, 1)                                                      \
+  X(INT16_T, int16_t, INT, NONE, C_INTEGER, 2)                                                     \
+  X(UINT16_T, uint16_t, UINT, NONE, C_INTEGER, 2)                                                  \
+  X(INT32_T, int32_t, INT, NONE, C_INTEGER, 4)                                                     \
+  X(UINT32_T, uint32_t, UINT, NONE, C_INTEGER, 4)                                                  \
+  X(INT64_T, int64_t, INT, NONE, C_INTEGER, 8)                                                     \
+  X(UINT64_T, uint64_t, UINT, NONE, C_INTEGER, 8)                                                  \
+  X(LOGICAL1, int8_t, LOGICAL, NONE, LOGICAL, 1)                                                   \
+  X(INTEGER1, int8_t, INT, NONE, FORTRAN_INTEGER, 1)                                               \
+  X(LOGICAL2, int16_t, LOGICAL, NONE, LOGICAL, 2)                                                  \
+  X(INTEGER2, int16_t, INT, NONE, FORTRAN_INTEGER, 2)                                              \
+  X(REAL2, spx_real2, FLOAT, HALF, FLOATING, 2)                                                    \
+  X(LOGICAL4, int32_t, LOGICAL, NONE, LOGICAL, 4)                                                  \
+  X(INTEGER4, int32_t, INT, NONE, FORTRAN_INTEGER, 4)                                              \
+  X(REAL4, float, FLOAT, SINGLE, FLOATING, 4)                                                      \
+  X(COMPLEX4, spx_complex4, COMPLEX, HALF, COMPLEX, 4)                                             \
+  X(LOGICAL8, int64_t, LOGICAL, NONE, LOGICAL, 8)                                                  \
+  X(INTEGER8, int64_t, INT, NONE, FORTRAN_INTEGER, 8)                                              \
+  X(REAL8, double, FLOAT, DOUBLE, FLOATING, 8)                                                     \
+  X(COMPLEX8, _Complex float, COMPLEX, SINGLE, COMPLEX, 8)                                         \
+  X(LOGICAL16, spx_integer16, LOGICAL, NONE, LOGICAL, 16)                                          \
+  X(INTEGER16, spx_integer16, INT, NONE, FORTRAN_INTEGER, 16)                                      \
+  X(REAL16, spx_real16, FLOAT, QUAD, FLOATING, 16)                                                 \
+  X(COMPLEX16, _Complex double, COMPLEX, DOUBLE, COMPLEX, 16)                                      \
   X(COMPLEX32, spx_complex32, COMPLEX, QUAD, COMPLEX, 32)
 
 /* X(name, C type of the value, of the index, id of the value, of the index) */
-#define SPX_BASICS_PAIR(X)                                                                                             \
-  X(FLOAT_INT, float, int, FLOAT, INT)                                                                                 \
-  X(DOUBLE_INT, double, int, DOUBLE, INT)                                                                              \
-  X(LONG_INT, long, int, LONG, INT)                                                                                    \
-  X(2INT, int, int, INT, INT)                                                                                          \
-  X(SHORT_INT, short, int, SHORT, INT)                                                                                 \
-  X(LONG_DOUBLE_INT, long double, int, LONG_DOUBLE, INT)                                                               \
-  X(2REAL, float, float, REAL, REAL)                                                                                   \
-  X(2DOUBLE_PRECISION, double, double, DOUBLE_PRECISION, DOUBLE_PRECISION)                                             \
+#define SPX_BASICS_PAIR(X)                                                                         \
+  X(FLOAT_INT, float, int, FLOAT, INT)                                                             \
+  X(DOUBLE_INT, double, int, DOUBLE, INT)                                                          \
+  X(LONG_INT, long, int, LONG, INT)                                                                \
+  X(2INT, int, int, INT, INT)                                                                      \
+  X(SHORT_INT, short, int, SHORT, INT)                                                             \
+  X(LONG_DOUBLE_INT, long double, int, LONG_DOUBLE, INT)                                           \
+  X(2REAL, float, float, REAL, REAL)                                                               \
+  X(2DOUBLE_PRECISION, double, double, DOUBLE_PRECISION, DOUBLE_PRECISION)                         \
   X(2INTEGER, int32_t, int32_t, INTEGER, INTEGER)
 
 /* Their numbers: spx_type.basic. 0 stands for none. */
 #define SPX_X(name, ...) SPX_B_##name,
-typedef enum { SPX_B_NONE = 0, SPX_BASICS_SIMPLE(SPX_X) SPX_BASICS_PAIR(SPX_X) SPX_B_COUNT_OF } spx_basic_id;
+typedef enum {
+  SPX_B_NONE = 0,
+  SPX_BASICS_SIMPLE(SPX_X) SPX_BASICS_PAIR(SPX_X) SPX_B_COUNT_OF
+} spx_basic_id;
 #undef SPX_X
 _Static_assert(SPX_B_COUNT_OF <= SPX_BASIC_MAX, "SPX_BASIC_MAX");
 
@@ -149,19 +153,26 @@ typedef struct spx_basic {
   uint8_t index_at;     /* SPX_BC_PAIR: offset of the index, bytes */
 } spx_basic;
 
-/* By number; row 0 is empty. Rows from SPX_B_COUNT_OF on are the unnamed pairs that MPI_Type_get_value_index has made so far:
- * whoever handles pairs reads value, index and index_at, and does not switch on the number. A row never changes once made. */
+/* By number; row 0 is empty. Rows from SPX_B_COUNT_OF on are the unnamed pairs that
+ * MPI_Type_get_value_index has made so far: whoever handles pairs reads value, index and index_at,
+ * and does not switch on the number. A row never changes once made. */
 SPX_HIDDEN extern spx_basic spx_basics[SPX_BASIC_MAX];
-/* Their datatypes, by number: for the named ones the objects of the handles; for a pair without a name what is needed to move and
- * reduce elements of it. */
+/* Their datatypes, by number: for the named ones the objects of the handles; for a pair without a
+ * name what is needed to move and reduce elements of it. */
 SPX_HIDDEN extern spx_type spx_basic_types[SPX_BASIC_MAX];
 
-/* Puts the objects into spx_predef[SPX_K_TYPE]. Idempotent; call it before any other thread exists. */
+/* Puts the objects into spx_predef[SPX_K_TYPE]. Idempotent; call it before any other thread
+ * exists. */
 SPX_HIDDEN void spx_basic_init(void);
-/* The number of the pair of these two basic types: that of a named pair, an unnamed one made before, or a new one; 0 when the
- * value has no order, the index is not an integer, or the table is full. */
+/* The number of the pair of these two basic types: that of a named pair, an unnamed one made
+ * before, or a new one; 0 when the value has no order, the index is not an integer, or the table is
+ * full. */
 SPX_HIDDEN int spx_basic_pair(int value, int index);
 
-/* The row of a predefined or one-basic datatype, or NULL when it holds several basic types or none. */
-static inline const spx_basic *spx_basic_of(const spx_type *t) { return t->basic ? &spx_basics[t->basic] : NULL; }
+/* The row of a predefined or one-basic datatype, or NULL when it holds several basic types or
+ * none. */
+static inline const spx_basic *spx_basic_of(const spx_type *t)
+{
+  return t->basic ? &spx_basics[t->basic] : NULL;
+}
 #endif

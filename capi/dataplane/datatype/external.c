@@ -1,5 +1,6 @@
 /* external.c - the "external32" representation: big-endian, sizes of the standard's table, no gaps.
- * MPI-5.0, 14.5.2. Integers that are longer here than there keep their low bytes, and come back sign-extended. */
+ * MPI-5.0, 14.5.2. Integers that are longer here than there keep their low bytes, and come back
+ * sign-extended. */
 #include "basic.h"
 #include "pack.h"
 #include <string.h>
@@ -12,12 +13,12 @@ ALWAYS_INLINE void swap_one(unsigned char *out, const unsigned char *in, size_t 
   for (size_t k = 0; k < len; k++) out[k] = in[len - 1 - k];
 }
 
-#define SWAP_LOOP(bits)                                                                                                \
-  for (int64_t i = 0; i < n; i++) {                                                                                    \
-    uint##bits##_t v;                                                                                                  \
-    memcpy(&v, in + i * (bits / 8), bits / 8);                                                                         \
-    v = __builtin_bswap##bits(v);                                                                                      \
-    memcpy(out + i * (bits / 8), &v, bits / 8);                                                                        \
+#define SWAP_LOOP(bits)                                                                            \
+  for (int64_t i = 0; i < n; i++) {                                                                \
+    uint##bits##_t v;                                                                              \
+    memcpy(&v, in + i * (bits / 8), bits / 8);                                                     \
+    v = __builtin_bswap##bits(v);                                                                  \
+    memcpy(out + i * (bits / 8), &v, bits / 8);                                                    \
   }
 
 /* n values of len bytes, as long there as here. */
@@ -39,7 +40,8 @@ static void narrow(unsigned char *out, const unsigned char *in, int64_t n, int h
   for (int64_t i = 0; i < n; i++, in += here, out += there) swap_one(out, in, (size_t)there);
 }
 
-static void widen(unsigned char *out, const unsigned char *in, int64_t n, int here, int there, bool is_signed)
+static void widen(unsigned char *out, const unsigned char *in, int64_t n, int here, int there,
+                  bool is_signed)
 {
   for (int64_t i = 0; i < n; i++, in += there, out += here) {
     swap_one(out, in, (size_t)there);
@@ -69,7 +71,8 @@ static void quad_to_x87(unsigned char *out, const unsigned char *in, int64_t n)
 }
 
 /* Converts n elements of a basic type that is not a pair. */
-static void convert(const spx_basic *b, unsigned char *mem, unsigned char *ext, int64_t n, bool unpack)
+static void convert(const spx_basic *b, unsigned char *mem, unsigned char *ext, int64_t n,
+                    bool unpack)
 {
   unsigned char *out = unpack ? mem : ext, *in = unpack ? ext : mem;
   int here = b->size, there = b->ext32;
@@ -110,7 +113,8 @@ static void convert_run(walk *w, int64_t basic, char *mem, int64_t bytes)
 static void convert_node(walk *w, const spx_node *nd, int64_t basic, char *mem)
 {
   if (nd->basic) basic = nd->basic;
-  const int64_t *disp = spx_layout_words(w->l, nd->disp), *prefix = spx_layout_words(w->l, nd->prefix);
+  const int64_t *disp = spx_layout_words(w->l, nd->disp),
+                *prefix = spx_layout_words(w->l, nd->prefix);
   const spx_node *c = spx_layout_node(w->l, nd->child);
   switch (nd->kind) {
   case SPX_L_RUN: convert_run(w, basic, mem, nd->size); break;
@@ -121,11 +125,13 @@ static void convert_node(walk *w, const spx_node *nd, int64_t basic, char *mem)
     for (int64_t i = 0; i < nd->n; i++) convert_node(w, c, basic, mem + disp[i]);
     break;
   case SPX_L_INDEX:
-    for (int64_t i = 0; i < nd->n; i++) convert_run(w, basic, mem + disp[i], prefix[i + 1] - prefix[i]);
+    for (int64_t i = 0; i < nd->n; i++)
+      convert_run(w, basic, mem + disp[i], prefix[i + 1] - prefix[i]);
     break;
   default: {
     const int64_t *kids = spx_layout_words(w->l, nd->kids);
-    for (int64_t i = 0; i < nd->n; i++) convert_node(w, spx_layout_node(w->l, kids[i]), basic, mem + disp[i]);
+    for (int64_t i = 0; i < nd->n; i++)
+      convert_node(w, spx_layout_node(w->l, kids[i]), basic, mem + disp[i]);
   }
   }
 }
@@ -139,7 +145,8 @@ static void convert_elements(char *mem, int64_t count, const spx_type *t, char *
     return;
   }
   const spx_node *root = spx_layout_node(w.l, w.l->root);
-  for (int64_t i = 0; i < count; i++) convert_node(&w, root, t->basic, mem + w.l->offset + i * t->extent);
+  for (int64_t i = 0; i < count; i++)
+    convert_node(&w, root, t->basic, mem + w.l->offset + i * t->extent);
 }
 
 int64_t spx_external_size(const spx_type *t)

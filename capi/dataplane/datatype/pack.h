@@ -1,11 +1,12 @@
 /* pack.h - the compiled form of a datatype, and what runs it.
  *
- * core/datatype (Go) compiles a committed datatype into a layout: one block of 64-bit words in C memory, without pointers,
- * freed with the datatype. The packer seeks in it in O(depth + log blocks) and copies runs at memory speed. The Go side
- * writes exactly these words (core/datatype/image.go): change both together.
+ * core/datatype (Go) compiles a committed datatype into a layout: one block of 64-bit words in C
+ * memory, without pointers, freed with the datatype. The packer seeks in it in O(depth + log
+ * blocks) and copies runs at memory speed. The Go side writes exactly these words
+ * (core/datatype/image.go): change both together.
  *
- * A node describes bytes in the order in which they are packed, at displacements from its own origin.
- * MPI-5.0: 5.1 (typemaps), 5.2 (pack and unpack), 5.3 and 14.5.2 (external32).
+ * A node describes bytes in the order in which they are packed, at displacements from its own
+ * origin. MPI-5.0: 5.1 (typemaps), 5.2 (pack and unpack), 5.3 and 14.5.2 (external32).
  */
 #ifndef SPX_PACK_H
 #define SPX_PACK_H
@@ -15,8 +16,10 @@ typedef enum {
   SPX_L_RUN = 1,   /* size bytes in a row */
   SPX_L_REP = 2,   /* n times child, each stride bytes after the one before (any sign) */
   SPX_L_BLOCK = 3, /* n times child, at the displacements disp[0..n) */
-  SPX_L_INDEX = 4, /* n runs of their own lengths: at disp[i], packed bytes prefix[i] to prefix[i+1] */
-  SPX_L_LIST = 5   /* n nodes of their own kinds: kids[i] at disp[i], packed bytes prefix[i] to prefix[i+1] */
+  /* n runs of their own lengths: at disp[i], packed bytes prefix[i] to prefix[i+1] */
+  SPX_L_INDEX = 4,
+  SPX_L_LIST =
+      5 /* n nodes of their own kinds: kids[i] at disp[i], packed bytes prefix[i] to prefix[i+1] */
 } spx_layout_kind;
 
 typedef struct spx_node {
@@ -26,9 +29,10 @@ typedef struct spx_node {
   int64_t stride;
   int64_t child; /* these four: index of the first word in the layout */
   int64_t disp;
-  int64_t prefix;   /* n + 1 entries */
-  int64_t kids;     /* node of each entry */
-  int64_t basic;    /* SPX_B_* of all the data in this node; 0: several, see the children. Only in typed layouts. */
+  int64_t prefix; /* n + 1 entries */
+  int64_t kids;   /* node of each entry */
+  /* SPX_B_* of all the data in this node; 0: several, see the children. Only in typed layouts. */
+  int64_t basic;
   int64_t elements; /* basic elements in this node. Only in typed layouts. */
 } spx_node;
 #define SPX_NODE_WORDS (int64_t)(sizeof(spx_node) / sizeof(int64_t))
@@ -40,7 +44,10 @@ struct spx_layout {
   int64_t ext32;  /* bytes of one element in external32; only in typed layouts */
 };
 
-static inline const int64_t *spx_layout_words(const spx_layout *l, int64_t index) { return (const int64_t *)l + index; }
+static inline const int64_t *spx_layout_words(const spx_layout *l, int64_t index)
+{
+  return (const int64_t *)l + index;
+}
 static inline const spx_node *spx_layout_node(const spx_layout *l, int64_t index)
 {
   return (const spx_node *)((const int64_t *)l + index);
@@ -50,16 +57,19 @@ static inline const spx_node *spx_layout_node(const spx_layout *l, int64_t index
 SPX_HIDDEN int64_t spx_layout_entry(const int64_t *prefix, int64_t n, int64_t at);
 
 #define SPX_LAYOUT_MOST (64 * 1024) /* words: a larger one is as expensive as the data */
-/* The buffer of r, which is not contiguous, may be read run by run, as far as its runs are concerned: they are long. */
+/* The buffer of r, which is not contiguous, may be read run by run, as far as its runs are
+ * concerned: they are long. */
 SPX_HIDDEN bool spx_has_long_runs(const spx_request *r);
 
-/* Makes the layouts of an object for a pair type (one value, one index): spx_basics[t->basic] says where they are. */
+/* Makes the layouts of an object for a pair type (one value, one index): spx_basics[t->basic] says
+ * where they are. */
 SPX_HIDDEN void spx_layout_of_pair(spx_type *t);
 
-/* ---- external32 (external.c) --------------------------------------------------------------------------------- */
+/* ---- external32 (external.c) ---- */
 /* Bytes of one element of t in external32. */
 SPX_HIDDEN int64_t spx_external_size(const spx_type *t);
-/* Converts count elements of t at buf to external32 at out, or back. Both buffers are large enough. */
+/* Converts count elements of t at buf to external32 at out, or back. Both buffers are large
+ * enough. */
 SPX_HIDDEN void spx_external_pack(const void *buf, int64_t count, const spx_type *t, void *out);
 SPX_HIDDEN void spx_external_unpack(void *buf, int64_t count, const spx_type *t, const void *in);
 #endif

@@ -1,5 +1,5 @@
-/* pack_runs.c - what is asked about a layout without copying: the memory runs behind a byte range, and how many basic
- * elements a number of packed bytes holds. */
+/* pack_runs.c - what is asked about a layout without copying: the memory runs behind a byte range,
+ * and how many basic elements a number of packed bytes holds. */
 #include "basic.h"
 #include "pack.h"
 #include <sys/uio.h>
@@ -32,8 +32,8 @@ static bool emit(lister *s, char *mem, int64_t len)
 static bool list(lister *s, const spx_node *nd, char *mem, int64_t from, int64_t to);
 
 /* Entries of equal size: child i at mem + disp[i], or at mem + i * stride when disp is NULL. */
-static bool list_equal(lister *s, const spx_node *c, char *mem, const int64_t *disp, int64_t stride, int64_t from,
-                       int64_t to)
+static bool list_equal(lister *s, const spx_node *c, char *mem, const int64_t *disp, int64_t stride,
+                       int64_t from, int64_t to)
 {
   if (!disp && c->kind == SPX_L_RUN && c->size == stride) return emit(s, mem + from, to - from);
   for (int64_t i = from / c->size; from < to; i++) {
@@ -46,12 +46,15 @@ static bool list_equal(lister *s, const spx_node *c, char *mem, const int64_t *d
 
 static bool list_entries(lister *s, const spx_node *nd, char *mem, int64_t from, int64_t to)
 {
-  const int64_t *disp = spx_layout_words(s->l, nd->disp), *prefix = spx_layout_words(s->l, nd->prefix);
+  const int64_t *disp = spx_layout_words(s->l, nd->disp),
+                *prefix = spx_layout_words(s->l, nd->prefix);
   for (int64_t i = spx_layout_entry(prefix, nd->n, from); from < to; i++) {
-    int64_t end = prefix[i + 1] < to ? prefix[i + 1] : to, a = from - prefix[i], b = end - prefix[i];
+    int64_t end = prefix[i + 1] < to ? prefix[i + 1] : to, a = from - prefix[i],
+            b = end - prefix[i];
     bool room = nd->kind == SPX_L_INDEX
                     ? emit(s, mem + disp[i] + a, b - a)
-                    : list(s, spx_layout_node(s->l, spx_layout_words(s->l, nd->kids)[i]), mem + disp[i], a, b);
+                    : list(s, spx_layout_node(s->l, spx_layout_words(s->l, nd->kids)[i]),
+                           mem + disp[i], a, b);
     if (!room) return false;
     from = end;
   }
@@ -63,15 +66,17 @@ static bool list(lister *s, const spx_node *nd, char *mem, int64_t from, int64_t
 {
   switch (nd->kind) {
   case SPX_L_RUN: return emit(s, mem + from, to - from);
-  case SPX_L_REP: return list_equal(s, spx_layout_node(s->l, nd->child), mem, NULL, nd->stride, from, to);
+  case SPX_L_REP:
+    return list_equal(s, spx_layout_node(s->l, nd->child), mem, NULL, nd->stride, from, to);
   case SPX_L_BLOCK:
-    return list_equal(s, spx_layout_node(s->l, nd->child), mem, spx_layout_words(s->l, nd->disp), 0, from, to);
+    return list_equal(s, spx_layout_node(s->l, nd->child), mem, spx_layout_words(s->l, nd->disp), 0,
+                      from, to);
   default: return list_entries(s, nd, mem, from, to);
   }
 }
 
-int spx_iovecs(const void *buf, int64_t count, const spx_type *t, int64_t from, int64_t to, struct iovec *iov, int max,
-               int64_t *done)
+int spx_iovecs(const void *buf, int64_t count, const spx_type *t, int64_t from, int64_t to,
+               struct iovec *iov, int max, int64_t *done)
 {
   (void)count;
   lister s = {.l = t->layout, .iov = iov, .max = max};
@@ -86,7 +91,8 @@ int spx_iovecs(const void *buf, int64_t count, const spx_type *t, int64_t from, 
   return s.n;
 }
 
-/* Adds the elements in the first `to` bytes of a node of a typed layout; false when the last one is not whole. */
+/* Adds the elements in the first `to` bytes of a node of a typed layout; false when the last one is
+ * not whole. */
 static bool count_elements(const spx_layout *l, const spx_node *nd, int64_t to, int64_t *n)
 {
   if (to == nd->size) {
@@ -132,7 +138,8 @@ static int64_t count_bytes(const spx_layout *l, const spx_node *nd, int64_t n)
   if (nd->kind == SPX_L_LIST) {
     const int64_t *kids = spx_layout_words(l, nd->kids), *prefix = spx_layout_words(l, nd->prefix);
     int64_t i = 0;
-    for (; n >= spx_layout_node(l, kids[i])->elements; i++) n -= spx_layout_node(l, kids[i])->elements;
+    for (; n >= spx_layout_node(l, kids[i])->elements; i++)
+      n -= spx_layout_node(l, kids[i])->elements;
     return prefix[i] + count_bytes(l, spx_layout_node(l, kids[i]), n);
   }
   const spx_node *c = spx_layout_node(l, nd->child);
@@ -146,7 +153,9 @@ int64_t spx_type_bytes(const spx_type *t, int64_t n)
   if (!t->typed) return __builtin_mul_overflow(n, spx_basics[t->basic].size, &bytes) ? -1 : bytes;
   const spx_node *root = spx_layout_node(t->typed, t->typed->root);
   if (__builtin_mul_overflow(n / root->elements, t->size, &bytes)) return -1;
-  return __builtin_add_overflow(bytes, count_bytes(t->typed, root, n % root->elements), &bytes) ? -1 : bytes;
+  return __builtin_add_overflow(bytes, count_bytes(t->typed, root, n % root->elements), &bytes)
+             ? -1
+             : bytes;
 }
 
 bool spx_has_long_runs(const spx_request *r)

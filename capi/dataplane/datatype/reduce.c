@@ -1,5 +1,6 @@
-/* reduce.c - reductions: which operation is defined for which datatype, the predefined operations' objects, and calling
- * kernels and user functions. MPI-5.0 6.9.2 to 6.9.5. The arithmetic itself is in reduce_kernels.inc. */
+/* reduce.c - reductions: which operation is defined for which datatype, the predefined operations'
+ * objects, and calling kernels and user functions. MPI-5.0 6.9.2 to 6.9.5. The arithmetic itself is
+ * in reduce_kernels.inc. */
 #include "reduce.h"
 #include <limits.h>
 #include <string.h>
@@ -8,12 +9,17 @@ static spx_op ops[SPX_RO_COUNT + 2];
 
 /* Handle of a predefined operation -> spx_red_op + 1, or 0. */
 static const unsigned char op_number[64] = {
-    [33] = SPX_RO_SUM + 1,  [34] = SPX_RO_MIN + 1,  [35] = SPX_RO_MAX + 1,    [36] = SPX_RO_PROD + 1,
-    [40] = SPX_RO_BAND + 1, [41] = SPX_RO_BOR + 1,  [42] = SPX_RO_BXOR + 1,   [48] = SPX_RO_LAND + 1,
-    [49] = SPX_RO_LOR + 1,  [50] = SPX_RO_LXOR + 1, [56] = SPX_RO_MINLOC + 1, [57] = SPX_RO_MAXLOC + 1};
-static inline int op_index(int predef) { return (unsigned)predef < 64 ? op_number[predef] - 1 : -1; }
+    [33] = SPX_RO_SUM + 1,  [34] = SPX_RO_MIN + 1,    [35] = SPX_RO_MAX + 1,
+    [36] = SPX_RO_PROD + 1, [40] = SPX_RO_BAND + 1,   [41] = SPX_RO_BOR + 1,
+    [42] = SPX_RO_BXOR + 1, [48] = SPX_RO_LAND + 1,   [49] = SPX_RO_LOR + 1,
+    [50] = SPX_RO_LXOR + 1, [56] = SPX_RO_MINLOC + 1, [57] = SPX_RO_MAXLOC + 1};
+static inline int op_index(int predef)
+{
+  return (unsigned)predef < 64 ? op_number[predef] - 1 : -1;
+}
 
-/* By number of the named predefined datatypes: machine type, and a bit for each operation that is defined. */
+/* By number of the named predefined datatypes: machine type, and a bit for each operation that is
+ * defined. */
 static struct {
   signed char class;
   uint16_t ops;
@@ -90,11 +96,13 @@ int spx_red_class_of(const spx_type *t)
   return class_of(&spx_basics[t->basic], t->basic);
 }
 
-/* The table of 6.9.2: which group of datatypes an operation is defined for. Beyond it, as other libraries allow, the logical
- * operations take Fortran integers and MPI_AINT, MPI_COUNT, MPI_OFFSET too, and all take MPI_CHAR as the integer that C's char is. */
+/* The table of 6.9.2: which group of datatypes an operation is defined for. Beyond it, as other
+ * libraries allow, the logical operations take Fortran integers and MPI_AINT, MPI_COUNT, MPI_OFFSET
+ * too, and all take MPI_CHAR as the integer that C's char is. */
 static int group_allows(int group, int op)
 {
-  const unsigned number = 1u << SPX_BG_C_INTEGER | 1u << SPX_BG_FORTRAN_INTEGER | 1u << SPX_BG_MULTI;
+  const unsigned number =
+      1u << SPX_BG_C_INTEGER | 1u << SPX_BG_FORTRAN_INTEGER | 1u << SPX_BG_MULTI;
   unsigned allowed;
   switch (op) {
   case SPX_RO_MIN:
@@ -117,15 +125,18 @@ static void make_rules(void)
   for (int id = 1; id < SPX_B_COUNT_OF; id++) {
     rules[id].class = (signed char)class_of(&spx_basics[id], id);
     for (int o = 0; o < SPX_RO_COUNT; o++)
-      if (rules[id].class >= 0 && group_allows(spx_basics[id].group, o)) rules[id].ops |= (uint16_t)(1u << o);
+      if (rules[id].class >= 0 && group_allows(spx_basics[id].group, o))
+        rules[id].ops |= (uint16_t)(1u << o);
   }
 }
 
 void spx_ops_init(void)
 {
-  static const MPI_Op handles[] = {MPI_SUM,  MPI_MIN, MPI_MAX,  MPI_PROD,   MPI_BAND,   MPI_BOR,     MPI_BXOR,
-                                   MPI_LAND, MPI_LOR, MPI_LXOR, MPI_MINLOC, MPI_MAXLOC, MPI_REPLACE, MPI_NO_OP};
-  _Static_assert(sizeof handles / sizeof *handles == sizeof ops / sizeof *ops, "one object an operation");
+  static const MPI_Op handles[] = {MPI_SUM,    MPI_MIN,    MPI_MAX,     MPI_PROD, MPI_BAND,
+                                   MPI_BOR,    MPI_BXOR,   MPI_LAND,    MPI_LOR,  MPI_LXOR,
+                                   MPI_MINLOC, MPI_MAXLOC, MPI_REPLACE, MPI_NO_OP};
+  _Static_assert(sizeof handles / sizeof *handles == sizeof ops / sizeof *ops,
+                 "one object an operation");
   for (unsigned i = 0; i < sizeof ops / sizeof *ops; i++) {
     int v = (int)(intptr_t)handles[i];
     ops[i].o.handle = (uint32_t)v;
@@ -135,7 +146,9 @@ void spx_ops_init(void)
     spx_predef[SPX_K_OP][v] = &ops[i].o;
   }
   make_rules();
-  kernels = spx_red_has_avx512() ? spx_red_avx512 : spx_red_has_avx2() ? spx_red_avx2 : spx_red_base;
+  kernels = spx_red_has_avx512() ? spx_red_avx512
+            : spx_red_has_avx2() ? spx_red_avx2
+                                 : spx_red_base;
 }
 
 int spx_op_valid(const spx_op *op, const spx_type *t)
@@ -161,9 +174,9 @@ int spx_red_has_avx2(void)
 int spx_red_has_avx512(void)
 {
 #ifdef __x86_64__
-  return spx_red_has_avx2() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
-         __builtin_cpu_supports("avx512vbmi2");
+  return spx_red_has_avx2() && __builtin_cpu_supports("avx512f") &&
+         __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
+         __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512vbmi2");
 #else
   return 0;
 #endif
@@ -172,18 +185,22 @@ int spx_red_has_avx512(void)
 spx_red_fn spx_reduce_kernel(const spx_op *op, const spx_type *t)
 {
   int o = op_index(op->predef);
-  if (o < 0 || !(t->flags & SPX_T_PREDEFINED) || t->basic >= SPX_B_COUNT_OF || !(rules[t->basic].ops >> o & 1))
+  if (o < 0 || !(t->flags & SPX_T_PREDEFINED) || t->basic >= SPX_B_COUNT_OF ||
+      !(rules[t->basic].ops >> o & 1))
     return NULL;
   return kernels[rules[t->basic].class][o];
 }
 
-/* Runs a user function; the small form is called several times when the count does not fit its int (6.9.5). */
-static void call_user(const spx_op *op, const char *in, char *inout, int64_t count, const spx_type *t)
+/* Runs a user function; the small form is called several times when the count does not fit its int
+ * (6.9.5). */
+static void call_user(const spx_op *op, const char *in, char *inout, int64_t count,
+                      const spx_type *t)
 {
   MPI_Datatype handle = (MPI_Datatype)(uintptr_t)t->o.handle;
   if (op->wide) {
     MPI_Count len = count;
-    ((void (*)(void *, void *, MPI_Count *, MPI_Datatype *))op->fn)((void *)in, inout, &len, &handle);
+    ((void (*)(void *, void *, MPI_Count *, MPI_Datatype *))op->fn)((void *)in, inout, &len,
+                                                                    &handle);
     return;
   }
   while (count > 0) {

@@ -1,7 +1,8 @@
 /* reduce.h - the reduction kernels: one function per operation and machine type.
  *
- * Private to reduce*.c. MPI-5.0 6.9.2 (which operation is defined for which type) and 6.9.4 (MINLOC and MAXLOC).
- * reduce_kernels.inc is compiled twice, for any x86-64 and for AVX2; reduce.c chooses once, when it is first asked.
+ * Private to reduce*.c. MPI-5.0 6.9.2 (which operation is defined for which type) and 6.9.4 (MINLOC
+ * and MAXLOC). reduce_kernels.inc is compiled twice, for any x86-64 and for AVX2; reduce.c chooses
+ * once, when it is first asked.
  */
 #ifndef SPX_REDUCE_H
 #define SPX_REDUCE_H
@@ -62,7 +63,8 @@ typedef enum {
   SPX_RC_ANY_PAIR = SPX_RC_COUNT /* pairs without a name: spx_reduce_pair */
 } spx_red_class;
 
-/* inout[i] = in[i] op inout[i] for n elements, each aligned as C aligns the type or not at all; the arrays do not overlap. */
+/* inout[i] = in[i] op inout[i] for n elements, each aligned as C aligns the type or not at all; the
+ * arrays do not overlap. */
 typedef void (*spx_red_fn)(const void *in, void *inout, int64_t n);
 
 /* NULL where the operation is not defined for the type. */
@@ -74,13 +76,15 @@ SPX_HIDDEN int spx_red_has_avx2(void);
 SPX_HIDDEN int spx_red_has_avx512(void);
 
 /* MPI_MINLOC (max = 0) or MPI_MAXLOC for n pairs of any value and index type (reduce_pair.c). */
-SPX_HIDDEN void spx_reduce_pair(const spx_basic *pair, int max, const void *in, void *inout, int64_t n);
+SPX_HIDDEN void spx_reduce_pair(const spx_basic *pair, int max, const void *in, void *inout,
+                                int64_t n);
 
-/* The kernel that spx_reduce would call, or NULL: a user function, MPI_REPLACE, MPI_NO_OP, a pair without a name, an operation that is
- * not defined. */
+/* The kernel that spx_reduce would call, or NULL: a user function, MPI_REPLACE, MPI_NO_OP, a pair
+ * without a name, an operation that is not defined. */
 SPX_HIDDEN spx_red_fn spx_reduce_kernel(const spx_op *op, const spx_type *t);
 /* The machine type (spx_red_class) of a predefined datatype, or -1. */
 SPX_HIDDEN int spx_red_class_of(const spx_type *t);
-/* Puts the predefined operations into spx_predef[SPX_K_OP]. Idempotent; call it before any other thread exists. */
+/* Puts the predefined operations into spx_predef[SPX_K_OP]. Idempotent; call it before any other
+ * thread exists. */
 SPX_HIDDEN void spx_ops_init(void);
 #endif

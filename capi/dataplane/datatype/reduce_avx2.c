@@ -1,4 +1,5 @@
-/* reduce_avx2.c - the reduction kernels for processors with AVX2 and F16C; elsewhere the base kernels again. */
+/* reduce_avx2.c - the reduction kernels for processors with AVX2 and F16C; elsewhere the base
+ * kernels again. */
 #ifdef __x86_64__
 #pragma GCC target("avx2,f16c")
 #include <immintrin.h>

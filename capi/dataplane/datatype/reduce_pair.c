@@ -1,14 +1,15 @@
-/* reduce_pair.c - MPI_MINLOC and MPI_MAXLOC for the pairs that MPI_Type_get_value_index makes (MPI-5.0, 6.9.4): any value that
- * has an order, any integer index. The named pairs have kernels of their own. */
+/* reduce_pair.c - MPI_MINLOC and MPI_MAXLOC for the pairs that MPI_Type_get_value_index makes
+ * (MPI-5.0, 6.9.4): any value that has an order, any integer index. The named pairs have kernels of
+ * their own. */
 #include <string.h>
 #include "reduce.h"
 
-#define ORDER(type)                                                                                                    \
-  do {                                                                                                                 \
-    type x, y;                                                                                                         \
-    memcpy(&x, a, sizeof x);                                                                                           \
-    memcpy(&y, b, sizeof y);                                                                                           \
-    return x < y ? -1 : x == y ? 0 : x > y ? 1 : 2;                                                                    \
+#define ORDER(type)                                                                                \
+  do {                                                                                             \
+    type x, y;                                                                                     \
+    memcpy(&x, a, sizeof x);                                                                       \
+    memcpy(&y, b, sizeof y);                                                                       \
+    return x < y ? -1 : x == y ? 0 : x > y ? 1 : 2;                                                \
   } while (0)
 
 /* -1, 0 or 1 as a is less than, equal to or greater than b; 2 when they have no order (a NaN). */
@@ -47,7 +48,8 @@ void spx_reduce_pair(const spx_basic *pair, int max, const void *in, void *inout
   char *b = inout;
   for (int64_t i = 0; i < n; i++, a += pair->extent, b += pair->extent) {
     int o = order(value, a, b);
-    int take = o == (max ? 1 : -1) || (o == 0 && order(index, a + pair->index_at, b + pair->index_at) < 0);
+    int take =
+        o == (max ? 1 : -1) || (o == 0 && order(index, a + pair->index_at, b + pair->index_at) < 0);
     if (!take) continue;
     memcpy(b, a, value->size);
     memcpy(b + pair->index_at, a + pair->index_at, index->size);

@@ -1,7 +1,9 @@
-/* diag.c - what this process waits for, and its queues, written into the memory file for those who ask from outside.
+/* diag.c - what this process waits for, and its queues, written into the memory file for those who
+ * ask from outside.
  *
- * A thread writes its record only when it has slept for a millisecond in vain, and takes it back when it wakes: what does not stand still
- * costs nothing. The reader (launch/inspect) sees by the versions whether a record was whole. Nothing here waits, allocates or fails. */
+ * A thread writes its record only when it has slept for a millisecond in vain, and takes it back
+ * when it wakes: what does not stand still costs nothing. The reader (launch/inspect) sees by the
+ * versions whether a record was whole. Nothing here waits, allocates or fails. */
 #define _GNU_SOURCE
 #include "diag.h"
 #include <errno.h>
@@ -33,7 +35,7 @@ void spx_diag_detach(void)
   spx_stat_keep();
 }
 
-/* ---- versions ------------------------------------------------------------------------------------------------ */
+/* ---- versions ---- */
 
 static void open_record(uint32_t *version)
 {
@@ -41,9 +43,12 @@ static void open_record(uint32_t *version)
   __atomic_thread_fence(__ATOMIC_RELEASE);
 }
 
-static void close_record(uint32_t *version) { __atomic_store_n(version, (*version | 1) + 1, __ATOMIC_RELEASE); }
+static void close_record(uint32_t *version)
+{
+  __atomic_store_n(version, (*version | 1) + 1, __ATOMIC_RELEASE);
+}
 
-/* ---- what is waited for -------------------------------------------------------------------------------------- */
+/* ---- what is waited for ---- */
 
 static void put_text(uint8_t *to, size_t room, const char *text)
 {
@@ -88,12 +93,16 @@ static void put_members(spx_diag_wait *w, const spx_comm *c)
 static const spx_comm *named(const spx_comm *c)
 {
   if (!c->stands_for) return c;
-  const spx_comm *of = (const spx_comm *)spx_get(SPX_K_COMM, (const void *)(uintptr_t)c->stands_for);
+  const spx_comm *of =
+      (const spx_comm *)spx_get(SPX_K_COMM, (const void *)(uintptr_t)c->stands_for);
   return of ? of : c;
 }
 
 /* Sends on it go to MPISP_CLUSTER_OUT, whichever I/O process that is. */
-static bool leads_out(const spx_comm *c) { return c && c->stands_for && !spx_io_process && spx_is_origin(c->rank); }
+static bool leads_out(const spx_comm *c)
+{
+  return c && c->stands_for && !spx_io_process && spx_is_origin(c->rank);
+}
 
 static void put_comm(spx_diag_wait *w, const spx_comm *c)
 {
@@ -193,11 +202,14 @@ static void put_request(spx_diag_wait *w, const spx_request *r)
     put_comm(w, r->comm);
     put_peer(w, r->comm, r->want_src, r->want_tag);
     if (leads_out(
-            r->comm)) { /* the number of an I/O process says nothing to the program, and it may be another one by now */
+            /* the number of an I/O process says nothing to the program, and it may be another one
+               by now */
+            r->comm)) {
       w->peer_rank = MPISP_CLUSTER_OUT;
       w->peer = r->peer;
     }
-    if (r->kind == SPX_R_RECV && r->state != SPX_S_POSTED) w->peer = r->peer; /* its message has come, in part */
+    /* its message has come, in part */
+    if (r->kind == SPX_R_RECV && r->state != SPX_S_POSTED) w->peer = r->peer;
     put_type(w, r->count, r->type);
   } else if (r->kind == SPX_R_MCAST)
     put_mcast(w, r);
@@ -253,19 +265,20 @@ static void put_wait(spx_diag_wait *w, const spx_request *r)
     put_list(w);
 }
 
-/* ---- queues -------------------------------------------------------------------------------------------------- */
+/* ---- queues ---- */
 
 typedef struct {
   spx_diag_queue *head;
   spx_diag_entry *next, *end;
 } listing;
 
-static void put_entry(listing *l, uint32_t kind, uint32_t peer, int rank, int tag, uint64_t ctx, uint64_t bytes,
-                      const spx_comm *c)
+static void put_entry(listing *l, uint32_t kind, uint32_t peer, int rank, int tag, uint64_t ctx,
+                      uint64_t bytes, const spx_comm *c)
 {
   if (l->next == l->end) return;
   spx_diag_entry *e = l->next++;
-  *e = (spx_diag_entry){.kind = kind, .peer = peer, .rank = rank, .tag = tag, .ctx = ctx, .bytes = bytes};
+  *e = (spx_diag_entry){
+      .kind = kind, .peer = peer, .rank = rank, .tag = tag, .ctx = ctx, .bytes = bytes};
   if (!c && spx_world && ctx == spx_world->ctx) c = spx_world;
   if (!c && spx_self && ctx == spx_self->ctx) c = spx_self;
   if (leads_out(c)) e->rank = MPISP_CLUSTER_OUT;
@@ -280,7 +293,8 @@ static void put_posted(spx_request *r, void *arg)
   listing *l = arg;
   if (!is_users(r->ctx)) return;
   l->head->posted++;
-  put_entry(l, SPX_QUEUE_POSTED, r->peer, given(r->want_src), r->want_tag, comm_of(r->ctx), spx_capacity(r), r->comm);
+  put_entry(l, SPX_QUEUE_POSTED, r->peer, given(r->want_src), r->want_tag, comm_of(r->ctx),
+            spx_capacity(r), r->comm);
 }
 
 static void put_unexpected(spx_unex *e, void *arg)
@@ -288,14 +302,18 @@ static void put_unexpected(spx_unex *e, void *arg)
   listing *l = arg;
   if (!is_users(e->ctx)) return;
   l->head->unexpected++;
-  put_entry(l, SPX_QUEUE_UNEXPECTED, e->proc, spx_origin_shown(e->src), e->tag, comm_of(e->ctx), e->bytes, NULL);
+  put_entry(l, SPX_QUEUE_UNEXPECTED, e->proc, spx_origin_shown(e->src), e->tag, comm_of(e->ctx),
+            e->bytes, NULL);
 }
 
 static void put_send(listing *l, const spx_request *r, uint32_t kind)
 {
-  if (r->kind != SPX_R_SEND || !is_users(r->ctx) || atomic_load_explicit(&r->done, memory_order_relaxed)) return;
+  if (r->kind != SPX_R_SEND || !is_users(r->ctx) ||
+      atomic_load_explicit(&r->done, memory_order_relaxed))
+    return;
   l->head->pending++;
-  put_entry(l, kind, r->peer, r->want_src, r->want_tag, comm_of(r->ctx), (uint64_t)r->bytes, r->comm);
+  put_entry(l, kind, r->peer, r->want_src, r->want_tag, comm_of(r->ctx), (uint64_t)r->bytes,
+            r->comm);
 }
 
 /* A multicast is listed once for each member that has not received it. */
@@ -309,8 +327,8 @@ static void put_cast(uint32_t proc, void *arg)
   const cast *c = arg;
   const spx_request *r = c->r;
   c->l->head->pending++;
-  put_entry(c->l, SPX_QUEUE_SENT, proc, rank_of(r->comm, proc), r->want_tag, comm_of(r->ctx), (uint64_t)r->bytes,
-            r->comm);
+  put_entry(c->l, SPX_QUEUE_SENT, proc, rank_of(r->comm, proc), r->want_tag, comm_of(r->ctx),
+            (uint64_t)r->bytes, r->comm);
 }
 
 static void put_sent(spx_request *r, void *arg)
@@ -339,7 +357,7 @@ static void put_queues(void)
   close_record(&q->version);
 }
 
-/* ---- beginning and end --------------------------------------------------------------------------------------- */
+/* ---- beginning and end ---- */
 
 static int begin(const spx_request *r, uint64_t since, const uint64_t *registers, bool parked)
 {

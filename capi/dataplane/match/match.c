@@ -1,9 +1,11 @@
-/* match.c - matching by (context, source, tag): the posted receives and the unexpected messages. MPI-5.0 3.5, 3.8.
+/* match.c - matching by (context, source, tag): the posted receives and the unexpected messages.
+ * MPI-5.0 3.5, 3.8.
  *
- * Posted receives without wildcards lie in bins by a hash of the three; those with a wildcard in one list in order of posting.
- * A message takes the older of the first fit in its bin and the first fit in the list.
- * Unexpected messages are in four indexes at once: by (ctx, src, tag), (ctx, src), (ctx, tag) and (ctx). A receive or probe
- * asks the index that fits its wildcards, where the first fit is the oldest. Bins double when they fill up.
+ * Posted receives without wildcards lie in bins by a hash of the three; those with a wildcard in
+ * one list in order of posting. A message takes the older of the first fit in its bin and the first
+ * fit in the list. Unexpected messages are in four indexes at once: by (ctx, src, tag), (ctx, src),
+ * (ctx, tag) and (ctx). A receive or probe asks the index that fits its wildcards, where the first
+ * fit is the oldest. Bins double when they fill up.
  */
 #include <stdlib.h>
 #include "dp.h"
@@ -13,9 +15,9 @@
 #define POOL_PAYLOAD 96u /* unexpected entries of up to this payload are kept for reuse */
 #define POOL_MAX     1024u
 #define POOL_FIRST   64u /* short messages that may come early without an allocation */
-#define SPARE_MIN                                                                                                      \
-  (512u                                                                                                                \
-   << 10) /* bytes of longer entries that are kept for reuse: an eighth of what a pair may have there, between these */
+#define SPARE_MIN                                                                                  \
+  (512u << 10) /* bytes of longer entries that are kept for reuse: an eighth of what a pair may    \
+                  have there, between these */
 #define SPARE_MAX (8u << 20)
 
 typedef struct {
@@ -36,11 +38,13 @@ static spx_spares spares;
 
 static uint32_t hash(uint64_t ctx, int32_t src, int32_t tag)
 {
-  uint64_t h = ctx * 0x9e3779b97f4a7c15ull + ((uint64_t)(uint32_t)src << 32 | (uint32_t)tag) * 0xd6e8feb86659fd93ull;
+  uint64_t h = ctx * 0x9e3779b97f4a7c15ull +
+               ((uint64_t)(uint32_t)src << 32 | (uint32_t)tag) * 0xd6e8feb86659fd93ull;
   return (uint32_t)(h >> 32) ^ (uint32_t)(h >> 50);
 }
 
-/* The first entries of the pool are there from the start; pages of it that were never used take no memory. */
+/* The first entries of the pool are there from the start; pages of it that were never used take no
+ * memory. */
 #define IN_POOL UINT16_MAX
 #define ENTRY   ((sizeof(spx_unex) + POOL_PAYLOAD + 15) / 16 * 16)
 static _Alignas(16) char reserve[POOL_FIRST * ENTRY];
@@ -51,7 +55,10 @@ static spx_unex *from_reserve(void)
   return reserve_used < POOL_FIRST ? (spx_unex *)(reserve + reserve_used++ * ENTRY) : NULL;
 }
 
-static bool is_reserve(const spx_unex *e) { return (uintptr_t)e - (uintptr_t)reserve < sizeof reserve; }
+static bool is_reserve(const spx_unex *e)
+{
+  return (uintptr_t)e - (uintptr_t)reserve < sizeof reserve;
+}
 
 void spx_match_reset(void)
 {
@@ -68,14 +75,16 @@ void spx_match_reset(void)
   spares.most = part < SPARE_MIN ? SPARE_MIN : part > SPARE_MAX ? SPARE_MAX : part;
 }
 
-/* ---- posted receives ----------------------------------------------------------------------------------------- */
+/* ---- posted receives ---- */
 
 /* Sources of systems of clusters are negative as MPI_ANY_SOURCE is, and often stand for several. */
 static bool is_wild(const spx_request *r) { return r->want_src < 0 || r->want_tag == MPI_ANY_TAG; }
 
 static bool fits(const spx_request *r, uint64_t ctx, int32_t src, int32_t tag)
 {
-  return r->ctx == ctx && (r->want_src == src || r->want_src == MPI_ANY_SOURCE || spx_origin_fits(r->want_src, src)) &&
+  return r->ctx == ctx &&
+         (r->want_src == src || r->want_src == MPI_ANY_SOURCE ||
+          spx_origin_fits(r->want_src, src)) &&
          (r->want_tag == tag || r->want_tag == MPI_ANY_TAG);
 }
 
@@ -147,9 +156,11 @@ spx_request *spx_match_posted(uint64_t ctx, int32_t src, int32_t tag)
 {
   ctx = spx_inlet(ctx, src);
   spx_request *exact = posted[hash(ctx, src, tag) & (posted_bins - 1)].first;
-  while (exact && !(exact->ctx == ctx && exact->want_src == src && exact->want_tag == tag)) exact = exact->bin_next;
+  while (exact && !(exact->ctx == ctx && exact->want_src == src && exact->want_tag == tag))
+    exact = exact->bin_next;
   spx_request *r = wild.first;
-  while (r && !(exact && exact->posted.order < r->posted.order) && !fits(r, ctx, src, tag)) r = r->bin_next;
+  while (r && !(exact && exact->posted.order < r->posted.order) && !fits(r, ctx, src, tag))
+    r = r->bin_next;
   if (!r || (exact && exact->posted.order < r->posted.order)) r = exact;
   if (r) spx_unpost(r);
   return r;
@@ -165,13 +176,15 @@ void spx_each_posted(void (*fn)(spx_request *, void *), void *arg)
     }
 }
 
-/* ---- unexpected messages ------------------------------------------------------------------------------------- */
+/* ---- unexpected messages ---- */
 
-/* All that has come from other clusters lies in one bin: who asks for it asks for any, as a rule. */
+/* All that has come from other clusters lies in one bin: who asks for it asks for any, as a
+ * rule. */
 static uint32_t unex_index(int by, uint64_t ctx, int32_t src, int32_t tag)
 {
   if (src < 0) src = -1;
-  return hash(ctx, by == SPX_BY_EXACT || by == SPX_BY_SRC ? src : 0, by == SPX_BY_EXACT || by == SPX_BY_TAG ? tag : 0) &
+  return hash(ctx, by == SPX_BY_EXACT || by == SPX_BY_SRC ? src : 0,
+              by == SPX_BY_EXACT || by == SPX_BY_TAG ? tag : 0) &
          (unex_bins - 1);
 }
 
@@ -279,7 +292,8 @@ spx_unex *spx_match_unexpected(uint64_t ctx, int32_t src, int32_t tag)
            : tag == MPI_ANY_TAG  ? SPX_BY_SRC
                                  : SPX_BY_EXACT;
   spx_unex *e = unex[by][unex_index(by, ctx, src, tag)].first;
-  while (e && !(e->ctx == ctx && (src == MPI_ANY_SOURCE || e->src == src || spx_origin_fits(src, e->src)) &&
+  while (e && !(e->ctx == ctx &&
+                (src == MPI_ANY_SOURCE || e->src == src || spx_origin_fits(src, e->src)) &&
                 (tag == MPI_ANY_TAG || e->tag == tag)))
     e = e->link[by].next;
   return e;

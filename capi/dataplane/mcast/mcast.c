@@ -1,13 +1,17 @@
-/* mcast.c - messages to sets of processes (MPIX_Mcast): sending, handing on, credit, and what deaths do. docs/multicast.md.
+/* mcast.c - messages to sets of processes (MPIX_Mcast): sending, handing on, credit, and what
+ * deaths do. docs/multicast.md.
  *
- * The set travels with the message. Its master hands the message to one member, who hands it on to others, and so on along a
- * tree (mcast_wire.c): at once when the record arrives, whether a receive is posted or not. Short messages carry their data and wait
- * among the unexpected like any other; long ones, and those for which some member has no credit, are announced, and every member
- * fetches the data: long ones, on the master's host, from its shelf (mcast_shelf.c), else from the master (get.c).
+ * The set travels with the message. Its master hands the message to one member, who hands it on to
+ * others, and so on along a tree (mcast_wire.c): at once when the record arrives, whether a receive
+ * is posted or not. Short messages carry their data and wait among the unexpected like any other;
+ * long ones, and those for which some member has no credit, are announced, and every member fetches
+ * the data: long ones, on the master's host, from its shelf (mcast_shelf.c), else from the master
+ * (get.c).
  *
- * Every message has a number for each of its members: 1, 2, 3 ... among those from this master to this member. A member delivers in this
- * order and drops what it had already (mcast_arrive.c). The master keeps what has not been acknowledged: when a member dies, who may have
- * had to hand something on, it sends that again itself.
+ * Every message has a number for each of its members: 1, 2, 3 ... among those from this master to
+ * this member. A member delivers in this order and drops what it had already (mcast_arrive.c). The
+ * master keeps what has not been acknowledged: when a member dies, who may have had to hand
+ * something on, it sends that again itself.
  */
 #include "mcast.h"
 #include <stdlib.h>
@@ -16,15 +20,17 @@
 #include "mcast_op.h"
 #include "pack.h"
 
-#define RETAIN_MAX (16u << 20) /* bytes of data that are kept for members who have not acknowledged them */
+/* bytes of data that are kept for members who have not acknowledged them */
+#define RETAIN_MAX (16u << 20)
 
 /* What this process has sent to another one as a master. */
 typedef struct {
   uint32_t life;   /* the member's incarnation that all this is about */
   uint32_t number; /* of the last message */
   uint32_t acked;  /* the member has had all up to this one */
-  uint32_t
-      direct; /* all up to this one went through the member's own channel: nothing that follows there overtakes them */
+  /* all up to this one went through the member's own channel: nothing that follows there overtakes
+   * them */
+  uint32_t direct;
   uint64_t sent, matched; /* bytes that it may have to keep */
 } outgoing;
 
@@ -41,7 +47,8 @@ typedef struct entry {
 
 typedef spx_mcast_op op;
 
-/* Has a member fetched it? ITSELF: not yet, and no relay does it for it, since it may have had the message from here. */
+/* Has a member fetched it? ITSELF: not yet, and no relay does it for it, since it may have had the
+ * message from here. */
 enum { NOT_YET, FETCHED, ITSELF };
 
 static outgoing *out;
@@ -82,7 +89,7 @@ void spx_mcast_detach(void)
   members = NULL;
 }
 
-/* ---- what is kept -------------------------------------------------------------------------------------------------- */
+/* ---- what is kept ---- */
 
 static uint32_t set_of(const entry *e, spx_mcast_head *h)
 {
@@ -92,9 +99,13 @@ static uint32_t set_of(const entry *e, spx_mcast_head *h)
 }
 
 static void await_gone(spx_request *r);
-static bool has_it(spx_member m) { return !is_before(out[m.proc].acked, m.number) || spx_proc_left(m.proc); }
+static bool has_it(spx_member m)
+{
+  return !is_before(out[m.proc].acked, m.number) || spx_proc_left(m.proc);
+}
 
-/* Frees what all members have. Each call looks at few of them: the first that lacks a message ends it. */
+/* Frees what all members have. Each call looks at few of them: the first that lacks a message ends
+ * it. */
 static void let_go(void)
 {
   while (kept && !kept->r) {
@@ -109,7 +120,8 @@ static void let_go(void)
   }
 }
 
-/* The number proc belongs to another process now: what was sent to the one before concerns nobody any more. */
+/* The number proc belongs to another process now: what was sent to the one before concerns nobody
+ * any more. */
 static void renew(uint32_t proc)
 {
   for (entry *e = out[proc].life ? kept : NULL; e; e = e->next) {
@@ -122,7 +134,8 @@ static void renew(uint32_t proc)
     memcpy(e->data, &h, sizeof h);
   }
   uint32_t first = spx_mcast_first();
-  out[proc] = (outgoing){.life = spx_life_of(proc), .number = first, .acked = first, .direct = first};
+  out[proc] =
+      (outgoing){.life = spx_life_of(proc), .number = first, .acked = first, .direct = first};
 }
 
 static uint32_t place_of(const spx_rankset *set, uint32_t proc)
@@ -138,7 +151,8 @@ static uint32_t place_of(const spx_rankset *set, uint32_t proc)
   return lo < set->n && set->procs[lo] == proc ? lo : UINT32_MAX;
 }
 
-/* Has a member an announced message, or is its record in the channel from its relay? Then it must not come for the data: nobody would answer. */
+/* Has a member an announced message, or is its record in the channel from its relay? Then it must
+ * not come for the data: nobody would answer. */
 static bool is_there(const entry *e, const spx_mcast_head *h, spx_member m)
 {
   const op *o = e->r ? e->r->priv : NULL;
@@ -180,14 +194,16 @@ static bool is_unknown(const spx_request *r, uint32_t proc)
   return at != UINT32_MAX && o->fetched[at] != FETCHED && !spx_proc_left(proc);
 }
 
-/* Sends what a process may have had to hand on to everybody who has not acknowledged it; and to who has perhaps received it, and told that to a process that
- * is gone: who gets it from here answers here. */
+/* Sends what a process may have had to hand on to everybody who has not acknowledged it; and to who
+ * has perhaps received it, and told that to a process that is gone: who gets it from here answers
+ * here. */
 static void send_again(entry *e, const spx_mcast_head *h, uint32_t n)
 {
   bool acked = e->r && is_acked(e->r);
   e->all = true;
   for (uint32_t i = 0; i < n; i++)
-    if (!has_it(members[i]) || (acked && is_unknown(e->r, members[i].proc))) put_again(e, *h, members[i], true);
+    if (!has_it(members[i]) || (acked && is_unknown(e->r, members[i].proc)))
+      put_again(e, *h, members[i], true);
   if (acked) await_gone(e->r);
 }
 
@@ -226,7 +242,8 @@ void spx_mcast_acked(uint32_t peer, const spx_rec *rec)
   let_go();
 }
 
-/* Puts all that a member may lack into its own channel, up to `last`, the message that was kept last. */
+/* Puts all that a member may lack into its own channel, up to `last`, the message that was kept
+ * last. */
 static void catch_up(uint32_t member, entry *last)
 {
   outgoing *to = &out[member];
@@ -247,15 +264,17 @@ static void catch_up(uint32_t member, entry *last)
   to->direct = to->number;
 }
 
-/* In order with all else that this process sends to the members: each gets the message directly, behind what it may lack. */
+/* In order with all else that this process sends to the members: each gets the message directly,
+ * behind what it may lack. */
 static void in_order(op *o, entry *e)
 {
   o->direct = true;
   for (uint32_t i = 0; i < o->set->n; i++)
-    if (o->set->procs[i] != spx_me && !spx_proc_left(o->set->procs[i])) catch_up(o->set->procs[i], e);
+    if (o->set->procs[i] != spx_me && !spx_proc_left(o->set->procs[i]))
+      catch_up(o->set->procs[i], e);
 }
 
-/* ---- sending -------------------------------------------------------------------------------------------------------- */
+/* ---- sending ---- */
 
 /* Completes the multicast if nothing is left to be done for it. */
 static void settle(spx_request *r) { spx_mcast_settle(r); }
@@ -297,7 +316,8 @@ static bool waits_for_room(const op *o)
   if (o->head != SPX_NO_PEER && spx_txs[o->head].pend) return true;
   if (o->lead != SPX_NO_PEER && spx_txs[o->lead].pend) return true;
   for (uint32_t i = 0; (o->direct || o->whole) && i < o->set->n; i++)
-    if (spx_txs[o->set->procs[i]].pend && (o->direct || spx_shelf_reaches(o->set->procs[i]))) return true;
+    if (spx_txs[o->set->procs[i]].pend && (o->direct || spx_shelf_reaches(o->set->procs[i])))
+      return true;
   return false;
 }
 
@@ -316,9 +336,10 @@ static int to_self(spx_request *r)
 {
   op *o = r->priv;
   if (r->flags & SPX_RF_BLOCKING)
-    return spx_send(r->buf, r->count, r->type, r->comm->rank, r->want_tag, r->comm, r->ctx_kind, SPX_M_STANDARD);
-  int err = spx_isend(r->buf, r->count, r->type, r->comm->rank, r->want_tag, r->comm, r->ctx_kind, SPX_M_STANDARD,
-                      SPX_RF_INTERNAL, &o->self);
+    return spx_send(r->buf, r->count, r->type, r->comm->rank, r->want_tag, r->comm, r->ctx_kind,
+                    SPX_M_STANDARD);
+  int err = spx_isend(r->buf, r->count, r->type, r->comm->rank, r->want_tag, r->comm, r->ctx_kind,
+                      SPX_M_STANDARD, SPX_RF_INTERNAL, &o->self);
   if (err != MPI_SUCCESS) return err;
   if (spx_is_done(o->self)) {
     err = o->self->error;
@@ -367,7 +388,8 @@ static void await_gone(spx_request *r)
 /* May n bytes go to all members with the message? */
 static bool has_credit(const spx_rankset *set, uint64_t n)
 {
-  if (cost(n) > spx_segment->ring_bytes / 4 || n > spx_set.eager_max || kept_bytes > RETAIN_MAX) return false;
+  if (cost(n) > spx_segment->ring_bytes / 4 || n > spx_set.eager_max || kept_bytes > RETAIN_MAX)
+    return false;
   for (uint32_t i = 0; i < set->n; i++) {
     outgoing *to = &out[set->procs[i]];
     if (to->sent + cost(n) - to->matched > spx_set.credit) return false;
@@ -393,7 +415,8 @@ static uint32_t number(op *o, uint64_t charge)
   return n;
 }
 
-/* Room on the shelf for a long message to the members of this host, the first n of `members`, with its first part: while the rest is put there, who hands it on wakes up. A single one copies a very
+/* Room on the shelf for a long message to the members of this host, the first n of `members`, with
+ * its first part: while the rest is put there, who hands it on wakes up. A single one copies a very
  * long one faster by itself. */
 static void shelve(spx_request *r, uint32_t n, spx_mcast_rts *where)
 {
@@ -409,7 +432,8 @@ static void shelve(spx_request *r, uint32_t n, spx_mcast_rts *where)
   o->there = o->whole ? spx_shelf_fill(o->block, r, 0, true) : spx_shelf_begin(o->block, r, tree);
 }
 
-/* The message is not complete before the first n of `members` have fetched it, or told that they have received it. It gets a name. */
+/* The message is not complete before the first n of `members` have fetched it, or told that they
+ * have received it. It gets a name. */
 static bool expect(spx_request *r, uint32_t n, uint32_t *index, uint32_t *gen)
 {
   op *o = r->priv;
@@ -420,7 +444,8 @@ static bool expect(spx_request *r, uint32_t n, uint32_t *index, uint32_t *gen)
   return true;
 }
 
-/* The data of an announced message: where they are. Those who read them from the shelf need not fetch them. */
+/* The data of an announced message: where they are. Those who read them from the shelf need not
+ * fetch them. */
 static bool announce(spx_request *r, uint32_t n, spx_mcast_rts *where)
 {
   op *o = r->priv;
@@ -439,14 +464,17 @@ static bool announce(spx_request *r, uint32_t n, spx_mcast_rts *where)
 
 static void release(spx_request *r);
 
-/* Hands the message to the first of the other hosts; returns how many members, the first ones, are left for others: those of this host. */
-static uint32_t begin_chain(spx_request *r, spx_mcast_head h, uint32_t n, const void *data, uint32_t len)
+/* Hands the message to the first of the other hosts; returns how many members, the first ones, are
+ * left for others: those of this host. */
+static uint32_t begin_chain(spx_request *r, spx_mcast_head h, uint32_t n, const void *data,
+                            uint32_t len)
 {
   op *o = r->priv, *inner = o->inner->priv;
   uint32_t k;
   h.flags |= SPX_MCAST_CHAIN;
   n = spx_mcast_living(members, n);
-  spx_mcast_tree t = spx_mcast_tree_of(members, n, host_of(spx_me), host_of, spx_mcast_known_switches(), 0);
+  spx_mcast_tree t =
+      spx_mcast_tree_of(members, n, host_of(spx_me), host_of, spx_mcast_known_switches(), 0);
   spx_member *first = spx_mcast_next_host(&t, host_of(spx_me), &k);
   if (!first) return t.n;
   uint8_t *more = malloc(len + k * sizeof(spx_mcast_item));
@@ -491,9 +519,13 @@ static int send_out(spx_request *r)
   if (!e) return MPI_ERR_NO_MEM;
   uint32_t n = number(o, eager ? cost((uint64_t)r->bytes) : 0);
   for (uint32_t i = 0; spx_tracer_now && i < n; i++)
-    spx_tracer_now->sent(members[i].proc, r->ctx, r->want_tag, (uint64_t)r->bytes, members[i].number, true);
-  spx_mcast_head h = {
-      .ctx = r->ctx, .tag = r->want_tag, .src = r->comm->rank, .master = spx_me, .epoch = spx_map.epoch};
+    spx_tracer_now->sent(members[i].proc, r->ctx, r->want_tag, (uint64_t)r->bytes,
+                         members[i].number, true);
+  spx_mcast_head h = {.ctx = r->ctx,
+                      .tag = r->want_tag,
+                      .src = r->comm->rank,
+                      .master = spx_me,
+                      .epoch = spx_map.epoch};
   h.flags = (uint16_t)((eager ? 0 : SPX_MCAST_ANNOUNCED) | (acked ? SPX_MCAST_ACKED : 0));
   h.set = spx_mcast_encode(e->data + sizeof h, members, n);
   memcpy(e->data, &h, sizeof h);
@@ -512,8 +544,11 @@ static int send_out(spx_request *r)
     memcpy(data, &self, name);
     spx_pack(r->buf, r->count, r->type, 0, r->bytes, data + name);
   } else {
-    spx_mcast_rts where = {.rts.bytes = (uint64_t)r->bytes, .keeper = SPX_NO_PEER, .source = spx_me};
-    spx_request *s = e->tree && spx_chain_pays(r, members, n) ? spx_chain_begin(r, members, n, release, &where) : NULL;
+    spx_mcast_rts where = {
+        .rts.bytes = (uint64_t)r->bytes, .keeper = SPX_NO_PEER, .source = spx_me};
+    spx_request *s = e->tree && spx_chain_pays(r, members, n)
+                         ? spx_chain_begin(r, members, n, release, &where)
+                         : NULL;
     if (s) e->r = s;
     if (!announce(e->r, n, &where)) {
       if (s) {
@@ -571,14 +606,17 @@ static void start(spx_request *r)
   settle(r);
 }
 
-/* ---- members that fetch ----------------------------------------------------------------------------------------------- */
+/* ---- members that fetch ---- */
 
 bool spx_mcast_has(const spx_request *r, uint32_t peer)
 {
   return place_of(((const op *)r->priv)->set, peer) != UINT32_MAX;
 }
 
-static void not_member(uint32_t peer) { spx_refuse(peer, "the name of a multicast of which it is no member"); }
+static void not_member(uint32_t peer)
+{
+  spx_refuse(peer, "the name of a multicast of which it is no member");
+}
 
 void spx_mcast_fetched(spx_request *r, uint32_t peer)
 {
@@ -602,7 +640,8 @@ static void ask_all(spx_request *r)
   }
 }
 
-/* A relay has told who has the data: not those that had the message from here, and may want them from here. Or some have received it. */
+/* A relay has told who has the data: not those that had the message from here, and may want them
+ * from here. Or some have received it. */
 void spx_mcast_had(uint32_t peer, const spx_rec *rec)
 {
   spx_rec_have a;
@@ -614,10 +653,12 @@ void spx_mcast_had(uint32_t peer, const spx_rec *rec)
   int32_t what = rec->as.have.what;
   if (what == SPX_MCAST_LOST) ask_all(r);
   if (what == SPX_MCAST_LOST || is_acked(r) != (what == SPX_MCAST_GOT)) return;
-  int64_t n = spx_mcast_decode(rec->data + sizeof a, rec->len - (uint32_t)sizeof a, spx_map.nprocs, members);
+  int64_t n = spx_mcast_decode(rec->data + sizeof a, rec->len - (uint32_t)sizeof a, spx_map.nprocs,
+                               members);
   for (int64_t i = 0; i < n; i++) {
     uint32_t at = place_of(o->set, members[i].proc);
-    if (at != UINT32_MAX && o->fetched && (is_acked(r) || o->fetched[at] == NOT_YET)) strike(o, members[i].proc);
+    if (at != UINT32_MAX && o->fetched && (is_acked(r) || o->fetched[at] == NOT_YET))
+      strike(o, members[i].proc);
   }
   settle(r);
 }
@@ -700,7 +741,7 @@ void spx_mcast_each_missing(const spx_request *r, void (*fn)(uint32_t proc, void
       fn(o->set->procs[i], arg);
 }
 
-/* ---- deaths ----------------------------------------------------------------------------------------------------------- */
+/* ---- deaths ---- */
 
 static void died(uint32_t peer)
 {
@@ -731,7 +772,7 @@ static void revoked(const spx_comm *c)
 
 const spx_failure_observer spx_mcast_failures = {.died = died, .revoked = revoked};
 
-/* ---- what MPIX_Mcast and its kin call ------------------------------------------------------------------------------------ */
+/* ---- what MPIX_Mcast and its kin call ---- */
 
 static void fill(spx_request *r, op *o, const spx_mcast_args *a, uint32_t flags)
 {
@@ -754,8 +795,10 @@ static void fill(spx_request *r, op *o, const spx_mcast_args *a, uint32_t flags)
 static void tell_failure(const spx_request *r)
 {
   if (r->error == MPIX_ERR_PROC_FAILED)
-    spx_detail("members of the set have failed (MPIX_Comm_get_failed tells which); the others have the message");
-  if (r->error == MPI_ERR_NO_MEM) spx_detail("no memory for a multicast to %u members", ((op *)r->priv)->set->n);
+    spx_detail("members of the set have failed (MPIX_Comm_get_failed tells which); the others have "
+               "the message");
+  if (r->error == MPI_ERR_NO_MEM)
+    spx_detail("no memory for a multicast to %u members", ((op *)r->priv)->set->n);
 }
 
 int spx_mcast(const spx_mcast_args *a)

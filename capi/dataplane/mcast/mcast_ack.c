@@ -1,13 +1,19 @@
-/* mcast_ack.c - who has received a multicast whose master wants to know (MPIX_Smcast, MPIX_MCAST_ACKED): as mcast/ack.go.
+/* mcast_ack.c - who has received a multicast whose master wants to know (MPIX_Smcast,
+ * MPIX_MCAST_ACKED): as mcast/ack.go.
  *
- * What members have to say goes up the tree that the message came down: a process that has handed it on waits until its own receive has taken it and all those that it gave it
- * to have spoken, and tells the process that it came from, in one record, who has it. So the master hears of few processes, whatever the size of the set is.
+ * What members have to say goes up the tree that the message came down: a process that has handed
+ * it on waits until its own receive has taken it and all those that it gave it to have spoken, and
+ * tells the process that it came from, in one record, who has it. So the master hears of few
+ * processes, whatever the size of the set is.
  *
- * Deaths. What a process had been told and not yet told on is lost with it: when a member dies, the master sends the message again to all that it knows nothing of
- * (mcast.c), and who gets it from the master answers the master; a message that came several ways is answered on each of them. A process that has left with its
- * word on the way, or before the message reached it, may not have spoken for those behind it: whoever waits for it asks the master to do the same.
+ * Deaths. What a process had been told and not yet told on is lost with it: when a member dies, the
+ * master sends the message again to all that it knows nothing of (mcast.c), and who gets it from
+ * the master answers the master; a message that came several ways is answered on each of them. A
+ * process that has left with its word on the way, or before the message reached it, may not have
+ * spoken for those behind it: whoever waits for it asks the master to do the same.
  *
- * A member that fetches the data from the master is known to it by that, and names itself on no way: its name might be there before its question, which nobody would answer then.
+ * A member that fetches the data from the master is known to it by that, and names itself on no
+ * way: its name might be there before its question, which nobody would answer then.
  */
 #include "mcast.h"
 #include <stdlib.h>
@@ -92,15 +98,17 @@ static int look_for_left(spx_poller *p)
   return n;
 }
 
-spx_gathering *spx_acks_begin(uint32_t peer, const spx_mcast_head *h, spx_mcast_name name, bool twice, bool fetched,
-                              uint32_t behind)
+spx_gathering *spx_acks_begin(uint32_t peer, const spx_mcast_head *h, spx_mcast_name name,
+                              bool twice, bool fetched, uint32_t behind)
 {
   bool own = !twice;
   for (const gathering *g = all; g && !own; g = g->next) own = g->own && is_of(g, h->master, name);
   if (spx_proc_left(h->master)) return NULL;
   gathering *g = malloc(sizeof *g + (behind + 1) * (sizeof *g->got + sizeof *g->behind));
-  if (!g) spx_fatal(MPI_ERR_NO_MEM, "no memory to acknowledge a multicast of process %u", h->master);
-  *g = (gathering){.next = all, .ctx = h->ctx, .master = h->master, .parent = peer, .name = name, .own = own};
+  if (!g)
+    spx_fatal(MPI_ERR_NO_MEM, "no memory to acknowledge a multicast of process %u", h->master);
+  *g = (gathering){
+      .next = all, .ctx = h->ctx, .master = h->master, .parent = peer, .name = name, .own = own};
   g->room = behind + 1;
   g->got = (spx_member *)(g + 1);
   g->behind = (uint32_t *)(g->got + g->room);
@@ -127,7 +135,8 @@ void spx_mcast_took(uint32_t master, spx_mcast_name name, bool fetches)
   spx_acks_settle();
 }
 
-void spx_acks_got(uint32_t peer, const spx_rec_have *have, const spx_member *m, uint32_t n, bool more)
+void spx_acks_got(uint32_t peer, const spx_rec_have *have, const spx_member *m, uint32_t n,
+                  bool more)
 {
   spx_mcast_name name = {have->index, have->gen};
   for (gathering *g = all; g; g = g->next) {

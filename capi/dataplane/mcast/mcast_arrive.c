@@ -1,7 +1,9 @@
-/* mcast_arrive.c - multicasts at a member (mcast.c): handing on, order, acknowledging, and its last word.
+/* mcast_arrive.c - multicasts at a member (mcast.c): handing on, order, acknowledging, and its last
+ * word.
  *
- * What comes is handed on, whether it is the first of its kind or not: those behind this process may not have it. Then it is delivered in the order
- * of its numbers, held back until its turn comes, or dropped.
+ * What comes is handed on, whether it is the first of its kind or not: those behind this process
+ * may not have it. Then it is delivered in the order of its numbers, held back until its turn
+ * comes, or dropped.
  */
 #include "mcast.h"
 #include <stdlib.h>
@@ -10,7 +12,8 @@
 
 #define ACK_EVERY 32u        /* messages */
 #define AHEAD     (1u << 24) /* numbers: no master has so many messages on their way */
-#define RELAYED   1024u /* numbers that a member remembers: more than a master sends before one of them is acknowledged */
+/* numbers that a member remembers: more than a master sends before one of them is acknowledged */
+#define RELAYED 1024u
 
 /* A message that came before its turn. */
 typedef struct held {
@@ -19,13 +22,15 @@ typedef struct held {
   uint8_t data[];
 } held;
 
-/* What this process has had from a master; piece: a record of any kind of message, from a neighbour, that comes in pieces. */
+/* What this process has had from a master; piece: a record of any kind of message, from a
+ * neighbour, that comes in pieces. */
 typedef struct {
   uint32_t life, number, acked;
   uint64_t matched, told; /* bytes */
-  uint32_t due;           /* messages that came directly first, and are still on their way along the tree */
-  held *early;            /* in order */
-  uint32_t *relayed;      /* numbers of messages that its host has one copy of: the last RELAYED */
+  /* messages that came directly first, and are still on their way along the tree */
+  uint32_t due;
+  held *early;       /* in order */
+  uint32_t *relayed; /* numbers of messages that its host has one copy of: the last RELAYED */
   uint8_t *piece;
   uint32_t piece_n, piece_len;
 } incoming;
@@ -145,26 +150,33 @@ static void deliver_held(uint32_t master)
   }
 }
 
-/* May what peer says of the data of an announced message be true? Those on a shelf, or in the memory of their master, are named by who shares
- * that memory alone: a message goes to the other members of a host from one of them. */
-static bool may_be(uint32_t peer, uint32_t master, const spx_mcast_head *h, const spx_mcast_rts *where)
+/* May what peer says of the data of an announced message be true? Those on a shelf, or in the
+ * memory of their master, are named by who shares that memory alone: a message goes to the other
+ * members of a host from one of them. */
+static bool may_be(uint32_t peer, uint32_t master, const spx_mcast_head *h,
+                   const spx_mcast_rts *where)
 {
   if (where->rts.bytes > SPX_MESSAGE_MOST) return false;
-  if (h->flags & SPX_MCAST_CHAIN && (where->source >= spx_segment->nprocs || where->source == spx_me)) return false;
+  if (h->flags & SPX_MCAST_CHAIN &&
+      (where->source >= spx_segment->nprocs || where->source == spx_me))
+    return false;
   bool near = spx_shelf_reaches(peer);
-  if (where->keeper != SPX_NO_PEER && !(near && where->keeper < spx_segment->nprocs && where->keeper != spx_me &&
-                                        where->shelf && spx_shelf_reaches(where->keeper)))
+  if (where->keeper != SPX_NO_PEER &&
+      !(near && where->keeper < spx_segment->nprocs && where->keeper != spx_me && where->shelf &&
+        spx_shelf_reaches(where->keeper)))
     return false;
   if (spx_shelf_reaches(master) && !near) return false;
   return !spx_shelf_has(master, where) || spx_shelf_sound(where);
 }
 
 /* Does a set stand behind the place of the data where it has to, and nowhere else? */
-static bool has_leads(const spx_mcast_head *h, const uint8_t *set, uint32_t bytes, spx_mcast_leads_list *who)
+static bool has_leads(const spx_mcast_head *h, const uint8_t *set, uint32_t bytes,
+                      spx_mcast_leads_list *who)
 {
   *who = (spx_mcast_leads_list){.m = leads, .set = set};
   if (!(h->flags & SPX_MCAST_PARTS)) return bytes == 0;
-  if (!(h->flags & SPX_MCAST_CHAIN) || (h->flags & SPX_MCAST_PARTS) == SPX_MCAST_PARTS) return false;
+  if (!(h->flags & SPX_MCAST_CHAIN) || (h->flags & SPX_MCAST_PARTS) == SPX_MCAST_PARTS)
+    return false;
   int64_t n = spx_mcast_decode(set, bytes, spx_segment->nprocs, leads);
   if (n <= 0) return false;
   for (int64_t i = 0; i < n; i++)
@@ -174,10 +186,10 @@ static bool has_leads(const spx_mcast_head *h, const uint8_t *set, uint32_t byte
   return true;
 }
 
-/* Is this a message? Its master and the number of others that it is to be handed on to, in members. *old: it is of an earlier process with the
- * master's number. */
-static bool understand(uint32_t peer, const uint8_t *data, uint32_t len, spx_mcast_head *h, uint32_t *n, bool *old,
-                       spx_mcast_leads_list *who)
+/* Is this a message? Its master and the number of others that it is to be handed on to, in members.
+ * *old: it is of an earlier process with the master's number. */
+static bool understand(uint32_t peer, const uint8_t *data, uint32_t len, spx_mcast_head *h,
+                       uint32_t *n, bool *old, spx_mcast_leads_list *who)
 {
   if (len < sizeof *h) return false;
   memcpy(h, data, sizeof *h);
@@ -216,8 +228,12 @@ static incoming *from_master(uint32_t master)
   uint8_t *piece = from->piece; /* of a record that is still coming */
   uint32_t piece_n = from->piece_n, piece_len = from->piece_len;
   uint32_t first = spx_mcast_first();
-  *from = (incoming){
-      .life = life, .number = first, .acked = first, .piece = piece, .piece_n = piece_n, .piece_len = piece_len};
+  *from = (incoming){.life = life,
+                     .number = first,
+                     .acked = first,
+                     .piece = piece,
+                     .piece_n = piece_n,
+                     .piece_len = piece_len};
   return from;
 }
 
@@ -234,7 +250,8 @@ static bool was_relayed(const incoming *from, uint32_t number)
   return from->relayed && from->relayed[number % RELAYED] == number;
 }
 
-/* The message has come twice: the master, who may wait for the relay that is dead, is told that nothing is wanted of it. */
+/* The message has come twice: the master, who may wait for the relay that is dead, is told that
+ * nothing is wanted of it. */
 static void had_already(const incoming *from, const spx_mcast_head *h, const spx_mcast_rts *where)
 {
   if (spx_mcast_relays(h->master, h->number)) return;
@@ -244,7 +261,8 @@ static void had_already(const incoming *from, const spx_mcast_head *h, const spx
 }
 
 /* Somebody wants to know who has received it. */
-static spx_gathering *gather(uint32_t peer, const spx_mcast_head *h, const uint8_t *data, bool twice, uint32_t n)
+static spx_gathering *gather(uint32_t peer, const spx_mcast_head *h, const uint8_t *data,
+                             bool twice, uint32_t n)
 {
   const incoming *from = &in[h->master];
   spx_mcast_name name;
@@ -264,7 +282,8 @@ bool spx_mcast_awaits(uint32_t master, uint32_t number)
 {
   if (!prepare()) return false;
   const incoming *from = from_master(master);
-  return is_before(from->number, number) && number - from->number <= AHEAD && !is_held(from, number);
+  return is_before(from->number, number) && number - from->number <= AHEAD &&
+         !is_held(from, number);
 }
 
 /* False: leave it where it is, and come again. */
@@ -289,7 +308,8 @@ static bool message(uint32_t peer, const uint8_t *data, uint32_t len)
   }
   if (h.flags & SPX_MCAST_THERE) /* read what follows when it has come: it is in another channel */
     return !is_before(from->number, h.number) || is_held(from, h.number) || spx_proc_dead(h.master);
-  bool twice = !is_before(from->number, h.number) || is_held(from, h.number), announced = h.flags & SPX_MCAST_ANNOUNCED;
+  bool twice = !is_before(from->number, h.number) || is_held(from, h.number),
+       announced = h.flags & SPX_MCAST_ANNOUNCED;
   if (announced) {
     memcpy(&where, data + skip, sizeof where);
     len -= who.bytes;
@@ -300,7 +320,9 @@ static bool message(uint32_t peer, const uint8_t *data, uint32_t len)
   if (announced) spx_mcast_answer_early(h.master, &where);
   if (left > 0) spx_mcast_hand_on(h, members, left, data + skip, len - skip, g);
   if (g) spx_acks_settle();
-  if (twice) { /* sent again, as to whoever lacked it; or it came directly, and those behind this process may not have it */
+  /* sent again, as to whoever lacked it; or it came directly, and those behind this process may not
+   * have it */
+  if (twice) {
     if (!(h.flags & SPX_MCAST_AGAIN) && from->due > 0) from->due--;
     if (!(h.flags & SPX_MCAST_ACKED)) had_already(from, &h, &where);
     if (where.keeper != SPX_NO_PEER) spx_shelf_pass(h.master, &where);
@@ -315,7 +337,9 @@ static bool message(uint32_t peer, const uint8_t *data, uint32_t len)
     len = sizeof own;
   }
   if (h.number != after(from->number) && spx_proc_dead(h.master)) return true;
-  if (!(h.number == after(from->number) ? deliver(h.master, data, len) : hold_back(from, &h, data, len))) return false;
+  if (!(h.number == after(from->number) ? deliver(h.master, data, len)
+                                        : hold_back(from, &h, data, len)))
+    return false;
   from->due += (h.flags & SPX_MCAST_AGAIN) != 0;
   deliver_held(h.master);
   return true;
@@ -325,8 +349,10 @@ bool spx_mcast_arrived(uint32_t peer, const spx_rec *rec)
 {
   if (!prepare()) return false;
   incoming *from = &in[peer];
-  if (SPX_LIKELY(!from->piece && rec->as.piece.more == 0)) return message(peer, rec->data, rec->len);
-  uint32_t left = from->piece ? from->piece_len - from->piece_n : SPX_CTRL_MAX; /* of the message, at most */
+  if (SPX_LIKELY(!from->piece && rec->as.piece.more == 0))
+    return message(peer, rec->data, rec->len);
+  /* of the message, at most */
+  uint32_t left = from->piece ? from->piece_len - from->piece_n : SPX_CTRL_MAX;
   if (!spx_piece_fits(rec, left, from->piece != NULL)) {
     spx_refuse(peer, "a piece of a multicast that does not fit");
     return true;
@@ -336,7 +362,8 @@ bool spx_mcast_arrived(uint32_t peer, const spx_rec *rec)
     from->piece_len = rec->len + (uint32_t)rec->as.piece.more;
     if (!(from->piece = malloc(from->piece_len ? from->piece_len : 1))) return false;
   }
-  if (from->piece_n + rec->len == from->piece_len) { /* the last: what was put together stays if there is no memory */
+  /* the last: what was put together stays if there is no memory */
+  if (from->piece_n + rec->len == from->piece_len) {
     memcpy(from->piece + from->piece_n, rec->data, rec->len);
     if (!message(peer, from->piece, from->piece_len)) return false;
     free(from->piece);
@@ -348,10 +375,11 @@ bool spx_mcast_arrived(uint32_t peer, const spx_rec *rec)
   return true;
 }
 
-/* ---- leaving ---------------------------------------------------------------------------------------------------------- */
+/* ---- leaving ---- */
 
-/* A member that has left hands nothing on. So who leaves before a message has come to it along the tree, which it has had directly, tells the
- * master, who sends that to all members; a master that leaves does so before. */
+/* A member that has left hands nothing on. So who leaves before a message has come to it along the
+ * tree, which it has had directly, tells the master, who sends that to all members; a master that
+ * leaves does so before. */
 void spx_mcast_leave(void)
 {
   spx_mcast_send_split(SPX_NO_PEER);

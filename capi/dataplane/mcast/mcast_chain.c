@@ -1,7 +1,8 @@
 /* mcast_chain.c - the master of a chain of hosts (mcast_relay.c).
  *
- * The message is put on the shelf, whence all get it, and becomes a multicast of its own there, which nobody waits for: its caller may go on
- * when the first host has the data. What is put down is sent on at once, part by part.
+ * The message is put on the shelf, whence all get it, and becomes a multicast of its own there,
+ * which nobody waits for: its caller may go on when the first host has the data. What is put down
+ * is sent on at once, part by part.
  */
 #include "mcast.h"
 #include <stdlib.h>
@@ -41,7 +42,8 @@ static int finish_inner(spx_request *r, MPI_Status *st)
   return r->error;
 }
 
-/* The poller of a chain: puts down the next part of what its caller sends, and sends what is there. */
+/* The poller of a chain: puts down the next part of what its caller sends, and sends what is
+ * there. */
 static int pump(spx_poller *p)
 {
   spx_mcast_op *o = (spx_mcast_op *)((char *)p - offsetof(spx_mcast_op, pump));
@@ -58,16 +60,18 @@ static int pump(spx_poller *p)
 bool spx_chain_pays(const spx_request *r, const spx_member *members, uint32_t n)
 {
   uint32_t away = 0;
-  if (r->mode == SPX_M_SYNC || (uint64_t)r->bytes < spx_set.mcast_chain || (uint64_t)r->bytes <= spx_set.eager_max)
+  if (r->mode == SPX_M_SYNC || (uint64_t)r->bytes < spx_set.mcast_chain ||
+      (uint64_t)r->bytes <= spx_set.eager_max)
     return false;
   for (uint32_t i = 0; i < n; i++)
-    away += !spx_peer_is_far(members[i].proc) && spx_proc_of(members[i].proc)->host != spx_proc_of(spx_me)->host;
+    away += !spx_peer_is_far(members[i].proc) &&
+            spx_proc_of(members[i].proc)->host != spx_proc_of(spx_me)->host;
   return away > 1 && !(spx_segment->flags & SPX_SEG_TCP);
 }
 
 /* The multicast r as one of its own, from the shelf; NULL: there is no room. */
-spx_request *spx_chain_begin(spx_request *r, const spx_member *members, uint32_t n, void (*release)(spx_request *),
-                             spx_mcast_rts *where)
+spx_request *spx_chain_begin(spx_request *r, const spx_member *members, uint32_t n,
+                             void (*release)(spx_request *), spx_mcast_rts *where)
 {
   spx_mcast_op *outer = r->priv, *o = malloc(sizeof *o);
   spx_block *b = o ? spx_shelf_take((uint64_t)r->bytes, members, n, true, where) : NULL;
@@ -111,7 +115,8 @@ spx_request *spx_chain_begin(spx_request *r, const spx_member *members, uint32_t
 
 static uint32_t host_of(uint32_t i) { return spx_proc_of(i)->host; }
 
-/* From each host to two, or in parts, as SPX_MCAST_WAY says. Which is the fastest was measured (docs/decisions/multicast.md): parts, where they are so long that it does not matter how many
+/* From each host to two, or in parts, as SPX_MCAST_WAY says. Which is the fastest was measured
+ * (docs/decisions/multicast.md): parts, where they are so long that it does not matter how many
  * there are. They cross from switch to switch again and again. */
 static uint16_t way_to(const spx_request *s, uint32_t hosts, bool switched)
 {
@@ -123,11 +128,13 @@ static uint16_t way_to(const spx_request *s, uint32_t hosts, bool switched)
     way = parts ? DOUBLING : each <= (double)spx_set.mcast_fork ? FORK : CHAIN;
   }
   if (way == CHAIN || hosts < 2) return 0;
-  return (uint16_t)(SPX_MCAST_FORK | (way == RING ? SPX_MCAST_RING : way == DOUBLING ? SPX_MCAST_DOUBLING : 0));
+  return (uint16_t)(SPX_MCAST_FORK | (way == RING       ? SPX_MCAST_RING
+                                      : way == DOUBLING ? SPX_MCAST_DOUBLING
+                                                        : 0));
 }
 
-uint32_t spx_chain_way(spx_request *s, spx_mcast_head *h, const spx_member *m, uint32_t n, bool switched,
-                       uint8_t *announcement, uint32_t len)
+uint32_t spx_chain_way(spx_request *s, spx_mcast_head *h, const spx_member *m, uint32_t n,
+                       bool switched, uint8_t *announcement, uint32_t len)
 {
   spx_member *leads = malloc(n * sizeof *leads);
   if (!leads) return len; /* a chain, then */

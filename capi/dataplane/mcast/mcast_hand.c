@@ -1,8 +1,11 @@
 /* mcast_hand.c - handing a multicast on to members. docs/multicast.md.
  *
- * The master hands a message to one member, who looks after the others: so it is free at once. But where processes outnumber processors, those who hand on have to be woken up first, each by the one before, and that takes longer than to
- * wake all of them from here: who is woken up waits until its waker, or another processor, has time for it. So messages that a member copies in about the time that it takes to wake it are handed to each member of this
- * host by the master itself, while these are few.
+ * The master hands a message to one member, who looks after the others: so it is free at once. But
+ * where processes outnumber processors, those who hand on have to be woken up first, each by the
+ * one before, and that takes longer than to wake all of them from here: who is woken up waits until
+ * its waker, or another processor, has time for it. So messages that a member copies in about the
+ * time that it takes to wake it are handed to each member of this host by the master itself, while
+ * these are few.
  */
 #include <stdlib.h>
 #include "dp.h"
@@ -25,7 +28,8 @@ void spx_mcast_hand_detach(void)
   wire = NULL;
 }
 
-void spx_mcast_put(uint32_t to, spx_mcast_head h, const spx_member *set, uint32_t n, const void *data, uint32_t len)
+void spx_mcast_put(uint32_t to, spx_mcast_head h, const spx_member *set, uint32_t n,
+                   const void *data, uint32_t len)
 {
   h.set = spx_mcast_encode(wire + sizeof h, set, n);
   memcpy(wire, &h, sizeof h);
@@ -43,7 +47,10 @@ uint32_t spx_mcast_living(spx_member *m, uint32_t n)
 }
 
 static uint32_t *switches, switched; /* of the first hosts */
-static uint32_t switch_of(uint32_t host) { return host < switched ? switches[host] : (1u << 21) + host; }
+static uint32_t switch_of(uint32_t host)
+{
+  return host < switched ? switches[host] : (1u << 21) + host;
+}
 
 spx_mcast_place *spx_mcast_known_switches(void) { return switches ? switch_of : NULL; }
 
@@ -55,12 +62,14 @@ void spx_mcast_switches(const uint32_t *of, uint32_t n)
   if (switches) memcpy(switches, of, n * sizeof *switches);
 }
 
-void spx_mcast_hand_on(spx_mcast_head h, spx_member *m, uint32_t n, const void *data, uint32_t len, spx_gathering *g)
+void spx_mcast_hand_on(spx_mcast_head h, spx_member *m, uint32_t n, const void *data, uint32_t len,
+                       spx_gathering *g)
 {
   spx_mcast_place *known = spx_mcast_known_switches();
-  spx_mcast_tree t =
-      spx_mcast_tree_of(m, spx_mcast_living(m, n), host_of(spx_me), host_of, known, spx_crowded ? WIDE : 0);
-  if (spx_crowded && h.flags & SPX_MCAST_ANNOUNCED) spx_load_deal(t.mine < WIDE ? t.mine : WIDE); /* each will copy */
+  spx_mcast_tree t = spx_mcast_tree_of(m, spx_mcast_living(m, n), host_of(spx_me), host_of, known,
+                                       spx_crowded ? WIDE : 0);
+  /* each will copy */
+  if (spx_crowded && h.flags & SPX_MCAST_ANNOUNCED) spx_load_deal(t.mine < WIDE ? t.mine : WIDE);
   for (spx_member *b; (b = spx_mcast_branch(&t, &n));) {
     h.number = b[0].number;
     spx_acks_behind(g, b[0].proc);
@@ -69,7 +78,8 @@ void spx_mcast_hand_on(spx_mcast_head h, spx_member *m, uint32_t n, const void *
   spx_ring_to = SPX_RING_ANYWHERE;
 }
 
-void spx_mcast_hand_each(spx_mcast_head h, const spx_member *m, uint32_t n, const void *data, uint32_t len)
+void spx_mcast_hand_each(spx_mcast_head h, const spx_member *m, uint32_t n, const void *data,
+                         uint32_t len)
 {
   for (uint32_t i = 0; i < n; i++) {
     h.number = m[i].number;
@@ -82,7 +92,9 @@ static uint32_t lead_of(const spx_member *m, uint32_t n)
 {
   uint32_t first = 0, home = switch_of(host_of(spx_me));
   while (first < n && host_of(m[first].proc) != host_of(spx_me)) first++;
-  for (first = first == n ? 0 : first; switches && first < n && switch_of(host_of(m[first].proc)) != home;) first++;
+  for (first = first == n ? 0 : first;
+       switches && first < n && switch_of(host_of(m[first].proc)) != home;)
+    first++;
   return first == n ? 0 : first;
 }
 
@@ -91,8 +103,11 @@ bool spx_mcast_whole(const spx_request *r, uint32_t readers)
   return spx_crowded && readers <= spx_set.mcast_each && (uint64_t)r->bytes <= SPX_SHELF_STEP;
 }
 
-/* Hands it to those of the n members that read it from the shelf; returns how many others there are. Each is told in its own channel, but along no tree: what else this process has sent to it may come before or after. */
-static uint32_t hand_to_near(spx_mcast_head h, spx_member *m, uint32_t n, const void *data, uint32_t len)
+/* Hands it to those of the n members that read it from the shelf; returns how many others there
+ * are. Each is told in its own channel, but along no tree: what else this process has sent to it
+ * may come before or after. */
+static uint32_t hand_to_near(spx_mcast_head h, spx_member *m, uint32_t n, const void *data,
+                             uint32_t len)
 {
   uint32_t k = 0;
   for (uint32_t i = 0; i < n; i++)
@@ -103,9 +118,11 @@ static uint32_t hand_to_near(spx_mcast_head h, spx_member *m, uint32_t n, const 
   return k;
 }
 
-/* The master is free after one record: one member looks after all others. Where processes outnumber processors it runs on another one than the
- * master's: as a process that was asleep it would run first. */
-void spx_mcast_hand_over(spx_mcast_op *o, spx_mcast_head h, spx_member *m, uint32_t n, const void *data, uint32_t len)
+/* The master is free after one record: one member looks after all others. Where processes outnumber
+ * processors it runs on another one than the master's: as a process that was asleep it would run
+ * first. */
+void spx_mcast_hand_over(spx_mcast_op *o, spx_mcast_head h, spx_member *m, uint32_t n,
+                         const void *data, uint32_t len)
 {
   o->lead = SPX_NO_PEER;
   n = spx_mcast_living(m, n);
@@ -121,13 +138,17 @@ void spx_mcast_hand_over(spx_mcast_op *o, spx_mcast_head h, spx_member *m, uint3
   spx_ring_to = SPX_RING_ANYWHERE;
 }
 
-void spx_mcast_hand_along(spx_mcast_head h, spx_member *m, uint32_t n, const void *data, uint32_t len, uint32_t to[2])
+void spx_mcast_hand_along(spx_mcast_head h, spx_member *m, uint32_t n, const void *data,
+                          uint32_t len, uint32_t to[2])
 {
   spx_mcast_place *known = spx_mcast_known_switches();
-  spx_mcast_tree t = spx_mcast_tree_of(m, spx_mcast_living(m, n), host_of(spx_me), host_of, known, 0);
+  spx_mcast_tree t =
+      spx_mcast_tree_of(m, spx_mcast_living(m, n), host_of(spx_me), host_of, known, 0);
   spx_member *first = spx_mcast_next_host(&t, host_of(spx_me), &n);
   to[0] = to[1] = SPX_NO_PEER;
-  uint32_t cut = first && h.flags & SPX_MCAST_FORK ? spx_mcast_halve(first, n, host_of(spx_me), host_of, known) : n;
+  uint32_t cut = first && h.flags & SPX_MCAST_FORK
+                     ? spx_mcast_halve(first, n, host_of(spx_me), host_of, known)
+                     : n;
   for (uint32_t k = 0; first && k < 2 && n > 0; k++, first += cut, n -= cut, cut = n) {
     h.number = first->number;
     spx_mcast_put(to[k] = first->proc, h, first + 1, cut - 1, data, len);

@@ -1,13 +1,14 @@
 /* mcast_match.c - multicasts among the messages that receives match: kinds.h. docs/multicast.md.
  *
- * A multicast enters matching in its turn (mcast_arrive.c), with its data or, if it is announced, with
- * the place of these: on this host (mcast_shelf.c), or at its master.
+ * A multicast enters matching in its turn (mcast_arrive.c), with its data or, if it is announced,
+ * with the place of these: on this host (mcast_shelf.c), or at its master.
  */
 #include "dp.h"
 #include "kinds.h"
 #include "mcast_op.h"
 
-static bool keep_mcast(uint32_t master, const spx_mcast_head *h, spx_mcast_name name, const void *data, uint32_t n)
+static bool keep_mcast(uint32_t master, const spx_mcast_head *h, spx_mcast_name name,
+                       const void *data, uint32_t n)
 {
   bool announced = h->flags & SPX_MCAST_ANNOUNCED;
   spx_unex *e = spx_unex_new(n);

@@ -12,18 +12,22 @@ typedef struct {
   spx_request *self; /* the message to ourselves, not complete yet */
   spx_poller poller; /* waits for that */
   bool waits,
-      direct; /* for room: records of this process to a member, the lead or (direct) to any, which nobody else sends */
+      /* for room: records of this process to a member, the lead or (direct) to any, which nobody
+         else sends */
+      direct;
   uint32_t lead;
   spx_poller room; /* waits for that */
   spx_request *request;
   uint32_t left;    /* members that have not fetched it */
   uint32_t streams; /* to members that can not read our memory */
   bool over, failed;
-  bool lossy;       /* what members have said of having received it may be lost: they are asked themselves */
+  /* what members have said of having received it may be lost: they are asked themselves */
+  bool lossy;
   spx_poller gone;  /* then: looks for those that have left */
   uint8_t *fetched; /* a byte for each member of the set: NOT_YET ... */
-  /* A message that goes from host to host: its caller need not wait for all of them. The caller's request has the op `inner` do all that has to be
-   * done until all have it; that one has the data on the shelf. */
+  /* A message that goes from host to host: its caller need not wait for all of them. The caller's
+   * request has the op `inner` do all that has to be done until all have it; that one has the data
+   * on the shelf. */
   spx_request *inner, *outer; /* outer: the caller still waits for this one */
   spx_source source;          /* inner: of the first host, and of all who ask for the data */
   spx_poller pump;            /* puts more data down, and sends them */
@@ -33,23 +37,26 @@ typedef struct {
 /* Completes the multicast if nothing is left to be done for it. */
 SPX_HIDDEN void spx_mcast_settle(spx_request *r);
 
-/* ---- mcast_hand.c --------------------------------------------------------------------------------------------------- */
+/* ---- mcast_hand.c ---- */
 SPX_HIDDEN bool spx_mcast_hand_prepare(uint32_t n); /* for n processes; false: no memory */
 SPX_HIDDEN void spx_mcast_hand_detach(void);
 /* A record for `to`, who hands it on to the n members of the set. */
-SPX_HIDDEN void spx_mcast_put(uint32_t to, spx_mcast_head h, const spx_member *set, uint32_t n, const void *data,
-                              uint32_t len);
-/* Those who will take nothing any more would hand nothing on. Returns how many of the n are left, and are the first ones now. */
+SPX_HIDDEN void spx_mcast_put(uint32_t to, spx_mcast_head h, const spx_member *set, uint32_t n,
+                              const void *data, uint32_t len);
+/* Those who will take nothing any more would hand nothing on. Returns how many of the n are left,
+ * and are the first ones now. */
 SPX_HIDDEN uint32_t spx_mcast_living(spx_member *m, uint32_t n);
 /* NULL: nothing is known of them. */
 SPX_HIDDEN spx_mcast_place *spx_mcast_known_switches(void);
-/* Is r, which so many members of this host read from the shelf, put there before they are told, by this process and each by itself? */
+/* Is r, which so many members of this host read from the shelf, put there before they are told, by
+ * this process and each by itself? */
 SPX_HIDDEN bool spx_mcast_whole(const spx_request *r, uint32_t readers);
-/* Hands it to one member, who looks after the others; before, if it is put down already, to those who read it. */
-SPX_HIDDEN void spx_mcast_hand_over(spx_mcast_op *o, spx_mcast_head h, spx_member *m, uint32_t n, const void *data,
-                                    uint32_t len);
+/* Hands it to one member, who looks after the others; before, if it is put down already, to those
+ * who read it. */
+SPX_HIDDEN void spx_mcast_hand_over(spx_mcast_op *o, spx_mcast_head h, spx_member *m, uint32_t n,
+                                    const void *data, uint32_t len);
 
-/* ---- mcast_chain.c -------------------------------------------------------------------------------------------------- */
+/* ---- mcast_chain.c ---- */
 /* This is an inner one. */
 static inline bool spx_chain_is(const spx_mcast_op *o) { return o->source.data != NULL; }
 /* The multicast r to n members is worth a chain of hosts. */
@@ -57,10 +64,11 @@ SPX_HIDDEN bool spx_chain_pays(const spx_request *r, const spx_member *members, 
 /* The inner one of r, with its first bytes on the shelf; NULL: there is no room. */
 SPX_HIDDEN spx_request *spx_chain_begin(spx_request *r, const spx_member *members, uint32_t n,
                                         void (*release)(spx_request *), spx_mcast_rts *where);
-/* How the inner one s goes on to the hosts of n members, in the flags of h; switched: their switches are known. Behind the announcement, of len bytes, which has room for a set of them, come those that get parts. Returns
- * the bytes of all of it. */
-SPX_HIDDEN uint32_t spx_chain_way(spx_request *s, spx_mcast_head *h, const spx_member *m, uint32_t n, bool switched,
-                                  uint8_t *announcement, uint32_t len);
+/* How the inner one s goes on to the hosts of n members, in the flags of h; switched: their
+ * switches are known. Behind the announcement, of len bytes, which has room for a set of them, come
+ * those that get parts. Returns the bytes of all of it. */
+SPX_HIDDEN uint32_t spx_chain_way(spx_request *s, spx_mcast_head *h, const spx_member *m,
+                                  uint32_t n, bool switched, uint8_t *announcement, uint32_t len);
 /* The inner one s is over. */
 SPX_HIDDEN void spx_chain_end(spx_request *s);
 #endif

@@ -1,36 +1,49 @@
 /* mcast_relay.c - one copy of a long multicast for each host, and chains of hosts.
  *
- * The member that is to hand an announced message on to others of its host, or to further hosts, gets the data itself, onto its shelf (mcast_shelf.c), and
- * hands the message on to its host when all of them are there: who reads them needs neither the network nor the master. Each member gets its own record.
+ * The member that is to hand an announced message on to others of its host, or to further hosts,
+ * gets the data itself, onto its shelf (mcast_shelf.c), and hands the message on to its host when
+ * all of them are there: who reads them needs neither the network nor the master. Each member gets
+ * its own record.
  *
- * From spx_set.mcast_chain bytes on, hosts form a chain: the first one of each, the relay, asks for the data where the announcement says, the master or the
- * relay before, hands the announcement on to the next host at once, and sends what it has got to who asks for it, as it comes (mcast_source.c): all hosts have
- * the message after about the time that one transfer takes. Each piece waits on a shelf: so a host that takes nothing costs the one before it
- * the memory of one message, and holds up nobody but those behind it; who finds no room there leaves the chain, and all behind it get the message without one.
- * Where a chain would be long for the message (spx_set.mcast_fork), each host has two behind it, which look after half of the rest each: every byte leaves a host twice, and a piece is everywhere after log2(hosts) steps.
- * Shorter messages each relay fetches from the master.
+ * From spx_set.mcast_chain bytes on, hosts form a chain: the first one of each, the relay, asks for
+ * the data where the announcement says, the master or the relay before, hands the announcement on
+ * to the next host at once, and sends what it has got to who asks for it, as it comes
+ * (mcast_source.c): all hosts have the message after about the time that one transfer takes. Each
+ * piece waits on a shelf: so a host that takes nothing costs the one before it the memory of one
+ * message, and holds up nobody but those behind it; who finds no room there leaves the chain, and
+ * all behind it get the message without one. Where a chain would be long for the message
+ * (spx_set.mcast_fork), each host has two behind it, which look after half of the rest each: every
+ * byte leaves a host twice, and a piece is everywhere after log2(hosts) steps. Shorter messages
+ * each relay fetches from the master.
  *
- * Who has them. When all data are there, the record of each member of the host is in its channel (who may die now loses nobody the message), and what the next relay has said of the hosts behind has come, a relay
- * tells the one before which members have the data now or find them on their host; the first tells the master. One record a host and link, and nobody but the first
- * host sends the master one. Who has been told of is not sent the message again (mcast.c, put_again): it might take that one first, and come for data that nobody keeps.
+ * Who has them. When all data are there, the record of each member of the host is in its channel
+ * (who may die now loses nobody the message), and what the next relay has said of the hosts behind
+ * has come, a relay tells the one before which members have the data now or find them on their
+ * host; the first tells the master. One record a host and link, and nobody but the first host sends
+ * the master one. Who has been told of is not sent the message again (mcast.c, put_again): it might
+ * take that one first, and come for data that nobody keeps.
  *
- * Deaths. The master keeps the data until all have been told of. A relay whose predecessor dies asks the master for the rest. What the next relay had to say is lost
- * with it: its members answer the master themselves, to whom he sends the message again (mcast.c). Nobody knows of a message whose data were not there when
- * the relay of its host died, and gets it in the same way. What a dead relay has put down in full stays.
+ * Deaths. The master keeps the data until all have been told of. A relay whose predecessor dies
+ * asks the master for the rest. What the next relay had to say is lost with it: its members answer
+ * the master themselves, to whom he sends the message again (mcast.c). Nobody knows of a message
+ * whose data were not there when the relay of its host died, and gets it in the same way. What a
+ * dead relay has put down in full stays.
  */
 #include "mcast.h"
 #include <stdlib.h>
 #include "dp.h"
 #include "plan_run.h"
 
-#define ITEMS                                                                                                          \
-  6u /* of a set in one record; through memory one, which fits into a line: two lines may never fit into the smallest channel */
+#define ITEMS                                                                                      \
+  6u /* of a set in one record; through memory one, which fits into a line: two lines may never    \
+        fit into the smallest channel */
 
 /* Of the data, what comes from one process. */
 typedef struct {
   spx_request *r; /* from byte base on; NULL: there is nothing to come */
   uint64_t base;
-  uint32_t from, lead; /* the process; which of the leads it is, NO_LEAD: the master, or the only one before this one */
+  /* the process; which of the leads it is, NO_LEAD: the master, or the only one before this one */
+  uint32_t from, lead;
 } share;
 #define NO_LEAD UINT32_MAX
 
@@ -44,21 +57,27 @@ typedef struct relay {
   spx_mcast_head h;
   spx_mcast_rts where;
   uint32_t up; /* from whom the announcement came, who is told */
-  uint32_t behind
-      [2]; /* who have been handed the message next and have yet to say who has it; SPX_NO_PEER: nobody, or it has */
+  /* who have been handed the message next and have yet to say who has it; SPX_NO_PEER: nobody, or
+   * it has */
+  uint32_t behind[2];
   bool chain, whole, again, revoked; /* again: the message has come again */
   bool watches;                      /* counted in spx_restless: it looks at the clock */
-  uint64_t began, moved;             /* ns: when it did, and when something of the data has come last */
-  uint32_t lead, leads;              /* in parts: which of so many this one is */
+  /* ns: when it did, and when something of the data has come last */
+  uint64_t began, moved;
+  uint32_t lead, leads; /* in parts: which of so many this one is */
   spx_member *lead_of;
   uint8_t *word; /* of each: HERE, TOLD */
   uint32_t n, mine,
-      room; /* members that have the data, or can get them here; the first `mine` are those of this host */
+      /* members that have the data, or can get them here; the first `mine` are those of this
+       * host */
+      room;
   spx_member members[];
 } relay;
-enum { HERE = 1, TOLD = 2 }; /* it has said that this one gets data from it; this one has told it that */
+/* it has said that this one gets data from it; this one has told it that */
+enum { HERE = 1, TOLD = 2 };
 
-/* Who asks for a message that has not come yet. A member may ask for many parts, but not without end. */
+/* Who asks for a message that has not come yet. A member may ask for many parts, but not without
+ * end. */
 typedef struct early {
   struct early *next;
   uint32_t peer;
@@ -76,7 +95,8 @@ static uint32_t host_of(uint32_t i) { return spx_proc_of(i)->host; }
 static relay *find(uint32_t master, uint32_t index, uint32_t gen)
 {
   relay *x = all;
-  while (x && !(x->h.master == master && x->where.rts.index == index && x->where.rts.gen == gen)) x = x->next;
+  while (x && !(x->h.master == master && x->where.rts.index == index && x->where.rts.gen == gen))
+    x = x->next;
   return x;
 }
 
@@ -89,11 +109,14 @@ bool spx_mcast_relays(uint32_t master, uint32_t number)
   return true;
 }
 
-/* ---- getting the data ------------------------------------------------------------------------------------------------ */
+/* ---- getting the data ---- */
 
 static uint32_t parts_of(const relay *x) { return x->source.parts; }
 static bool is_over(const share *s) { return !s->r || spx_is_done(s->r); }
-static bool has_failed(const share *s) { return s->r && spx_is_done(s->r) && s->r->error != MPI_SUCCESS; }
+static bool has_failed(const share *s)
+{
+  return s->r && spx_is_done(s->r) && s->r->error != MPI_SUCCESS;
+}
 static bool is_doubling(const relay *x) { return x->h.flags & SPX_MCAST_DOUBLING; }
 
 /* Nothing is to come for it any more. */
@@ -139,8 +162,10 @@ static spx_request *receive(relay *x, uint32_t i)
 static bool fetch(relay *x, uint32_t i)
 {
   share *s = &x->shares[i];
-  spx_rec_ask a = {
-      .master = x->h.master, .index = x->where.rts.index, .gen = x->where.rts.gen, .from = x->span[i].there};
+  spx_rec_ask a = {.master = x->h.master,
+                   .index = x->where.rts.index,
+                   .gen = x->where.rts.gen,
+                   .from = x->span[i].there};
   if (!(s->r = receive(x, i))) return false;
   if (s->lead != NO_LEAD) a.number = x->lead_of[s->lead].number;
   if (!x->chain)
@@ -151,7 +176,8 @@ static bool fetch(relay *x, uint32_t i)
     spx_complete(s->r, MPI_ERR_NO_MEM);
   else {
     s->r->state = SPX_S_DATA;
-    spx_tx_put(s->from, SPX_REC_MCAST_ASK, (spx_rec_words){.ask = {x->span[i].end, SPX_ASK_FOR, 0}}, &a, sizeof a);
+    spx_tx_put(s->from, SPX_REC_MCAST_ASK, (spx_rec_words){.ask = {x->span[i].end, SPX_ASK_FOR, 0}},
+               &a, sizeof a);
   }
   return true;
 }
@@ -196,7 +222,8 @@ static void answer(relay *x, uint32_t peer, const spx_rec_ask *a, uint64_t to)
 {
   uint32_t k = lead_is(x, peer);
   bool may = x->chain && !x->revoked, parts = x->leads > 0;
-  may = may && (parts ? k != NO_LEAD && is_to_get(x, k, a->from, to) : x->behind[0] == peer || x->behind[1] == peer);
+  may = may && (parts ? k != NO_LEAD && is_to_get(x, k, a->from, to)
+                      : x->behind[0] == peer || x->behind[1] == peer);
   may = may && spx_source_may_ask(&x->source, peer);
   if (!may || !spx_source_ask(&x->source, peer, a->rx_index, a->rx_gen, a->from, to)) {
     refuse(peer, a);
@@ -226,7 +253,8 @@ void spx_mcast_answer_early(uint32_t master, const spx_mcast_rts *where)
   relay *x = earlies ? find(master, where->rts.index, where->rts.gen) : NULL;
   for (early **p = &earlies; *p;) {
     early *e = *p;
-    if (e->ask.master != master || e->ask.index != where->rts.index || e->ask.gen != where->rts.gen) {
+    if (e->ask.master != master || e->ask.index != where->rts.index ||
+        e->ask.gen != where->rts.gen) {
       p = &e->next;
       continue;
     }
@@ -271,12 +299,13 @@ void spx_mcast_on_ask(uint32_t peer, const spx_rec *rec)
     return;
   }
   for (uint32_t i = 0; x && rec->as.ask.what == SPX_ASK_NONE && i < parts_of(x); i++)
-    if (x->shares[i].from == peer) cancel(&x->shares[i], peer == x->h.master ? MPIX_ERR_REVOKED : MPIX_ERR_PROC_FAILED);
+    if (x->shares[i].from == peer)
+      cancel(&x->shares[i], peer == x->h.master ? MPIX_ERR_REVOKED : MPIX_ERR_PROC_FAILED);
   uint32_t k = x && rec->as.ask.what == SPX_ASK_HERE ? lead_is(x, peer) : NO_LEAD;
   if (k != NO_LEAD) x->word[k] |= HERE;
 }
 
-/* ---- telling who has them ------------------------------------------------------------------------------------------- */
+/* ---- telling who has them ---- */
 
 static int by_proc(const void *a, const void *b)
 {
@@ -293,7 +322,8 @@ void spx_mcast_tell(uint32_t to, const spx_rec_have *have, int32_t what, spx_mem
   _Static_assert(sizeof part.have + sizeof *part.items <= SPX_REC_INLINE, "a record of one line");
   uint32_t k = 0, at = 0, now, most = spx_net_peer(to) ? ITEMS : 1;
   spx_mcast_item *items = malloc((n + 1) * sizeof *items);
-  if (!items) spx_fatal(MPI_ERR_NO_MEM, "no memory to tell who has a multicast of process %u", have->master);
+  if (!items)
+    spx_fatal(MPI_ERR_NO_MEM, "no memory to tell who has a multicast of process %u", have->master);
   if (n) qsort(m, n, sizeof *m, by_proc);
   for (uint32_t i = 0; i < n; i++)
     if (k == 0 || m[i].proc != m[k - 1].proc) m[k++] = (spx_member){m[i].proc, 1};
@@ -304,7 +334,8 @@ void spx_mcast_tell(uint32_t to, const spx_rec_have *have, int32_t what, spx_mem
     at += now;
     spx_rec_words as = {.have = {.more = at < n, .what = what}};
     if (!spx_proc_left(to))
-      spx_tx_put(to, SPX_REC_MCAST_HAVE, as, &part, (uint32_t)(sizeof part.have + now * sizeof *items));
+      spx_tx_put(to, SPX_REC_MCAST_HAVE, as, &part,
+                 (uint32_t)(sizeof part.have + now * sizeof *items));
   } while (at < n);
   free(items);
 }
@@ -312,10 +343,12 @@ void spx_mcast_tell(uint32_t to, const spx_rec_have *have, int32_t what, spx_mem
 static void tell(relay *x)
 {
   spx_rec_have have = {x->h.master, x->where.rts.index, x->where.rts.gen, 0};
-  spx_mcast_tell(x->chain && !spx_proc_left(x->up) ? x->up : x->h.master, &have, SPX_MCAST_DATA, x->members, x->n);
+  spx_mcast_tell(x->chain && !spx_proc_left(x->up) ? x->up : x->h.master, &have, SPX_MCAST_DATA,
+                 x->members, x->n);
 }
 
-/* Where peer stands among those behind; NULL: it is none of them, or has said who has the message. */
+/* Where peer stands among those behind; NULL: it is none of them, or has said who has the
+ * message. */
 static uint32_t *behind_is(relay *x, uint32_t peer)
 {
   for (int k = 0; k < 2; k++)
@@ -346,9 +379,13 @@ void spx_mcast_on_have(uint32_t peer, const spx_rec *rec)
     return;
   }
   spx_member *m = malloc(spx_segment->nprocs * sizeof *m);
-  int64_t n = m ? spx_mcast_decode(rec->data + sizeof a, rec->len - (uint32_t)sizeof a, spx_segment->nprocs, m) : -1;
+  int64_t n = m ? spx_mcast_decode(rec->data + sizeof a, rec->len - (uint32_t)sizeof a,
+                                   spx_segment->nprocs, m)
+                : -1;
   if (got) {
-    if (!m) spx_fatal(MPI_ERR_NO_MEM, "no memory to hear who has received a multicast of process %u", a.master);
+    if (!m)
+      spx_fatal(MPI_ERR_NO_MEM, "no memory to hear who has received a multicast of process %u",
+                a.master);
     spx_acks_got(peer, &a, m, n > 0 ? (uint32_t)n : 0, rec->as.have.more != 0);
     free(m);
     return;
@@ -361,7 +398,7 @@ void spx_mcast_on_have(uint32_t peer, const spx_rec *rec)
   if (rec->as.have.more == 0) *behind = SPX_NO_PEER;
 }
 
-/* ---- going on ------------------------------------------------------------------------------------------------------- */
+/* ---- going on ---- */
 
 /* From now on it looks again soon, whether anything happens or not. */
 static void watch(relay *x, bool on)
@@ -426,10 +463,12 @@ static void hand_on(relay *x)
   x->whole = true;
   x->members[x->n++] = (spx_member){spx_me, 1};
   spx_rec_id done = {.index = x->where.rts.index, .gen = x->where.rts.gen};
-  if (x->again && !spx_proc_left(h.master)) spx_tx_put(h.master, SPX_REC_DONE, SPX_REC_PLAIN, &done, sizeof done);
+  if (x->again && !spx_proc_left(h.master))
+    spx_tx_put(h.master, SPX_REC_DONE, SPX_REC_PLAIN, &done, sizeof done);
 }
 
-/* Does a record for a member of this host wait for room? It would go with this process: until then nobody is told that the member has it. */
+/* Does a record for a member of this host wait for room? It would go with this process: until then
+ * nobody is told that the member has it. */
 static bool waits_for_room(const relay *x)
 {
   for (uint32_t i = 0; i < x->mine; i++)
@@ -437,7 +476,8 @@ static bool waits_for_room(const relay *x)
   return false;
 }
 
-/* Part i does not come from where it should: from the master then, if it came from another process. False: it does not come. */
+/* Part i does not come from where it should: from the master then, if it came from another process.
+ * False: it does not come. */
 static bool turn_to_master(relay *x, uint32_t i)
 {
   share *s = &x->shares[i];
@@ -446,11 +486,13 @@ static bool turn_to_master(relay *x, uint32_t i)
   if (s->from == x->up && x->leads == 0) x->up = x->h.master;
   s->from = x->h.master;
   s->lead = NO_LEAD;
-  if (!fetch(x, i)) spx_fatal(MPI_ERR_NO_MEM, "no memory to fetch a multicast of process %u", x->h.master);
+  if (!fetch(x, i))
+    spx_fatal(MPI_ERR_NO_MEM, "no memory to fetch a multicast of process %u", x->h.master);
   return true;
 }
 
-/* Nothing has come for as long as it took until the last came. Those others compute, or have much to do: what they would send comes sooner from the master. */
+/* Nothing has come for as long as it took until the last came. Those others compute, or have much
+ * to do: what they would send comes sooner from the master. */
 static bool stands_still(const relay *x)
 {
   enum { LEAST_NS = 20000000 };
@@ -465,8 +507,11 @@ static void do_without(relay *x, uint32_t lead)
     if (x->shares[i].lead == lead) cancel(&x->shares[i], MPIX_ERR_PROC_FAILED);
 }
 
-/* Who has left answers nothing any more; and who has not said that it has the message may be long in coming to it, or stop in the middle of it, and all would wait for its parts. So when nothing else is to come,
- * one part of a host is asked for at the master, then the next, until there is a word of it; and when those of whom there is a word send nothing, all that is to come from one of them. */
+/* Who has left answers nothing any more; and who has not said that it has the message may be long
+ * in coming to it, or stop in the middle of it, and all would wait for its parts. So when nothing
+ * else is to come, one part of a host is asked for at the master, then the next, until there is a
+ * word of it; and when those of whom there is a word send nothing, all that is to come from one of
+ * them. */
 static bool do_without_the_silent(relay *x)
 {
   uint32_t silent = NO_LEAD, slow = NO_LEAD;
@@ -508,7 +553,8 @@ static int failure(relay *x, bool *moved)
   return MPI_SUCCESS;
 }
 
-/* The data will never be here: what is being sent of them is not cut short, and who has asked is told. False: that takes time. */
+/* The data will never be here: what is being sent of them is not cut short, and who has asked is
+ * told. False: that takes time. */
 static bool given_up(relay *x, int error)
 {
   if (x->source.hops && !x->revoked) return false;
@@ -518,7 +564,8 @@ static bool given_up(relay *x, int error)
   for (uint32_t k = 0; k < x->leads && !x->revoked; k++)
     if (k != x->lead && spx_mcast_part_from(is_doubling(x), k, x->lead, x->leads) == x->lead)
       answer_ask(x->lead_of[k].proc, SPX_ASK_NONE, x->h.master, &x->where);
-  x->n = x->mine < x->n ? x->n - x->mine : 0; /* those of the hosts behind that have them all the same */
+  /* those of the hosts behind that have them all the same */
+  x->n = x->mine < x->n ? x->n - x->mine : 0;
   memmove(x->members, x->members + x->mine, x->n * sizeof *x->members);
   end(x, error);
   return true;
@@ -543,13 +590,14 @@ static int go_on(spx_poller *p)
   }
   moved = spx_source_pump(&x->source) || moved;
   for (int k = 0; k < 2; k++)
-    if (x->behind[k] != SPX_NO_PEER && (x->revoked || spx_proc_left(x->behind[k]))) x->behind[k] = SPX_NO_PEER;
+    if (x->behind[k] != SPX_NO_PEER && (x->revoked || spx_proc_left(x->behind[k])))
+      x->behind[k] = SPX_NO_PEER;
   if (!x->whole || waits_for_those_behind(x) || x->source.hops || waits_for_room(x)) return moved;
   end(x, MPI_SUCCESS);
   return 1;
 }
 
-/* ---- beginning ------------------------------------------------------------------------------------------------------ */
+/* ---- beginning ---- */
 
 /* The parts of the data, and from whom each comes. */
 static void share_out(relay *x, const spx_mcast_leads_list *leads)
@@ -560,7 +608,9 @@ static void share_out(relay *x, const spx_mcast_leads_list *leads)
   memcpy(x->lead_of, leads->m, leads->n * sizeof *leads->m);
   x->lead = lead_is(x, spx_me);
   if (parts ==
-      1) { /* the others do not know of this process: it gets all from the master, and they get nothing from it */
+      /* the others do not know of this process: it gets all from the master, and they get nothing
+         from it */
+      1) {
     bool from_up = x->chain && !(x->h.flags & SPX_MCAST_PARTS);
     x->leads = 0;
     x->span[0] = (spx_span){.end = bytes};
@@ -571,7 +621,8 @@ static void share_out(relay *x, const spx_mcast_leads_list *leads)
     uint32_t k = spx_mcast_part_from(is_doubling(x), x->lead, i, parts);
     uint64_t at = spx_mcast_cut(bytes, parts, i);
     x->span[i] = (spx_span){at, at, spx_mcast_cut(bytes, parts, i + 1)};
-    x->shares[i] = (share){.from = k == x->lead ? x->h.master : x->lead_of[k].proc, .lead = k == x->lead ? NO_LEAD : k};
+    x->shares[i] = (share){.from = k == x->lead ? x->h.master : x->lead_of[k].proc,
+                           .lead = k == x->lead ? NO_LEAD : k};
   }
 }
 
@@ -597,12 +648,14 @@ static bool is_lead(const spx_mcast_leads_list *leads, uint32_t proc)
   return k < leads->n;
 }
 
-static relay *begin(const spx_mcast_head *h, const spx_member *mine, uint32_t n, uint32_t room, spx_mcast_rts *where,
-                    const spx_mcast_leads_list *leads)
+static relay *begin(const spx_mcast_head *h, const spx_member *mine, uint32_t n, uint32_t room,
+                    spx_mcast_rts *where, const spx_mcast_leads_list *leads)
 {
-  uint32_t parts = h->flags & SPX_MCAST_PARTS && leads->n > 1 && is_lead(leads, spx_me) ? leads->n : 1;
+  uint32_t parts =
+      h->flags & SPX_MCAST_PARTS && leads->n > 1 && is_lead(leads, spx_me) ? leads->n : 1;
   size_t head = (sizeof(relay) + room * sizeof *mine + 7) / 8 * 8;
-  char *memory = malloc(head + parts * (sizeof(share) + sizeof(spx_span)) + leads->n * (sizeof *leads->m + 1));
+  char *memory =
+      malloc(head + parts * (sizeof(share) + sizeof(spx_span)) + leads->n * (sizeof *leads->m + 1));
   relay *x = (relay *)memory;
   if (!x) return NULL;
   *x = (relay){.poller.poll = go_on,
@@ -625,8 +678,10 @@ static relay *begin(const spx_mcast_head *h, const spx_member *mine, uint32_t n,
     free(x);
     return NULL;
   }
-  x->source =
-      (spx_source){.data = spx_shelf_room(x->block), .bytes = where->rts.bytes, .spans = x->span, .parts = parts};
+  x->source = (spx_source){.data = spx_shelf_room(x->block),
+                           .bytes = where->rts.bytes,
+                           .spans = x->span,
+                           .parts = parts};
   share_out(x, leads);
   spx_mcast_relaying++;
   if (fetch_all(x)) {
@@ -663,7 +718,8 @@ uint32_t spx_mcast_relay(spx_mcast_head *h, spx_member *members, uint32_t n, spx
 {
   uint32_t mine = 0, k = 0, m = 0;
   bool chain = h->flags & SPX_MCAST_CHAIN;
-  for (uint32_t i = 0; i < n; i++) mine += spx_shelf_reaches(members[i].proc) && !spx_proc_left(members[i].proc);
+  for (uint32_t i = 0; i < n; i++)
+    mine += spx_shelf_reaches(members[i].proc) && !spx_proc_left(members[i].proc);
   if (!wanted(h, mine, where)) return n;
   relay *x = NULL;
   spx_member *own = malloc((mine + 1) * sizeof *own), *rest = malloc((n + 1) * sizeof *rest);
@@ -682,7 +738,8 @@ uint32_t spx_mcast_relay(spx_mcast_head *h, spx_member *members, uint32_t n, spx
       before.source = spx_me;
       memcpy(further, &before, sizeof before);
       if (leads->bytes) memcpy(further + sizeof before, leads->set, leads->bytes);
-      spx_mcast_hand_along(*h, members, n, further, (uint32_t)sizeof before + leads->bytes, x->behind);
+      spx_mcast_hand_along(*h, members, n, further, (uint32_t)sizeof before + leads->bytes,
+                           x->behind);
       n = 0;
     }
   }

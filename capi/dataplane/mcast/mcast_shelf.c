@@ -1,15 +1,19 @@
-/* mcast_shelf.c - copies of long multicasts in the memory file of their master's host, which the members of that host read.
+/* mcast_shelf.c - copies of long multicasts in the memory file of their master's host, which the
+ * members of that host read.
  *
- * A master copies a long message once, into a block of its shelf, and is free: its members copy from there, all at the same time and while the
- * rest is still being put down, whether the master calls MPI or not. Processes that read each other's memory pay the kernel
- * for each page, and keep the master until the last of them has begun.
+ * A master copies a long message once, into a block of its shelf, and is free: its members copy
+ * from there, all at the same time and while the rest is still being put down, whether the master
+ * calls MPI or not. Processes that read each other's memory pay the kernel for each page, and keep
+ * the master until the last of them has begun.
  *
- *   shelf   of a process: addresses behind the laid-out parts of the memory file, with memory as far as blocks have reached
- *   block   head, a byte for each process of the file (that process writes it: it has what it wants), data
+ *   shelf   of a process: addresses behind the laid-out parts of the memory file, with memory as
+ * far as blocks have reached block   head, a byte for each process of the file (that process writes
+ * it: it has what it wants), data
  *
- * A block is used again when all its readers have said so, are dead or have left MPI. All shelves of a host together take at most
- * spx_set.mcast_shelf bytes, one of them a quarter of that; who finds no room lets his members fetch from him. What a process that has died has
- * put down stays: members who know of a block that is full still receive it.
+ * A block is used again when all its readers have said so, are dead or have left MPI. All shelves
+ * of a host together take at most spx_set.mcast_shelf bytes, one of them a quarter of that; who
+ * finds no room lets his members fetch from him. What a process that has died has put down stays:
+ * members who know of a block that is full still receive it.
  */
 #include <stdlib.h>
 #include "dp.h"
@@ -26,7 +30,8 @@ typedef struct {
   uint8_t got[]; /* a byte a process: WANTS ... */
 } head;
 
-/* What a process says of a block: it has not come to it, or reads; it has, or needs, nothing of it any more; it has all that was there, and waits for more. */
+/* What a process says of a block: it has not come to it, or reads; it has, or needs, nothing of it
+ * any more; it has all that was there, and waits for more. */
 enum { WANTS, HAS, WAITS };
 
 typedef struct {
@@ -65,18 +70,21 @@ bool spx_shelf_reaches(uint32_t proc)
          spx_proc_of(proc)->host == spx_proc_of(spx_me)->host;
 }
 
-/* ---- the master's side --------------------------------------------------------------------------------------------- */
+/* ---- the master's side ---- */
 
 static head *head_of(const spx_block *b) { return (head *)(shelf.map + b->at); }
-static void say(head *h, uint8_t what) { __atomic_store_n(&h->got[spx_me], what, __ATOMIC_RELEASE); }
+static void say(head *h, uint8_t what)
+{
+  __atomic_store_n(&h->got[spx_me], what, __ATOMIC_RELEASE);
+}
 
 static bool is_read(spx_block *b)
 {
   if (b->open) return false;
   for (; b->seen < b->n; b->seen++) {
     const reader *r = &b->readers[b->seen];
-    if (__atomic_load_n(&head_of(b)->got[r->proc], __ATOMIC_ACQUIRE) != HAS && spx_life_of(r->proc) == r->life &&
-        !spx_proc_left(r->proc))
+    if (__atomic_load_n(&head_of(b)->got[r->proc], __ATOMIC_ACQUIRE) != HAS &&
+        spx_life_of(r->proc) == r->life && !spx_proc_left(r->proc))
       return false;
   }
   return true;
@@ -117,7 +125,8 @@ static bool have_shelf(void)
   return (shelf.map = spx_file_map(shelf.place, shelf.room)) != NULL;
 }
 
-spx_block *spx_shelf_take(uint64_t bytes, const spx_member *members, uint32_t n, bool self, spx_mcast_rts *where)
+spx_block *spx_shelf_take(uint64_t bytes, const spx_member *members, uint32_t n, bool self,
+                          spx_mcast_rts *where)
 {
   if (bytes > spx_set.mcast_shelf / 4) return NULL;
   uint64_t need = head_bytes() + ROUND(bytes, SPX_LINE), at = 0;
@@ -125,7 +134,8 @@ spx_block *spx_shelf_take(uint64_t bytes, const spx_member *members, uint32_t n,
   sweep();
   spx_block **p = &shelf.blocks, *b;
   for (; *p && (*p)->at - at < need; p = &(*p)->next) at = (*p)->at + (*p)->bytes;
-  if (at + need > shelf.room || !back(at + need) || !(b = malloc(sizeof *b + (n + 1) * sizeof *b->readers)))
+  if (at + need > shelf.room || !back(at + need) ||
+      !(b = malloc(sizeof *b + (n + 1) * sizeof *b->readers)))
     return NULL;
   *b = (spx_block){.next = *p, .at = at, .bytes = need};
   *p = b;
@@ -144,7 +154,10 @@ spx_block *spx_shelf_take(uint64_t bytes, const spx_member *members, uint32_t n,
 
 void *spx_shelf_room(const spx_block *b) { return (char *)head_of(b) + head_bytes(); }
 
-void spx_shelf_came(spx_block *b, uint64_t bytes) { __atomic_store_n(&head_of(b)->filled, bytes, __ATOMIC_RELEASE); }
+void spx_shelf_came(spx_block *b, uint64_t bytes)
+{
+  __atomic_store_n(&head_of(b)->filled, bytes, __ATOMIC_RELEASE);
+}
 
 void spx_shelf_close(spx_block *b, bool reads)
 {
@@ -167,7 +180,8 @@ static uint64_t put_down(spx_block *b, const spx_request *r, uint64_t from, uint
   head *h = head_of(b);
   while (from < to) {
     uint64_t next = to - from < SPX_SHELF_STEP ? to : from + SPX_SHELF_STEP;
-    spx_pack(r->buf, r->count, r->type, (int64_t)from, (int64_t)next, (char *)h + head_bytes() + from);
+    spx_pack(r->buf, r->count, r->type, (int64_t)from, (int64_t)next,
+             (char *)h + head_bytes() + from);
     __atomic_store_n(&h->filled, next, __ATOMIC_RELEASE);
     from = next;
   }
@@ -178,10 +192,12 @@ uint64_t spx_shelf_fill(spx_block *b, const spx_request *r, uint64_t from, bool 
 {
   uint64_t n = (uint64_t)r->bytes;
   if (from == n) return n;
-  from = put_down(b, r, from, all || is_alone(b) || n - from < SPX_SHELF_STEP ? n : from + SPX_SHELF_STEP);
+  from = put_down(b, r, from,
+                  all || is_alone(b) || n - from < SPX_SHELF_STEP ? n : from + SPX_SHELF_STEP);
   if (from < n) return from;
   __atomic_thread_fence(__ATOMIC_SEQ_CST);
-  for (uint32_t i = 0; i < b->n; i++) { /* who waits may sleep; whom the message has not reached sleeps on */
+  /* who waits may sleep; whom the message has not reached sleeps on */
+  for (uint32_t i = 0; i < b->n; i++) {
     uint32_t reader = b->readers[i].proc;
     if (__atomic_load_n(&head_of(b)->got[reader], __ATOMIC_ACQUIRE) == WAITS)
       spx_bell_if_sleeping(spx_proc_of(reader), reader);
@@ -196,7 +212,7 @@ uint64_t spx_shelf_begin(spx_block *b, const spx_request *r, bool one)
   return put_down(b, r, 0, is_alone(b) && n > SPX_SHELF_STEP ? n - SPX_SHELF_STEP : 0);
 }
 
-/* ---- the members' side ---------------------------------------------------------------------------------------------- */
+/* ---- the members' side ---- */
 
 static uint32_t keeper_of(uint32_t master, const spx_mcast_rts *where)
 {
@@ -211,10 +227,14 @@ bool spx_shelf_has(uint32_t master, const spx_mcast_rts *where)
 bool spx_shelf_sound(const spx_mcast_rts *where)
 {
   enum { PAGE = 4096 };
-  uint64_t end = ROUND(spx_segment->total_bytes, PAGE) + __atomic_load_n(&spx_segment->win_bytes, __ATOMIC_ACQUIRE);
-  if (where->shelf % PAGE || where->shelf < spx_segment->total_bytes || where->shelf > end) return false;
-  if (where->room > end - where->shelf || where->at % SPX_LINE || where->at > where->room) return false;
-  return head_bytes() <= where->room - where->at && where->rts.bytes <= where->room - where->at - head_bytes();
+  uint64_t end = ROUND(spx_segment->total_bytes, PAGE) +
+                 __atomic_load_n(&spx_segment->win_bytes, __ATOMIC_ACQUIRE);
+  if (where->shelf % PAGE || where->shelf < spx_segment->total_bytes || where->shelf > end)
+    return false;
+  if (where->room > end - where->shelf || where->at % SPX_LINE || where->at > where->room)
+    return false;
+  return head_bytes() <= where->room - where->at &&
+         where->rts.bytes <= where->room - where->at - head_bytes();
 }
 
 static head *block_of(uint32_t master, const spx_mcast_rts *where)
@@ -236,8 +256,8 @@ void spx_shelf_pass(uint32_t master, const spx_mcast_rts *where)
   if (h) say(h, HAS);
 }
 
-/* All readers together write more than caches hold, and each writes what it will not find there: so they need not be filled with it. Shorter messages
- * are worth that, since who has one uses it. */
+/* All readers together write more than caches hold, and each writes what it will not find there: so
+ * they need not be filled with it. Shorter messages are worth that, since who has one uses it. */
 static bool is_past_cache(const head *h, uint64_t bytes)
 {
   enum { PART = 32 };
@@ -249,7 +269,8 @@ static bool is_past_cache(const head *h, uint64_t bytes)
 static bool go_on(spx_request *r)
 {
   head *h = r->in.block;
-  uint64_t want = (uint64_t)r->bytes, there = __atomic_load_n(&h->filled, __ATOMIC_ACQUIRE), from = r->in.at;
+  uint64_t want = (uint64_t)r->bytes, there = __atomic_load_n(&h->filled, __ATOMIC_ACQUIRE),
+           from = r->in.at;
   const char *data = (const char *)h + head_bytes();
   uint64_t to = there < want ? there : want; /* `want` lies in the shelf: spx_shelf_sound */
   if (to > from) {
@@ -320,7 +341,8 @@ void spx_shelf_read(spx_request *r, uint32_t master, const spx_mcast_rts *where)
 void spx_shelf_lost(spx_block *b, int error)
 {
   const void *own = others && others[spx_me].map ? others[spx_me].map + b->at : NULL;
-  b->readers[0] = b->readers[b->n - 1]; /* the message may still be among the unexpected ones here */
+  /* the message may still be among the unexpected ones here */
+  b->readers[0] = b->readers[b->n - 1];
   b->n = 1;
   b->seen = 0;
   b->open = false;

@@ -1,14 +1,17 @@
-/* mcast_source.c - data that come and are sent on as they come: a master's, and those of the hosts of a chain (mcast_relay.c).
+/* mcast_source.c - data that come and are sent on as they come: a master's, and those of the hosts
+ * of a chain (mcast_relay.c).
  *
- * Who wants them asks, naming a receive of its own, and gets them as any announced message that is streamed: in pieces, each of them a send of what has
- * come meanwhile. All that they take here is the room where they come, whoever takes them or not.
+ * Who wants them asks, naming a receive of its own, and gets them as any announced message that is
+ * streamed: in pieces, each of them a send of what has come meanwhile. All that they take here is
+ * the room where they come, whoever takes them or not.
  */
 #include "mcast.h"
 #include <stdlib.h>
 #include "dp.h"
 #include "plan_run.h"
 
-/* Bytes of a message that are worth a send, unless they are the last: the shorter it is, the more the hosts behind gain by beginning early. */
+/* Bytes of a message that are worth a send, unless they are the last: the shorter it is, the more
+ * the hosts behind gain by beginning early. */
 static uint64_t piece(uint64_t bytes)
 {
   enum { LEAST = 16 << 10, MOST = 64 << 10 };
@@ -19,7 +22,9 @@ struct spx_hop {
   spx_hop *next;
   uint32_t peer, rx_index, rx_gen;
   uint64_t at, end,
-      to; /* all before `at` are sent, those before `end` are on their way by s; wanted are those before `to` */
+      /* all before `at` are sent, those before `end` are on their way by s; wanted are those before
+         `to` */
+      to;
   spx_request *s;
 };
 
@@ -30,14 +35,17 @@ bool spx_source_may_ask(const spx_source *s, uint32_t peer)
   return n <= s->parts + 1;
 }
 
-bool spx_source_ask(spx_source *s, uint32_t peer, uint32_t rx_index, uint32_t rx_gen, uint64_t from, uint64_t to)
+bool spx_source_ask(spx_source *s, uint32_t peer, uint32_t rx_index, uint32_t rx_gen, uint64_t from,
+                    uint64_t to)
 {
   if (to > s->bytes) to = s->bytes;
   const spx_hop *same = s->hops;
-  while (same && !(same->peer == peer && same->rx_index == rx_index && same->rx_gen == rx_gen)) same = same->next;
+  while (same && !(same->peer == peer && same->rx_index == rx_index && same->rx_gen == rx_gen))
+    same = same->next;
   spx_hop *h = from <= to && !same ? malloc(sizeof *h) : NULL;
   if (!h) return false;
-  *h = (spx_hop){.next = s->hops, .peer = peer, .rx_index = rx_index, .rx_gen = rx_gen, .at = from, .to = to};
+  *h = (spx_hop){
+      .next = s->hops, .peer = peer, .rx_index = rx_index, .rx_gen = rx_gen, .at = from, .to = to};
   s->hops = h;
   spx_stat.streams++;
   spx_stat.streamed_bytes += to - from;

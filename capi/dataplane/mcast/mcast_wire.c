@@ -1,5 +1,5 @@
-/* mcast_wire.c - how a set travels with a message, and the tree along which it does: package mcast (Go) in C, on memory of the
- * caller's. Pure: it knows no process. */
+/* mcast_wire.c - how a set travels with a message, and the tree along which it does: package mcast
+ * (Go) in C, on memory of the caller's. Pure: it knows no process. */
 #include "mcast.h"
 #include <stdlib.h>
 #include <string.h>
@@ -31,9 +31,11 @@ int64_t spx_mcast_decode(const void *from, uint32_t bytes, uint32_t procs, spx_m
   for (; in < end; in += sizeof it) {
     memcpy(&it, in, sizeof it);
     uint64_t last = it.first + (uint64_t)(it.count - 1) * it.stride;
-    if (it.count == 0 || (it.count == 1) != (it.stride == 0) || it.first < next || it.number == 0 || last >= procs)
+    if (it.count == 0 || (it.count == 1) != (it.stride == 0) || it.first < next || it.number == 0 ||
+        last >= procs)
       return -1;
-    for (uint32_t k = 0; k < it.count; k++) to[n++] = (spx_member){it.first + k * it.stride, it.number};
+    for (uint32_t k = 0; k < it.count; k++)
+      to[n++] = (spx_member){it.first + k * it.stride, it.number};
     next = last + 1;
   }
   return n;
@@ -108,7 +110,8 @@ static uint32_t group_of(const spx_mcast_tree *t, spx_member m, bool far)
 static uint32_t upper(const spx_mcast_tree *t, const spx_member *m, uint32_t n, bool far)
 {
   uint32_t groups = 0, at = 0;
-  for (uint32_t i = 0; i < n; i++) groups += i == 0 || group_of(t, m[i], far) != group_of(t, m[i - 1], far);
+  for (uint32_t i = 0; i < n; i++)
+    groups += i == 0 || group_of(t, m[i], far) != group_of(t, m[i - 1], far);
   for (uint32_t k = groups / 2; k > 0; k--) do
       at++;
     while (group_of(t, m[at], far) == group_of(t, m[at - 1], far));
@@ -193,13 +196,15 @@ uint32_t spx_mcast_part_from(bool doubling, uint32_t me, uint32_t i, uint32_t n)
   return step < n - me ? me + step : step - (n - me);
 }
 
-uint32_t spx_mcast_halve(spx_member *m, uint32_t n, uint32_t home, spx_mcast_place *host, spx_mcast_place *sw)
+uint32_t spx_mcast_halve(spx_member *m, uint32_t n, uint32_t home, spx_mcast_place *host,
+                         spx_mcast_place *sw)
 {
   sort_host = host;
   sort_sw = sw;
   sort_home = home;
   qsort(m, n, sizeof *m, by_host);
-  uint32_t hosts = spx_mcast_hosts(m, n, host), half = (hosts + 1) / 2, seen = 1, cut = n, off = UINT32_MAX;
+  uint32_t hosts = spx_mcast_hosts(m, n, host), half = (hosts + 1) / 2, seen = 1, cut = n,
+           off = UINT32_MAX;
   bool border = false;
   for (uint32_t i = 1; i < n; i++) {
     if (host(m[i].proc) == host(m[i - 1].proc)) continue;

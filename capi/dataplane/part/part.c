@@ -1,11 +1,14 @@
 /* part.c - partitioned communication over messages. MPI-5.0, chapter 5.
  *
- * MPI_Psend_init tells the receiver of itself in one short message (context SPX_CTX_PART, the user's tag), which MPI_Precv_init
- * receives: so the order of the initializations decides what belongs together, by the matching rules of all messages. It has
- * a number that no other partitioned send of the process has, which is in the tags of the data (context SPX_CTX_PART_DATA): message m
- * holds partitions [m * group, (m + 1) * group) of the sender. group is 1 up to MESSAGES_MAX partitions. A message leaves when its last partition is ready, whether the
- * receiver has started or not; the receiver, whose partitions may be others, sees from the bytes which of its own are whole.
- * The messages are persistent requests, started again by each MPI_Start.
+ * MPI_Psend_init tells the receiver of itself in one short message (context SPX_CTX_PART, the
+ * user's tag), which MPI_Precv_init receives: so the order of the initializations decides what
+ * belongs together, by the matching rules of all messages. It has a number that no other
+ * partitioned send of the process has, which is in the tags of the data (context
+ * SPX_CTX_PART_DATA): message m holds partitions [m * group, (m + 1) * group) of the sender. group
+ * is 1 up to MESSAGES_MAX partitions. A message leaves when its last partition is ready, whether
+ * the receiver has started or not; the receiver, whose partitions may be others, sees from the
+ * bytes which of its own are whole. The messages are persistent requests, started again by each
+ * MPI_Start.
  */
 #include <stdlib.h>
 #include "dp.h"
@@ -24,7 +27,8 @@ typedef struct {
 typedef struct {
   spx_request *r; /* NULL: there is nobody to talk to */
   int32_t left;   /* send: partitions that are not ready yet */
-  char *bounce;   /* receive: where the message goes when it does not end with an element; else NULL */
+  /* receive: where the message goes when it does not end with an element; else NULL */
+  char *bounce;
 } message;
 
 typedef struct part {
@@ -51,7 +55,7 @@ static part *sends;
 
 static spx_type *byte_type(void) { return (spx_type *)spx_get(SPX_K_TYPE, MPI_BYTE); }
 
-/* ---- messages ------------------------------------------------------------------------------------------------ */
+/* ---- messages ---- */
 
 static void plan_messages(part *p, uint64_t partitions, uint64_t bytes)
 {
@@ -68,12 +72,13 @@ static int no_memory(void)
 }
 
 /* The message's request, prepared. */
-static int make_message(part *p, int32_t i, spx_req_kind kind, void *buf, int64_t count, spx_type *t)
+static int make_message(part *p, int32_t i, spx_req_kind kind, void *buf, int64_t count,
+                        spx_type *t)
 {
   spx_request *u = p->user;
   int32_t tag = (int32_t)(p->from->serial << MESSAGES_BITS) | i;
-  int err =
-      spx_persistent(kind, buf, count, t, u->want_src, tag, u->comm, SPX_CTX_PART_DATA, SPX_M_STANDARD, &p->m[i].r);
+  int err = spx_persistent(kind, buf, count, t, u->want_src, tag, u->comm, SPX_CTX_PART_DATA,
+                           SPX_M_STANDARD, &p->m[i].r);
   if (err == MPI_SUCCESS) p->m[i].r->flags |= SPX_RF_INTERNAL;
   return err;
 }
@@ -117,7 +122,8 @@ static int make_receive(part *p, int32_t i, uint64_t at, uint64_t n)
 static void too_large(const part *p)
 {
   const intro *in = p->from;
-  spx_detail("the sender's buffer has %llu bytes (%llu partitions), the receiver's %llu (%d partitions): they must be "
+  spx_detail("the sender's buffer has %llu bytes (%llu partitions), the receiver's %llu (%d "
+             "partitions): they must be "
              "of one size",
              (unsigned long long)(in->partitions * in->bytes), (unsigned long long)in->partitions,
              (unsigned long long)spx_capacity(p->user), p->partitions);
@@ -125,15 +131,17 @@ static void too_large(const part *p)
 
 static uint64_t sent(const part *p) { return p->from->partitions * p->from->bytes; }
 
-/* The intro has come. Both buffers ought to be of one size (5.2.1). If the sender's is smaller, what it has comes, as in a
- * plain receive; if it is larger, messages are cut off or come to nothing, so that the sender can complete. */
+/* The intro has come. Both buffers ought to be of one size (5.2.1). If the sender's is smaller,
+ * what it has comes, as in a plain receive; if it is larger, messages are cut off or come to
+ * nothing, so that the sender can complete. */
 static int make_receives(part *p)
 {
   const intro *in = p->from;
   bool sound = p->hello->full == sizeof *in && in->serial <= SERIAL_MASK && in->partitions > 0 &&
                in->partitions <= INT32_MAX && in->bytes <= (uint64_t)INT64_MAX / in->partitions;
   if (!sound) {
-    spx_detail("what the sender says of its partitions makes no sense: is libspx of the same version on all hosts?");
+    spx_detail("what the sender says of its partitions makes no sense: is libspx of the same "
+               "version on all hosts?");
     return MPI_ERR_OTHER;
   }
   uint64_t theirs = sent(p), room = spx_capacity(p->user);
@@ -143,7 +151,10 @@ static int make_receives(part *p)
   for (int32_t i = 0; i < p->n; i++) {
     uint64_t at = (uint64_t)i * p->step;
     uint64_t end = at + p->step <= theirs ? at + p->step : theirs;
-    int err = make_receive(p, i, at <= room ? at : room, end <= room ? end - at : at <= room ? room - at : 0);
+    int err = make_receive(p, i, at <= room ? at : room,
+                           end <= room  ? end - at
+                           : at <= room ? room - at
+                                        : 0);
     if (err != MPI_SUCCESS) return err;
   }
   return MPI_SUCCESS;
@@ -159,7 +170,7 @@ static void free_messages(part *p)
   p->m = NULL;
 }
 
-/* ---- progress; all of it with the lock held ------------------------------------------------------------------- */
+/* ---- progress; all of it with the lock held ---- */
 
 /* Takes in what is over, in order: true when all is. */
 static bool settle(part *p)
@@ -179,7 +190,8 @@ static void unload(part *p, int32_t i)
   message *m = &p->m[i];
   if (!m->bounce || m->left == 0) return;
   uint64_t at = (uint64_t)i * p->step;
-  spx_unpack(p->user->buf, p->user->count, p->user->type, (int64_t)at, (int64_t)at + m->r->bytes, m->bounce);
+  spx_unpack(p->user->buf, p->user->count, p->user->type, (int64_t)at, (int64_t)at + m->r->bytes,
+             m->bounce);
   m->left = 0;
 }
 
@@ -237,7 +249,10 @@ static int go_on(part *p)
   return p->settled != before;
 }
 
-static int poll_part(spx_poller *poller) { return go_on((part *)((char *)poller - offsetof(part, poller))); }
+static int poll_part(spx_poller *poller)
+{
+  return go_on((part *)((char *)poller - offsetof(part, poller)));
+}
 
 static void poll_from_now(part *p)
 {
@@ -246,7 +261,7 @@ static void poll_from_now(part *p)
   spx_poller_add(&p->poller);
 }
 
-/* ---- requests ------------------------------------------------------------------------------------------------ */
+/* ---- requests ---- */
 
 static void start_send(part *p)
 {
@@ -297,7 +312,8 @@ static int finish(spx_request *r, MPI_Status *st)
   return r->error;
 }
 
-/* An intro goes its way, or is awaited, whatever becomes of its operation: the next one of the same envelope must not get it. */
+/* An intro goes its way, or is awaited, whatever becomes of its operation: the next one of the same
+ * envelope must not get it. */
 static void free_intro(spx_request *r) { free(r->priv); }
 
 static void let_go_of_hello(part *p)
@@ -333,7 +349,7 @@ static void release(spx_request *r)
   spx_unlock();
 }
 
-/* ---- initialization ------------------------------------------------------------------------------------------- */
+/* ---- initialization ---- */
 
 /* A number that no other send of this process has. */
 static uint32_t new_serial(void)
@@ -353,10 +369,10 @@ static int introduce(part *p)
   spx_request *u = p->user;
   if (u->want_src == MPI_PROC_NULL) return MPI_SUCCESS;
   if (u->kind == SPX_R_PART_SEND)
-    return spx_isend(p->from, sizeof *p->from, byte_type(), u->want_src, u->want_tag, u->comm, SPX_CTX_PART,
-                     SPX_M_STANDARD, SPX_RF_INTERNAL, &p->hello);
-  return spx_irecv(p->from, sizeof *p->from, byte_type(), u->want_src, u->want_tag, u->comm, SPX_CTX_PART,
-                   SPX_RF_INTERNAL, &p->hello);
+    return spx_isend(p->from, sizeof *p->from, byte_type(), u->want_src, u->want_tag, u->comm,
+                     SPX_CTX_PART, SPX_M_STANDARD, SPX_RF_INTERNAL, &p->hello);
+  return spx_irecv(p->from, sizeof *p->from, byte_type(), u->want_src, u->want_tag, u->comm,
+                   SPX_CTX_PART, SPX_RF_INTERNAL, &p->hello);
 }
 
 static int init(part *p)
@@ -374,12 +390,13 @@ static int init(part *p)
   return introduce(p);
 }
 
-int spx_part_init(spx_req_kind kind, void *buf, int partitions, int64_t count, spx_type *t, int rank, int tag,
-                  spx_comm *c, spx_request **out)
+int spx_part_init(spx_req_kind kind, void *buf, int partitions, int64_t count, spx_type *t,
+                  int rank, int tag, spx_comm *c, spx_request **out)
 {
   part *p = calloc(1, sizeof *p);
   if (!p) return no_memory();
-  int err = spx_persistent(kind, buf, partitions * count, t, rank, tag, c, SPX_CTX_PART, SPX_M_STANDARD, out);
+  int err = spx_persistent(kind, buf, partitions * count, t, rank, tag, c, SPX_CTX_PART,
+                           SPX_M_STANDARD, out);
   if (err != MPI_SUCCESS) {
     free(p);
     return err;
@@ -400,7 +417,7 @@ int spx_part_init(spx_req_kind kind, void *buf, int partitions, int64_t count, s
   return err;
 }
 
-/* ---- partitions ------------------------------------------------------------------------------------------------ */
+/* ---- partitions ---- */
 
 static int bad_partition(const part *p, int i)
 {

@@ -1,4 +1,5 @@
-/* deal.h - which processors those get that are woken up together, each for about the same work: pure. load.c asks the system, and moves them. */
+/* deal.h - which processors those get that are woken up together, each for about the same work:
+ * pure. load.c asks the system, and moves them. */
 #ifndef SPX_DEAL_H
 #define SPX_DEAL_H
 #include <stdbool.h>
@@ -11,7 +12,8 @@ typedef struct {
   uint32_t share, on[SPX_DEAL_CPUS]; /* the part of each processor; what it has got */
 } spx_deal;
 
-/* n processes will be woken up from processor `here`, which has work of that kind, too; there are so many processors. */
+/* n processes will be woken up from processor `here`, which has work of that kind, too; there are
+ * so many processors. */
 static inline void spx_deal_begin(spx_deal *d, uint32_t n, uint32_t cpus, uint32_t here)
 {
   memset(d, 0, sizeof *d);
@@ -19,7 +21,8 @@ static inline void spx_deal_begin(spx_deal *d, uint32_t n, uint32_t cpus, uint32
   if (here < SPX_DEAL_CPUS) d->on[here] = 1;
 }
 
-/* One that slept on a processor comes back there, while that has not got its part. Where one slept that is not looked at, it comes back, too. */
+/* One that slept on a processor comes back there, while that has not got its part. Where one slept
+ * that is not looked at, it comes back, too. */
 static inline bool spx_deal_stays(spx_deal *d, uint32_t slept)
 {
   if (slept >= SPX_DEAL_CPUS) return true;
@@ -28,8 +31,10 @@ static inline bool spx_deal_stays(spx_deal *d, uint32_t slept)
   return true;
 }
 
-/* Else it gets the processor with the fewest of those that it may use; may: a bit each. Perhaps the one where it slept. */
-static inline uint32_t spx_deal_to(spx_deal *d, uint32_t slept, const uint64_t may[SPX_DEAL_CPUS / 64])
+/* Else it gets the processor with the fewest of those that it may use; may: a bit each. Perhaps the
+ * one where it slept. */
+static inline uint32_t spx_deal_to(spx_deal *d, uint32_t slept,
+                                   const uint64_t may[SPX_DEAL_CPUS / 64])
 {
   uint32_t best = slept;
   for (uint32_t c = 0; c < SPX_DEAL_CPUS; c++)

@@ -1,26 +1,33 @@
-/* idle.h - for how long a thread that waits polls, yields, and when it parks. docs/decisions/smp.md, "Waiting".
+/* idle.h - for how long a thread that waits polls, yields, and when it parks.
+ * docs/decisions/smp.md, "Waiting".
  *
- * Decides only: time is an argument, nothing here waits. Polling is right while the partner runs too. It is wrong as soon as
- * somebody else could use the processor: then it delays the partner, or uses up the time slice that is needed when the message comes.
- * What tells: the clock jumps while we poll, or a yield comes back late. Then the processors are *busy* for a while: polling
- * is short, and parking follows at once, since a yield would hand a whole time slice to a stranger. As long as yields come
- * back at once nobody else wants the processor, and there is no hurry to give it up: who parks lets the kernel move the partner here.
+ * Decides only: time is an argument, nothing here waits. Polling is right while the partner runs
+ * too. It is wrong as soon as somebody else could use the processor: then it delays the partner, or
+ * uses up the time slice that is needed when the message comes. What tells: the clock jumps while
+ * we poll, or a yield comes back late. Then the processors are *busy* for a while: polling is
+ * short, and parking follows at once, since a yield would hand a whole time slice to a stranger. As
+ * long as yields come back at once nobody else wants the processor, and there is no hurry to give
+ * it up: who parks lets the kernel move the partner here.
  */
 #ifndef SPX_IDLE_H
 #define SPX_IDLE_H
 #include <stdbool.h>
 #include <stdint.h>
 
-#define SPX_IDLE_LOOK       64u     /* empty polls between looks at the clock */
-#define SPX_IDLE_LOOK_CALLS 4u      /* the same where each makes system calls */
-#define SPX_IDLE_AWAY       500000u /* ns: who was away for so long has lost its processor to a time slice */
-#define SPX_IDLE_BUSY                                                                                                  \
-  10000000u /* ns: how long processors count as busy, at first; twice as long each time that it was not long enough */
+#define SPX_IDLE_LOOK       64u /* empty polls between looks at the clock */
+#define SPX_IDLE_LOOK_CALLS 4u  /* the same where each makes system calls */
+/* ns: who was away for so long has lost its processor to a time slice */
+#define SPX_IDLE_AWAY 500000u
+#define SPX_IDLE_BUSY                                                                              \
+  10000000u /* ns: how long processors count as busy, at first; twice as long each time that it    \
+               was not long enough */
 #define SPX_IDLE_BUSIEST 160000000u /* ns: at most */
 #define SPX_IDLE_DOUBTS  6u         /* halvings, at most */
 #define SPX_IDLE_REGRET  100000u    /* ns: a sleep so short should have been polling */
-#define SPX_IDLE_CALL    32u        /* rounds through memory that take as long as one system call, about */
-#define SPX_IDLE_SAMPLE  16u        /* yields of which it is counted how many have handed the processor over */
+/* rounds through memory that take as long as one system call, about */
+#define SPX_IDLE_CALL 32u
+/* yields of which it is counted how many have handed the processor over */
+#define SPX_IDLE_SAMPLE 16u
 
 typedef enum { SPX_IDLE_POLL, SPX_IDLE_YIELD, SPX_IDLE_PARK } spx_idle_act;
 
@@ -46,7 +53,8 @@ static inline void spx_pace_settle(spx_pace *p)
 }
 
 /* yield_least: yields that are made however often they were in vain. */
-static inline void spx_pace_init(spx_pace *p, uint32_t spin, uint32_t spin_busy, uint32_t yield, uint32_t yield_least)
+static inline void spx_pace_init(spx_pace *p, uint32_t spin, uint32_t spin_busy, uint32_t yield,
+                                 uint32_t yield_least)
 {
   *p = (spx_pace){.spin = spin,
                   .yield = yield,
@@ -57,13 +65,15 @@ static inline void spx_pace_init(spx_pace *p, uint32_t spin, uint32_t spin_busy,
   spx_pace_settle(p);
 }
 
-/* What is spent, in rounds through memory and then in yields, after one more empty round that has made so many system calls. */
+/* What is spent, in rounds through memory and then in yields, after one more empty round that has
+ * made so many system calls. */
 static inline uint32_t spx_pace_spend(const spx_pace *p, uint32_t spent, uint32_t calls)
 {
   if (calls == 0) return spent + 1;
   if (spent > p->spin_now) return spent + 1 + calls < spent ? UINT32_MAX : spent + 1 + calls;
   uint64_t after = (uint64_t)spent + 1 + (uint64_t)SPX_IDLE_CALL * calls;
-  return after <= p->spin_now ? (uint32_t)after : p->spin_now + 1; /* not a part of what is for yields */
+  /* not a part of what is for yields */
+  return after <= p->spin_now ? (uint32_t)after : p->spin_now + 1;
 }
 
 /* What to do when so much is spent since something happened (spx_pace_spend). */
@@ -73,8 +83,9 @@ static inline spx_idle_act spx_pace_act(const spx_pace *p, uint32_t spent)
   return spent - p->spin_now <= p->yield_now ? SPX_IDLE_YIELD : SPX_IDLE_PARK;
 }
 
-/* Of SPX_IDLE_SAMPLE yields so many have handed the processor over. Where a host has more processors than ranks it went to a process of
- * another job or host, as where containers share processors: as a rule that waits like this one, and all of them yield in circles. */
+/* Of SPX_IDLE_SAMPLE yields so many have handed the processor over. Where a host has more
+ * processors than ranks it went to a process of another job or host, as where containers share
+ * processors: as a rule that waits like this one, and all of them yield in circles. */
 static inline void spx_pace_yielded(spx_pace *p, uint32_t handed_over)
 {
   bool shared = handed_over >= SPX_IDLE_SAMPLE / 2;

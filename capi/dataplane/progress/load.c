@@ -1,17 +1,19 @@
 /* load.c - who else uses our processors. docs/decisions/smp.md, "Waiting".
  *
- * A yield that comes back late says that somebody else had work to do. Among more ranks than processors that may be another rank:
- * then yielding is right. The processor times of the job's processes tell: have they together used what there was, but for what nobody has
- * used? If strangers take a part, a yield is a gift to them.
- * A process that sleeps is woken at once only if it asks for shorter turns than who runs (sched_attr.sched_runtime, Linux 6.12).
- * It gets no more time by that.
- * While strangers are about, the kernel places a woken process where it finds room, often beside its own partner. Two
- * ranks on one processor never run together, so the later of them moves on. Where ranks outnumber processors they take no more than
- * turns, and the kernel leaves three on one processor and one on the other for tens of milliseconds: the last of the three moves.
- * Who is woken up often comes to the processor of who wakes it (virtual machines tell the kernel that an idle processor is not there), and runs
- * first there, having slept. Who wants to go on meanwhile sends it to another one (SPX_RING_AWAY). Or it comes to where it slept, be all others there: who wakes up many
- * that all have something to do deals them out (SPX_RING_EVENLY).
- */
+ * A yield that comes back late says that somebody else had work to do. Among more ranks than
+ * processors that may be another rank: then yielding is right. The processor times of the job's
+ * processes tell: have they together used what there was, but for what nobody has used? If
+ * strangers take a part, a yield is a gift to them. A process that sleeps is woken at once only if
+ * it asks for shorter turns than who runs (sched_attr.sched_runtime, Linux 6.12). It gets no more
+ * time by that. While strangers are about, the kernel places a woken process where it finds room,
+ * often beside its own partner. Two ranks on one processor never run together, so the later of them
+ * moves on. Where ranks outnumber processors they take no more than turns, and the kernel leaves
+ * three on one processor and one on the other for tens of milliseconds: the last of the three
+ * moves. Who is woken up often comes to the processor of who wakes it (virtual machines tell the
+ * kernel that an idle processor is not there), and runs first there, having slept. Who wants to go
+ * on meanwhile sends it to another one (SPX_RING_AWAY). Or it comes to where it slept, be all
+ * others there: who wakes up many that all have something to do deals them out
+ * (SPX_RING_EVENLY). */
 #define _GNU_SOURCE
 #include <sched.h>
 #include <stdio.h>
@@ -22,15 +24,17 @@
 #include "deal.h"
 #include "dp.h"
 
-#define SAMPLES    32u       /* processes that are looked at, at most */
-#define PROBE_MIN  30000000u /* ns: a shorter interval says little, the time of who runs just now is counted by ticks */
+#define SAMPLES 32u /* processes that are looked at, at most */
+/* ns: a shorter interval says little, the time of who runs just now is counted by ticks */
+#define PROBE_MIN  30000000u
 #define PROBE_MAX  200000000u
 #define OURS       0.65     /* of the processors: the job uses more when nobody else does */
 #define SLICE      100000u  /* ns */
 #define MOVE_MIN   1000000u /* ns between two moves */
 #define LEVEL_MIN  250000u  /* ns between two looks at how many ranks each processor has */
 #define LEVEL_CPUS 256      /* processors that are looked at */
-#define LEVEL_MOST 8u       /* ranks for each processor; with more of them one more or less makes no difference */
+/* ranks for each processor; with more of them one more or less makes no difference */
+#define LEVEL_MOST 8u
 
 static uint64_t probe_start; /* 0: no probe */
 static uint64_t probe_used, probe_idle;
@@ -44,7 +48,9 @@ static uint64_t used_by_job(void)
   for (uint32_t i = 0; i < n; i += step) {
     clockid_t clock;
     struct timespec t;
-    if (spx_proc_of(i)->agent_state != SPX_AGENT_STARTED || spx_proc_of(i)->host != spx_segment->host) continue;
+    if (spx_proc_of(i)->agent_state != SPX_AGENT_STARTED ||
+        spx_proc_of(i)->host != spx_segment->host)
+      continue;
     pid_t pid = spx_pid_of(i);
     if (!pid && spx_proc_of(i)->home_job != 0) continue; /* a guest that this process has not met */
     seen++;
@@ -63,8 +69,8 @@ static uint64_t unused(void)
   unsigned cpu;
   FILE *f = sched_getaffinity(0, sizeof mine, &mine) == 0 ? fopen("/proc/stat", "re") : NULL;
   while (f && fgets(line, sizeof line, f) && strncmp(line, "cpu", 3) == 0)
-    if (sscanf(line, "cpu%u %*u %*u %*u %llu %llu", &cpu, &idle, &waiting) == 3 && cpu < CPU_SETSIZE &&
-        CPU_ISSET(cpu, &mine))
+    if (sscanf(line, "cpu%u %*u %*u %*u %llu %llu", &cpu, &idle, &waiting) == 3 &&
+        cpu < CPU_SETSIZE && CPU_ISSET(cpu, &mine))
       sum += idle + waiting;
   if (f) fclose(f);
   return sum * (1000000000u / (uint64_t)sysconf(_SC_CLK_TCK));
@@ -82,19 +88,22 @@ bool spx_load_foreign(uint64_t now)
   if (!spx_crowded) return true; /* each has a processor of its own */
   uint64_t ns = now - probe_start;
   if (probe_start && ns < probe_min()) return false;
-  uint64_t used = used_by_job(), idle = unused(), used_before = probe_used, idle_before = probe_idle;
+  uint64_t used = used_by_job(), idle = unused(), used_before = probe_used,
+           idle_before = probe_idle;
   bool usable = probe_start && ns <= PROBE_MAX && used_before && used;
   probe_start = now;
   probe_used = used;
   probe_idle = idle;
-  return usable && (double)(used - used_before) + (double)(idle - idle_before) < OURS * (double)ns * spx_segment->ncpus;
+  return usable && (double)(used - used_before) + (double)(idle - idle_before) <
+                       OURS * (double)ns * spx_segment->ncpus;
 }
 
 static bool taken(uint32_t cpu, uint32_t *by)
 {
   for (uint32_t i = 0; i < spx_segment->nprocs; i++) {
     const spx_proc *p = spx_proc_of(i);
-    if (i == spx_me || __atomic_load_n(&p->cpu, __ATOMIC_RELAXED) != cpu + 1 || p->owner_state != SPX_OWNER_INIT)
+    if (i == spx_me || __atomic_load_n(&p->cpu, __ATOMIC_RELAXED) != cpu + 1 ||
+        p->owner_state != SPX_OWNER_INIT)
       continue;
     *by = i;
     return true;
@@ -131,7 +140,8 @@ void spx_load_spread(uint64_t now)
 /* The pid of a peer that lives; 0: it is not certain that the number is its. */
 static pid_t named(uint32_t peer)
 {
-  bool lives = __atomic_load_n(&spx_proc_of(peer)->agent_state, __ATOMIC_ACQUIRE) == SPX_AGENT_STARTED;
+  bool lives =
+      __atomic_load_n(&spx_proc_of(peer)->agent_state, __ATOMIC_ACQUIRE) == SPX_AGENT_STARTED;
   return lives && spx_proc_of(spx_me)->pid_space ? spx_pid_of(peer) : 0;
 }
 
@@ -149,7 +159,8 @@ void spx_load_deal(uint32_t n)
 }
 
 _Static_assert(sizeof(spx_load_place) == sizeof(cpu_set_t), "a place holds a set of processors");
-_Static_assert(sizeof(cpu_set_t) * 8 >= SPX_DEAL_CPUS && SPX_DEAL_CPUS == LEVEL_CPUS, "words of a set of processors");
+_Static_assert(sizeof(cpu_set_t) * 8 >= SPX_DEAL_CPUS && SPX_DEAL_CPUS == LEVEL_CPUS,
+               "words of a set of processors");
 bool spx_load_place_at(uint32_t peer, spx_ring_where where, spx_load_place *was)
 {
   cpu_set_t mine, less;
@@ -178,14 +189,16 @@ void spx_load_let_go(uint32_t peer, const spx_load_place *was)
   if (pid) sched_setaffinity(pid, sizeof *was, (const cpu_set_t *)was);
 }
 
-/* How many of the job's processes each processor has; whether this process is the last of those on its own. */
+/* How many of the job's processes each processor has; whether this process is the last of those on
+ * its own. */
 static bool count_ranks(uint32_t cpu, uint32_t on[LEVEL_CPUS])
 {
   bool last = true;
   for (uint32_t i = 0; i < spx_segment->nprocs; i++) {
     const spx_proc *p = spx_proc_of(i);
     uint32_t c = __atomic_load_n(&p->cpu, __ATOMIC_RELAXED) - 1;
-    if (c >= LEVEL_CPUS || p->owner_state != SPX_OWNER_INIT || p->agent_state != SPX_AGENT_STARTED) continue;
+    if (c >= LEVEL_CPUS || p->owner_state != SPX_OWNER_INIT || p->agent_state != SPX_AGENT_STARTED)
+      continue;
     on[c]++;
     if (c == cpu && i > spx_me) last = false;
   }
@@ -210,7 +223,7 @@ void spx_load_level(uint64_t now)
   if (on[best] + 1 < on[cpu]) move_to(best, &mine, now);
 }
 
-/* ---- time slices --------------------------------------------------------------------------------------------- */
+/* ---- time slices ---- */
 
 typedef struct { /* struct sched_attr of the kernel, its first version */
   uint32_t size, policy;
@@ -224,7 +237,9 @@ void spx_load_slice(bool is_short)
 {
   static SPX_TLS bool was_short;
   sched_attributes a = {0};
-  if (is_short == was_short || syscall(SYS_sched_getattr, 0, &a, sizeof a, 0) != 0 || a.policy != SCHED_OTHER) return;
+  if (is_short == was_short || syscall(SYS_sched_getattr, 0, &a, sizeof a, 0) != 0 ||
+      a.policy != SCHED_OTHER)
+    return;
   was_short = is_short;
   a.size = sizeof a;
   a.runtime = is_short ? SLICE : 0;

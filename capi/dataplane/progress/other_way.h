@@ -33,10 +33,12 @@ typedef struct {
   void (*dropped)(const struct spx_unex *e);
   /* The receive r, which has SPX_RF_WORD, is about to complete. True: it begins again. */
   bool (*ends)(spx_request *r, int error);
-  /* What the user is shown for a source that is an origin (origin.h); for a status, which keeps it. */
+  /* What the user is shown for a source that is an origin (origin.h); for a status, which keeps
+   * it. */
   int (*shown)(int32_t origin);
   int (*noted)(MPI_Status *st, int32_t origin);
-  /* A blocking collective of a communicator with SPX_C_REPLAY is over: what it has sent is on its way. */
+  /* A blocking collective of a communicator with SPX_C_REPLAY is over: what it has sent is on its
+   * way. */
   void (*collected)(void);
 } spx_other_way;
 SPX_HIDDEN extern const spx_other_way *spx_other; /* set at attach */

@@ -8,7 +8,8 @@
 #include "spx.h"
 
 typedef struct {
-  /* One look at all that may have come or may go on; all: at every sender. The number of things that moved. */
+  /* One look at all that may have come or may go on; all: at every sender. The number of things
+   * that moved. */
   int (*poll)(bool all);
   /* Nothing has come for a moment: what was held back is published. */
   void (*settle)(void);
@@ -21,15 +22,18 @@ typedef struct {
 } spx_progress_source;
 SPX_HIDDEN extern spx_progress_source spx_sources;
 SPX_HIDDEN extern const spx_progress_source spx_message_source; /* poll.c */
-/* Further sources, of runs and tools, each asked in each look (spx_poller_add); not within themselves. */
+/* Further sources, of runs and tools, each asked in each look (spx_poller_add); not within
+ * themselves. */
 SPX_HIDDEN extern spx_poller *spx_pollers;
 SPX_HIDDEN int spx_run_pollers(void);
-/* Asked after all others, in each look: what lets messages in that have come (systems of clusters). NULL: none. */
+/* Asked after all others, in each look: what lets messages in that have come (systems of clusters).
+ * NULL: none. */
 SPX_HIDDEN extern int (*spx_late_source)(void);
 /* System calls that a look makes when there is nothing to be read. */
 SPX_HIDDEN extern uint32_t spx_poll_calls;
 
-/* A send with SPX_RF_LENT is over. True: the kernel may still read its buffer, and it is complete as soon as that does not. */
+/* A send with SPX_RF_LENT is over. True: the kernel may still read its buffer, and it is complete
+ * as soon as that does not. */
 SPX_HIDDEN extern bool (*spx_lent_ends)(spx_request *r, int error);
 
 typedef struct {
@@ -37,9 +41,11 @@ typedef struct {
   bool (*flush)(uint32_t peer);
   /* Wakes process i of the job whose memory file this is out of sleep. Any thread, no lock. */
   void (*wake)(const spx_seg *file, uint32_t i);
-  /* Takes: this thread sleeps on the sockets from now on; false: another one does. Or it does not any more. */
+  /* Takes: this thread sleeps on the sockets from now on; false: another one does. Or it does not
+   * any more. */
   bool (*reserve)(bool takes);
-  /* Sleeps until a socket is ready or the bell rings, for at most ns; not at all if the bell has another value. True: the time is over. */
+  /* Sleeps until a socket is ready or the bell rings, for at most ns; not at all if the bell has
+   * another value. True: the time is over. */
   bool (*sleep)(uint32_t value, uint64_t ns);
 } spx_socket_sleep;
 SPX_HIDDEN extern const spx_socket_sleep *spx_on_sockets;  /* asked while spx_beyond_host() */

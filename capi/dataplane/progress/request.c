@@ -1,7 +1,7 @@
 /* request.c - what requests of all kinds have in common: completion, release, texts of errors.
  *
- * A request that was freed before it was complete is dropped when it completes: at once, or, where its
- * finish may call user code, later with no lock held (SPX_DUE_REAP).
+ * A request that was freed before it was complete is dropped when it completes: at once, or, where
+ * its finish may call user code, later with no lock held (SPX_DUE_REAP).
  */
 #include "dp.h"
 #include "other_way.h"
@@ -28,7 +28,8 @@ void spx_request_free(spx_request *r)
 
 void spx_drop_freed(spx_request *r)
 {
-  bool frees = r->kind == SPX_R_GREQ; /* by itself, before it calls the program's function, which may not come back */
+  /* by itself, before it calls the program's function, which may not come back */
+  bool frees = r->kind == SPX_R_GREQ;
   if (r->finish) {
     MPI_Status ignored = {0};
     r->finish(r, &ignored);
@@ -79,28 +80,34 @@ void spx_request_detail(const spx_request *r)
   switch (r->error) {
   case MPI_ERR_TRUNCATE:
     if (r->kind != SPX_R_RECV) break;
-    spx_detail("the message from rank %d (tag %d) has %llu bytes, the receive buffer %llu", shown(r->src), r->tag,
-               (unsigned long long)r->full, (unsigned long long)spx_capacity(r));
+    spx_detail("the message from rank %d (tag %d) has %llu bytes, the receive buffer %llu",
+               shown(r->src), r->tag, (unsigned long long)r->full,
+               (unsigned long long)spx_capacity(r));
     break;
   case MPIX_ERR_PROC_FAILED:
     if (r->kind == SPX_R_SEND || r->kind == SPX_R_RECV) {
       if (rank == MPI_ANY_SOURCE)
-        spx_detail("a process that could have sent the message has failed; MPIX_Comm_get_failed tells which");
+        spx_detail("a process that could have sent the message has failed; MPIX_Comm_get_failed "
+                   "tells which");
       else
         spx_detail("%s rank %d, which has failed", what, rank);
     }
     break;
-  case MPIX_ERR_REVOKED: spx_detail("the communicator has been revoked (MPIX_Comm_revoke): shrink or repair it"); break;
+  case MPIX_ERR_REVOKED:
+    spx_detail("the communicator has been revoked (MPIX_Comm_revoke): shrink or repair it");
+    break;
   case MPI_ERR_BUFFER:
     if (r->full)
-      spx_detail(
-          "no room for %llu bytes in the buffer of MPI_Buffer_attach (each message also needs MPI_BSEND_OVERHEAD)",
-          (unsigned long long)r->full);
+      spx_detail("no room for %llu bytes in the buffer of MPI_Buffer_attach (each message also "
+                 "needs MPI_BSEND_OVERHEAD)",
+                 (unsigned long long)r->full);
     else
-      spx_detail("no buffer is attached: call MPI_Buffer_attach first, or the message does not fit");
+      spx_detail(
+          "no buffer is attached: call MPI_Buffer_attach first, or the message does not fit");
     break;
   case MPI_ERR_NO_MEM:
-    if (r->kind == SPX_R_SEND || r->kind == SPX_R_RECV) spx_detail("no memory for a %s rank %d", what, rank);
+    if (r->kind == SPX_R_SEND || r->kind == SPX_R_RECV)
+      spx_detail("no memory for a %s rank %d", what, rank);
     break;
   default: break;
   }

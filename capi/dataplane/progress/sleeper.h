@@ -9,8 +9,9 @@
 struct spx_run;
 struct spx_coll;
 
-/* What a call waits for that spx_wait and spx_wait_event do not know; the caller of these sets it and takes it back. A user
- * function that leaves the call by longjmp may leave it set: it counts in the call fn alone. */
+/* What a call waits for that spx_wait and spx_wait_event do not know; the caller of these sets it
+ * and takes it back. A user function that leaves the call by longjmp may leave it set: it counts in
+ * the call fn alone. */
 typedef struct {
   uint32_t fn;
   const struct spx_run *run; /* blocking collective */
@@ -28,14 +29,16 @@ SPX_HIDDEN extern const struct spx_coll *(*spx_diag_coll_of)(const spx_request *
 
 /* Called with the lock held around the sleep of a thread that has slept in vain for a while. */
 typedef struct {
-  /* r: what it waits for, NULL: any event; since: ns of CLOCK_MONOTONIC; registers: of the function that sleeps
-   * (spx_diag_registers); parked: others wake it. Returns what end needs; -1: nothing. */
+  /* r: what it waits for, NULL: any event; since: ns of CLOCK_MONOTONIC; registers: of the function
+   * that sleeps (spx_diag_registers); parked: others wake it. Returns what end needs; -1:
+   * nothing. */
   int (*begin)(const spx_request *r, uint64_t since, const uint64_t *registers, bool parked);
   void (*end)(int slot); /* -1: nothing was begun */
 } spx_sleep_hooks;
 SPX_HIDDEN extern const spx_sleep_hooks *spx_sleeper; /* set at attach */
 
-/* The registers that are needed to follow the stack from here: call it in the function that stays until the hook end. */
+/* The registers that are needed to follow the stack from here: call it in the function that stays
+ * until the hook end. */
 static inline __attribute__((always_inline)) void spx_diag_registers(uint64_t r[SPX_DIAG_REGISTERS])
 {
 #ifdef __x86_64__

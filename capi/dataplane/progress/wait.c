@@ -1,8 +1,9 @@
 /* wait.c - progress and waiting. docs/dataplane.md, "Waiting".
  *
  * Who waits polls, then yields, then parks on the process's bell; idle.h says when. The
- * sleeper sets its flag, looks once more, then sleeps for at most 1 ms the first time: a record whose sender read the flag
- * before it was set is visible by then, so senders need no fence. Then it sleeps until rung.
+ * sleeper sets its flag, looks once more, then sleeps for at most 1 ms the first time: a record
+ * whose sender read the flag before it was set is visible by then, so senders need no fence. Then
+ * it sleeps until rung.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -22,13 +23,17 @@
 #define DOZE_NS        250000ull
 #define DOZES          64  /* at most, before a thread looks for messages itself */
 #define LEAST_YIELD    32u /* yields before parking, however often they were in vain */
-/* In vain, before a process that only tests and probes yields: it may have work to do between them. */
-#define GLANCES     16
-#define QUIET       4096 /* looks in vain, after which memory that was kept for messages goes back */
-#define PASS_AFTER  32   /* empty rounds before a thread passes the lock on to one that waits for it */
+/* In vain, before a process that only tests and probes yields: it may have work to do between
+ * them. */
+#define GLANCES 16
+/* looks in vain, after which memory that was kept for messages goes back */
+#define QUIET 4096
+/* empty rounds before a thread passes the lock on to one that waits for it */
+#define PASS_AFTER  32
 #define FOREVER     UINT64_MAX
-#define RESTLESS_NS 5000000ull   /* where something is to be done if nothing comes */
-#define INLETS_NS   100000000ull /* who waits for messages of other clusters looks so often whether anybody is left */
+#define RESTLESS_NS 5000000ull /* where something is to be done if nothing comes */
+/* who waits for messages of other clusters looks so often whether anybody is left */
+#define INLETS_NS 100000000ull
 
 uint64_t spx_events, spx_posted_count, spx_inlets_posted;
 spx_progress_source spx_sources;
@@ -41,21 +46,25 @@ const spx_sleep_hooks *spx_sleeper;
 int (*spx_on_deaths)(void);
 spx_ring_where spx_ring_to;
 int spx_event_sleepers;
-static int
-    looking; /* threads that wait and are awake: they look for messages. Counted with several threads only; under the lock */
+/* threads that wait and are awake: they look for messages. Counted with several threads only; under
+ * the lock */
+static int looking;
 static int sleepers;       /* threads in the futex; written under the lock */
 static SPX_TLS int i_look; /* of them: this thread, as often as it waits */
 static uint32_t visits;    /* waits that have begun; written under the lock */
-static int deep;  /* of them: those without a limit, as nobody looked when they began; written under the lock */
+/* of them: those without a limit, as nobody looked when they began; written under the lock */
+static int deep;
 static bool told; /* all of those have been rung already: none has begun since */
 spx_poller *spx_pollers;
 static spx_poller *next_poller;
 static bool in_pollers;
-static int in_due;                    /* what of spx_due some thread carries out, and no other may begin */
-static SPX_TLS const char *in_events; /* this thread carries out SPX_DUE_EVENTS: where on its stack */
+/* what of spx_due some thread carries out, and no other may begin */
+static int in_due;
+/* this thread carries out SPX_DUE_EVENTS: where on its stack */
+static SPX_TLS const char *in_events;
 static spx_pace pace;
 
-/* ---- bells --------------------------------------------------------------------------------------------------- */
+/* ---- bells ---- */
 
 static long futex(uint32_t *word, int op, uint32_t value, const struct timespec *timeout)
 {
@@ -70,15 +79,19 @@ void spx_ring_bell(uint32_t i)
   spx_proc *p = spx_file_proc(f, there);
   __atomic_fetch_add(&p->bell, 1, __ATOMIC_SEQ_CST);
   uint32_t slept = __atomic_exchange_n(&p->sleeping, 0, __ATOMIC_SEQ_CST);
-  bool other = i == spx_me && __atomic_load_n(&sleepers, __ATOMIC_SEQ_CST); /* a thread of ours that was not told of */
+  /* a thread of ours that was not told of */
+  bool other = i == spx_me && __atomic_load_n(&sleepers, __ATOMIC_SEQ_CST);
   if (!slept && !other) return;
-  /* Again: it may have begun to sleep since the first time, and be just about to do so for long. Who takes the mark of that also sees to it that it does not. */
+  /* Again: it may have begun to sleep since the first time, and be just about to do so for long.
+   * Who takes the mark of that also sees to it that it does not. */
   __atomic_fetch_add(&p->bell, 1, __ATOMIC_SEQ_CST);
   spx_load_place was;
-  bool placed = SPX_UNLIKELY(spx_ring_to != SPX_RING_ANYWHERE) && slept && spx_load_place_at(i, spx_ring_to, &was);
+  bool placed = SPX_UNLIKELY(spx_ring_to != SPX_RING_ANYWHERE) && slept &&
+                spx_load_place_at(i, spx_ring_to, &was);
   futex(&p->bell, FUTEX_WAKE, INT32_MAX, NULL);
   if (placed) spx_load_let_go(i, &was);
-  if (slept == SPX_SLEEPS_ON_SOCKETS || (other && spx_beyond_host())) spx_on_sockets->wake(spx_head(f), there);
+  if (slept == SPX_SLEEPS_ON_SOCKETS || (other && spx_beyond_host()))
+    spx_on_sockets->wake(spx_head(f), there);
   __atomic_fetch_add(&spx_stat.wakeups, 1, __ATOMIC_RELAXED); /* also rung without the lock */
 }
 
@@ -89,11 +102,17 @@ void spx_ring_self(void)
 
 static uint32_t bell(void) { return __atomic_load_n(&spx_proc_of(spx_me)->bell, __ATOMIC_ACQUIRE); }
 
-uint32_t spx_ticket(void) { return bell() + (uint32_t)__atomic_load_n(&spx_events, __ATOMIC_RELAXED); }
+uint32_t spx_ticket(void)
+{
+  return bell() + (uint32_t)__atomic_load_n(&spx_events, __ATOMIC_RELAXED);
+}
 
-/* ---- progress ------------------------------------------------------------------------------------------------ */
+/* ---- progress ---- */
 
-void spx_idle_attach(void) { spx_pace_init(&pace, spx_set.spin, spx_set.spin_busy, spx_set.yield, LEAST_YIELD); }
+void spx_idle_attach(void)
+{
+  spx_pace_init(&pace, spx_set.spin, spx_set.spin_busy, spx_set.yield, LEAST_YIELD);
+}
 
 void spx_poller_add(spx_poller *p)
 {
@@ -128,7 +147,7 @@ int spx_run_pollers(void)
   return n;
 }
 
-/* ---- who looks for messages ---------------------------------------------------------------------------------- */
+/* ---- who looks for messages ---- */
 
 static void tell_others(spx_proc *me)
 {
@@ -136,7 +155,8 @@ static void tell_others(spx_proc *me)
   __atomic_store_n(&me->sleeping, spx_beyond_host() ? SPX_SLEEPS_ON_SOCKETS : 1u, __ATOMIC_SEQ_CST);
 }
 
-/* This thread looks for messages: other processes need not tell us of them, nor wake those of ours that sleep. */
+/* This thread looks for messages: other processes need not tell us of them, nor wake those of ours
+ * that sleep. */
 static void look(int times)
 {
   if (!spx_mt || times == 0) return;
@@ -144,14 +164,15 @@ static void look(int times)
   i_look += times;
   if (SPX_LIKELY(!sleepers)) return;
   spx_proc *me = spx_proc_of(spx_me);
-  if (__atomic_load_n(&me->sleeping, __ATOMIC_RELAXED)) __atomic_store_n(&me->sleeping, 0, __ATOMIC_RELAXED);
+  if (__atomic_load_n(&me->sleeping, __ATOMIC_RELAXED))
+    __atomic_store_n(&me->sleeping, 0, __ATOMIC_RELAXED);
   if (deep == 0 || told) return;
   told = true; /* nobody else tells them any more: now they doze */
   spx_ring_self();
 }
 
-/* This thread leaves, or goes to sleep. It does not say so to the other processes, which read the flag with every message: those
- * that doze find out soon. */
+/* This thread leaves, or goes to sleep. It does not say so to the other processes, which read the
+ * flag with every message: those that doze find out soon. */
 static void look_away(int times)
 {
   if (!spx_mt || times == 0) return;
@@ -173,7 +194,7 @@ static void let_in(bool pass)
   if (SPX_UNLIKELY(spx_mt) && spx_lock_wanted()) spx_lock_return(spx_lock_leave(pass));
 }
 
-/* ---- what is done with no lock held --------------------------------------------------------------------------- */
+/* ---- what is done with no lock held ---- */
 
 void (*spx_plan_due)(void), (*spx_ft_hook)(void), (*spx_takeover_due)(void);
 
@@ -186,7 +207,8 @@ void spx_due_left(const void *frame)
   spx_unlock();
 }
 
-/* What this thread could do now: hooks and events are not run by two threads at once, nor from within themselves. Callbacks that it has left by longjmp are over. */
+/* What this thread could do now: hooks and events are not run by two threads at once, nor from
+ * within themselves. Callbacks that it has left by longjmp are over. */
 static int due_now(void)
 {
   if (SPX_LIKELY(spx_due == 0)) return 0;
@@ -207,7 +229,8 @@ static void carry_out(int due, spx_request *freed)
 void spx_run_due(void)
 {
   for (int due; (due = due_now()) != 0;) {
-    if (due != SPX_DUE_TAKEOVER) due &= ~SPX_DUE_TAKEOVER; /* by itself: it needs the others meanwhile */
+    /* by itself: it needs the others meanwhile */
+    if (due != SPX_DUE_TAKEOVER) due &= ~SPX_DUE_TAKEOVER;
     int alone = due & (SPX_DUE_HOOK | SPX_DUE_EVENTS);
     spx_due &= ~due;
     in_due |= alone;
@@ -225,7 +248,8 @@ void spx_run_due(void)
   }
 }
 
-/* With several threads: others want the lock, and this one has looked for messages in vain for a while. */
+/* With several threads: others want the lock, and this one has looked for messages in vain for a
+ * while. */
 static void make_way(int n)
 {
   static SPX_TLS uint32_t vain;
@@ -260,7 +284,7 @@ int spx_progress(void)
   return n;
 }
 
-/* ---- waiting ------------------------------------------------------------------------------------------------- */
+/* ---- waiting ---- */
 
 /* Waits in the futex; true when the time is over. */
 static bool wait_on_futex(uint32_t value, uint64_t ns)
@@ -270,7 +294,8 @@ static bool wait_on_futex(uint32_t value, uint64_t ns)
   return rc != 0 && errno == ETIMEDOUT;
 }
 
-/* Sleeps while other threads come again and again, and look for messages: without the lock, which they have all the time. */
+/* Sleeps while other threads come again and again, and look for messages: without the lock, which
+ * they have all the time. */
 static bool doze_on_futex(uint32_t value, uint64_t ns)
 {
   for (int i = 0; i < DOZES; i++) {
@@ -282,7 +307,8 @@ static bool doze_on_futex(uint32_t value, uint64_t ns)
 }
 
 /* Sleeps until the bell is not value any more, or for ns. True when the time is over. */
-static bool sleep_on_bell(spx_idle *w, uint32_t value, uint64_t ns, bool (*on_futex)(uint32_t, uint64_t))
+static bool sleep_on_bell(spx_idle *w, uint32_t value, uint64_t ns,
+                          bool (*on_futex)(uint32_t, uint64_t))
 {
   __atomic_store_n(&sleepers, sleepers + 1, __ATOMIC_SEQ_CST);
   if (w->request)
@@ -307,7 +333,8 @@ static bool sleep_on_bell(spx_idle *w, uint32_t value, uint64_t ns, bool (*on_fu
   return over;
 }
 
-/* Another thread looks for messages, or has begun to since this one last thought of sleeping: it may come again at any time. */
+/* Another thread looks for messages, or has begun to since this one last thought of sleeping: it
+ * may come again at any time. */
 static bool others_look(spx_idle *w)
 {
   bool came = w->looks && w->visits != visits;
@@ -361,7 +388,8 @@ static void park(spx_idle *w, uint32_t value, uint64_t ns)
   __atomic_store_n(&me->call, 0, __ATOMIC_RELAXED);
 }
 
-/* What we did since start is over. Was the thread away from its processor meanwhile, and for whom? */
+/* What we did since start is over. Was the thread away from its processor meanwhile, and for
+ * whom? */
 static uint64_t passed(uint64_t start)
 {
   uint64_t now = spx_now_ns(), ns = now - start;
@@ -382,7 +410,8 @@ static void relax(spx_idle *w)
   __builtin_ia32_pause();
 }
 
-/* After a yield. Where ranks fill the processors, who takes this one is as a rule another of them, which some third process has sent away. */
+/* After a yield. Where ranks fill the processors, who takes this one is as a rule another of them,
+ * which some third process has sent away. */
 static void count_yield(void)
 {
   static SPX_TLS uint32_t n;
@@ -408,14 +437,17 @@ static void idle(spx_idle *w, uint32_t value, uint64_t ns)
   }
   spx_sources.settle();
   uint64_t start = spx_now_ns();
-  if (SPX_UNLIKELY(pace.spin != spx_set.spin || pace.yield != spx_set.yield || pace.spin_busy != spx_set.spin_busy))
+  if (SPX_UNLIKELY(pace.spin != spx_set.spin || pace.yield != spx_set.yield ||
+                   pace.spin_busy != spx_set.spin_busy))
     spx_idle_attach(); /* set anew while MPI runs */
   if (SPX_UNLIKELY(pace.busy)) {
     spx_pace_refresh(&pace, start);
     if (!pace.busy) spx_load_slice(false);
   }
-  bool others = spx_mt && others_look(w); /* they look for messages: no need for this one to stay awake */
-  if (spx_pace_act(&pace, w->spent) != SPX_IDLE_PARK && !(others && w->spent > pace.spin_now + LEAST_YIELD)) {
+  /* they look for messages: no need for this one to stay awake */
+  bool others = spx_mt && others_look(w);
+  if (spx_pace_act(&pace, w->spent) != SPX_IDLE_PARK &&
+      !(others && w->spent > pace.spin_now + LEAST_YIELD)) {
     spx_stat.yields++;
     if (spx_crowded && !pace.busy) spx_load_level(start);
     bool wanted = spx_mt && spx_lock_wanted();
@@ -444,7 +476,8 @@ static void idle(spx_idle *w, uint32_t value, uint64_t ns)
 
 bool spx_idle_parks(const spx_idle *w)
 {
-  if (SPX_UNLIKELY(pace.spin != spx_set.spin || pace.yield != spx_set.yield || pace.spin_busy != spx_set.spin_busy))
+  if (SPX_UNLIKELY(pace.spin != spx_set.spin || pace.yield != spx_set.yield ||
+                   pace.spin_busy != spx_set.spin_busy))
     spx_idle_attach();
   return spx_pace_act(&pace, spx_pace_spend(&pace, w->spent, spx_poll_calls)) == SPX_IDLE_PARK;
 }
@@ -453,8 +486,8 @@ void spx_idle_step(spx_idle *w, uint32_t value) { idle(w, value, FOREVER); }
 
 int spx_wait_blocked(const spx_request *r)
 {
-  return spx_ndead && r->kind == SPX_R_RECV && r->state == SPX_S_POSTED && r->want_src == MPI_ANY_SOURCE &&
-         spx_wild_blocked(r->comm);
+  return spx_ndead && r->kind == SPX_R_RECV && r->state == SPX_S_POSTED &&
+         r->want_src == MPI_ANY_SOURCE && spx_wild_blocked(r->comm);
 }
 
 uint32_t spx_restless;
@@ -496,7 +529,8 @@ int spx_wait(spx_request *r)
     if (SPX_UNLIKELY(spx_due)) spx_run_due(); /* from a poll before sleeping or yielding */
     spx_unlock();
     if (SPX_UNLIKELY(err != MPI_SUCCESS)) {
-      spx_detail("a process that could send the message has failed; acknowledge the failure to go on");
+      spx_detail(
+          "a process that could send the message has failed; acknowledge the failure to go on");
       return err;
     }
   }
@@ -529,19 +563,22 @@ void spx_wait_event(uint32_t ticket, uint64_t deadline_ns)
   spx_unlock();
 }
 
-/* ---- turns ------------------------------------------------------------------------------------------------------
- * Ranks outnumber processors, and this one has what it waited for: it goes off to compute, and the others of its processor stand still
- * meanwhile. If they have not sent yet what their partners elsewhere wait for, these stand still as well. So who has not yielded
- * while it waited, and has computed for long after such calls before, yields now. */
+/* ---- turns ----
+ * Ranks outnumber processors, and this one has what it waited for: it goes off to compute, and the
+ * others of its processor stand still meanwhile. If they have not sent yet what their partners
+ * elsewhere wait for, these stand still as well. So who has not yielded while it waited, and has
+ * computed for long after such calls before, yields now. */
 
-#define TURN_LONG 50000   /* cycles of computation that are worth a yield: some 20 us */
-#define TURN_MOST 5000000 /* longer ones count as that long: one of them tells little about the next */
+#define TURN_LONG 50000 /* cycles of computation that are worth a yield: some 20 us */
+/* longer ones count as that long: one of them tells little about the next */
+#define TURN_MOST 5000000
 
 static struct {
-  uint64_t left;               /* when the last call ended, in cycles */
-  spx_turn kind;               /* of that call */
-  uint64_t waits;              /* yields and sleeps so far, when this call began */
-  int64_t computes[SPX_TURNS]; /* cycles from the end of such a call to the next call that waits, on average */
+  uint64_t left;  /* when the last call ended, in cycles */
+  spx_turn kind;  /* of that call */
+  uint64_t waits; /* yields and sleeps so far, when this call began */
+  /* cycles from the end of such a call to the next call that waits, on average */
+  int64_t computes[SPX_TURNS];
 } turn;
 
 void spx_turn_taken(void)
@@ -553,8 +590,8 @@ void spx_turn_taken(void)
 
 void spx_turn_over(spx_turn kind)
 {
-  if (turn.computes[kind] > TURN_LONG && kind != SPX_TURN_OTHER && turn.waits == spx_stat.yields + spx_stat.sleeps &&
-      !pace.busy && !spx_mt) {
+  if (turn.computes[kind] > TURN_LONG && kind != SPX_TURN_OTHER &&
+      turn.waits == spx_stat.yields + spx_stat.sleeps && !pace.busy && !spx_mt) {
     uint64_t start = spx_now_ns();
     spx_stat.yields++;
     sched_yield();

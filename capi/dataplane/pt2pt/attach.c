@@ -4,8 +4,8 @@
 #include "net_conn.h"
 #include "progress.h"
 
-static const spx_peer_observer *const peer_observers[] = {&spx_ring_peers, &spx_pair_peers, &spx_relay_peers,
-                                                          &spx_net_peers, NULL};
+static const spx_peer_observer *const peer_observers[] = {&spx_ring_peers, &spx_pair_peers,
+                                                          &spx_relay_peers, &spx_net_peers, NULL};
 
 static const spx_transport *const transports[] = {&spx_shm, &spx_tcp, NULL};
 
@@ -20,7 +20,8 @@ static void detach(void)
   spx_seg_detach();
 }
 
-static void fill_in(const spx_failure_observer *const *failures, spx_record_handler *const *handlers)
+static void fill_in(const spx_failure_observer *const *failures,
+                    spx_record_handler *const *handlers)
 {
   spx_on_deaths = spx_notice_deaths;
   spx_fail_attach(failures);

@@ -1,7 +1,9 @@
-/* bsend.c - buffered sends: space in the user's buffer, or (MPI_BUFFER_AUTOMATIC) of our own. MPI-5.0 3.6.
+/* bsend.c - buffered sends: space in the user's buffer, or (MPI_BUFFER_AUTOMATIC) of our own.
+ * MPI-5.0 3.6.
  *
- * The buffer is a chain of blocks in order of address. A block in use holds the request that sends it and then the packed
- * message; its header is smaller than MPI_BSEND_OVERHEAD. Space comes back when a later call finds the request complete.
+ * The buffer is a chain of blocks in order of address. A block in use holds the request that sends
+ * it and then the packed message; its header is smaller than MPI_BSEND_OVERHEAD. Space comes back
+ * when a later call finds the request complete.
  */
 #include <sched.h>
 #include <stdlib.h>
@@ -29,7 +31,8 @@ typedef struct pool {
   block *first;
 } pool;
 static pool *pools;
-static uint64_t serial; /* number of buffered sends: a request and the block that sends for it have the same */
+/* number of buffered sends: a request and the block that sends for it have the same */
+static uint64_t serial;
 
 static pool *find_pool(const spx_obj *owner)
 {
@@ -42,7 +45,8 @@ static pool *find_pool(const spx_obj *owner)
 static pool *pool_for(const spx_comm *c)
 {
   pool *p = find_pool(&c->o);
-  const spx_obj *s = p || !c->session ? NULL : spx_get(SPX_K_SESSION, (void *)(uintptr_t)c->session);
+  const spx_obj *s =
+      p || !c->session ? NULL : spx_get(SPX_K_SESSION, (void *)(uintptr_t)c->session);
   if (s) p = find_pool(s);
   return p ? p : find_pool(NULL);
 }
@@ -115,8 +119,9 @@ static bool in_use(const pool *p)
 
 spx_patience spx_bsend_patience = {.still_ns = 1000000000u, .total_ns = 10000000000u};
 
-/* take, for a message on c. While there is no room, what is on its way is helped along: an error only when nothing has moved for a while, or
- * all that moves has made no room for long. Other threads may come between. NULL with *attached false: there is no buffer, or no more. */
+/* take, for a message on c. While there is no room, what is on its way is helped along: an error
+ * only when nothing has moved for a while, or all that moves has made no room for long. Other
+ * threads may come between. NULL with *attached false: there is no buffer, or no more. */
 static block *take_in_time(const spx_comm *c, uint64_t n, spx_patience patience, bool *attached)
 {
   uint64_t began = 0, moved = 0;
@@ -183,7 +188,7 @@ spx_request *spx_bsend_sender(const spx_request *r)
   return NULL;
 }
 
-/* ---- attaching ----------------------------------------------------------------------------------------------- */
+/* ---- attaching ---- */
 
 int spx_buffer_attach(spx_kind kind, spx_obj *owner, void *buf, int64_t size)
 {
@@ -192,7 +197,8 @@ int spx_buffer_attach(spx_kind kind, spx_obj *owner, void *buf, int64_t size)
   pool *p = find_pool(owner) ? NULL : calloc(1, sizeof *p);
   if (!p) {
     rc = find_pool(owner) ? MPI_ERR_BUFFER : MPI_ERR_NO_MEM;
-    spx_detail(rc == MPI_ERR_BUFFER ? "a buffer is attached already: detach it first" : "no memory to attach a buffer");
+    spx_detail(rc == MPI_ERR_BUFFER ? "a buffer is attached already: detach it first"
+                                    : "no memory to attach a buffer");
   } else {
     *p = (pool){.next = pools,
                 .owner = owner,
@@ -263,7 +269,7 @@ int spx_buffer_flush(spx_obj *owner)
   return rc;
 }
 
-/* ---- MPI_Buffer_iflush --------------------------------------------------------------------------------------- */
+/* ---- MPI_Buffer_iflush ---- */
 
 typedef struct {
   spx_poller poller;

@@ -1,4 +1,5 @@
-/* deliver.c - what an arriving record does: one handler a kind. Called while the record lies in the ring. */
+/* deliver.c - what an arriving record does: one handler a kind. Called while the record lies in the
+ * ring. */
 #include <stdlib.h>
 #include "dp.h"
 #include "kinds.h"
@@ -38,13 +39,15 @@ static void answer(uint32_t peer, spx_rec_kind kind, uint32_t index, uint32_t ge
 }
 
 /* Of a message that r has matched: its number for systems, and for traces. */
-static __attribute__((cold, noinline)) void note(const spx_request *r, uint64_t n, uint32_t number, bool cast)
+static __attribute__((cold, noinline)) void note(const spx_request *r, uint64_t n, uint32_t number,
+                                                 bool cast)
 {
   if (spx_is_origin(r->src)) spx_other->numbered(number);
   if (spx_tracer_now) spx_tracer_now->got(r, n, number, cast);
 }
 
-void spx_found(spx_request *r, int32_t src, int32_t tag, uint32_t peer, uint64_t n, uint32_t number, bool cast)
+void spx_found(spx_request *r, int32_t src, int32_t tag, uint32_t peer, uint64_t n, uint32_t number,
+               bool cast)
 {
   r->src = src;
   r->tag = tag;
@@ -78,11 +81,12 @@ void spx_receive_whole(spx_request *r, const void *data, uint64_t n)
 uint64_t spx_local_copy(const spx_request *from, spx_request *to)
 {
   uint64_t n = spx_accept(to, spx_capacity(from));
-  spx_copy_typed(to->buf, to->count, to->type, 0, from->buf, from->count, from->type, 0, (int64_t)n);
+  spx_copy_typed(to->buf, to->count, to->type, 0, from->buf, from->count, from->type, 0,
+                 (int64_t)n);
   return n;
 }
 
-/* ---- messages ------------------------------------------------------------------------------------------------ */
+/* ---- messages ---- */
 
 static spx_rec_id id_of(const spx_rec *rec)
 {
@@ -163,8 +167,10 @@ static bool on_eager_sync(uint32_t peer, const spx_rec *rec)
   return true;
 }
 
-/* A message of that head, with so many bytes of it here, that no receive has matched; NULL: no memory. */
-static spx_unex *unmatched(uint32_t peer, const spx_frame_head *h, uint32_t number, spx_rec_kind kind, uint64_t here)
+/* A message of that head, with so many bytes of it here, that no receive has matched; NULL: no
+ * memory. */
+static spx_unex *unmatched(uint32_t peer, const spx_frame_head *h, uint32_t number,
+                           spx_rec_kind kind, uint64_t here)
 {
   spx_unex *e = spx_unex_new(here);
   if (!e) return NULL;
@@ -195,19 +201,22 @@ bool spx_deliver_frame(uint32_t peer, const spx_frame_head *h, uint32_t number, 
   return true;
 }
 
-static void fetch(spx_request *r, int32_t src, int32_t tag, uint32_t peer, uint32_t number, const spx_rec_rts *rts)
+static void fetch(spx_request *r, int32_t src, int32_t tag, uint32_t peer, uint32_t number,
+                  const spx_rec_rts *rts)
 {
   spx_found(r, src, tag, peer, rts->bytes, number, false);
   spx_accept(r, rts->bytes);
   spx_fetch(r, peer, rts);
 }
 
-void spx_fetch_frame(spx_request *r, uint32_t peer, const spx_frame_head *h, uint32_t number, const spx_rec_rts *rts)
+void spx_fetch_frame(spx_request *r, uint32_t peer, const spx_frame_head *h, uint32_t number,
+                     const spx_rec_rts *rts)
 {
   fetch(r, h->src, h->tag, peer, number, rts);
 }
 
-spx_unex *spx_keep_frame(uint32_t peer, const spx_frame_head *h, uint32_t number, const spx_rec_rts *rts)
+spx_unex *spx_keep_frame(uint32_t peer, const spx_frame_head *h, uint32_t number,
+                         const spx_rec_rts *rts)
 {
   spx_unex *e = unmatched(peer, h, number, SPX_REC_RTS, 0);
   if (!e) return NULL;
@@ -232,7 +241,8 @@ static bool on_rts(uint32_t peer, const spx_rec *rec)
 
 static void take_announced(spx_request *r, const spx_unex *e)
 {
-  spx_rec_rts rts = {.index = e->index, .gen = e->gen, .addr = e->addr, .bytes = e->bytes, .type = e->type};
+  spx_rec_rts rts = {
+      .index = e->index, .gen = e->gen, .addr = e->addr, .bytes = e->bytes, .type = e->type};
   fetch(r, e->src, e->tag, e->proc, e->seq, &rts);
 }
 
@@ -267,14 +277,16 @@ void spx_unex_drop(spx_unex *e)
   spx_unex_free(e);
 }
 
-/* ---- control ------------------------------------------------------------------------------------------------- */
+/* ---- control ---- */
 
-/* The announced or synchronous send to peer that a record from there names; NULL: it is over. What was never sent to peer, peer cannot know. */
+/* The announced or synchronous send to peer that a record from there names; NULL: it is over. What
+ * was never sent to peer, peer cannot know. */
 static spx_request *sent_to(uint32_t peer, uint32_t index, uint32_t gen)
 {
   spx_request *r = spx_id_find(index, gen);
   if (!r || spx_kinds[r->kind]) return r;
-  bool known = r->kind == SPX_R_SEND && r->peer == peer && r->state != SPX_S_QUEUED && r->state != SPX_S_NONE;
+  bool known = r->kind == SPX_R_SEND && r->peer == peer && r->state != SPX_S_QUEUED &&
+               r->state != SPX_S_NONE;
   if (SPX_LIKELY(known)) return r;
   spx_refuse(peer, "the name of a message that was not sent there");
   return NULL;
@@ -293,7 +305,8 @@ static void on_matched(uint32_t peer, const spx_rec *rec, uint32_t kind) /* ACK 
     spx_kinds[r->kind]->fetched(r, peer);
     return;
   }
-  if (r->state == SPX_S_STREAM) spx_tx_unqueue(r->peer, r); /* the receiver did not wait for the stream */
+  /* the receiver did not wait for the stream */
+  if (r->state == SPX_S_STREAM) spx_tx_unqueue(r->peer, r);
   spx_send_fetched(r);
 }
 
@@ -312,9 +325,10 @@ static void on_cancel(uint32_t peer, const spx_rec *rec)
 {
   spx_rec_cancel ask;
   memcpy(&ask, rec->data, sizeof ask);
-  spx_unex *e = spx_match_unexpected(spx_inlet(rec->as.envelope.ctx, rec->as.envelope.src), rec->as.envelope.src,
-                                     rec->as.envelope.tag);
-  while (e && !(e->proc == peer && e->seq == ask.seq && e->kind != SPX_REC_MCAST && e->kind != SPX_REC_MCAST_RTS))
+  spx_unex *e = spx_match_unexpected(spx_inlet(rec->as.envelope.ctx, rec->as.envelope.src),
+                                     rec->as.envelope.src, rec->as.envelope.tag);
+  while (e && !(e->proc == peer && e->seq == ask.seq && e->kind != SPX_REC_MCAST &&
+                e->kind != SPX_REC_MCAST_RTS))
     e = e->link[SPX_BY_EXACT].next;
   if (e) spx_unex_drop(e);
   answer(peer, SPX_REC_CANCELLED, ask.index, ask.gen, e == NULL);

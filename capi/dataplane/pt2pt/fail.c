@@ -1,7 +1,9 @@
-/* fail.c - what deaths and revocation do to pending operations, and control messages for the failure protocols.
+/* fail.c - what deaths and revocation do to pending operations, and control messages for the
+ * failure protocols.
  *
- * The agent publishes a death (agent_state, then death_seq, then all bells). Whoever polls next notices: records that the dead
- * has left behind are delivered first, then what can never complete completes with MPIX_ERR_PROC_FAILED, and the hook is due.
+ * The agent publishes a death (agent_state, then death_seq, then all bells). Whoever polls next
+ * notices: records that the dead has left behind are delivered first, then what can never complete
+ * completes with MPIX_ERR_PROC_FAILED, and the hook is due.
  */
 #include <stdlib.h>
 #include "fail.h"
@@ -24,14 +26,15 @@ static ctrl_msg *ctrl_first, *ctrl_last;
 int spx_comm_error(const spx_comm *c, uint32_t ctx_kind, uint32_t peer)
 {
   if (SPX_UNLIKELY(c->revoked) && ctx_kind != SPX_CTX_FT) return MPIX_ERR_REVOKED;
-  if (SPX_UNLIKELY(spx_ndead) && peer != SPX_NO_PEER && spx_proc_dead(peer) && !spx_other->replaced(c, ctx_kind))
+  if (SPX_UNLIKELY(spx_ndead) && peer != SPX_NO_PEER && spx_proc_dead(peer) &&
+      !spx_other->replaced(c, ctx_kind))
     return MPIX_ERR_PROC_FAILED;
   return MPI_SUCCESS;
 }
 
 void spx_fail_attach(const spx_failure_observer *const *list) { observers = list; }
 
-/* ---- completing what can not complete ------------------------------------------------------------------------ */
+/* ---- completing what can not complete ---- */
 
 typedef struct {
   uint32_t peer;     /* SPX_NO_PEER: any */
@@ -41,7 +44,8 @@ typedef struct {
 
 static bool is_doomed(const spx_request *r, const doom *d)
 {
-  if (SPX_UNLIKELY(r->flags & SPX_RF_KEPT) && (!d->c || d->c->flags & SPX_C_REPLAY)) return false; /* it goes on */
+  /* it goes on */
+  if (SPX_UNLIKELY(r->flags & SPX_RF_KEPT) && (!d->c || d->c->flags & SPX_C_REPLAY)) return false;
   if (d->c) return r->comm == d->c && r->ctx_kind != SPX_CTX_FT;
   return r->peer == d->peer && !spx_other->outlives(r);
 }
@@ -117,13 +121,15 @@ void spx_sends_in_vain(uint32_t peer)
   spx_each_id(end_in_vain, &d);
 }
 
-/* life: of the process that has died. Its number may have gone to another one by now, which is none of the dead. */
+/* life: of the process that has died. Its number may have gone to another one by now, which is none
+ * of the dead. */
 static void note_death(uint32_t i, uint16_t life)
 {
   spx_rx *rx = &spx_rxs[i];
   spx_rx_drain(i, life); /* what it sent before it died is delivered */
   spx_net_bury(i);
-  if (!rx->base) spx_rx_init_as(i, life); /* else the next process of this number would be taken for it: spx_rx_stale */
+  /* else the next process of this number would be taken for it: spx_rx_stale */
+  if (!rx->base) spx_rx_init_as(i, life);
   spx_places[i].dead = true;
   spx_ndead++;
   spx_deaths++;
@@ -149,7 +155,8 @@ int spx_notice_deaths(void)
   spx_map.seen_deaths = seq;
   int n = 0;
   for (uint32_t i = 0; i < spx_segment->nprocs; i++) {
-    uint32_t life = __atomic_load_n(&spx_proc_of(i)->incarnation, __ATOMIC_ACQUIRE); /* before the state: note_death */
+    /* before the state: note_death */
+    uint32_t life = __atomic_load_n(&spx_proc_of(i)->incarnation, __ATOMIC_ACQUIRE);
     if (i == spx_me || spx_places[i].dead || spx_rx_stale(i, &spx_rxs[i]) ||
         __atomic_load_n(&spx_proc_of(i)->agent_state, __ATOMIC_ACQUIRE) != SPX_AGENT_DEAD)
       continue;
@@ -157,7 +164,8 @@ int spx_notice_deaths(void)
     n++;
   }
   uint32_t layout = __atomic_load_n(&spx_segment->layout_seq, __ATOMIC_ACQUIRE);
-  bool parts = __atomic_load_n(&spx_ft_parts, __ATOMIC_RELAXED) != 0; /* they want to know who has left as well */
+  /* they want to know who has left as well */
+  bool parts = __atomic_load_n(&spx_ft_parts, __ATOMIC_RELAXED) != 0;
   bool changed = n || parts || layout != spx_map.seen_layout;
   if (changed) spx_due |= SPX_DUE_HOOK;
   for (const spx_failure_observer *const *o = observers; changed && *o; o++)
@@ -224,7 +232,7 @@ void spx_comm_dropped(uint64_t ctx)
   spx_unlock();
 }
 
-/* ---- control messages ---------------------------------------------------------------------------------------- */
+/* ---- control messages ---- */
 
 void spx_ctrl_expected(void)
 {
@@ -251,7 +259,8 @@ static bool enqueue(uint32_t from, uint8_t *bytes, uint32_t n)
 
 bool spx_ctrl_piece(uint32_t peer, spx_rx *rx, const spx_rec *rec)
 {
-  uint32_t left = rx->ctrl ? rx->ctrl_size - rx->ctrl_n : SPX_CTRL_MAX; /* of the message, at most */
+  /* of the message, at most */
+  uint32_t left = rx->ctrl ? rx->ctrl_size - rx->ctrl_n : SPX_CTRL_MAX;
   if (SPX_UNLIKELY(!spx_piece_fits(rec, left, rx->ctrl != NULL))) {
     spx_refuse(peer, "a piece of a control message that does not fit");
     return true;

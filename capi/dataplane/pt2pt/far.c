@@ -1,8 +1,10 @@
-/* far.c - copies a message out of its sender's memory (process_vm_readv), whatever the datatypes of the two are.
+/* far.c - copies a message out of its sender's memory (process_vm_readv), whatever the datatypes of
+ * the two are.
  *
- * A sender whose data are not contiguous announces where its datatype lies, too. The receiver reads the layout, which has no
- * pointers, lists the sender's memory runs and its own with it, and the kernel copies from run to run: nobody packs.
- * Every run costs the kernel a look-up, so that only long ones are worth it.
+ * A sender whose data are not contiguous announces where its datatype lies, too. The receiver reads
+ * the layout, which has no pointers, lists the sender's memory runs and its own with it, and the
+ * kernel copies from run to run: nobody packs. Every run costs the kernel a look-up, so that only
+ * long ones are worth it.
  */
 #define _GNU_SOURCE
 #include "far.h"
@@ -40,10 +42,12 @@ int spx_far_open(spx_far *f, pid_t pid, uint64_t addr, uint64_t type)
   remote = (struct iovec){(void *)(uintptr_t)theirs.layout, sizeof first};
   f->type = theirs;
   f->type.layout = f->type.typed = NULL;
-  ssize_t got = process_vm_readv(pid, &local, 1, &remote, 1, 0); /* fewer where the memory ends behind a short one */
+  /* fewer where the memory ends behind a short one */
+  ssize_t got = process_vm_readv(pid, &local, 1, &remote, 1, 0);
   if (got < 0) return errno;
   int64_t words = first[offsetof(spx_layout, words) / WORD];
-  if (got < (ssize_t)sizeof(spx_layout) || words < (int64_t)(sizeof(spx_layout) / WORD) || words > SPX_LAYOUT_MOST)
+  if (got < (ssize_t)sizeof(spx_layout) || words < (int64_t)(sizeof(spx_layout) / WORD) ||
+      words > SPX_LAYOUT_MOST)
     return EFAULT; /* what it was announced for has been freed */
   int64_t *all = malloc((size_t)words * WORD);
   if (!all) return ENOMEM;
@@ -51,7 +55,8 @@ int spx_far_open(spx_far *f, pid_t pid, uint64_t addr, uint64_t type)
   memcpy(all, first, have * WORD);
   f->type.layout = (const spx_layout *)all;
   uint64_t rest = ((uint64_t)words - have) * WORD;
-  if (rest == 0 || spx_read_exactly(pid, all + have, (uint64_t)(uintptr_t)remote.iov_base + have * WORD, rest))
+  if (rest == 0 ||
+      spx_read_exactly(pid, all + have, (uint64_t)(uintptr_t)remote.iov_base + have * WORD, rest))
     return 0;
   return errno;
 }
@@ -72,12 +77,13 @@ static void advance(struct iovec *iov, int *first, uint64_t got)
 }
 
 /* Copies n bytes; the lists hold as many or more. 0, or an errno. */
-static int read_runs(pid_t pid, struct iovec *local, int n_local, struct iovec *remote, int n_remote, uint64_t n)
+static int read_runs(pid_t pid, struct iovec *local, int n_local, struct iovec *remote,
+                     int n_remote, uint64_t n)
 {
   int l = 0, r = 0;
   while (n > 0) {
-    ssize_t got =
-        process_vm_readv(pid, local + l, (unsigned long)(n_local - l), remote + r, (unsigned long)(n_remote - r), 0);
+    ssize_t got = process_vm_readv(pid, local + l, (unsigned long)(n_local - l), remote + r,
+                                   (unsigned long)(n_remote - r), 0);
     if (got < 0 && errno == EINTR) continue;
     if (got <= 0) return got < 0 ? errno : EFAULT;
     n -= (uint64_t)got;
@@ -94,8 +100,8 @@ int spx_far_read(const spx_far *f, spx_request *r, uint64_t at, uint64_t n, uint
   int64_t covered = 0;
   int far_runs = 1, runs = 1;
   if (f->type.layout) {
-    far_runs =
-        spx_iovecs((void *)(uintptr_t)f->addr, 0, &f->type, (int64_t)at, (int64_t)(at + n), remote, IOVS, &covered);
+    far_runs = spx_iovecs((void *)(uintptr_t)f->addr, 0, &f->type, (int64_t)at, (int64_t)(at + n),
+                          remote, IOVS, &covered);
     n = (uint64_t)covered;
   }
   *done = n;
@@ -103,7 +109,8 @@ int spx_far_read(const spx_far *f, spx_request *r, uint64_t at, uint64_t n, uint
     local[0] = (struct iovec){(char *)r->buf + at, n};
     return read_runs(f->pid, local, 1, remote, far_runs, n);
   }
-  runs = spx_iovecs(r->buf, r->count, r->type, (int64_t)at, (int64_t)(at + n), local, IOVS, &covered);
+  runs =
+      spx_iovecs(r->buf, r->count, r->type, (int64_t)at, (int64_t)(at + n), local, IOVS, &covered);
   if (runs > 0 && covered / runs >= SMALL_RUN) {
     *done = (uint64_t)covered;
     return read_runs(f->pid, local, runs, remote, far_runs, *done);

@@ -1,4 +1,5 @@
-/* far.h - what lies in another process's memory: reading a message from there. Called with spx_lock held. */
+/* far.h - what lies in another process's memory: reading a message from there. Called with spx_lock
+ * held. */
 #ifndef SPX_FAR_H
 #define SPX_FAR_H
 #include <sys/types.h>
@@ -13,10 +14,13 @@ typedef struct {
 
 /* Reads n bytes at address from of a process: all of them, or false with errno. */
 SPX_HIDDEN bool spx_read_exactly(pid_t pid, void *to, uint64_t from, uint64_t n);
-/* Where a message lies. type: address of the sender's spx_type; 0: contiguous. 0, or an errno: f must be closed all the same.
- * What was read counts only if the sender's descriptor is valid still, and must not be used before that is known. */
+/* Where a message lies. type: address of the sender's spx_type; 0: contiguous. 0, or an errno: f
+ * must be closed all the same. What was read counts only if the sender's descriptor is valid still,
+ * and must not be used before that is known. */
 SPX_HIDDEN int spx_far_open(spx_far *f, pid_t pid, uint64_t addr, uint64_t type);
 SPX_HIDDEN void spx_far_close(spx_far *f);
-/* Reads at most n packed bytes from byte at on into the receive r; *done: how many. 0, or an errno. */
-SPX_HIDDEN int spx_far_read(const spx_far *f, spx_request *r, uint64_t at, uint64_t n, uint64_t *done);
+/* Reads at most n packed bytes from byte at on into the receive r; *done: how many. 0, or an
+ * errno. */
+SPX_HIDDEN int spx_far_read(const spx_far *f, spx_request *r, uint64_t at, uint64_t n,
+                            uint64_t *done);
 #endif

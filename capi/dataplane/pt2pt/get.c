@@ -1,53 +1,53 @@
 /* get.c - messages that are announced (RTS) and fetched by their receiver.
  *
- * The sender's descriptor is an index and a generation; descriptors below SPX_SDESC_PER_PROC also have a word in the memory
- * file: generation << 1 | 1 while the buffer may be read. The receiver copies with process_vm_readv, then looks at the word
- * and at the sender's state again: only if both are unchanged was the copy good. DONE completes the send.
- * Where reading is forbidden, or the data lie in short pieces (far.c), the receiver answers CTS and the sender streams DATA records
- * through the ring. It also does so up to SPX_STREAM_MAX, which depends on how many processes share a processor: two copies
- * through a ring that stays in the cache are faster than one by the kernel, which looks up every page (up to SPX_STREAM_BOTH while
- * this process has an announced message of its own: then both have to take turns for it anyway; but where the two processors share no
- * cache, one copy by the kernel is less than the two that each of them makes then). But a sender that
- * computes does not stream: if nothing comes for a while, the receiver goes and gets the message after all. The descriptor's word
- * says which of them was first.
+ * The sender's descriptor is an index and a generation; descriptors below SPX_SDESC_PER_PROC also
+ * have a word in the memory file: generation << 1 | 1 while the buffer may be read. The receiver
+ * copies with process_vm_readv, then looks at the word and at the sender's state again: only if
+ * both are unchanged was the copy good. DONE completes the send. Where reading is forbidden, or the
+ * data lie in short pieces (far.c), the receiver answers CTS and the sender streams DATA records
+ * through the ring. It also does so up to SPX_STREAM_MAX, which depends on how many processes share
+ * a processor: two copies through a ring that stays in the cache are faster than one by the kernel,
+ * which looks up every page (up to SPX_STREAM_BOTH while this process has an announced message of
+ * its own: then both have to take turns for it anyway; but where the two processors share no cache,
+ * one copy by the kernel is less than the two that each of them makes then). But a sender that
+ * computes does not stream: if nothing comes for a while, the receiver goes and gets the message
+ * after all. The descriptor's word says which of them was first.
  *
- * The states of a send and of a receive (SPX_S_*), and what moves them. "Complete" frees the descriptor and retracts its word.
+ * The states of a send and of a receive (SPX_S_*), and what moves them. "Complete" frees the
+ * descriptor and retracts its word.
  *
  *   send     event                                     next     action
  *   NONE     short, with credit and room               EAGER    EAGER; complete
  *            long, or without credit                   SENT     descriptor; RTS
  *            synchronous and short                     SENT     descriptor; EAGER_SYNC
  *            no room in the pair                       QUEUED   behind what waits there (pair.c)
- *            to this process, no receive posted        SELF     among the unexpected messages; or a copy: EAGER
- *   QUEUED   there is room                             as from NONE
- *   SENT     ACK; DONE                                 NONE     complete
- *            CTS, the receiver has not read it all     STREAM   retract the word; from byte 0 to what is asked for
- *            CTS, it has                               SENT     none: DONE follows
- *            CANCELLED, forgotten                      NONE     complete, as cancelled; "too late": stays SENT
- *   STREAM   room in the pair                          STREAM   DATA (or LONG: net_long.c); count out.at up
- *            all before out.end written, the last      NONE     complete
- *            all before out.end written, not the last  PAUSED   none (asked for in parts)
- *            DONE: the receiver did not wait           NONE     out of the pair's queue; complete
- *   STREAM, PAUSED   CTS, a further part               STREAM   raise out.end
- *   EAGER    MPI_Cancel                                RECALL   descriptor; CANCEL; pending again
- *   RECALL   CANCELLED                                 NONE     complete, as cancelled or as it was
- *   KEPT, PARKED: by clusters (replay_long.c; bodies/system.c)
+ *            to this process, no receive posted        SELF     among the unexpected messages; or a
+ * copy: EAGER QUEUED   there is room                             as from NONE SENT     ACK; DONE
+ * NONE     complete CTS, the receiver has not read it all     STREAM   retract the word; from byte
+ * 0 to what is asked for CTS, it has                               SENT     none: DONE follows
+ *            CANCELLED, forgotten                      NONE     complete, as cancelled; "too late":
+ * stays SENT STREAM   room in the pair                          STREAM   DATA (or LONG:
+ * net_long.c); count out.at up all before out.end written, the last      NONE     complete all
+ * before out.end written, not the last  PAUSED   none (asked for in parts) DONE: the receiver did
+ * not wait           NONE     out of the pair's queue; complete STREAM, PAUSED   CTS, a further
+ * part               STREAM   raise out.end EAGER    MPI_Cancel RECALL   descriptor; CANCEL;
+ * pending again RECALL   CANCELLED                                 NONE     complete, as cancelled
+ * or as it was KEPT, PARKED: by clusters (replay_long.c; bodies/system.c)
  *
  *   receive  event                                     next     action
  *   POSTED   EAGER                                     NONE     copy; complete
  *            RTS, the memory is to be read at once     NONE     read; DONE; complete
  *            RTS, it cannot be read                    DATA     descriptor; CTS
  *            RTS, a stream is faster                   ASKED    descriptor; CTS; set asked.due
- *            RTS, the sender is dead                   DATA     descriptor: fails with the death that is published
- *   ASKED    DATA                                      DATA     as DATA there
- *            asked.due, read while the word is live    NONE     retract the sender's word; DONE; complete
- *            asked.due, the sender was first           DATA     none: its DATA come
- *   DATA     DATA, LONG                                DATA     store; count in.at up
- *            DATA, the last                            NONE     complete
+ *            RTS, the sender is dead                   DATA     descriptor: fails with the death
+ * that is published ASKED    DATA                                      DATA     as DATA there
+ *            asked.due, read while the word is live    NONE     retract the sender's word; DONE;
+ * complete asked.due, the sender was first           DATA     none: its DATA come DATA     DATA,
+ * LONG                                DATA     store; count in.at up DATA, the last NONE complete
  *            SPOILT: it was never sent (pass.c)        POSTED   as if nothing had come
  *
- *   all      the peer dies, the communicator is        NONE     out of all queues; complete with the error, RECALL as it was
- *            revoked, or the peer has left (fail.c)
+ *   all      the peer dies, the communicator is        NONE     out of all queues; complete with
+ * the error, RECALL as it was revoked, or the peer has left (fail.c)
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -101,12 +101,14 @@ static void retract(uint32_t index)
     __atomic_store_n(shared_word(spx_me, index), (uint64_t)ids[index].gen << 1, __ATOMIC_SEQ_CST);
 }
 
-/* Sender that is about to stream, receiver that has got the message itself: the first ends the reading, and it alone may go on. */
+/* Sender that is about to stream, receiver that has got the message itself: the first ends the
+ * reading, and it alone may go on. */
 static bool first_to_end(uint32_t proc, uint32_t index, uint32_t gen)
 {
   uint64_t live = live_word(gen);
-  return !spx_id_shared(index) || __atomic_compare_exchange_n(shared_word(proc, index), &live, (uint64_t)gen << 1,
-                                                              false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+  return !spx_id_shared(index) ||
+         __atomic_compare_exchange_n(shared_word(proc, index), &live, (uint64_t)gen << 1, false,
+                                     __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
 }
 
 bool spx_id_shared(uint32_t index) { return index < SPX_SDESC_PER_PROC; }
@@ -129,7 +131,8 @@ bool spx_id_new(spx_request *r, uint32_t *index, uint32_t *gen)
   d->gen++;
   d->sends = r->kind == SPX_R_SEND;
   sending += d->sends;
-  if (spx_id_shared(i)) __atomic_store_n(shared_word(spx_me, i), live_word(d->gen), __ATOMIC_RELEASE);
+  if (spx_id_shared(i))
+    __atomic_store_n(shared_word(spx_me, i), live_word(d->gen), __ATOMIC_RELEASE);
   r->id_slot = i + 1;
   r->id_gen = d->gen;
   *index = i;
@@ -168,11 +171,17 @@ void spx_each_id(void (*fn)(spx_request *, void *), void *arg)
     if (ids[i].r) fn(ids[i].r, arg);
 }
 
-/* ---- get ----------------------------------------------------------------------------------------------------- */
+/* ---- get ---- */
 
-typedef enum { GET_DONE, GET_REFUSED /* not possible here: stream instead */, GET_DEAD, GET_RETRACTED } get_result;
+typedef enum {
+  GET_DONE,
+  GET_REFUSED /* not possible here: stream instead */,
+  GET_DEAD,
+  GET_RETRACTED
+} get_result;
 
-/* May and can we read that process? Its nonce proves that the pid means the same process here as there. */
+/* May and can we read that process? Its nonce proves that the pid means the same process here as
+ * there. */
 bool spx_may_read(uint32_t peer)
 {
   spx_rx *rx = &spx_rxs[peer];
@@ -185,7 +194,8 @@ bool spx_may_read(uint32_t peer)
       return false; /* not published yet: ask again next time */
     else {
       pid_t pid = spx_pid_of(peer);
-      rx->cma = pid && spx_read_exactly(pid, &nonce, addr, sizeof nonce) && nonce == p->cma_nonce ? 1 : 2;
+      rx->cma =
+          pid && spx_read_exactly(pid, &nonce, addr, sizeof nonce) && nonce == p->cma_nonce ? 1 : 2;
     }
   }
   return rx->cma == 1;
@@ -202,8 +212,9 @@ static get_result still_valid(uint32_t peer, const spx_rec_rts *rts, uint32_t in
   if (__atomic_load_n(&p->incarnation, __ATOMIC_ACQUIRE) != incarnation ||
       __atomic_load_n(&p->agent_state, __ATOMIC_ACQUIRE) == SPX_AGENT_DEAD)
     return GET_DEAD;
-  return __atomic_load_n(shared_word(peer, rts->index), __ATOMIC_ACQUIRE) == live_word(rts->gen) ? GET_DONE
-                                                                                                 : GET_RETRACTED;
+  return __atomic_load_n(shared_word(peer, rts->index), __ATOMIC_ACQUIRE) == live_word(rts->gen)
+             ? GET_DONE
+             : GET_RETRACTED;
 }
 
 static get_result read_all(spx_request *r, uint32_t peer, const spx_rec_rts *rts, spx_far *far)
@@ -224,23 +235,28 @@ static get_result read_all(spx_request *r, uint32_t peer, const spx_rec_rts *rts
 
 /* How long messages of an exchange go where ranks share processors. */
 static spx_ways *ways(void) { return (spx_ways *)spx_segment->way_cost; }
-_Static_assert(offsetof(spx_seg, way_gets) - offsetof(spx_seg, way_cost) == offsetof(spx_ways, gets) &&
-                   offsetof(spx_seg, way_tried) - offsetof(spx_seg, way_cost) == offsetof(spx_ways, tried),
+_Static_assert(offsetof(spx_seg, way_gets) - offsetof(spx_seg, way_cost) ==
+                       offsetof(spx_ways, gets) &&
+                   offsetof(spx_seg, way_tried) - offsetof(spx_seg, way_cost) ==
+                       offsetof(spx_ways, tried),
                "spx_ways");
 
-/* How messages in one direction go where each rank has a processor, by their length: where short ones are in the caches, long ones are not, and the kernel's copy has a cost of its own, however short it is. NULL: by length
- * alone, or they are sent at once. */
+/* How messages in one direction go where each rank has a processor, by their length: where short
+ * ones are in the caches, long ones are not, and the kernel's copy has a cost of its own, however
+ * short it is. NULL: by length alone, or they are sent at once. */
 static spx_ways *ways_alone(uint64_t bytes)
 {
   enum { KINDS = 4, SHORT = 64 << 10, TIMES = 8 };
   _Static_assert(sizeof((spx_seg *)0)->way_alone == KINDS * sizeof(spx_ways), "spx_ways");
   uint32_t kind = 0;
-  if (spx_crowded || spx_set.stream_max != SPX_STREAM_ALONE || bytes <= spx_set.eager_max) return NULL;
+  if (spx_crowded || spx_set.stream_max != SPX_STREAM_ALONE || bytes <= spx_set.eager_max)
+    return NULL;
   for (uint64_t most = SHORT; kind < KINDS - 1 && bytes > most; most *= TIMES) kind++;
   return (spx_ways *)spx_segment->way_alone + kind;
 }
 
-/* For which later messages does it say something what a copy of a message of so many bytes takes? */
+/* For which later messages does it say something what a copy of a message of so many bytes
+ * takes? */
 static spx_ways *tells(const spx_request *r, uint64_t bytes)
 {
   if (!(r->type->flags & SPX_T_CONTIG)) return NULL;
@@ -256,19 +272,21 @@ static get_result get(spx_request *r, uint32_t peer, const spx_rec_rts *rts)
   spx_far far;
   get_result result = read_all(r, peer, rts, &far);
   spx_far_close(&far);
-  if (timed && result == GET_DONE) spx_ways_took(timed, SPX_WAY_GET, (uint64_t)r->bytes, spx_now_ns() - start);
+  if (timed && result == GET_DONE)
+    spx_ways_took(timed, SPX_WAY_GET, (uint64_t)r->bytes, spx_now_ns() - start);
   return result;
 }
 
-/* Has the sender's end been told here already? Then nobody tells it again: what waits for it now would wait for ever. */
+/* Has the sender's end been told here already? Then nobody tells it again: what waits for it now
+ * would wait for ever. */
 static bool known_gone(uint32_t peer)
 {
   return spx_places[peer].dead ||
          __atomic_load_n(&spx_proc_of(peer)->agent_state, __ATOMIC_ACQUIRE) == SPX_AGENT_EXITED;
 }
 
-/* The sender is gone, but nobody has said so yet: the receive fails when the agent publishes the death, so that an error never
- * comes before the failure it tells of can be asked for. */
+/* The sender is gone, but nobody has said so yet: the receive fails when the agent publishes the
+ * death, so that an error never comes before the failure it tells of can be asked for. */
 static void await_death(spx_request *r, uint32_t peer)
 {
   uint32_t index, gen;
@@ -280,10 +298,12 @@ static void await_death(spx_request *r, uint32_t peer)
   }
 }
 
-/* May a message come over several streams? Those of multicasts are handed on while they come, from their beginning. */
+/* May a message come over several streams? Those of multicasts are handed on while they come, from
+ * their beginning. */
 static int32_t may_be_further(const spx_request *r, uint32_t peer)
 {
-  bool may = spx_set.streams != 1 && spx_rxs[peer].conn && r->kind == SPX_R_RECV && !(r->flags & SPX_RF_PASS);
+  bool may = spx_set.streams != 1 && spx_rxs[peer].conn && r->kind == SPX_R_RECV &&
+             !(r->flags & SPX_RF_PASS);
   return may && !spx_net_sealed ? SPX_CTS_FURTHER : 0;
 }
 
@@ -292,14 +312,16 @@ static bool ask_for_data(spx_request *r, uint32_t peer, const spx_rec_rts *rts)
 {
   spx_rec_cts cts = {.index = rts->index, .gen = rts->gen, .bytes = (uint64_t)r->bytes};
   r->in = (spx_coming){0};
-  bool gone = known_gone(peer); /* the announcement came before the sender died, and the receive is posted only now */
+  /* the announcement came before the sender died, and the receive is posted only now */
+  bool gone = known_gone(peer);
   if (gone || !spx_id_new(r, &cts.rx_index, &cts.rx_gen)) {
     spx_complete(r, gone ? MPIX_ERR_PROC_FAILED : MPI_ERR_NO_MEM);
     return false;
   }
   r->state = SPX_S_DATA;
   int32_t how = r->comm ? may_be_further(r, peer) : SPX_CTS_RELAY; /* relays have no communicator */
-  r->flags = how == SPX_CTS_FURTHER ? r->flags | SPX_RF_FURTHER : r->flags & ~(uint32_t)SPX_RF_FURTHER;
+  r->flags =
+      how == SPX_CTS_FURTHER ? r->flags | SPX_RF_FURTHER : r->flags & ~(uint32_t)SPX_RF_FURTHER;
   spx_tx_put(peer, SPX_REC_CTS, (spx_rec_words){.cts.how = how}, &cts, sizeof cts);
   return true;
 }
@@ -314,7 +336,7 @@ static void finish_get(spx_request *r, uint32_t peer, const spx_rec_rts *rts)
   spx_complete(r, r->error);
 }
 
-/* ---- asked for DATA, and ready to get it ourselves ------------------------------------------------------------ */
+/* ---- asked for DATA, and ready to get it ourselves ---- */
 
 spx_request *spx_asked;
 static uint32_t asked_rounds;
@@ -353,13 +375,16 @@ int spx_get_impatient(bool at_once)
     next = r->next;
     if (r->asked.due > now) continue;
     if (!at_once &&
-        r->asked.pieces != spx_rxs[r->peer].pieces) { /* it streams something else to us: this one's turn will come */
+        /* it streams something else to us: this one's turn will come */
+        r->asked.pieces != spx_rxs[r->peer].pieces) {
       r->asked.pieces = spx_rxs[r->peer].pieces;
       r->asked.due = now + PATIENCE_NS;
       continue;
     }
-    spx_rec_rts rts = {
-        .index = r->asked.of.index, .gen = r->asked.of.gen, .addr = r->asked.addr, .type = r->asked.type};
+    spx_rec_rts rts = {.index = r->asked.of.index,
+                       .gen = r->asked.of.gen,
+                       .addr = r->asked.addr,
+                       .type = r->asked.type};
     uint32_t peer = r->peer;
     stop_waiting_for_data(r);
     if (get(r, peer, &rts) != GET_DONE || !first_to_end(peer, rts.index, rts.gen))
@@ -372,7 +397,8 @@ int spx_get_impatient(bool at_once)
   return 0;
 }
 
-/* The same of a message in one direction. Trials are seldom, since where the kernel copies slowly one of them takes as long as several messages; and one of a few messages looks at the clock. */
+/* The same of a message in one direction. Trials are seldom, since where the kernel copies slowly
+ * one of them takes as long as several messages; and one of a few messages looks at the clock. */
 static bool is_better_alone(const spx_request *r, uint64_t longest)
 {
   enum { LOOKS = 16, SELDOM = 8 };
@@ -383,10 +409,11 @@ static bool is_better_alone(const spx_request *r, uint64_t longest)
   return spx_ways_next(w, spx_now_ns(), SELDOM * longest, SPX_WAYS_AT_ONCE);
 }
 
-/* Is a long message got although it might be streamed, because both processes send? One of them may be done with its part before the other
- * begins: so what counts is whether a few of the last messages met. Where ranks share processors, the copies are compared (ways.h). Where they
- * do not, messages are got if the processors share no cache, as copies tell (into.h); every so often a stream is asked for all the same, and
- * both sides see whether it is still so. */
+/* Is a long message got although it might be streamed, because both processes send? One of them may
+ * be done with its part before the other begins: so what counts is whether a few of the last
+ * messages met. Where ranks share processors, the copies are compared (ways.h). Where they do not,
+ * messages are got if the processors share no cache, as copies tell (into.h); every so often a
+ * stream is asked for all the same, and both sides see whether it is still so. */
 static bool is_better_got(const spx_request *r, uint32_t peer, bool both)
 {
   spx_tx *tx = &spx_txs[peer];
@@ -398,7 +425,8 @@ static bool is_better_got(const spx_request *r, uint32_t peer, bool both)
   if (!tx->met) return is_better_alone(r, longest);
   if (spx_crowded) return spx_ways_next(ways(), spx_now_ns(), longest, SPX_WAYS_IN_TURN);
   if (!spx_into_apart(&tx->into) && !tx->apart_there)
-    return false; /* what one of them sees counts for both: a mixture takes longer than either way */
+    /* what one of them sees counts for both: a mixture takes longer than either way */
+    return false;
   uint64_t now = spx_now_ns();
   if (now - tx->asked < longest) return true;
   tx->asked = now;
@@ -407,11 +435,14 @@ static bool is_better_got(const spx_request *r, uint32_t peer, bool both)
 
 void spx_fetch(spx_request *r, uint32_t peer, const spx_rec_rts *rts)
 {
-  /* Getting many pieces costs more than packing them: only when the sender does not. Who has a message of its own to send takes
-   * its turns anyway. */
+  /* Getting many pieces costs more than packing them: only when the sender does not. Who has a
+   * message of its own to send takes its turns anyway. */
   bool both = sending || spx_next_send > (int64_t)spx_set.eager_max;
-  bool stream = (uint64_t)r->bytes <= (both ? spx_set.stream_both : spx_set.stream_max) || rts->type;
-  if (stream && !rts->type && (uint64_t)r->bytes >= spx_set.apart_get && is_better_got(r, peer, both)) stream = false;
+  bool stream =
+      (uint64_t)r->bytes <= (both ? spx_set.stream_both : spx_set.stream_max) || rts->type;
+  if (stream && !rts->type && (uint64_t)r->bytes >= spx_set.apart_get &&
+      is_better_got(r, peer, both))
+    stream = false;
   if ((uint64_t)r->bytes > spx_set.eager_max && stream && can_get(peer, rts)) {
     if (ask_for_data(r, peer, rts)) wait_for_data(r, rts);
     return;
@@ -430,7 +461,7 @@ void spx_fetch_now(spx_request *r, uint32_t peer, const spx_rec_rts *rts)
   }
 }
 
-/* ---- two-copy stream ----------------------------------------------------------------------------------------- */
+/* ---- two-copy stream ---- */
 
 static uint64_t stream_end(const spx_request *r)
 {
@@ -560,7 +591,10 @@ spx_request *spx_stream_to(uint32_t index, uint32_t gen)
 }
 
 /* Bytes that have come by further streams, from the end on. */
-static uint64_t come_beside(const spx_request *r) { return SPX_UNLIKELY(r->flags & SPX_RF_FURTHER) ? r->in.beside : 0; }
+static uint64_t come_beside(const spx_request *r)
+{
+  return SPX_UNLIKELY(r->flags & SPX_RF_FURTHER) ? r->in.beside : 0;
+}
 
 static void stream_came(spx_request *r, uint64_t n)
 {
@@ -577,7 +611,8 @@ void spx_stream_data(uint32_t peer, const spx_rec *rec)
 {
   const spx_request *named = spx_id_find(rec->as.stream.index, rec->as.stream.gen);
   if (!named) return; /* it has failed, or was got */
-  if (SPX_UNLIKELY(named->peer != peer || (named->state != SPX_S_DATA && named->state != SPX_S_ASKED))) {
+  if (SPX_UNLIKELY(named->peer != peer ||
+                   (named->state != SPX_S_DATA && named->state != SPX_S_ASKED))) {
     spx_refuse(peer, "data for what does not receive from there");
     return;
   }

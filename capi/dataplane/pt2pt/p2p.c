@@ -1,8 +1,9 @@
 /* p2p.c - starting sends and receives. MPI-5.0 3.2 to 3.9.
  *
- * A send is eager (copied into the ring; complete at once) up to spx_set.eager_max bytes and while the pair has credit, else
- * it is announced (RTS) and the receiver fetches it: get.c. What finds no room waits in its pair's queue, in order, while
- * receives go on. Sends to the process itself go through matching alone.
+ * A send is eager (copied into the ring; complete at once) up to spx_set.eager_max bytes and while
+ * the pair has credit, else it is announced (RTS) and the receiver fetches it: get.c. What finds no
+ * room waits in its pair's queue, in order, while receives go on. Sends to the process itself go
+ * through matching alone.
  */
 #include <stdlib.h>
 #include "dp.h"
@@ -11,10 +12,11 @@
 
 static uint32_t self_seq; /* compared for equality alone */
 
-/* ---- requests ------------------------------------------------------------------------------------------------ */
+/* ---- requests ---- */
 
-static inline void init_request(spx_request *r, spx_req_kind kind, uint32_t flags, void *buf, int64_t count,
-                                spx_type *t, int rank, int tag, spx_comm *c, uint32_t ctx_kind)
+static inline void init_request(spx_request *r, spx_req_kind kind, uint32_t flags, void *buf,
+                                int64_t count, spx_type *t, int rank, int tag, spx_comm *c,
+                                uint32_t ctx_kind)
 {
   r->kind = (uint16_t)kind;
   r->mode = SPX_M_STANDARD;
@@ -61,16 +63,18 @@ static void complete_null(spx_request *r)
   spx_complete(r, MPI_SUCCESS);
 }
 
-/* ---- sending ------------------------------------------------------------------------------------------------- */
+/* ---- sending ---- */
 
 typedef enum { EAGER_SENT, EAGER_NO_ROOM, EAGER_NOT } eager_result;
 
 /* Writes a message as one record if that is possible now; id: NULL, or of a synchronous send. */
-static inline eager_result write_eager(spx_tx *tx, const void *buf, int64_t count, const spx_type *t, uint64_t n,
-                                       uint64_t ctx, int tag, int src, const spx_rec_id *id)
+static inline eager_result write_eager(spx_tx *tx, const void *buf, int64_t count,
+                                       const spx_type *t, uint64_t n, uint64_t ctx, int tag,
+                                       int src, const spx_rec_id *id)
 {
   uint32_t prefix = id ? 16 : 0, bytes = SPX_REC_BYTES(n + prefix);
-  if (SPX_UNLIKELY(tx->ring < 0) && (bytes > SPX_LINE || spx_tx_warm(tx)) && !tx->by->widen(tx) && bytes > SPX_LINE)
+  if (SPX_UNLIKELY(tx->ring < 0) && (bytes > SPX_LINE || spx_tx_warm(tx)) && !tx->by->widen(tx) &&
+      bytes > SPX_LINE)
     return EAGER_NOT;
   if (SPX_UNLIKELY(tx->sent + bytes - tx->matched > spx_set.credit)) {
     tx->matched = spx_tx_published(tx, &tx->chan->matched, tx->sent, __ATOMIC_RELAXED);
@@ -89,7 +93,8 @@ static inline eager_result write_eager(spx_tx *tx, const void *buf, int64_t coun
       spx_copy_into(&tx->into, rec->data + prefix, buf, n, n);
   } else
     spx_pack(buf, count, t, 0, (int64_t)n, rec->data + prefix);
-  if (SPX_UNLIKELY(spx_tracer_now)) spx_tracer_now->sent((uint32_t)(tx - spx_txs), ctx, tag, n, tx->seq - 1, false);
+  if (SPX_UNLIKELY(spx_tracer_now))
+    spx_tracer_now->sent((uint32_t)(tx - spx_txs), ctx, tag, n, tx->seq - 1, false);
   spx_tx_commit(tx, rec, bytes, id ? SPX_REC_EAGER_SYNC : SPX_REC_EAGER);
   tx->sent += bytes;
   spx_bell_if_sleeping(tx->proc, (uint32_t)(tx - spx_txs));
@@ -110,7 +115,8 @@ bool spx_announce(spx_request *r, uint64_t n, spx_rec_rts *rts)
   *rts = (spx_rec_rts){.bytes = spx_into_apart(&spx_txs[r->peer].into) ? n | SPX_RTS_APART : n};
   if (!name_of(r, &rts->index, &rts->gen)) return false;
   bool contiguous = r->type->flags & SPX_T_CONTIG;
-  if (spx_id_shared(rts->index) && !(r->flags & SPX_RF_PASS) && (contiguous || spx_has_long_runs(r))) {
+  if (spx_id_shared(rts->index) && !(r->flags & SPX_RF_PASS) &&
+      (contiguous || spx_has_long_runs(r))) {
     rts->addr = (uint64_t)(uintptr_t)r->buf;
     rts->type = contiguous ? 0 : (uint64_t)(uintptr_t)r->type;
   }
@@ -134,7 +140,8 @@ static bool write_rts(spx_tx *tx, spx_request *r, uint64_t n)
   r->state = SPX_S_SENT;
   spx_stat.announced++;
   spx_count_sent(r->comm, n);
-  if (SPX_UNLIKELY(spx_tracer_now)) spx_tracer_now->sent(r->peer, r->ctx, r->want_tag, n, r->out.number, false);
+  if (SPX_UNLIKELY(spx_tracer_now))
+    spx_tracer_now->sent(r->peer, r->ctx, r->want_tag, n, r->out.number, false);
   spx_tx_commit(tx, rec, SPX_LINE, SPX_REC_RTS);
   spx_bell_if_sleeping(tx->proc, (uint32_t)(tx - spx_txs));
   return true;
@@ -145,7 +152,8 @@ bool spx_send_try(spx_request *r)
   spx_tx *tx = &spx_txs[r->peer];
   uint64_t n = spx_capacity(r);
   r->bytes = (int64_t)n;
-  if ((n > spx_set.eager_max && !(tx->conn && n <= spx_set.net_eager_max)) || (r->flags & SPX_RF_PASS))
+  if ((n > spx_set.eager_max && !(tx->conn && n <= spx_set.net_eager_max)) ||
+      (r->flags & SPX_RF_PASS))
     return write_rts(tx, r, n);
   spx_rec_id id = {0}, *sync = NULL;
   if (r->mode == SPX_M_SYNC) {
@@ -171,14 +179,16 @@ bool spx_send_try(spx_request *r)
   return true;
 }
 
-/* A send to ourselves: to a posted receive, or among the unexpected messages, copied or (large) waiting with its buffer. */
+/* A send to ourselves: to a posted receive, or among the unexpected messages, copied or (large)
+ * waiting with its buffer. */
 static void send_self(spx_request *r)
 {
   uint64_t n = spx_capacity(r);
   r->bytes = (int64_t)n;
   r->out.number = self_seq++;
   spx_count_sent(r->comm, n);
-  if (SPX_UNLIKELY(spx_tracer_now)) spx_tracer_now->sent(spx_me, r->ctx, r->want_tag, n, r->out.number, false);
+  if (SPX_UNLIKELY(spx_tracer_now))
+    spx_tracer_now->sent(spx_me, r->ctx, r->want_tag, n, r->out.number, false);
   spx_request *to = spx_match_posted(r->ctx, r->comm->rank, r->want_tag);
   if (to) {
     to->src = r->comm->rank;
@@ -215,7 +225,8 @@ void spx_send_start(spx_request *r)
 {
   r->as = r->comm->rank;
   int err = spx_comm_error(r->comm, r->ctx_kind, r->peer);
-  if (SPX_UNLIKELY(r->comm->flags & SPX_C_REPLAY) && err == MPI_SUCCESS && spx_other->sends(r)) return;
+  if (SPX_UNLIKELY(r->comm->flags & SPX_C_REPLAY) && err == MPI_SUCCESS && spx_other->sends(r))
+    return;
   if (err == MPI_SUCCESS && r->mode == SPX_M_BUFFERED) {
     spx_bsend_start(r);
     return;
@@ -235,30 +246,33 @@ void spx_send_start(spx_request *r)
 }
 
 /* The short path: true when the message is on its way. */
-static inline bool send_short(const void *buf, int64_t count, const spx_type *t, int dest, int tag, const spx_comm *c,
-                              uint32_t ctx_kind, spx_send_mode m)
+static inline bool send_short(const void *buf, int64_t count, const spx_type *t, int dest, int tag,
+                              const spx_comm *c, uint32_t ctx_kind, spx_send_mode m)
 {
   uint64_t n = (uint64_t)(count * t->size);
   uint32_t peer = c->peer[dest];
   spx_tx *tx = &spx_txs[peer];
-  if (SPX_UNLIKELY(n > spx_set.eager_max || (m != SPX_M_STANDARD && m != SPX_M_READY) || tx->slow || peer == spx_me))
+  if (SPX_UNLIKELY(n > spx_set.eager_max || (m != SPX_M_STANDARD && m != SPX_M_READY) || tx->slow ||
+                   peer == spx_me))
     return false;
   if (SPX_FAILED(spx_harm))
     if (c->revoked || c->flags & SPX_C_REPLAY) return false;
-  if (write_eager(tx, buf, count, t, n, c->ctx + ctx_kind, tag, c->rank, NULL) != EAGER_SENT) return false;
+  if (write_eager(tx, buf, count, t, n, c->ctx + ctx_kind, tag, c->rank, NULL) != EAGER_SENT)
+    return false;
   spx_count_sent(c, n);
   return true;
 }
 
-int spx_send(const void *buf, int64_t count, spx_type *t, int dest, int tag, spx_comm *c, uint32_t ctx_kind,
-             spx_send_mode m)
+int spx_send(const void *buf, int64_t count, spx_type *t, int dest, int tag, spx_comm *c,
+             uint32_t ctx_kind, spx_send_mode m)
 {
   if (SPX_UNLIKELY(dest == MPI_PROC_NULL)) return MPI_SUCCESS;
   spx_lock();
   int rc = MPI_SUCCESS;
   if (SPX_UNLIKELY(!send_short(buf, count, t, dest, tag, c, ctx_kind, m))) {
     spx_request r;
-    init_request(&r, SPX_R_SEND, SPX_RF_BLOCKING, (void *)(uintptr_t)buf, count, t, dest, tag, c, ctx_kind);
+    init_request(&r, SPX_R_SEND, SPX_RF_BLOCKING, (void *)(uintptr_t)buf, count, t, dest, tag, c,
+                 ctx_kind);
     r.mode = (uint16_t)m;
     spx_send_start(&r);
     rc = spx_wait(&r);
@@ -267,13 +281,14 @@ int spx_send(const void *buf, int64_t count, spx_type *t, int dest, int tag, spx
   return rc;
 }
 
-int spx_isend(const void *buf, int64_t count, spx_type *t, int dest, int tag, spx_comm *c, uint32_t ctx_kind,
-              spx_send_mode m, uint32_t flags, spx_request **out)
+int spx_isend(const void *buf, int64_t count, spx_type *t, int dest, int tag, spx_comm *c,
+              uint32_t ctx_kind, spx_send_mode m, uint32_t flags, spx_request **out)
 {
   int rc = new_request(out);
   if (rc != MPI_SUCCESS) return rc;
   spx_request *r = *out;
-  init_request(r, SPX_R_SEND, flags | SPX_RF_ACTIVE, (void *)(uintptr_t)buf, count, t, dest, tag, c, ctx_kind);
+  init_request(r, SPX_R_SEND, flags | SPX_RF_ACTIVE, (void *)(uintptr_t)buf, count, t, dest, tag, c,
+               ctx_kind);
   r->mode = (uint16_t)m;
   if (SPX_UNLIKELY(dest == MPI_PROC_NULL)) {
     complete_null(r);
@@ -293,7 +308,7 @@ int spx_isend(const void *buf, int64_t count, spx_type *t, int dest, int tag, sp
   return MPI_SUCCESS;
 }
 
-/* ---- receiving ----------------------------------------------------------------------------------------------- */
+/* ---- receiving ---- */
 
 /* Takes a message that has come. */
 static inline bool take_unexpected(spx_request *r)
@@ -305,7 +320,8 @@ static inline bool take_unexpected(spx_request *r)
   return true;
 }
 
-/* Where something has failed: what was sent before a death is still taken, but nothing of a revoked communicator. */
+/* Where something has failed: what was sent before a death is still taken, but nothing of a revoked
+ * communicator. */
 static void recv_start_harmed(spx_request *r)
 {
   int err = spx_comm_error(r->comm, r->ctx_kind, r->peer);
@@ -331,10 +347,12 @@ static void status_of(const spx_request *r, MPI_Status *st)
     spx_status_set(st, r->src, r->tag, SPX_KEEP_ERROR, r->bytes, 0);
 }
 
-int spx_recv(void *buf, int64_t count, spx_type *t, int src, int tag, spx_comm *c, uint32_t ctx_kind, MPI_Status *st)
+int spx_recv(void *buf, int64_t count, spx_type *t, int src, int tag, spx_comm *c,
+             uint32_t ctx_kind, MPI_Status *st)
 {
   if (SPX_UNLIKELY(src == MPI_PROC_NULL)) {
-    if (st != MPI_STATUS_IGNORE) spx_status_set(st, MPI_PROC_NULL, MPI_ANY_TAG, SPX_KEEP_ERROR, 0, 0);
+    if (st != MPI_STATUS_IGNORE)
+      spx_status_set(st, MPI_PROC_NULL, MPI_ANY_TAG, SPX_KEEP_ERROR, 0, 0);
     return MPI_SUCCESS;
   }
   spx_lock();
@@ -352,8 +370,8 @@ int spx_recv(void *buf, int64_t count, spx_type *t, int src, int tag, spx_comm *
   return rc;
 }
 
-int spx_irecv(void *buf, int64_t count, spx_type *t, int src, int tag, spx_comm *c, uint32_t ctx_kind, uint32_t flags,
-              spx_request **out)
+int spx_irecv(void *buf, int64_t count, spx_type *t, int src, int tag, spx_comm *c,
+              uint32_t ctx_kind, uint32_t flags, spx_request **out)
 {
   int rc = new_request(out);
   if (rc != MPI_SUCCESS) return rc;
@@ -370,10 +388,10 @@ int spx_irecv(void *buf, int64_t count, spx_type *t, int src, int tag, spx_comm 
   return MPI_SUCCESS;
 }
 
-/* ---- persistent ---------------------------------------------------------------------------------------------- */
+/* ---- persistent ---- */
 
-int spx_persistent(spx_req_kind kind, void *buf, int64_t count, spx_type *t, int rank, int tag, spx_comm *c,
-                   uint32_t ctx_kind, spx_send_mode m, spx_request **out)
+int spx_persistent(spx_req_kind kind, void *buf, int64_t count, spx_type *t, int rank, int tag,
+                   spx_comm *c, uint32_t ctx_kind, spx_send_mode m, spx_request **out)
 {
   int rc = new_request(out);
   if (rc != MPI_SUCCESS) return rc;
@@ -386,8 +404,10 @@ int spx_persistent(spx_req_kind kind, void *buf, int64_t count, spx_type *t, int
 
 int spx_start(spx_request *r)
 {
-  if (r->kind != SPX_R_SEND && r->kind != SPX_R_RECV) return r->start ? r->start(r) : MPI_ERR_REQUEST;
-  if (SPX_UNLIKELY(r->start != NULL)) r->start(r); /* something to do before: capi/bodies/request_attach.c */
+  if (r->kind != SPX_R_SEND && r->kind != SPX_R_RECV)
+    return r->start ? r->start(r) : MPI_ERR_REQUEST;
+  /* something to do before: capi/bodies/request_attach.c */
+  if (SPX_UNLIKELY(r->start != NULL)) r->start(r);
   spx_lock();
   atomic_store_explicit(&r->done, 0, memory_order_relaxed);
   r->flags = (r->flags & ~(uint32_t)SPX_RF_CANCELLED) | SPX_RF_ACTIVE;
@@ -408,7 +428,7 @@ int spx_start(spx_request *r)
   return MPI_SUCCESS;
 }
 
-/* ---- cancelling ---------------------------------------------------------------------------------------------- */
+/* ---- cancelling ---- */
 
 static void complete_cancelled(spx_request *r)
 {
@@ -418,7 +438,10 @@ static void complete_cancelled(spx_request *r)
 }
 
 /* The request that really sends: another one when r is buffered, NULL when that is complete. */
-static spx_request *sender_of(spx_request *r) { return r->mode == SPX_M_BUFFERED ? spx_bsend_sender(r) : r; }
+static spx_request *sender_of(spx_request *r)
+{
+  return r->mode == SPX_M_BUFFERED ? spx_bsend_sender(r) : r;
+}
 
 /* The receiver will never answer the sender of a cancelled buffered message. */
 static void end_sender(spx_request *r)
@@ -444,8 +467,10 @@ void spx_cancel_answer(spx_request *r, bool forgotten)
 
 static spx_unex *find_sent(const spx_request *r)
 {
-  for (spx_unex *e = spx_match_unexpected(r->ctx, r->comm->rank, r->want_tag); e; e = e->link[SPX_BY_EXACT].next)
-    if (e->proc == spx_me && e->seq == r->out.number && e->ctx == r->ctx && e->tag == r->want_tag) return e;
+  for (spx_unex *e = spx_match_unexpected(r->ctx, r->comm->rank, r->want_tag); e;
+       e = e->link[SPX_BY_EXACT].next)
+    if (e->proc == spx_me && e->seq == r->out.number && e->ctx == r->ctx && e->tag == r->want_tag)
+      return e;
   return NULL;
 }
 

@@ -1,4 +1,5 @@
-/* poll.c - one look for messages: what wait.c asks for (progress.h), of all layers that have some. */
+/* poll.c - one look for messages: what wait.c asks for (progress.h), of all layers that have
+ * some. */
 #include "dp.h"
 #include "progress.h"
 
@@ -16,7 +17,10 @@ int spx_poll(bool all)
   return n;
 }
 
-static int before_sleep(void) { return SPX_UNLIKELY(spx_asked != NULL) ? spx_get_impatient(true) : 0; }
+static int before_sleep(void)
+{
+  return SPX_UNLIKELY(spx_asked != NULL) ? spx_get_impatient(true) : 0;
+}
 
 const spx_progress_source spx_message_source = {.poll = spx_poll,
                                                 .settle = spx_rx_settle,

@@ -1,6 +1,7 @@
 /* probe.c - probing, and receives of matched messages. MPI-5.0 3.8.
  *
- * A probe looks into the unexpected messages; a matching probe takes the message out, so that only its handle can receive it.
+ * A probe looks into the unexpected messages; a matching probe takes the message out, so that only
+ * its handle can receive it.
  */
 #include "dp.h"
 #include "other_way.h"
@@ -18,9 +19,11 @@ static int failure(int src, const spx_comm *c, uint32_t ctx_kind)
 {
   uint32_t peer = src >= 0 ? c->peer[src] : SPX_NO_PEER;
   int err = spx_comm_error(c, ctx_kind, peer);
-  if (err == MPI_SUCCESS && src == MPI_ANY_SOURCE && spx_wild_blocked(c)) err = MPIX_ERR_PROC_FAILED;
+  if (err == MPI_SUCCESS && src == MPI_ANY_SOURCE && spx_wild_blocked(c))
+    err = MPIX_ERR_PROC_FAILED;
   if (err == MPIX_ERR_PROC_FAILED)
-    spx_detail("a process that could send the message has failed; MPIX_Comm_get_failed tells which");
+    spx_detail(
+        "a process that could send the message has failed; MPIX_Comm_get_failed tells which");
   else if (err != MPI_SUCCESS)
     spx_detail("the communicator has been revoked (MPIX_Comm_revoke): shrink or repair it");
   return err;
@@ -52,7 +55,8 @@ static void missed(uint64_t ctx, int src)
   spx_unlock();
 }
 
-int spx_iprobe(int src, int tag, spx_comm *c, uint32_t ctx_kind, int *flag, MPI_Status *st, void **matched)
+int spx_iprobe(int src, int tag, spx_comm *c, uint32_t ctx_kind, int *flag, MPI_Status *st,
+               void **matched)
 {
   *flag = 1;
   if (is_null(src, st, matched)) return MPI_SUCCESS;
@@ -64,7 +68,8 @@ int spx_iprobe(int src, int tag, spx_comm *c, uint32_t ctx_kind, int *flag, MPI_
   if (!e) {
     *flag = 0;
     if (SPX_UNLIKELY(spx_harm)) missed(c->ctx + ctx_kind, src);
-    spx_progress(); /* somebody may wait for what we have to send; without the lock, which it may give to others */
+    /* somebody may wait for what we have to send; without the lock, which it may give to others */
+    spx_progress();
     spx_lock();
     if (rc == MPI_SUCCESS) rc = failure(src, c, ctx_kind);
     spx_unlock();
@@ -87,14 +92,16 @@ int spx_probe(int src, int tag, spx_comm *c, uint32_t ctx_kind, MPI_Status *st, 
   }
 }
 
-int spx_imrecv(void *buf, int64_t count, spx_type *t, void *matched, spx_comm *c, uint32_t flags, spx_request **out)
+int spx_imrecv(void *buf, int64_t count, spx_type *t, void *matched, spx_comm *c, uint32_t flags,
+               spx_request **out)
 {
   spx_unex *e = matched;
-  int rc =
-      spx_persistent(SPX_R_RECV, buf, count, t, e->src, e->tag, c, (uint32_t)(e->ctx - c->ctx), SPX_M_STANDARD, out);
+  int rc = spx_persistent(SPX_R_RECV, buf, count, t, e->src, e->tag, c, (uint32_t)(e->ctx - c->ctx),
+                          SPX_M_STANDARD, out);
   if (rc != MPI_SUCCESS) return rc;
   spx_lock();
-  (*out)->flags = ((*out)->flags & ~(uint32_t)SPX_RF_PERSISTENT) | SPX_RF_ACTIVE | SPX_RF_MATCHED | flags;
+  (*out)->flags =
+      ((*out)->flags & ~(uint32_t)SPX_RF_PERSISTENT) | SPX_RF_ACTIVE | SPX_RF_MATCHED | flags;
   spx_take(*out, e);
   spx_unlock();
   return MPI_SUCCESS;

@@ -15,9 +15,10 @@ enum {
   SERIES = 1 << 20
 };
 
-/* ---- rank 0: lines of the memory file -------------------------------------------------------------------------- */
+/* ---- rank 0: lines of the memory file ---- */
 
-/* A plot is kept, mapped, for as long as its file is in use: another process may still have a line of it mapped. */
+/* A plot is kept, mapped, for as long as its file is in use: another process may still have a line
+ * of it mapped. */
 typedef struct plot {
   struct plot *next;
   uint64_t offset, bytes;
@@ -95,7 +96,7 @@ static void give_line(const spx_counter *k)
   spx_unlock();
 }
 
-/* ---- rank 0: answers ------------------------------------------------------------------------------------------- */
+/* ---- rank 0: answers ---- */
 
 /* An answer on its way. */
 typedef struct answer {
@@ -116,14 +117,15 @@ static spx_type *bytes_type(void) { return &spx_basic_types[SPX_B_BYTE]; }
 
 static void post(struct spx_counter_server *s)
 {
-  if (spx_irecv(&s->q, sizeof s->q, bytes_type(), MPI_ANY_SOURCE, SPX_COUNTER_ASK, s->k->comm, SPX_CTX_P2P,
-                SPX_RF_INTERNAL, &s->slot) != MPI_SUCCESS)
+  if (spx_irecv(&s->q, sizeof s->q, bytes_type(), MPI_ANY_SOURCE, SPX_COUNTER_ASK, s->k->comm,
+                SPX_CTX_P2P, SPX_RF_INTERNAL, &s->slot) != MPI_SUCCESS)
     s->slot = NULL;
 }
 
 static bool is_sound(const spx_request *r, const spx_counter_question *q)
 {
-  return r->error == MPI_SUCCESS && r->bytes == sizeof *q && q->tag >= TAG_ANSWER && q->tag < TAG_ANSWER + SERIES;
+  return r->error == MPI_SUCCESS && r->bytes == sizeof *q && q->tag >= TAG_ANSWER &&
+         q->tag < TAG_ANSWER + SERIES;
 }
 
 /* Answers the question in the slot; false: not now, as there is no memory. */
@@ -133,8 +135,8 @@ static bool answer_slot(struct spx_counter_server *s)
   answer *a = malloc(sizeof *a);
   if (!a) return false;
   a->before = __atomic_fetch_add(s->k->number, s->q.n, __ATOMIC_SEQ_CST);
-  int err = spx_isend(&a->before, sizeof a->before, bytes_type(), s->slot->src, (int)s->q.tag, s->k->comm, SPX_CTX_P2P,
-                      SPX_M_STANDARD, SPX_RF_INTERNAL, &a->r);
+  int err = spx_isend(&a->before, sizeof a->before, bytes_type(), s->slot->src, (int)s->q.tag,
+                      s->k->comm, SPX_CTX_P2P, SPX_M_STANDARD, SPX_RF_INTERNAL, &a->r);
   if (err != MPI_SUCCESS) { /* the process that asked has died, or the communicator was revoked */
     free(a);
     return true;
@@ -169,7 +171,8 @@ static void drop_slot(struct spx_counter_server *s)
 
 static int serve(spx_poller *p)
 {
-  struct spx_counter_server *s = (struct spx_counter_server *)((char *)p - offsetof(struct spx_counter_server, poller));
+  struct spx_counter_server *s =
+      (struct spx_counter_server *)((char *)p - offsetof(struct spx_counter_server, poller));
   int n = s->answers ? collect(s) : 0;
   bool asked = s->slot && spx_is_done(s->slot);
   if (SPX_UNLIKELY(!s->k)) {
@@ -180,7 +183,8 @@ static int serve(spx_poller *p)
     return n + 1;
   }
   if (!asked) return n;
-  if (!answer_slot(s)) return n + 1; /* no event comes when there is memory: this process must not go to sleep */
+  /* no event comes when there is memory: this process must not go to sleep */
+  if (!answer_slot(s)) return n + 1;
   bool over = s->slot->error == MPIX_ERR_REVOKED;
   drop_slot(s);
   if (!over) post(s);
@@ -213,7 +217,7 @@ static void end_server(struct spx_counter_server *s)
   spx_unlock();
 }
 
-/* ---- making it, and giving it back ----------------------------------------------------------------------------- */
+/* ---- making it, and giving it back ---- */
 
 spx_counter *spx_counter_make(spx_comm *comm, int64_t *place)
 {
@@ -252,9 +256,10 @@ void spx_counter_end(spx_counter *k, bool together)
   free(k);
 }
 
-/* ---- using it -------------------------------------------------------------------------------------------------- */
+/* ---- using it ---- */
 
-/* Maps the line, which is in the memory file of rank 0's job: that may be another job on this host. */
+/* Maps the line, which is in the memory file of rank 0's job: that may be another job on this
+ * host. */
 static int map_line(spx_counter *k)
 {
   uint32_t there;
@@ -265,7 +270,8 @@ static int map_line(spx_counter *k)
     void *p = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, f->fd, (off_t)page);
     if (p != MAP_FAILED) {
       k->map = p;
-      __atomic_store_n(&k->number, (int64_t *)(void *)(k->map + (k->place - page)), __ATOMIC_RELEASE);
+      __atomic_store_n(&k->number, (int64_t *)(void *)(k->map + (k->place - page)),
+                       __ATOMIC_RELEASE);
     }
   }
   spx_unlock();
@@ -293,4 +299,7 @@ int spx_counter_add(spx_counter *k, int64_t n, int64_t *before, spx_counter_ques
   return MPI_SUCCESS;
 }
 
-void spx_counter_set(spx_counter *k, int64_t value) { __atomic_store_n(k->number, value, __ATOMIC_SEQ_CST); }
+void spx_counter_set(spx_counter *k, int64_t value)
+{
+  __atomic_store_n(k->number, value, __ATOMIC_SEQ_CST);
+}

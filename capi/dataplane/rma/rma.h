@@ -1,10 +1,12 @@
-/* rma.h - windows: what the data plane knows of them, between dataplane/rma_*.c (moving data) and bodies/win_sync.c, rma.c (the calls).
+/* rma.h - windows: what the data plane knows of them, between dataplane/rma_*.c (moving data) and
+ * bodies/win_sync.c, rma.c (the calls).
  *
- * MPI-5.0, chapter 12. docs/decisions/rma.md says why it is as it is. Every operation is complete, at the origin and at the target,
- * when its function returns: the memory of the target is mapped here (MPI_Win_allocate, _shared, the own process), or is
- * reached by process_vm_readv and process_vm_writev, or, where those are forbidden, through a mailbox that the target empties
- * in its progress, or, over the network, by messages. Synchronisation is by messages on the window's own communicator, locks are in the
- * memory that the processes of a host share.
+ * MPI-5.0, chapter 12. docs/decisions/rma.md says why it is as it is. Every operation is complete,
+ * at the origin and at the target, when its function returns: the memory of the target is mapped
+ * here (MPI_Win_allocate, _shared, the own process), or is reached by process_vm_readv and
+ * process_vm_writev, or, where those are forbidden, through a mailbox that the target empties in
+ * its progress, or, over the network, by messages. Synchronisation is by messages on the window's
+ * own communicator, locks are in the memory that the processes of a host share.
  */
 #ifndef SPX_RMA_H
 #define SPX_RMA_H
@@ -29,18 +31,21 @@ typedef enum {
 } spx_held;
 
 typedef struct spx_target {
-  char *here;      /* the window's memory in this process's address space; NULL: it is not mapped here */
-  uint64_t base;   /* its address at the target; 0 for dynamic windows, where displacements are addresses */
+  /* the window's memory in this process's address space; NULL: it is not mapped here */
+  char *here;
+  /* its address at the target; 0 for dynamic windows, where displacements are addresses */
+  uint64_t base;
   int64_t size;    /* bytes; -1: dynamic */
   int64_t unit;    /* disp_unit */
   uint32_t proc;   /* process index */
   uint8_t held;    /* spx_held */
   uint8_t started; /* in the group of MPI_Win_start */
-  uint8_t far;     /* reached over the network (rma_far.c); base: 0, addresses count from the window's beginning */
+  /* reached over the network (rma_far.c); base: 0, addresses count from the window's beginning */
+  uint8_t far;
 } spx_target;
 
-/* In shared memory, one for each process of the window. A latch holds its owner's rank + 1, so that it can be
- * taken from the dead. Processes of several jobs have no other number in common. */
+/* In shared memory, one for each process of the window. A latch holds its owner's rank + 1, so that
+ * it can be taken from the dead. Processes of several jobs have no other number in common. */
 typedef struct spx_win_cell {
   uint32_t accumulate; /* latch: accumulates on this target's memory */
   uint8_t pad0[60];
@@ -74,14 +79,17 @@ typedef struct spx_win {
   int nwaits;
   int *starts; /* targets of MPI_Win_start that have to be told of MPI_Win_complete */
   int nstarts;
-  uint32_t quiet;  /* flushes since the last look at the rings */
-  uint32_t vain;   /* flushes since something was done but looking at one place: somebody is waited for */
+  uint32_t quiet; /* flushes since the last look at the rings */
+  /* flushes since something was done but looking at one place: somebody is waited for */
+  uint32_t vain;
   uint64_t looked; /* the place that was looked at */
   int mail;        /* mail is the only way to some process */
   int boxed;       /* there are mailboxes */
   bool guest;      /* of the memory file of another job: that of the leader */
   bool elsewhere;  /* some process is reached over the network */
-  int leader; /* the lowest rank that shares memory with this one: it takes and gives back the window's memory there */
+  /* the lowest rank that shares memory with this one: it takes and gives back the window's memory
+   * there */
+  int leader;
   struct spx_win_far *far;          /* answers those: rma_far.c */
   uint64_t file_offset, file_bytes; /* part of the memory file */
   uint64_t used;                    /* bytes of it that the window needs */
@@ -100,7 +108,8 @@ typedef struct spx_win {
 } spx_win;
 
 /* ---- file_memory.c: memory of the job's memory file ---- */
-SPX_HIDDEN uint64_t spx_file_reserve(uint64_t bytes); /* addresses alone; the caller allocates what it uses */
+/* addresses alone; the caller allocates what it uses */
+SPX_HIDDEN uint64_t spx_file_reserve(uint64_t bytes);
 /* Gives memory to a part of what is reserved; or an errno. */
 SPX_HIDDEN int spx_file_allocate(uint64_t offset, uint64_t bytes);
 /* Takes bytes of zeroed memory at the end of the job's memory file: *offset; or an errno. */
@@ -116,8 +125,9 @@ SPX_HIDDEN uint64_t spx_memory_available_in(const char *self, const char *root);
 SPX_HIDDEN void spx_file_unmap(char *map, uint64_t bytes);
 
 /* ---- rma_memory.c: memory of windows, and locks ---- */
-/* Memory of windows comes in plots, zeroed. Small ones are kept, with their mappings, for the next window: to allocate and map one, and to
- * touch its pages, takes ten times as long as anything else in making a window. */
+/* Memory of windows comes in plots, zeroed. Small ones are kept, with their mappings, for the next
+ * window: to allocate and map one, and to touch its pages, takes ten times as long as anything else
+ * in making a window. */
 /* Takes a plot of at least bytes: *offset, *got; or an errno. */
 SPX_HIDDEN int spx_plot_take(uint64_t bytes, uint64_t *offset, uint64_t *got);
 /* Takes the plot that was given back last: its size, 0: there is none. */
@@ -135,40 +145,47 @@ SPX_HIDDEN void spx_latch_slow(const spx_win *w, uint32_t *latch);
 static inline void spx_latch(const spx_win *w, uint32_t *latch)
 {
   uint32_t free = 0, me = (uint32_t)w->rank + 1;
-  if (SPX_UNLIKELY(!__atomic_compare_exchange_n(latch, &free, me, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)))
+  if (SPX_UNLIKELY(!__atomic_compare_exchange_n(latch, &free, me, false, __ATOMIC_ACQUIRE,
+                                                __ATOMIC_RELAXED)))
     spx_latch_slow(w, latch);
 }
 /* Without waiting for it; false: somebody who lives has it. */
 SPX_HIDDEN bool spx_latch_try(const spx_win *w, uint32_t *latch);
 static inline void spx_unlatch(uint32_t *latch) { __atomic_store_n(latch, 0, __ATOMIC_RELEASE); }
-/* Waits for the lock of a target's window memory (MPI-5.0, 12.5.3); MPIX_ERR_PROC_FAILED when the target is dead. */
+/* Waits for the lock of a target's window memory (MPI-5.0, 12.5.3); MPIX_ERR_PROC_FAILED when the
+ * target is dead. */
 SPX_HIDDEN int spx_win_lock(spx_win *w, int target, spx_held how);
 SPX_HIDDEN void spx_win_unlock(spx_win *w, int target, spx_held how);
-/* For process rank: takes the lock of a target that shares memory with this process, or draws a ticket, and: gives back what it
- * holds there. */
+/* For process rank: takes the lock of a target that shares memory with this process, or draws a
+ * ticket, and: gives back what it holds there. */
 SPX_HIDDEN bool spx_win_try_lock(spx_win *w, int target, int rank, spx_held how);
 SPX_HIDDEN void spx_win_drop_lock(spx_win *w, int target, int rank);
 
 /* ---- rma_move.c: data ---- */
-/* Moves m bytes between the bytes [at, at + m) of the packed form of elements of rtype at the target's address raddr and the
- * bytes [lat, lat + m) of that of ltype at lbuf. An MPI error class, with a detail text. */
-SPX_HIDDEN int spx_rma_move(spx_win *w, int target, bool put, uint64_t raddr, const spx_type *rtype, int64_t at,
-                            void *lbuf, const spx_type *ltype, int64_t lat, int64_t m);
-/* A process died while the window was made or freed, so that not all others have it: no process waits for those that do not. */
+/* Moves m bytes between the bytes [at, at + m) of the packed form of elements of rtype at the
+ * target's address raddr and the bytes [lat, lat + m) of that of ltype at lbuf. An MPI error class,
+ * with a detail text. */
+SPX_HIDDEN int spx_rma_move(spx_win *w, int target, bool put, uint64_t raddr, const spx_type *rtype,
+                            int64_t at, void *lbuf, const spx_type *ltype, int64_t lat, int64_t m);
+/* A process died while the window was made or freed, so that not all others have it: no process
+ * waits for those that do not. */
 static inline bool spx_rma_given_up(const spx_win *w)
 {
   return SPX_UNLIKELY(atomic_load_explicit(&w->comm->revoked, memory_order_relaxed) != 0);
 }
-#define SPX_RMA_GIVEN_UP                                                                                               \
-  "a process died while the window was made or freed, and not all others have it: free it, and make another one"
+#define SPX_RMA_GIVEN_UP                                                                           \
+  "a process died while the window was made or freed, and not all others have it: free it, and "   \
+  "make another one"
 /* Who is dead, or has no memory there: the detail text, and the class. */
 SPX_HIDDEN int spx_rma_lost(const spx_win *w, int target);
 SPX_HIDDEN int spx_rma_no_memory(int target, uint64_t addr);
 
 /* ---- rma_mail.c: through the owner ---- */
-/* spx_rma_move by mail. *moved: bytes that were moved, fewer than m when the target did not answer in time and the kernel can do it. */
-SPX_HIDDEN int spx_rma_by_mail(spx_win *w, int target, bool put, uint64_t raddr, const spx_type *rtype, int64_t at,
-                               void *lbuf, const spx_type *ltype, int64_t lat, int64_t m, int64_t *moved);
+/* spx_rma_move by mail. *moved: bytes that were moved, fewer than m when the target did not answer
+ * in time and the kernel can do it. */
+SPX_HIDDEN int spx_rma_by_mail(spx_win *w, int target, bool put, uint64_t raddr,
+                               const spx_type *rtype, int64_t at, void *lbuf, const spx_type *ltype,
+                               int64_t lat, int64_t m, int64_t *moved);
 /* This process answers mail: starts and stops it. */
 SPX_HIDDEN void spx_rma_serve(spx_win *w);
 SPX_HIDDEN void spx_rma_serve_end(spx_win *w);
@@ -190,22 +207,26 @@ typedef struct spx_accumulate {
   int64_t count;
   const spx_op *op;
 } spx_accumulate;
-/* The predefined datatype that t is made of; MPI_BYTE when there are several. MPI_CHAR counts as MPI_SIGNED_CHAR: the standard has
- * no arithmetic for it, but other libraries have, and programs use it. */
+/* The predefined datatype that t is made of; MPI_BYTE when there are several. MPI_CHAR counts as
+ * MPI_SIGNED_CHAR: the standard has no arithmetic for it, but other libraries have, and programs
+ * use it. */
 SPX_HIDDEN spx_type *spx_rma_element(const spx_type *t);
 SPX_HIDDEN int spx_rma_accumulate(spx_win *w, int target, const spx_accumulate *a);
-/* The usual case of all of them: n elements of a predefined type without gaps on both sides, in memory that is mapped here; result NULL:
- * not wanted. False: it is not that simple, and nothing was done. */
-SPX_HIDDEN bool spx_rma_at_once(const spx_win *w, uint32_t *latch, void *mem, const void *origin, void *result,
-                                int64_t n, const spx_type *t, const spx_op *op);
-SPX_HIDDEN bool spx_rma_swap_at_once(const spx_win *w, uint32_t *latch, void *mem, const void *origin,
-                                     const void *compare, void *result, int64_t bytes);
-SPX_HIDDEN int spx_rma_fetch_op(spx_win *w, int target, uint64_t addr, const void *origin, void *result, spx_type *t,
-                                const spx_op *op);
-SPX_HIDDEN int spx_rma_compare_swap(spx_win *w, int target, uint64_t addr, const void *origin, const void *compare,
-                                    void *result, spx_type *t);
+/* The usual case of all of them: n elements of a predefined type without gaps on both sides, in
+ * memory that is mapped here; result NULL: not wanted. False: it is not that simple, and nothing
+ * was done. */
+SPX_HIDDEN bool spx_rma_at_once(const spx_win *w, uint32_t *latch, void *mem, const void *origin,
+                                void *result, int64_t n, const spx_type *t, const spx_op *op);
+SPX_HIDDEN bool spx_rma_swap_at_once(const spx_win *w, uint32_t *latch, void *mem,
+                                     const void *origin, const void *compare, void *result,
+                                     int64_t bytes);
+SPX_HIDDEN int spx_rma_fetch_op(spx_win *w, int target, uint64_t addr, const void *origin,
+                                void *result, spx_type *t, const spx_op *op);
+SPX_HIDDEN int spx_rma_compare_swap(spx_win *w, int target, uint64_t addr, const void *origin,
+                                    const void *compare, void *result, spx_type *t);
 /* in and inout: k elements of basic in packed form. An error class. */
-SPX_HIDDEN int spx_rma_reduce(const void *in, void *inout, int64_t k, const spx_type *basic, const spx_op *op);
+SPX_HIDDEN int spx_rma_reduce(const void *in, void *inout, int64_t k, const spx_type *basic,
+                              const spx_op *op);
 
 /* ---- rma_far.c: over the network; all return error classes, with a detail text ---- */
 /* This process answers requests; starts and stops it. */
@@ -214,11 +235,12 @@ SPX_HIDDEN void spx_rma_far_end(spx_win *w);
 /* Gives this process's lock to those elsewhere whose turn it is. */
 SPX_HIDDEN void spx_rma_far_grant(spx_win *w);
 /* As spx_rma_move, _accumulate, _compare_swap, spx_win_lock and _unlock. */
-SPX_HIDDEN int spx_rma_far_move(spx_win *w, int target, bool put, uint64_t raddr, const spx_type *rtype, int64_t at,
-                                void *lbuf, const spx_type *ltype, int64_t lat, int64_t m);
+SPX_HIDDEN int spx_rma_far_move(spx_win *w, int target, bool put, uint64_t raddr,
+                                const spx_type *rtype, int64_t at, void *lbuf,
+                                const spx_type *ltype, int64_t lat, int64_t m);
 SPX_HIDDEN int spx_rma_far_accumulate(spx_win *w, int target, const spx_accumulate *a);
-SPX_HIDDEN int spx_rma_far_swap(spx_win *w, int target, uint64_t addr, const void *origin, const void *compare,
-                                void *result, const spx_type *t);
+SPX_HIDDEN int spx_rma_far_swap(spx_win *w, int target, uint64_t addr, const void *origin,
+                                const void *compare, void *result, const spx_type *t);
 SPX_HIDDEN int spx_rma_far_lock(spx_win *w, int target, spx_held how);
 SPX_HIDDEN void spx_rma_far_unlock(spx_win *w, int target);
 #endif

@@ -1,8 +1,10 @@
-/* rma_accumulate.c - MPI_Accumulate, MPI_Get_accumulate, MPI_Fetch_and_op, MPI_Compare_and_swap. MPI-5.0, 12.3.4 and 12.7.1.
+/* rma_accumulate.c - MPI_Accumulate, MPI_Get_accumulate, MPI_Fetch_and_op, MPI_Compare_and_swap.
+ * MPI-5.0, 12.3.4 and 12.7.1.
  *
- * Whoever accumulates holds the target's latch for it, so every two accumulates on a target are atomic with respect to each
- * other, whatever their types, and those of one origin are done in the order of its calls. A long one lets go of the latch
- * between pieces of whole elements, as the standard asks for no more.
+ * Whoever accumulates holds the target's latch for it, so every two accumulates on a target are
+ * atomic with respect to each other, whatever their types, and those of one origin are done in the
+ * order of its calls. A long one lets go of the latch between pieces of whole elements, as the
+ * standard asks for no more.
  */
 #include "basic.h"
 #include "dp.h"
@@ -44,9 +46,10 @@ int spx_rma_reduce(const void *in, void *inout, int64_t k, const spx_type *basic
   return MPI_SUCCESS;
 }
 
-/* One piece of m packed bytes from at, anything but plain memory on both sides; t and o: room for them. */
-static int piece(spx_win *w, int target, const spx_accumulate *a, const spx_type *basic, int64_t at, int64_t m, char *t,
-                 char *o)
+/* One piece of m packed bytes from at, anything but plain memory on both sides; t and o: room for
+ * them. */
+static int piece(spx_win *w, int target, const spx_accumulate *a, const spx_type *basic, int64_t at,
+                 int64_t m, char *t, char *o)
 {
   int predef = a->op->predef, err = MPI_SUCCESS;
   bool replace = predef == (int)(intptr_t)MPI_REPLACE, no_op = predef == (int)(intptr_t)MPI_NO_OP;
@@ -65,7 +68,8 @@ static int piece(spx_win *w, int target, const spx_accumulate *a, const spx_type
   if (no_op) return MPI_SUCCESS;
   if (!replace) err = spx_rma_reduce(in, t, m / basic->size, basic, a->op);
   if (err != MPI_SUCCESS) return err;
-  return spx_rma_move(w, target, true, a->addr, a->type, at, replace ? (char *)(uintptr_t)in : t, byte_type(), 0, m);
+  return spx_rma_move(w, target, true, a->addr, a->type, at, replace ? (char *)(uintptr_t)in : t,
+                      byte_type(), 0, m);
 }
 
 /* The same where all is plain memory. */
@@ -82,7 +86,8 @@ static int piece_direct(const spx_accumulate *a, const spx_type *basic, int64_t 
   return spx_reduce(o, mem, m / basic->size, basic, a->op);
 }
 
-static int in_pieces(spx_win *w, int target, const spx_accumulate *a, const spx_type *basic, char *room, int64_t step)
+static int in_pieces(spx_win *w, int target, const spx_accumulate *a, const spx_type *basic,
+                     char *room, int64_t step)
 {
   int64_t n = a->count * a->type->size;
   int err = MPI_SUCCESS;
@@ -90,7 +95,8 @@ static int in_pieces(spx_win *w, int target, const spx_accumulate *a, const spx_
   for (int64_t at = 0, m; at < n && err == MPI_SUCCESS; at += m) {
     m = n - at < step ? n - at : step;
     spx_latch(w, &w->cells[target].accumulate);
-    err = room ? piece(w, target, a, basic, at, m, room, room + step) : piece_direct(a, basic, at, m);
+    err =
+        room ? piece(w, target, a, basic, at, m, room, room + step) : piece_direct(a, basic, at, m);
     spx_unlatch(&w->cells[target].accumulate);
   }
   return err;
@@ -101,20 +107,23 @@ int spx_rma_accumulate(spx_win *w, int target, const spx_accumulate *a)
   if (SPX_UNLIKELY(w->targets[target].far)) return spx_rma_far_accumulate(w, target, a);
   const spx_type *basic = spx_rma_element(a->type);
   bool no_op = a->op->predef == (int)(intptr_t)MPI_NO_OP;
-  bool direct = (w->targets[target].here || target == w->rank) && is_plain(a->type) && !has_gaps(basic) &&
-                (no_op || is_plain(a->origin_type)) && (!a->result_type || is_plain(a->result_type));
+  bool direct = (w->targets[target].here || target == w->rank) && is_plain(a->type) &&
+                !has_gaps(basic) && (no_op || is_plain(a->origin_type)) &&
+                (!a->result_type || is_plain(a->result_type));
   if (direct && !(a->result_type && !no_op && a->result == a->origin))
     return in_pieces(w, target, a, basic, NULL, STEP);
   _Alignas(64) char own[2 * STEP_SHORT];
-  if (a->count * a->type->size <= STEP_SHORT) return in_pieces(w, target, a, basic, own, STEP_SHORT);
+  if (a->count * a->type->size <= STEP_SHORT)
+    return in_pieces(w, target, a, basic, own, STEP_SHORT);
   char *room = spx_temp_get(2 * STEP);
-  int err = room ? in_pieces(w, target, a, basic, room, STEP) : in_pieces(w, target, a, basic, own, STEP_SHORT);
+  int err = room ? in_pieces(w, target, a, basic, room, STEP)
+                 : in_pieces(w, target, a, basic, own, STEP_SHORT);
   if (room) spx_temp_put(room, 2 * STEP);
   return err;
 }
 
-bool spx_rma_at_once(const spx_win *w, uint32_t *latch, void *mem, const void *origin, void *result, int64_t n,
-                     const spx_type *t, const spx_op *op)
+bool spx_rma_at_once(const spx_win *w, uint32_t *latch, void *mem, const void *origin, void *result,
+                     int64_t n, const spx_type *t, const spx_op *op)
 {
   spx_red_fn fn = spx_reduce_kernel(op, t);
   bool replace = op->predef == (int)(intptr_t)MPI_REPLACE;
@@ -130,19 +139,19 @@ bool spx_rma_at_once(const spx_win *w, uint32_t *latch, void *mem, const void *o
   return true;
 }
 
-bool spx_rma_swap_at_once(const spx_win *w, uint32_t *latch, void *mem, const void *origin, const void *compare,
-                          void *result, int64_t bytes)
+bool spx_rma_swap_at_once(const spx_win *w, uint32_t *latch, void *mem, const void *origin,
+                          const void *compare, void *result, int64_t bytes)
 {
-#define SWAP(T)                                                                                                        \
-  {                                                                                                                    \
-    typedef T __attribute__((aligned(1), may_alias)) A;                                                                \
-    T want = *(const A *)compare, with = *(const A *)origin, now;                                                      \
-    spx_latch(w, latch);                                                                                               \
-    now = *(A *)mem;                                                                                                   \
-    if (now == want) *(A *)mem = with;                                                                                 \
-    spx_unlatch(latch);                                                                                                \
-    *(A *)result = now;                                                                                                \
-    return true;                                                                                                       \
+#define SWAP(T)                                                                                    \
+  {                                                                                                \
+    typedef T __attribute__((aligned(1), may_alias)) A;                                            \
+    T want = *(const A *)compare, with = *(const A *)origin, now;                                  \
+    spx_latch(w, latch);                                                                           \
+    now = *(A *)mem;                                                                               \
+    if (now == want) *(A *)mem = with;                                                             \
+    spx_unlatch(latch);                                                                            \
+    *(A *)result = now;                                                                            \
+    return true;                                                                                   \
   }
   if (bytes == 8) SWAP(uint64_t)
   if (bytes == 4) SWAP(uint32_t)
@@ -150,8 +159,8 @@ bool spx_rma_swap_at_once(const spx_win *w, uint32_t *latch, void *mem, const vo
   return false;
 }
 
-int spx_rma_fetch_op(spx_win *w, int target, uint64_t addr, const void *origin, void *result, spx_type *t,
-                     const spx_op *op)
+int spx_rma_fetch_op(spx_win *w, int target, uint64_t addr, const void *origin, void *result,
+                     spx_type *t, const spx_op *op)
 {
   spx_accumulate a = {.origin = origin, .origin_type = t, .result = result, .result_type = t};
   a.addr = addr;
@@ -161,10 +170,11 @@ int spx_rma_fetch_op(spx_win *w, int target, uint64_t addr, const void *origin, 
   return spx_rma_accumulate(w, target, &a);
 }
 
-int spx_rma_compare_swap(spx_win *w, int target, uint64_t addr, const void *origin, const void *compare, void *result,
-                         spx_type *t)
+int spx_rma_compare_swap(spx_win *w, int target, uint64_t addr, const void *origin,
+                         const void *compare, void *result, spx_type *t)
 {
-  if (SPX_UNLIKELY(w->targets[target].far)) return spx_rma_far_swap(w, target, addr, origin, compare, result, t);
+  if (SPX_UNLIKELY(w->targets[target].far))
+    return spx_rma_far_swap(w, target, addr, origin, compare, result, t);
   char now[64], want[64], with[64];
   uint64_t n = (uint64_t)t->size;
   memcpy(want, compare, n);

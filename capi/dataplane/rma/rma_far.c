@@ -1,11 +1,15 @@
-/* rma_far.c - window memory that is reached over the network. MPI-5.0, chapter 12; docs/decisions/rma.md, "Between hosts".
+/* rma_far.c - window memory that is reached over the network. MPI-5.0, chapter 12;
+ * docs/decisions/rma.md, "Between hosts".
  *
- * An origin sends a request on the window's own communicator and waits for the answer; the target does what it is asked for in its
- * progress, so that operations are complete when they return, as on a host. What a request needs of the target's memory is
- * rows of runs (rma_rows.h), whose addresses count from the beginning of the window unless it is dynamic; no datatype is sent but the
- * number of a predefined one. Long runs travel as messages of their own, from and to the users' memory.
+ * An origin sends a request on the window's own communicator and waits for the answer; the target
+ * does what it is asked for in its progress, so that operations are complete when they return, as
+ * on a host. What a request needs of the target's memory is rows of runs (rma_rows.h), whose
+ * addresses count from the beginning of the window unless it is dynamic; no datatype is sent but
+ * the number of a predefined one. Long runs travel as messages of their own, from and to the users'
+ * memory.
  *
- * Locks stay where they are, in the memory of the target's host (rma_memory.c): the target takes them for who is elsewhere.
+ * Locks stay where they are, in the memory of the target's host (rma_memory.c): the target takes
+ * them for who is elsewhere.
  */
 #include <stdlib.h>
 #include "basic.h"
@@ -23,7 +27,8 @@
 #define SERIES (1 << 20)
 enum {
   TAG_ASK = 4,
-  TAG_ANSWER = 16 /* and SERIES more; SERIES above it the data of a put: target and origin number by themselves */
+  TAG_ANSWER = 16 /* and SERIES more; SERIES above it the data of a put: target and origin number by
+                     themselves */
 };
 
 typedef enum { PUT, GET, PUT_LONG, GET_LONG, ACCUMULATE, FETCH, SWAP, LOCK, UNLOCK, KINDS } kind;
@@ -35,7 +40,9 @@ typedef struct {
   uint32_t n;     /* rows */
   uint32_t bytes; /* data that follow; SWAP: the new value and the one that is expected */
   int32_t element,
-      index;  /* accumulates: number of the predefined datatype; a pair without a name: of its value and index */
+      /* accumulates: number of the predefined datatype; a pair without a name: of its value and
+         index */
+      index;
   int32_t op; /* accumulates: handle; LOCK, UNLOCK: spx_held */
   uint32_t pad;
 } ask;
@@ -77,7 +84,7 @@ struct spx_win_far {
 
 static spx_type *bytes_type(void) { return &spx_basic_types[SPX_B_BYTE]; }
 
-/* ---- the target: answers ------------------------------------------------------------------------------------- */
+/* ---- the target: answers ---- */
 
 static job *new_job(int rank, int tag, uint64_t room)
 {
@@ -97,8 +104,8 @@ static void send_answer(struct spx_win_far *f, job *j, int error, uint64_t bytes
 {
   j->a = (answer){error, (uint32_t)bytes};
   j->put = false;
-  int err = spx_isend(&j->a, (int64_t)(sizeof j->a + bytes), bytes_type(), j->rank, j->tag, f->w->comm, SPX_CTX_P2P,
-                      SPX_M_STANDARD, SPX_RF_INTERNAL, &j->r);
+  int err = spx_isend(&j->a, (int64_t)(sizeof j->a + bytes), bytes_type(), j->rank, j->tag,
+                      f->w->comm, SPX_CTX_P2P, SPX_M_STANDARD, SPX_RF_INTERNAL, &j->r);
   if (err != MPI_SUCCESS)
     free(j);
   else if (spx_is_done(j->r)) {
@@ -108,7 +115,8 @@ static void send_answer(struct spx_win_far *f, job *j, int error, uint64_t bytes
     add_job(f, j);
 }
 
-/* What is on its way, and what has come. Jobs that are put in meanwhile are looked at the next time. */
+/* What is on its way, and what has come. Jobs that are put in meanwhile are looked at the next
+ * time. */
 static int look_at_jobs(struct spx_win_far *f)
 {
   int n = 0;
@@ -129,7 +137,7 @@ static int look_at_jobs(struct spx_win_far *f)
   return n;
 }
 
-/* ---- the target: locks --------------------------------------------------------------------------------------- */
+/* ---- the target: locks ---- */
 
 static void grant(spx_win *w)
 {
@@ -147,8 +155,9 @@ static void grant(spx_win *w)
   }
 }
 
-/* Lets those have their locks whose turn it is. Who waits for the word that guards a lock makes progress meanwhile, and so comes here again from within, or lets another thread come: wishes
- * are taken out of the list by the outer one alone. */
+/* Lets those have their locks whose turn it is. Who waits for the word that guards a lock makes
+ * progress meanwhile, and so comes here again from within, or lets another thread come: wishes are
+ * taken out of the list by the outer one alone. */
 void spx_rma_far_grant(spx_win *w)
 {
   struct spx_win_far *f = w->far;
@@ -180,21 +189,25 @@ static int want_lock(struct spx_win_far *f, int rank, const ask *a)
   return MPI_SUCCESS;
 }
 
-/* ---- the target: operations ---------------------------------------------------------------------------------- */
+/* ---- the target: operations ---- */
 
-/* The predefined datatype that a request names, and the operation, when they go together; else 0. */
+/* The predefined datatype that a request names, and the operation, when they go together; else
+ * 0. */
 static int element_of(const ask *a, const spx_op **op)
 {
   int e = a->element;
-  if (e > 0 && a->index > 0 && e < SPX_B_COUNT_OF && a->index < SPX_B_COUNT_OF) e = spx_basic_pair(e, a->index);
+  if (e > 0 && a->index > 0 && e < SPX_B_COUNT_OF && a->index < SPX_B_COUNT_OF)
+    e = spx_basic_pair(e, a->index);
   *op = (const spx_op *)spx_get(SPX_K_OP, (const void *)(intptr_t)a->op);
   if (e <= 0 || e >= SPX_BASIC_MAX || !*op || !(*op)->predef || !spx_basics[e].size) return 0;
-  bool plain = (*op)->predef == (int)(intptr_t)MPI_REPLACE || (*op)->predef == (int)(intptr_t)MPI_NO_OP;
+  bool plain =
+      (*op)->predef == (int)(intptr_t)MPI_REPLACE || (*op)->predef == (int)(intptr_t)MPI_NO_OP;
   return plain || spx_op_valid(*op, &spx_basic_types[e]) ? e : 0;
 }
 
 /* data: at the origin. old: what was there, and then what is there. */
-static int accumulate(const ask *a, const spx_rma_row *row, const char *data, uint64_t bytes, char *old, char *now)
+static int accumulate(const ask *a, const spx_rma_row *row, const char *data, uint64_t bytes,
+                      char *old, char *now)
 {
   const spx_op *op;
   int e = element_of(a, &op);
@@ -216,12 +229,16 @@ static int swap(const ask *a, const spx_rma_row *row, const char *data, uint64_t
 {
   if (a->bytes != 2 * bytes || bytes > PAIR) return MPI_ERR_RMA_RANGE;
   spx_rma_rows_move(row, a->n, false, old);
-  if (memcmp(old, data + bytes, bytes) == 0) spx_rma_rows_move(row, a->n, true, (void *)(uintptr_t)data);
+  if (memcmp(old, data + bytes, bytes) == 0)
+    spx_rma_rows_move(row, a->n, true, (void *)(uintptr_t)data);
   return MPI_SUCCESS;
 }
 
 /* The one run of a long transfer. */
-static bool is_one_run(const ask *a, const spx_rma_row *row) { return a->n == 1 && row->count == 1 && a->bytes == 0; }
+static bool is_one_run(const ask *a, const spx_rma_row *row)
+{
+  return a->n == 1 && row->count == 1 && a->bytes == 0;
+}
 
 static void put_long(struct spx_win_far *f, const spx_rma_row *row, job *j)
 {
@@ -229,8 +246,8 @@ static void put_long(struct spx_win_far *f, const spx_rma_row *row, job *j)
   job *go = new_job(j->rank, j->tag, 0);
   int err = MPI_ERR_NO_MEM;
   if (go)
-    err = spx_irecv(to, (int64_t)row->size, bytes_type(), j->rank, j->tag + SERIES, f->w->comm, SPX_CTX_P2P,
-                    SPX_RF_INTERNAL, &j->r);
+    err = spx_irecv(to, (int64_t)row->size, bytes_type(), j->rank, j->tag + SERIES, f->w->comm,
+                    SPX_CTX_P2P, SPX_RF_INTERNAL, &j->r);
   if (err != MPI_SUCCESS) {
     free(go);
     send_answer(f, j, err, 0);
@@ -247,8 +264,8 @@ static void get_long(struct spx_win_far *f, const spx_rma_row *row, job *j)
   int rank = j->rank, tag = j->tag;
   send_answer(f, j, data ? MPI_SUCCESS : MPI_ERR_NO_MEM, 0);
   if (!data) return;
-  int err = spx_isend((void *)(uintptr_t)row->base, (int64_t)row->size, bytes_type(), rank, tag, f->w->comm,
-                      SPX_CTX_P2P, SPX_M_STANDARD, SPX_RF_INTERNAL, &data->r);
+  int err = spx_isend((void *)(uintptr_t)row->base, (int64_t)row->size, bytes_type(), rank, tag,
+                      f->w->comm, SPX_CTX_P2P, SPX_M_STANDARD, SPX_RF_INTERNAL, &data->r);
   if (err == MPI_SUCCESS)
     add_job(f, data);
   else
@@ -256,7 +273,8 @@ static void get_long(struct spx_win_far *f, const spx_rma_row *row, job *j)
 }
 
 /* Does what is asked for; false: not now, as somebody else accumulates on our memory. */
-static bool act(struct spx_win_far *f, int rank, const ask *a, const spx_rma_row *row, const char *data, uint64_t bytes)
+static bool act(struct spx_win_far *f, int rank, const ask *a, const spx_rma_row *row,
+                const char *data, uint64_t bytes)
 {
   spx_win *w = f->w;
   uint32_t *latch = &w->cells[w->rank].accumulate;
@@ -306,12 +324,14 @@ static bool operate(struct spx_win_far *f, int rank, ask *a, uint64_t length, in
   uint64_t bytes = 0;
   *err = check(f->w, a, length, &bytes);
   if (*err != MPI_SUCCESS || act(f, rank, a, row, (const char *)(row + a->n), bytes)) return true;
-  for (uint32_t i = 0; i < a->n && f->w->flavor != MPI_WIN_FLAVOR_DYNAMIC; i++) /* as they came, for the next time */
+  for (uint32_t i = 0; i < a->n && f->w->flavor != MPI_WIN_FLAVOR_DYNAMIC;
+       i++) /* as they came, for the next time */
     row[i].base -= (uint64_t)(uintptr_t)f->w->base;
   return false;
 }
 
-/* Does what is asked for, and answers; false: not now, as the latch is taken or memory is out. Then it is tried again. */
+/* Does what is asked for, and answers; false: not now, as the latch is taken or memory is out. Then
+ * it is tried again. */
 static bool handle(struct spx_win_far *f, int rank, ask *a, uint64_t length)
 {
   int err = MPI_SUCCESS;
@@ -331,8 +351,8 @@ static bool handle(struct spx_win_far *f, int rank, ask *a, uint64_t length)
 
 static int post(struct spx_win_far *f, int i)
 {
-  return spx_irecv(f->buf[i], ASK_MOST, bytes_type(), MPI_ANY_SOURCE, TAG_ASK, f->w->comm, SPX_CTX_P2P, SPX_RF_INTERNAL,
-                   &f->slot[i]);
+  return spx_irecv(f->buf[i], ASK_MOST, bytes_type(), MPI_ANY_SOURCE, TAG_ASK, f->w->comm,
+                   SPX_CTX_P2P, SPX_RF_INTERNAL, &f->slot[i]);
 }
 
 /* Is the request from the process whose rank it says? Else there is no answer. */
@@ -354,8 +374,11 @@ static int serve(spx_poller *p)
       if (post(f, i) != MPI_SUCCESS) f->slot[i] = NULL;
       continue;
     }
-    n++; /* also for what has to wait: nobody rings when the latch is free, so this process must not go to sleep */
-    if (r->error == MPI_SUCCESS && !handle(f, r->src, (ask *)(void *)f->buf[i], (uint64_t)r->bytes)) continue;
+    /* also for what has to wait: nobody rings when the latch is free, so this process must not go
+     * to sleep */
+    n++;
+    if (r->error == MPI_SUCCESS && !handle(f, r->src, (ask *)(void *)f->buf[i], (uint64_t)r->bytes))
+      continue;
     spx_request_free(r);
     if (post(f, i) != MPI_SUCCESS) f->slot[i] = NULL;
   }
@@ -369,7 +392,8 @@ int spx_rma_far_serve(spx_win *w)
   if (!f) return MPI_ERR_NO_MEM;
   w->far = f;
   f->w = w;
-  f->series = (int32_t)spx_count_from(31, 2); /* goes round, below and above 0: the low bits are used */
+  /* goes round, below and above 0: the low bits are used */
+  f->series = (int32_t)spx_count_from(31, 2);
   int err = MPI_SUCCESS;
   for (int i = 0; i < SLOTS && err == MPI_SUCCESS; i++) {
     f->buf[i] = malloc(ASK_MOST);
@@ -393,7 +417,8 @@ void spx_rma_far_end(spx_win *w)
     }
     free(f->buf[i]);
   }
-  for (job *j = f->jobs, *next; j; j = next) { /* answers that have been taken: all have been in MPI_Win_free */
+  /* answers that have been taken: all have been in MPI_Win_free */
+  for (job *j = f->jobs, *next; j; j = next) {
     next = j->next;
     spx_wait(j->r);
     spx_request_free(j->r);
@@ -407,7 +432,7 @@ void spx_rma_far_end(spx_win *w)
   w->far = NULL;
 }
 
-/* ---- the origin ---------------------------------------------------------------------------------------------- */
+/* ---- the origin ---- */
 
 /* What became of an exchange with target, which a message error says, or its answer. */
 static int outcome(int target, int err, int told)
@@ -417,7 +442,8 @@ static int outcome(int target, int err, int told)
   if (err == MPIX_ERR_REVOKED) spx_detail(SPX_RMA_GIVEN_UP);
   if (err == MPI_ERR_NO_MEM) spx_detail("rank %d of the window has no memory left", target);
   if (err == MPI_ERR_OTHER)
-    spx_detail("rank %d of the window does not understand this process: is libspx of the same version on all hosts?",
+    spx_detail("rank %d of the window does not understand this process: is libspx of the same "
+               "version on all hosts?",
                target);
   return err;
 }
@@ -441,11 +467,11 @@ static int begin(spx_win *w, int target, flight *f)
   ask *a = f->a;
   a->tag = next_tag(w);
   int64_t length = (int64_t)(sizeof *a + a->n * sizeof(spx_rma_row) + a->bytes);
-  int err = spx_irecv(f->said, (int64_t)(sizeof(answer) + f->room), bytes_type(), target, a->tag, w->comm, SPX_CTX_P2P,
-                      SPX_RF_INTERNAL, &f->in);
+  int err = spx_irecv(f->said, (int64_t)(sizeof(answer) + f->room), bytes_type(), target, a->tag,
+                      w->comm, SPX_CTX_P2P, SPX_RF_INTERNAL, &f->in);
   if (err != MPI_SUCCESS) return err;
-  err = spx_isend(a, length, bytes_type(), target, TAG_ASK, w->comm, SPX_CTX_P2P, SPX_M_STANDARD, SPX_RF_INTERNAL,
-                  &f->out);
+  err = spx_isend(a, length, bytes_type(), target, TAG_ASK, w->comm, SPX_CTX_P2P, SPX_M_STANDARD,
+                  SPX_RF_INTERNAL, &f->out);
   if (err == MPI_SUCCESS) return err;
   spx_cancel(f->in);
   spx_wait(f->in);
@@ -464,7 +490,8 @@ static int end(int target, flight *f)
   spx_request_free(f->in);
   answer said = {MPI_SUCCESS, 0};
   if (err == MPI_SUCCESS) memcpy(&said, f->said, sizeof said);
-  if (said.error == MPI_SUCCESS && err == MPI_SUCCESS && said.bytes != f->room) said.error = MPI_ERR_OTHER;
+  if (said.error == MPI_SUCCESS && err == MPI_SUCCESS && said.bytes != f->room)
+    said.error = MPI_ERR_OTHER;
   return outcome(target, err, said.error);
 }
 
@@ -484,7 +511,8 @@ static spx_rma_row *rows_of(ask *a) { return (spx_rma_row *)(a + 1); }
 static char *data_of(ask *a) { return (char *)(rows_of(a) + a->n); }
 
 /* One run of m bytes as a message of its own. */
-static int move_long(spx_win *w, int target, bool put, uint64_t raddr, void *lbuf, spx_type *ltype, int64_t m)
+static int move_long(spx_win *w, int target, bool put, uint64_t raddr, void *lbuf, spx_type *ltype,
+                     int64_t m)
 {
   struct {
     ask a;
@@ -500,20 +528,25 @@ static int move_long(spx_win *w, int target, bool put, uint64_t raddr, void *lbu
     err = spx_recv(lbuf, count, ltype, target, q.a.tag, w->comm, SPX_CTX_P2P, MPI_STATUS_IGNORE);
     return outcome(target, err, 0);
   }
-  err = spx_send(lbuf, count, ltype, target, q.a.tag + SERIES, w->comm, SPX_CTX_P2P, SPX_M_STANDARD);
+  err =
+      spx_send(lbuf, count, ltype, target, q.a.tag + SERIES, w->comm, SPX_CTX_P2P, SPX_M_STANDARD);
   answer said = {MPI_SUCCESS, 0};
   if (err == MPI_SUCCESS)
-    err = spx_recv(&said, sizeof said, bytes_type(), target, q.a.tag, w->comm, SPX_CTX_P2P, MPI_STATUS_IGNORE);
+    err = spx_recv(&said, sizeof said, bytes_type(), target, q.a.tag, w->comm, SPX_CTX_P2P,
+                   MPI_STATUS_IGNORE);
   return outcome(target, err, said.error);
 }
 
-/* An operation in as many requests as its data and the runs of the target's memory need; some are on their way at a time. */
+/* An operation in as many requests as its data and the runs of the target's memory need; some are
+ * on their way at a time. */
 typedef struct transfer {
-  /* Writes the request for the part from at on, with most rows and room bytes at most; the bytes of the part. */
+  /* Writes the request for the part from at on, with most rows and room bytes at most; the bytes of
+   * the part. */
   int64_t (*part)(const struct transfer *x, ask *a, int64_t at, uint32_t most, int64_t room);
-  void (*take)(const struct transfer *x, const char *data, int64_t at, int64_t m); /* NULL: no data come back */
-  int64_t n;                                                                       /* bytes */
-  bool put; /* and the arguments of spx_rma_move */
+  /* NULL: no data come back */
+  void (*take)(const struct transfer *x, const char *data, int64_t at, int64_t m);
+  int64_t n; /* bytes */
+  bool put;  /* and the arguments of spx_rma_move */
   uint64_t raddr;
   const spx_type *rtype, *ltype;
   int64_t rat, lat;
@@ -538,7 +571,8 @@ static void take_move(const transfer *x, const char *data, int64_t at, int64_t m
 }
 
 /* Whole elements. */
-static int64_t part_of_accumulate(const transfer *x, ask *a, int64_t at, uint32_t most, int64_t room)
+static int64_t part_of_accumulate(const transfer *x, ask *a, int64_t at, uint32_t most,
+                                  int64_t room)
 {
   const spx_accumulate *acc = x->acc;
   const spx_type *t = spx_rma_element(acc->type);
@@ -548,7 +582,8 @@ static int64_t part_of_accumulate(const transfer *x, ask *a, int64_t at, uint32_
   a->element = named ? (int)t->basic : spx_basics[t->basic].value;
   a->index = named ? 0 : spx_basics[t->basic].index;
   m = spx_rma_describe(rows_of(a), most, &a->n, acc->addr, acc->type, at, m, &runs);
-  if (m % t->size) m = spx_rma_describe(rows_of(a), most, &a->n, acc->addr, acc->type, at, m - m % t->size, &runs);
+  if (m % t->size)
+    m = spx_rma_describe(rows_of(a), most, &a->n, acc->addr, acc->type, at, m - m % t->size, &runs);
   if (no_op) return m;
   a->bytes = (uint32_t)m;
   spx_pack(acc->origin, 0, acc->origin_type, at, at + m, data_of(a));
@@ -560,8 +595,10 @@ static void take_result(const transfer *x, const char *data, int64_t at, int64_t
   spx_unpack(x->acc->result, 0, x->acc->result_type, at, at + m, data);
 }
 
-/* Requests one after the other, deep of them on their way; memory for each: most rows and room bytes twice. */
-static int in_flights(spx_win *w, int target, const transfer *x, flight *f, int deep, uint32_t most, int64_t room)
+/* Requests one after the other, deep of them on their way; memory for each: most rows and room
+ * bytes twice. */
+static int in_flights(spx_win *w, int target, const transfer *x, flight *f, int deep, uint32_t most,
+                      int64_t room)
 {
   int err = MPI_SUCCESS;
   int64_t at = 0;
@@ -593,7 +630,8 @@ static int carry_out(spx_win *w, int target, const transfer *x)
 {
   enum { FEW = 8, LITTLE = 256 };
   if (x->n <= LITTLE) {
-    _Alignas(16) char ask_room[sizeof(ask) + FEW * sizeof(spx_rma_row) + LITTLE], said[sizeof(answer) + LITTLE];
+    _Alignas(16) char ask_room[sizeof(ask) + FEW * sizeof(spx_rma_row) + LITTLE],
+        said[sizeof(answer) + LITTLE];
     flight f = {.a = (ask *)(void *)ask_room, .said = said};
     return in_flights(w, target, x, &f, 1, FEW, LITTLE);
   }
@@ -611,8 +649,8 @@ static int carry_out(spx_win *w, int target, const transfer *x)
   return err;
 }
 
-int spx_rma_far_move(spx_win *w, int target, bool put, uint64_t raddr, const spx_type *rtype, int64_t at, void *lbuf,
-                     const spx_type *ltype, int64_t lat, int64_t m)
+int spx_rma_far_move(spx_win *w, int target, bool put, uint64_t raddr, const spx_type *rtype,
+                     int64_t at, void *lbuf, const spx_type *ltype, int64_t lat, int64_t m)
 {
   if (m >= LONG && (rtype->flags & SPX_T_CONTIG) && lat == 0 && m % ltype->size == 0)
     return move_long(w, target, put, raddr + (uint64_t)at, lbuf, (spx_type *)(uintptr_t)ltype, m);
@@ -631,19 +669,22 @@ int spx_rma_far_move(spx_win *w, int target, bool put, uint64_t raddr, const spx
 
 int spx_rma_far_accumulate(spx_win *w, int target, const spx_accumulate *a)
 {
-  transfer x = {
-      .part = part_of_accumulate, .take = a->result_type ? take_result : NULL, .n = a->count * a->type->size, .acc = a};
+  transfer x = {.part = part_of_accumulate,
+                .take = a->result_type ? take_result : NULL,
+                .n = a->count * a->type->size,
+                .acc = a};
   return carry_out(w, target, &x);
 }
 
-int spx_rma_far_swap(spx_win *w, int target, uint64_t addr, const void *origin, const void *compare, void *result,
-                     const spx_type *t)
+int spx_rma_far_swap(spx_win *w, int target, uint64_t addr, const void *origin, const void *compare,
+                     void *result, const spx_type *t)
 {
   struct {
     ask a;
     spx_rma_row row;
     char data[2 * PAIR];
-  } q = {.a = {.what = SWAP, .n = 1, .bytes = 2 * (uint32_t)t->size}, .row = {addr, (uint64_t)t->size, 0, 1}};
+  } q = {.a = {.what = SWAP, .n = 1, .bytes = 2 * (uint32_t)t->size},
+         .row = {addr, (uint64_t)t->size, 0, 1}};
   memcpy(q.data, origin, (size_t)t->size);
   memcpy(q.data + t->size, compare, (size_t)t->size);
   int err = exchange(w, target, &q.a, result, (uint64_t)t->size);

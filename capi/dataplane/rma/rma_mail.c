@@ -1,8 +1,9 @@
 /* rma_mail.c - window memory that is reached through its owner. MPI-5.0, 12.3.
  *
- * A request is written into the target's mailbox (one per process and window), and the target does it in its progress. Where the kernel
- * forbids reading and writing other processes, that is the only way. Else it is for many short runs, which cost the kernel a look-up
- * each: then a request that the target does not take while the kernel would have done it is taken back.
+ * A request is written into the target's mailbox (one per process and window), and the target does
+ * it in its progress. Where the kernel forbids reading and writing other processes, that is the
+ * only way. Else it is for many short runs, which cost the kernel a look-up each: then a request
+ * that the target does not take while the kernel would have done it is taken back.
  */
 #define _GNU_SOURCE
 #include <time.h>
@@ -37,9 +38,12 @@ static int serve(spx_poller *p)
   mailbox *b = box_of(w, w->rank);
   uint32_t asked = MAIL_ASKED;
   if (SPX_LIKELY(__atomic_load_n(&b->state, __ATOMIC_RELAXED) != MAIL_ASKED)) return 0;
-  if (!__atomic_compare_exchange_n(&b->state, &asked, MAIL_TAKEN, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) return 0;
+  if (!__atomic_compare_exchange_n(&b->state, &asked, MAIL_TAKEN, false, __ATOMIC_ACQUIRE,
+                                   __ATOMIC_RELAXED))
+    return 0;
   uint32_t n = b->n, from = b->from;
-  spx_rma_row row[ROWS]; /* what was checked is what is done, whatever the origin writes meanwhile */
+  /* what was checked is what is done, whatever the origin writes meanwhile */
+  spx_rma_row row[ROWS];
   memcpy(row, b->row, sizeof row);
   if (n > ROWS || spx_rma_rows_bytes(w, row, n, sizeof b->data) < 0)
     b->error = MPI_ERR_RMA_RANGE;
@@ -66,7 +70,8 @@ static bool pending(const mailbox *b)
   return s == MAIL_ASKED || s == MAIL_TAKEN;
 }
 
-/* Waits until the box is not being read or written by its owner. False: the owner is dead, or the window is not there for all. */
+/* Waits until the box is not being read or written by its owner. False: the owner is dead, or the
+ * window is not there for all. */
 static bool await_answer(const spx_win *w, int target, const mailbox *b)
 {
   for (;;) {
@@ -78,31 +83,36 @@ static bool await_answer(const spx_win *w, int target, const mailbox *b)
   }
 }
 
-/* Waits so long that the kernel could have looked up these runs; then takes back what was not taken. False: it was. */
+/* Waits so long that the kernel could have looked up these runs; then takes back what was not
+ * taken. False: it was. */
 static bool await_taking(mailbox *b, int64_t runs)
 {
   struct timespec t;
   clock_gettime(CLOCK_MONOTONIC, &t);
-  uint64_t deadline = (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec + (uint64_t)runs * LOOKUP_NS;
+  uint64_t deadline =
+      (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec + (uint64_t)runs * LOOKUP_NS;
   for (;;) {
     uint32_t ticket = spx_ticket(), asked = MAIL_ASKED;
     if (__atomic_load_n(&b->state, __ATOMIC_ACQUIRE) != MAIL_ASKED) return true;
     clock_gettime(CLOCK_MONOTONIC, &t);
     if ((uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec >= deadline)
-      return !__atomic_compare_exchange_n(&b->state, &asked, MAIL_NONE, false, __ATOMIC_ACQUIRE, __ATOMIC_ACQUIRE);
+      return !__atomic_compare_exchange_n(&b->state, &asked, MAIL_NONE, false, __ATOMIC_ACQUIRE,
+                                          __ATOMIC_ACQUIRE);
     spx_wait_event(ticket, deadline);
   }
 }
 
 /* Writes down the runs of as many bytes as a request has room for, at most m. Returns the bytes. */
-static int64_t describe(mailbox *b, uint64_t raddr, const spx_type *rtype, int64_t at, int64_t m, int64_t *runs)
+static int64_t describe(mailbox *b, uint64_t raddr, const spx_type *rtype, int64_t at, int64_t m,
+                        int64_t *runs)
 {
   if (m > (int64_t)sizeof b->data) m = (int64_t)sizeof b->data;
   return spx_rma_describe(b->row, ROWS, &b->n, raddr, rtype, at, m, runs);
 }
 
-int spx_rma_by_mail(spx_win *w, int target, bool put, uint64_t raddr, const spx_type *rtype, int64_t at, void *lbuf,
-                    const spx_type *ltype, int64_t lat, int64_t m, int64_t *moved)
+int spx_rma_by_mail(spx_win *w, int target, bool put, uint64_t raddr, const spx_type *rtype,
+                    int64_t at, void *lbuf, const spx_type *ltype, int64_t lat, int64_t m,
+                    int64_t *moved)
 {
   mailbox *b = box_of(w, target);
   int err = MPI_SUCCESS;

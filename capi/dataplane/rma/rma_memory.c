@@ -1,7 +1,8 @@
-/* rma_memory.c - the memory of windows (file_memory.c), and the locks in it. MPI-5.0, 12.2 and 12.5.3.
+/* rma_memory.c - the memory of windows (file_memory.c), and the locks in it. MPI-5.0, 12.2
+ * and 12.5.3.
  *
- * Locks are queues: who finds a lock taken draws a ticket and sleeps on its bell; who lets go rings the bells of all that
- * wait. The dead neither hold nor wait.
+ * Locks are queues: who finds a lock taken draws a ticket and sleeps on its bell; who lets go rings
+ * the bells of all that wait. The dead neither hold nor wait.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -16,7 +17,7 @@
 #define PAGE         4096u
 #define ROUND(n, to) (((uint64_t)(n) + (to)-1) / (to) * (to))
 
-/* ---- plots --------------------------------------------------------------------------------------------------- */
+/* ---- plots ---- */
 
 enum { PLOT_LEAST = 16384, PLOT_MOST = 1 << 20, SPARES = 2, MAPS = 4 };
 typedef struct {
@@ -128,7 +129,7 @@ void spx_plot_unmap(char *map, uint64_t offset, uint64_t bytes, bool again)
   if (out.bytes) spx_file_unmap(out.map, out.bytes);
 }
 
-/* ---- control: cells, rows, mailboxes ------------------------------------------------------------------------- */
+/* ---- control: cells, rows, mailboxes ---- */
 
 static uint64_t row_bytes(int n) { return ROUND((uint64_t)n * 5, SPX_LINE); }
 
@@ -147,9 +148,10 @@ void spx_win_control_set(spx_win *w)
   if (SPX_UNLIKELY(spx_set.wrap)) w->cells[w->rank].tickets = (uint32_t)spx_count_from(32, 3);
 }
 
-/* ---- latches ------------------------------------------------------------------------------------------------- */
+/* ---- latches ---- */
 
-/* The owner works, has lost its processor, answers our mail (then we have to answer its), or is dead. */
+/* The owner works, has lost its processor, answers our mail (then we have to answer its), or is
+ * dead. */
 void spx_latch_slow(const spx_win *w, uint32_t *latch)
 {
   uint32_t me = (uint32_t)w->rank + 1;
@@ -176,16 +178,23 @@ bool spx_latch_try(const spx_win *w, uint32_t *latch)
          __atomic_compare_exchange_n(latch, &owner, me, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
 }
 
-/* ---- locks --------------------------------------------------------------------------------------------------- */
+/* ---- locks ---- */
 
-/* A row of a target: the ticket of each process that waits, 0 when it does not, then what each holds. */
+/* A row of a target: the ticket of each process that waits, 0 when it does not, then what each
+ * holds. */
 static uint32_t *tickets(const spx_win *w, int target)
 {
   return (uint32_t *)(w->rows + (uint64_t)target * w->row_bytes);
 }
-static uint8_t *holds(const spx_win *w, int target) { return (uint8_t *)(tickets(w, target) + w->size); }
+static uint8_t *holds(const spx_win *w, int target)
+{
+  return (uint8_t *)(tickets(w, target) + w->size);
+}
 
-static bool is_dead(const spx_win *w, int rank) { return spx_ndead && spx_proc_dead(w->targets[rank].proc); }
+static bool is_dead(const spx_win *w, int rank)
+{
+  return spx_ndead && spx_proc_dead(w->targets[rank].proc);
+}
 
 static void drop(spx_win_cell *c, uint8_t *held, int rank)
 {
@@ -232,7 +241,8 @@ bool spx_win_try_lock(spx_win *w, int target, int rank, spx_held how)
   spx_latch(w, &c->latch);
   if (SPX_UNLIKELY(spx_ndead) && (c->exclusive || c->shared || c->waiting)) purge(w, target);
   bool free = how == SPX_HELD_EXCLUSIVE ? !c->exclusive && !c->shared : !c->exclusive;
-  bool waiters = c->waiting > (*mine != 0), got = free && !(waiters && others_first(w, target, rank, *mine));
+  bool waiters = c->waiting > (*mine != 0),
+       got = free && !(waiters && others_first(w, target, rank, *mine));
   if (got) {
     if (how == SPX_HELD_EXCLUSIVE)
       c->exclusive = (uint32_t)rank + 1;
@@ -246,7 +256,8 @@ bool spx_win_try_lock(spx_win *w, int target, int rank, spx_held how)
     c->waiting++;
   }
   spx_unlatch(&c->latch);
-  if (got && waiters && how == SPX_HELD_SHARED) ring_waiters(w, target, rank); /* the next may be a reader too */
+  /* the next may be a reader too */
+  if (got && waiters && how == SPX_HELD_SHARED) ring_waiters(w, target, rank);
   return got;
 }
 

@@ -1,8 +1,10 @@
 /* rma_move.c - moving data between a process and the window memory of another. MPI-5.0, 12.3.
  *
- * Four ways: loads and stores, when the memory is mapped here; process_vm_readv and process_vm_writev; mail (rma_mail.c), where
- * the kernel does not let us, or is slow: it looks up every run of memory anew, 0.4 us each; and messages (rma_far.c), where no memory
- * is shared. In all of them the origin takes datatypes apart, so that a target only ever sees addresses and lengths.
+ * Four ways: loads and stores, when the memory is mapped here; process_vm_readv and
+ * process_vm_writev; mail (rma_mail.c), where the kernel does not let us, or is slow: it looks up
+ * every run of memory anew, 0.4 us each; and messages (rma_far.c), where no memory is shared. In
+ * all of them the origin takes datatypes apart, so that a target only ever sees addresses and
+ * lengths.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -17,24 +19,26 @@
 #define SIEVE_RUNS 1024  /* short runs that are read at once, with what lies between them */
 #define SIEVE      65536 /* bytes that they may be apart */
 
-/* ---- in the same address space ------------------------------------------------------------------------------- */
+/* ---- in the same address space ---- */
 
-static void copy(void *to, const spx_type *tt, int64_t tat, const void *from, const spx_type *ft, int64_t fat,
-                 int64_t m)
+static void copy(void *to, const spx_type *tt, int64_t tat, const void *from, const spx_type *ft,
+                 int64_t fat, int64_t m)
 {
   spx_copy_typed(to, 0, tt, tat, from, 0, ft, fat, m);
 }
 
-/* ---- by the kernel ------------------------------------------------------------------------------------------- */
+/* ---- by the kernel ---- */
 
-/* The target is gone, but maybe nobody has said so yet: the error comes when the failure that it tells of can be asked for. One that has left
- * in peace rings no bell: it is looked for every millisecond. */
+/* The target is gone, but maybe nobody has said so yet: the error comes when the failure that it
+ * tells of can be asked for. One that has left in peace rings no bell: it is looked for every
+ * millisecond. */
 int spx_rma_lost(const spx_win *w, int target)
 {
   uint32_t proc = w->targets[target].proc;
   for (;;) {
     uint32_t ticket = spx_ticket();
-    if (spx_proc_dead(proc) || __atomic_load_n(&spx_proc_of(proc)->agent_state, __ATOMIC_ACQUIRE) == SPX_AGENT_EXITED)
+    if (spx_proc_dead(proc) ||
+        __atomic_load_n(&spx_proc_of(proc)->agent_state, __ATOMIC_ACQUIRE) == SPX_AGENT_EXITED)
       break;
     if (spx_rma_given_up(w)) {
       spx_detail(SPX_RMA_GIVEN_UP);
@@ -50,7 +54,8 @@ int spx_rma_lost(const spx_win *w, int target)
 
 int spx_rma_no_memory(int target, uint64_t addr)
 {
-  spx_detail("address 0x%llx of rank %d is not memory that can be accessed (a dynamic window: it is not attached)",
+  spx_detail("address 0x%llx of rank %d is not memory that can be accessed (a dynamic window: it "
+             "is not attached)",
              (unsigned long long)addr, target);
   return MPI_ERR_RMA_RANGE;
 }
@@ -68,9 +73,10 @@ static int trim(struct iovec *iov, int k, int64_t n)
   return k;
 }
 
-/* Lists the runs of m bytes, or of as many as lie SIEVE bytes apart at most, and gives the first and the last address. How many bytes; 0: too few. */
-static int64_t list_near(uint64_t raddr, const spx_type *rtype, int64_t at, int64_t m, struct iovec *run, char **low,
-                         char **high)
+/* Lists the runs of m bytes, or of as many as lie SIEVE bytes apart at most, and gives the first
+ * and the last address. How many bytes; 0: too few. */
+static int64_t list_near(uint64_t raddr, const spx_type *rtype, int64_t at, int64_t m,
+                         struct iovec *run, char **low, char **high)
 {
   int64_t n;
   for (int most = SIEVE_RUNS; most >= IOVS; most /= 4) {
@@ -86,10 +92,11 @@ static int64_t list_near(uint64_t raddr, const spx_type *rtype, int64_t at, int6
   return 0;
 }
 
-/* Reads short runs of the target, m <= SIEVE bytes at most, at once, with what lies between them, which is the window's too or at least
- * readable; then unpacks them here. Returns the bytes that were moved; 0 where that is no use. */
-static int64_t sieve(pid_t pid, uint64_t raddr, const spx_type *rtype, int64_t at, void *lbuf, const spx_type *ltype,
-                     int64_t lat, int64_t m)
+/* Reads short runs of the target, m <= SIEVE bytes at most, at once, with what lies between them,
+ * which is the window's too or at least readable; then unpacks them here. Returns the bytes that
+ * were moved; 0 where that is no use. */
+static int64_t sieve(pid_t pid, uint64_t raddr, const spx_type *rtype, int64_t at, void *lbuf,
+                     const spx_type *ltype, int64_t lat, int64_t m)
 {
   typedef struct {
     char read[SIEVE], packed[SIEVE];
@@ -114,10 +121,15 @@ static int64_t sieve(pid_t pid, uint64_t raddr, const spx_type *rtype, int64_t a
 
 static bool are_short(int k, int64_t n) { return k == IOVS && n < IOVS * SHORT_RUN; }
 
-/* So much at a time of what is not one run: runs that touch are joined when they are listed, and all of them are looked at. */
-static int64_t at_a_time(const spx_type *t, int64_t m) { return (t->flags & SPX_T_CONTIG) || m < SIEVE ? m : SIEVE; }
+/* So much at a time of what is not one run: runs that touch are joined when they are listed, and
+ * all of them are looked at. */
+static int64_t at_a_time(const spx_type *t, int64_t m)
+{
+  return (t->flags & SPX_T_CONTIG) || m < SIEVE ? m : SIEVE;
+}
 
-static ssize_t ask_kernel(pid_t pid, bool put, const struct iovec *local, int nl, const struct iovec *remote, int nr)
+static ssize_t ask_kernel(pid_t pid, bool put, const struct iovec *local, int nl,
+                          const struct iovec *remote, int nr)
 {
   ssize_t got;
   do
@@ -127,10 +139,10 @@ static ssize_t ask_kernel(pid_t pid, bool put, const struct iovec *local, int nl
   return got;
 }
 
-/* Moves bytes [lat, lat + m) of the packed form of what is here, at most SIEVE of them; short runs are packed first, or unpacked
- * then. Returns what the kernel does. */
-static ssize_t move_runs(pid_t pid, bool put, struct iovec *remote, int nr, void *lbuf, const spx_type *ltype,
-                         int64_t lat, int64_t m)
+/* Moves bytes [lat, lat + m) of the packed form of what is here, at most SIEVE of them; short runs
+ * are packed first, or unpacked then. Returns what the kernel does. */
+static ssize_t move_runs(pid_t pid, bool put, struct iovec *remote, int nr, void *lbuf,
+                         const spx_type *ltype, int64_t lat, int64_t m)
 {
   struct iovec local[IOVS];
   int64_t ln;
@@ -155,8 +167,8 @@ static bool has_pid(uint32_t proc)
   return __atomic_load_n(&spx_proc_of(proc)->agent_state, __ATOMIC_ACQUIRE) == SPX_AGENT_STARTED;
 }
 
-static int by_kernel(spx_win *w, int target, bool put, uint64_t raddr, const spx_type *rtype, int64_t at, void *lbuf,
-                     const spx_type *ltype, int64_t lat, int64_t m)
+static int by_kernel(spx_win *w, int target, bool put, uint64_t raddr, const spx_type *rtype,
+                     int64_t at, void *lbuf, const spx_type *ltype, int64_t lat, int64_t m)
 {
   uint32_t proc = w->targets[target].proc;
   pid_t pid = spx_pid_of(proc);
@@ -164,11 +176,13 @@ static int by_kernel(spx_win *w, int target, bool put, uint64_t raddr, const spx
   for (int64_t done = 0; done < m;) {
     struct iovec remote[IOVS];
     int64_t rn, moved = 0, some = at_a_time(rtype, m - done);
-    int nr = spx_iovecs((void *)(uintptr_t)raddr, 0, rtype, at + done, at + done + some, remote, IOVS, &rn);
+    int nr = spx_iovecs((void *)(uintptr_t)raddr, 0, rtype, at + done, at + done + some, remote,
+                        IOVS, &rn);
     if (are_short(nr, rn)) {
       if (!put) moved = sieve(pid, raddr, rtype, at + done, lbuf, ltype, lat + done, some);
       if (moved == 0 && willing) {
-        int err = spx_rma_by_mail(w, target, put, raddr, rtype, at + done, lbuf, ltype, lat + done, some, &moved);
+        int err = spx_rma_by_mail(w, target, put, raddr, rtype, at + done, lbuf, ltype, lat + done,
+                                  some, &moved);
         if (err != MPI_SUCCESS) return err;
         willing = moved == some;
       }
@@ -184,10 +198,8 @@ static int by_kernel(spx_win *w, int target, bool put, uint64_t raddr, const spx
   return has_pid(proc) ? MPI_SUCCESS : spx_rma_lost(w, target);
 }
 
-/* -------------------------------------------------------------------------------------------------------------- */
-
-int spx_rma_move(spx_win *w, int target, bool put, uint64_t raddr, const spx_type *rtype, int64_t at, void *lbuf,
-                 const spx_type *ltype, int64_t lat, int64_t m)
+int spx_rma_move(spx_win *w, int target, bool put, uint64_t raddr, const spx_type *rtype,
+                 int64_t at, void *lbuf, const spx_type *ltype, int64_t lat, int64_t m)
 {
   if (m <= 0) return MPI_SUCCESS;
   if (SPX_LIKELY(w->targets[target].here || target == w->rank)) {
@@ -198,8 +210,10 @@ int spx_rma_move(spx_win *w, int target, bool put, uint64_t raddr, const spx_typ
       copy(lbuf, ltype, lat, mem, rtype, at, m);
     return MPI_SUCCESS;
   }
-  if (w->targets[target].far) return spx_rma_far_move(w, target, put, raddr, rtype, at, lbuf, ltype, lat, m);
+  if (w->targets[target].far)
+    return spx_rma_far_move(w, target, put, raddr, rtype, at, lbuf, ltype, lat, m);
   int64_t moved;
-  if (w->mail) return spx_rma_by_mail(w, target, put, raddr, rtype, at, lbuf, ltype, lat, m, &moved);
+  if (w->mail)
+    return spx_rma_by_mail(w, target, put, raddr, rtype, at, lbuf, ltype, lat, m, &moved);
   return by_kernel(w, target, put, raddr, rtype, at, lbuf, ltype, lat, m);
 }

@@ -1,17 +1,19 @@
-/* rma_rows.c - window memory as rows of runs: written down by an origin, checked and moved by the owner of the memory. */
+/* rma_rows.c - window memory as rows of runs: written down by an origin, checked and moved by the
+ * owner of the memory. */
 #include <sys/uio.h>
 #include "dp.h"
 #include "rma_rows.h"
 
 #define RUNS 128 /* that are looked at at a time */
 
-/* ---- at the origin ------------------------------------------------------------------------------------------- */
+/* ---- at the origin ---- */
 
 /* Adds a run to the rows; false when there is no room. */
 static bool add_run(spx_rma_row *row, uint32_t most, uint32_t *n, uint64_t base, uint64_t size)
 {
   spx_rma_row *r = *n ? &row[*n - 1] : NULL;
-  if (r && r->size == size && base > r->base && (r->count == 1 || base - r->base == r->stride * r->count)) {
+  if (r && r->size == size && base > r->base &&
+      (r->count == 1 || base - r->base == r->stride * r->count)) {
     if (r->count++ == 1) r->stride = base - r->base;
     return true;
   }
@@ -20,8 +22,8 @@ static bool add_run(spx_rma_row *row, uint32_t most, uint32_t *n, uint64_t base,
   return true;
 }
 
-int64_t spx_rma_describe(spx_rma_row *row, uint32_t most, uint32_t *n, uint64_t base, const spx_type *t, int64_t at,
-                         int64_t m, int64_t *runs)
+int64_t spx_rma_describe(spx_rma_row *row, uint32_t most, uint32_t *n, uint64_t base,
+                         const spx_type *t, int64_t at, int64_t m, int64_t *runs)
 {
   int64_t done = 0, got;
   *n = 0;
@@ -37,7 +39,7 @@ int64_t spx_rma_describe(spx_rma_row *row, uint32_t most, uint32_t *n, uint64_t 
   return done;
 }
 
-/* ---- at the owner -------------------------------------------------------------------------------------------- */
+/* ---- at the owner ---- */
 
 bool spx_win_attached(const spx_win *w, uint64_t base, uint64_t size)
 {
@@ -58,7 +60,8 @@ static bool is_ours(const spx_win *w, uint64_t base, uint64_t size)
 {
   if (w->flavor == MPI_WIN_FLAVOR_DYNAMIC) return spx_win_attached(w, base, size);
   uint64_t from = (uint64_t)(uintptr_t)w->base;
-  return base >= from && base - from <= (uint64_t)w->bytes && size <= (uint64_t)w->bytes - (base - from);
+  return base >= from && base - from <= (uint64_t)w->bytes &&
+         size <= (uint64_t)w->bytes - (base - from);
 }
 
 int64_t spx_rma_rows_bytes(const spx_win *w, const spx_rma_row *row, uint32_t n, uint64_t most)

@@ -1,7 +1,8 @@
-/* file_memory.c - memory behind the parts of the job's memory file that are laid out in layout.h: windows, what communicators share,
- * shelves of multicasts. Who needs some adds its size to spx_seg.win_bytes and allocates what it has got, so that nothing is left
- * behind and a full memory is an error. Places are not used twice (the file is sparse and its addresses have 63 bits); memory that
- * is given back becomes a hole.
+/* file_memory.c - memory behind the parts of the job's memory file that are laid out in layout.h:
+ * windows, what communicators share, shelves of multicasts. Who needs some adds its size to
+ * spx_seg.win_bytes and allocates what it has got, so that nothing is left behind and a full memory
+ * is an error. Places are not used twice (the file is sparse and its addresses have 63 bits);
+ * memory that is given back becomes a hole.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -12,14 +13,16 @@
 #include "dp.h"
 #include "rma.h"
 
-#define SMALL        (1u << 20) /* bytes that are allocated without asking whether there are so many */
+/* bytes that are allocated without asking whether there are so many */
+#define SMALL        (1u << 20)
 #define MOST         (UINT64_C(1) << 46)
 #define PAGE         4096u
 #define ROUND(n, to) (((uint64_t)(n) + (to)-1) / (to) * (to))
 
 uint64_t spx_file_reserve(uint64_t bytes)
 {
-  uint64_t before = __atomic_fetch_add(&spx_segment->win_bytes, ROUND(bytes, PAGE), __ATOMIC_RELAXED);
+  uint64_t before =
+      __atomic_fetch_add(&spx_segment->win_bytes, ROUND(bytes, PAGE), __ATOMIC_RELAXED);
   return ROUND(spx_segment->total_bytes, PAGE) + before;
 }
 
@@ -28,10 +31,10 @@ int spx_file_allocate(uint64_t offset, uint64_t bytes)
   int rc;
   struct stat st;
   struct rlimit l;
-  /* Beyond the limit on the size of files the kernel sends SIGXFSZ. The file has all its size from the beginning, where the agent
-   * may give it that. */
-  if (fstat(spx_map.fd, &st) == 0 && offset + bytes > (uint64_t)st.st_size && getrlimit(RLIMIT_FSIZE, &l) == 0 &&
-      offset + bytes > l.rlim_cur)
+  /* Beyond the limit on the size of files the kernel sends SIGXFSZ. The file has all its size from
+   * the beginning, where the agent may give it that. */
+  if (fstat(spx_map.fd, &st) == 0 && offset + bytes > (uint64_t)st.st_size &&
+      getrlimit(RLIMIT_FSIZE, &l) == 0 && offset + bytes > l.rlim_cur)
     return ENOMEM;
   do rc = fallocate(spx_map.fd, 0, (off_t)offset, (off_t)bytes);
   while (rc != 0 && errno == EINTR);
@@ -53,7 +56,8 @@ int spx_file_take(uint64_t bytes, uint64_t *offset)
 void spx_file_drop(uint64_t offset, uint64_t bytes)
 {
   if (bytes == 0) return;
-  fallocate(spx_map.fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)offset, (off_t)ROUND(bytes, PAGE));
+  fallocate(spx_map.fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)offset,
+            (off_t)ROUND(bytes, PAGE));
 }
 
 char *spx_file_map(uint64_t offset, uint64_t bytes)

@@ -1,8 +1,8 @@
 /* place.c - the memory files of other jobs, and where each process lies: place.h. MPI-5.0, 11.8.
  *
- * A process of another job is a guest in our file, as we are in its: a record lies in its receiver's
- * file. Receiving therefore knows one file only; sending finds its file here. Bells and descriptors
- * are those of the peer's own file.
+ * A process of another job is a guest in our file, as we are in its: a record lies in its
+ * receiver's file. Receiving therefore knows one file only; sending finds its file here. Bells and
+ * descriptors are those of the peer's own file.
  */
 #define _GNU_SOURCE
 #include "place.h"
@@ -92,19 +92,22 @@ bool spx_is_near(uint32_t i)
 {
   uint32_t there;
   if (i == spx_me) return true;
-  return !spx_net_peer(i) && !((spx_segment->flags | spx_head(spx_place(i, &there))->flags) & SPX_SEG_TCP);
+  return !spx_net_peer(i) &&
+         !((spx_segment->flags | spx_head(spx_place(i, &there))->flags) & SPX_SEG_TCP);
 }
 
-/* ---- what has become of them --------------------------------------------------------------------------------- */
+/* ---- what has become of them ---- */
 
 int spx_proc_dead(uint32_t i) { return spx_places && i < spx_map.nprocs && spx_places[i].dead; }
 
 int spx_proc_dies(uint32_t i)
 {
-  return spx_proc_dead(i) || __atomic_load_n(&spx_proc_of(i)->owner_state, __ATOMIC_ACQUIRE) == SPX_OWNER_ABORTED;
+  return spx_proc_dead(i) ||
+         __atomic_load_n(&spx_proc_of(i)->owner_state, __ATOMIC_ACQUIRE) == SPX_OWNER_ABORTED;
 }
 
-/* Also one that was killed in the last moments of MPI_Finalize, before it could say that it has left. */
+/* Also one that was killed in the last moments of MPI_Finalize, before it could say that it has
+ * left. */
 int spx_proc_left(uint32_t i)
 {
   const spx_proc *p = spx_proc_of(i);
@@ -126,11 +129,11 @@ int spx_comm_failures(const spx_comm *c)
 bool spx_wild_blocked(const spx_comm *c)
 {
   return spx_ndead && !(c->flags & SPX_C_REPLAY) &&
-         spx_comm_failures(c) >
-             (int)atomic_load_explicit(&((spx_comm *)(uintptr_t)c)->failed_seen, memory_order_relaxed);
+         spx_comm_failures(c) > (int)atomic_load_explicit(&((spx_comm *)(uintptr_t)c)->failed_seen,
+                                                          memory_order_relaxed);
 }
 
-/* ---- other jobs' files --------------------------------------------------------------------------------------- */
+/* ---- other jobs' files ---- */
 
 spx_file *spx_file_found(uint64_t job)
 {
@@ -154,18 +157,23 @@ int spx_file_adopt(int memfd, uint32_t me, uint64_t job)
   int seals = fcntl(memfd, F_GET_SEALS); /* who could make it smaller could end this process */
   if (seals < 0 || !(seals & F_SEAL_SHRINK) || fstat(memfd, &st) != 0 ||
       pread(memfd, &head, sizeof head, 0) != (ssize_t)sizeof head || head.magic != SPX_SEG_MAGIC ||
-      head.version != SPX_SEG_VERSION || head.total_bytes > (uint64_t)st.st_size || head.ring_off >= head.total_bytes ||
-      me >= head.maxprocs || head.rings_per_proc > SPX_RINGS_PER_PROC) {
-    spx_detail("the memory file of job %016llx is not one that this library can use", (unsigned long long)job);
+      head.version != SPX_SEG_VERSION || head.total_bytes > (uint64_t)st.st_size ||
+      head.ring_off >= head.total_bytes || me >= head.maxprocs ||
+      head.rings_per_proc > SPX_RINGS_PER_PROC) {
+    spx_detail("the memory file of job %016llx is not one that this library can use",
+               (unsigned long long)job);
     return MPI_ERR_OTHER;
   }
   spx_file *f = calloc(1, sizeof *f);
-  char *base = f ? mmap(NULL, head.ring_off, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, memfd, 0) : MAP_FAILED;
+  char *base =
+      f ? mmap(NULL, head.ring_off, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, memfd, 0)
+        : MAP_FAILED;
   int fd = base == MAP_FAILED ? -1 : fcntl(memfd, F_DUPFD_CLOEXEC, 3);
   if (fd < 0) {
     if (base != MAP_FAILED) munmap(base, head.ring_off);
     free(f);
-    spx_detail("the memory file of job %016llx cannot be mapped: %s", (unsigned long long)job, strerror(errno));
+    spx_detail("the memory file of job %016llx cannot be mapped: %s", (unsigned long long)job,
+               strerror(errno));
     return MPI_ERR_NO_MEM;
   }
   *f = (spx_file){.base = base, .fd = fd, .me = me, .bytes = head.ring_off, .job = job};
@@ -184,7 +192,8 @@ void spx_peer_abroad(uint32_t i, uint32_t life, uint32_t our_life)
   spx_lock();
   SPX_ASSERT(i < spx_map.nprocs && i != spx_me);
   spx_whereabouts *s = &spx_places[i];
-  if (!(s->abroad && s->life == life)) *s = (spx_whereabouts){.there = our_life, .life = life, .abroad = true};
+  if (!(s->abroad && s->life == life))
+    *s = (spx_whereabouts){.there = our_life, .life = life, .abroad = true};
   spx_unlock();
 }
 

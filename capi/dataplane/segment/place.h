@@ -1,4 +1,5 @@
-/* place.h - in which memory file and under which number there each process lies, and whether it lives.
+/* place.h - in which memory file and under which number there each process lies, and whether it
+ * lives.
  *
  * Owns the list of the memory files that this process has mapped (spx_own is the first), and for
  * each process index of its own job the file of that process, and whether its death has been
@@ -79,9 +80,9 @@ SPX_HIDDEN spx_proc *spx_home(uint32_t peer);
  * reaps it, and the kernel gives pids in turn, so a look at the peer's state just before (to change
  * something) or after (to believe what was read) is enough. */
 SPX_HIDDEN pid_t spx_pid_of(uint32_t peer);
-/* Some process of the job is reached otherwise than through a memory file: it is on another host, or
- * all are taken to be (SPX_TRANSPORTS=tcp). The transport that reaches them writes it, when it attaches
- * and when it detaches. Asked with spx_beyond_host(). */
+/* Some process of the job is reached otherwise than through a memory file: it is on another host,
+ * or all are taken to be (SPX_TRANSPORTS=tcp). The transport that reaches them writes it, when it
+ * attaches and when it detaches. Asked with spx_beyond_host(). */
 SPX_HIDDEN extern bool spx_beyond;
 static inline bool spx_beyond_host(void) { return spx_beyond; }
 /* Process i is reached over the network: it is on another host, or all are (SPX_TRANSPORTS=tcp). */

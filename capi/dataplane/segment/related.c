@@ -1,7 +1,12 @@
-/* related.c - who may read this process's memory. Long messages and windows are read by process_vm_readv, which is allowed as tracing is. Where Yama is active, a process allows it to its ancestors, and to one
- * more process with all of that one's descendants, which it names (PR_SET_PTRACER). All of the user's processes, which could be named as well, are more than the job.
+/* related.c - who may read this process's memory. Long messages and windows are read by
+ * process_vm_readv, which is allowed as tracing is. Where Yama is active, a process allows it to
+ * its ancestors, and to one more process with all of that one's descendants, which it names
+ * (PR_SET_PTRACER). All of the user's processes, which could be named as well, are more than the
+ * job.
  *
- * Who is not among them, as a process of another job that is connected later, finds out that it may not read when it first would (spx_may_read), and has messages streamed and windows served by mail.
+ * Who is not among them, as a process of another job that is connected later, finds out that it may
+ * not read when it first would (spx_may_read), and has messages streamed and windows served by
+ * mail.
  */
 #define _GNU_SOURCE
 #include "related.h"
@@ -68,10 +73,12 @@ void spx_related_name(void)
   for (uint32_t i = 0; ranks && i < spx_segment->nprocs; i++) {
     const spx_proc *p = spx_proc_of(i);
     uint32_t state = __atomic_load_n(&p->agent_state, __ATOMIC_ACQUIRE);
-    if (p->home_job == 0 && p->host == spx_segment->host && state != SPX_AGENT_DEAD && state != SPX_AGENT_EXITED)
+    if (p->home_job == 0 && p->host == spx_segment->host && state != SPX_AGENT_DEAD &&
+        state != SPX_AGENT_EXITED)
       ranks[n++] = same_space ? (pid_t)p->pid : 0;
   }
-  /* has no effect, and needs none, where Yama is not active; 0 takes back what was allowed before */
+  /* has no effect, and needs none, where Yama is not active; 0 takes back what was allowed
+   * before */
   prctl(PR_SET_PTRACER, (unsigned long)spx_related("/proc", self, agent_pid(), ranks, n), 0, 0, 0);
   free(ranks);
 }

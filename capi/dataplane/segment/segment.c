@@ -1,5 +1,5 @@
-/* segment.c - maps the job's memory file, publishes there what peers need to know of this process, and
- * reads the settings. */
+/* segment.c - maps the job's memory file, publishes there what peers need to know of this process,
+ * and reads the settings. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -16,8 +16,8 @@ spx_seg *spx_segment;
 uint32_t spx_me;
 spx_seg_map spx_map = {.fd = -1};
 
-static uint64_t
-    cma_nonce; /* peers read it by process_vm_readv: it proves that the pid is ours and that reading is allowed */
+/* peers read it by process_vm_readv: it proves that the pid is ours and that reading is allowed */
+static uint64_t cma_nonce;
 
 bool spx_crowded;
 uint32_t spx_ranks_here;
@@ -39,7 +39,8 @@ static crowd how_crowded(void)
   uint32_t n = 0;
   for (uint32_t i = 0; i < spx_segment->nprocs; i++) {
     uint32_t state = __atomic_load_n(&spx_proc_of(i)->agent_state, __ATOMIC_RELAXED);
-    n += state != SPX_AGENT_DEAD && state != SPX_AGENT_EXITED && spx_proc_of(i)->host == spx_segment->host;
+    n += state != SPX_AGENT_DEAD && state != SPX_AGENT_EXITED &&
+         spx_proc_of(i)->host == spx_segment->host;
   }
   spx_ranks_here = n;
   return n <= spx_segment->ncpus ? ALONE : n <= FEW_MOST * spx_segment->ncpus ? FEW : MANY;
@@ -47,11 +48,14 @@ static crowd how_crowded(void)
 
 static void read_settings(void)
 {
-  uint32_t n = spx_segment->world_size > spx_segment->nprocs ? spx_segment->world_size : spx_segment->nprocs;
+  uint32_t n =
+      spx_segment->world_size > spx_segment->nprocs ? spx_segment->world_size : spx_segment->nprocs;
   uint32_t largest =
-      spx_segment->ring_bytes / 4; /* a record of this size always fits into an empty ring, padding included */
+      /* a record of this size always fits into an empty ring, padding included */
+      spx_segment->ring_bytes / 4;
   uint64_t credit = (64ull << 20) / (n ? n : 1);
-  static const uint64_t streamed[] = {[ALONE] = SPX_STREAM_ALONE, [FEW] = 512u << 10, [MANY] = 128u << 10};
+  static const uint64_t streamed[] = {
+      [ALONE] = SPX_STREAM_ALONE, [FEW] = 512u << 10, [MANY] = 128u << 10};
   static const uint32_t yields[] = {[ALONE] = 20000, [FEW] = 100, [MANY] = 16};
   crowded_by = how_crowded();
   bool crowded = crowded_by != ALONE;
@@ -115,9 +119,9 @@ static bool outnumber(void) { return spx_segment->nprocs > spx_segment->ncpus; }
 
 static bool is_sound(const spx_seg *s, uint64_t file_bytes)
 {
-  return s->magic == SPX_SEG_MAGIC && s->version == SPX_SEG_VERSION && s->total_bytes <= file_bytes &&
-         s->ring_off < s->total_bytes && s->maxprocs > 0 && s->ring_bytes >= 4096 &&
-         s->rings_per_proc <= SPX_RINGS_PER_PROC;
+  return s->magic == SPX_SEG_MAGIC && s->version == SPX_SEG_VERSION &&
+         s->total_bytes <= file_bytes && s->ring_off < s->total_bytes && s->maxprocs > 0 &&
+         s->ring_bytes >= 4096 && s->rings_per_proc <= SPX_RINGS_PER_PROC;
 }
 
 static int publish_self(void)
@@ -141,7 +145,8 @@ int spx_seg_attach(int memfd, uint32_t me)
   struct stat st;
   if (fstat(memfd, &st) != 0) return errno;
   spx_seg head;
-  if (pread(memfd, &head, sizeof head, 0) != (ssize_t)sizeof head || !is_sound(&head, (uint64_t)st.st_size))
+  if (pread(memfd, &head, sizeof head, 0) != (ssize_t)sizeof head ||
+      !is_sound(&head, (uint64_t)st.st_size))
     return EINVAL;
   size_t bytes = head.ring_off; /* rings lie behind it (ring.c), and then windows */
   char *base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, memfd, 0);

@@ -4,11 +4,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define CHECK(ok)                                                                                                      \
-  do {                                                                                                                 \
-    if (!(ok)) {                                                                                                       \
-      fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #ok);                                                         \
-      exit(1);                                                                                                         \
-    }                                                                                                                  \
+#define CHECK(ok)                                                                                  \
+  do {                                                                                             \
+    if (!(ok)) {                                                                                   \
+      fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #ok);                                     \
+      exit(1);                                                                                     \
+    }                                                                                              \
   } while (0)
 #endif

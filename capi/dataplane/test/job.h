@@ -1,5 +1,5 @@
-/* job.h - a job for tests of the data plane: forks processes that share a memory file, and plays their agent. No Go, no
- * launcher. What belongs to the shims is answered simply here. */
+/* job.h - a job for tests of the data plane: forks processes that share a memory file, and plays
+ * their agent. No Go, no launcher. What belongs to the shims is answered simply here. */
 #ifndef SPX_TEST_JOB_H
 #define SPX_TEST_JOB_H
 #define _GNU_SOURCE
@@ -22,7 +22,8 @@
 #include "pack.h"
 #include "sleeper.h"
 
-/* How often: all n times in the full tests (make test-all), few times otherwise; a fifth of them. */
+/* How often: all n times in the full tests (make test-all), few times otherwise; a fifth of
+ * them. */
 static inline int full_or(int n, int few)
 {
   const char *tests = getenv("SPX_TESTS");
@@ -30,7 +31,7 @@ static inline int full_or(int n, int few)
 }
 static inline int full_or_fifth(int n) { return full_or(n, (n + 4) / 5); }
 
-/* ---- what the shims give ------------------------------------------------------------------------------------- */
+/* ---- what the shims give ---- */
 int spx_mt;
 SPX_TLS uint32_t spx_fn;
 spx_comm *spx_world, *spx_self;
@@ -54,15 +55,16 @@ _Noreturn void spx_fatal(int code, const char *fmt, ...)
   _exit(99);
 }
 
-#define CHECK(ok)                                                                                                      \
-  do {                                                                                                                 \
-    if (!(ok)) {                                                                                                       \
-      fprintf(stderr, "%s:%d: process %u: %s (%s)\n", __FILE__, __LINE__, spx_me, #ok, spx_detail_text());             \
-      _exit(1);                                                                                                        \
-    }                                                                                                                  \
+#define CHECK(ok)                                                                                  \
+  do {                                                                                             \
+    if (!(ok)) {                                                                                   \
+      fprintf(stderr, "%s:%d: process %u: %s (%s)\n", __FILE__, __LINE__, spx_me, #ok,             \
+              spx_detail_text());                                                                  \
+      _exit(1);                                                                                    \
+    }                                                                                              \
   } while (0)
 
-/* ---- the memory file ----------------------------------------------------------------------------------------- */
+/* ---- the memory file ---- */
 static uint64_t up(uint64_t n, uint64_t to) { return (n + to - 1) / to * to; }
 
 static int job_file(uint32_t maxprocs, uint32_t nprocs, uint32_t ncpus, uint32_t ring_bytes)
@@ -90,7 +92,8 @@ static int job_file(uint32_t maxprocs, uint32_t nprocs, uint32_t ncpus, uint32_t
   g.total_bytes = g.ring_off + maxprocs * g.ring_row;
   g.magic = SPX_SEG_MAGIC;
   int fd = memfd_create("job", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-  if (fd < 0 || ftruncate(fd, (off_t)g.total_bytes) != 0 || fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK) != 0 ||
+  if (fd < 0 || ftruncate(fd, (off_t)g.total_bytes) != 0 ||
+      fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK) != 0 ||
       pwrite(fd, &g, sizeof g, 0) != (ssize_t)sizeof g) {
     perror("memory file");
     exit(1);
@@ -98,7 +101,7 @@ static int job_file(uint32_t maxprocs, uint32_t nprocs, uint32_t ncpus, uint32_t
   return fd;
 }
 
-/* ---- communicators ------------------------------------------------------------------------------------------- */
+/* ---- communicators ---- */
 static spx_comm *job_comm(uint64_t ctx, const uint32_t *procs, int n, int rank)
 {
   spx_comm *c = calloc(1, sizeof *c);
@@ -120,8 +123,8 @@ static inline spx_type *job_vector(int64_t n, int64_t block, int64_t stride)
   spx_layout *l = (spx_layout *)w;
   l->words = 4 + 2 * SPX_NODE_WORDS;
   l->root = 4;
-  *(spx_node *)(w + 4) =
-      (spx_node){.kind = SPX_L_REP, .size = n * block, .n = n, .stride = stride, .child = 4 + SPX_NODE_WORDS};
+  *(spx_node *)(w + 4) = (spx_node){
+      .kind = SPX_L_REP, .size = n * block, .n = n, .stride = stride, .child = 4 + SPX_NODE_WORDS};
   *(spx_node *)(w + 4 + SPX_NODE_WORDS) = (spx_node){.kind = SPX_L_RUN, .size = block};
   spx_type *t = calloc(1, sizeof *t);
   t->o.refs = 1;
@@ -140,11 +143,13 @@ static inline uint64_t now_ns(void)
   return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* ---- sockets: JOB_SOCKETS 1 before job.h: all pairs are connected by sockets and share no channels ------------------- */
+/* ---- sockets: JOB_SOCKETS 1 before job.h: all pairs are connected by sockets and share no
+ * channels ---- */
 #ifndef JOB_SOCKETS
 #define JOB_SOCKETS 0
 #endif
-/* JOB_HOSTS n: n processes on each host, which share channels; hosts have memory files of their own, and are connected by sockets. 0: one file. */
+/* JOB_HOSTS n: n processes on each host, which share channels; hosts have memory files of their
+ * own, and are connected by sockets. 0: one file. */
 #ifndef JOB_HOSTS
 #define JOB_HOSTS 0
 #endif
@@ -166,7 +171,8 @@ static inline void job_tcp_pair(int pair[2])
   socklen_t n = sizeof a;
   pair[0] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   if (bind(door, (struct sockaddr *)&a, n) != 0 || listen(door, 1) != 0 ||
-      getsockname(door, (struct sockaddr *)&a, &n) != 0 || connect(pair[0], (struct sockaddr *)&a, n) != 0)
+      getsockname(door, (struct sockaddr *)&a, &n) != 0 ||
+      connect(pair[0], (struct sockaddr *)&a, n) != 0)
     abort();
   pair[1] = accept4(door, NULL, NULL, SOCK_CLOEXEC);
   for (int i = 0; i < 2; i++)
@@ -196,7 +202,8 @@ static void job_connect(uint32_t n)
   for (uint32_t i = 0; i < n; i++)
     for (uint32_t k = 0; k < n; k++)
       for (int s = 0; s < JOB_FURTHER; s++)
-        if (i != k && socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, job_further[s][i][k]) != 0) abort();
+        if (i != k && socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, job_further[s][i][k]) != 0)
+          abort();
 }
 
 static void job_each_further(uint32_t n, uint32_t me, bool takes)
@@ -219,7 +226,8 @@ static void job_disconnect(uint32_t n)
   job_each_further(n, 0, false);
 }
 
-/* JOB_RELAYS 1: neighbours in a ring of at most seven processes alone are connected, and nothing else can be: up to three hops. */
+/* JOB_RELAYS 1: neighbours in a ring of at most seven processes alone are connected, and nothing
+ * else can be: up to three hops. */
 #ifndef JOB_RELAYS
 #define JOB_RELAYS 0
 #endif
@@ -240,7 +248,8 @@ static void job_routes(uint32_t n, uint32_t me)
     uint32_t side[2] = {(me + 1) % n, (me + n - 1) % n};
     bool second = job_hops(n, side[1], i) < job_hops(n, side[0], i);
     for (int k = 0; k < 2 && !t->kept; k++) {
-      uint32_t via = side[k ^ (int)second], way = k ? n - job_hops(n, me, i) - 1 : job_hops(n, via, i);
+      uint32_t via = side[k ^ (int)second],
+               way = k ? n - job_hops(n, me, i) - 1 : job_hops(n, via, i);
       if (way > 2) continue;
       t->via[t->n] = via;
       t->needs[t->n++] = (uint8_t)way;
@@ -268,8 +277,8 @@ static void job_take_ends(uint32_t n, uint32_t me)
   job_each_further(n, me, true);
 }
 
-static _Atomic uint32_t
-    *job_done; /* processes that have nothing more to send: the others' messages may still go through them */
+/* processes that have nothing more to send: the others' messages may still go through them */
+static _Atomic uint32_t *job_done;
 
 static void job_serve(void)
 {
@@ -288,14 +297,16 @@ static void job_flush(uint32_t n)
 }
 #endif
 
-/* ---- running ------------------------------------------------------------------------------------------------- */
+/* ---- running ---- */
 static inline void barrier(spx_comm *c)
 {
   char x = 0;
   for (int k = 1; k < c->size; k *= 2) {
     spx_request *r;
-    CHECK(spx_irecv(&x, 1, job_bytes, (c->rank - k + c->size) % c->size, k, c, SPX_CTX_COLL, 0, &r) == 0);
-    CHECK(spx_send(&x, 1, job_bytes, (c->rank + k) % c->size, k, c, SPX_CTX_COLL, SPX_M_STANDARD) == 0);
+    CHECK(spx_irecv(&x, 1, job_bytes, (c->rank - k + c->size) % c->size, k, c, SPX_CTX_COLL, 0,
+                    &r) == 0);
+    CHECK(spx_send(&x, 1, job_bytes, (c->rank + k) % c->size, k, c, SPX_CTX_COLL, SPX_M_STANDARD) ==
+          0);
     CHECK(spx_wait(r) == 0);
     spx_request_free(r);
   }
@@ -308,9 +319,9 @@ typedef struct {
   void (*supervise)(const pid_t *); /* NULL, or: called by the agent once all run */
 } job;
 
-/* A test of the data plane as a whole, JOB_WHOLE 1 before job.h, has all layers. One of a layer above pt2pt says
- * by JOB_ABOVE what that registers: a function that is called before the layers below are brought up. Else there
- * is nothing above sends and receives. */
+/* A test of the data plane as a whole, JOB_WHOLE 1 before job.h, has all layers. One of a layer
+ * above pt2pt says by JOB_ABOVE what that registers: a function that is called before the layers
+ * below are brought up. Else there is nothing above sends and receives. */
 #ifndef JOB_WHOLE
 #define JOB_WHOLE 0
 #endif
@@ -341,7 +352,8 @@ static bool not_outlived(const spx_request *r)
 }
 static void not_missed(uint64_t ctx, int src) { (void)ctx, (void)src; }
 /* What is asked without a flag that only messages of systems have. */
-static const spx_other_way job_way = {.replaced = not_replaced, .outlives = not_outlived, .missed = not_missed};
+static const spx_other_way job_way = {
+    .replaced = not_replaced, .outlives = not_outlived, .missed = not_missed};
 
 static int job_attach(int fd, uint32_t me)
 {
@@ -387,11 +399,14 @@ typedef struct {
 /* The memory file of host h. */
 static job_memory job_memory_of(const job *j, uint32_t h)
 {
-  job_memory m = {.fd = job_file(j->maxprocs, j->procs, j->ncpus, j->ring_bytes ? j->ring_bytes : SPX_RING_BYTES)};
-  m.seg = mmap(NULL, 4096 + j->maxprocs * sizeof(spx_proc), PROT_READ | PROT_WRITE, MAP_SHARED, m.fd, 0);
+  job_memory m = {.fd = job_file(j->maxprocs, j->procs, j->ncpus,
+                                 j->ring_bytes ? j->ring_bytes : SPX_RING_BYTES)};
+  m.seg = mmap(NULL, 4096 + j->maxprocs * sizeof(spx_proc), PROT_READ | PROT_WRITE, MAP_SHARED,
+               m.fd, 0);
   m.procs = (spx_proc *)((char *)m.seg + m.seg->proc_off);
   for (uint32_t i = 0; i < j->procs; i++)
-    m.procs[i].incarnation = 1, m.procs[i].serial = m.procs[i].world_rank = i, m.procs[i].host = job_host(i);
+    m.procs[i].incarnation = 1, m.procs[i].serial = m.procs[i].world_rank = i,
+    m.procs[i].host = job_host(i);
   m.seg->host = h;
 #if JOB_SOCKETS
   m.seg->flags |= JOB_HOSTS ? SPX_SEG_HOSTS : SPX_SEG_TCP;
@@ -403,7 +418,8 @@ static job_memory job_memory_of(const job *j, uint32_t h)
 /* Process i has ended: on each host its agent says so. */
 static void job_publish(const job *j, job_memory *m, uint32_t i, bool dead)
 {
-  __atomic_store_n(&m->procs[i].agent_state, dead ? SPX_AGENT_DEAD : SPX_AGENT_EXITED, __ATOMIC_RELEASE);
+  __atomic_store_n(&m->procs[i].agent_state, dead ? SPX_AGENT_DEAD : SPX_AGENT_EXITED,
+                   __ATOMIC_RELEASE);
   if (!dead) return;
   __atomic_fetch_add(&m->seg->death_seq, 1, __ATOMIC_RELEASE);
   for (uint32_t k = 0; k < j->procs; k++) {
@@ -413,7 +429,8 @@ static void job_publish(const job *j, job_memory *m, uint32_t i, bool dead)
   }
 }
 
-/* Runs body in every process; deaths by a signal are published as the agent does. Returns the number of bad ends. */
+/* Runs body in every process; deaths by a signal are published as the agent does. Returns the
+ * number of bad ends. */
 static inline int run_job(job j, void (*body)(spx_comm *))
 {
   if (!j.maxprocs) j.maxprocs = j.procs;
@@ -448,8 +465,9 @@ static inline int run_job(job j, void (*body)(spx_comm *))
     while (pids[i] != info.si_pid) i++;
     for (uint32_t h = 0; h < hosts; h++) job_publish(&j, &files[h], i, info.si_code != CLD_EXITED);
     waitpid(pids[i], &status, 0);
-    bool fine = WIFEXITED(status) ? WEXITSTATUS(status) == 0
-                                  : WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL && j.killed && j.killed(i);
+    bool fine = WIFEXITED(status)
+                    ? WEXITSTATUS(status) == 0
+                    : WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL && j.killed && j.killed(i);
     if (!fine) fprintf(stderr, "process %u ended with %#x\n", i, status), bad++;
   }
   for (uint32_t h = 0; h < hosts; h++) {
@@ -466,9 +484,13 @@ static inline uint32_t rnd(uint64_t *s)
   *s = *s * 6364136223846793005ull + 1442695040888963407ull;
   return (uint32_t)(*s >> 33);
 }
-static inline uint8_t pattern(uint64_t key, uint64_t i) { return (uint8_t)((key * 131 + i * 7 + (i >> 8)) & 0xff); }
+static inline uint8_t pattern(uint64_t key, uint64_t i)
+{
+  return (uint8_t)((key * 131 + i * 7 + (i >> 8)) & 0xff);
+}
 
-/* The same for many bytes, by blocks of 256, each of which is some part of one table: sanitizers make loops over bytes slow. */
+/* The same for many bytes, by blocks of 256, each of which is some part of one table: sanitizers
+ * make loops over bytes slow. */
 static uint8_t pattern_table[512];
 __attribute__((constructor)) static void make_pattern_table(void)
 {
@@ -486,7 +508,9 @@ static inline void pattern_fill(void *to, uint64_t key, size_t n)
 static inline bool pattern_is(const void *here, uint64_t key, size_t n)
 {
   for (size_t at = 0; at < n; at += 256)
-    if (memcmp((const char *)here + at, pattern_block(key, at / 256), n - at < 256 ? n - at : 256) != 0) return false;
+    if (memcmp((const char *)here + at, pattern_block(key, at / 256),
+               n - at < 256 ? n - at : 256) != 0)
+      return false;
   return true;
 }
 #endif

@@ -1,9 +1,13 @@
-/* What comes over a connection and is not what a process of the job would say (net.c, net_long.c, net_relay.c, net_streams.c and the handlers of records): records of all kinds with numbers that
- * are nearly right, among ones that are right; lengths, kinds, bytes and bits changed; records left out, doubled, cut off; portions on a further stream; greetings. Each case is a process of its own
- * with messages under way, which a seed decides. Nothing may follow but the end of that connection, or messages as the records say: another process's message still comes, and is answered.
+/* What comes over a connection and is not what a process of the job would say (net.c, net_long.c,
+ * net_relay.c, net_streams.c and the handlers of records): records of all kinds with numbers that
+ * are nearly right, among ones that are right; lengths, kinds, bytes and bits changed; records left
+ * out, doubled, cut off; portions on a further stream; greetings. Each case is a process of its own
+ * with messages under way, which a seed decides. Nothing may follow but the end of that connection,
+ * or messages as the records say: another process's message still comes, and is answered.
  *
- *   net_fuzz [FIRST [N [STEPS]]]   one case, or N, with the seeds from FIRST on; of so many steps each, over as many connections as it takes
- *   SPX_RECORDS=R net_fuzz         as many such cases as R records take (make fuzz-records) */
+ *   net_fuzz [FIRST [N [STEPS]]]   one case, or N, with the seeds from FIRST on; of so many steps
+ * each, over as many connections as it takes SPX_RECORDS=R net_fuzz         as many such cases as R
+ * records take (make fuzz-records) */
 // sanitize: address,undefined
 // timeout: 300
 #define JOB_WHOLE   1
@@ -34,11 +38,15 @@ enum {
 };
 
 static uint64_t dice;
-static uint32_t below(uint32_t n) { return n ? rnd(&dice) % n : 0; } /* numbers that go round come by 0 */
+static uint32_t below(uint32_t n)
+{
+  return n ? rnd(&dice) % n : 0;
+} /* numbers that go round come by 0 */
 static bool once_in(uint32_t n) { return below(n) == 0; }
 
-static bool
-    tame; /* the layer of records has hardly anything to say against what is said: the connection goes on for longer */
+/* the layer of records has hardly anything to say against what is said: the connection goes on for
+ * longer */
+static bool tame;
 static int scene, ends[PROCS], further = -1; /* the played ends */
 static spx_comm *world, *apart;              /* apart: of GOOD and this process */
 static uint32_t steps = STEPS;
@@ -46,7 +54,7 @@ static uint32_t seq, away_seq, away_position; /* of the next record, and of AWAY
 static uint32_t position_first(void) { return (uint32_t)spx_count_from(32, 5000); }
 static _Atomic uint64_t *said; /* records, by all cases */
 
-/* ---- the process under test --------------------------------------------------------------------------------------- */
+/* ---- the process under test ---- */
 
 enum { MESSAGES = 10 };
 static spx_request *requests[2 * MESSAGES];
@@ -57,7 +65,8 @@ static spx_type *some_type(void)
 {
   static spx_type *forms[4];
   if (!forms[0])
-    forms[0] = forms[1] = job_bytes, forms[2] = job_vector(100, 24, 40), forms[3] = job_vector(3, 5000, 6001);
+    forms[0] = forms[1] = job_bytes, forms[2] = job_vector(100, 24, 40),
+    forms[3] = job_vector(3, 5000, 6001);
   return forms[below(4)];
 }
 
@@ -93,8 +102,8 @@ static void post(void)
   } else if (once_in(2))
     CHECK(spx_irecv(buf, count, t, from, tag, world, SPX_CTX_P2P, 0, r) == 0);
   else
-    CHECK(spx_isend(buf, count, t, BAD, tag < 0 ? 0 : tag, world, SPX_CTX_P2P, once_in(3) ? SPX_M_SYNC : SPX_M_STANDARD,
-                    0, r) == 0);
+    CHECK(spx_isend(buf, count, t, BAD, tag < 0 ? 0 : tag, world, SPX_CTX_P2P,
+                    once_in(3) ? SPX_M_SYNC : SPX_M_STANDARD, 0, r) == 0);
 }
 
 /* What is over makes room for more. */
@@ -162,7 +171,7 @@ static void begin(void)
   }
 }
 
-/* ---- what is said -------------------------------------------------------------------------------------------------- */
+/* ---- what is said ---- */
 
 typedef struct {
   uint8_t *bytes;
@@ -201,7 +210,8 @@ static spx_rec_id some_id(const names *of)
 
 static uint64_t some_length(void)
 {
-  static const uint64_t lengths[] = {0, 1, 64, 5000, 120000, 1 << 20, 1ull << 33, UINT64_MAX, SPX_RTS_APART | 5000};
+  static const uint64_t lengths[] = {
+      0, 1, 64, 5000, 120000, 1 << 20, 1ull << 33, UINT64_MAX, SPX_RTS_APART | 5000};
   return once_in(2) ? lengths[below(wrong_in(1) ? 9 : 7)] : below(130000);
 }
 
@@ -251,19 +261,23 @@ static void add_mcast(part *p)
                       .master = once_in(2)    ? SPX_MCAST_DIRECT
                                 : wrong_in(1) ? below(PROCS + 1)
                                               : GOOD,
-                      .number = wrong_in(4) ? rnd(&dice) : spx_mcast_after(spx_mcast_first() + number++),
+                      .number =
+                          wrong_in(4) ? rnd(&dice) : spx_mcast_after(spx_mcast_first() + number++),
                       .epoch = 1,
                       .flags = (uint16_t)(once_in(2) ? 0 : below(wrong_in(3) ? 1024 : 256))};
-  if (!once_in(200)) h.flags &= (uint16_t)~SPX_MCAST_THERE; /* all that follows waits for another channel */
+  /* all that follows waits for another channel */
+  if (!once_in(200)) h.flags &= (uint16_t)~SPX_MCAST_THERE;
   spx_mcast_item items[3];
   uint32_t n = below(3);
   for (uint32_t i = 0; i < n; i++)
-    items[i] = (spx_mcast_item){.first = 1 + i, .number = 1, .count = (uint16_t)(wrong_in(5) ? below(5) : 1)};
+    items[i] = (spx_mcast_item){
+        .first = 1 + i, .number = 1, .count = (uint16_t)(wrong_in(5) ? below(5) : 1)};
   if (tame && n) n = 1, items[0].first = AWAY;
   if (n && wrong_in(3)) items[0].stride = (uint16_t)below(3);
   h.set = wrong_in(10) ? rnd(&dice) : n * (uint32_t)sizeof *items;
   if (h.flags & SPX_MCAST_ALONG && !wrong_in(4)) h.flags |= SPX_MCAST_ANNOUNCED;
-  if (h.flags & SPX_MCAST_PARTS && !wrong_in(4)) h.flags = (uint16_t)(h.flags & ~SPX_MCAST_RING) | SPX_MCAST_CHAIN;
+  if (h.flags & SPX_MCAST_PARTS && !wrong_in(4))
+    h.flags = (uint16_t)(h.flags & ~SPX_MCAST_RING) | SPX_MCAST_CHAIN;
   add(p, &h, sizeof h);
   add(p, items, n * sizeof *items);
   spx_rec_id id = some_id(&sends);
@@ -280,7 +294,8 @@ static void add_mcast(part *p)
   spx_mcast_item leads[3];
   uint32_t k = once_in(4) ? below(3) : 2;
   for (uint32_t i = 0; i < k; i++)
-    leads[i] = (spx_mcast_item){.first = i, .number = 1 + below(3), .count = (uint16_t)(wrong_in(5) ? below(5) : 1)};
+    leads[i] = (spx_mcast_item){
+        .first = i, .number = 1 + below(3), .count = (uint16_t)(wrong_in(5) ? below(5) : 1)};
   if (k == 2 && once_in(2)) leads[1].first = AWAY;
   if (h.flags & SPX_MCAST_ANNOUNCED) add(p, &where, sizeof where);
   if (h.flags & SPX_MCAST_PARTS && !wrong_in(4))
@@ -292,11 +307,14 @@ static void add_mcast(part *p)
 static void add_via(part *p, int depth)
 {
   static _Alignas(64) uint8_t nested[2 * sizeof(part)];
-  uint32_t src = once_in(4) ? below(PROCS + 1) : AWAY, dst = once_in(3) ? below(PROCS + 1) : 0, n = 0;
-  uint32_t flags = once_in(3) ? below(wrong_in(1) ? 16 : 8) : 0, position = once_in(6) ? rnd(&dice) : away_position;
+  uint32_t src = once_in(4) ? below(PROCS + 1) : AWAY, dst = once_in(3) ? below(PROCS + 1) : 0,
+           n = 0;
+  uint32_t flags = once_in(3) ? below(wrong_in(1) ? 16 : 8) : 0,
+           position = once_in(6) ? rnd(&dice) : away_position;
   if (!wrong_in(3)) dst = dst < PROCS ? dst : 0, src = src < PROCS ? src : AWAY;
   bool own = src == AWAY && dst == 0 && flags == 0 && position == away_position;
-  part inner = of_kind((spx_rec_kind)(SPX_REC_EAGER + below(SPX_REC_LAST - SPX_REC_EAGER + 1)), depth + 1);
+  part inner =
+      of_kind((spx_rec_kind)(SPX_REC_EAGER + below(SPX_REC_LAST - SPX_REC_EAGER + 1)), depth + 1);
   if (inner.n < 12000 && !(flags & 1 /* an acknowledgement */ && !wrong_in(2)))
     n = record(nested, SPX_REC_EAGER + below(SPX_REC_LAST - SPX_REC_EAGER + 1), &inner, away_seq);
   if (own) away_position += n, away_seq += n > 0;
@@ -309,8 +327,9 @@ static void add_via(part *p, int depth)
 
 static part of_kind(spx_rec_kind kind, int depth)
 {
-  part p = {
-      .ctx = world->ctx + (once_in(10) ? below(SPX_CTX_STEP) : SPX_CTX_P2P), .tag = (int32_t)below(4), .src = BAD};
+  part p = {.ctx = world->ctx + (once_in(10) ? below(SPX_CTX_STEP) : SPX_CTX_P2P),
+            .tag = (int32_t)below(4),
+            .src = BAD};
   bool of_receive = kind == SPX_REC_DATA || kind == SPX_REC_LONG || kind == SPX_REC_SPOILT;
   spx_rec_id id = some_id(of_receive ? &receives : &sends), other = {below(6), 1 + below(3), 0};
   switch (kind) {
@@ -338,7 +357,9 @@ static part of_kind(spx_rec_kind kind, int depth)
     p.tag = (int32_t)id.index;
     p.src = (int32_t)id.gen;
     if (kind == SPX_REC_DATA) fill(&p, below(8000));
-    p.ctx = kind == SPX_REC_LONG ? (once_in(tame ? 200 : 12) ? some_length() : 64 + below(tame ? 40 : 1500) * 64) : 0;
+    p.ctx = kind == SPX_REC_LONG
+                ? (once_in(tame ? 200 : 12) ? some_length() : 64 + below(tame ? 40 : 1500) * 64)
+                : 0;
     if (kind == SPX_REC_LONG) p.behind = p.ctx < 200000 ? (uint32_t)p.ctx : 0;
     break;
   case SPX_REC_CANCEL: {
@@ -347,7 +368,9 @@ static part of_kind(spx_rec_kind kind, int depth)
     break;
   }
   case SPX_REC_CTRL:
-    p.tag = !wrong_in(2) ? 0 : once_in(2) ? (int32_t)below(4000) : (int32_t)rnd(&dice) - (int32_t)below(4000);
+    p.tag = !wrong_in(2) ? 0
+            : once_in(2) ? (int32_t)below(4000)
+                         : (int32_t)rnd(&dice) - (int32_t)below(4000);
     if (wrong_in(6)) p.tag = -(int32_t)below(3000);
     fill(&p, below(3000));
     break;
@@ -381,7 +404,8 @@ static part of_kind(spx_rec_kind kind, int depth)
       matched = spx_position_word(1, once_in(2) || tx->slow & SPX_TX_NEW ? tx->sent : tx->matched);
     }
     p.src = (int32_t)below(2);
-    if (kind == SPX_REC_MCAST_ACK) p.tag = wrong_in(3) ? (int32_t)below(100) : (int32_t)spx_mcast_first();
+    if (kind == SPX_REC_MCAST_ACK)
+      p.tag = wrong_in(3) ? (int32_t)below(100) : (int32_t)spx_mcast_first();
     add(&p, &matched, sizeof matched);
     break;
   }
@@ -412,7 +436,8 @@ static void say_record(bool spoil)
   static _Alignas(64) uint8_t bytes[2 * sizeof(part)];
   spx_rec_kind kind = (spx_rec_kind)(SPX_REC_EAGER + below(SPX_REC_LAST - SPX_REC_EAGER + 1));
   if (kind == SPX_REC_CLOSE && !once_in(8)) kind = SPX_REC_EAGER;
-  if (kind == SPX_REC_CREDIT && !spx_txs[BAD].conn && !wrong_in(2)) kind = SPX_REC_EAGER; /* nothing was sent to it */
+  /* nothing was sent to it */
+  if (kind == SPX_REC_CREDIT && !spx_txs[BAD].conn && !wrong_in(2)) kind = SPX_REC_EAGER;
   part p = of_kind(kind, 0);
   uint32_t n = record(bytes, kind, &p, seq++);
   spx_rec *rec = (spx_rec *)bytes;
@@ -458,7 +483,8 @@ static void say_other_payload(void)
   put(&to_say, bytes, n);
 }
 
-/* A portion on the further stream (net_streams.c): the seal of the one before, its head, and bytes. */
+/* A portion on the further stream (net_streams.c): the seal of the one before, its head, and
+ * bytes. */
 static void say_portion(void)
 {
   static bool first = true;
@@ -478,7 +504,7 @@ static void say_portion(void)
   if (h.n < 100000) put_noise(&beside, once_in(tame ? 300 : 30) ? below(h.n) : h.n);
 }
 
-/* ---- a case --------------------------------------------------------------------------------------------------------- */
+/* ---- a case ---- */
 
 static void write_some(int fd, text *t)
 {
@@ -502,7 +528,8 @@ static void listen_to(uint8_t *got, ssize_t n)
     spx_rec_cts cts;
     memcpy(&cts, rec->data, sizeof cts);
     if (rec->epoch != 1 || rec->valid % SPX_LINE) continue;
-    if (rec->kind == SPX_REC_RTS || rec->kind == SPX_REC_EAGER_SYNC) note(&sends, cts.index, cts.gen);
+    if (rec->kind == SPX_REC_RTS || rec->kind == SPX_REC_EAGER_SYNC)
+      note(&sends, cts.index, cts.gen);
     if (rec->kind == SPX_REC_CTS) note(&receives, cts.rx_index, cts.rx_gen);
   }
 }
@@ -542,10 +569,12 @@ static void still_talks(void)
   CHECK(send(ends[GOOD], bytes, n, MSG_NOSIGNAL) == (ssize_t)n);
   for (int i = 0; i < 10000 && !spx_is_done(r); i++) spx_progress();
   CHECK(spx_is_done(r) && r->error == MPI_SUCCESS && memcmp(&asked, p.data, sizeof asked) == 0);
-  CHECK(spx_send(&answer, sizeof answer, job_bytes, 1, 78, apart, SPX_CTX_P2P, SPX_M_STANDARD) == 0);
+  CHECK(spx_send(&answer, sizeof answer, job_bytes, 1, 78, apart, SPX_CTX_P2P, SPX_M_STANDARD) ==
+        0);
   static _Alignas(64) uint8_t got[1 << 20];
   ssize_t all = 0;
-  for (int i = 0; i < 1000; i++, spx_progress()) { /* what waits before it may be more than the socket holds */
+  /* what waits before it may be more than the socket holds */
+  for (int i = 0; i < 1000; i++, spx_progress()) {
     ssize_t more = recv(ends[GOOD], got + all, sizeof got - (size_t)all, MSG_DONTWAIT);
     if (more <= 0) continue;
     all += more;
@@ -560,7 +589,8 @@ static void still_talks(void)
   CHECK(!"the answer has been written");
 }
 
-/* The connection has ended because of what was said over it: another one, which goes on with the record that was to come. */
+/* The connection has ended because of what was said over it: another one, which goes on with the
+ * record that was to come. */
 static void connect_again(void)
 {
   spx_conn *c = spx_net.conns[BAD];
@@ -631,14 +661,17 @@ static void one(uint64_t seed)
   int64_t n;
   static uint8_t control[SPX_CTRL_MAX];
   uint32_t from;
-  while ((n = spx_ctrl_recv(control, sizeof control, &from)) >= 0) CHECK(from < PROCS && n <= (int64_t)sizeof control);
+  while ((n = spx_ctrl_recv(control, sizeof control, &from)) >= 0)
+    CHECK(from < PROCS && n <= (int64_t)sizeof control);
   _exit(0);
 }
 
 int main(int argc, char **argv)
 {
   uint64_t first = argc > 1 ? strtoull(argv[1], NULL, 0) : 1;
-  uint64_t n = argc > 2 ? strtoull(argv[2], NULL, 0) : argc > 1 ? 1 : (uint64_t)full_or_fifth(CASES);
+  uint64_t n = argc > 2   ? strtoull(argv[2], NULL, 0)
+               : argc > 1 ? 1
+                          : (uint64_t)full_or_fifth(CASES);
   if (argc > 3) steps = (uint32_t)strtoul(argv[3], NULL, 0);
   const char *many = getenv("SPX_RECORDS");
   uint64_t records = many ? strtoull(many, NULL, 0) : UINT64_MAX;
@@ -652,8 +685,8 @@ int main(int argc, char **argv)
     CHECK(pid > 0 && waitpid(pid, &status, 0) == pid);
     if (status == 0) continue;
     wrong++;
-    fprintf(stderr, "the case with seed %llu ended with %#x: net_fuzz %llu 1 %u\n", (unsigned long long)seed, status,
-            (unsigned long long)seed, steps);
+    fprintf(stderr, "the case with seed %llu ended with %#x: net_fuzz %llu 1 %u\n",
+            (unsigned long long)seed, status, (unsigned long long)seed, steps);
   }
   if (argc > 1 || many) printf("%llu records\n", (unsigned long long)*said);
   return wrong != 0;

@@ -1,6 +1,8 @@
-/* What a process of another host says of what is not its own: a multicast whose data it places anywhere in the memory of this host; messages and receives that this process has with another
- * one, which it names as matched, fetched, to be sent, forgotten or arrived; credit for what was not sent. Its connection ends, and nothing else has happened.
- * And records that come in pieces, as a small window of TCP makes them: what lies where the rest will be says nothing. */
+/* What a process of another host says of what is not its own: a multicast whose data it places
+ * anywhere in the memory of this host; messages and receives that this process has with another
+ * one, which it names as matched, fetched, to be sent, forgotten or arrived; credit for what was
+ * not sent. Its connection ends, and nothing else has happened. And records that come in pieces, as
+ * a small window of TCP makes them: what lies where the rest will be says nothing. */
 // sanitize: address,undefined
 #define JOB_WHOLE   1
 #define JOB_SOCKETS 1
@@ -42,7 +44,8 @@ static void begin(void)
   spx_progress();
 }
 
-static void say(int who, spx_rec_kind kind, uint64_t ctx, int32_t tag, int32_t src, const void *a, uint32_t n)
+static void say(int who, spx_rec_kind kind, uint64_t ctx, int32_t tag, int32_t src, const void *a,
+                uint32_t n)
 {
   static uint32_t seq[PROCS];
   static _Alignas(64) uint8_t bytes[512];
@@ -93,7 +96,8 @@ static spx_rec_id heard(spx_rec_kind kind)
     spx_rec_cts cts;
     memcpy(&cts, rec->data, sizeof cts);
     if (rec->kind == kind && rec->epoch == 1)
-      return kind == SPX_REC_CTS ? (spx_rec_id){cts.rx_index, cts.rx_gen, 0} : (spx_rec_id){cts.index, cts.gen, 0};
+      return kind == SPX_REC_CTS ? (spx_rec_id){cts.rx_index, cts.rx_gen, 0}
+                                 : (spx_rec_id){cts.index, cts.gen, 0};
   }
   CHECK(!"GOOD has heard of it");
   return (spx_rec_id){0};
@@ -108,7 +112,8 @@ static spx_rankset *only_good(void)
   return s;
 }
 
-/* A long message is announced, by so many bytes at a time, where another message's bytes were before. */
+/* A long message is announced, by so many bytes at a time, where another message's bytes were
+ * before. */
 static void in_pieces(void)
 {
   static uint8_t buf[100000], ones[400];
@@ -145,7 +150,8 @@ static void one(int which)
     id = heard(SPX_REC_EAGER_SYNC);
   }
   if (which == DONE || which == CTS) {
-    CHECK(spx_isend(buf, sizeof buf, job_bytes, GOOD, 5, world, SPX_CTX_P2P, SPX_M_STANDARD, 0, &r) == 0);
+    CHECK(spx_isend(buf, sizeof buf, job_bytes, GOOD, 5, world, SPX_CTX_P2P, SPX_M_STANDARD, 0,
+                    &r) == 0);
     id = heard(SPX_REC_RTS);
   }
   if (which == DATA) {
@@ -153,11 +159,14 @@ static void one(int which)
     say(GOOD, SPX_REC_RTS, world->ctx, 5, GOOD, &rts, sizeof rts);
     id = heard(SPX_REC_CTS);
   }
-  spx_rec_cts cts = {.index = id.index, .gen = id.gen, .rx_index = 1, .rx_gen = 1, .bytes = sizeof buf};
+  spx_rec_cts cts = {
+      .index = id.index, .gen = id.gen, .rx_index = 1, .rx_gen = 1, .bytes = sizeof buf};
   uint64_t credit = (uint64_t)1 << 40;
   switch (which) {
   case STAGED: say_mcast(NEAR, (uint64_t)1 << 40, (uint64_t)1 << 45, sizeof buf, NEAR); break;
-  case STAGED_FAR: say_mcast(NEAR, (spx_segment->total_bytes + 4095) / 4096 * 4096, 0, 100, SPX_NO_PEER); break;
+  case STAGED_FAR:
+    say_mcast(NEAR, (spx_segment->total_bytes + 4095) / 4096 * 4096, 0, 100, SPX_NO_PEER);
+    break;
   case LONG: say_mcast(BAD, 0, 0, UINT64_MAX - 8, SPX_NO_PEER); break;
   case ACK: say(BAD, SPX_REC_ACK, 0, 0, 0, &id, sizeof id); break;
   case DONE: say(BAD, SPX_REC_DONE, 0, 0, 0, &id, sizeof id); break;
@@ -181,7 +190,8 @@ static void one(int which)
 int main(int argc, char **argv)
 {
   int wrong = 0;
-  for (int which = argc > 1 ? atoi(argv[1]) : 0; which < (argc > 1 ? atoi(argv[1]) + 1 : CASES); which++) {
+  for (int which = argc > 1 ? atoi(argv[1]) : 0; which < (argc > 1 ? atoi(argv[1]) + 1 : CASES);
+       which++) {
     pid_t pid = fork();
     int status;
     if (pid == 0) one(which);

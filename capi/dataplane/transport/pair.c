@@ -1,4 +1,5 @@
-/* pair.c - both sides of a pair of processes, whichever transport carries its records, and the queue of what waits for room there. */
+/* pair.c - both sides of a pair of processes, whichever transport carries its records, and the
+ * queue of what waits for room there. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <stdlib.h>
@@ -46,7 +47,8 @@ int spx_tx_init(uint32_t peer)
   SPX_ASSERT(peer < spx_map.nprocs);
   spx_tx *tx = &spx_txs[peer];
   tx->life =
-      __atomic_load_n(&spx_proc_of(peer)->incarnation, __ATOMIC_ACQUIRE); /* who is met later is known: spx_peer_meet */
+      /* who is met later is known: spx_peer_meet */
+      __atomic_load_n(&spx_proc_of(peer)->incarnation, __ATOMIC_ACQUIRE);
   tx->by = transport_of(peer);
   return tx->by->open(peer);
 }
@@ -56,7 +58,9 @@ void spx_rx_init(uint32_t peer)
   spx_tx *tx = &spx_txs[peer];
   if (tx->life == 0)
     tx->slow |=
-        SPX_TX_NEW; /* it came after this one, and no communicator leads there yet: it may be answered all the same */
+        /* it came after this one, and no communicator leads there yet: it may be answered all the
+           same */
+        SPX_TX_NEW;
   transport_of(peer)->listen(peer);
 }
 
@@ -71,8 +75,10 @@ static void activate(spx_tx *tx)
 {
   if (tx->active) return;
   enlist(tx);
-  /* A thread that sleeps, or is about to, has told the others that nothing waits for room: it must tell them anew. */
-  if (SPX_UNLIKELY(__atomic_load_n(&spx_proc_of(spx_me)->sleeping, __ATOMIC_RELAXED))) spx_ring_self();
+  /* A thread that sleeps, or is about to, has told the others that nothing waits for room: it must
+   * tell them anew. */
+  if (SPX_UNLIKELY(__atomic_load_n(&spx_proc_of(spx_me)->sleeping, __ATOMIC_RELAXED)))
+    spx_ring_self();
 }
 
 static void append(spx_tx *tx, spx_txitem *it)
@@ -102,8 +108,8 @@ int spx_tx_queue_request(uint32_t peer, spx_request *r)
   return MPI_SUCCESS;
 }
 
-static bool write_two(spx_tx *tx, spx_rec_kind kind, spx_rec_words as, const void *a, uint32_t a_len, const void *b,
-                      uint32_t b_len)
+static bool write_two(spx_tx *tx, spx_rec_kind kind, spx_rec_words as, const void *a,
+                      uint32_t a_len, const void *b, uint32_t b_len)
 {
   uint32_t bytes = SPX_REC_BYTES(a_len + b_len);
   if (tx->ring < 0 && spx_tx_warm(tx)) tx->by->widen(tx);
@@ -117,12 +123,14 @@ static bool write_two(spx_tx *tx, spx_rec_kind kind, spx_rec_words as, const voi
   return true;
 }
 
-static bool write_record(spx_tx *tx, spx_rec_kind kind, spx_rec_words as, const void *payload, uint32_t len)
+static bool write_record(spx_tx *tx, spx_rec_kind kind, spx_rec_words as, const void *payload,
+                         uint32_t len)
 {
   return write_two(tx, kind, as, payload, len, NULL, 0);
 }
 
-bool spx_tx_write(uint32_t peer, spx_rec_kind kind, spx_rec_words as, const void *payload, uint32_t len)
+bool spx_tx_write(uint32_t peer, spx_rec_kind kind, spx_rec_words as, const void *payload,
+                  uint32_t len)
 {
   return write_record(&spx_txs[peer], kind, as, payload, len);
 }
@@ -141,7 +149,8 @@ static bool goes_whole(spx_tx *tx, spx_rec_kind kind, uint32_t len)
 static bool write_pieces(spx_tx *tx, spx_txitem *it)
 {
   do {
-    if (tx->ring < 0 && (it->len > SPX_CHAN_DATA - SPX_CHAN_DATA / 2 || spx_tx_warm(tx))) tx->by->widen(tx);
+    if (tx->ring < 0 && (it->len > SPX_CHAN_DATA - SPX_CHAN_DATA / 2 || spx_tx_warm(tx)))
+      tx->by->widen(tx);
     uint32_t left = it->len - it->gone, piece = tx->ring < 0 ? SPX_REC_INLINE : spx_set.fragment;
     if (piece > left) piece = left;
     it->as.piece.more = (int32_t)(left - piece);
@@ -154,13 +163,14 @@ static bool write_pieces(spx_tx *tx, spx_txitem *it)
 
 static int drain_one(spx_tx *tx);
 
-void spx_tx_put(uint32_t peer, spx_rec_kind kind, spx_rec_words as, const void *payload, uint32_t len)
+void spx_tx_put(uint32_t peer, spx_rec_kind kind, spx_rec_words as, const void *payload,
+                uint32_t len)
 {
   spx_tx_put_two(peer, kind, as, payload, len, NULL, 0);
 }
 
-void spx_tx_put_two(uint32_t peer, spx_rec_kind kind, spx_rec_words as, const void *a, uint32_t a_len, const void *b,
-                    uint32_t b_len)
+void spx_tx_put_two(uint32_t peer, spx_rec_kind kind, spx_rec_words as, const void *a,
+                    uint32_t a_len, const void *b, uint32_t b_len)
 {
   spx_tx *tx = &spx_txs[peer];
   uint32_t len = a_len + b_len;
@@ -195,9 +205,10 @@ static int drain_one(spx_tx *tx)
   int moved = 0;
   while (tx->pend) {
     spx_txitem *it = tx->pend;
-    if (it->r                               ? !spx_carries->send(it->r)
-        : in_pieces((spx_rec_kind)it->kind) ? !write_pieces(tx, it)
-                                            : !write_record(tx, (spx_rec_kind)it->kind, it->as, it->data, it->len))
+    if (it->r ? !spx_carries->send(it->r)
+        : in_pieces((spx_rec_kind)it->kind)
+            ? !write_pieces(tx, it)
+            : !write_record(tx, (spx_rec_kind)it->kind, it->as, it->data, it->len))
       return moved;
     tx->pend = it->next;
     free(it);
@@ -295,7 +306,7 @@ static void forget(uint32_t peer)
 
 const spx_peer_observer spx_pair_peers = {.forget = forget, .unmapped = forget};
 
-/* ---- long messages that lie in no buffer -------------------------------------------------------------------------- */
+/* ---- long messages that lie in no buffer ---- */
 
 void spx_bulk_load(const spx_request *r, uint64_t at, uint64_t n, void *to)
 {

@@ -1,8 +1,10 @@
-/* peers.c - processes that come and go: spawned ones, and those of other jobs. MPI-5.0, 11.8 to 11.10.
+/* peers.c - processes that come and go: spawned ones, and those of other jobs. MPI-5.0, 11.8
+ * to 11.10.
  *
- * A peer's number is its place in our own job's memory file. A number is given to another process only when nobody holds the
- * one that had it: every communicator holds its members, and spx_seg.held tells the agent. What an earlier process of the
- * number has left behind in channels is told by its epoch and by positions, so that nothing has to be cleaned while others run.
+ * A peer's number is its place in our own job's memory file. A number is given to another process
+ * only when nobody holds the one that had it: every communicator holds its members, and
+ * spx_seg.held tells the agent. What an earlier process of the number has left behind in channels
+ * is told by its epoch and by positions, so that nothing has to be cleaned while others run.
  *
  * A process of another job is a guest here, as we are in its file: place.h.
  */
@@ -35,7 +37,7 @@ void spx_peers_detach(void)
   peers = NULL;
 }
 
-/* ---- holding ------------------------------------------------------------------------------------------------- */
+/* ---- holding ---- */
 
 static void mark(const spx_file *f, uint32_t i, uint8_t value)
 {
@@ -52,8 +54,8 @@ static void mark_all(uint32_t i, uint8_t value)
 }
 
 /* Calls the observers of an event. */
-#define EACH(event, peer)                                                                                              \
-  for (const spx_peer_observer *const *o = observers; *o; o++)                                                         \
+#define EACH(event, peer)                                                                          \
+  for (const spx_peer_observer *const *o = observers; *o; o++)                                     \
     if ((*o)->event) (*o)->event(peer)
 
 /* It may have written, and may be waiting for room, before we knew where its bell is. */
@@ -73,8 +75,10 @@ void spx_peer_meet(uint32_t i)
   uint32_t life = spx_life_of(i);
   if (spx_rx_stale(i, rx)) EACH(stale, i);
   rehome(i);
-  if (!spx_places[i].dead && __atomic_load_n(&spx_proc_of(i)->agent_state, __ATOMIC_ACQUIRE) == SPX_AGENT_DEAD)
-    spx_map.seen_deaths = UINT64_MAX; /* it was nobody's concern when it died: spx_notice_deaths looks again */
+  if (!spx_places[i].dead &&
+      __atomic_load_n(&spx_proc_of(i)->agent_state, __ATOMIC_ACQUIRE) == SPX_AGENT_DEAD)
+    /* it was nobody's concern when it died: spx_notice_deaths looks again */
+    spx_map.seen_deaths = UINT64_MAX;
   if (tx->life != life) {
     EACH(forget, i);
     tx->life = life;
@@ -84,7 +88,8 @@ void spx_peer_meet(uint32_t i)
   tx->slow &= ~(uint32_t)SPX_TX_CLOSED;
 }
 
-/* The number went to another process although we hold it: its agent had looked who holds it before we began to. */
+/* The number went to another process although we hold it: its agent had looked who holds it before
+ * we began to. */
 static bool is_another(uint32_t i)
 {
   return spx_rx_stale(i, &spx_rxs[i]) || (spx_txs[i].life && spx_txs[i].life != spx_life_of(i));
@@ -167,14 +172,16 @@ void spx_peer_idle(uint32_t peer)
   if (SPX_UNLIKELY(peers[peer].leaving)) let_go(peer);
 }
 
-/* ---- other jobs' files --------------------------------------------------------------------------------------- */
+/* ---- other jobs' files ---- */
 
 static bool is_used(const spx_file *f)
 {
   for (uint32_t i = 0; i < spx_segment->nprocs; i++) {
     const spx_proc *p = spx_proc_of(i);
     if (spx_places[i].file == f && peers[i].held) return true;
-    if (p->home_job == f->job && __atomic_load_n(&p->agent_state, __ATOMIC_ACQUIRE) == SPX_AGENT_STARTED) return true;
+    if (p->home_job == f->job &&
+        __atomic_load_n(&p->agent_state, __ATOMIC_ACQUIRE) == SPX_AGENT_STARTED)
+      return true;
   }
   return false;
 }
@@ -191,7 +198,8 @@ void spx_files_sweep(void)
       if (spx_places[i].file != f) continue;
       EACH(unmapped, i);
       spx_places[i].file = NULL;
-      if (spx_rxs[i].base) spx_rxs[i].proc = spx_home(i); /* what it has received stays received: see meet */
+      /* what it has received stays received: see meet */
+      if (spx_rxs[i].base) spx_rxs[i].proc = spx_home(i);
     }
     *at = f->next;
     spx_seg_unmap(f);

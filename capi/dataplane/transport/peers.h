@@ -15,7 +15,8 @@ typedef struct {
   void (*released)(uint32_t peer); /* none leads there any more */
   void (*unmapped)(uint32_t peer); /* the file in which its channels lie goes */
 } spx_peer_observer;
-SPX_HIDDEN extern const spx_peer_observer spx_ring_peers, spx_pair_peers, spx_relay_peers, spx_net_peers;
+SPX_HIDDEN extern const spx_peer_observer spx_ring_peers, spx_pair_peers, spx_relay_peers,
+    spx_net_peers;
 
 /* observers: NULL at the end. An errno. */
 SPX_HIDDEN int spx_peers_attach(const spx_peer_observer *const *observers);

@@ -1,15 +1,17 @@
-/* record.h - what stands in a channel or ring: records of whole lines, each behind a header of 32 bytes.
+/* record.h - what stands in a channel or ring: records of whole lines, each behind a header of 32
+ * bytes.
  *
- * The sender writes the payload and the header's other fields, clears the first word of the header that will follow, and then
- * publishes by one release store of the first word (valid, kind, epoch). A reader therefore finds either a whole record or
- * a zero, whenever the sender died. A payload of up to 32 bytes shares the line with its header.
+ * The sender writes the payload and the header's other fields, clears the first word of the header
+ * that will follow, and then publishes by one release store of the first word (valid, kind, epoch).
+ * A reader therefore finds either a whole record or a zero, whenever the sender died. A payload of
+ * up to 32 bytes shares the line with its header.
  */
 #ifndef SPX_RECORD_H
 #define SPX_RECORD_H
 #include <stdint.h>
 
-/* The words of a header that mean what its kind says: one view for each meaning. The kinds that no view
- * names have zeros there (SPX_REC_PLAIN). */
+/* The words of a header that mean what its kind says: one view for each meaning. The kinds that no
+ * view names have zeros there (SPX_REC_PLAIN). */
 typedef union {
   struct {
     uint64_t ctx;
@@ -46,11 +48,13 @@ typedef union {
     int32_t what; /* SPX_MCAST_DATA, GOT, LOST (mcast.h) */
   } have;         /* MCAST_HAVE */
   struct {
-    uint32_t position;           /* in the stream of the pair; of what goes back: the bytes of credit */
+    /* in the stream of the pair; of what goes back: the bytes of credit */
+    uint32_t position;
     uint16_t from_life, to_life; /* incarnations of that pair's processes */
-    uint32_t route;              /* the receiver in the end, hops that are left, flags: net_relay.c */
-    uint32_t from;               /* the sender in the beginning */
-  } via;                         /* VIA */
+    /* the receiver in the end, hops that are left, flags: net_relay.c */
+    uint32_t route;
+    uint32_t from; /* the sender in the beginning */
+  } via;           /* VIA */
   struct {
     uint64_t zero;
     int32_t on; /* CLOSE: the other end's has come; PROMPT: acknowledge at once */
@@ -83,17 +87,25 @@ typedef enum {
   SPX_REC_CANCEL,     /* spx_rec_cancel: forget this message if nobody has matched it */
   SPX_REC_CANCELLED,  /* spx_rec_id, error 0: forgotten, 1: too late */
   SPX_REC_CTRL,       /* a piece of a control message */
-  SPX_REC_CREDIT,     /* over the network: what the control line of a channel says of what was matched (8 bytes) */
-  SPX_REC_MCAST,      /* a multicast, or a piece of one: mcast.h */
-  SPX_REC_MCAST_ACK,  /* multicasts have come; the credit for them (8 bytes) */
-  SPX_REC_MCAST_ASK,  /* spx_rec_ask: send me these bytes of a long multicast, as DATA; or an answer to that */
-  SPX_REC_MCAST_HAVE, /* spx_rec_have and a set (mcast.h): these have the data, or can get them on their host; or what else is said */
-  SPX_REC_VIA,    /* bytes of the stream of another pair, which go through others: net_relay.c */
-  SPX_REC_CLOSE,  /* the last record of a connection in this direction: net_close.c */
-  SPX_REC_LONG,   /* bytes of the message of the receiver's id follow, outside of records: net_long.c */
-  SPX_REC_CHECK,  /* SPX_CHECK=1: what the sender does in a collective: spx_diag_check (layout.h) */
-  SPX_REC_SPOILT, /* spx_rec_id of the receiver: the message that it is receiving was never sent (pass.c) */
-  SPX_REC_PROMPT, /* what this connection brings is to be acknowledged when it is read, for more is kept until then; or no longer (net_burst.c) */
+  /* over the network: what the control line of a channel says of what was matched (8 bytes) */
+  SPX_REC_CREDIT,
+  SPX_REC_MCAST,     /* a multicast, or a piece of one: mcast.h */
+  SPX_REC_MCAST_ACK, /* multicasts have come; the credit for them (8 bytes) */
+  /* spx_rec_ask: send me these bytes of a long multicast, as DATA; or an answer to that */
+  SPX_REC_MCAST_ASK,
+  /* spx_rec_have and a set (mcast.h): these have the data, or can get them on their host; or what
+     else is said */
+  SPX_REC_MCAST_HAVE,
+  SPX_REC_VIA,   /* bytes of the stream of another pair, which go through others: net_relay.c */
+  SPX_REC_CLOSE, /* the last record of a connection in this direction: net_close.c */
+  /* bytes of the message of the receiver's id follow, outside of records: net_long.c */
+  SPX_REC_LONG,
+  SPX_REC_CHECK, /* SPX_CHECK=1: what the sender does in a collective: spx_diag_check (layout.h) */
+  /* spx_rec_id of the receiver: the message that it is receiving was never sent (pass.c) */
+  SPX_REC_SPOILT,
+  /* what this connection brings is to be acknowledged when it is read, for more is kept until then;
+     or no longer (net_burst.c) */
+  SPX_REC_PROMPT,
   SPX_REC_LAST = SPX_REC_PROMPT,
   SPX_REC_MCAST_RTS /* not a record: an announced multicast among the unexpected messages */
 } spx_rec_kind;
@@ -115,9 +127,10 @@ typedef struct {
 typedef struct {
   uint32_t index, gen;
   uint64_t addr;
-  uint64_t bytes; /* and SPX_RTS_APART: the sender's copies to there tell that the processors share no cache */
-  uint64_t type;  /* address of the sender's spx_type; 0: contiguous */
-} spx_rec_rts;    /* addr and type 0: not for the get protocol */
+  /* and SPX_RTS_APART: the sender's copies to there tell that the processors share no cache */
+  uint64_t bytes;
+  uint64_t type; /* address of the sender's spx_type; 0: contiguous */
+} spx_rec_rts;   /* addr and type 0: not for the get protocol */
 typedef struct {
   uint32_t index, gen, rx_index, rx_gen;
   uint64_t bytes;
@@ -134,7 +147,8 @@ typedef struct {
 /* A multicast is named by its master and its descriptor there. */
 typedef struct {
   uint32_t master, index, gen, rx_index, rx_gen;
-  uint32_t number; /* of the message for the receiver of this, who may not have heard of it yet; 0: it has */
+  /* of the message for the receiver of this, who may not have heard of it yet; 0: it has */
+  uint32_t number;
   uint64_t from;
 } spx_rec_ask; /* one line: up to which byte stands in the record's header */
 typedef struct {

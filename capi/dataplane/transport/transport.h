@@ -1,10 +1,11 @@
-/* transport.h - how records get from one process to another: what a transport is, and what all of them share.
+/* transport.h - how records get from one process to another: what a transport is, and what all of
+ * them share.
  *
- * Layer transport. A pair of processes has two sides here, whichever transport carries its records: the sending
- * side (spx_tx), with a queue of what waits for room, and the receiving side (spx_rx). pair.c owns both, and
- * the queue. A transport (ring.c: memory of this host; net.c: stream sockets) gives a sending side its room,
- * publishes what is written there, and hands the records that arrive to spx_arrived. A transport knows neither
- * sends nor messages: it asks spx_carried and spx_bulk.
+ * Layer transport. A pair of processes has two sides here, whichever transport carries its records:
+ * the sending side (spx_tx), with a queue of what waits for room, and the receiving side (spx_rx).
+ * pair.c owns both, and the queue. A transport (ring.c: memory of this host; net.c: stream sockets)
+ * gives a sending side its room, publishes what is written there, and hands the records that arrive
+ * to spx_arrived. A transport knows neither sends nor messages: it asks spx_carried and spx_bulk.
  * Called with spx_lock held. */
 #ifndef SPX_TRANSPORT_H
 #define SPX_TRANSPORT_H
@@ -21,7 +22,7 @@ static inline uint64_t spx_least(uint64_t a, uint64_t b) { return a < b ? a : b;
 /* The number of the first record of a pair. */
 static inline uint32_t spx_first_record(void) { return (uint32_t)spx_count_from(32, 12); }
 
-/* ---- sending side of a pair ---------------------------------------------------------------------------------- */
+/* ---- sending side of a pair ---- */
 typedef struct spx_txitem { /* what waits for room in a pair, in order */
   struct spx_txitem *next;
   spx_request *r; /* a send not yet written; NULL: a record */
@@ -43,18 +44,20 @@ typedef struct spx_tx {
   uint32_t pos;  /* where the next record goes */
   uint8_t *base; /* active buffer: channel or ring */
   uint32_t size;
-  uint32_t near; /* beyond it short records look whether they can go to the beginning: spx_tx_near */
+  /* beyond it short records look whether they can go to the beginning: spx_tx_near */
+  uint32_t near;
   uint32_t seq;
   uint64_t head; /* bytes written in all buffers */
   uint64_t tail; /* bytes consumed, as last read */
   spx_chan *chan;
   uint8_t *dirty;
   spx_proc *proc;
-  uint64_t sent;      /* bytes of eager records */
-  uint64_t matched;   /* of these, matched: as last read */
-  int32_t ring;       /* own ring, or -1: the channel is active */
-  uint32_t active;    /* in the list of pairs with something to send */
-  uint32_t full;      /* what waits found no room when tail was full_tail: it need not try again before that changes */
+  uint64_t sent;    /* bytes of eager records */
+  uint64_t matched; /* of these, matched: as last read */
+  int32_t ring;     /* own ring, or -1: the channel is active */
+  uint32_t active;  /* in the list of pairs with something to send */
+  /* what waits found no room when tail was full_tail: it need not try again before that changes */
+  uint32_t full;
   uint64_t full_tail; /* as published */
   uint32_t life;      /* the receiver's incarnation in our file */
   uint16_t epoch;     /* ours in the receiver's file */
@@ -63,15 +66,18 @@ typedef struct spx_tx {
   spx_request *stream; /* sends that flow as DATA */
   struct spx_tx *next;
   const struct spx_transport *by; /* NULL: not initialised */
-  spx_conn *conn;                 /* reached over the network: buffer and control line are the connection's */
-  spx_into into;                  /* how copies are stored there */
-  uint32_t met;                   /* messages from there that are still taken for part of an exchange */
-  bool apart_there;               /* the same, as the peer has said with its last announcement */
-  uint64_t asked;                 /* ns: when a stream was last asked for although messages are got */
+  /* reached over the network: buffer and control line are the connection's */
+  spx_conn *conn;
+  spx_into into; /* how copies are stored there */
+  /* messages from there that are still taken for part of an exchange */
+  uint32_t met;
+  bool apart_there; /* the same, as the peer has said with its last announcement */
+  /* ns: when a stream was last asked for although messages are got */
+  uint64_t asked;
 } spx_tx;
 SPX_HIDDEN extern spx_tx *spx_txs;
 
-/* ---- receiving side of a pair -------------------------------------------------------------------------------- */
+/* ---- receiving side of a pair ---- */
 typedef struct spx_rx {
   uint8_t *base; /* NULL: not initialised */
   uint32_t pos, size;
@@ -90,12 +96,13 @@ typedef struct spx_rx {
   spx_conn *conn; /* reached over the network: base is a line of zeros */
 } spx_rx;
 SPX_HIDDEN extern spx_rx *spx_rxs;
-/* All transports call it with each record that has arrived. False: no memory, the record stays where
- * it is. Set at attach, to spx_deliver. */
+/* All transports call it with each record that has arrived. False: no memory, the record stays
+ * where it is. Set at attach, to spx_deliver. */
 SPX_HIDDEN extern bool (*spx_arrived)(uint32_t peer, spx_rx *rx, const spx_rec *rec, uint32_t kind);
 
-/* Positions in a pair count bytes over its whole life, in 64 bits. The receiver publishes their low 48 bits, below the low bits of the
- * sender's incarnation: what an earlier process of the same number has left behind is told apart. */
+/* Positions in a pair count bytes over its whole life, in 64 bits. The receiver publishes their low
+ * 48 bits, below the low bits of the sender's incarnation: what an earlier process of the same
+ * number has left behind is told apart. */
 #define SPX_POSITION_BITS 48
 #define SPX_POSITION_MASK (((uint64_t)1 << SPX_POSITION_BITS) - 1)
 static inline uint64_t spx_position_first(void) { return spx_count_from(SPX_POSITION_BITS, 6000); }
@@ -103,94 +110,125 @@ static inline uint64_t spx_position_word(uint16_t epoch, uint64_t position)
 {
   return (uint64_t)epoch << SPX_POSITION_BITS | (position & SPX_POSITION_MASK);
 }
-/* The position that a word stands for: at most 2^48 - 1 bytes before `sent`, which is not behind it. */
+/* The position that a word stands for: at most 2^48 - 1 bytes before `sent`, which is not behind
+ * it. */
 static inline uint64_t spx_position_of(uint64_t word, uint64_t sent)
 {
   return sent - ((sent - word) & SPX_POSITION_MASK);
 }
-/* What the receiver has published (tail, matched) of what this process has sent: all before `sent`. */
-static inline uint64_t spx_tx_published(const spx_tx *tx, const uint64_t *word, uint64_t sent, int order)
+/* What the receiver has published (tail, matched) of what this process has sent: all before
+ * `sent`. */
+static inline uint64_t spx_tx_published(const spx_tx *tx, const uint64_t *word, uint64_t sent,
+                                        int order)
 {
   uint64_t v = __atomic_load_n(word, order);
   return v >> SPX_POSITION_BITS == tx->epoch ? spx_position_of(v, sent) : spx_position_first();
 }
 
-/* ---- receiving from processes that come and go ---------------------------------------------------------------- */
-/* What the peer's number stands for has changed since rx was set up: nothing that lies there is for us. */
+/* ---- receiving from processes that come and go ---- */
+/* What the peer's number stands for has changed since rx was set up: nothing that lies there is for
+ * us. */
 static inline bool spx_rx_stale(uint32_t peer, const spx_rx *rx)
 {
-  return rx->base && rx->epoch != (uint16_t)__atomic_load_n(&spx_proc_of(peer)->incarnation, __ATOMIC_ACQUIRE);
+  return rx->base &&
+         rx->epoch != (uint16_t)__atomic_load_n(&spx_proc_of(peer)->incarnation, __ATOMIC_ACQUIRE);
 }
 SPX_HIDDEN void spx_settings_refresh(void); /* segment.c: processes have come or gone */
 
 #define SPX_CHAN_DATA  (SPX_CHAN_BYTES - SPX_LINE)
 #define SPX_RING_AFTER 4 /* records in the channel before a ring is opened */
 /* Has the pair had so many? Asked while it has no ring. */
-static inline bool spx_tx_warm(const spx_tx *tx) { return tx->seq - spx_first_record() >= SPX_RING_AFTER; }
+static inline bool spx_tx_warm(const spx_tx *tx)
+{
+  return tx->seq - spx_first_record() >= SPX_RING_AFTER;
+}
 
-/* ---- the table of transports ---------------------------------------------------------------------------------- */
+/* ---- the table of transports ---- */
 /* What a transport does for the peers that it reaches. */
 typedef struct spx_transport {
   const char *name;
   bool (*reaches)(uint32_t peer);
-  int (*open)(uint32_t peer);                       /* sets up the sending side of the pair; an MPI error code */
-  void (*listen)(uint32_t peer);                    /* the receiving side; that there is no memory is fatal */
-  spx_rec *(*reserve)(spx_tx *tx, uint32_t bytes);  /* room for a record where spx_tx_room sees none, or NULL */
-  bool (*widen)(spx_tx *tx);                        /* a larger buffer, while tx->ring < 0; false: none is free */
-  void (*close)(spx_tx *tx);                        /* nothing more is sent; NULL: that is all the same */
-  void (*recall)(spx_tx *tx, const spx_request *r); /* the buffer of r, a stream, is not read any more; or NULL */
+  /* sets up the sending side of the pair; an MPI error code */
+  int (*open)(uint32_t peer);
+  /* the receiving side; that there is no memory is fatal */
+  void (*listen)(uint32_t peer);
+  /* room for a record where spx_tx_room sees none, or NULL */
+  spx_rec *(*reserve)(spx_tx *tx, uint32_t bytes);
+  /* a larger buffer, while tx->ring < 0; false: none is free */
+  bool (*widen)(spx_tx *tx);
+  /* nothing more is sent; NULL: that is all the same */
+  void (*close)(spx_tx *tx);
+  /* the buffer of r, a stream, is not read any more; or NULL */
+  void (*recall)(spx_tx *tx, const spx_request *r);
   /* Of a transport that reaches processes beyond this host's memory (spx_network): */
-  int (*poll)(void); /* reads and writes what can be read and written now; the number of things that moved */
-  /* 1: records are written to come, several to a process perhaps; -1: they go now, by one system call for
-   * each process. gather: of jobs whose messages are relayed alone; together: of all jobs. */
+  /* reads and writes what can be read and written now; the number of things that moved */
+  int (*poll)(void);
+  /* 1: records are written to come, several to a process perhaps; -1: they go now, by one system
+   * call for each process. gather: of jobs whose messages are relayed alone; together: of all
+   * jobs. */
   void (*gather)(int change);
   void (*together)(int change);
 } spx_transport;
 SPX_HIDDEN extern const spx_transport spx_shm, spx_tcp;
-/* The one that reaches the processes beyond this host's memory, between its attach and its detach; NULL:
- * there are no such processes. */
+/* The one that reaches the processes beyond this host's memory, between its attach and its detach;
+ * NULL: there are no such processes. */
 SPX_HIDDEN extern const spx_transport *spx_network;
 
-/* ---- pair.c: both sides of a pair, and what waits for room --------------------------------------------------- */
-/* What the layer of sends and receives (get.c) knows of what is carried: a transport calls it, and knows no message. */
+/* ---- pair.c: both sides of a pair, and what waits for room ---- */
+/* What the layer of sends and receives (get.c) knows of what is carried: a transport calls it, and
+ * knows no message. */
 typedef struct {
-  bool (*send)(spx_request *r); /* writes a send whose turn it is, or completes it; false: no room now */
-  bool (*more)(spx_tx *tx, spx_request *r, int *moved); /* of a stream, as much as there is room for; true: all */
-  void (*written)(spx_request *r);                      /* all of it has been, and the pair has forgotten it */
-  uint64_t (*end)(const spx_request *r);                /* the byte up to which a stream may flow now */
+  /* writes a send whose turn it is, or completes it; false: no room now */
+  bool (*send)(spx_request *r);
+  /* of a stream, as much as there is room for; true: all */
+  bool (*more)(spx_tx *tx, spx_request *r, int *moved);
+  /* all of it has been, and the pair has forgotten it */
+  void (*written)(spx_request *r);
+  /* the byte up to which a stream may flow now */
+  uint64_t (*end)(const spx_request *r);
   /* Fills and publishes a DATA record: n bytes of a stream from at on. */
   void (*data)(spx_tx *tx, spx_rec *rec, const spx_request *r, uint64_t at, uint32_t n);
   spx_request *(*sink)(uint32_t index,
-                       uint32_t gen);       /* the receive with this descriptor, if a stream comes for it, or NULL */
+                       /* the receive with this descriptor, if a stream comes for it, or NULL */
+                       uint32_t gen);
   void (*came)(spx_request *r, uint64_t n); /* n more bytes of its stream are in its buffer */
 } spx_carried;
 SPX_HIDDEN extern const spx_carried spx_messages, *spx_carries;
 
-/* Where the bytes of a long message lie when that is no buffer (SPX_RF_PASS): r->priv begins with the address of this. */
+/* Where the bytes of a long message lie when that is no buffer (SPX_RF_PASS): r->priv begins with
+ * the address of this. */
 typedef struct {
-  /* Where byte at lies; *n, at most as much as it was: so many bytes lie behind each other from there. */
+  /* Where byte at lies; *n, at most as much as it was: so many bytes lie behind each other from
+   * there. */
   char *(*at)(const spx_request *r, uint64_t at, uint64_t *n);
   uint64_t (*there)(const spx_request *r); /* so many bytes of the message have come */
   bool (*asked)(spx_request *r,
-                const spx_rec_cts *cts); /* its receiver asks for it; true: it was told that there is none */
+                /* its receiver asks for it; true: it was told that there is none */
+                const spx_rec_cts *cts);
 } spx_bulk;
-static inline const spx_bulk *spx_bulk_of(const spx_request *r) { return *(const spx_bulk *const *)r->priv; }
+static inline const spx_bulk *spx_bulk_of(const spx_request *r)
+{
+  return *(const spx_bulk *const *)r->priv;
+}
 /* Copies bytes of the message out of there, and to there. */
 SPX_HIDDEN void spx_bulk_load(const spx_request *r, uint64_t at, uint64_t n, void *to);
 SPX_HIDDEN void spx_bulk_store(const spx_request *r, uint64_t at, uint64_t n, const void *from);
 
 /* transports: NULL at the end; a peer has the first one that reaches it. An errno. */
-SPX_HIDDEN int spx_pairs_attach(const spx_transport *const *transports, const spx_carried *messages);
+SPX_HIDDEN int spx_pairs_attach(const spx_transport *const *transports,
+                                const spx_carried *messages);
 SPX_HIDDEN void spx_pairs_detach(void);
 SPX_HIDDEN int spx_tx_init(uint32_t peer); /* MPI error code: memory of its transport */
 SPX_HIDDEN void spx_rx_init(uint32_t peer);
 /* Writes a record now or queues it; payload is copied. */
-SPX_HIDDEN void spx_tx_put(uint32_t peer, spx_rec_kind kind, spx_rec_words as, const void *payload, uint32_t len);
+SPX_HIDDEN void spx_tx_put(uint32_t peer, spx_rec_kind kind, spx_rec_words as, const void *payload,
+                           uint32_t len);
 /* Writes a record now, before what waits in the pair; false: there is no room. */
-SPX_HIDDEN bool spx_tx_write(uint32_t peer, spx_rec_kind kind, spx_rec_words as, const void *payload, uint32_t len);
+SPX_HIDDEN bool spx_tx_write(uint32_t peer, spx_rec_kind kind, spx_rec_words as,
+                             const void *payload, uint32_t len);
 /* The same with a payload of two parts. */
-SPX_HIDDEN void spx_tx_put_two(uint32_t peer, spx_rec_kind kind, spx_rec_words as, const void *a, uint32_t a_len,
-                               const void *b, uint32_t b_len);
+SPX_HIDDEN void spx_tx_put_two(uint32_t peer, spx_rec_kind kind, spx_rec_words as, const void *a,
+                               uint32_t a_len, const void *b, uint32_t b_len);
 SPX_HIDDEN int spx_tx_queue_request(uint32_t peer, spx_request *r);
 /* Sends what waits; the number of things that moved. */
 SPX_HIDDEN int spx_tx_drain(void);
@@ -198,13 +236,17 @@ SPX_HIDDEN bool spx_tx_waiting(void); /* something waits for room */
 SPX_HIDDEN void spx_tx_stream(uint32_t peer, spx_request *r);
 /* Takes r out of the queues of its pair: 1 when it was there. */
 SPX_HIDDEN int spx_tx_unqueue(uint32_t peer, spx_request *r);
-SPX_HIDDEN spx_request *
-spx_tx_queued(uint32_t peer); /* the first send that waits for room, of which nothing is on its way; or NULL */
+/* the first send that waits for room, of which nothing is on its way; or NULL */
+SPX_HIDDEN spx_request *spx_tx_queued(uint32_t peer);
 /* The pair's receiver is dead: forgets what waits (requests are completed by the caller). */
 SPX_HIDDEN void spx_tx_kill(uint32_t peer);
 
-/* As far as short records go in a buffer of size bytes while the receiver keeps up: what is used again is still in a first-level cache. */
-static inline uint32_t spx_tx_near(uint32_t size) { return size > SPX_RING_NEAR ? SPX_RING_NEAR : size; }
+/* As far as short records go in a buffer of size bytes while the receiver keeps up: what is used
+ * again is still in a first-level cache. */
+static inline uint32_t spx_tx_near(uint32_t size)
+{
+  return size > SPX_RING_NEAR ? SPX_RING_NEAR : size;
+}
 
 /* Room for a record of bytes, or NULL. The record is at the returned place; fill it and commit. */
 static inline spx_rec *spx_tx_room(spx_tx *tx, uint32_t bytes)
@@ -236,7 +278,8 @@ static inline void spx_tx_commit(spx_tx *tx, spx_rec *rec, uint32_t bytes, spx_r
   uint32_t next = tx->pos + bytes;
   if (next == tx->size) next = 0, tx->near = spx_tx_near(tx->size);
   __atomic_store_n((uint64_t *)(tx->base + next), 0, __ATOMIC_RELAXED);
-  __atomic_store_n((uint64_t *)rec, (uint64_t)bytes | (uint64_t)kind << 32 | (uint64_t)tx->epoch << 48,
+  __atomic_store_n((uint64_t *)rec,
+                   (uint64_t)bytes | (uint64_t)kind << 32 | (uint64_t)tx->epoch << 48,
                    __ATOMIC_RELEASE);
   tx->pos = next;
   tx->head += bytes;

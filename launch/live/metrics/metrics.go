@@ -1,5 +1,7 @@
-// Package metrics gives what is known of a running job to Prometheus (docs/live.md). Names and units follow its conventions: counters end in _total, times are
-// seconds, sizes bytes. It owns the names; a scrape is a look at the job (launch/live), and nothing is kept between two but what must not go back.
+// Package metrics gives what is known of a running job to Prometheus (docs/live.md). Names and
+// units follow its conventions: counters end in _total, times are seconds, sizes bytes. It owns the
+// names; a scrape is a look at the job (launch/live), and nothing is kept between two but what must
+// not go back.
 package metrics
 
 import (
@@ -26,16 +28,23 @@ func desc(name, help string, labels ...string) *prometheus.Desc {
 }
 
 var (
-	up          = desc("up", "Whether the job has answered: 1, or 0.")
-	info        = desc("job_info", "The job: its number, its first program, and its system of clusters, if it is one.", "mpi_job", "program", "system")
-	processes   = desc("processes", "Processes of the job in a state.", "state")
-	waitingFor  = desc("process_blocked_seconds", "How long the process has been in the MPI call in which it waits; 0: it does not.", ofProcess...)
+	up   = desc("up", "Whether the job has answered: 1, or 0.")
+	info = desc("job_info",
+		"The job: its number, its first program, and its system of clusters, if it is one.",
+		"mpi_job", "program", "system")
+	processes  = desc("processes", "Processes of the job in a state.", "state")
+	waitingFor = desc("process_blocked_seconds",
+		"How long the process has been in the MPI call in which it waits; 0: it does not.",
+		ofProcess...)
 	clusterProc = desc("cluster_processes", "Processes of a cluster that live.", "cluster")
 	clusterIs   = desc("cluster_state", "1 for the state that a cluster is in.", "cluster", "state")
-	restarts    = desc("cluster_restarts_total", "How often a cluster was started again.", "cluster")
-	linkProc    = desc("link_io_processes", "I/O processes of a link that live.", "link")
-	heldCount   = desc("link_held_messages", "Messages that the I/O processes of a link hold, as they say.", "link")
-	heldBytes   = desc("link_held_bytes", "Bytes that the I/O processes of a link hold, as they say.", "link")
+	restarts    = desc("cluster_restarts_total", "How often a cluster was started again.",
+		"cluster")
+	linkProc  = desc("link_io_processes", "I/O processes of a link that live.", "link")
+	heldCount = desc("link_held_messages",
+		"Messages that the I/O processes of a link hold, as they say.", "link")
+	heldBytes = desc("link_held_bytes",
+		"Bytes that the I/O processes of a link hold, as they say.", "link")
 )
 
 // perProcess are the numbers that each process counts.
@@ -44,32 +53,60 @@ var perProcess = []struct {
 	kind prometheus.ValueType
 	of   func(t *diagnose.Traffic) float64
 }{
-	{desc("messages_sent_total", "Messages sent, those of collectives included.", ofProcess...), prometheus.CounterValue, func(t *diagnose.Traffic) float64 { return float64(t.Sent) }},
-	{desc("messages_received_total", "Messages received.", ofProcess...), prometheus.CounterValue, func(t *diagnose.Traffic) float64 { return float64(t.Received) }},
-	{desc("sent_bytes_total", "Bytes in the messages sent.", ofProcess...), prometheus.CounterValue, func(t *diagnose.Traffic) float64 { return float64(t.SentBytes) }},
-	{desc("received_bytes_total", "Bytes in the messages received.", ofProcess...), prometheus.CounterValue, func(t *diagnose.Traffic) float64 { return float64(t.ReceivedBytes) }},
-	{desc("collectives_total", "Collective operations begun.", ofProcess...), prometheus.CounterValue, func(t *diagnose.Traffic) float64 { return float64(t.Collectives) }},
-	{desc("sleeps_total", "Times that the process has slept in an MPI call.", ofProcess...), prometheus.CounterValue, func(t *diagnose.Traffic) float64 { return float64(t.Sleeps) }},
-	{desc("unexpected_messages_total", "Messages that came before their receive.", ofProcess...), prometheus.CounterValue, func(t *diagnose.Traffic) float64 { return float64(t.Unexpected) }},
-	{desc("unexpected_bytes_total", "Bytes copied aside because their receive had not been posted.", ofProcess...), prometheus.CounterValue, func(t *diagnose.Traffic) float64 { return float64(t.UnexpectedBytes) }},
-	{desc("failures_noticed_total", "Processes whose failure this process has noticed.", ofProcess...), prometheus.CounterValue, func(t *diagnose.Traffic) float64 { return float64(t.Failures) }},
-	{desc("frames_resent_total", "Frames that were sent again over a new connection.", ofProcess...), prometheus.CounterValue, func(t *diagnose.Traffic) float64 { return float64(t.SentAgain) }},
-	{desc("peers", "Processes that this process has sent to.", ofProcess...), prometheus.GaugeValue, func(t *diagnose.Traffic) float64 { return float64(t.Peers) }},
-	{desc("connections", "Open connections to processes of other hosts.", ofProcess...), prometheus.GaugeValue, func(t *diagnose.Traffic) float64 { return float64(t.Connections) }},
+	{desc("messages_sent_total", "Messages sent, those of collectives included.", ofProcess...),
+		prometheus.CounterValue, func(t *diagnose.Traffic) float64 { return float64(t.Sent) }},
+	{desc("messages_received_total", "Messages received.", ofProcess...), prometheus.CounterValue,
+		func(t *diagnose.Traffic) float64 { return float64(t.Received) }},
+	{desc("sent_bytes_total", "Bytes in the messages sent.", ofProcess...), prometheus.CounterValue,
+		func(t *diagnose.Traffic) float64 { return float64(t.SentBytes) }},
+	{desc("received_bytes_total", "Bytes in the messages received.", ofProcess...),
+		prometheus.CounterValue, func(t *diagnose.Traffic) float64 {
+			return float64(
+				t.ReceivedBytes)
+		}},
+	{desc("collectives_total", "Collective operations begun.", ofProcess...),
+		prometheus.CounterValue, func(t *diagnose.Traffic) float64 {
+			return float64(
+				t.Collectives)
+		}},
+	{desc("sleeps_total", "Times that the process has slept in an MPI call.", ofProcess...),
+		prometheus.CounterValue, func(t *diagnose.Traffic) float64 { return float64(t.Sleeps) }},
+	{desc("unexpected_messages_total", "Messages that came before their receive.", ofProcess...),
+		prometheus.CounterValue, func(t *diagnose.Traffic) float64 {
+			return float64(
+				t.Unexpected)
+		}},
+	{desc("unexpected_bytes_total", "Bytes copied aside because their receive had not been posted.",
+		ofProcess...), prometheus.CounterValue,
+		func(t *diagnose.Traffic) float64 { return float64(t.UnexpectedBytes) }},
+	{desc("failures_noticed_total", "Processes whose failure this process has noticed.",
+		ofProcess...), prometheus.CounterValue,
+		func(t *diagnose.Traffic) float64 { return float64(t.Failures) }},
+	{desc("frames_resent_total", "Frames that were sent again over a new connection.",
+		ofProcess...), prometheus.CounterValue,
+		func(t *diagnose.Traffic) float64 { return float64(t.SentAgain) }},
+	{desc("peers", "Processes that this process has sent to.", ofProcess...), prometheus.GaugeValue,
+		func(t *diagnose.Traffic) float64 { return float64(t.Peers) }},
+	{desc("connections", "Open connections to processes of other hosts.", ofProcess...),
+		prometheus.GaugeValue, func(t *diagnose.Traffic) float64 { return float64(t.Connections) }},
 }
 
-var waited = desc("wait_seconds_total", "Time in which the process has waited in MPI calls, of all its threads.", ofProcess...)
+var waited = desc("wait_seconds_total",
+	"Time in which the process has waited in MPI calls, of all its threads.", ofProcess...)
 
 // states are the values of the label state.
-var states = map[diagnose.State]string{diagnose.Starting: "starting", diagnose.Running: "running", diagnose.Waiting: "waiting", diagnose.Stopped: "stopped",
-	diagnose.Finalized: "finalized", diagnose.Ended: "ended", diagnose.Dead: "dead", diagnose.Silent: "unknown"}
+var states = map[diagnose.State]string{diagnose.Starting: "starting", diagnose.Running: "running",
+	diagnose.Waiting: "waiting", diagnose.Stopped: "stopped",
+	diagnose.Finalized: "finalized", diagnose.Ended: "ended", diagnose.Dead: "dead",
+	diagnose.Silent: "unknown"}
 
 // Collector makes metrics of a job when they are asked for.
 type Collector struct {
 	take func() (*live.Look, error)
 
-	mu    sync.Mutex
-	waits map[life]float64 // the longest so far: looks may differ by the moment of a sleep's end; guarded by mu
+	mu sync.Mutex
+	// the longest so far: looks may differ by the moment of a sleep's end; guarded by mu
+	waits map[life]float64
 }
 
 type life struct {
@@ -84,7 +121,8 @@ func New(take func() (*live.Look, error)) *Collector {
 
 // Describe names all metrics.
 func (c *Collector) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{up, info, processes, waitingFor, waited, clusterProc, clusterIs, restarts, linkProc, heldCount, heldBytes} {
+	for _, d := range []*prometheus.Desc{up, info, processes, waitingFor, waited, clusterProc,
+		clusterIs, restarts, linkProc, heldCount, heldBytes} {
 		ch <- d
 	}
 	for i := range perProcess {
@@ -120,7 +158,8 @@ func (c *Collector) Collect(ch chan<- prometheus.Metric) {
 	for _, k := range live.Clusters(look, rows) {
 		gauge(clusterProc, float64(k.Alive), k.Name)
 		gauge(clusterIs, 1, k.Name, k.State)
-		ch <- prometheus.MustNewConstMetric(restarts, prometheus.CounterValue, float64(k.Restarts), k.Name)
+		ch <- prometheus.MustNewConstMetric(restarts, prometheus.CounterValue, float64(k.Restarts),
+			k.Name)
 	}
 	for _, k := range live.Links(look, rows) {
 		gauge(linkProc, float64(k.Alive), k.Name)
@@ -133,7 +172,8 @@ func (c *Collector) process(ch chan<- prometheus.Metric, p *diagnose.Proc, r *li
 	if p.Traffic.At == 0 { // its host does not answer
 		return
 	}
-	labels := []string{strconv.Itoa(p.Proc), strconv.Itoa(p.World), strconv.Itoa(p.Rank), valid(p.Host), r.Cluster}
+	labels := []string{strconv.Itoa(p.Proc), strconv.Itoa(p.World), strconv.Itoa(p.Rank),
+		valid(p.Host), r.Cluster}
 	for i := range perProcess {
 		m := &perProcess[i]
 		ch <- prometheus.MustNewConstMetric(m.desc, m.kind, m.of(&p.Traffic), labels...)
@@ -163,5 +203,7 @@ const (
 func Handler(take func() (*live.Look, error)) http.Handler {
 	registry := prometheus.NewPedanticRegistry()
 	registry.MustRegister(New(take))
-	return promhttp.HandlerFor(registry, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError, MaxRequestsInFlight: atOnce, Timeout: limit})
+	return promhttp.HandlerFor(registry,
+		promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError, MaxRequestsInFlight: atOnce,
+			Timeout: limit})
 }

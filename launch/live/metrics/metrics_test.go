@@ -17,7 +17,8 @@ import (
 )
 
 func proc(n int, waited float64) diagnose.Proc {
-	return diagnose.Proc{Proc: n, Rank: n, Host: "h\xff", State: diagnose.Running, Traffic: diagnose.Traffic{At: 1, Life: 1, Sent: 5, Waited: waited}}
+	return diagnose.Proc{Proc: n, Rank: n, Host: "h\xff", State: diagnose.Running,
+		Traffic: diagnose.Traffic{At: 1, Life: 1, Sent: 5, Waited: waited}}
 }
 
 func get(t *testing.T, take func() (*live.Look, error)) string {
@@ -38,15 +39,18 @@ func TestDown(t *testing.T) {
 	}
 }
 
-// Two processes with the same rank (one has died, another has its place) are told apart, and texts that are no UTF-8 do no harm.
+// Two processes with the same rank (one has died, another has its place) are told apart, and texts
+// that are no UTF-8 do no harm.
 func TestSameRank(t *testing.T) {
 	a, b := proc(0, 1), proc(7, 1)
 	b.Rank = 0
 	text := get(t, func() (*live.Look, error) {
-		return &live.Look{About: service.About{Job: "ab", Program: "p\xfe"}, Procs: []diagnose.Proc{a, b, {Proc: 9, State: diagnose.Silent}}}, nil
+		return &live.Look{About: service.About{Job: "ab", Program: "p\xfe"},
+			Procs: []diagnose.Proc{a, b, {Proc: 9, State: diagnose.Silent}}}, nil
 	})
 	for _, line := range []string{`libspx_messages_sent_total{cluster="",host="h?",proc="0",rank="0",world="0"} 5`, `libspx_messages_sent_total{cluster="",host="h?",proc="7",rank="0",world="0"} 5`,
-		`libspx_processes{state="unknown"} 1`, `libspx_job_info{mpi_job="ab",program="p?",system=""} 1`} {
+		`libspx_processes{state="unknown"} 1`,
+		`libspx_job_info{mpi_job="ab",program="p?",system=""} 1`} {
 		if !strings.Contains(text, "\n"+line+"\n") {
 			t.Errorf("no line %s in\n%s", line, text)
 		}
@@ -56,7 +60,8 @@ func TestSameRank(t *testing.T) {
 	}
 }
 
-// The time of waits never goes back for one process, and begins anew for the next one that has its number.
+// The time of waits never goes back for one process, and begins anew for the next one that has its
+// number.
 func TestWaitsGrow(t *testing.T) {
 	c := New(nil)
 	p := proc(0, 2)

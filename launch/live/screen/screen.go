@@ -1,5 +1,6 @@
-// Package screen is `spxctl top`: a running job on a terminal (docs/live.md). It owns what is shown and which keys do what; it is given looks at the job
-// (launch/live), and the terminal is bubbletea's.
+// Package screen is `spxctl top`: a running job on a terminal (docs/live.md). It owns what is shown
+// and which keys do what; it is given looks at the job (launch/live), and the terminal is
+// bubbletea's.
 package screen
 
 import (
@@ -214,7 +215,9 @@ func (s *Screen) lines() []string {
 	out[0] = bold.Styled(out[0])
 	switch {
 	case s.err != nil:
-		out = append(out, red.Styled(ansi.Truncate("the job has ended, or does not answer; this is how it was at "+s.now.At.Format("15:04:05"), s.width, "~")))
+		out = append(out, red.Styled(ansi.Truncate(
+			"the job has ended, or does not answer; this is how it was at "+
+				s.now.At.Format("15:04:05"), s.width, "~")))
 	case s.paused:
 		out = append(out, yellow.Styled("stands still: p goes on"))
 	default:
@@ -260,7 +263,8 @@ func (s *Screen) table(out []string, rows []live.Row, room int) []string {
 		loud = func(i int) ansi.Style { return groupStyle(&l[i].Group) }
 	}
 	s.top = max(0, min(s.top, len(t.Lines)-room))
-	out = append(out, headline.Styled(t.Head+strings.Repeat(" ", max(0, s.width-ansi.StringWidth(t.Head)))))
+	out = append(out, headline.Styled(t.Head+strings.Repeat(" ",
+		max(0, s.width-ansi.StringWidth(t.Head)))))
 	for i := s.top; i < len(t.Lines) && i < s.top+room; i++ {
 		line := ansi.Truncate(t.Lines[i], s.width, "~")
 		if st := loud(i); len(st) > 0 {
@@ -298,7 +302,8 @@ func (s *Screen) footer() string {
 	if s.reverse {
 		order += " reversed"
 	}
-	parts := []string{"q quit", "tab " + viewNames[s.view], "s sort: " + order, "/ filter", "? keys"}
+	parts := []string{"q quit", "tab " + viewNames[s.view], "s sort: " + order, "/ filter",
+		"? keys"}
 	if s.filter != "" {
 		parts = slices.Insert(parts, 3, "only: "+s.filter)
 	}

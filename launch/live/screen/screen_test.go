@@ -16,9 +16,12 @@ import (
 )
 
 func look(ranks int, at float64) *live.Look {
-	l := &live.Look{At: time.Unix(int64(at), 0), About: service.About{Job: "0123456789abcdef", Program: strings.Repeat("long ", 50)}}
+	l := &live.Look{At: time.Unix(int64(at), 0),
+		About: service.About{Job: "0123456789abcdef", Program: strings.Repeat("long ", 50)}}
 	for i := range ranks {
-		l.Procs = append(l.Procs, diagnose.Proc{Proc: i, Rank: i, Host: fmt.Sprintf("node%d", i%3), Pid: 1000 + i, State: diagnose.Running, Traffic: diagnose.Traffic{At: at, Life: 1, Sent: uint64(at) * uint64(i)}})
+		l.Procs = append(l.Procs, diagnose.Proc{Proc: i, Rank: i, Host: fmt.Sprintf("node%d", i%3),
+			Pid: 1000 + i, State: diagnose.Running,
+			Traffic: diagnose.Traffic{At: at, Life: 1, Sent: uint64(at) * uint64(i)}})
 	}
 	return l
 }
@@ -53,7 +56,8 @@ func TestFits(t *testing.T) {
 		s.Update(tea.WindowSizeMsg{Width: size[0], Height: size[1]})
 		s.Update(looked{look: look(100, 1)})
 		s.Update(looked{look: look(100, 2)})
-		for _, k := range []string{"", "s", "r", "tab", "tab", "?", "?", "end", "/", "x", "enter", "esc", "p"} {
+		for _, k := range []string{"", "s", "r", "tab", "tab", "?", "?", "end", "/", "x", "enter",
+			"esc", "p"} {
 			if k != "" {
 				keys(s, k)
 			}
@@ -78,7 +82,8 @@ func TestKeys(t *testing.T) {
 	s.Update(looked{look: look(100, 1)})
 	s.Update(looked{look: look(100, 2)})
 	keys(s, "s", "s", "s") // by messages
-	if lines := strings.Split(text(s), "\n"); !strings.HasPrefix(strings.TrimSpace(lines[4]), "99 ") {
+	if lines := strings.Split(text(s), "\n"); !strings.HasPrefix(strings.TrimSpace(lines[4]),
+		"99 ") {
 		t.Errorf("by messages: %s", text(s))
 	}
 	keys(s, "/", "r", "1", "2", "backspace", "enter")
@@ -91,11 +96,13 @@ func TestKeys(t *testing.T) {
 	}
 	keys(s, "tab", "p")
 	s.Update(looked{look: look(3, 3)})
-	if got := text(s); !strings.Contains(got, "100 processes") || !strings.Contains(got, "stands still") {
+	if got := text(s); !strings.Contains(got, "100 processes") ||
+		!strings.Contains(got, "stands still") {
 		t.Errorf("it does not stand still: %s", got)
 	}
 	s.Update(looked{err: errors.New("gone")})
-	if got := text(s); !strings.Contains(got, "the job has ended") || !strings.Contains(got, "100 processes") {
+	if got := text(s); !strings.Contains(got, "the job has ended") ||
+		!strings.Contains(got, "100 processes") {
 		t.Errorf("the end: %s", got)
 	}
 	if _, quit := s.Update(tea.KeyPressMsg{Code: 'q', Text: "q"}); quit == nil {

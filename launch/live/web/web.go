@@ -1,8 +1,11 @@
-// Package web is the page of `spxctl serve` (docs/live.md): a running job on a map, as it changes. It owns the server, who may see it, and the page itself
-// (assets); what is shown is launch/live's. It changes nothing in a job.
+// Package web is the page of `spxctl serve` (docs/live.md): a running job on a map, as it changes.
+// It owns the server, who may see it, and the page itself (assets); what is shown is launch/live's.
+// It changes nothing in a job.
 //
-// Everything is below a path that begins with a random token, so that nobody sees it whom the user has not given the address; there are no cookies, which a browser
-// would hand to every other port of this host. The page takes nothing from anywhere else, and the browser is told to hold it to that.
+// Everything is below a path that begins with a random token, so that nobody sees it whom the user
+// has not given the address; there are no cookies, which a browser would hand to every other port
+// of this host. The page takes nothing from anywhere else, and the browser is told to hold it to
+// that.
 package web
 
 import (
@@ -28,7 +31,8 @@ import (
 var assets embed.FS
 
 // policy is what the page may do: use what comes from here, and nothing else.
-const policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+const policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; " +
+	"img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 // Token is a new one: 128 bits by chance.
 func Token() string {
@@ -62,7 +66,8 @@ func New(take func() (*live.Look, error), token string) *Server {
 	return &Server{token: token, take: take, clients: map[chan []byte]bool{}}
 }
 
-// message is what a browser is sent: a view, with what has happened since the one before, or the end of the job.
+// message is what a browser is sent: a view, with what has happened since the one before, or the
+// end of the job.
 type message struct {
 	View   *live.View   `json:"view,omitempty"`
 	Events []live.Event `json:"events"`
@@ -104,7 +109,8 @@ func (s *Server) end() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.ended = true
-	s.tell(encode(message{Events: []live.Event{{At: float64(time.Now().UnixMilli()) / 1000, Kind: "end", Text: "the job has ended"}}, Ended: true}))
+	s.tell(encode(message{Events: []live.Event{{At: float64(time.Now().UnixMilli()) / 1000,
+		Kind: "end", Text: "the job has ended"}}, Ended: true}))
 }
 
 // tell sends to all browsers; one that does not take the last misses this one.
@@ -140,7 +146,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	token, rest, slash := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
 	switch {
 	case subtle.ConstantTimeCompare([]byte(token), []byte(s.token)) != 1:
-		http.Error(w, "this address has no valid token: use the one that spxctl serve has printed", http.StatusForbidden)
+		http.Error(w, "this address has no valid token: use the one that spxctl serve has printed",
+			http.StatusForbidden)
 	case r.Method != http.MethodGet && r.Method != http.MethodHead:
 		http.Error(w, "this page is only to be read", http.StatusMethodNotAllowed)
 	case !slash:
@@ -170,7 +177,9 @@ func (s *Server) page(w http.ResponseWriter, r *http.Request, name string) {
 		http.Error(w, "there is no such page", http.StatusNotFound)
 		return
 	}
-	kinds := map[string]string{".html": "text/html; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8", ".svg": "image/svg+xml"}
+	kinds := map[string]string{".html": "text/html; charset=utf-8",
+		".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8",
+		".svg": "image/svg+xml"}
 	w.Header().Set("Content-Type", kinds[path.Ext(name)])
 	w.Write(text) //nolint:errcheck // the browser has gone
 }
@@ -194,7 +203,8 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request) {
 	}
 	c := make(chan []byte, 4)
 	if !s.join(c) {
-		http.Error(w, fmt.Sprintf("there are %d pages open already", mostClients), http.StatusServiceUnavailable)
+		http.Error(w, fmt.Sprintf("there are %d pages open already", mostClients),
+			http.StatusServiceUnavailable)
 		return
 	}
 	defer s.leave(c)

@@ -25,7 +25,8 @@ type drawing struct {
 }
 
 func (d *drawing) rect(x, y, w, h float64, fill, title string) {
-	fmt.Fprintf(d, `<rect x="%.2f" y="%.2f" width="%.2f" height="%.2f" fill="%s"`, x, y, max(w, 0.3), h, fill)
+	fmt.Fprintf(d, `<rect x="%.2f" y="%.2f" width="%.2f" height="%.2f" fill="%s"`, x, y,
+		max(w, 0.3), h, fill)
 	if title == "" {
 		d.WriteString("/>")
 		return
@@ -35,20 +36,26 @@ func (d *drawing) rect(x, y, w, h float64, fill, title string) {
 
 // text is written at a place; anchor is start, middle or end.
 func (d *drawing) text(x, y float64, anchor, class, s string) {
-	fmt.Fprintf(d, `<text x="%.1f" y="%.1f" text-anchor="%s" class="%s">%s</text>`, x, y, anchor, class, html.EscapeString(s))
+	fmt.Fprintf(d, `<text x="%.1f" y="%.1f" text-anchor="%s" class="%s">%s</text>`, x, y, anchor,
+		class, html.EscapeString(s))
 }
 
 func (d *drawing) line(x1, y1, x2, y2 float64, stroke string, width float64) {
-	fmt.Fprintf(d, `<line x1="%.2f" y1="%.2f" x2="%.2f" y2="%.2f" stroke="%s" stroke-width="%.2f"/>`, x1, y1, x2, y2, stroke, width)
+	fmt.Fprintf(d,
+		`<line x1="%.2f" y1="%.2f" x2="%.2f" y2="%.2f" stroke="%s" stroke-width="%.2f"/>`, x1, y1,
+		x2, y2, stroke, width)
 }
 
 func (d *drawing) done(title string) template.HTML {
-	return template.HTML(fmt.Sprintf(`<svg viewBox="0 0 %.0f %.0f" role="img" aria-label="%s">%s</svg>`, pageWidth, d.height, html.EscapeString(title), d.String()))
+	return template.HTML(fmt.Sprintf(
+		`<svg viewBox="0 0 %.0f %.0f" role="img" aria-label="%s">%s</svg>`, pageWidth, d.height,
+		html.EscapeString(title), d.String()))
 }
 
 // The kinds of calls that have a colour of their own.
 var kinds = []struct{ name, colour string }{
-	{"computing", "#dfe5ec"}, {"point-to-point", "#2f6fb5"}, {"waiting for requests", "#6ea8dc"}, {"collectives", "#d9822b"}, {"one-sided", "#7a52a3"}, {"files", "#8a6d3b"},
+	{"computing", "#dfe5ec"}, {"point-to-point", "#2f6fb5"}, {"waiting for requests", "#6ea8dc"},
+	{"collectives", "#d9822b"}, {"one-sided", "#7a52a3"}, {"files", "#8a6d3b"},
 	{"beginning and end", "#7b8794"}, {"other", "#4c9f70"},
 }
 
@@ -109,7 +116,8 @@ func (t *Timeline) timeline() template.HTML {
 		if named(i, h) {
 			d.text(leftWidth-8, y+h/2+4, "end", "", r.Name)
 		}
-		d.rect(leftWidth+r.Began*1e6*scale, y+h*0.1, (r.Ended-r.Began)*1e6*scale, h*0.8, kinds[computing].colour, "")
+		d.rect(leftWidth+r.Began*1e6*scale, y+h*0.1, (r.Ended-r.Began)*1e6*scale, h*0.8,
+			kinds[computing].colour, "")
 		t.bars(d, r.Proc, y+h*0.1, h*0.8, scale, used)
 	}
 	bottom := top + float64(n)*h
@@ -119,7 +127,8 @@ func (t *Timeline) timeline() template.HTML {
 		}
 		if y1, ok := row[a.From]; ok {
 			if y2, ok := row[a.To]; ok && y1 != y2 {
-				d.line(leftWidth+a.Out*scale, y1, leftWidth+a.In*scale, y2, "rgba(20,30,45,0.45)", 0.7)
+				d.line(leftWidth+a.Out*scale, y1, leftWidth+a.In*scale, y2, "rgba(20,30,45,0.45)",
+					0.7)
 			}
 		}
 	}
@@ -130,15 +139,18 @@ func (t *Timeline) timeline() template.HTML {
 		}
 		x := leftWidth + m.Time*scale
 		size := math.Min(5, h/2)
-		fmt.Fprintf(d, `<g stroke="#a31621" stroke-width="2"><line x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f"/><line x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f"/><title>%s</title></g>`,
-			x-size, y-size, x+size, y+size, x-size, y+size, x+size, y-size, html.EscapeString(m.Name))
+		fmt.Fprintf(d,
+			`<g stroke="#a31621" stroke-width="2"><line x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f"/><line x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f"/><title>%s</title></g>`,
+			x-size, y-size, x+size, y+size, x-size, y+size, x+size, y-size,
+			html.EscapeString(m.Name))
 	}
 	d.axis(bottom+4, scale, j.Seconds)
 	d.legend(14, sorted(used))
 	d.height = bottom + 28
 	note := ""
 	if len(t.Arrows) > mostArrows {
-		note = fmt.Sprintf("<p>One of %d messages has an arrow here.</p>", len(t.Arrows)/mostArrows+1)
+		note = fmt.Sprintf("<p>One of %d messages has an arrow here.</p>",
+			len(t.Arrows)/mostArrows+1)
 	}
 	return d.done("timeline") + template.HTML(note)
 }
@@ -151,7 +163,8 @@ func sorted(used map[int]bool) (list []int) {
 	return list
 }
 
-// bars draws the calls of a process: those that are wide enough one by one, the others by what most of each piece of time was.
+// bars draws the calls of a process: those that are wide enough one by one, the others by what most
+// of each piece of time was.
 func (t *Timeline) bars(d *drawing, proc int, y, h, scale float64, used map[int]bool) {
 	const wide, piece = 2.0, 1.0
 	pieces := map[int]*[8]float64{}
@@ -245,7 +258,10 @@ func (t *Timeline) balance() string {
 	if n == 0 || most == 0 {
 		return "Time of each rank, by what it did."
 	}
-	return fmt.Sprintf("Time of each rank, by what it did. %s has computed most: %s, %.2f times the mean. With an even load the ranks would compute %s less at the same time.", strings.ToUpper(who[:1])+who[1:], duration(most*1e6),
+	return fmt.Sprintf(
+		"Time of each rank, by what it did. %s has computed most: %s, %.2f times the mean. With "+
+			"an even load the ranks would compute %s less at the same time.",
+		strings.ToUpper(who[:1])+who[1:], duration(most*1e6),
 		most*n/sum, duration((most-sum/n)*1e6))
 }
 
@@ -270,7 +286,8 @@ func (t *Timeline) load() template.HTML {
 		for k, s := range by {
 			if s > 0 {
 				used[k] = true
-				d.rect(x, y+h*0.1, s*scale, h*0.8, kinds[k].colour, fmt.Sprintf("%s, %s: %s", r.Name, kinds[k].name, duration(s*1e6)))
+				d.rect(x, y+h*0.1, s*scale, h*0.8, kinds[k].colour,
+					fmt.Sprintf("%s, %s: %s", r.Name, kinds[k].name, duration(s*1e6)))
 				x += s * scale
 			}
 		}
@@ -282,7 +299,8 @@ func (t *Timeline) load() template.HTML {
 	return d.done("load of the ranks")
 }
 
-var waitKinds = []struct{ name, colour string }{{trace.LateSender, "#2f6fb5"}, {trace.LateReceiver, "#7a52a3"}, {trace.AtBarrier, "#d9822b"}, {trace.AtCollective, "#e0b03c"}}
+var waitKinds = []struct{ name, colour string }{{trace.LateSender, "#2f6fb5"},
+	{trace.LateReceiver, "#7a52a3"}, {trace.AtBarrier, "#d9822b"}, {trace.AtCollective, "#e0b03c"}}
 
 func (t *Timeline) waits() template.HTML {
 	j, d := t.Job, &drawing{}
@@ -312,7 +330,8 @@ func (t *Timeline) waits() template.HTML {
 		}
 		for _, k := range waitKinds {
 			if s := r.Waits[k.name]; s > 0 {
-				d.rect(x, y+h*0.1, s*scale, h*0.8, k.colour, fmt.Sprintf("%s, %s: %s", r.Name, k.name, duration(s*1e6)))
+				d.rect(x, y+h*0.1, s*scale, h*0.8, k.colour,
+					fmt.Sprintf("%s, %s: %s", r.Name, k.name, duration(s*1e6)))
 				x += s * scale
 			}
 		}
@@ -350,16 +369,22 @@ func (t *Timeline) places() template.HTML {
 	for i := range order {
 		order[i] = i
 	}
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(rows[b].seconds, rows[a].seconds) })
+	slices.SortStableFunc(order, func(a, b int) int {
+		return cmp.Compare(rows[b].seconds,
+			rows[a].seconds)
+	})
 	var b strings.Builder
-	b.WriteString(`<table><tr><th class="l">call</th><th class="l">at</th><th>calls</th><th>time</th><th>% of MPI</th><th>mean</th><th class="l">most in</th></tr>`)
+	b.WriteString(
+		`<table><tr><th class="l">call</th><th class="l">at</th><th>calls</th><th>time</th><th>% of MPI</th><th>mean</th><th class="l">most in</th></tr>`)
 	for _, i := range order[:min(12, len(order))] {
 		x, s := rows[i], &j.Sites[i]
 		if x.calls == 0 {
 			continue
 		}
-		fmt.Fprintf(&b, `<tr><td class="l">%s</td><td class="l">%s</td><td>%d</td><td>%s</td><td>%.1f</td><td>%s</td><td class="l">%s</td></tr>`, html.EscapeString(s.Call), html.EscapeString(s.Place()), x.calls, duration(x.seconds*1e6),
-			100*x.seconds/math.Max(all, 1e-12), duration(x.seconds*1e6/float64(x.calls)), html.EscapeString(x.who))
+		fmt.Fprintf(&b,
+			`<tr><td class="l">%s</td><td class="l">%s</td><td>%d</td><td>%s</td><td>%.1f</td><td>%s</td><td class="l">%s</td></tr>`, html.EscapeString(s.Call), html.EscapeString(s.Place()), x.calls, duration(x.seconds*1e6),
+			100*x.seconds/math.Max(all, 1e-12), duration(x.seconds*1e6/float64(x.calls)),
+			html.EscapeString(x.who))
 	}
 	b.WriteString("</table>")
 	return template.HTML(b.String())

@@ -1,5 +1,7 @@
-// Package report makes one page of a job's timeline (package trace): pictures of it, of who has sent how much to whom, of the sizes of messages, of waits, of the load of the
-// ranks, and of the hosts. The page is HTML with pictures in SVG, in one file that needs nothing else: spxctl report (docs/tracing.md).
+// Package report makes one page of a job's timeline (package trace): pictures of it, of who has
+// sent how much to whom, of the sizes of messages, of waits, of the load of the ranks, and of the
+// hosts. The page is HTML with pictures in SVG, in one file that needs nothing else: spxctl report
+// (docs/tracing.md).
 package report
 
 import (
@@ -86,7 +88,8 @@ func decode(d *json.Decoder) (*Timeline, error) {
 		}
 	}
 	slices.SortFunc(t.Arrows, func(a, b Arrow) int {
-		return cmp.Or(cmp.Compare(a.Out, b.Out), cmp.Compare(a.In, b.In), cmp.Compare(a.From, b.From), cmp.Compare(a.To, b.To))
+		return cmp.Or(cmp.Compare(a.Out, b.Out), cmp.Compare(a.In, b.In),
+			cmp.Compare(a.From, b.From), cmp.Compare(a.To, b.To))
 	})
 	return t, nil
 }
@@ -161,9 +164,12 @@ func (t *Timeline) Write(w io.Writer) error {
 	j.WriteProfile(&sums)
 	command := strings.Join(j.Command, " ")
 	return page.Execute(w, map[string]any{
-		"Command": cmp.Or(command, "an MPI job"), "Ranks": len(j.Ranks), "Hosts": len(j.Hosts), "Seconds": fmt.Sprintf("%.3f", j.Seconds), "Share": fmt.Sprintf("%.1f", share),
-		"Calls": calls, "Messages": j.Messages, "Dropped": dropped, "Ends": ends, "Sums": sums.String(),
-		"Timeline": t.timeline(), "Load": t.load(), "Waits": t.waits(), "Matrix": t.matrix(), "Sizes": t.sizes(), "Places": t.places(), "Topology": t.topology(),
+		"Command": cmp.Or(command, "an MPI job"), "Ranks": len(j.Ranks), "Hosts": len(j.Hosts),
+		"Seconds": fmt.Sprintf("%.3f", j.Seconds), "Share": fmt.Sprintf("%.1f", share),
+		"Calls": calls, "Messages": j.Messages, "Dropped": dropped, "Ends": ends,
+		"Sums":     sums.String(),
+		"Timeline": t.timeline(), "Load": t.load(), "Waits": t.waits(), "Matrix": t.matrix(),
+		"Sizes": t.sizes(), "Places": t.places(), "Topology": t.topology(),
 		"Balance": t.balance(),
 	})
 }

@@ -51,17 +51,22 @@ func (t *Timeline) matrix() template.HTML {
 			continue
 		}
 		from, to := at/cells, at%cells
-		d.rect(left+float64(to)*size, top+float64(from)*size, size*0.96, size*0.96, heat(b, most), fmt.Sprintf("%s to %s: %.0f messages, %s", name(from), name(to), messages[at], trace.Bytes(uint64(b))))
+		d.rect(left+float64(to)*size, top+float64(from)*size, size*0.96, size*0.96, heat(b, most),
+			fmt.Sprintf("%s to %s: %.0f messages, %s", name(from), name(to), messages[at],
+				trace.Bytes(uint64(b))))
 	}
 	for i := range cells {
 		if named(i, size) {
-			d.text(left-6, top+(float64(i)+0.5)*size+4, "end", "", fmt.Sprint(j.Ranks[i*group].Rank))
-			d.text(left+(float64(i)+0.5)*size, top-6, "middle", "", fmt.Sprint(j.Ranks[i*group].Rank))
+			d.text(left-6, top+(float64(i)+0.5)*size+4, "end", "",
+				fmt.Sprint(j.Ranks[i*group].Rank))
+			d.text(left+(float64(i)+0.5)*size, top-6, "middle", "",
+				fmt.Sprint(j.Ranks[i*group].Rank))
 		}
 	}
 	const x = 700.0
 	for i := range 40 {
-		d.rect(x+float64(i)*5, top+20, 5, 14, heat(math.Pow(math.Max(most, 1), float64(i)/39), most), "")
+		d.rect(x+float64(i)*5, top+20, 5, 14, heat(math.Pow(math.Max(most, 1), float64(i)/39),
+			most), "")
 	}
 	d.text(x, top+14, "start", "dim", "1 B")
 	d.text(x+200, top+14, "end", "dim", trace.Bytes(uint64(most)))
@@ -110,7 +115,9 @@ func (t *Timeline) sizes() template.HTML {
 		x, h := 40+float64(i)*w, high*counts[i]/most
 		from, to := sizeRange(i)
 		if counts[i] > 0 {
-			d.rect(x+w*0.08, top+high-h, w*0.84, h, "#2f6fb5", fmt.Sprintf("%s to %s: %.0f messages, %.1f %%", from, to, counts[i], 100*counts[i]/all))
+			d.rect(x+w*0.08, top+high-h, w*0.84, h, "#2f6fb5",
+				fmt.Sprintf("%s to %s: %.0f messages, %.1f %%", from, to, counts[i],
+					100*counts[i]/all))
 			d.text(x+w/2, top+high-h-4, "middle", "", fmt.Sprintf("%.0f", counts[i]))
 		}
 		d.text(x+w/2, top+high+16, "middle", "dim", from)
@@ -191,7 +198,8 @@ func (t *Timeline) topology() template.HTML {
 	}
 	for i, h := range j.Hosts {
 		x, y := at(i)
-		fmt.Fprintf(d, `<rect x="%.1f" y="%.1f" width="%.1f" height="%.1f" rx="8" fill="#f5f7fa" stroke="#2f6fb5" stroke-width="1.5"/>`, x-1.2*size, y-size/2, 2.4*size, size)
+		fmt.Fprintf(d,
+			`<rect x="%.1f" y="%.1f" width="%.1f" height="%.1f" rx="8" fill="#f5f7fa" stroke="#2f6fb5" stroke-width="1.5"/>`, x-1.2*size, y-size/2, 2.4*size, size)
 		d.text(x, y-12, "middle", "", short(h.Name, 22))
 		d.text(x, y+4, "middle", "dim", fmt.Sprintf("%d ranks", count[i]))
 		d.text(x, y+20, "middle", "dim", "inside "+trace.Bytes(uint64(within[i])))

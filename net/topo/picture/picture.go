@@ -1,4 +1,5 @@
-// Package picture draws trees of switches. It is apart from net/topo, which the library links: no process of a job draws any.
+// Package picture draws trees of switches. It is apart from net/topo, which the library links: no
+// process of a job draws any.
 package picture
 
 import (
@@ -26,9 +27,11 @@ type drawing struct {
 	bottom      float64
 }
 
-// SVG draws a tree from the switch in its middle downwards, with the names of the hosts below their switches.
+// SVG draws a tree from the switch in its middle downwards, with the names of the hosts below their
+// switches.
 func SVG(t *topo.Tree, names []string) string {
-	d := &drawing{next: t.Neighbors(), hosts: t.Hosts(), names: names, width: make([]float64, t.N), bottom: levelHeight}
+	d := &drawing{next: t.Neighbors(), hosts: t.Hosts(), names: names, width: make([]float64, t.N),
+		bottom: levelHeight}
 	total := 200.0
 	if t.N > 0 {
 		total = 0
@@ -89,11 +92,13 @@ func (d *drawing) draw(s, from int, left, y float64) (x float64) {
 	for _, n := range d.next[s] {
 		if n != from {
 			cx := d.draw(n, s, right, y+levelHeight)
-			fmt.Fprintf(&d.body, `<path d="M%.1f %.1fV%.1fH%.1fV%.1f" fill="none" stroke="#456"/>`+"\n", x, y+10, y+levelHeight/2-2, cx, y+levelHeight-10)
+			fmt.Fprintf(&d.body, `<path d="M%.1f %.1fV%.1fH%.1fV%.1f" fill="none" stroke="#456"/>`+
+				"\n", x, y+10, y+levelHeight/2-2, cx, y+levelHeight-10)
 			right += d.width[n]
 		}
 	}
-	fmt.Fprintf(&d.body, `<rect x="%.1f" y="%.1f" width="76" height="20" rx="3" fill="#cde" stroke="#456"/><text x="%.1f" y="%.1f" text-anchor="middle">switch %d</text>`+"\n",
+	fmt.Fprintf(&d.body,
+		`<rect x="%.1f" y="%.1f" width="76" height="20" rx="3" fill="#cde" stroke="#456"/><text x="%.1f" y="%.1f" text-anchor="middle">switch %d</text>`+"\n",
 		x-38, y-10, x, y+4, s)
 	for i, line := range d.lines(s) {
 		d.hostLine(s, line, x-30, y+levelHeight/2+float64(i*lineHeight))
@@ -106,6 +111,7 @@ func (d *drawing) hostLine(s int, line string, x, y float64) {
 	if len(d.next[s]) > 0 { // beside the line down to others
 		x += 6
 	}
-	fmt.Fprintf(&d.body, `<text x="%.1f" y="%.1f" fill="#333">%s</text>`+"\n", x, y, html.EscapeString(line))
+	fmt.Fprintf(&d.body, `<text x="%.1f" y="%.1f" fill="#333">%s</text>`+"\n", x, y,
+		html.EscapeString(line))
 	d.bottom = max(d.bottom, y+lineHeight)
 }

@@ -1,5 +1,6 @@
-/* How much memory there is, by the files of control groups of both versions: the least of a group and those above it counts, files that can be
- * dropped are free, and without limits it is the host's. */
+/* How much memory there is, by the files of control groups of both versions: the least of a group
+ * and those above it counts, files that can be dropped are free, and without limits it is the
+ * host's. */
 // sanitize: address,undefined
 #define _GNU_SOURCE
 #include "expect.h"

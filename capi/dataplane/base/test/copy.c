@@ -1,5 +1,5 @@
-/* Copies by loops of our own (copy.c): every size around the thresholds at every alignment, long ones by chance, and what overlaps; nothing beside is touched,
- * and nothing beyond is read. */
+/* Copies by loops of our own (copy.c): every size around the thresholds at every alignment, long
+ * ones by chance, and what overlaps; nothing beside is touched, and nothing beyond is read. */
 // sanitize: address,undefined
 #include "dp.h"
 #include "expect.h"
@@ -8,7 +8,8 @@ enum { MIN = 128, MAX = 4096, EDGE = 64 };
 
 spx_settings spx_set = {.copy_min = MIN, .copy_max = MAX};
 
-/* From the end of one block of memory to the end of another, so that the sanitizer sees a byte too far; `before` bytes lie in front. */
+/* From the end of one block of memory to the end of another, so that the sanitizer sees a byte too
+ * far; `before` bytes lie in front. */
 static void apart(size_t n, size_t from_before, size_t to_before)
 {
   unsigned char *from = malloc(from_before + n), *to = malloc(to_before + n);

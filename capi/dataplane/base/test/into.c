@@ -16,7 +16,8 @@ static uint32_t copy(spx_into *i, const machine *m, uint64_t *now, uint64_t byte
 {
   uint32_t sum = 0;
   for (uint32_t k = 0; k < n; k++) {
-    bool timed = spx_into_timed(i, EVERY), past = timed ? spx_into_next(i, bytes, *now, LONGEST) : i->past;
+    bool timed = spx_into_timed(i, EVERY),
+         past = timed ? spx_into_next(i, bytes, *now, LONGEST) : i->past;
     uint64_t ns = m->ns[past] * bytes / PIECE;
     if (timed) spx_into_took(i, past, bytes, ns);
     *now += ns;
@@ -39,8 +40,8 @@ static void finds_the_cheaper_way(void)
   CHECK(i.past && spx_into_apart(&i) && copy(&i, &apart, &now, PIECE, MANY) > MANY - 100);
 }
 
-/* A copy that was interrupted for a time slice does not turn the choice round; what costs nearly the same is not changed from one to the
- * other and back. */
+/* A copy that was interrupted for a time slice does not turn the choice round; what costs nearly
+ * the same is not changed from one to the other and back. */
 static void bears_noise(void)
 {
   static const machine like = {{440, 300}};

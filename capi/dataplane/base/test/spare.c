@@ -1,5 +1,5 @@
-/* Blocks that are kept: each class is the smallest that fits, a block that came back is the next one taken, what is kept is bounded, and what was not needed for a while
- * goes back. */
+/* Blocks that are kept: each class is the smallest that fits, a block that came back is the next
+ * one taken, what is kept is bounded, and what was not needed for a while goes back. */
 // sanitize: address,undefined
 #include <stdlib.h>
 #include <string.h>
@@ -10,14 +10,16 @@ static void classes(void)
 {
   uint64_t largest = spx_spare_size(SPX_SPARE_CLASSES - 1);
   CHECK(spx_spare_size(0) == SPX_SPARE_LEAST && largest == 2u << 20);
-  CHECK(spx_spare_class(1) == SPX_SPARE_CLASSES && spx_spare_class(SPX_SPARE_LEAST - 1) == SPX_SPARE_CLASSES);
+  CHECK(spx_spare_class(1) == SPX_SPARE_CLASSES &&
+        spx_spare_class(SPX_SPARE_LEAST - 1) == SPX_SPARE_CLASSES);
   for (uint64_t n = SPX_SPARE_LEAST; n <= largest; n += n < 70000 ? 1 : n / 77) {
     uint32_t c = spx_spare_class(n);
     CHECK(c < SPX_SPARE_CLASSES && spx_spare_size(c) >= n);
     CHECK(c == 0 || spx_spare_size(c - 1) < n);
     CHECK(c == 0 || spx_spare_size(c) < n + n / 4 + 1);
   }
-  CHECK(spx_spare_class(largest) == SPX_SPARE_CLASSES - 1 && spx_spare_class(largest + 1) == SPX_SPARE_CLASSES);
+  CHECK(spx_spare_class(largest) == SPX_SPARE_CLASSES - 1 &&
+        spx_spare_class(largest + 1) == SPX_SPARE_CLASSES);
 }
 
 static void same_again(void)
@@ -53,11 +55,13 @@ static void bounds(void)
   spx_spares s = {.most = 1 << 20};
   wave(&s, 300, 65600);
   CHECK(s.bytes <= s.most && s.bytes > s.most / 2);
-  for (int i = 0; i < 3 * SPX_SPARE_LOOK; i++) wave(&s, 1, 20000); /* now one shorter block is needed at a time */
+  /* now one shorter block is needed at a time */
+  for (int i = 0; i < 3 * SPX_SPARE_LOOK; i++) wave(&s, 1, 20000);
   CHECK(s.bytes < 30000);
   wave(&s, 10, 65600);
   uint64_t kept = s.bytes;
-  for (int i = 0; i < 10 * SPX_SPARE_LOOK; i++) wave(&s, 10, 65600); /* what is needed again and again stays */
+  /* what is needed again and again stays */
+  for (int i = 0; i < 10 * SPX_SPARE_LOOK; i++) wave(&s, 10, 65600);
   CHECK(s.bytes == kept);
   spx_spare_trim(&s, 0);
 }

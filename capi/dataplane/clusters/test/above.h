@@ -30,7 +30,8 @@ static uint32_t one_lane(int iop, int tag)
   return 0;
 }
 
-/* This process is party me of n (at most 8), which procs are now, all ranks, each of which is replaced if it dies. */
+/* This process is party me of n (at most 8), which procs are now, all ranks, each of which is
+ * replaced if it dies. */
 static inline void job_party(uint32_t me, const uint32_t *procs, uint32_t n)
 {
   static const bool heals[8] = {true, true, true, true, true, true, true, true};

@@ -1,5 +1,6 @@
-/* copies_hosts.h - the hosts of copies_sim.c: what keeps copies there, and the messages about them. They take any time, but those from one to another stay in order; what a host had sent when it died may
- * come or not. */
+/* copies_hosts.h - the hosts of copies_sim.c: what keeps copies there, and the messages about them.
+ * They take any time, but those from one to another stay in order; what a host had sent when it
+ * died may come or not. */
 enum { HOSTS = 5, MOST = 150 };
 
 typedef struct parcel {
@@ -68,7 +69,10 @@ static void drop(void *arg, spx_vault *v, void *memory)
   (void)memory;
   free(v);
 }
-static spx_copies new_store(void) { return (spx_copies){.make = make, .room = room_for, .drop = drop}; }
+static spx_copies new_store(void)
+{
+  return (spx_copies){.make = make, .room = room_for, .drop = drop};
+}
 
 static void hosts_begin(void)
 {
@@ -173,7 +177,8 @@ static void release_to(uint32_t i, bool sends)
     on[i].first = w->next;
     if (!w->next) on[i].last = &on[i].first;
     if (w->m) {
-      if (sends && !w->m->gone) post(i, w->m->to, 0, &w->m->head, sizeof w->m->head + w->m->head.bytes);
+      if (sends && !w->m->gone)
+        post(i, w->m->to, 0, &w->m->head, sizeof w->m->head + w->m->head.bytes);
       spx_core_unbusy(&p->core, w->m);
     } else if (sends && w->n)
       post(i, w->to, w->n, w->data, w->n * sizeof(spx_frame_ack));
@@ -193,7 +198,8 @@ static void copies_end(uint32_t i)
   }
 }
 
-/* A process has the rank: from nothing, or from a copy, of which it is the only one when its own host has had it. */
+/* A process has the rank: from nothing, or from a copy, of which it is the only one when its own
+ * host has had it. */
 static void copies_begin(uint32_t i)
 {
   uint64_t term = 0;
@@ -221,7 +227,8 @@ static void copies_begin(uint32_t i)
     /* what spx_core_begin has read is what was there before */
     spx_core_end(&parties[i].core);
     spx_core_io io = {transmit, acknowledge, claim, deliver, NULL, NULL, room, failed, &parties[i]};
-    if (!spx_core_begin(&parties[i].core, &io, PARTIES, i, parties[i].life, false, (spx_vault *)(void *)vaults[i]))
+    if (!spx_core_begin(&parties[i].core, &io, PARTIES, i, parties[i].life, false,
+                        (spx_vault *)(void *)vaults[i]))
       abort();
   } else
     on[i].host = i % HOSTS;
@@ -240,7 +247,8 @@ static void pump(uint32_t i)
   q.life = parties[i].life;
   while (spx_copying_next(&on[i].out, parties[i].core.version, MOST, &q.piece, &data)) {
     memcpy(q.data, data, q.piece.bytes);
-    if (hosts[on[i].keeper].life == on[i].life) add(&to_host[i][on[i].keeper], &q); /* else it is lost */
+    /* else it is lost */
+    if (hosts[on[i].keeper].life == on[i].life) add(&to_host[i][on[i].keeper], &q);
   }
 }
 
@@ -322,7 +330,8 @@ static void host_turn(void)
     at_rank((uint32_t)chance(RANKS), (uint32_t)chance(HOSTS));
   }
   if (!parties[i].up) return;
-  if (hosts[on[i].keeper].life != on[i].life || (deaths && chance(300) == 0)) { /* another one keeps it */
+  /* another one keeps it */
+  if (hosts[on[i].keeper].life != on[i].life || (deaths && chance(300) == 0)) {
     keep_at(i, another(on[i].host));
     moved++;
   }
@@ -338,7 +347,8 @@ static bool copies_quiet(void)
     for (uint32_t h = 0; h < HOSTS; h++) {
       if (to_host[i][h] || to_rank[i][h]) return false;
       for (const spx_log_copy *c = hosts[h].up ? hosts[h].kept.first : NULL; c; c = c->next)
-        if (c->key.rank == i && c->key.term != on[i].out.key.term) return false; /* what is not needed is freed */
+        /* what is not needed is freed */
+        if (c->key.rank == i && c->key.term != on[i].out.key.term) return false;
     }
   }
   return true;
@@ -346,7 +356,8 @@ static bool copies_quiet(void)
 
 static bool copies_told(uint64_t runs)
 {
-  printf("%llu hosts have died, %llu times another one was to keep a copy, %llu pieces of the dead were barred\n",
+  printf("%llu hosts have died, %llu times another one was to keep a copy, %llu pieces of the dead "
+         "were barred\n",
          (unsigned long long)host_deaths, (unsigned long long)moved, (unsigned long long)barred);
   return host_deaths >= runs && barred;
 }

@@ -1,5 +1,7 @@
-/* copies_core.c and replay_core.c with hosts that die: the ranks of replay_sim.c run on hosts, and who takes a rank over has nothing but a copy of its message log, which another host has (copies_hosts.h).
- * Processes and hosts die at any moment, as long as of each rank the process or one copy that counts is left: no state is lost by that, and no message lost or twice. */
+/* copies_core.c and replay_core.c with hosts that die: the ranks of replay_sim.c run on hosts, and
+ * who takes a rank over has nothing but a copy of its message log, which another host has
+ * (copies_hosts.h). Processes and hosts die at any moment, as long as of each rank the process or
+ * one copy that counts is left: no state is lost by that, and no message lost or twice. */
 // sanitize: address,undefined
 #define COPIES
 #include "replay_sim.c"

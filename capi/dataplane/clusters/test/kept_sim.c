@@ -1,7 +1,12 @@
-/* replay_core.c where processes are replaced by new ones, which know nothing of what was before: ranks that send by I/O processes to others, and I/O processes
- * that send on, and now and then of their own accord. Each of them dies at any moment. What a process has sent that lives in the end came to its receiver,
- * or one that had that one's place; none has received a message twice, and of one lane all came in order, but for what the process before it had accepted: that may come again. A message takes any time, but stays behind
- * those of its process. Of some messages the I/O process chooses whom they go to: all who have the message, one after another, give it to the same one. In most runs a rank and an I/O process come to the system while it runs, and the others hear of that one after another. Seeds are in the output. */
+/* replay_core.c where processes are replaced by new ones, which know nothing of what was before:
+ * ranks that send by I/O processes to others, and I/O processes that send on, and now and then of
+ * their own accord. Each of them dies at any moment. What a process has sent that lives in the end
+ * came to its receiver, or one that had that one's place; none has received a message twice, and of
+ * one lane all came in order, but for what the process before it had accepted: that may come again.
+ * A message takes any time, but stays behind those of its process. Of some messages the I/O process
+ * chooses whom they go to: all who have the message, one after another, give it to the same one. In
+ * most runs a rank and an I/O process come to the system while it runs, and the others hear of that
+ * one after another. Seeds are in the output. */
 // sanitize: address,undefined
 #include <setjmp.h>
 #include <stdio.h>
@@ -11,10 +16,21 @@
 
 /* Parties: four ranks, three I/O processes; and a rank and an I/O process that come later. */
 enum { ANY = 1000 }; /* a message for which an I/O process chooses the receiver */
-enum { RANKS = 5, RELAYS = 4, PARTIES = RANKS + RELAYS, FIRST = PARTIES - 2, STEPS = 80, RUNS = 1000, MOST = 4000 };
+enum {
+  RANKS = 5,
+  RELAYS = 4,
+  PARTIES = RANKS + RELAYS,
+  FIRST = PARTIES - 2,
+  STEPS = 80,
+  RUNS = 1000,
+  MOST = 4000
+};
 static uint32_t rank_at(uint32_t i) { return i < RANKS - 1 ? i : FIRST; }
 static uint32_t relay_at(uint32_t i) { return i < RELAYS - 1 ? RANKS - 1 + i : FIRST + 1; }
-static bool is_relay(uint32_t party) { return party == FIRST + 1 || (party >= RANKS - 1 && party < FIRST); }
+static bool is_relay(uint32_t party)
+{
+  return party == FIRST + 1 || (party >= RANKS - 1 && party < FIRST);
+}
 
 static uint64_t seed;
 static uint64_t chance(uint64_t below)
@@ -27,8 +43,10 @@ static uint64_t chance(uint64_t below)
 
 typedef struct { /* a message, and by which life of its receiver it was received last */
   uint32_t from, life, to, lane, number, received;
-  bool any;       /* to: who has got it first, or ANY */
-  uint32_t there; /* by which life of its receiver it was accepted first; that may have died before it looked at it */
+  bool any; /* to: who has got it first, or ANY */
+  /* by which life of its receiver it was accepted first; that may have died before it looked at
+   * it */
+  uint32_t there;
 } body;
 static body sent[MOST];
 static uint32_t nsent;
@@ -47,7 +65,9 @@ typedef struct {
   uint32_t life, steps, known[PARTIES];
   uint32_t out[RELAYS]; /* by lane: messages of this life */
   uint32_t in[PARTIES][2 * RELAYS],
-      of[PARTIES]; /* by sender and lane, those for whom a receiver is chosen apart: the number of the last one of its life `of` */
+      /* by sender and lane, those for whom a receiver is chosen apart: the number of the last one
+         of its life `of` */
+      of[PARTIES];
   inbox *first, **last;
   jmp_buf gone;
 } party;
@@ -60,7 +80,7 @@ static void may_die(void)
   if (deaths && running && chance(150) == 0) longjmp(running->gone, 1);
 }
 
-/* ---- the network: by pair of processes in order ---------------------------------------------------------------- */
+/* ---- the network: by pair of processes in order ---- */
 
 typedef struct packet {
   struct packet *next;
@@ -75,7 +95,8 @@ static packet *post(const party *p, uint32_t to, uint32_t acks, const void *data
 {
   uint32_t from = (uint32_t)(p - parties);
   packet *q = malloc(sizeof *q + n), **at = &net[from][to];
-  *q = (packet){.from = from, .from_life = p->life, .to = to, .to_life = p->known[to], .acks = acks};
+  *q =
+      (packet){.from = from, .from_life = p->life, .to = to, .to_life = p->known[to], .acks = acks};
   memcpy(q->data, data, n);
   while (*at) at = &(*at)->next;
   *at = q;
@@ -101,14 +122,16 @@ static void claim(void *arg, uint32_t to, const spx_frame_claim *claims, uint32_
   post(arg, to, 0, claims, n * sizeof *claims)->claims = n;
 }
 
-static bool deliver(void *arg, const spx_frame_head *head, uint32_t number, uint32_t token, const uint8_t *data)
+static bool deliver(void *arg, const spx_frame_head *head, uint32_t number, uint32_t token,
+                    const uint8_t *data)
 {
   party *p = arg;
   inbox *m = malloc(sizeof *m);
   *m = (inbox){.head = *head, .number = number, .token = token, .from_life = p->known[head->from]};
   memcpy(&m->which, data, sizeof m->which);
   body *b = &sent[m->which];
-  if (b->to == ANY && !head->announced && !is_relay((uint32_t)(p - parties))) b->to = (uint32_t)(p - parties);
+  if (b->to == ANY && !head->announced && !is_relay((uint32_t)(p - parties)))
+    b->to = (uint32_t)(p - parties);
   if (p - parties == b->to && !b->there && !head->announced) b->there = p->life;
   *p->last = m;
   p->last = &m->next;
@@ -130,7 +153,10 @@ static void again(void *arg, const spx_frame_head *head, uint32_t token, const u
   bad++;
 }
 
-static void settled(void *arg, void *waits, bool accepted) { (void)arg, (void)waits, (void)accepted; }
+static void settled(void *arg, void *waits, bool accepted)
+{
+  (void)arg, (void)waits, (void)accepted;
+}
 
 static void failed(void *arg, const char *why)
 {
@@ -148,7 +174,8 @@ static void arrive(packet *q)
     else if (q->claims && (!parties[q->from].up || parties[q->from].life != q->from_life))
       ; /* it is known to be dead, mostly, and sends nothing of that any more */
     else if (q->claims)
-      spx_core_claimed(&p->core, q->from, (const spx_frame_claim *)(void *)q->data, (uint32_t)q->claims);
+      spx_core_claimed(&p->core, q->from, (const spx_frame_claim *)(void *)q->data,
+                       (uint32_t)q->claims);
     else if (q->acks)
       spx_core_acked(&p->core, q->from, (const spx_frame_ack *)(void *)q->data, (uint32_t)q->acks);
     else {
@@ -168,7 +195,7 @@ static void arrive_first(uint32_t from, uint32_t to)
   arrive(q);
 }
 
-/* ---- life and death ---------------------------------------------------------------------------------------------- */
+/* ---- life and death ---- */
 
 static void empty(party *p)
 {
@@ -234,15 +261,17 @@ static void learn(uint32_t who, uint32_t of)
 {
   party *p = &parties[who], *was = running;
   running = NULL;
-  for (uint32_t k = 0; k < nsent && is_relay(who); k++) /* an I/O process cannot get what the dead one had announced */
-    if (sent[k].from == of && sent[k].life != parties[of].life) spx_core_withdraw(&p->core, &sent[k]);
+  for (uint32_t k = 0; k < nsent && is_relay(who);
+       k++) /* an I/O process cannot get what the dead one had announced */
+    if (sent[k].from == of && sent[k].life != parties[of].life)
+      spx_core_withdraw(&p->core, &sent[k]);
   p->known[of] = parties[of].life;
   if (is_relay(of) && !is_relay(who)) spx_core_reroute(&p->core, of, other_relay, p);
   spx_core_replaced(&p->core, of);
   running = was;
 }
 
-/* ---- the programs ------------------------------------------------------------------------------------------------ */
+/* ---- the programs ---- */
 
 static uint64_t came_announced;
 
@@ -345,14 +374,15 @@ static void relay_turn(party *p)
   if (to == ANY) {
     spx_core_number(&p->core, m->number, &given);
     to = given ? given - 1 : rank_at((uint32_t)chance(p->knows > FIRST ? RANKS : RANKS - 1));
-    if (chance(8) == 0 && !given)
-      spx_core_give(&p->core, m->number, rank_at((uint32_t)chance(RANKS - 1))); /* it thinks again */
+    if (chance(8) == 0 && !given) /* it thinks again */
+      spx_core_give(&p->core, m->number, rank_at((uint32_t)chance(RANKS - 1)));
     chosen += !given;
     followed += given != 0;
   }
   if (to >= p->knows) return;
   if (m->head.tag == ANY) spx_core_give(&p->core, m->number, to);
-  spx_kept *k = spx_core_message(&p->core, to, true, 0, 2, m->head.tag, m->head.src, sizeof m->which, m->number);
+  spx_kept *k = spx_core_message(&p->core, to, true, 0, 2, m->head.tag, m->head.src,
+                                 sizeof m->which, m->number);
   memcpy(k->data, &m->which, sizeof m->which);
   if ((k->head.announced = m->head.announced)) k->waits = &sent[m->which];
   if (k->waits && sent[m->which].life != parties[sent[m->which].from].life)
@@ -413,7 +443,8 @@ static void run(uint64_t which, uint64_t *dead, uint64_t *messages)
     if (!parties[i].up) {
       if (chance(8)) continue;
       ++*dead;
-      for (uint32_t k = 0; k < PARTIES; k++) /* what it had sent comes before what its successor sends */
+      for (uint32_t k = 0; k < PARTIES;
+           k++) /* what it had sent comes before what its successor sends */
         while (net[i][k] && chance(4)) arrive_first(i, k);
       start(i);
       continue;
@@ -425,7 +456,8 @@ static void run(uint64_t which, uint64_t *dead, uint64_t *messages)
         grow(&parties[i]);
     }
     turn(i);
-    if (parties[i].up && of < parties[i].knows && parties[of].up && parties[i].known[of] != parties[of].life)
+    if (parties[i].up && of < parties[i].knows && parties[of].up &&
+        parties[i].known[of] != parties[of].life)
       learn(i, of);
     for (int n = 0; n < 4; n++) arrive_first((uint32_t)chance(PARTIES), (uint32_t)chance(PARTIES));
   }
@@ -453,12 +485,14 @@ static void run(uint64_t which, uint64_t *dead, uint64_t *messages)
 
 int main(int argc, char **argv)
 {
-  uint64_t first = argc > 1 ? strtoull(argv[1], NULL, 10) : 0, last = argc > 1 ? first + 1 : RUNS, dead = 0,
-           messages = 0;
+  uint64_t first = argc > 1 ? strtoull(argv[1], NULL, 10) : 0, last = argc > 1 ? first + 1 : RUNS,
+           dead = 0, messages = 0;
   for (uint64_t i = first; i < last && bad == 0; i++) run(i, &dead, &messages);
-  printf("%llu runs, %llu messages (%llu announced ones were received; %llu times a receiver was chosen, %llu times "
+  printf("%llu runs, %llu messages (%llu announced ones were received; %llu times a receiver was "
+         "chosen, %llu times "
          "one that another had chosen), %llu deaths, %d wrong\n",
-         (unsigned long long)(last - first), (unsigned long long)messages, (unsigned long long)came_announced,
-         (unsigned long long)chosen, (unsigned long long)followed, (unsigned long long)dead, bad);
+         (unsigned long long)(last - first), (unsigned long long)messages,
+         (unsigned long long)came_announced, (unsigned long long)chosen,
+         (unsigned long long)followed, (unsigned long long)dead, bad);
   return bad != 0 || (argc == 1 && (dead < RUNS || came_announced < RUNS || followed < RUNS));
 }

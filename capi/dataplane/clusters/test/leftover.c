@@ -1,5 +1,6 @@
-/* What a process has sent as a party of a system is read when another process has its number, and another party: the number
- * stays with that one. The party whose process had it has another process, which is not to be lost by this. */
+/* What a process has sent as a party of a system is read when another process has its number, and
+ * another party: the number stays with that one. The party whose process had it has another
+ * process, which is not to be lost by this. */
 // sanitize: address,undefined
 #include "above.h"
 #include "replay.h"
@@ -23,7 +24,8 @@ static void body(spx_comm *world)
     job_party(BEFORE, procs, PARTIES);
     c->flags |= SPX_C_REPLAY;
     spx_request *r;
-    CHECK(spx_isend(&sent, sizeof sent, job_bytes, RECEIVER, 1, c, SPX_CTX_P2P, SPX_M_STANDARD, 0, &r) == 0);
+    CHECK(spx_isend(&sent, sizeof sent, job_bytes, RECEIVER, 1, c, SPX_CTX_P2P, SPX_M_STANDARD, 0,
+                    &r) == 0);
     spx_replay_end();
   }
   barrier(world);

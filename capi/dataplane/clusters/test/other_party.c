@@ -1,4 +1,6 @@
-/* A process that still takes the number of another one for that of a party of a system, as tables of the system arrive late, sends there what is for that party: it is not received, and what is sent when it knows better is. */
+/* A process that still takes the number of another one for that of a party of a system, as tables
+ * of the system arrive late, sends there what is for that party: it is not received, and what is
+ * sent when it knows better is. */
 // sanitize: address,undefined
 #include "above.h"
 #include "replay.h"
@@ -21,9 +23,11 @@ static void body(spx_comm *world)
   job_party(0, as_sent, PARTIES);
   c->flags |= SPX_C_REPLAY;
   spx_request *r[2];
-  CHECK(spx_isend(&first, sizeof first, job_bytes, 1, 1, c, SPX_CTX_P2P, SPX_M_STANDARD, 0, &r[0]) == 0);
+  CHECK(spx_isend(&first, sizeof first, job_bytes, 1, 1, c, SPX_CTX_P2P, SPX_M_STANDARD, 0,
+                  &r[0]) == 0);
   spx_replay_place(2, 1);
-  CHECK(spx_isend(&second, sizeof second, job_bytes, 1, 1, c, SPX_CTX_P2P, SPX_M_STANDARD, 0, &r[1]) == 0);
+  CHECK(spx_isend(&second, sizeof second, job_bytes, 1, 1, c, SPX_CTX_P2P, SPX_M_STANDARD, 0,
+                  &r[1]) == 0);
   CHECK(spx_wait(r[1]) == 0);
   barrier(world);
 }

@@ -1,8 +1,10 @@
-/* replay_core.c with parties that die at any moment: ranks that send to each other and by I/O processes, receive whatever is there, look without waiting,
- * and commit now and then; what they do next follows from what they have received. A message takes any time, but stays behind those of its process. Who has a
- * dead one's place is learnt at any time, by each by itself, or from the first message that it sends. At the end
- * each rank has received what was sent to it, all of it, once, and in order: from other ranks, and by I/O processes what is of one lane; and of what I/O processes
- * chose the receivers for one has each, once. Seeds are in the output. */
+/* replay_core.c with parties that die at any moment: ranks that send to each other and by I/O
+ * processes, receive whatever is there, look without waiting, and commit now and then; what they do
+ * next follows from what they have received. A message takes any time, but stays behind those of
+ * its process. Who has a dead one's place is learnt at any time, by each by itself, or from the
+ * first message that it sends. At the end each rank has received what was sent to it, all of it,
+ * once, and in order: from other ranks, and by I/O processes what is of one lane; and of what I/O
+ * processes chose the receivers for one has each, once. Seeds are in the output. */
 // sanitize: address,undefined
 #include <setjmp.h>
 #include <stdio.h>
@@ -67,7 +69,7 @@ static bool copies_told(uint64_t runs);
 #define copies_told(runs)              true
 #endif
 
-/* ---- a party ------------------------------------------------------------------------------------------------------ */
+/* ---- a party ---- */
 
 typedef struct inbox { /* delivered, and not received by the program */
   struct inbox *next;
@@ -77,9 +79,9 @@ typedef struct inbox { /* delivered, and not received by the program */
 } inbox;
 
 typedef struct { /* the program's: what a commit saves */
-  uint64_t step, hash, sent_to[RANKS], got_from[RANKS], left_for[RANKS], came_from[RANKS], sent[RANKS], left[RANKS],
-      came[RANKS], left_any, any, came_any[RANKS], came_anys[RANKS], waits, lane_out[RANKS][RELAYS],
-      lane_in[RANKS][RELAYS];
+  uint64_t step, hash, sent_to[RANKS], got_from[RANKS], left_for[RANKS], came_from[RANKS],
+      sent[RANKS], left[RANKS], came[RANKS], left_any, any, came_any[RANKS], came_anys[RANKS],
+      waits, lane_out[RANKS][RELAYS], lane_in[RANKS][RELAYS];
 } state;
 
 typedef struct {
@@ -100,10 +102,11 @@ static party *running;
 /* Anything may be the last that a process does. */
 static void may_die(void)
 {
-  if (deaths && running && chance(700) == 0 && spares((uint32_t)(running - parties))) longjmp(running->out, 1);
+  if (deaths && running && chance(700) == 0 && spares((uint32_t)(running - parties)))
+    longjmp(running->out, 1);
 }
 
-/* ---- the network: by pair of processes in order ------------------------------------------------------------------------ */
+/* ---- the network: by pair of processes in order ---- */
 
 typedef struct packet {
   struct packet *next;
@@ -155,7 +158,8 @@ static void claim(void *arg, uint32_t to, const spx_frame_claim *claims, uint32_
   post((uint32_t)(p - parties), to, 0, claims, n * sizeof *claims)->claims = n;
 }
 
-static bool deliver(void *arg, const spx_frame_head *head, uint32_t number, uint32_t token, const uint8_t *data)
+static bool deliver(void *arg, const spx_frame_head *head, uint32_t number, uint32_t token,
+                    const uint8_t *data)
 {
   party *p = arg;
   inbox *m = malloc(sizeof *m);
@@ -201,7 +205,7 @@ static void arrive(packet *q)
   free(q);
 }
 
-/* ---- life and death ------------------------------------------------------------------------------------------------------ */
+/* ---- life and death ---- */
 
 static void empty(party *p)
 {
@@ -246,7 +250,8 @@ static void start(uint32_t i)
 static void dies(uint32_t i)
 {
   party *p = &parties[i];
-  for (uint32_t k = 0; k < PARTIES; k++) /* what it has sent may come, or not; what comes for it is lost */
+  for (uint32_t k = 0; k < PARTIES;
+       k++) /* what it has sent may come, or not; what comes for it is lost */
     for (packet **at = &net[i][k], *q; (q = *at);) {
       if (chance(2)) {
         for (packet *rest = q, *next; rest; rest = next) {
@@ -264,7 +269,8 @@ static void dies(uint32_t i)
   p->up = false;
 }
 
-/* Somebody has the dead one's place. What that one had sent has come by then, or comes before what its successor sends. */
+/* Somebody has the dead one's place. What that one had sent has come by then, or comes before what
+ * its successor sends. */
 static void replace(uint32_t i)
 {
   for (uint32_t k = 0; k < PARTIES; k++)
@@ -290,10 +296,11 @@ static void learn(uint32_t who, uint32_t of)
 static void hear(uint32_t who)
 {
   uint32_t of = (uint32_t)chance(PARTIES);
-  if (parties[who].up && parties[of].up && parties[who].known[of] != parties[of].life) learn(who, of);
+  if (parties[who].up && parties[of].up && parties[who].known[of] != parties[of].life)
+    learn(who, of);
 }
 
-/* ---- the programs ---------------------------------------------------------------------------------------------------------- */
+/* ---- the programs ---- */
 
 static void poll(party *p, bool inside)
 {
@@ -305,16 +312,19 @@ static void enter(party *p, bool sends)
 {
   p->calls++;
   may_die();
-  spx_core_enter(&p->core, (uint32_t)mix(p->s.hash, p->s.step), sends); /* who comes after it is in the same state */
+  /* who comes after it is in the same state */
+  spx_core_enter(&p->core, (uint32_t)mix(p->s.hash, p->s.step), sends);
   poll(p, false);
 }
 
-/* A rank that notices a death sends what was on its way there by others, before it sends anything else. */
+/* A rank that notices a death sends what was on its way there by others, before it sends anything
+ * else. */
 static void notice(party *p)
 {
   running = NULL;
   for (uint32_t r = RANKS; r < PARTIES; r++)
-    if (p->known[r] != parties[r].life || !parties[r].up) spx_core_reroute(&p->core, r, other_relay, p);
+    if (p->known[r] != parties[r].life || !parties[r].up)
+      spx_core_reroute(&p->core, r, other_relay, p);
   running = p;
 }
 
@@ -331,7 +341,8 @@ static void put(party *p, uint32_t to)
     if (by == UINT32_MAX) by = RANKS + lane;
     if (!any) body[3] = (uint64_t)lane << 32 | ++p->s.lane_out[to][lane];
   }
-  spx_kept *m = spx_core_message(&p->core, by, leaving, lane, 1, (int32_t)body[1], (int32_t)(p - parties), BODY, 0);
+  spx_kept *m = spx_core_message(&p->core, by, leaving, lane, 1, (int32_t)body[1],
+                                 (int32_t)(p - parties), BODY, 0);
   memcpy(m->data, body, BODY);
   if (any) {
     p->s.left_any += mix(body[0], 5);
@@ -455,7 +466,8 @@ static void relay_turn(party *p)
     spx_core_give(&p->core, m->number, to);
     followed += given != 0;
   }
-  spx_kept *k = spx_core_message(&p->core, to, true, 0, 2, m->head.tag, m->head.src, BODY, m->number);
+  spx_kept *k =
+      spx_core_message(&p->core, to, true, 0, 2, m->head.tag, m->head.src, BODY, m->number);
   memcpy(k->data, m->data, BODY);
   spx_core_send(&p->core, k);
   p->first = m->next;
@@ -484,7 +496,8 @@ static bool quiet(void)
 {
   for (uint32_t i = 0; i < PARTIES; i++) {
     if (!parties[i].up || parties[i].first || !spx_core_idle(&parties[i].core)) return false;
-    if (i < RANKS && (parties[i].s.step < STEPS || parties[i].core.mode != SPX_CORE_LIVE)) return false;
+    if (i < RANKS && (parties[i].s.step < STEPS || parties[i].core.mode != SPX_CORE_LIVE))
+      return false;
     for (uint32_t k = 0; k < PARTIES; k++)
       if (net[i][k] || parties[i].known[k] != parties[k].life) return false;
   }
@@ -502,17 +515,21 @@ static int check(uint64_t which, uint64_t *messages)
     }
     *messages += parties[a].s.any;
     if (sum == parties[a].s.left_any && n == parties[a].s.any) continue;
-    fprintf(stderr, "run %llu: from %d to whom an I/O process chose: %llu left, %llu came\n", (unsigned long long)which,
-            a, (unsigned long long)parties[a].s.any, (unsigned long long)n);
+    fprintf(stderr, "run %llu: from %d to whom an I/O process chose: %llu left, %llu came\n",
+            (unsigned long long)which, a, (unsigned long long)parties[a].s.any,
+            (unsigned long long)n);
     bad++;
   }
   for (int a = 0; a < RANKS; a++)
     for (int b = 0; b < RANKS; b++) {
       const state *s = &parties[a].s, *r = &parties[b].s;
       *messages += s->sent[b] + s->left[b];
-      if (s->sent_to[b] == r->got_from[a] && s->left_for[b] == r->came_from[a] && s->left[b] == r->came[a]) continue;
-      fprintf(stderr, "run %llu: from %d to %d: %llu left, %llu came; pairs %d\n", (unsigned long long)which, a, b,
-              (unsigned long long)s->left[b], (unsigned long long)r->came[a], s->sent_to[b] == r->got_from[a]);
+      if (s->sent_to[b] == r->got_from[a] && s->left_for[b] == r->came_from[a] &&
+          s->left[b] == r->came[a])
+        continue;
+      fprintf(stderr, "run %llu: from %d to %d: %llu left, %llu came; pairs %d\n",
+              (unsigned long long)which, a, b, (unsigned long long)s->left[b],
+              (unsigned long long)r->came[a], s->sent_to[b] == r->got_from[a]);
       bad++;
     }
   return bad;
@@ -554,8 +571,8 @@ static int run(uint64_t which, uint64_t *dead, uint64_t *messages)
   int bad = turns >= 400000;
   if (bad) fprintf(stderr, "run %llu does not come to rest\n", (unsigned long long)which);
   if (out_of_order)
-    fprintf(stderr, "run %llu: %llu messages of a lane are out of order\n", (unsigned long long)which,
-            (unsigned long long)out_of_order);
+    fprintf(stderr, "run %llu: %llu messages of a lane are out of order\n",
+            (unsigned long long)which, (unsigned long long)out_of_order);
   bad += out_of_order > 0;
   out_of_order = 0;
   bad += check(which, messages);
@@ -580,15 +597,16 @@ static int run(uint64_t which, uint64_t *dead, uint64_t *messages)
 
 int main(int argc, char **argv)
 {
-  uint64_t first = argc > 1 ? strtoull(argv[1], NULL, 10) : 0, last = argc > 1 ? first + 1 : RUNS, dead = 0,
-           messages = 0;
+  uint64_t first = argc > 1 ? strtoull(argv[1], NULL, 10) : 0, last = argc > 1 ? first + 1 : RUNS,
+           dead = 0, messages = 0;
   int bad = 0;
   for (int i = 0; i < RANKS; i++) vaults[i] = malloc(SPX_VAULT_HEAD + 3ul * AREA);
   for (uint64_t i = first; i < last && bad < 5; i++) bad += run(i, &dead, &messages);
-  printf(
-      "%llu runs, %llu messages, %llu deaths, %llu times an I/O process followed the choice of another one, %d wrong\n",
-      (unsigned long long)(last - first), (unsigned long long)messages, (unsigned long long)dead,
-      (unsigned long long)followed, bad);
+  printf("%llu runs, %llu messages, %llu deaths, %llu times an I/O process followed the choice of "
+         "another one, %d wrong\n",
+         (unsigned long long)(last - first), (unsigned long long)messages, (unsigned long long)dead,
+         (unsigned long long)followed, bad);
   for (int i = 0; i < RANKS; i++) free(vaults[i]);
-  return bad != 0 || dead < (last - first) || (argc == 1 && followed < RUNS) || !copies_told(last - first);
+  return bad != 0 || dead < (last - first) || (argc == 1 && followed < RUNS) ||
+         !copies_told(last - first);
 }

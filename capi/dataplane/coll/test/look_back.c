@@ -1,5 +1,5 @@
-/* What a process tells others of an operation that they have begun in another way waits for room in the ring like any message: the
- * communicator is there until it has gone. MPI-5.0 6.1. */
+/* What a process tells others of an operation that they have begun in another way waits for room in
+ * the ring like any message: the communicator is there until it has gone. MPI-5.0 6.1. */
 // sanitize: address,undefined
 #include "job.h"
 #include "plan.h"
@@ -10,7 +10,8 @@ enum { NUMBER = 5, SIZE = 4000, COUNT = 200, FILL = 1 };
 static int told[2]; /* a pipe: rank 1 takes nothing before */
 static const uint32_t both[2] = {0, 1};
 
-/* The communicator whose collectives are looked at; rank 1 has begun operation NUMBER by messages, rank 0 in shared memory. */
+/* The communicator whose collectives are looked at; rank 1 has begun operation NUMBER by messages,
+ * rank 0 in shared memory. */
 static spx_comm *other(int rank)
 {
   static spx_share_line lines[2];
@@ -27,7 +28,8 @@ static void teller(spx_comm *world)
   static uint8_t data[SIZE];
   static spx_request *r[COUNT];
   for (int i = 0; i < COUNT; i++)
-    CHECK(spx_isend(data, SIZE, job_bytes, 1, FILL, world, SPX_CTX_P2P, SPX_M_STANDARD, 0, &r[i]) == MPI_SUCCESS);
+    CHECK(spx_isend(data, SIZE, job_bytes, 1, FILL, world, SPX_CTX_P2P, SPX_M_STANDARD, 0, &r[i]) ==
+          MPI_SUCCESS);
   CHECK(spx_tx_waiting());
   spx_comm *c = other(0);
   int32_t before = c->o.refs;

@@ -1,5 +1,6 @@
-/* The plan executor alone, with plans written by hand: order of steps, waits, copies, reductions, counts by array, several runs
- * of one plan at once, and a death in the middle: every survivor's run ends. MPI-5.0 6.12; docs/dataplane.md, "Failures". */
+/* The plan executor alone, with plans written by hand: order of steps, waits, copies, reductions,
+ * counts by array, several runs of one plan at once, and a death in the middle: every survivor's
+ * run ends. MPI-5.0 6.12; docs/dataplane.md, "Failures". */
 // sanitize: address,undefined
 // timeout: 120
 #include "job.h"
@@ -8,7 +9,7 @@
 
 enum { PROCS = 6, VICTIM = 2 };
 
-/* ---- writing plans -------------------------------------------------------------------------------------------- */
+/* ---- writing plans ---- */
 typedef struct {
   spx_step steps[64];
   int32_t waits[64];
@@ -17,7 +18,8 @@ typedef struct {
 
 static spx_operand ints(int buf, int64_t i, int64_t n)
 {
-  return (spx_operand){.buf = (uint8_t)buf, .type = SPX_PT_RECV, .off = i * (int64_t)sizeof(int), .count = n};
+  return (spx_operand){
+      .buf = (uint8_t)buf, .type = SPX_PT_RECV, .off = i * (int64_t)sizeof(int), .count = n};
 }
 static int transfer(draft *d, int op, int peer, spx_operand x)
 {
@@ -36,7 +38,8 @@ static void local(draft *d, int op, spx_operand x, spx_operand y)
 
 static spx_plan *finish(const draft *d, int64_t temp)
 {
-  spx_plan *p = spx_plan_new((uint32_t)d->nsteps, (uint32_t)d->nwaits, (uint32_t)d->nslots, temp ? 1 : 0);
+  spx_plan *p =
+      spx_plan_new((uint32_t)d->nsteps, (uint32_t)d->nwaits, (uint32_t)d->nslots, temp ? 1 : 0);
   CHECK(p != NULL);
   memcpy(p->steps, d->steps, (size_t)d->nsteps * sizeof *d->steps);
   memcpy(p->waits, d->waits, (size_t)d->nwaits * sizeof *d->waits);
@@ -44,7 +47,8 @@ static spx_plan *finish(const draft *d, int64_t temp)
   return p;
 }
 
-/* The sum of the ranks' vectors of n at everybody: up and down a chain. Temporary memory holds what comes from below. */
+/* The sum of the ranks' vectors of n at everybody: up and down a chain. Temporary memory holds what
+ * comes from below. */
 static spx_plan *chain_sum(const spx_comm *c, int64_t n)
 {
   draft d = {0};
@@ -64,18 +68,23 @@ static spx_plan *chain_sum(const spx_comm *c, int64_t n)
 static spx_coll call(spx_comm *c, const void *send, void *recv)
 {
   spx_type *t = (spx_type *)spx_get(SPX_K_TYPE, MPI_INT);
-  return (spx_coll){
-      .comm = c, .send = send, .recv = recv, .stype = t, .rtype = t, .op = (spx_op *)spx_get(SPX_K_OP, MPI_SUM)};
+  return (spx_coll){.comm = c,
+                    .send = send,
+                    .recv = recv,
+                    .stype = t,
+                    .rtype = t,
+                    .op = (spx_op *)spx_get(SPX_K_OP, MPI_SUM)};
 }
 
-/* ---- healthy runs --------------------------------------------------------------------------------------------- */
+/* ---- healthy runs ---- */
 static void fill(int *v, int n, int key)
 {
   for (int i = 0; i < n; i++) v[i] = key * 1000 + i;
 }
 static void check_sum(const int *v, int n, int size, int extra)
 {
-  for (int i = 0; i < n; i++) CHECK(v[i] == size * (size - 1) / 2 * 1000 + size * i + size * extra * 1000);
+  for (int i = 0; i < n; i++)
+    CHECK(v[i] == size * (size - 1) / 2 * 1000 + size * i + size * extra * 1000);
 }
 
 static void blocking(spx_comm *c, int n)
@@ -93,7 +102,8 @@ static void blocking(spx_comm *c, int n)
   free(out);
 }
 
-/* Several runs of one plan at once, and a persistent request started again; completed in the other order. */
+/* Several runs of one plan at once, and a persistent request started again; completed in the other
+ * order. */
 static void nonblocking(spx_comm *c)
 {
   enum { N = 300, AT_ONCE = 5 };
@@ -121,7 +131,8 @@ static void nonblocking(spx_comm *c)
   spx_request_free(again);
 }
 
-/* Counts and displacements by array: rank 0 gathers i elements from rank i; nothing travels where a count is 0. */
+/* Counts and displacements by array: rank 0 gathers i elements from rank i; nothing travels where a
+ * count is 0. */
 static void by_arrays(spx_comm *c)
 {
   int counts[PROCS], displs[PROCS], in[PROCS], out[64];
@@ -131,7 +142,9 @@ static void by_arrays(spx_comm *c)
   memset(out, 0xff, sizeof out);
   if (c->rank == 0)
     for (int i = 1; i < c->size; i++)
-      transfer(&d, SPX_P_RECV, i, (spx_operand){.buf = SPX_PB_RECV, .mode = SPX_PM_INDEX, .type = SPX_PT_RECV, .a = i});
+      transfer(
+          &d, SPX_P_RECV, i,
+          (spx_operand){.buf = SPX_PB_RECV, .mode = SPX_PM_INDEX, .type = SPX_PT_RECV, .a = i});
   else
     transfer(&d, SPX_P_SEND, 0, ints(SPX_PB_SEND, 0, c->rank));
   spx_plan *p = finish(&d, 0);
@@ -171,11 +184,12 @@ static void healthy(spx_comm *c)
   barrier(c);
 }
 
-/* ---- a death -------------------------------------------------------------------------------------------------- */
+/* ---- a death ---- */
 static int is_victim(uint32_t i) { return i == VICTIM; }
 
-/* The victim dies in some step of some round. The others go on until they learn of it: each run ends, those that need the
- * victim with an error, and the poison reaches those who never talk to it. */
+/* The victim dies in some step of some round. The others go on until they learn of it: each run
+ * ends, those that need the victim with an error, and the poison reaches those who never talk to
+ * it. */
 static void deadly(spx_comm *c, int n, int dies_in, int request)
 {
   int *in = calloc((size_t)n, sizeof *in), *out = calloc((size_t)n, sizeof *out), err = MPI_SUCCESS;
@@ -185,8 +199,8 @@ static void deadly(spx_comm *c, int n, int dies_in, int request)
     if (c->rank == VICTIM && round == dies_in) {
       if (round % 2) { /* half-way: what came from below is not passed on */
         spx_request *r;
-        spx_irecv(in, n, (spx_type *)spx_get(SPX_K_TYPE, MPI_INT), c->rank - 1, (int)c->coll_seq, c, SPX_CTX_COLL, 0,
-                  &r);
+        spx_irecv(in, n, (spx_type *)spx_get(SPX_K_TYPE, MPI_INT), c->rank - 1, (int)c->coll_seq, c,
+                  SPX_CTX_COLL, 0, &r);
         spx_wait(r);
       }
       kill(getpid(), SIGKILL);

@@ -18,7 +18,8 @@ _Noreturn void spx_fatal(int code, const char *fmt, ...)
 static int failures;
 
 /* Packs count elements of a basic type, compares with bytes in hexadecimal, and unpacks again. */
-static void check(const char *what, int id, const void *value, int64_t count, const char *hex, const void *back)
+static void check(const char *what, int id, const void *value, int64_t count, const char *hex,
+                  const void *back)
 {
   const spx_type *t = &spx_basic_types[id];
   int64_t n = spx_external_size(t) * count;
@@ -31,7 +32,8 @@ static void check(const char *what, int id, const void *value, int64_t count, co
     printf("%s: %s, want %s\n", what, text, hex);
     failures++;
   }
-  memset(again, t->flags & SPX_T_CONTIG ? 0x55 : 0, here); /* a gap stays as it is: 0, as in the value */
+  /* a gap stays as it is: 0, as in the value */
+  memset(again, t->flags & SPX_T_CONTIG ? 0x55 : 0, here);
   spx_external_unpack(again, count, t, out);
   if (memcmp(again, back ? back : value, here) != 0) {
     printf("%s: another value came back\n", what);
@@ -40,10 +42,10 @@ static void check(const char *what, int id, const void *value, int64_t count, co
   free(out);
   free(again);
 }
-#define ONE(id, type, v, hex)                                                                                          \
-  do {                                                                                                                 \
-    type x_ = (v);                                                                                                     \
-    check(#id " " #v, SPX_B_##id, &x_, 1, hex, NULL);                                                                  \
+#define ONE(id, type, v, hex)                                                                      \
+  do {                                                                                             \
+    type x_ = (v);                                                                                 \
+    check(#id " " #v, SPX_B_##id, &x_, 1, hex, NULL);                                              \
   } while (0)
 
 static void integers(void)

@@ -1,5 +1,6 @@
-/* The packer against a dumb expansion of random layouts: whole, in random pieces, back, as memory runs, and counted. Buffers
- * are as small as the data allow, so that the address sanitizer sees any byte too far. */
+/* The packer against a dumb expansion of random layouts: whole, in random pieces, back, as memory
+ * runs, and counted. Buffers are as small as the data allow, so that the address sanitizer sees any
+ * byte too far. */
 // sanitize: address,undefined
 // timeout: 120
 #include "basic.h"
@@ -21,12 +22,12 @@ _Noreturn void spx_fatal(int code, const char *fmt, ...)
 }
 
 static unsigned seed;
-#define CHECK(ok)                                                                                                      \
-  do {                                                                                                                 \
-    if (!(ok)) {                                                                                                       \
-      fprintf(stderr, "%s:%d: seed %u: %s\n", __FILE__, __LINE__, seed, #ok);                                          \
-      exit(1);                                                                                                         \
-    }                                                                                                                  \
+#define CHECK(ok)                                                                                  \
+  do {                                                                                             \
+    if (!(ok)) {                                                                                   \
+      fprintf(stderr, "%s:%d: seed %u: %s\n", __FILE__, __LINE__, seed, #ok);                      \
+      exit(1);                                                                                     \
+    }                                                                                              \
   } while (0)
 
 static uint64_t state;
@@ -36,9 +37,13 @@ static uint64_t rnd(void)
   state ^= state >> 7;
   return state ^= state << 17;
 }
-static int64_t between(int64_t lo, int64_t hi) { return lo + (int64_t)(rnd() % (uint64_t)(hi - lo + 1)); }
+static int64_t between(int64_t lo, int64_t hi)
+{
+  return lo + (int64_t)(rnd() % (uint64_t)(hi - lo + 1));
+}
 
-/* ---- a layout being made, and what it means: the displacement and element number of every byte ------------------- */
+/* ---- a layout being made, and what it means: the displacement and element number of every byte
+ * ---- */
 #define MAX_BYTES 4000
 typedef struct {
   int n;
@@ -72,7 +77,8 @@ static void add(meaning *m, const meaning *kid, int64_t disp)
   m->elements += kid->elements;
 }
 
-static const int kinds_of_data[] = {SPX_B_CHAR, SPX_B_SHORT, SPX_B_INT, SPX_B_DOUBLE, SPX_B_INTEGER16};
+static const int kinds_of_data[] = {SPX_B_CHAR, SPX_B_SHORT, SPX_B_INT, SPX_B_DOUBLE,
+                                    SPX_B_INTEGER16};
 
 /* A run of n elements of a basic type, or of any length when types do not matter. */
 static void add_run(meaning *m, int64_t disp, int64_t size, int basic)
@@ -166,7 +172,7 @@ static int64_t make(meaning *m, int depth, int basic)
   return rnd() % 2 ? make_equal(m, depth, basic) : make_list(m, depth, basic);
 }
 
-/* ---- the tests ------------------------------------------------------------------------------------------------- */
+/* ---- the tests ---- */
 typedef struct {
   spx_type t;
   int64_t count, total;
@@ -181,7 +187,8 @@ static bool random_sample(sample *s)
   memset(words, 0, sizeof words);
   used = sizeof(spx_layout) / sizeof(int64_t);
   meaning *one = calloc(1, sizeof *one);
-  spx_layout head = {.root = make(one, (int)between(0, 3), kinds_of_data[rnd() % 5]), .offset = between(-50, 50)};
+  spx_layout head = {.root = make(one, (int)between(0, 3), kinds_of_data[rnd() % 5]),
+                     .offset = between(-50, 50)};
   head.words = used;
   memcpy(words, &head, sizeof head);
   s->count = rnd() % 4 ? between(1, 4) : between(1, 40);
@@ -203,7 +210,10 @@ static bool random_sample(sample *s)
 }
 
 /* The address of displacement 0 of a buffer that holds exactly the data. */
-static char *origin(const sample *s, unsigned char *mem) { return (char *)((uintptr_t)mem - (uintptr_t)s->low); }
+static char *origin(const sample *s, unsigned char *mem)
+{
+  return (char *)((uintptr_t)mem - (uintptr_t)s->low);
+}
 
 static void test_pack(const sample *s)
 {
@@ -224,7 +234,8 @@ static void test_pack(const sample *s)
   free(whole);
 }
 
-/* Where data overlap, which a receiver may not have (MPI-5.0, 5.1.11), any of the bytes may stay. */
+/* Where data overlap, which a receiver may not have (MPI-5.0, 5.1.11), any of the bytes may
+ * stay. */
 static void test_unpack(const sample *s, int64_t from, int64_t to)
 {
   unsigned char *twice = calloc(1, (size_t)s->bytes);
@@ -255,7 +266,8 @@ static void test_iovecs(const sample *s, int64_t from, int64_t to)
   for (int i = 0; i < n; i++) {
     CHECK(v[i].iov_len > 0);
     CHECK(i == 0 || (char *)v[i - 1].iov_base + v[i - 1].iov_len != v[i].iov_base);
-    for (size_t k = 0; k < v[i].iov_len; k++, at++) CHECK((char *)v[i].iov_base + k == zero + s->m.disp[at]);
+    for (size_t k = 0; k < v[i].iov_len; k++, at++)
+      CHECK((char *)v[i].iov_base + k == zero + s->m.disp[at]);
   }
   CHECK(at - from == done);
   CHECK(done == to - from || zero + s->m.disp[at] != (char *)v[n - 1].iov_base + v[n - 1].iov_len);

@@ -1,5 +1,5 @@
-/* Every predefined operation over every predefined datatype, by both sets of kernels, against arithmetic written out here; and
- * which pairs are allowed. MPI-5.0 6.9.2 to 6.9.5. */
+/* Every predefined operation over every predefined datatype, by both sets of kernels, against
+ * arithmetic written out here; and which pairs are allowed. MPI-5.0 6.9.2 to 6.9.5. */
 // sanitize: address,undefined
 #include "reduce.h"
 #include "pack.h"
@@ -10,7 +10,7 @@
 
 enum { MAX = 70 };
 
-/* ---- what the shims give ------------------------------------------------------------------------------------- */
+/* ---- what the shims give ---- */
 spx_obj *spx_predef[SPX_K_COUNT][0x300];
 _Noreturn void spx_fatal(int code, const char *fmt, ...)
 {
@@ -20,14 +20,14 @@ _Noreturn void spx_fatal(int code, const char *fmt, ...)
 void spx_detail(const char *fmt, ...) { (void)fmt; }
 
 static int bad;
-#define CHECK(ok, ...)                                                                                                 \
-  do {                                                                                                                 \
-    if (!(ok)) {                                                                                                       \
-      bad++;                                                                                                           \
-      fprintf(stderr, "%s:%d: %s: ", __FILE__, __LINE__, #ok);                                                         \
-      fprintf(stderr, __VA_ARGS__);                                                                                    \
-      fputc('\n', stderr);                                                                                             \
-    }                                                                                                                  \
+#define CHECK(ok, ...)                                                                             \
+  do {                                                                                             \
+    if (!(ok)) {                                                                                   \
+      bad++;                                                                                       \
+      fprintf(stderr, "%s:%d: %s: ", __FILE__, __LINE__, #ok);                                     \
+      fprintf(stderr, __VA_ARGS__);                                                                \
+      fputc('\n', stderr);                                                                         \
+    }                                                                                              \
   } while (0)
 
 static const struct {
@@ -38,13 +38,19 @@ static const struct {
            {MPI_LOR, "LOR"},   {MPI_LXOR, "LXOR"}, {MPI_MINLOC, "MINLOC"}, {MPI_MAXLOC, "MAXLOC"}};
 enum { NOPS = sizeof ops / sizeof *ops };
 
-static const spx_op *op_of(int i) { return (const spx_op *)spx_predef[SPX_K_OP][(intptr_t)ops[i].op]; }
+static const spx_op *op_of(int i)
+{
+  return (const spx_op *)spx_predef[SPX_K_OP][(intptr_t)ops[i].op];
+}
 
-/* ---- the table of the standard: letters are the groups of 6.9.2 ----------------------------------------------- */
+/* ---- the table of the standard: letters are the groups of 6.9.2 ---- */
 static const char *const allowed[NOPS] = {
-    [0] = "ifrxm", [1] = "ifrm", [2] = "ifrm", [3] = "ifrxm",
-    [4] = "ifbm",  [5] = "ifbm", [6] = "ifbm", [7] = "iflm" /* f and m: more than the standard asks for */,
-    [8] = "iflm",  [9] = "iflm", [10] = "p",   [11] = "p"};
+    [0] = "ifrxm", [1] = "ifrm",
+    [2] = "ifrm",  [3] = "ifrxm",
+    [4] = "ifbm",  [5] = "ifbm",
+    [6] = "ifbm",  [7] = "iflm" /* f and m: more than the standard asks for */,
+    [8] = "iflm",  [9] = "iflm",
+    [10] = "p",    [11] = "p"};
 
 static char group(const spx_basic *b)
 {
@@ -52,14 +58,16 @@ static char group(const spx_basic *b)
   static const struct {
     const char *names;
     char letter;
-  } groups[] = {{" INT LONG SHORT UNSIGNED_SHORT UNSIGNED UNSIGNED_LONG LONG_LONG_INT LONG_LONG UNSIGNED_LONG_LONG "
+  } groups[] = {{" INT LONG SHORT UNSIGNED_SHORT UNSIGNED UNSIGNED_LONG LONG_LONG_INT LONG_LONG "
+                 "UNSIGNED_LONG_LONG "
                  "CHAR SIGNED_CHAR UNSIGNED_CHAR INT8_T INT16_T INT32_T "
                  "INT64_T UINT8_T UINT16_T UINT32_T UINT64_T ",
                  'i'},
                 {" INTEGER INTEGER1 INTEGER2 INTEGER4 INTEGER8 INTEGER16 ", 'f'},
                 {" FLOAT DOUBLE REAL DOUBLE_PRECISION LONG_DOUBLE REAL2 REAL4 REAL8 REAL16 ", 'r'},
                 {" LOGICAL C_BOOL CXX_BOOL LOGICAL1 LOGICAL2 LOGICAL4 LOGICAL8 LOGICAL16 ", 'l'},
-                {" COMPLEX C_COMPLEX C_FLOAT_COMPLEX C_DOUBLE_COMPLEX C_LONG_DOUBLE_COMPLEX CXX_FLOAT_COMPLEX "
+                {" COMPLEX C_COMPLEX C_FLOAT_COMPLEX C_DOUBLE_COMPLEX C_LONG_DOUBLE_COMPLEX "
+                 "CXX_FLOAT_COMPLEX "
                  "CXX_DOUBLE_COMPLEX CXX_LONG_DOUBLE_COMPLEX "
                  "DOUBLE_COMPLEX COMPLEX4 COMPLEX8 COMPLEX16 COMPLEX32 ",
                  'x'},
@@ -72,7 +80,7 @@ static char group(const spx_basic *b)
   return '-';
 }
 
-/* ---- reference arithmetic on one element ---------------------------------------------------------------------- */
+/* ---- reference arithmetic on one element ---- */
 static __int128 get_int(const void *p, int size, int is_signed)
 {
   unsigned __int128 v = 0;
@@ -165,8 +173,10 @@ static void reference(int op, const spx_basic *b, const char *in, char *inout)
 {
   if (b->cls == SPX_BC_PAIR) {
     const spx_basic *v = &spx_basics[b->value], *x = &spx_basics[b->index];
-    __float128 a = v->cls == SPX_BC_FLOAT ? get_real(in, v->format) : (__float128)get_int(in, v->size, 1);
-    __float128 c = v->cls == SPX_BC_FLOAT ? get_real(inout, v->format) : (__float128)get_int(inout, v->size, 1);
+    __float128 a =
+        v->cls == SPX_BC_FLOAT ? get_real(in, v->format) : (__float128)get_int(in, v->size, 1);
+    __float128 c = v->cls == SPX_BC_FLOAT ? get_real(inout, v->format)
+                                          : (__float128)get_int(inout, v->size, 1);
     __float128 i = x->cls == SPX_BC_FLOAT ? get_real(in + b->index_at, x->format)
                                           : (__float128)get_int(in + b->index_at, x->size, 1);
     __float128 j = x->cls == SPX_BC_FLOAT ? get_real(inout + b->index_at, x->format)
@@ -179,8 +189,8 @@ static void reference(int op, const spx_basic *b, const char *in, char *inout)
     put_real(inout, b->format, real(op, get_real(in, b->format), get_real(inout, b->format)));
   else if (b->cls == SPX_BC_COMPLEX) {
     int half = b->size / 2;
-    __float128 ar = get_real(in, b->format), ai = get_real(in + half, b->format), br = get_real(inout, b->format),
-               bi = get_real(inout + half, b->format);
+    __float128 ar = get_real(in, b->format), ai = get_real(in + half, b->format),
+               br = get_real(inout, b->format), bi = get_real(inout + half, b->format);
     put_real(inout, b->format, op == 0 ? ar + br : ar * br - ai * bi);
     put_real(inout + half, b->format, op == 0 ? ai + bi : ar * bi + ai * br);
   } else {
@@ -190,7 +200,7 @@ static void reference(int op, const spx_basic *b, const char *in, char *inout)
   }
 }
 
-/* ---- random operands ------------------------------------------------------------------------------------------ */
+/* ---- random operands ---- */
 static uint64_t seed = 12345;
 static uint32_t rnd(void)
 {
@@ -234,23 +244,26 @@ static void one(spx_red_fn fn, int op, const spx_basic *b, int n, int shift, con
     fill(b, got + shift + i * b->extent);
   }
   memcpy(want, got, sizeof got);
-  for (int i = 0; i < n; i++) reference(op, b, in + shift + i * b->extent, want + shift + i * b->extent);
+  for (int i = 0; i < n; i++)
+    reference(op, b, in + shift + i * b->extent, want + shift + i * b->extent);
   if (fn)
     fn(in + shift, got + shift, n);
   else
     spx_reduce_pair(b, op == 11, in + shift, got + shift, n);
-  for (int i = 0; i < n && b->format == SPX_BF_X87; i++) /* 6 bytes of each long double are padding */
+  for (int i = 0; i < n && b->format == SPX_BF_X87;
+       i++) /* 6 bytes of each long double are padding */
     for (int at = 0; at < b->size; at += 16)
       memcpy(got + shift + i * b->extent + at + 10, want + shift + i * b->extent + at + 10, 6);
-  CHECK(memcmp(got, want, sizeof got) == 0, "MPI_%s over %s, %d elements at %d, %s kernels", ops[op].name, b->name, n,
-        shift, set);
+  CHECK(memcmp(got, want, sizeof got) == 0, "MPI_%s over %s, %d elements at %d, %s kernels",
+        ops[op].name, b->name, n, shift, set);
 }
 
 /* By all sets of kernels, in many lengths and alignments. */
 static void all_kernels(int op, const spx_basic *b, const spx_type *t)
 {
   char in[256] = {0}, inout[256] = {0};
-  CHECK(spx_reduce(in, inout, 1, t, op_of(op)) == MPI_SUCCESS, "MPI_%s over %s", ops[op].name, b->name);
+  CHECK(spx_reduce(in, inout, 1, t, op_of(op)) == MPI_SUCCESS, "MPI_%s over %s", ops[op].name,
+        b->name);
   for (int n = 0; n < MAX; n += 1 + n / 9)
     for (int shift = 0; shift < 17; shift += 8 + (n & 1)) {
       int class = spx_red_class_of(t);
@@ -264,7 +277,7 @@ static void all_kernels(int op, const spx_basic *b, const spx_type *t)
     }
 }
 
-/* ---- user functions -------------------------------------------------------------------------------------------- */
+/* ---- user functions ---- */
 static int64_t seen;
 static int calls;
 static void small(void *in, void *inout, int *len, MPI_Datatype *t)
@@ -291,11 +304,13 @@ static void user_functions(void)
   spx_op op = {.fn = (void *)small};
   char *mem = (char *)0x1000; /* is not touched */
   CHECK(spx_reduce(mem, mem, 3ll * INT_MAX + 5, byte, &op) == MPI_SUCCESS, "small");
-  CHECK(seen == 3ll * INT_MAX + 5 && calls == 4, "%lld elements in %d calls", (long long)seen, calls);
+  CHECK(seen == 3ll * INT_MAX + 5 && calls == 4, "%lld elements in %d calls", (long long)seen,
+        calls);
   seen = calls = 0;
   op = (spx_op){.fn = (void *)large, .wide = 1};
   CHECK(spx_reduce(mem, mem, 3ll * INT_MAX + 5, byte, &op) == MPI_SUCCESS, "large");
-  CHECK(seen == 3ll * INT_MAX + 5 && calls == 1, "%lld elements in %d calls", (long long)seen, calls);
+  CHECK(seen == 3ll * INT_MAX + 5 && calls == 1, "%lld elements in %d calls", (long long)seen,
+        calls);
   calls = 0;
   CHECK(spx_reduce(mem, mem, 0, byte, &op) == MPI_SUCCESS && calls == 0, "no elements");
 }
@@ -320,7 +335,8 @@ static void replace(void)
   spx_reduce(a, b, N, t, no);
   CHECK(b[5].v == 0, "MPI_NO_OP");
   spx_reduce(a, b, N, t, rep);
-  for (int i = 0; i < N; i++) CHECK(b[i].v == i && b[i].i == -i && b[i].gap == 2, "MPI_REPLACE, element %d", i);
+  for (int i = 0; i < N; i++)
+    CHECK(b[i].v == i && b[i].i == -i && b[i].gap == 2, "MPI_REPLACE, element %d", i);
 }
 
 int main(void)
@@ -333,10 +349,12 @@ int main(void)
     const spx_type *t = &spx_basic_types[i];
     for (int op = 0; op < NOPS; op++) {
       int want = strchr(allowed[op], group(b)) != NULL;
-      CHECK(spx_op_valid(op_of(op), t) == want, "MPI_%s over %s: should be %d", ops[op].name, b->name, want);
+      CHECK(spx_op_valid(op_of(op), t) == want, "MPI_%s over %s: should be %d", ops[op].name,
+            b->name, want);
       if (!want) {
         char x[64] = {0};
-        CHECK(spx_reduce(x, x + 32, 1, t, op_of(op)) == MPI_ERR_OP, "MPI_%s over %s", ops[op].name, b->name);
+        CHECK(spx_reduce(x, x + 32, 1, t, op_of(op)) == MPI_ERR_OP, "MPI_%s over %s", ops[op].name,
+              b->name);
         continue;
       }
       pairs++;

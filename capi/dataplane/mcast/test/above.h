@@ -8,8 +8,10 @@ static void job_above(void);
 
 static void job_above(void)
 {
-  static const int records[] = {SPX_REC_MCAST, SPX_REC_MCAST_ACK, SPX_REC_MCAST_ASK, SPX_REC_MCAST_HAVE};
-  for (size_t i = 0; i < sizeof records / sizeof records[0]; i++) job_handlers[records[i]] = spx_mcast_on_record;
+  static const int records[] = {SPX_REC_MCAST, SPX_REC_MCAST_ACK, SPX_REC_MCAST_ASK,
+                                SPX_REC_MCAST_HAVE};
+  for (size_t i = 0; i < sizeof records / sizeof records[0]; i++)
+    job_handlers[records[i]] = spx_mcast_on_record;
   job_failures[0] = &spx_mcast_failures;
   spx_kinds[SPX_R_MCAST] = &spx_mcast_kind;
   spx_casts = &spx_mcast_unexpected;

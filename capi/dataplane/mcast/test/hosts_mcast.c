@@ -1,4 +1,6 @@
-/* What mcast.c does, between hosts of two processes: long messages are relayed, and go from host to host in chains, in forks, and in parts, around a ring or doubling, also with little room for them. */
+/* What mcast.c does, between hosts of two processes: long messages are relayed, and go from host to
+ * host in chains, in forks, and in parts, around a ring or doubling, also with little room for
+ * them. */
 // sanitize: address,undefined thread
 // timeout: 240
 #define JOB_SOCKETS 1
@@ -23,7 +25,8 @@ static int deaths(int first, int n)
 static int in_parts(bool doubling, int first)
 {
   setenv("SPX_MCAST_WAY", doubling ? "doubling" : "ring", 1);
-  int bad = (full_or(1, doubling) && run_job((job){.procs = 9}, body)) + deaths(first, full_or(6, !doubling));
+  int bad = (full_or(1, doubling) && run_job((job){.procs = 9}, body)) +
+            deaths(first, full_or(6, !doubling));
   setenv("SPX_MCAST_WAY", "auto", 1);
   return bad;
 }
@@ -33,8 +36,8 @@ int main(void)
   int bad = 0;
   setenv("SPX_MCAST_CHAIN", "17K", 1);
   setenv("SPX_MCAST_FORK", "1", 1); /* chains */
-  bad +=
-      (full_or(1, 0) && run_job((job){.procs = 6}, body)) + run_job((job){.procs = 9}, body) + deaths(0, full_or(6, 1));
+  bad += (full_or(1, 0) && run_job((job){.procs = 6}, body)) + run_job((job){.procs = 9}, body) +
+         deaths(0, full_or(6, 1));
   setenv("SPX_MCAST_FORK", "1G", 1);
   bad += run_job((job){.procs = 9}, body) + deaths(6, full_or(6, 1));
   bad += in_parts(false, 1) + in_parts(true, 8);

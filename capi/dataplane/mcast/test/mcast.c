@@ -1,6 +1,8 @@
-/* Multicasts of all processes to random sets that overlap, themselves included, of sizes around every threshold, at once; with and without the get
- * protocol, with little credit, through small rings: every member gets what is for it, of each master in order, and nobody else gets anything. With
- * deaths: a process ends itself somewhere, and those who live get everything from those who live. docs/multicast.md. */
+/* Multicasts of all processes to random sets that overlap, themselves included, of sizes around
+ * every threshold, at once; with and without the get protocol, with little credit, through small
+ * rings: every member gets what is for it, of each master in order, and nobody else gets anything.
+ * With deaths: a process ends itself somewhere, and those who live get everything from those who
+ * live. docs/multicast.md. */
 // sanitize: address,undefined
 // timeout: 240
 #include "above.h"
@@ -15,12 +17,15 @@ typedef struct {
 /* Message i of a master: known to all. */
 static plan message(int master, int size, int i)
 {
-  static const int sizes[] = {0, 1, 8, 31, 64, 1000, 4000, 8160, 16200, 16320, 16384, 40000, 200000};
+  static const int sizes[] = {0,    1,     8,     31,    64,    1000,  4000,
+                              8160, 16200, 16320, 16384, 40000, 200000};
   uint64_t s = (uint64_t)master * 7919 + (uint64_t)i * 104729;
   for (int k = 0; k < 4; k++) rnd(&s);
   uint32_t density = 1 + rnd(&s) % 3;
-  plan p = {
-      .n = sizes[rnd(&s) % 13], .vector = rnd(&s) % 4 == 0, .sync = rnd(&s) % 5 == 0, .blocking = rnd(&s) % 8 == 0};
+  plan p = {.n = sizes[rnd(&s) % 13],
+            .vector = rnd(&s) % 4 == 0,
+            .sync = rnd(&s) % 5 == 0,
+            .blocking = rnd(&s) % 8 == 0};
   if (p.vector) p.n = (p.n + 7) / 8 * 8;
   for (int r = 0; r < size; r++) p.in[r] = rnd(&s) % density == 0;
   return p;
@@ -127,7 +132,8 @@ static int missing(const spx_comm *c, const int *next)
 {
   int n = 0;
   for (int s = 0; s < c->size; s++)
-    for (int i = next[s]; i < total && !spx_proc_dead((uint32_t)s); i++) n += message(s, c->size, i).in[c->rank];
+    for (int i = next[s]; i < total && !spx_proc_dead((uint32_t)s); i++)
+      n += message(s, c->size, i).in[c->rank];
   return n;
 }
 
@@ -165,7 +171,8 @@ static int may_die(uint32_t i) { return (int)i == victim; }
 int main(void)
 {
   int bad = run_job((job){.procs = 2}, body) + run_job((job){.procs = 6, .maxprocs = 9}, body) +
-            run_job((job){.procs = 1}, body) + run_job((job){.procs = 4, .ring_bytes = 16384}, body);
+            run_job((job){.procs = 1}, body) +
+            run_job((job){.procs = 4, .ring_bytes = 16384}, body);
   for (int k = 0; k < full_or_fifth(10); k++) {
     victim = k % 5;
     victim_until = 7 + 13 * k;

@@ -1,5 +1,7 @@
-/* Members that leave before they have handed on what came to them along the tree, since they have had it directly from the master, which had
- * to keep the order of its messages: those behind them get it all the same; also when the master has left. Each place in the tree once. docs/multicast.md. */
+/* Members that leave before they have handed on what came to them along the tree, since they have
+ * had it directly from the master, which had to keep the order of its messages: those behind them
+ * get it all the same; also when the master has left. Each place in the tree once.
+ * docs/multicast.md. */
 // sanitize: address,undefined
 // timeout: 120
 #include "above.h"
@@ -23,7 +25,8 @@ static spx_request *multicast(spx_comm *c, int first, int last, uint32_t flags, 
   s->flags = flags;
   for (int r = first; r <= last; r++) s->procs[s->n++] = (uint32_t)r;
   spx_request *r;
-  CHECK(spx_mcast_init(&(spx_mcast_args){buf, n, job_bytes, s, tag, c, false}, SPX_RF_ACTIVE, &r) == MPI_SUCCESS);
+  CHECK(spx_mcast_init(&(spx_mcast_args){buf, n, job_bytes, s, tag, c, false}, SPX_RF_ACTIVE, &r) ==
+        MPI_SUCCESS);
   CHECK(spx_start(r) == MPI_SUCCESS);
   return r;
 }
@@ -31,7 +34,8 @@ static spx_request *multicast(spx_comm *c, int first, int last, uint32_t flags, 
 static void receive(spx_comm *c, int n, int tag)
 {
   memset(buf, 0, sizeof buf);
-  CHECK(spx_recv(buf, LONG, job_bytes, MASTER, tag, c, SPX_CTX_P2P, MPI_STATUS_IGNORE) == MPI_SUCCESS);
+  CHECK(spx_recv(buf, LONG, job_bytes, MASTER, tag, c, SPX_CTX_P2P, MPI_STATUS_IGNORE) ==
+        MPI_SUCCESS);
   CHECK(pattern_is(buf, 7, (size_t)n));
 }
 

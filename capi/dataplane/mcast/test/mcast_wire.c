@@ -1,5 +1,5 @@
-/* The wire form of a set, and the tree: the same as package mcast (Go) makes, for the cases in zz_mcast_cases.h, and no nonsense is taken for a
- * set, whatever byte is changed. */
+/* The wire form of a set, and the tree: the same as package mcast (Go) makes, for the cases in
+ * zz_mcast_cases.h, and no nonsense is taken for a set, whatever byte is changed. */
 // sanitize: address,undefined
 #include "mcast.h"
 #include <stdio.h>
@@ -14,7 +14,8 @@ typedef struct {
     uint32_t lead, n;
   } branches[41];
 } wire_case;
-/* At host me of n: from which hosts each part comes, the two ways, and where the parts of 81921 + n bytes begin. */
+/* At host me of n: from which hosts each part comes, the two ways, and where the parts of 81921 + n
+ * bytes begin. */
 typedef struct {
   uint32_t n, me;
   struct {
@@ -52,7 +53,8 @@ static void nonsense(int i, const uint8_t *wire, uint32_t n, uint32_t procs)
       copy[at] ^= (uint8_t)(1 << bit);
       int64_t k = spx_mcast_decode(copy, n, procs, m);
       for (int64_t j = 0; j < k; j++)
-        if (m[j].proc >= procs || m[j].number == 0 || (j && m[j - 1].proc >= m[j].proc)) fail(i, "nonsense was taken");
+        if (m[j].proc >= procs || m[j].number == 0 || (j && m[j - 1].proc >= m[j].proc))
+          fail(i, "nonsense was taken");
       if (k < 0) continue;
       uint32_t len = spx_mcast_encode(again, m, (uint32_t)k);
       spx_member *back = malloc(procs * sizeof *back);
@@ -66,18 +68,21 @@ static void nonsense(int i, const uint8_t *wire, uint32_t n, uint32_t procs)
   free(again);
 }
 
-/* The halves of the members of other hosts: no host, and no switch if there are several, is in both; they are even, and in order. */
+/* The halves of the members of other hosts: no host, and no switch if there are several, is in
+ * both; they are even, and in order. */
 static void halves(int i, const wire_case *c, spx_mcast_place *host)
 {
   spx_member *m = malloc((c->n + 1) * sizeof *m);
   uint32_t n = 0, home = c->home, hosts[2] = {0};
   for (uint32_t k = 0; k < c->n; k++)
     if (host(c->members[k].proc) != home) m[n++] = c->members[k];
-  uint32_t cut = n ? spx_mcast_halve(m, n, home, host, switches ? switch_of : NULL) : 0, switch_in[2] = {0};
+  uint32_t cut = n ? spx_mcast_halve(m, n, home, host, switches ? switch_of : NULL) : 0,
+           switch_in[2] = {0};
   if (n && (cut == 0 || cut > n)) fail(i, "no half");
   for (uint32_t k = 0; k < n; k++) {
     bool second = k >= cut, again = false;
-    for (uint32_t j = second ? cut : 0; j < k; j++) again = again || host(m[j].proc) == host(m[k].proc);
+    for (uint32_t j = second ? cut : 0; j < k; j++)
+      again = again || host(m[j].proc) == host(m[k].proc);
     hosts[second] += !again;
     if (switches) switch_in[second] |= 1u << switch_of(host(m[k].proc));
     if (k > (second ? cut : 0) + 1 && m[k - 1].proc >= m[k].proc) fail(i, "a half is not in order");
@@ -85,8 +90,10 @@ static void halves(int i, const wire_case *c, spx_mcast_place *host)
       if (host(m[j].proc) == host(m[k].proc)) fail(i, "a host is in both halves");
   }
   bool one_switch = (switch_in[0] | switch_in[1]) == (switch_in[0] & switch_in[1]);
-  if (one_switch && hosts[0] + hosts[1] > 1 && (hosts[0] < hosts[1] || hosts[0] > hosts[1] + 1)) fail(i, "uneven");
-  if (!one_switch && hosts[1] && (switch_in[0] & switch_in[1])) fail(i, "a switch is in both halves");
+  if (one_switch && hosts[0] + hosts[1] > 1 && (hosts[0] < hosts[1] || hosts[0] > hosts[1] + 1))
+    fail(i, "uneven");
+  if (!one_switch && hosts[1] && (switch_in[0] & switch_in[1]))
+    fail(i, "a switch is in both halves");
   free(m);
 }
 
@@ -98,10 +105,12 @@ static void leads(int i, const wire_case *c, spx_mcast_place *host)
   if (k != spx_mcast_hosts(m, k, host)) fail(i, "two leads of a host");
   for (uint32_t j = 0; j < c->n; j++) {
     bool again = false;
-    for (uint32_t l = 0; l < j; l++) again = again || host(c->members[l].proc) == host(c->members[j].proc);
+    for (uint32_t l = 0; l < j; l++)
+      again = again || host(c->members[l].proc) == host(c->members[j].proc);
     uint32_t at = 0;
     while (at < k && m[at].proc != c->members[j].proc) at++;
-    if (again != (at == k) || (!again && m[at].number != c->members[j].number)) fail(i, "another lead");
+    if (again != (at == k) || (!again && m[at].number != c->members[j].number))
+      fail(i, "another lead");
     n += !again;
   }
   for (uint32_t j = 1; j < k; j++)
@@ -116,7 +125,8 @@ static void shares(int i, const part_case *c)
   for (uint32_t k = 0; k < c->n; k++) {
     if (spx_mcast_part_from(false, c->me, k, c->n) != c->part[k].ring)
       fail(i, "a part comes another way round the ring");
-    if (spx_mcast_part_from(true, c->me, k, c->n) != c->part[k].doubling) fail(i, "a part comes from another host");
+    if (spx_mcast_part_from(true, c->me, k, c->n) != c->part[k].doubling)
+      fail(i, "a part comes from another host");
     if (spx_mcast_cut(bytes, c->n, k) != c->part[k].at) fail(i, "parts are cut otherwise");
   }
   if (spx_mcast_cut(bytes, c->n, c->n) != bytes) fail(i, "the last part ends elsewhere");
@@ -131,12 +141,15 @@ int main(void)
     spx_member *m = malloc(c->procs * sizeof *m), *b;
     uint8_t *want = malloc(sizeof c->members * 2), *got = malloc(c->n * sizeof(spx_mcast_item) + 1);
     uint32_t bytes = bytes_of(c->wire, want), len;
-    if (spx_mcast_encode(got, c->members, c->n) != bytes || memcmp(got, want, bytes)) fail(i, "encoded otherwise");
-    if (spx_mcast_decode(want, bytes, c->procs, m) != c->n || memcmp(m, c->members, c->n * sizeof *m))
+    if (spx_mcast_encode(got, c->members, c->n) != bytes || memcmp(got, want, bytes))
+      fail(i, "encoded otherwise");
+    if (spx_mcast_decode(want, bytes, c->procs, m) != c->n ||
+        memcmp(m, c->members, c->n * sizeof *m))
       fail(i, "decoded otherwise");
     per_host = c->per_host;
     switches = c->switches;
-    spx_mcast_tree t = spx_mcast_tree_of(m, c->n, c->home, host_of, switches ? switch_of : NULL, c->width);
+    spx_mcast_tree t =
+        spx_mcast_tree_of(m, c->n, c->home, host_of, switches ? switch_of : NULL, c->width);
     int k = 0;
     for (; (b = spx_mcast_branch(&t, &len)); k++)
       if (b[0].proc != c->branches[k].lead || len != c->branches[k].n) fail(i, "another tree");

@@ -1,15 +1,17 @@
-/* Who is woken up together is dealt out to the processors (deal.h): whatever they slept on, no processor gets more than its part where they may use others, nobody is moved without need, and nobody to where it may not run. */
+/* Who is woken up together is dealt out to the processors (deal.h): whatever they slept on, no
+ * processor gets more than its part where they may use others, nobody is moved without need, and
+ * nobody to where it may not run. */
 // sanitize: address,undefined
 #include "deal.h"
 #include <stdio.h>
 #include <stdlib.h>
 
-#define CHECK(ok)                                                                                                      \
-  do {                                                                                                                 \
-    if (!(ok)) {                                                                                                       \
-      fprintf(stderr, "deal.c:%d: %s (%u processes on %u processors)\n", __LINE__, #ok, n, cpus);                      \
-      exit(1);                                                                                                         \
-    }                                                                                                                  \
+#define CHECK(ok)                                                                                  \
+  do {                                                                                             \
+    if (!(ok)) {                                                                                   \
+      fprintf(stderr, "deal.c:%d: %s (%u processes on %u processors)\n", __LINE__, #ok, n, cpus);  \
+      exit(1);                                                                                     \
+    }                                                                                              \
   } while (0)
 
 static uint64_t dice = 1;

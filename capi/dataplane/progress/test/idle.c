@@ -11,13 +11,15 @@ static void polls_then_yields_then_parks(void)
   spx_pace p;
   spx_pace_init(&p, SPIN, SHORT, YIELDS, LEAST);
   CHECK(spx_pace_act(&p, 1) == SPX_IDLE_POLL && spx_pace_act(&p, SPIN) == SPX_IDLE_POLL);
-  CHECK(spx_pace_act(&p, SPIN + 1) == SPX_IDLE_YIELD && spx_pace_act(&p, SPIN + YIELDS) == SPX_IDLE_YIELD);
+  CHECK(spx_pace_act(&p, SPIN + 1) == SPX_IDLE_YIELD &&
+        spx_pace_act(&p, SPIN + YIELDS) == SPX_IDLE_YIELD);
   CHECK(spx_pace_act(&p, SPIN + YIELDS + 1) == SPX_IDLE_PARK);
   spx_pace_init(&p, 0, SHORT, 0, LEAST); /* as asked: never polls */
   CHECK(spx_pace_act(&p, 1) == SPX_IDLE_PARK && p.spin_least == 0);
 }
 
-/* A lost time slice makes polling short and parking follow at once, for a while; for longer when it happens again. */
+/* A lost time slice makes polling short and parking follow at once, for a while; for longer when it
+ * happens again. */
 static void loses_its_processor(void)
 {
   spx_pace p;
@@ -26,7 +28,8 @@ static void loses_its_processor(void)
   spx_pace_passed(&p, now, 2000); /* a round of polling, or a yield among ranks that do little */
   CHECK(!p.busy);
   spx_pace_passed(&p, now, 3 * ms);
-  CHECK(p.busy && spx_pace_act(&p, SHORT) == SPX_IDLE_POLL && spx_pace_act(&p, SHORT + 1) == SPX_IDLE_PARK);
+  CHECK(p.busy && spx_pace_act(&p, SHORT) == SPX_IDLE_POLL &&
+        spx_pace_act(&p, SHORT + 1) == SPX_IDLE_PARK);
   spx_pace_refresh(&p, now + SPX_IDLE_BUSY - 1);
   CHECK(p.busy);
   spx_pace_refresh(&p, now + SPX_IDLE_BUSY);
@@ -59,7 +62,8 @@ static void learns(void)
   CHECK(p.spin_now == SHORT && p.yield_now == 0); /* not while others wait for the processor */
 }
 
-/* A round that makes system calls counts as many rounds through memory as these take, but uses up nothing of the yields, of which it counts as so many. */
+/* A round that makes system calls counts as many rounds through memory as these take, but uses up
+ * nothing of the yields, of which it counts as so many. */
 static void counts_system_calls(void)
 {
   spx_pace p;
@@ -68,7 +72,8 @@ static void counts_system_calls(void)
   uint32_t spent = 0, polls = 0, yields = 0;
   while (spx_pace_act(&p, spent = spx_pace_spend(&p, spent, 3)) == SPX_IDLE_POLL) polls++;
   CHECK(polls == SPIN / (1 + 3 * SPX_IDLE_CALL) && spent == SPIN + 1);
-  for (yields = 1; spx_pace_act(&p, spent = spx_pace_spend(&p, spent, 3)) == SPX_IDLE_YIELD; yields++) {}
+  for (yields = 1; spx_pace_act(&p, spent = spx_pace_spend(&p, spent, 3)) == SPX_IDLE_YIELD;
+       yields++) {}
   CHECK(yields == (YIELDS + 3) / 4);
   p.spin_now = 10;
   CHECK(spx_pace_spend(&p, UINT32_MAX - 2, 5) == UINT32_MAX); /* yields without end, as asked */

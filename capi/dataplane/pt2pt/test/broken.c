@@ -1,4 +1,5 @@
-// broken.c - an assertion that does not hold ends the process, and says where it stands and what was expected.
+// broken.c - an assertion that does not hold ends the process, and says where it stands and what
+// was expected.
 //
 #define _GNU_SOURCE
 #include <sys/wait.h>

@@ -1,5 +1,6 @@
-/* A buffered send that finds no room: it waits while there is hope, no longer than its patience, also when something moves all the time
- * that makes no room; and it goes on as soon as there is room. MPI-5.0 3.6. */
+/* A buffered send that finds no room: it waits while there is hope, no longer than its patience,
+ * also when something moves all the time that makes no room; and it goes on as soon as there is
+ * room. MPI-5.0 3.6. */
 // sanitize: address,undefined
 // timeout: 60
 #include "job.h"
@@ -51,7 +52,8 @@ static void sender(spx_comm *c)
   CHECK(bsend(c, SHORT, 2) == MPI_SUCCESS); /* when the first one has been received */
   int64_t size;
   void *at;
-  CHECK(spx_buffer_detach(NULL, &at, &size) == MPI_SUCCESS && at == space && size == (int64_t)sizeof space);
+  CHECK(spx_buffer_detach(NULL, &at, &size) == MPI_SUCCESS && at == space &&
+        size == (int64_t)sizeof space);
 }
 
 static void body(spx_comm *c)
@@ -63,7 +65,8 @@ static void body(spx_comm *c)
   }
   char go;
   CHECK(spx_recv(&go, 1, job_bytes, 0, 0, c, SPX_CTX_P2P, NULL) == MPI_SUCCESS);
-  CHECK(spx_recv(in, LONG, job_bytes, 0, 1, c, SPX_CTX_P2P, NULL) == MPI_SUCCESS && in[0] == 7 && in[LONG - 1] == 7);
+  CHECK(spx_recv(in, LONG, job_bytes, 0, 1, c, SPX_CTX_P2P, NULL) == MPI_SUCCESS && in[0] == 7 &&
+        in[LONG - 1] == 7);
   CHECK(spx_recv(in, LONG, job_bytes, 0, 2, c, SPX_CTX_P2P, NULL) == MPI_SUCCESS);
   barrier(c);
 }

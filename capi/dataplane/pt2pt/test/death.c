@@ -1,5 +1,6 @@
-/* Processes die at random moments of random traffic. Whatever the others wait for ends: with the message, or with
- * MPIX_ERR_PROC_FAILED; never with garbage, never not at all. What the dead had sent whole is delivered. */
+/* Processes die at random moments of random traffic. Whatever the others wait for ends: with the
+ * message, or with MPIX_ERR_PROC_FAILED; never with garbage, never not at all. What the dead had
+ * sent whole is delivered. */
 // sanitize: address,undefined
 // timeout: 240
 #include "job.h"
@@ -47,8 +48,8 @@ static void start(spx_comm *c, int with, int i, partner *p)
   int n = size_of(c->rank, with, i);
   for (int k = 0; k < n; k += 97) p->out[k] = pattern((uint64_t)(c->rank + i), (uint64_t)k);
   CHECK(spx_irecv(p->in, 300000, job_bytes, with, i, c, SPX_CTX_P2P, 0, &p->recv) == 0);
-  CHECK(spx_isend(p->out, n, job_bytes, with, i, c, SPX_CTX_P2P, i % 7 ? SPX_M_STANDARD : SPX_M_SYNC, 0, &p->send) ==
-        0);
+  CHECK(spx_isend(p->out, n, job_bytes, with, i, c, SPX_CTX_P2P,
+                  i % 7 ? SPX_M_STANDARD : SPX_M_SYNC, 0, &p->send) == 0);
 }
 
 static void body(spx_comm *c)
@@ -75,20 +76,23 @@ static void body(spx_comm *c)
     }
     if (c->rank != 0 && c->rank != 3) continue;
     if (i >= MESSAGES && lost >= 2) break;
-    if (i == MESSAGES - 1 && lost < 2) i--; /* the survivors go on until both have been seen to die */
+    /* the survivors go on until both have been seen to die */
+    if (i == MESSAGES - 1 && lost < 2) i--;
   }
   CHECK(spx_ndead == 2 && spx_comm_failures(c) == 2);
   char x;
   CHECK(spx_send(&x, 1, job_bytes, 1, 0, c, SPX_CTX_P2P, SPX_M_STANDARD) == MPIX_ERR_PROC_FAILED);
   CHECK(spx_recv(&x, 1, job_bytes, 2, 0, c, SPX_CTX_P2P, NULL) == MPIX_ERR_PROC_FAILED);
-  CHECK(spx_recv(&x, 1, job_bytes, MPI_ANY_SOURCE, 76, c, SPX_CTX_P2P, NULL) == MPIX_ERR_PROC_FAILED);
+  CHECK(spx_recv(&x, 1, job_bytes, MPI_ANY_SOURCE, 76, c, SPX_CTX_P2P, NULL) ==
+        MPIX_ERR_PROC_FAILED);
   spx_request *r;
   CHECK(spx_irecv(&x, 1, job_bytes, MPI_ANY_SOURCE, 77, c, SPX_CTX_P2P, 0, &r) == 0);
   CHECK(spx_wait(r) == MPIX_ERR_PROC_FAILED_PENDING && !r->done);
   c->failed_seen = 2; /* acknowledged */
   char y = (char)c->rank;
   CHECK(spx_send(&y, 1, job_bytes, 3 - c->rank, 78, c, SPX_CTX_P2P, SPX_M_STANDARD) == 0);
-  CHECK(spx_recv(&y, 1, job_bytes, 3 - c->rank, 78, c, SPX_CTX_P2P, NULL) == 0); /* the other has seen it too */
+  /* the other has seen it too */
+  CHECK(spx_recv(&y, 1, job_bytes, 3 - c->rank, 78, c, SPX_CTX_P2P, NULL) == 0);
   y = (char)c->rank;
   CHECK(spx_send(&y, 1, job_bytes, 3 - c->rank, 77, c, SPX_CTX_P2P, SPX_M_STANDARD) == 0);
   CHECK(spx_wait(r) == 0 && r->src == 3 - c->rank && x == 3 - c->rank);
@@ -101,7 +105,8 @@ int main(int argc, char **argv)
   for (int k = 0; k < (argc > 1 ? 1 : 20) && !bad; k++) {
     seed = argc > 1 ? strtoull(argv[1], NULL, 0) : (uint64_t)k * 77 + 5;
     setenv("SPX_CMA", k % 4 == 3 ? "0" : "1", 1);
-    bad = run_job((job){.procs = PROCS, .ncpus = 1, .killed = is_victim, .supervise = supervise}, body);
+    bad = run_job((job){.procs = PROCS, .ncpus = 1, .killed = is_victim, .supervise = supervise},
+                  body);
     if (bad) fprintf(stderr, "seed %llu\n", (unsigned long long)seed);
   }
   return bad != 0;

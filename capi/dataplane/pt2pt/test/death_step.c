@@ -1,5 +1,6 @@
-/* A sender dies after any number of machine instructions of a send: the receiver gets the whole message or the failure, never
- * garbage, and never waits for ever. The sender runs step by step under its agent (ptrace), through every kind of send. */
+/* A sender dies after any number of machine instructions of a send: the receiver gets the whole
+ * message or the failure, never garbage, and never waits for ever. The sender runs step by step
+ * under its agent (ptrace), through every kind of send. */
 // sanitize: undefined
 // timeout: 240
 #include "job.h"
@@ -10,11 +11,12 @@ static const struct {
   int size, before;
   spx_send_mode mode;
 } kinds[] = {
-    {8, 0, SPX_M_STANDARD},                                 /* the first message: the channel */
-    {8, 6, SPX_M_STANDARD},                                 /* a ring is opened or used */
-    {500, 0, SPX_M_STANDARD},                               /* SWITCH and message at once */
-    {9000, 10, SPX_M_STANDARD},                             /* the ring wraps around: PAD */
-    {200, 8, SPX_M_SYNC},       {100000, 3, SPX_M_STANDARD} /* announced, then streamed or fetched */
+    {8, 0, SPX_M_STANDARD},     /* the first message: the channel */
+    {8, 6, SPX_M_STANDARD},     /* a ring is opened or used */
+    {500, 0, SPX_M_STANDARD},   /* SWITCH and message at once */
+    {9000, 10, SPX_M_STANDARD}, /* the ring wraps around: PAD */
+    {200, 8, SPX_M_SYNC},
+    {100000, 3, SPX_M_STANDARD} /* announced, then streamed or fetched */
 };
 static size_t kind;
 static long steps;
@@ -25,8 +27,8 @@ static void supervise(const pid_t *pids)
   int status;
   if (waitpid(pids[1], &status, 0) != pids[1] || !WIFSTOPPED(status)) return;
   for (long k = 0; k < steps; k++)
-    if (ptrace(PTRACE_SINGLESTEP, pids[1], 0, 0) != 0 || waitpid(pids[1], &status, __WALL) != pids[1] ||
-        !WIFSTOPPED(status))
+    if (ptrace(PTRACE_SINGLESTEP, pids[1], 0, 0) != 0 ||
+        waitpid(pids[1], &status, __WALL) != pids[1] || !WIFSTOPPED(status))
       break;
   kill(pids[1], SIGKILL);
 }
@@ -53,7 +55,8 @@ static void body(spx_comm *c)
   if (c->rank == 1) sender(c, buf);
   MPI_Status st;
   for (int i = 0; i < kinds[kind].before; i++) {
-    CHECK(spx_recv(buf, sizeof buf, job_bytes, 1, 1, c, SPX_CTX_P2P, &st) == 0 && spx_status_bytes(&st) == n);
+    CHECK(spx_recv(buf, sizeof buf, job_bytes, 1, 1, c, SPX_CTX_P2P, &st) == 0 &&
+          spx_status_bytes(&st) == n);
     CHECK(pattern_is(buf, (uint64_t)i, (size_t)n));
   }
   for (;;) {
@@ -65,8 +68,8 @@ static void body(spx_comm *c)
   CHECK(spx_proc_dead(1) && spx_posted_count == 0);
 }
 
-/* Arguments: kind and steps of one run that failed. Without: a sample of every kind, other steps each time the test is built
- * differently, all of them in the long run. */
+/* Arguments: kind and steps of one run that failed. Without: a sample of every kind, other steps
+ * each time the test is built differently, all of them in the long run. */
 int main(int argc, char **argv)
 {
   if (argc == 3) {

@@ -1,6 +1,7 @@
-/* Messages whose data are not contiguous are read run by run out of a sender that does nothing: it waits outside of the library until the
- * receiver has them all. With each kind of layout, into each kind of buffer, shorter and longer than the message; and the copy
- * that goes past the caches, at any alignment. MPI-5.0 3.5 (progress), 4.1.11 (types need not be the same). */
+/* Messages whose data are not contiguous are read run by run out of a sender that does nothing: it
+ * waits outside of the library until the receiver has them all. With each kind of layout, into each
+ * kind of buffer, shorter and longer than the message; and the copy that goes past the caches, at
+ * any alignment. MPI-5.0 3.5 (progress), 4.1.11 (types need not be the same). */
 // sanitize: address,undefined
 // timeout: 120
 #include "job.h"
@@ -10,11 +11,13 @@ enum { RUN = 20000, RUNS = 40, BYTES = RUN * RUNS, MANY = 300, MEMORY = 4 << 20 
 
 static _Atomic int *received;
 
-/* Runs of their own lengths, RUN on average, every second one behind the next: a layout of more words than are read at first. */
+/* Runs of their own lengths, RUN on average, every second one behind the next: a layout of more
+ * words than are read at first. */
 static spx_type *index_type(int64_t n, int64_t run)
 {
   enum { HEAD = sizeof(spx_layout) / 8 };
-  int64_t words = HEAD + SPX_NODE_WORDS + 2 * n + 1, *w = calloc((size_t)words, 8), *disp = w + HEAD + SPX_NODE_WORDS;
+  int64_t words = HEAD + SPX_NODE_WORDS + 2 * n + 1, *w = calloc((size_t)words, 8),
+          *disp = w + HEAD + SPX_NODE_WORDS;
   *(spx_layout *)w = (spx_layout){.words = words, .root = HEAD, .offset = 64};
   int64_t *prefix = disp + n;
   for (int64_t i = 0; i < n; i++) {
@@ -27,7 +30,10 @@ static spx_type *index_type(int64_t n, int64_t run)
                                        .disp = HEAD + SPX_NODE_WORDS,
                                        .prefix = HEAD + SPX_NODE_WORDS + n};
   spx_type *t = calloc(1, sizeof *t);
-  *t = (spx_type){.o.refs = 1, .flags = SPX_T_COMMITTED, .basic = (uint16_t)job_bytes->basic, .size = prefix[n]};
+  *t = (spx_type){.o.refs = 1,
+                  .flags = SPX_T_COMMITTED,
+                  .basic = (uint16_t)job_bytes->basic,
+                  .size = prefix[n]};
   t->extent = t->true_extent = n * (run + 600) + 600;
   t->layout = (spx_layout *)w;
   return t;
@@ -56,7 +62,8 @@ static char *filled(const form *f, uint64_t key)
   char *buf = malloc(2 * MEMORY), *packed = malloc((size_t)(f->count * f->type->size));
   CHECK(f->count * f->type->extent <= 2 * MEMORY - 1024);
   memset(buf, 0xee, 2 * MEMORY);
-  for (int64_t i = 0; key && i < f->count * f->type->size; i++) packed[i] = (char)pattern(key, (uint64_t)i);
+  for (int64_t i = 0; key && i < f->count * f->type->size; i++)
+    packed[i] = (char)pattern(key, (uint64_t)i);
   if (key) spx_unpack(buf, f->count, f->type, 0, f->count * f->type->size, packed);
   free(packed);
   return buf;
@@ -68,8 +75,8 @@ static void send_all(spx_comm *c, const form *f)
   char *bufs[FORMS];
   for (int i = 0; i < FORMS; i++) bufs[i] = filled(&f[i], (uint64_t)i + 1);
   for (int k = 0; k < FORMS * ALL; k++)
-    CHECK(spx_isend(bufs[k / ALL], f[k / ALL].count, f[k / ALL].type, 1, k, c, SPX_CTX_P2P, SPX_M_STANDARD, 0, &r[k]) ==
-          0);
+    CHECK(spx_isend(bufs[k / ALL], f[k / ALL].count, f[k / ALL].type, 1, k, c, SPX_CTX_P2P,
+                    SPX_M_STANDARD, 0, &r[k]) == 0);
   while (*received < FORMS * ALL) sched_yield();
   for (int k = 0; k < FORMS * ALL; k++) {
     CHECK(spx_wait(r[k]) == 0);
@@ -82,10 +89,12 @@ static void receive_all(spx_comm *c, const form *f)
 {
   for (int k = 0; k < FORMS * ALL; k++) {
     const form *from = &f[k / ALL], *to = &f[k % ALL];
-    int64_t n = from->count * from->type->size, room = to->count * to->type->size, take = n < room ? n : room;
+    int64_t n = from->count * from->type->size, room = to->count * to->type->size,
+            take = n < room ? n : room;
     char *buf = filled(to, 0), *packed = malloc((size_t)take);
     MPI_Status st;
-    CHECK(spx_recv(buf, to->count, to->type, 0, k, c, SPX_CTX_P2P, &st) == (n > room ? MPI_ERR_TRUNCATE : MPI_SUCCESS));
+    CHECK(spx_recv(buf, to->count, to->type, 0, k, c, SPX_CTX_P2P, &st) ==
+          (n > room ? MPI_ERR_TRUNCATE : MPI_SUCCESS));
     CHECK(spx_status_bytes(&st) == take);
     spx_pack(buf, to->count, to->type, 0, take, packed);
     CHECK(pattern_is(packed, (uint64_t)(k / ALL) + 1, (size_t)take));
@@ -108,7 +117,8 @@ static void past_cache(void)
     for (size_t n = 0; n < 300; n++) {
       memset(to, 0xee, sizeof to);
       spx_copy_past_cache(to + at, from + n % 7, n);
-      CHECK(memcmp(to + at, from + n % 7, n) == 0 && to[at + n] == 0xee && (at == 0 || to[at - 1] == 0xee));
+      CHECK(memcmp(to + at, from + n % 7, n) == 0 && to[at + n] == 0xee &&
+            (at == 0 || to[at - 1] == 0xee));
     }
   uint64_t whole = spx_cache_part(1);
   CHECK(whole >= 1 << 14 && spx_cache_part(2) <= whole && spx_cache_part(2) >= whole / 2);
@@ -136,7 +146,8 @@ static void body(spx_comm *c)
   form f[ALL];
   past_cache();
   make_forms(f);
-  for (int i = 0; i < 2 * SPX_RING_AFTER; i++) barrier(c); /* a ring is open: all announcements have room */
+  /* a ring is open: all announcements have room */
+  for (int i = 0; i < 2 * SPX_RING_AFTER; i++) barrier(c);
   CHECK(spx_txs[1 - c->rank].ring >= 0);
   if (c->rank == 0)
     send_all(c, f);
@@ -150,7 +161,8 @@ static void body(spx_comm *c)
 
 int main(void)
 {
-  static const char *const streams[] = {"64M", "0"}; /* asked for as a stream first, or got at once */
+  /* asked for as a stream first, or got at once */
+  static const char *const streams[] = {"64M", "0"};
   received = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (received == MAP_FAILED) return 1;
   for (int i = 0; i < 2; i++) {

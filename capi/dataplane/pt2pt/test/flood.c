@@ -1,5 +1,6 @@
-/* A receiver that does not receive: its memory stays bounded however much is sent, the senders are held back, and everything
- * arrives in the end. Then thousands of unexpected messages and of posted receives are matched in bad order, quickly. */
+/* A receiver that does not receive: its memory stays bounded however much is sent, the senders are
+ * held back, and everything arrives in the end. Then thousands of unexpected messages and of posted
+ * receives are matched in bad order, quickly. */
 // sanitize: address,undefined
 // timeout: 120
 #include "job.h"
@@ -16,13 +17,16 @@ static long resident_kib(void)
 }
 
 enum { HELD = 1000 };
-/* Probes for what does not come, while it is flooded, until the sender is held back: it sleeps, and nothing more has come for a while. */
+/* Probes for what does not come, while it is flooded, until the sender is held back: it sleeps, and
+ * nothing more has come for a while. */
 static void probe_until_held(spx_comm *c)
 {
   uint64_t before = 0;
   for (int flag, still = 0; still < HELD; still++) {
     CHECK(spx_iprobe(1, 99, c, SPX_CTX_P2P, &flag, NULL, NULL) == 0 && !flag);
-    if (before && spx_unex_count == before && __atomic_load_n(&spx_proc_of(1)->sleeping, __ATOMIC_RELAXED)) continue;
+    if (before && spx_unex_count == before &&
+        __atomic_load_n(&spx_proc_of(1)->sleeping, __ATOMIC_RELAXED))
+      continue;
     before = spx_unex_count;
     still = 0;
   }
@@ -52,13 +56,15 @@ static void flood(spx_comm *c)
 static void flood_empty(spx_comm *c)
 {
   if (c->rank > 0) {
-    for (int i = 0; i < COUNT * 2; i++) CHECK(spx_send(NULL, 0, job_bytes, 0, 2, c, SPX_CTX_P2P, SPX_M_STANDARD) == 0);
+    for (int i = 0; i < COUNT * 2; i++)
+      CHECK(spx_send(NULL, 0, job_bytes, 0, 2, c, SPX_CTX_P2P, SPX_M_STANDARD) == 0);
     return;
   }
   int flag;
   for (int i = 0; i < 20000; i++) CHECK(spx_iprobe(1, 99, c, SPX_CTX_P2P, &flag, NULL, NULL) == 0);
   CHECK(spx_unex_count <= CREDIT / 64 + 1);
-  for (int i = 0; i < COUNT * 2; i++) CHECK(spx_recv(NULL, 0, job_bytes, 1, 2, c, SPX_CTX_P2P, NULL) == 0);
+  for (int i = 0; i < COUNT * 2; i++)
+    CHECK(spx_recv(NULL, 0, job_bytes, 1, 2, c, SPX_CTX_P2P, NULL) == 0);
 }
 
 /* Many tags, received last to first; then receives posted first to last and sent last to first. */
@@ -68,7 +74,8 @@ static void bad_order(spx_comm *c)
   static int in[MANY];
   static spx_request *r[MANY];
   if (c->rank > 0) {
-    for (int i = 0; i < MANY; i++) CHECK(spx_send(&i, sizeof i, job_bytes, 0, i, c, SPX_CTX_P2P, SPX_M_STANDARD) == 0);
+    for (int i = 0; i < MANY; i++)
+      CHECK(spx_send(&i, sizeof i, job_bytes, 0, i, c, SPX_CTX_P2P, SPX_M_STANDARD) == 0);
     int go;
     CHECK(spx_recv(&go, sizeof go, job_bytes, 0, 0, c, SPX_CTX_P2P, NULL) == 0);
     for (int i = MANY - 1; i >= 0; i--)
@@ -77,7 +84,8 @@ static void bad_order(spx_comm *c)
   }
   for (int i = MANY - 1; i >= 0; i--)
     CHECK(spx_recv(&in[i], sizeof in[i], job_bytes, 1, i, c, SPX_CTX_P2P, NULL) == 0 && in[i] == i);
-  for (int i = 0; i < MANY; i++) CHECK(spx_irecv(&in[i], sizeof in[i], job_bytes, 1, i, c, SPX_CTX_P2P, 0, &r[i]) == 0);
+  for (int i = 0; i < MANY; i++)
+    CHECK(spx_irecv(&in[i], sizeof in[i], job_bytes, 1, i, c, SPX_CTX_P2P, 0, &r[i]) == 0);
   CHECK(spx_send(&in[0], sizeof in[0], job_bytes, 1, 0, c, SPX_CTX_P2P, SPX_M_STANDARD) == 0);
   for (int i = 0; i < MANY; i++) {
     CHECK(spx_wait(r[i]) == 0 && in[i] == i);

@@ -1,5 +1,6 @@
-/* A number of a memory file goes from one process of another job to the next: what the new one writes before it is known is
- * received, a sender that waits for room is woken, and its life and death are its own. The receiver plays its own agent. */
+/* A number of a memory file goes from one process of another job to the next: what the new one
+ * writes before it is known is received, a sender that waits for room is woken, and its life and
+ * death are its own. The receiver plays its own agent. */
 // sanitize: address,undefined
 #include "job.h"
 #include <sched.h>
@@ -42,8 +43,8 @@ static void attach(int fd)
   CHECK(job_attach(fd, 0) == 0);
 }
 
-/* What capi/peers.go does once both agents have answered: process ours here is process 0 of that job, where we are
- * number theirs. */
+/* What capi/peers.go does once both agents have answered: process ours here is process 0 of that
+ * job, where we are number theirs. */
 static spx_comm *meet(int fd, uint64_t job, int rank, uint32_t ours, uint32_t theirs)
 {
   CHECK(spx_file_adopt(fd, theirs, job) == 0);

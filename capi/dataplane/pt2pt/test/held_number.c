@@ -1,5 +1,6 @@
-/* The number of a process that has died goes to the next one just when a communicator has begun to hold it: the agent had looked before. What holds the number next leads to the new
- * process, which lives and is heard. */
+/* The number of a process that has died goes to the next one just when a communicator has begun to
+ * hold it: the agent had looked before. What holds the number next leads to the new process, which
+ * lives and is heard. */
 // sanitize: address,undefined
 #include "job.h"
 

@@ -1,4 +1,5 @@
-/* Four ranks on two processors, three of which begin on one: while they yield the last of them moves to the other, and may go anywhere again. */
+/* Four ranks on two processors, three of which begin on one: while they yield the last of them
+ * moves to the other, and may go anywhere again. */
 // sanitize: address,undefined
 #include "job.h"
 #include <sched.h>
@@ -22,7 +23,8 @@ static void go_to(uint32_t cpu)
   cpu_set_t one;
   CPU_ZERO(&one);
   CPU_SET(cpu, &one);
-  CHECK(sched_setaffinity(0, sizeof one, &one) == 0 && sched_setaffinity(0, sizeof allowed, &allowed) == 0);
+  CHECK(sched_setaffinity(0, sizeof one, &one) == 0 &&
+        sched_setaffinity(0, sizeof allowed, &allowed) == 0);
 }
 
 /* Every rank has told where it is, and no processor has two more than another. */
@@ -30,7 +32,8 @@ static bool is_level(const uint32_t cpu[2])
 {
   uint32_t on[2] = {0};
   for (uint32_t i = 0; i < RANKS; i++)
-    for (int k = 0; k < 2; k++) on[k] += __atomic_load_n(&spx_proc_of(i)->cpu, __ATOMIC_RELAXED) == cpu[k] + 1;
+    for (int k = 0; k < 2; k++)
+      on[k] += __atomic_load_n(&spx_proc_of(i)->cpu, __ATOMIC_RELAXED) == cpu[k] + 1;
   return on[0] == RANKS / 2 && on[1] == RANKS / 2;
 }
 

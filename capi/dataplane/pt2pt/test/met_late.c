@@ -1,4 +1,5 @@
-/* A process is answered before any communicator leads to it, and held afterwards: what is sent to it from then on comes behind the answers, and not again from the beginning. */
+/* A process is answered before any communicator leads to it, and held afterwards: what is sent to
+ * it from then on comes behind the answers, and not again from the beginning. */
 // sanitize: address,undefined
 #include "job.h"
 

@@ -1,5 +1,6 @@
-/* Many short messages in a row over TCP (net_burst.c): when the system begins to keep them and when that ends, what the other end is told, and that none waits for an acknowledgement that is put off.
- * Process 0 sends in bursts and one by one; process 1 answers. */
+/* Many short messages in a row over TCP (net_burst.c): when the system begins to keep them and when
+ * that ends, what the other end is told, and that none waits for an acknowledgement that is put
+ * off. Process 0 sends in bursts and one by one; process 1 answers. */
 #define JOB_SOCKETS 1
 #define JOB_TCP     1
 #include "job.h"
@@ -39,8 +40,9 @@ static bool keeps(void)
   return !on;
 }
 
-/* Bursts of all kinds: did some take as long as an acknowledgement is put off? As process 0 says. Between them are messages one by
- * one, of which none is kept: those that take so long show how often others have the processors. */
+/* Bursts of all kinds: did some take as long as an acknowledgement is put off? As process 0 says.
+ * Between them are messages one by one, of which none is kept: those that take so long show how
+ * often others have the processors. */
 static bool some_late(spx_comm *c, uint64_t *dice)
 {
   int late = 0, busy = 0;

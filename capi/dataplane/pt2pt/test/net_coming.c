@@ -1,4 +1,5 @@
-/* A process that has left MPI may have sent something over a connection that the receiver's engine has taken, and not handed over yet: before that, it is not silent. */
+/* A process that has left MPI may have sent something over a connection that the receiver's engine
+ * has taken, and not handed over yet: before that, it is not silent. */
 // sanitize: address,undefined
 #define JOB_SOCKETS    1
 #define JOB_TCP        1
@@ -20,7 +21,8 @@ static void body(spx_comm *c)
   spx_net_coming(1, -1); /* that was none, as when both call at once */
   CHECK(spx_net_silent(1));
   spx_net_coming(1, 1);
-  while (__atomic_load_n(&spx_proc_of(1)->agent_state, __ATOMIC_ACQUIRE) != SPX_AGENT_EXITED) job_serve();
+  while (__atomic_load_n(&spx_proc_of(1)->agent_state, __ATOMIC_ACQUIRE) != SPX_AGENT_EXITED)
+    job_serve();
   CHECK(spx_net_gone(1) && !spx_net_silent(1));
   spx_net_adopt(job_ends[0][1], 1, 1);
   spx_net_coming(1, -1);

@@ -1,5 +1,6 @@
-/* Long messages between buffers and sockets (net_long.c): traffic of which nearly all goes that way; a peer that is played by hand and cuts what
- * it sends anywhere; sends and receives that are over while bytes are under way; records that are not sound. */
+/* Long messages between buffers and sockets (net_long.c): traffic of which nearly all goes that
+ * way; a peer that is played by hand and cuts what it sends anywhere; sends and receives that are
+ * over while bytes are under way; records that are not sound. */
 // sanitize: address,undefined
 // timeout: 240
 #define JOB_SOCKETS 1
@@ -16,11 +17,16 @@ static _Alignas(64) uint8_t text[2 * MOST + (1 << 20)]; /* what the played peer 
 static uint32_t text_n, said;
 static uint64_t dice = 42;
 
-static uint8_t byte_of(uint64_t message, uint64_t i) { return (uint8_t)(message * 37 + i * 11 + (i >> 9)); }
+static uint8_t byte_of(uint64_t message, uint64_t i)
+{
+  return (uint8_t)(message * 37 + i * 11 + (i >> 9));
+}
 
-/* ---- the peer that is played: process 1, which never takes its connection, but writes and reads the socket itself ------- */
+/* ---- the peer that is played: process 1, which never takes its connection, but writes and reads
+ * the socket itself ---- */
 
-static void say(spx_rec_kind kind, uint64_t ctx, uint32_t tag, uint32_t src, const void *data, uint32_t len)
+static void say(spx_rec_kind kind, uint64_t ctx, uint32_t tag, uint32_t src, const void *data,
+                uint32_t len)
 {
   spx_rec *rec = (spx_rec *)(text + text_n);
   memset(rec, 0, SPX_REC_BYTES(len));
@@ -99,7 +105,8 @@ static void play_stream(const spx_comm *c, uint32_t message, uint64_t bytes)
     uint64_t left = cts.bytes - at;
     if (rnd(&dice) % 3 == 0) eager(c, 2, message);
     if (left >= 64 && rnd(&dice) % 3) {
-      uint32_t n = (uint32_t)(left < SPX_LONG_MOST ? left : SPX_LONG_MOST) / (1 + rnd(&dice) % 4) / 64 * 64;
+      uint32_t n =
+          (uint32_t)(left < SPX_LONG_MOST ? left : SPX_LONG_MOST) / (1 + rnd(&dice) % 4) / 64 * 64;
       if (n == 0) continue;
       say(SPX_REC_LONG, n, cts.rx_index, cts.rx_gen, NULL, 0);
       fill(message, at, n);
@@ -116,7 +123,7 @@ static void play_stream(const spx_comm *c, uint32_t message, uint64_t bytes)
   write_text(true);
 }
 
-/* ---- what both know of the streams -------------------------------------------------------------------------------- */
+/* ---- what both know of the streams ---- */
 
 typedef struct {
   spx_type *type;
@@ -129,8 +136,10 @@ static shape shape_of(uint32_t message)
   static spx_type *forms[3]; /* pieces that are read into, and pieces that are not */
   uint64_t s = message;
   rnd(&s);
-  if (!forms[0]) forms[0] = job_bytes, forms[1] = job_vector(3, 5000, 6001), forms[2] = job_vector(100, 24, 40);
-  shape h = {.type = forms[rnd(&s) % 3], .bytes = 20000 + rnd(&s) % (rnd(&s) % 4 ? 300000 : MOST - 20000)};
+  if (!forms[0])
+    forms[0] = job_bytes, forms[1] = job_vector(3, 5000, 6001), forms[2] = job_vector(100, 24, 40);
+  shape h = {.type = forms[rnd(&s) % 3],
+             .bytes = 20000 + rnd(&s) % (rnd(&s) % 4 ? 300000 : MOST - 20000)};
   h.count = (int64_t)(h.bytes + (uint64_t)h.type->size - 1) / h.type->size;
   if (rnd(&s) % 5 == 0) h.count -= h.count / 3 < 1 ? 0 : h.count / 3; /* truncated */
   h.room = (uint64_t)(h.count * h.type->size);
@@ -145,7 +154,8 @@ static void receive_stream(spx_comm *c, uint32_t message)
   spx_request *r;
   memset(buf, 0xee, size + 1);
   CHECK(spx_irecv(buf, h.count, h.type, 1, 1, c, SPX_CTX_P2P, 0, &r) == 0);
-  CHECK(spx_wait(r) == (h.bytes > h.room ? MPI_ERR_TRUNCATE : MPI_SUCCESS) && r->bytes == (int64_t)n);
+  CHECK(spx_wait(r) == (h.bytes > h.room ? MPI_ERR_TRUNCATE : MPI_SUCCESS) &&
+        r->bytes == (int64_t)n);
   spx_request_free(r);
   spx_pack(buf, h.count, h.type, 0, (int64_t)h.room, packed);
   for (uint64_t i = 0; i < h.room; i++) CHECK(packed[i] == (i < n ? byte_of(message, i) : 0xee));
@@ -174,10 +184,12 @@ static void streams(spx_comm *c)
 
 static void until_moved(spx_request *r, uint64_t bytes)
 {
-  while (r->kind == SPX_R_SEND ? r->out.at < bytes : r->state != SPX_S_DATA || r->in.at < bytes) job_serve();
+  while (r->kind == SPX_R_SEND ? r->out.at < bytes : r->state != SPX_S_DATA || r->in.at < bytes)
+    job_serve();
 }
 
-/* A receive is over while bytes for it come: its buffer stays as it is, and what comes later is not disturbed. */
+/* A receive is over while bytes for it come: its buffer stays as it is, and what comes later is not
+ * disturbed. */
 static void receive_over(spx_comm *c)
 {
   enum { BYTES = 500032, FIRST = 200000 };
@@ -210,7 +222,8 @@ static void receive_over(spx_comm *c)
   }
 }
 
-/* A send is over while its bytes go: its buffer is not read any more, and its receiver never gets all. */
+/* A send is over while its bytes go: its buffer is not read any more, and its receiver never gets
+ * all. */
 static void send_over(spx_comm *c)
 {
   enum { BYTES = 1000000, FIRST = 100000 };
@@ -234,7 +247,8 @@ static void send_over(spx_comm *c)
   }
   spx_rec_rts rts;
   memcpy(&rts, hear(SPX_REC_RTS)->data, sizeof rts);
-  spx_rec_cts cts = {.index = rts.index, .gen = rts.gen, .rx_index = 3, .rx_gen = 4, .bytes = rts.bytes};
+  spx_rec_cts cts = {
+      .index = rts.index, .gen = rts.gen, .rx_index = 3, .rx_gen = 4, .bytes = rts.bytes};
   say(SPX_REC_CTS, 0, 0, 0, &cts, sizeof cts);
   write_text(false);
   const spx_rec *rec = hear(SPX_REC_LONG);
@@ -276,7 +290,8 @@ int MAIN(void)
   static void (*const parts[])(spx_comm *) = {streams, receive_over, send_over};
   static const uint32_t bad[] = {0, 63, 100032, 2 * SPX_LONG_MOST};
   int wrong = 0;
-  for (unsigned i = 0; i < sizeof parts / sizeof *parts; i++) wrong += run_job((job){.procs = 2}, parts[i]);
+  for (unsigned i = 0; i < sizeof parts / sizeof *parts; i++)
+    wrong += run_job((job){.procs = 2}, parts[i]);
   for (unsigned i = 0; i < sizeof bad / sizeof *bad; i++) {
     bad_bytes = bad[i];
     wrong += run_job((job){.procs = 2}, unsound);

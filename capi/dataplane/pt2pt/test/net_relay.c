@@ -1,4 +1,5 @@
-/* What traffic.c does, between processes in a ring of which neighbours alone are connected: the others' messages take two or three hops. */
+/* What traffic.c does, between processes in a ring of which neighbours alone are connected: the
+ * others' messages take two or three hops. */
 // sanitize: address,undefined
 // timeout: 240
 #define JOB_SOCKETS 1
@@ -9,7 +10,8 @@
 
 int main(void)
 {
-  int bad = run_job((job){.procs = 4}, body) + run_job((job){.procs = 5}, body) + run_job((job){.procs = 7}, body);
+  int bad = run_job((job){.procs = 4}, body) + run_job((job){.procs = 5}, body) +
+            run_job((job){.procs = 7}, body);
   setenv("SPX_CREDIT", "4096", 1); /* nearly everything announced */
   setenv("SPX_EAGER_MAX", "1000", 1);
   (void)main_of_traffic;

@@ -1,5 +1,7 @@
-/* Long messages over several streams (net_streams.c): random traffic of which much goes over three further ones; a peer that is played by hand and sends portions in any order and
- * cut anywhere; sends and receives that are over while portions are under way; deaths; portions that are not sound. */
+/* Long messages over several streams (net_streams.c): random traffic of which much goes over three
+ * further ones; a peer that is played by hand and sends portions in any order and cut anywhere;
+ * sends and receives that are over while portions are under way; deaths; portions that are not
+ * sound. */
 // sanitize: address,undefined thread
 // timeout: 400
 #define JOB_SOCKETS 1
@@ -11,7 +13,10 @@ enum { MOST = 6 << 20, MESSAGES = 16, PORTION = 1 << 20 };
 static uint32_t messages = MESSAGES;
 static uint64_t dice = 7;
 
-static uint8_t byte_of(uint64_t message, uint64_t i) { return (uint8_t)(message * 37 + i * 11 + (i >> 9)); }
+static uint8_t byte_of(uint64_t message, uint64_t i)
+{
+  return (uint8_t)(message * 37 + i * 11 + (i >> 9));
+}
 
 typedef struct {
   spx_type *type;
@@ -25,7 +30,8 @@ static shape shape_of(uint32_t message, bool receive)
   static spx_type *forms[3]; /* pieces that are read into, and pieces that are not */
   uint64_t s = message;
   rnd(&s);
-  if (!forms[0]) forms[0] = job_bytes, forms[1] = job_vector(3, 5000, 6001), forms[2] = job_vector(100, 24, 40);
+  if (!forms[0])
+    forms[0] = job_bytes, forms[1] = job_vector(3, 5000, 6001), forms[2] = job_vector(100, 24, 40);
   shape h = {.type = forms[rnd(&s) % 3]};
   uint64_t bytes = 100000 + rnd(&s) % (MOST - 100000);
   spx_type *other = forms[rnd(&s) % 3];
@@ -56,18 +62,21 @@ static void exchange(spx_comm *c)
       spx_unpack(from[k], s.count, s.type, 0, (int64_t)s.bytes, packed);
       free(packed);
       CHECK(spx_irecv(to[k], r.count, r.type, k, 1, c, SPX_CTX_P2P, 0, &in[k]) == 0);
-      CHECK(spx_isend(from[k], s.count, s.type, k, 1, c, SPX_CTX_P2P, SPX_M_STANDARD, 0, &out[k]) == 0);
+      CHECK(spx_isend(from[k], s.count, s.type, k, 1, c, SPX_CTX_P2P, SPX_M_STANDARD, 0, &out[k]) ==
+            0);
     }
     for (int k = 0; k < c->size; k++) {
       if (k == c->rank) continue;
       shape s = shape_of(m * 64 + (uint32_t)(k * 8 + c->rank), false),
             r = shape_of(m * 64 + (uint32_t)(k * 8 + c->rank), true);
       uint64_t n = s.bytes < r.bytes ? s.bytes : r.bytes;
-      CHECK(spx_wait(in[k]) == (s.bytes > r.bytes ? MPI_ERR_TRUNCATE : MPI_SUCCESS) && in[k]->bytes == (int64_t)n);
+      CHECK(spx_wait(in[k]) == (s.bytes > r.bytes ? MPI_ERR_TRUNCATE : MPI_SUCCESS) &&
+            in[k]->bytes == (int64_t)n);
       CHECK(spx_wait(out[k]) == 0);
       uint8_t *packed = malloc(r.bytes);
       spx_pack(to[k], r.count, r.type, 0, (int64_t)r.bytes, packed);
-      for (uint64_t i = 0; i < r.bytes; i++) CHECK(packed[i] == (i < n ? byte_of(m + (uint64_t)k, i) : 0xee));
+      for (uint64_t i = 0; i < r.bytes; i++)
+        CHECK(packed[i] == (i < n ? byte_of(m + (uint64_t)k, i) : 0xee));
       CHECK(to[k][r.count * r.type->extent] == 0xee);
       free(packed);
       spx_request_free(in[k]);
@@ -80,7 +89,8 @@ static void exchange(spx_comm *c)
   CHECK(spx_stat.net_further > messages * (64 << 10) && spx_stat.net_refused == 0);
 }
 
-/* A process dies in the middle of its messages: the others' requests end, nothing of it is touched later. */
+/* A process dies in the middle of its messages: the others' requests end, nothing of it is touched
+ * later. */
 static int second_dies(uint32_t i) { return i == 1; }
 static void death(spx_comm *c)
 {
@@ -89,7 +99,8 @@ static void death(spx_comm *c)
   spx_request *out, *in;
   for (int m = 0;; m++) {
     CHECK(spx_irecv(to, BYTES, job_bytes, !c->rank, 1, c, SPX_CTX_P2P, 0, &in) == 0);
-    CHECK(spx_isend(from, BYTES, job_bytes, !c->rank, 1, c, SPX_CTX_P2P, SPX_M_STANDARD, 0, &out) == 0);
+    CHECK(spx_isend(from, BYTES, job_bytes, !c->rank, 1, c, SPX_CTX_P2P, SPX_M_STANDARD, 0, &out) ==
+          0);
     for (int i = 0; c->rank == 1 && m == 2 && i < 3; i++) job_serve();
     if (c->rank == 1 && m == 2) kill(getpid(), SIGKILL);
     int a = spx_wait(in), b = spx_wait(out);
@@ -103,7 +114,7 @@ static void death(spx_comm *c)
   free(to);
 }
 
-/* ---- a peer that is played: process 1 reads and writes its sockets itself --------------------------------------------- */
+/* ---- a peer that is played: process 1 reads and writes its sockets itself ---- */
 
 typedef struct {
   uint32_t magic, n, index, gen;
@@ -132,7 +143,8 @@ static void read_all(int fd, void *to, size_t n)
 }
 
 static uint32_t said;
-static void say(spx_rec_kind kind, uint64_t ctx, uint32_t tag, uint32_t src, const void *data, uint32_t len)
+static void say(spx_rec_kind kind, uint64_t ctx, uint32_t tag, uint32_t src, const void *data,
+                uint32_t len)
 {
   static _Alignas(64) uint8_t text[65536 + 64];
   spx_rec *rec = (spx_rec *)text;
@@ -170,7 +182,8 @@ static spx_rec_cts announce(const spx_comm *c, uint64_t bytes)
   return cts;
 }
 
-static void portion(int stream, const spx_rec_cts *cts, uint32_t message, uint64_t at, uint32_t n, uint64_t seal)
+static void portion(int stream, const spx_rec_cts *cts, uint32_t message, uint64_t at, uint32_t n,
+                    uint64_t seal)
 {
   head h = {.magic = 0x50585053u, .n = n, .index = cts->rx_index, .gen = cts->rx_gen, .at = at};
   uint8_t *data = malloc(n);
@@ -260,7 +273,8 @@ static void over(spx_comm *c)
   beginning(&cts, 1, 1000000);
   value = 76;
   say(SPX_REC_EAGER, c->ctx + SPX_CTX_P2P, 9, 1, &value, 4);
-  head h = {.magic = 0x50585053u, .n = 500000, .index = cts.rx_index, .gen = cts.rx_gen, .at = 1000000};
+  head h = {
+      .magic = 0x50585053u, .n = 500000, .index = cts.rx_index, .gen = cts.rx_gen, .at = 1000000};
   write_all(ends[1], &h, sizeof h);
   write_all(ends[1], buf, 100000);
   hear(SPX_REC_EAGER);
@@ -296,7 +310,8 @@ static void send_over(spx_comm *c)
   play();
   spx_rec_rts rts;
   memcpy(&rts, hear(SPX_REC_RTS)->data, sizeof rts);
-  spx_rec_cts cts = {.index = rts.index, .gen = rts.gen, .rx_index = 3, .rx_gen = 4, .bytes = rts.bytes};
+  spx_rec_cts cts = {
+      .index = rts.index, .gen = rts.gen, .rx_index = 3, .rx_gen = 4, .bytes = rts.bytes};
   say(SPX_REC_CTS, 0, SPX_CTS_FURTHER, 0, &cts, sizeof cts);
   while (!atomic_load(&job_done[1])) usleep(100); /* the other end has revoked */
   bool spoilt = false;
@@ -305,7 +320,8 @@ static void send_over(spx_comm *c)
     head h;
     uint64_t seal, i = 0;
     read_all(fd, &h, sizeof h);
-    CHECK(h.magic == 0x50585053u && h.index == 3 && h.gen == 4 && h.n <= PORTION && h.at + h.n <= BYTES);
+    CHECK(h.magic == 0x50585053u && h.index == 3 && h.gen == 4 && h.n <= PORTION &&
+          h.at + h.n <= BYTES);
     read_all(fd, buf, h.n);
     read_all(fd, &seal, sizeof seal);
     while (i < h.n && buf[i] == 1) i++;
@@ -363,8 +379,8 @@ int main(void)
   setenv("SPX_STREAMS", "4", 1);
   wrong += run_job((job){.procs = 2}, exchange) + run_job((job){.procs = 3}, exchange);
   wrong += run_job((job){.procs = 2, .killed = second_dies}, death);
-  wrong +=
-      run_job((job){.procs = 2}, by_hand) + run_job((job){.procs = 2}, over) + run_job((job){.procs = 2}, send_over);
+  wrong += run_job((job){.procs = 2}, by_hand) + run_job((job){.procs = 2}, over) +
+           run_job((job){.procs = 2}, send_over);
   for (unsigned i = 0; i < sizeof heads / sizeof *heads; i++) {
     bad = heads[i];
     wrong += run_job((job){.procs = 2}, unsound);

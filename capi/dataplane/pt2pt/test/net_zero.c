@@ -1,5 +1,8 @@
-/* Messages that the kernel sends out of the program's memory (net_zero.c), over TCP within this machine, where it copies all the same, but late: what is received is what was sent, though each buffer is written to as soon as
- * its send is complete; a connection stops when it is told; sends that are revoked, or whose peer dies, are complete when the kernel has let go of the buffer, and no sooner. */
+/* Messages that the kernel sends out of the program's memory (net_zero.c), over TCP within this
+ * machine, where it copies all the same, but late: what is received is what was sent, though each
+ * buffer is written to as soon as its send is complete; a connection stops when it is told; sends
+ * that are revoked, or whose peer dies, are complete when the kernel has let go of the buffer, and
+ * no sooner. */
 // sanitize: address,undefined
 // timeout: 240
 #define JOB_TCP 1
@@ -17,7 +20,8 @@ static uint64_t bytes_of(uint32_t message)
   return LEAST + rnd(&s) % (MOST - LEAST);
 }
 
-static bool still; /* the connection sends so before the last message, when the other end has not left yet */
+/* the connection sends so before the last message, when the other end has not left yet */
+static bool still;
 
 /* Both send to each other; a buffer is used again at once. */
 static void exchange(spx_comm *c)
@@ -30,7 +34,8 @@ static void exchange(spx_comm *c)
     pattern_fill(out, k, n);
     still = spx_net.conns[other] && spx_net.conns[other]->zero.may;
     CHECK(spx_irecv(in, (int64_t)n, job_bytes, other, 1, c, SPX_CTX_P2P, 0, &r) == 0);
-    CHECK(spx_isend(out, (int64_t)n, job_bytes, other, 1, c, SPX_CTX_P2P, SPX_M_STANDARD, 0, &s) == 0);
+    CHECK(spx_isend(out, (int64_t)n, job_bytes, other, 1, c, SPX_CTX_P2P, SPX_M_STANDARD, 0, &s) ==
+          0);
     CHECK(spx_wait(s) == MPI_SUCCESS);
     spx_request_free(s);
     memset(out, 0xee, n);
@@ -44,7 +49,8 @@ static void exchange(spx_comm *c)
 static void on(spx_comm *c)
 {
   exchange(c);
-  CHECK(spx_stat.net_zerocopy > MESSAGES * LEAST / 2 && spx_stat.net_zerocopy == spx_stat.net_zerocopy_copied);
+  CHECK(spx_stat.net_zerocopy > MESSAGES * LEAST / 2 &&
+        spx_stat.net_zerocopy == spx_stat.net_zerocopy_copied);
   CHECK(still);
 }
 
@@ -61,7 +67,8 @@ static void off(spx_comm *c)
   CHECK(spx_stat.net_zerocopy == 0 && spx_stat.net_direct > 0);
 }
 
-/* A send to the peer that is played, of which the kernel has some bytes that the peer does not read. */
+/* A send to the peer that is played, of which the kernel has some bytes that the peer does not
+ * read. */
 enum { BYTES = 16 << 20 };
 static uint8_t big[BYTES];
 static spx_request *half_sent(spx_comm *c)
@@ -78,12 +85,14 @@ static void ask_for_it(void)
 {
   spx_rec_rts rts;
   memcpy(&rts, hear(SPX_REC_RTS)->data, sizeof rts);
-  spx_rec_cts cts = {.index = rts.index, .gen = rts.gen, .rx_index = 3, .rx_gen = 4, .bytes = rts.bytes};
+  spx_rec_cts cts = {
+      .index = rts.index, .gen = rts.gen, .rx_index = 3, .rx_gen = 4, .bytes = rts.bytes};
   say(SPX_REC_CTS, 0, 0, 0, &cts, sizeof cts);
   write_text(false);
 }
 
-/* The message as it was, then zeros, up to the next message: nothing that was written to the buffer later. */
+/* The message as it was, then zeros, up to the next message: nothing that was written to the buffer
+ * later. */
 static void read_on(void)
 {
   static _Alignas(64) uint8_t heard[65536];

@@ -1,5 +1,6 @@
-/* The memory file cannot grow: without a channel a send fails with MPI_ERR_NO_MEM and succeeds later; without rings everything
- * goes through the channels, slowly and whole. Nothing touches memory that is not there. */
+/* The memory file cannot grow: without a channel a send fails with MPI_ERR_NO_MEM and succeeds
+ * later; without rings everything goes through the channels, slowly and whole. Nothing touches
+ * memory that is not there. */
 // sanitize: address,undefined
 // flags: -Wl,--wrap=fallocate
 #include "job.h"
@@ -47,7 +48,8 @@ static void without_rings(spx_comm *c)
       spx_request *r;
       pattern_fill(out, (uint64_t)(c->rank + round), (size_t)(sizes[k]));
       CHECK(spx_irecv(in, sizeof in, job_bytes, 1 - c->rank, k, c, SPX_CTX_P2P, 0, &r) == 0);
-      CHECK(spx_send(out, sizes[k], job_bytes, 1 - c->rank, k, c, SPX_CTX_P2P, SPX_M_STANDARD) == 0);
+      CHECK(spx_send(out, sizes[k], job_bytes, 1 - c->rank, k, c, SPX_CTX_P2P, SPX_M_STANDARD) ==
+            0);
       CHECK(spx_wait(r) == 0 && r->bytes == sizes[k]);
       spx_request_free(r);
       CHECK(pattern_is(in, (uint64_t)(1 - c->rank + round), (size_t)(sizes[k])));

@@ -1,5 +1,6 @@
-/* A number was that of a process of this host, which was talked to through memory, and goes to one of another host, which connects itself and sends before a communicator leads to it: what comes
- * is taken for the new one's. */
+/* A number was that of a process of this host, which was talked to through memory, and goes to one
+ * of another host, which connects itself and sends before a communicator leads to it: what comes is
+ * taken for the new one's. */
 // sanitize: address,undefined
 #define JOB_SOCKETS 1
 #define JOB_HOSTS   1
@@ -25,7 +26,8 @@ static void other(int fd, uint32_t life, int x, const int *turn, const int *sent
   spx_peer_hold(0);
   if (life == 2) spx_net_adopt(job_ends[1][0], 0, 1);
   spx_comm *c = job_comm(1000, NULL, 2, 1);
-  for (int i = 0; i < TIMES; i++) CHECK(spx_send(&x, sizeof x, job_bytes, 0, 1, c, SPX_CTX_P2P, SPX_M_STANDARD) == 0);
+  for (int i = 0; i < TIMES; i++)
+    CHECK(spx_send(&x, sizeof x, job_bytes, 0, 1, c, SPX_CTX_P2P, SPX_M_STANDARD) == 0);
   while (spx_net_unsent()) job_serve();
   CHECK(write(sent[1], "", 1) == 1);
   int answer;
@@ -68,7 +70,8 @@ int main(void)
   job j = {.procs = 2, .maxprocs = 2, .ncpus = 2};
   job_memory here = job_memory_of(&j, 0), there = job_memory_of(&j, 1);
   here.procs[1].host = 0;
-  here.procs[1].agent_state = here.procs[0].agent_state = there.procs[0].agent_state = SPX_AGENT_STARTED;
+  here.procs[1].agent_state = here.procs[0].agent_state = there.procs[0].agent_state =
+      SPX_AGENT_STARTED;
   there.procs[1].agent_state = SPX_AGENT_STARTED;
   there.procs[1].incarnation = 2;
   int turn[2][2], sent[2];

@@ -1,6 +1,7 @@
-/* A pid means a process in one pid namespace, and as long as it lives. What is read from a peer, or set for it, by its pid: also where a
- * wrapper is what the agent has started; not where the peer is in another namespace, though a process here may have its number; not when it
- * has ended. MPI-5.0 is silent on all this. */
+/* A pid means a process in one pid namespace, and as long as it lives. What is read from a peer, or
+ * set for it, by its pid: also where a wrapper is what the agent has started; not where the peer is
+ * in another namespace, though a process here may have its number; not when it has ended. MPI-5.0
+ * is silent on all this. */
 // sanitize: address,undefined
 #include "job.h"
 #include <sched.h>
@@ -34,12 +35,15 @@ static void body(spx_comm *w)
   CHECK(spx_pid_of(1) == peer && may_read_anew(1));
   p->pid = 1; /* the agent has started another process, which has started this one */
   CHECK(spx_pid_of(1) == peer && may_read_anew(1));
-  if (spx_load_place_at(1, SPX_RING_AWAY, &was)) spx_load_let_go(1, &was); /* there may be one processor alone */
+  /* there may be one processor alone */
+  if (spx_load_place_at(1, SPX_RING_AWAY, &was)) spx_load_let_go(1, &was);
   uint32_t space = p->pid_space;
-  p->pid_space = space + 1; /* its number is that of another process here, whose memory happens to be as its own */
+  /* its number is that of another process here, whose memory happens to be as its own */
+  p->pid_space = space + 1;
   CHECK(spx_pid_of(1) == 0 && !may_read_anew(1) && !spx_load_place_at(1, SPX_RING_AWAY, &was));
   p->pid_space = space;
-  p->self_pid = (uint32_t)getpid(); /* a process of the job, but not this one: its nonce is another */
+  /* a process of the job, but not this one: its nonce is another */
+  p->self_pid = (uint32_t)getpid();
   CHECK(!may_read_anew(1));
   p->self_pid = (uint32_t)peer;
   __atomic_store_n(&p->agent_state, SPX_AGENT_DEAD, __ATOMIC_RELEASE);

@@ -1,5 +1,6 @@
-/* A pair goes on for ever: of the bytes that it has sent and received, which it counts, only the low bits are published (dp.h), and these go round. Both ends put
- * what they count just before that; then messages flow as before, and none of them is announced for want of credit. */
+/* A pair goes on for ever: of the bytes that it has sent and received, which it counts, only the
+ * low bits are published (dp.h), and these go round. Both ends put what they count just before
+ * that; then messages flow as before, and none of them is announced for want of credit. */
 // sanitize: address,undefined
 // timeout: 120
 #include "job.h"

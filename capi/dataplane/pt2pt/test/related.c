@@ -1,4 +1,5 @@
-/* Which process a rank names as the one whose descendants may read its memory, in trees of processes that stand in a folder as they would in /proc. */
+/* Which process a rank names as the one whose descendants may read its memory, in trees of
+ * processes that stand in a folder as they would in /proc. */
 // sanitize: address,undefined
 #include "job.h"
 #include <sys/stat.h>
@@ -38,27 +39,31 @@ static pid_t named(pid_t self, pid_t agent, const pid_t *ranks, uint32_t n)
   return spx_related(root, self, agent, ranks, n);
 }
 
-/* init 1 - session 10 - spxrun 20 - agent 30; ranks 41, and 51 and 52 behind shells; another program 90 of the session. */
+/* init 1 - session 10 - spxrun 20 - agent 30; ranks 41, and 51 and 52 behind shells; another
+ * program 90 of the session. */
 static void by_the_agent(void)
 {
   const pid_t ranks[] = {41, 51, 52};
-  born(1, 0), born(10, 1), born(20, 10), born(30, 20), born(41, 30), born(50, 30), born(51, 50), born(49, 50),
-      born(52, 49), born(90, 10);
+  born(1, 0), born(10, 1), born(20, 10), born(30, 20), born(41, 30), born(50, 30), born(51, 50),
+      born(49, 50), born(52, 49), born(90, 10);
   CHECK(named(41, 30, ranks, 3) == 30 && named(52, 30, ranks, 3) == 30);
   CHECK(named(41, 30, ranks, 1) == 30); /* others are spawned later, as its children */
-  /* it is the agent's number, but of another process: what the ranks have in common is the same one here */
+  /* it is the agent's number, but of another process: what the ranks have in common is the same one
+   * here */
   CHECK(named(41, 90, ranks, 3) == 30);
   const pid_t unknown[] = {41, 0, 52};
   CHECK(named(41, 90, unknown, 3) == 0 && named(41, 30, unknown, 3) == 30);
   clear();
 }
 
-/* init 1 - proxy 100 of another launcher, with the ranks 101 and (behind a shell 110) 111; the agent 120 is init's. */
+/* init 1 - proxy 100 of another launcher, with the ranks 101 and (behind a shell 110) 111; the
+ * agent 120 is init's. */
 static void by_another_launcher(void)
 {
   const pid_t ranks[] = {101, 111};
   born(1, 0), born(100, 1), born(101, 100), born(110, 100), born(111, 110), born(120, 1);
-  CHECK(named(101, 0, ranks, 2) == 100 && named(111, 0, ranks, 2) == 100 && named(111, 120, ranks, 2) == 100);
+  CHECK(named(101, 0, ranks, 2) == 100 && named(111, 0, ranks, 2) == 100 &&
+        named(111, 120, ranks, 2) == 100);
   CHECK(named(101, 0, ranks, 1) == 0); /* alone: its parent's children are no ranks */
   clear();
 }

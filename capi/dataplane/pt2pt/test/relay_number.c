@@ -1,5 +1,6 @@
-/* Messages go through a relay while numbers change hands: what it holds of a process, or for one, that is gone is neither the next one's nor given back to it. And a relay gives back as much
- * room as was taken, however a frame came. */
+/* Messages go through a relay while numbers change hands: what it holds of a process, or for one,
+ * that is gone is neither the next one's nor given back to it. And a relay gives back as much room
+ * as was taken, however a frame came. */
 // sanitize: address,undefined
 // timeout: 120
 #define JOB_SOCKETS 1
@@ -22,7 +23,8 @@ static void attach(int fd, uint32_t me)
   spx_routes *r = calloc(1, sizeof *r + N * sizeof r->to[0]);
   r->n = N;
   for (uint32_t i = 0; i < N; i++) r->to[i].kept = me == RELAY || i == RELAY || i == me;
-  if (me != RELAY) r->to[SENDER + RECEIVER - me] = (spx_route){.n = 1, .via = {RELAY}, .needs = {1}};
+  if (me != RELAY)
+    r->to[SENDER + RECEIVER - me] = (spx_route){.n = 1, .via = {RELAY}, .needs = {1}};
   spx_net_policy((spx_net_ways){.heeds = true, .relays = true});
   spx_net_route(r);
 }
@@ -41,7 +43,8 @@ static void much_through(spx_comm *c)
 {
   spx_request *r;
   for (int i = 0; i < TIMES; i++)
-    CHECK(spx_isend(buffer, sizeof buffer, job_bytes, RECEIVER, 1, c, SPX_CTX_P2P, SPX_M_STANDARD, 0, &r) == 0);
+    CHECK(spx_isend(buffer, sizeof buffer, job_bytes, RECEIVER, 1, c, SPX_CTX_P2P, SPX_M_STANDARD,
+                    0, &r) == 0);
   CHECK(spx_send(buffer, 1, job_bytes, RELAY, GO, c, SPX_CTX_P2P, SPX_M_STANDARD) == 0);
 }
 
@@ -61,7 +64,8 @@ static void first_sender(int fd)
   for (;;) job_serve();
 }
 
-/* A process with another number's next life: an answer comes for what it sends, through the relay. */
+/* A process with another number's next life: an answer comes for what it sends, through the
+ * relay. */
 static void second_sender(int fd)
 {
   await_turn(NEXT);
@@ -103,7 +107,8 @@ static void sends_in_pieces(int fd)
   spx_comm *c = job_comm(1000, NULL, N, SENDER);
   for (int i = 0; i < 10 * TIMES; i++) {
     pattern_fill(buffer, (uint64_t)i, sizeof buffer);
-    CHECK(spx_send(buffer, sizeof buffer, job_bytes, RECEIVER, 1, c, SPX_CTX_P2P, SPX_M_STANDARD) == 0);
+    CHECK(spx_send(buffer, sizeof buffer, job_bytes, RECEIVER, 1, c, SPX_CTX_P2P, SPX_M_STANDARD) ==
+          0);
   }
   CHECK(spx_recv(buffer, 1, job_bytes, RECEIVER, 2, c, SPX_CTX_P2P, NULL) == 0);
   CHECK(spx_send(buffer, 1, job_bytes, RELAY, 2, c, SPX_CTX_P2P, SPX_M_STANDARD) == 0);
@@ -155,7 +160,8 @@ static void first_receiver(int fd) { answer(fd, 1); }
 static void second_receiver(int fd) { answer(fd, 2); }
 
 /* This process is the relay. */
-static int run(void (*sender)(int), void (*next_sender)(int), void (*receiver)(int), bool receiver_is_new, bool rings)
+static int run(void (*sender)(int), void (*next_sender)(int), void (*receiver)(int),
+               bool receiver_is_new, bool rings)
 {
   pid_t pid = fork();
   if (pid) {
@@ -168,14 +174,16 @@ static int run(void (*sender)(int), void (*next_sender)(int), void (*receiver)(i
   for (int h = 0; h < 2; h++) {
     if (!rings) files[h].seg->rings_per_proc = 0;
     for (int i = 0; i < N; i++)
-      files[h].procs[i].agent_state = SPX_AGENT_STARTED, files[h].procs[i].owner_state = SPX_OWNER_INIT;
+      files[h].procs[i].agent_state = SPX_AGENT_STARTED,
+      files[h].procs[i].owner_state = SPX_OWNER_INIT;
   }
   job_connect(N);
   for (int i = 0; i <= N; i++) CHECK(pipe(turn[i]) == 0);
   alarm(100);
   struct sigaction looks = {.sa_handler = on_child, .sa_flags = SA_RESTART};
   CHECK(sigaction(SIGCHLD, &looks, NULL) == 0);
-  pid_t first = begin(sender, files[0].fd), second = next_sender ? begin(next_sender, files[0].fd) : 0;
+  pid_t first = begin(sender, files[0].fd),
+        second = next_sender ? begin(next_sender, files[0].fd) : 0;
   pid_t last = begin(receiver, files[1].fd);
   attach(files[0].fd, RELAY);
   hold_others(RELAY);
@@ -184,8 +192,10 @@ static int run(void (*sender)(int), void (*next_sender)(int), void (*receiver)(i
 
   if (next_sender) {
     spx_request *r;
-    for (int i = 0; i < OWN; i++) /* the buffer to the receiver, which has no connection yet, is full */
-      CHECK(spx_isend(buffer, sizeof buffer, job_bytes, RECEIVER, 1, c, SPX_CTX_P2P, SPX_M_STANDARD, 0, &r) == 0);
+    for (int i = 0; i < OWN;
+         i++) /* the buffer to the receiver, which has no connection yet, is full */
+      CHECK(spx_isend(buffer, sizeof buffer, job_bytes, RECEIVER, 1, c, SPX_CTX_P2P, SPX_M_STANDARD,
+                      0, &r) == 0);
     let(SENDER);
     CHECK(spx_recv(&x, 1, job_bytes, SENDER, GO, c, SPX_CTX_P2P, NULL) == 0);
     CHECK(spx_detours->unsent() > 0);
@@ -199,10 +209,12 @@ static int run(void (*sender)(int), void (*next_sender)(int), void (*receiver)(i
     for (int h = 0; h < 2; h++) { /* the numbers go to others */
       files[h].procs[SENDER].incarnation = 2;
       __atomic_store_n(&files[h].procs[SENDER].agent_state, SPX_AGENT_STARTED, __ATOMIC_RELEASE);
-      if (receiver_is_new) __atomic_store_n(&files[h].procs[RECEIVER].incarnation, 2, __ATOMIC_RELEASE);
+      if (receiver_is_new)
+        __atomic_store_n(&files[h].procs[RECEIVER].incarnation, 2, __ATOMIC_RELEASE);
     }
   }
-  if (next_sender) job_serve(); /* it looks at what it holds, before a communicator leads to whoever is new */
+  /* it looks at what it holds, before a communicator leads to whoever is new */
+  if (next_sender) job_serve();
   let(RECEIVER);
   spx_net_adopt(job_ends[RELAY][RECEIVER], RECEIVER, receiver_is_new ? 2 : 1);
   let(next_sender ? NEXT : SENDER);

@@ -1,7 +1,8 @@
-/* Nobody waits for room that is there: sends and streams through rings of 4 KiB and the three lines of a channel, both ways at once,
- * with answers and small messages in between, with messages that leave the queue again, and to a receiver that sleeps. A pair
- * that is full is skipped until its receiver has made room; were that forgotten once, this test would hang. And a message that
- * is announced since there is no credit has one name. */
+/* Nobody waits for room that is there: sends and streams through rings of 4 KiB and the three lines
+ * of a channel, both ways at once, with answers and small messages in between, with messages that
+ * leave the queue again, and to a receiver that sleeps. A pair that is full is skipped until its
+ * receiver has made room; were that forgotten once, this test would hang. And a message that is
+ * announced since there is no credit has one name. */
 // sanitize: address,undefined
 #include "job.h"
 #include <sched.h>
@@ -30,7 +31,8 @@ static void end(spx_request *r)
 static void fill(char *b, int n, int key) { pattern_fill(b, (uint64_t)key, (size_t)n); }
 static void look(const char *b, int n, int key) { CHECK(pattern_is(b, (uint64_t)key, (size_t)n)); }
 
-/* Streams both ways, several at once, with synchronous small messages between them: their answers need room too. */
+/* Streams both ways, several at once, with synchronous small messages between them: their answers
+ * need room too. */
 static void both_ways(spx_comm *c)
 {
   static char to[3][BIG], from[3][BIG], s[SMALL], t[SMALL];
@@ -42,7 +44,8 @@ static void both_ways(spx_comm *c)
     }
     for (int k = 0; k < 3; k++) {
       w[k] = out(c, to[k], BIG - k * 1111, 10 + k, SPX_M_STANDARD);
-      spx_request *a = in(c, t, SMALL, 20), *b = out(c, s, SMALL - round, 20, k == 1 ? SPX_M_SYNC : SPX_M_STANDARD);
+      spx_request *a = in(c, t, SMALL, 20),
+                  *b = out(c, s, SMALL - round, 20, k == 1 ? SPX_M_SYNC : SPX_M_STANDARD);
       end(a);
       end(b);
     }
@@ -60,7 +63,8 @@ static void leaves_the_queue(spx_comm *c)
   static char big[BIG], buf[MANY][SMALL];
   for (int round = 0; round < ROUNDS; round++) {
     if (c->rank == 0) {
-      while (*stage < 2 * round + 1) sched_yield(); /* the receiver is in no MPI call: it consumes nothing */
+      /* the receiver is in no MPI call: it consumes nothing */
+      while (*stage < 2 * round + 1) sched_yield();
       spx_request *r[MANY], *last;
       int n = 0, queued = 0;
       while (n < MANY && queued < 3) {
@@ -85,7 +89,8 @@ static void leaves_the_queue(spx_comm *c)
       int n;
       ++*stage;
       while (*stage < 2 * round + 2) sched_yield();
-      end(in(c, big, BIG, 31)); /* overtakes the small ones, which are unexpected: they take all the credit there is */
+      /* overtakes the small ones, which are unexpected: they take all the credit there is */
+      end(in(c, big, BIG, 31));
       look(big, BIG, round);
       end(in(c, &n, sizeof n, 32));
       for (int k = 0; k < n - 3; k++) {
@@ -101,7 +106,8 @@ static void leaves_the_queue(spx_comm *c)
 
 static void count_name(spx_request *r, void *n) { *(int *)n += r->mode == SPX_M_SYNC; }
 
-/* A synchronous message for which there is no credit is announced: by the name that it has, not by a second one, which would outlive it. */
+/* A synchronous message for which there is no credit is announced: by the name that it has, not by
+ * a second one, which would outlive it. */
 static void has_one_name(spx_comm *c)
 {
   enum { N = 15, TOLD = 1000 };

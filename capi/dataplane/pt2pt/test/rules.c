@@ -1,5 +1,6 @@
-/* Single rules: order between exact and wildcard receives, probes, truncation, cancelling, synchronous sends, buffered sends,
- * persistent requests, revocation, control messages. MPI-5.0 3.4 to 3.9. */
+/* Single rules: order between exact and wildcard receives, probes, truncation, cancelling,
+ * synchronous sends, buffered sends, persistent requests, revocation, control messages. MPI-5.0 3.4
+ * to 3.9. */
 // sanitize: address,undefined
 #include "job.h"
 #include "bsend.h"
@@ -45,7 +46,8 @@ static void sending_order(spx_comm *c)
   MPI_Status st;
   if (c->rank == 0) {
     spx_request *r[3];
-    CHECK(spx_isend(big, sizeof big, job_bytes, 1, 1, c, SPX_CTX_P2P, SPX_M_STANDARD, 0, &r[0]) == 0);
+    CHECK(spx_isend(big, sizeof big, job_bytes, 1, 1, c, SPX_CTX_P2P, SPX_M_STANDARD, 0, &r[0]) ==
+          0);
     CHECK(spx_isend(big, 10, job_bytes, 1, 2, c, SPX_CTX_P2P, SPX_M_SYNC, 0, &r[1]) == 0);
     CHECK(spx_isend(big, 5, job_bytes, 1, 3, c, SPX_CTX_P2P, SPX_M_STANDARD, 0, &r[2]) == 0);
     CHECK(!r[1]->done && !r[0]->done);
@@ -57,9 +59,11 @@ static void sending_order(spx_comm *c)
   } else {
     sync_up(c);
     int flag;
-    CHECK(spx_iprobe(0, 3, c, SPX_CTX_P2P, &flag, &st, NULL) == 0 && flag && spx_status_bytes(&st) == 5);
+    CHECK(spx_iprobe(0, 3, c, SPX_CTX_P2P, &flag, &st, NULL) == 0 && flag &&
+          spx_status_bytes(&st) == 5);
     for (int i = 1; i <= 3; i++) {
-      CHECK(spx_probe(MPI_ANY_SOURCE, MPI_ANY_TAG, c, SPX_CTX_P2P, &st, NULL) == 0 && st.MPI_TAG == i);
+      CHECK(spx_probe(MPI_ANY_SOURCE, MPI_ANY_TAG, c, SPX_CTX_P2P, &st, NULL) == 0 &&
+            st.MPI_TAG == i);
       CHECK(come(c, in, sizeof in, MPI_ANY_SOURCE, MPI_ANY_TAG, &st) == 0 && st.MPI_TAG == i);
     }
   }
@@ -77,8 +81,10 @@ static void truncation(spx_comm *c)
     MPI_Status st;
     memset(in, 7, sizeof in);
     for (int i = 0; i < 2; i++) {
-      CHECK(come(c, in, 10, 0, 1, &st) == MPI_ERR_TRUNCATE && spx_status_bytes(&st) == 10 && in[10] == 7);
-      CHECK(strstr(spx_detail_text(), i ? "100000 bytes" : "40 bytes") && strstr(spx_detail_text(), "rank 0"));
+      CHECK(come(c, in, 10, 0, 1, &st) == MPI_ERR_TRUNCATE && spx_status_bytes(&st) == 10 &&
+            in[10] == 7);
+      CHECK(strstr(spx_detail_text(), i ? "100000 bytes" : "40 bytes") &&
+            strstr(spx_detail_text(), "rank 0"));
     }
     CHECK(come(c, in, 10, 0, 2, &st) == 0);
   }
@@ -134,12 +140,15 @@ static void buffered(spx_comm *c)
       CHECK(go(c, msg, N, 1, SPX_M_BUFFERED) == 0);
     }
     CHECK(go(c, msg, 0, 1, SPX_M_BUFFERED) == 0);
-    CHECK(spx_send(room, sizeof room, job_bytes, 1, 1, c, SPX_CTX_P2P, SPX_M_BUFFERED) == MPI_ERR_BUFFER);
+    CHECK(spx_send(room, sizeof room, job_bytes, 1, 1, c, SPX_CTX_P2P, SPX_M_BUFFERED) ==
+          MPI_ERR_BUFFER);
     CHECK(spx_buffer_flush(NULL) == 0);
-    CHECK(spx_buffer_detach(NULL, &back, &size) == 0 && back == room + 1 && size == sizeof room - 1);
+    CHECK(spx_buffer_detach(NULL, &back, &size) == 0 && back == room + 1 &&
+          size == sizeof room - 1);
     CHECK(spx_buffer_detach(NULL, &back, &size) == MPI_ERR_BUFFER);
   } else {
-    for (int i = 0; i < 12; i++) CHECK(come(c, in, N, 0, 1, NULL) == 0 && in[0] == i && in[N - 1] == i);
+    for (int i = 0; i < 12; i++)
+      CHECK(come(c, in, N, 0, 1, NULL) == 0 && in[0] == i && in[N - 1] == i);
     CHECK(come(c, in, N, 0, 1, NULL) == 0);
   }
 }
@@ -148,8 +157,10 @@ static void persistent(spx_comm *c)
 {
   int out = 0, in = -1;
   spx_request *s, *r;
-  CHECK(spx_persistent(SPX_R_SEND, &out, 4, job_bytes, 1 - c->rank, 3, c, SPX_CTX_P2P, SPX_M_SYNC, &s) == 0);
-  CHECK(spx_persistent(SPX_R_RECV, &in, 4, job_bytes, MPI_ANY_SOURCE, MPI_ANY_TAG, c, SPX_CTX_P2P, 0, &r) == 0);
+  CHECK(spx_persistent(SPX_R_SEND, &out, 4, job_bytes, 1 - c->rank, 3, c, SPX_CTX_P2P, SPX_M_SYNC,
+                       &s) == 0);
+  CHECK(spx_persistent(SPX_R_RECV, &in, 4, job_bytes, MPI_ANY_SOURCE, MPI_ANY_TAG, c, SPX_CTX_P2P,
+                       0, &r) == 0);
   for (int i = 0; i < 12; i++) {
     out = i;
     CHECK(spx_start(r) == 0 && spx_start(s) == 0 && spx_wait(r) == 0 && spx_wait(s) == 0);
@@ -223,8 +234,10 @@ static void revoked(spx_comm *c)
   spx_comm *d = job_comm(1000, procs, 2, c->rank);
   r[0] = later(d, &x, 1, 1 - c->rank, 1);
   r[1] = later(d, &x, 1, MPI_ANY_SOURCE, MPI_ANY_TAG);
-  CHECK(spx_isend(big, sizeof big, job_bytes, 1 - c->rank, 2, d, SPX_CTX_COLL, SPX_M_STANDARD, 0, &r[2]) == 0);
-  CHECK(spx_isend(big, sizeof big, job_bytes, c->rank, 2, d, SPX_CTX_COLL, SPX_M_STANDARD, 0, &r[3]) == 0);
+  CHECK(spx_isend(big, sizeof big, job_bytes, 1 - c->rank, 2, d, SPX_CTX_COLL, SPX_M_STANDARD, 0,
+                  &r[2]) == 0);
+  CHECK(spx_isend(big, sizeof big, job_bytes, c->rank, 2, d, SPX_CTX_COLL, SPX_M_STANDARD, 0,
+                  &r[3]) == 0);
   sync_up(c);
   d->revoked = 1;
   spx_comm_revoked(d);
@@ -244,7 +257,8 @@ static void revoked(spx_comm *c)
   CHECK(d->o.refs == 1);
 }
 
-/* A sender that is not in MPI is not waited for: its large message is fetched. Then it streams, when it comes, to nobody. */
+/* A sender that is not in MPI is not waited for: its large message is fetched. Then it streams,
+ * when it comes, to nobody. */
 static int pipe_ends[2];
 static void absent_sender(spx_comm *c)
 {

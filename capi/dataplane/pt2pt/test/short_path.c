@@ -1,7 +1,9 @@
-/* The short path of warm sends and receives makes no system call, allocates nothing and takes no lock: system calls are trapped
- * by the kernel (user dispatch), the others by the linker. */
+/* The short path of warm sends and receives makes no system call, allocates nothing and takes no
+ * lock: system calls are trapped by the kernel (user dispatch), the others by the linker. */
 // sanitize: undefined
+/* clang-format off */
 // flags: -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=pthread_mutex_lock,--wrap=pthread_mutex_trylock
+/* clang-format on */
 #include "job.h"
 #include <pthread.h>
 #include <sys/prctl.h>
@@ -27,13 +29,13 @@ static void on_call(int sig)
   fail("a system call");
 }
 
-#define WRAPPED(type, name, params, args)                                                                              \
-  type __real_##name params;                                                                                           \
-  type __wrap_##name params;                                                                                           \
-  type __wrap_##name params                                                                                            \
-  {                                                                                                                    \
-    if (selector == BLOCK) fail(#name);                                                                                \
-    return __real_##name args;                                                                                         \
+#define WRAPPED(type, name, params, args)                                                          \
+  type __real_##name params;                                                                       \
+  type __wrap_##name params;                                                                       \
+  type __wrap_##name params                                                                        \
+  {                                                                                                \
+    if (selector == BLOCK) fail(#name);                                                            \
+    return __real_##name args;                                                                     \
   }
 WRAPPED(void *, malloc, (size_t n), (n))
 WRAPPED(void *, calloc, (size_t n, size_t m), (n, m))
@@ -51,7 +53,8 @@ static void send_all(spx_comm *c, char *buf)
   for (int i = 0; i < MESSAGES; i++) {
     spx_request *r;
     CHECK(spx_send(buf, 8, job_bytes, 1, 1, c, SPX_CTX_P2P, SPX_M_STANDARD) == 0);
-    CHECK(spx_isend(buf, 90, job_bytes, 1, 2, c, SPX_CTX_P2P, SPX_M_STANDARD, 0, &r) == 0 && spx_wait(r) == 0);
+    CHECK(spx_isend(buf, 90, job_bytes, 1, 2, c, SPX_CTX_P2P, SPX_M_STANDARD, 0, &r) == 0 &&
+          spx_wait(r) == 0);
     spx_request_free(r);
   }
 }
@@ -63,8 +66,10 @@ static void receive_all(spx_comm *c, char *buf)
     spx_request *r;
     MPI_Status st;
     int flag;
-    CHECK(spx_recv(buf, 200, job_bytes, MPI_ANY_SOURCE, 1, c, SPX_CTX_P2P, &st) == 0 && spx_status_bytes(&st) == 8);
-    CHECK(spx_irecv(buf, 200, job_bytes, 0, 2, c, SPX_CTX_P2P, 0, &r) == 0 && spx_wait(r) == 0 && r->bytes == 90);
+    CHECK(spx_recv(buf, 200, job_bytes, MPI_ANY_SOURCE, 1, c, SPX_CTX_P2P, &st) == 0 &&
+          spx_status_bytes(&st) == 8);
+    CHECK(spx_irecv(buf, 200, job_bytes, 0, 2, c, SPX_CTX_P2P, 0, &r) == 0 && spx_wait(r) == 0 &&
+          r->bytes == 90);
     spx_request_free(r);
     CHECK(spx_iprobe(0, 3, c, SPX_CTX_P2P, &flag, NULL, NULL) == 0 && !flag);
   }
@@ -75,7 +80,8 @@ static void body(spx_comm *c)
   char buf[200] = {0};
   signal(SIGSYS, on_call);
   if (prctl(PR_SET_SYSCALL_USER_DISPATCH, PR_SYS_DISPATCH_ON, 0, 0, &selector) != 0) {
-    fprintf(stderr, "this kernel can not trap system calls: only allocations and locks are checked\n");
+    fprintf(stderr,
+            "this kernel can not trap system calls: only allocations and locks are checked\n");
   }
   for (int round = 0; round < 3; round++) { /* the first one warms up */
     if (c->rank == 0) {

@@ -1,5 +1,5 @@
-/* MPI_THREAD_MULTIPLE: several threads of two processes in the data plane at once. Each pair of threads has its own tag; one
- * thread of each process only polls. MPI-5.0 11.6. */
+/* MPI_THREAD_MULTIPLE: several threads of two processes in the data plane at once. Each pair of
+ * threads has its own tag; one thread of each process only polls. MPI-5.0 11.6. */
 // sanitize: address,undefined thread
 // timeout: 240
 #include "job.h"
@@ -19,13 +19,15 @@ static void exchange(int tag, int i)
   MPI_Status st;
   if (i % 3 == 0) {
     CHECK(spx_irecv(in, n, job_bytes, 1 - comm->rank, tag, comm, SPX_CTX_P2P, 0, &r) == 0);
-    CHECK(spx_send(out, n, job_bytes, 1 - comm->rank, tag, comm, SPX_CTX_P2P, i % 2 ? SPX_M_SYNC : SPX_M_STANDARD) ==
-          0);
+    CHECK(spx_send(out, n, job_bytes, 1 - comm->rank, tag, comm, SPX_CTX_P2P,
+                   i % 2 ? SPX_M_SYNC : SPX_M_STANDARD) == 0);
     CHECK(spx_wait(r) == 0);
     spx_request_free(r);
   } else {
-    CHECK(spx_isend(out, n, job_bytes, 1 - comm->rank, tag, comm, SPX_CTX_P2P, SPX_M_STANDARD, 0, &s) == 0);
-    CHECK(spx_recv(in, n, job_bytes, 1 - comm->rank, tag, comm, SPX_CTX_P2P, &st) == 0 && spx_status_bytes(&st) == n);
+    CHECK(spx_isend(out, n, job_bytes, 1 - comm->rank, tag, comm, SPX_CTX_P2P, SPX_M_STANDARD, 0,
+                    &s) == 0);
+    CHECK(spx_recv(in, n, job_bytes, 1 - comm->rank, tag, comm, SPX_CTX_P2P, &st) == 0 &&
+          spx_status_bytes(&st) == n);
     CHECK(spx_wait(s) == 0);
     spx_request_free(s);
   }
@@ -34,13 +36,15 @@ static void exchange(int tag, int i)
   free(in);
 }
 
-/* A message to this process from one thread to another: a waiter that sleeps must be woken by the other thread. */
+/* A message to this process from one thread to another: a waiter that sleeps must be woken by the
+ * other thread. */
 static void to_ourselves(int tag, int i)
 {
   int x = tag * 1000 + i, y = -1;
   spx_request *r;
   CHECK(spx_irecv(&y, sizeof y, job_bytes, comm->rank, 100 + tag, comm, SPX_CTX_P2P, 0, &r) == 0);
-  CHECK(spx_send(&x, sizeof x, job_bytes, comm->rank, 100 + tag, comm, SPX_CTX_P2P, SPX_M_STANDARD) == 0);
+  CHECK(spx_send(&x, sizeof x, job_bytes, comm->rank, 100 + tag, comm, SPX_CTX_P2P,
+                 SPX_M_STANDARD) == 0);
   CHECK(spx_wait(r) == 0 && y == x);
   spx_request_free(r);
 }
@@ -73,8 +77,10 @@ static void *answerer(void *arg)
   (void)arg;
   for (int i = 0; i < MESSAGES; i++) {
     int x;
-    CHECK(spx_recv(&x, sizeof x, job_bytes, comm->rank, 200, comm, SPX_CTX_P2P, NULL) == 0 && x == i);
-    CHECK(spx_send(&x, sizeof x, job_bytes, comm->rank, 201, comm, SPX_CTX_P2P, SPX_M_STANDARD) == 0);
+    CHECK(spx_recv(&x, sizeof x, job_bytes, comm->rank, 200, comm, SPX_CTX_P2P, NULL) == 0 &&
+          x == i);
+    CHECK(spx_send(&x, sizeof x, job_bytes, comm->rank, 201, comm, SPX_CTX_P2P, SPX_M_STANDARD) ==
+          0);
   }
   return NULL;
 }

@@ -1,5 +1,6 @@
-/* MPI_THREAD_MULTIPLE where threads compete: several receive with wildcards, probe and take, or cancel, while others send what
- * they may get. Every message reaches exactly one of them, whole. MPI-5.0 3.8 and 11.6. */
+/* MPI_THREAD_MULTIPLE where threads compete: several receive with wildcards, probe and take, or
+ * cancel, while others send what they may get. Every message reaches exactly one of them, whole.
+ * MPI-5.0 3.8 and 11.6. */
 // sanitize: address,undefined thread
 // timeout: 240
 #include "job.h"
@@ -38,8 +39,10 @@ static void count(const uint8_t *b, int64_t bytes, int tag)
   head h;
   CHECK(bytes >= (int64_t)sizeof h);
   memcpy(&h, b, sizeof h);
-  CHECK(h.thread == tag && h.thread < THREADS && h.bytes == bytes && bytes == length(h.thread, h.i));
-  for (int k = (int)sizeof h; k < h.bytes; k++) CHECK(b[k] == pattern((uint64_t)(h.thread * 1000 + h.i), (uint64_t)k));
+  CHECK(h.thread == tag && h.thread < THREADS && h.bytes == bytes &&
+        bytes == length(h.thread, h.i));
+  for (int k = (int)sizeof h; k < h.bytes; k++)
+    CHECK(b[k] == pattern((uint64_t)(h.thread * 1000 + h.i), (uint64_t)k));
   came[tag]++;
   sum[tag] += h.i;
 }
@@ -89,7 +92,8 @@ static void *prober(void *arg)
     int64_t n = spx_status_bytes(&st);
     uint8_t *b = malloc((size_t)n);
     spx_request *r;
-    CHECK(spx_imrecv(b, n, job_bytes, taken, comm, 0, &r) == 0 && spx_wait(r) == 0 && r->bytes == n);
+    CHECK(spx_imrecv(b, n, job_bytes, taken, comm, 0, &r) == 0 && spx_wait(r) == 0 &&
+          r->bytes == n);
     spx_request_free(r);
     count(b, n, st.MPI_TAG);
     free(b);
@@ -97,7 +101,8 @@ static void *prober(void *arg)
   return NULL;
 }
 
-/* Receives are posted and taken back at once: what was not taken back has got a message, and none is lost. */
+/* Receives are posted and taken back at once: what was not taken back has got a message, and none
+ * is lost. */
 static void *taker_back(void *arg)
 {
   int me = (int)(intptr_t)arg, tag = TAKEN_BACK + me;
@@ -124,23 +129,29 @@ static void *taker_back(void *arg)
   return NULL;
 }
 
-/* The same with sends: the receiver is told how many were not taken back, and finds those and no more. */
+/* The same with sends: the receiver is told how many were not taken back, and finds those and no
+ * more. */
 static void *giver_up(void *arg)
 {
   int me = (int)(intptr_t)arg, tag = GIVEN_UP + me, sent = 0, left, flag;
   for (int i = 0; i < MESSAGES; i++) {
     spx_request *r;
-    CHECK(spx_isend(&i, sizeof i, job_bytes, 1 - comm->rank, tag, comm, SPX_CTX_P2P, SPX_M_STANDARD, 0, &r) == 0);
+    CHECK(spx_isend(&i, sizeof i, job_bytes, 1 - comm->rank, tag, comm, SPX_CTX_P2P, SPX_M_STANDARD,
+                    0, &r) == 0);
     if (i % 4) CHECK(spx_cancel(r) == 0);
     CHECK(spx_wait(r) == 0);
     sent += !(r->flags & SPX_RF_CANCELLED);
     spx_request_free(r);
   }
-  CHECK(spx_send(&sent, sizeof sent, job_bytes, 1 - comm->rank, TOLD + me, comm, SPX_CTX_P2P, SPX_M_STANDARD) == 0);
-  CHECK(spx_recv(&left, sizeof left, job_bytes, 1 - comm->rank, TOLD + me, comm, SPX_CTX_P2P, NULL) == 0);
+  CHECK(spx_send(&sent, sizeof sent, job_bytes, 1 - comm->rank, TOLD + me, comm, SPX_CTX_P2P,
+                 SPX_M_STANDARD) == 0);
+  CHECK(spx_recv(&left, sizeof left, job_bytes, 1 - comm->rank, TOLD + me, comm, SPX_CTX_P2P,
+                 NULL) == 0);
   for (int last = -1, x; left > 0; left--, last = x)
-    CHECK(spx_recv(&x, sizeof x, job_bytes, MPI_ANY_SOURCE, tag, comm, SPX_CTX_P2P, NULL) == 0 && x > last);
-  CHECK(spx_iprobe(MPI_ANY_SOURCE, tag, comm, SPX_CTX_P2P, &flag, MPI_STATUS_IGNORE, NULL) == 0 && !flag);
+    CHECK(spx_recv(&x, sizeof x, job_bytes, MPI_ANY_SOURCE, tag, comm, SPX_CTX_P2P, NULL) == 0 &&
+          x > last);
+  CHECK(spx_iprobe(MPI_ANY_SOURCE, tag, comm, SPX_CTX_P2P, &flag, MPI_STATUS_IGNORE, NULL) == 0 &&
+        !flag);
   return NULL;
 }
 
@@ -155,13 +166,14 @@ static void *mover(void *arg)
   const spx_type *ints = (const spx_type *)spx_get(SPX_K_TYPE, MPI_INT),
                  *pairs = (const spx_type *)spx_get(SPX_K_TYPE, MPI_2INT);
   for (int i = 0; i < MESSAGES; i++) {
-    int32_t *out = spx_temp_get(3 * N * sizeof *out), *in = spx_temp_get(N * sizeof *in), pair[2] = {i, me},
-            low[2] = {i + 1, 0};
+    int32_t *out = spx_temp_get(3 * N * sizeof *out), *in = spx_temp_get(N * sizeof *in),
+            pair[2] = {i, me}, low[2] = {i + 1, 0};
     CHECK(out && in);
     for (int k = 0; k < 3 * N; k++) out[k] = k * (me + 1) + i;
     spx_request *r;
     CHECK(spx_irecv(in, N * 4, job_bytes, 1 - comm->rank, me, comm, SPX_CTX_P2P, 0, &r) == 0);
-    CHECK(spx_send(out, 1, strided, 1 - comm->rank, me, comm, SPX_CTX_P2P, SPX_M_STANDARD) == 0 && spx_wait(r) == 0);
+    CHECK(spx_send(out, 1, strided, 1 - comm->rank, me, comm, SPX_CTX_P2P, SPX_M_STANDARD) == 0 &&
+          spx_wait(r) == 0);
     spx_request_free(r);
     for (int k = 0; k < N; k++) CHECK(in[k] == 3 * k * (me + 1) + i);
     CHECK(spx_reduce(in, out, N, ints, add) == 0 && spx_reduce(pair, low, 1, pairs, least) == 0);
@@ -208,7 +220,8 @@ static void body(spx_comm *c)
   together(mover, NULL);
 }
 
-/* Several jobs at once: a thread that was woken, or is about to sleep, stands still for milliseconds while others go on. */
+/* Several jobs at once: a thread that was woken, or is about to sleep, stands still for
+ * milliseconds while others go on. */
 static int crowd(void)
 {
   enum { JOBS = 4 };

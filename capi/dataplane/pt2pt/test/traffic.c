@@ -1,5 +1,6 @@
-/* Random traffic between all pairs: sizes around every threshold, all modes, contiguous and not, wildcards, probes, with and
- * without the get protocol, with little credit; order and content are checked. MPI-5.0 3.5 (order), 3.7, 3.8. */
+/* Random traffic between all pairs: sizes around every threshold, all modes, contiguous and not,
+ * wildcards, probes, with and without the get protocol, with little credit; order and content are
+ * checked. MPI-5.0 3.5 (order), 3.7, 3.8. */
 // sanitize: address,undefined
 // timeout: 240
 #include "job.h"
@@ -18,15 +19,21 @@ typedef struct {
 /* What rank from sends to rank to in message k: known to both. */
 static plan message(int from, int to, int round, int k)
 {
-  uint64_t s = (uint64_t)from * 7919 + (uint64_t)to * 104729 + (uint64_t)round * 1299709 + (uint64_t)k * 15485863;
+  uint64_t s = (uint64_t)from * 7919 + (uint64_t)to * 104729 + (uint64_t)round * 1299709 +
+               (uint64_t)k * 15485863;
   rnd(&s);
-  plan p = {
-      .n = sizes[rnd(&s) % NSIZES], .tag = (int)(rnd(&s) % 3), .mode = (int)(rnd(&s) % 8), .vector = rnd(&s) % 4 == 0};
+  plan p = {.n = sizes[rnd(&s) % NSIZES],
+            .tag = (int)(rnd(&s) % 3),
+            .mode = (int)(rnd(&s) % 8),
+            .vector = rnd(&s) % 4 == 0};
   if (p.vector) p.n = (p.n + 7) / 8 * 8;
   return p;
 }
 
-static uint64_t key(int from, int to, int round, int k) { return (uint64_t)(from * 31 + to * 17 + round * 5 + k); }
+static uint64_t key(int from, int to, int round, int k)
+{
+  return (uint64_t)(from * 31 + to * 17 + round * 5 + k);
+}
 
 static spx_type *type_of(const plan *p, int64_t *count)
 {
@@ -142,8 +149,8 @@ static void post_all(spx_comm *c, int round, spx_request **reqs, uint8_t **bufs)
       int64_t count;
       spx_type *t = type_of(&p, &count);
       bufs[n] = new_buffer(&p, false, 0);
-      CHECK(spx_irecv(bufs[n], count, t, k % 5 == 4 && c->size == 1 ? MPI_ANY_SOURCE : from, p.tag, c, SPX_CTX_P2P, 0,
-                      &reqs[n]) == 0);
+      CHECK(spx_irecv(bufs[n], count, t, k % 5 == 4 && c->size == 1 ? MPI_ANY_SOURCE : from, p.tag,
+                      c, SPX_CTX_P2P, 0, &reqs[n]) == 0);
     }
 }
 
@@ -161,7 +168,8 @@ static void body(spx_comm *c)
       for (size_t i = 0; i < most; i++) {
         CHECK(spx_wait(in[i]) == 0);
         plan p = message((int)(i % (size_t)c->size), c->rank, round, (int)(i / (size_t)c->size));
-        check_buffer(&p, ibuf[i], key((int)(i % (size_t)c->size), c->rank, round, (int)(i / (size_t)c->size)));
+        check_buffer(&p, ibuf[i],
+                     key((int)(i % (size_t)c->size), c->rank, round, (int)(i / (size_t)c->size)));
         CHECK(in[i]->bytes == p.n);
         spx_request_free(in[i]);
         free(ibuf[i]);
@@ -178,7 +186,8 @@ static void body(spx_comm *c)
       spx_request_free(out[i]);
       free(obuf[i]);
     }
-    if (how == 4) barrier(c); /* or messages of the next round would meet receives from any source of this one */
+    /* or messages of the next round would meet receives from any source of this one */
+    if (how == 4) barrier(c);
   }
   void *buffer;
   int64_t size;
@@ -190,7 +199,8 @@ static void body(spx_comm *c)
 int main(void)
 {
   int bad = run_job((job){.procs = 2}, body) + run_job((job){.procs = 5, .maxprocs = 9}, body) +
-            run_job((job){.procs = 1}, body) + run_job((job){.procs = 3, .ring_bytes = 16384}, body);
+            run_job((job){.procs = 1}, body) +
+            run_job((job){.procs = 3, .ring_bytes = 16384}, body);
   setenv("SPX_CMA", "0", 1); /* everything by two copies */
   bad += run_job((job){.procs = 3}, body);
   setenv("SPX_CREDIT", "4096", 1); /* and nearly everything announced */

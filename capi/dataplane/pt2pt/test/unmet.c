@@ -1,4 +1,5 @@
-/* A process that came after this one, to which no communicator leads yet, sends something that is answered: it is the first that is heard of it. */
+/* A process that came after this one, to which no communicator leads yet, sends something that is
+ * answered: it is the first that is heard of it. */
 // sanitize: address,undefined
 #include "job.h"
 

@@ -9,7 +9,8 @@ enum { MESSAGE = 1 << 20, LONGEST = 20000000 };
 typedef struct {
   uint64_t in, out, get;
 } machine;
-static const machine near = {44000, 46000, 152000}, full = {180000, 150000, 160000}, like = {52000, 52000, 150000},
+static const machine near = {44000, 46000, 152000}, full = {180000, 150000, 160000},
+                     like = {52000, 52000, 150000},
                      quick = {60000, 70000, 55000}; /* the kernel copies as fast as anybody */
 
 static uint64_t longer(uint64_t a, uint64_t b) { return a > b ? a : b; }
@@ -71,11 +72,13 @@ int main(void)
   CHECK(exchange(&w, &full, &now, MANY) > MANY - MANY / 50);
   exchange(&w, &near, &now, SOME);
   CHECK(exchange(&w, &near, &now, MANY) < MANY / 50);
-  CHECK(exchange(&w, &like, &now, MANY) < MANY / 50); /* what costs nearly the same is not changed */
-  spx_ways_took(&w, SPX_WAY_IN, MESSAGE, 400000000);  /* interrupted for a time slice */
+  /* what costs nearly the same is not changed */
+  CHECK(exchange(&w, &like, &now, MANY) < MANY / 50);
+  spx_ways_took(&w, SPX_WAY_IN, MESSAGE, 400000000); /* interrupted for a time slice */
   CHECK(!spx_ways_next(&w, w.tried + 1, LONGEST, SPX_WAYS_IN_TURN));
-  spx_ways_took(&w, SPX_WAY_IN, 0, 100);                             /* nothing was copied */
-  CHECK(!spx_ways_next(&w, w.tried - 1, LONGEST, SPX_WAYS_IN_TURN)); /* another processor's clock may be behind */
+  spx_ways_took(&w, SPX_WAY_IN, 0, 100); /* nothing was copied */
+  /* another processor's clock may be behind */
+  CHECK(!spx_ways_next(&w, w.tried - 1, LONGEST, SPX_WAYS_IN_TURN));
   in_one_direction();
   puts("ways: ok");
   return 0;

@@ -1,5 +1,7 @@
-/* A process takes locks of its window for who is elsewhere, and waits for the word that guards a lock, which another process of its host has, when it gives its own lock back: it makes
- * progress meanwhile, and in that takes the same lock for the same one who waits. The lock is given once, and nothing is left that waits for it. MPI-5.0, 12.5.3. */
+/* A process takes locks of its window for who is elsewhere, and waits for the word that guards a
+ * lock, which another process of its host has, when it gives its own lock back: it makes progress
+ * meanwhile, and in that takes the same lock for the same one who waits. The lock is given once,
+ * and nothing is left that waits for it. MPI-5.0, 12.5.3. */
 // sanitize: address,undefined
 #include "job.h"
 #include "reduce.h"
@@ -22,13 +24,15 @@ static spx_win *make_window(spx_comm *c)
   spx_win_control_set(w);
   w->targets = calloc(PROCS, sizeof *w->targets);
   for (int i = 0; i < PROCS; i++)
-    w->targets[i] = (spx_target){.proc = (uint32_t)i, .unit = 1, .far = (i == ELSEWHERE) != (c->rank == ELSEWHERE)};
+    w->targets[i] = (spx_target){
+        .proc = (uint32_t)i, .unit = 1, .far = (i == ELSEWHERE) != (c->rank == ELSEWHERE)};
   CHECK(spx_rma_far_serve(w) == MPI_SUCCESS);
   return w;
 }
 
 static spx_win_cell *cell; /* of the owner */
-static bool has_word;      /* the neighbour has the word: it gives it back while the owner makes progress */
+/* the neighbour has the word: it gives it back while the owner makes progress */
+static bool has_word;
 static int returns;
 
 static int give_back(spx_poller *p)

@@ -1,5 +1,6 @@
-/* Several threads of two processes on one window: accumulates on the same memory, moves on their own, locks of different
- * targets. The window's memory is mapped, reached by the kernel, or reached by mail. MPI-5.0 12.3.4, 12.5.3 and 12.7. */
+/* Several threads of two processes on one window: accumulates on the same memory, moves on their
+ * own, locks of different targets. The window's memory is mapped, reached by the kernel, or reached
+ * by mail. MPI-5.0 12.3.4, 12.5.3 and 12.7. */
 // sanitize: address,undefined thread
 // timeout: 240
 #include "job.h"
@@ -32,7 +33,9 @@ static void accumulate(int target, int i)
   int64_t one = 1, old = -1, now, want;
   int32_t k[LONG], was[LONG];
   for (int j = 0; j < LONG; j++) k[j] = j;
-  CHECK(spx_rma_fetch_op(w, target, at(target, offsetof(memory, count)), &one, &old, longs, add) == 0 && old >= 0);
+  CHECK(spx_rma_fetch_op(w, target, at(target, offsetof(memory, count)), &one, &old, longs, add) ==
+            0 &&
+        old >= 0);
   spx_accumulate a = {.origin = k, .origin_type = ints, .type = ints, .count = LONG, .op = add};
   a.addr = at(target, offsetof(memory, row));
   if (i % 2) a.result = was, a.result_type = ints;
@@ -41,7 +44,8 @@ static void accumulate(int target, int i)
     for (int j = 2; j < LONG; j++) CHECK(was[j] == j * was[1]); /* all at once: it is short */
   for (want = 0;; want = now) {
     int64_t with = want + 1;
-    CHECK(spx_rma_compare_swap(w, target, at(target, offsetof(memory, swaps)), &with, &want, &now, longs) == 0);
+    CHECK(spx_rma_compare_swap(w, target, at(target, offsetof(memory, swaps)), &with, &want, &now,
+                               longs) == 0);
     if (now == want) break;
   }
 }
@@ -51,7 +55,8 @@ static void move(int target, int me, int i)
   uint8_t out[3 * SLOT], in[SLOT];
   pattern_fill(out, (uint64_t)(me + i), (size_t)(3 * SLOT));
   uint64_t to = at(target, offsetof(memory, slot) + (size_t)me * SLOT);
-  CHECK(spx_rma_move(w, target, true, to, job_bytes, 0, out, i % 2 ? strided : job_bytes, 0, SLOT) == 0);
+  CHECK(spx_rma_move(w, target, true, to, job_bytes, 0, out, i % 2 ? strided : job_bytes, 0,
+                     SLOT) == 0);
   CHECK(spx_rma_move(w, target, false, to, job_bytes, 0, in, job_bytes, 0, SLOT) == 0);
   for (int j = 0; j < SLOT; j++) CHECK(in[j] == out[i % 2 ? j / 4 * 12 + j % 4 : j]);
 }
@@ -61,7 +66,8 @@ static void guarded(int target)
   int32_t v[2];
   uint64_t where = at(target, offsetof(memory, guarded));
   CHECK(spx_win_lock(w, target, SPX_HELD_EXCLUSIVE) == 0);
-  CHECK(spx_rma_move(w, target, false, where, job_bytes, 0, v, job_bytes, 0, sizeof v) == 0 && v[0] == v[1]);
+  CHECK(spx_rma_move(w, target, false, where, job_bytes, 0, v, job_bytes, 0, sizeof v) == 0 &&
+        v[0] == v[1]);
   v[0]++;
   CHECK(spx_rma_move(w, target, true, where, job_bytes, 0, v, job_bytes, 0, sizeof v) == 0);
   v[1]++;
@@ -69,8 +75,8 @@ static void guarded(int target)
   spx_win_unlock(w, target, SPX_HELD_EXCLUSIVE);
 }
 
-/* What a thread does to its own process's memory is ordered with the mail of others by their locks: the thread sanitizer does not
- * see through another process. */
+/* What a thread does to its own process's memory is ordered with the mail of others by their locks:
+ * the thread sanitizer does not see through another process. */
 static bool others_only(void)
 {
 #ifdef __SANITIZE_THREAD__
@@ -121,14 +127,17 @@ static void make_window(spx_comm *c, way how)
     if (i != c->rank) {
       spx_request *r;
       CHECK(spx_irecv(&base[i], 8, job_bytes, i, 2, c, SPX_CTX_P2P, 0, &r) == 0);
-      CHECK(spx_send(&base[c->rank], 8, job_bytes, i, 2, c, SPX_CTX_P2P, SPX_M_STANDARD) == 0 && spx_wait(r) == 0);
+      CHECK(spx_send(&base[c->rank], 8, job_bytes, i, 2, c, SPX_CTX_P2P, SPX_M_STANDARD) == 0 &&
+            spx_wait(r) == 0);
       spx_request_free(r);
     }
     spx_target *t = &w->targets[i];
     t->proc = (uint32_t)i;
     t->size = sizeof(memory);
     t->unit = 1;
-    t->here = how == MAPPED ? (char *)((memory *)(w->map + control) + i) : i == c->rank ? (char *)mine : NULL;
+    t->here = how == MAPPED  ? (char *)((memory *)(w->map + control) + i)
+              : i == c->rank ? (char *)mine
+                             : NULL;
     t->base = t->here ? (uint64_t)(uintptr_t)t->here : base[i];
   }
   w->base = mine;

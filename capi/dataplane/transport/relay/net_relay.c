@@ -1,39 +1,56 @@
-/* net_relay.c - messages that go through other processes: SPX_CONNECTIONS=topology:K, or far fewer connections than processes. Seen from the rest, such a pair has a buffer to
- * write records to, and one that they come from, like one with a connection.
+/* net_relay.c - messages that go through other processes: SPX_CONNECTIONS=topology:K, or far fewer
+ * connections than processes. Seen from the rest, such a pair has a buffer to write records to, and
+ * one that they come from, like one with a connection.
  *
- * What waits in the buffer is cut into frames: VIA records of the pair with a neighbour, a process that shares memory with this one
- * or that it keeps a connection with. A neighbour sends them on. The engine decides which neighbours are kept and which way leads where
- * (net/conn in Go) and hands over a table; here is what follows from it for each frame. A frame takes at most SPX_ROUTE_HOPS hops, and three in a topology.
+ * What waits in the buffer is cut into frames: VIA records of the pair with a neighbour, a process
+ * that shares memory with this one or that it keeps a connection with. A neighbour sends them on.
+ * The engine decides which neighbours are kept and which way leads where (net/conn in Go) and hands
+ * over a table; here is what follows from it for each frame. A frame takes at most SPX_ROUTE_HOPS
+ * hops, and three in a topology.
  *
- * - Nothing is lost, doubled or reordered. A frame says where in the pair's stream its bytes belong. The receiver takes what comes next,
- *   drops what it has, and says from where on it wants to have the rest again. The sender keeps all that was not acknowledged, asks for an
- *   acknowledgement that does not come, and begins again from the last one when a way is lost.
- * - When a connection opens, each end sends a greeting first, when its program next calls MPI: the position at which its bytes on the connection begin, that of the first one not
- *   acknowledged. Until it has come, frames through relays are accepted; afterwards they are dropped, as is what comes again. Neither end waits for the other's program: a connection
- *   also helps where a relay computes, or the receiver acknowledges nothing. It is asked for when no acknowledgement comes for a while.
- * - Relays hold a bounded number of bytes, and cannot deadlock: a frame says how many hops it may take after this one, buffers are given out by
- *   that number (credit), and a frame only ever waits for a buffer of a smaller one. Frames on their last hop need none.
+ * - Nothing is lost, doubled or reordered. A frame says where in the pair's stream its bytes
+ * belong. The receiver takes what comes next, drops what it has, and says from where on it wants to
+ * have the rest again. The sender keeps all that was not acknowledged, asks for an acknowledgement
+ * that does not come, and begins again from the last one when a way is lost.
+ * - When a connection opens, each end sends a greeting first, when its program next calls MPI: the
+ * position at which its bytes on the connection begin, that of the first one not acknowledged.
+ * Until it has come, frames through relays are accepted; afterwards they are dropped, as is what
+ * comes again. Neither end waits for the other's program: a connection also helps where a relay
+ * computes, or the receiver acknowledges nothing. It is asked for when no acknowledgement comes for
+ * a while.
+ * - Relays hold a bounded number of bytes, and cannot deadlock: a frame says how many hops it may
+ * take after this one, buffers are given out by that number (credit), and a frame only ever waits
+ * for a buffer of a smaller one. Frames on their last hop need none.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include "net_conn.h"
 
-#define CHUNK     (16u * 1024 - SPX_REC_HEADER) /* bytes of a frame */
-#define CREDIT    (256u << 10)   /* of one neighbour's frames of a class that this process holds, at most */
+#define CHUNK (16u * 1024 - SPX_REC_HEADER) /* bytes of a frame */
+/* of one neighbour's frames of a class that this process holds, at most */
+#define CREDIT    (256u << 10)
 #define HELD_MOST (16u * CREDIT) /* of all its frames, those that need no buffer with them */
 #define ACK_BYTES (32u << 10)
-#define ASK_NS                                                                                                         \
-  10000000 /* between questions how far the receiver is, at first; twice as long after each that is not answered */
+#define ASK_NS                                                                                     \
+  10000000 /* between questions how far the receiver is, at first; twice as long after each that   \
+              is not answered */
 #define MOST_ASK_NS 1000000000
 #define REWIND_NS   2000000
-#define STUCK_NS                                                                                                       \
-  250000000 /* without an acknowledgement, and so many times as long as they take: a connection is asked for */
+#define STUCK_NS                                                                                   \
+  250000000 /* without an acknowledgement, and so many times as long as they take: a connection is \
+               asked for */
 #define STUCK_TRIPS   8
 #define MOST_STUCK_NS 2000000000
-#define LATE_NS       1000000000 /* a neighbour that cannot be connected with for so long is passed by */
-#define CLASSES       SPX_ROUTE_HOPS
+/* a neighbour that cannot be connected with for so long is passed by */
+#define LATE_NS 1000000000
+#define CLASSES SPX_ROUTE_HOPS
 
-enum { VIA_ACK = 1 /* position: up to there the receiver has all */, VIA_ASK = 2, VIA_AGAIN = 4, VIA_CREDIT = 8 };
+enum {
+  VIA_ACK = 1 /* position: up to there the receiver has all */,
+  VIA_ASK = 2,
+  VIA_AGAIN = 4,
+  VIA_CREDIT = 8
+};
 
 typedef struct frame {
   struct frame *next;
@@ -83,8 +100,10 @@ static void take_routes(void)
 
 static const spx_route *route(uint32_t peer)
 {
-  static const spx_route direct = {.kept = 1}; /* of processes that the table does not know yet, and of other jobs */
-  return routes && peer < routes->n && spx_proc_of(peer)->home_job == 0 ? &routes->to[peer] : &direct;
+  /* of processes that the table does not know yet, and of other jobs */
+  static const spx_route direct = {.kept = 1};
+  return routes && peer < routes->n && spx_proc_of(peer)->home_job == 0 ? &routes->to[peer]
+                                                                        : &direct;
 }
 
 static bool kept(uint32_t peer)
@@ -113,7 +132,8 @@ static void forget(uint32_t peer)
 {
   new_hop(&hops[peer]);
   if (n_held == 0) return;
-  for (uint32_t i = 0; i < spx_segment->nprocs; i++) /* the buffers that its frames still have are not the next one's */
+  for (uint32_t i = 0; i < spx_segment->nprocs;
+       i++) /* the buffers that its frames still have are not the next one's */
     for (int k = 0; k < CLASSES; k++)
       for (frame *f = hops[i].first[k]; f; f = f->next)
         if (f->from == peer) f->from = SPX_NET_NOBODY;
@@ -145,9 +165,10 @@ void spx_relay_detach(void)
   routes = NULL;
 }
 
-/* ---- frames -------------------------------------------------------------------------------------------------------- */
+/* ---- frames ---- */
 
-/* The form of a frame's route: whom it is for, how many hops it may take after this one, what it says beside its bytes. */
+/* The form of a frame's route: whom it is for, how many hops it may take after this one, what it
+ * says beside its bytes. */
 #define ROUTE_LEFT  24
 #define ROUTE_FLAGS 27
 #define ROUTE_DST   ((1u << ROUTE_LEFT) - 1)
@@ -158,7 +179,10 @@ static uint32_t route_of(uint32_t dst, uint32_t left, uint32_t flags)
 {
   return dst | left << ROUTE_LEFT | flags << ROUTE_FLAGS;
 }
-static uint32_t left_of(uint32_t route) { return route >> ROUTE_LEFT & ((1u << (ROUTE_FLAGS - ROUTE_LEFT)) - 1); }
+static uint32_t left_of(uint32_t route)
+{
+  return route >> ROUTE_LEFT & ((1u << (ROUTE_FLAGS - ROUTE_LEFT)) - 1);
+}
 
 static uint16_t life_of(uint32_t i) { return (uint16_t)spx_proc_of(i)->incarnation; }
 
@@ -176,12 +200,14 @@ static spx_rec_words frame_for(uint32_t dst, uint32_t needs, uint32_t flags, uin
 static bool usable(uint32_t i, uint64_t now)
 {
   if (spx_net_gone(i) || spx_proc_left(i)) return false;
-  if (!spx_net_peer(i)) return __atomic_load_n(&spx_proc_of(i)->owner_state, __ATOMIC_ACQUIRE) == SPX_OWNER_INIT;
+  if (!spx_net_peer(i))
+    return __atomic_load_n(&spx_proc_of(i)->owner_state, __ATOMIC_ACQUIRE) == SPX_OWNER_INIT;
   const spx_conn *c = spx_net.conns[i];
   return !c || (!c->over && (c->fd >= 0 || !c->asked || now - c->asked_at < LATE_NS));
 }
 
-/* The longest frame that goes to a neighbour in one record: one of this host that has no ring gets pieces. */
+/* The longest frame that goes to a neighbour in one record: one of this host that has no ring gets
+ * pieces. */
 static uint32_t piece_for(uint32_t next, uint32_t len)
 {
   spx_tx *tx = &spx_txs[next];
@@ -191,7 +217,8 @@ static uint32_t piece_for(uint32_t next, uint32_t len)
   return SPX_REC_INLINE;
 }
 
-/* What a frame takes of a relay's buffers: each piece is a frame of its own there, and is given back as one. */
+/* What a frame takes of a relay's buffers: each piece is a frame of its own there, and is given
+ * back as one. */
 static uint32_t cost_of(uint32_t len, uint32_t piece)
 {
   uint32_t cost = 0;
@@ -200,7 +227,8 @@ static uint32_t cost_of(uint32_t len, uint32_t piece)
 }
 
 /* Into the memory of a process of this host. */
-static bool to_memory(uint32_t next, spx_rec_words as, const uint8_t *data, uint32_t len, uint32_t piece)
+static bool to_memory(uint32_t next, spx_rec_words as, const uint8_t *data, uint32_t len,
+                      uint32_t piece)
 {
   if (spx_txs[next].pend) return false;
   do {
@@ -224,8 +252,8 @@ static bool give_ready(uint32_t next, spx_rec_words as, const uint8_t *data, uin
   }
   uint32_t piece = piece_for(next, len), cost = cost_of(len, piece);
   if (needs > 0 && h->credit[needs] < cost) return false;
-  bool given =
-      spx_txs[next].conn ? spx_tx_write(next, SPX_REC_VIA, as, data, len) : to_memory(next, as, data, len, piece);
+  bool given = spx_txs[next].conn ? spx_tx_write(next, SPX_REC_VIA, as, data, len)
+                                  : to_memory(next, as, data, len, piece);
   if (!given) return false;
   if (needs > 0) h->credit[needs] -= cost;
   return true;
@@ -236,7 +264,8 @@ static bool give(uint32_t next, spx_rec_words as, const uint8_t *data, uint32_t 
   return spx_net_ready(next) && give_ready(next, as, data, len);
 }
 
-/* The neighbour, of those that need at most left hops after it, through which dst is reached; -1: none. */
+/* The neighbour, of those that need at most left hops after it, through which dst is reached; -1:
+ * none. */
 static int way(uint32_t dst, uint32_t left, uint32_t *needs)
 {
   if (!spx_net_peer(dst) || kept(dst)) {
@@ -253,7 +282,7 @@ static int way(uint32_t dst, uint32_t left, uint32_t *needs)
   return -1;
 }
 
-/* ---- sending ------------------------------------------------------------------------------------------------------- */
+/* ---- sending ---- */
 
 static void rewind_to_acked(spx_conn *c)
 {
@@ -276,10 +305,12 @@ static int choose(spx_conn *c, uint64_t now)
   return found;
 }
 
-/* For how long to wait for an acknowledgement before one is asked for, or asked for again: most that were asked for have come by then. */
+/* For how long to wait for an acknowledgement before one is asked for, or asked for again: most
+ * that were asked for have come by then. */
 static uint64_t patience(void) { return 2 * spx_net.trip > ASK_NS ? 2 * spx_net.trip : ASK_NS; }
 
-/* A receiver that has said nothing for so long is not reached: some process on the way computes. Where ranks share processors, all answers take long. */
+/* A receiver that has said nothing for so long is not reached: some process on the way computes.
+ * Where ranks share processors, all answers take long. */
 static uint64_t stuck_after(void)
 {
   uint64_t ns = STUCK_TRIPS * spx_net.trip;
@@ -299,7 +330,8 @@ static void ask_ack(spx_conn *c, uint64_t now)
   c->asked_ack = now;
   c->asking = true;
   c->patience = c->patience < MOST_ASK_NS ? 2 * c->patience : MOST_ASK_NS;
-  if (k >= 0) give(c->via, frame_for(c->peer, r->needs[k], VIA_ASK, c->done + c->sent - c->flushed), NULL, 0);
+  if (k >= 0)
+    give(c->via, frame_for(c->peer, r->needs[k], VIA_ASK, c->done + c->sent - c->flushed), NULL, 0);
 }
 
 static void pump(spx_conn *c)
@@ -330,10 +362,12 @@ static void pump(spx_conn *c)
       c->asking = false;
       c->patience = patience();
     }
-    /* The last one asks for the acknowledgement by itself, now and then: else a frame would have to. */
+    /* The last one asks for the acknowledgement by itself, now and then: else a frame would have
+     * to. */
     bool asks = c->sent + n == tx->pos && !c->asking && now - c->rode >= c->patience;
     uint32_t needs = route(c->peer)->needs[k], at = c->done + c->sent - c->flushed;
-    if (!give(c->via, frame_for(c->peer, needs, asks ? VIA_ASK : 0, at), c->out + c->sent, n)) break;
+    if (!give(c->via, frame_for(c->peer, needs, asks ? VIA_ASK : 0, at), c->out + c->sent, n))
+      break;
     if (asks) {
       c->rode = c->asked_ack = now;
       c->asking = true;
@@ -373,22 +407,26 @@ static void acked(uint32_t src, uint32_t position, bool again)
   pump(c);
 }
 
-/* ---- receiving ----------------------------------------------------------------------------------------------------- */
+/* ---- receiving ---- */
 
 static void acknowledge(spx_conn *c, bool again)
 {
   uint32_t needs;
   int next = way(c->peer, CLASSES - 1, &needs);
   c->owed = 0;
-  if (next >= 0) give((uint32_t)next, frame_for(c->peer, needs, VIA_ACK | (again ? VIA_AGAIN : 0), c->got), NULL, 0);
+  if (next >= 0)
+    give((uint32_t)next, frame_for(c->peer, needs, VIA_ACK | (again ? VIA_AGAIN : 0), c->got), NULL,
+         0);
 }
 
 /* Bytes of src's stream from a position on. False: no memory. */
-static bool arrived(uint32_t src, uint32_t position, uint32_t flags, const uint8_t *data, uint32_t len)
+static bool arrived(uint32_t src, uint32_t position, uint32_t flags, const uint8_t *data,
+                    uint32_t len)
 {
   spx_conn *c = spx_net_conn(src);
   if (!c) return false;
-  bool greeted = !c->greets || c->greeting_n == sizeof c->greeting; /* all that is missing comes on the connection */
+  /* all that is missing comes on the connection */
+  bool greeted = !c->greets || c->greeting_n == sizeof c->greeting;
   if (c->over || (c->fd >= 0 && greeted && c->closing != SPX_CLOSING_ANSWERED)) return true;
   uint32_t old = c->got - position;
   if ((int32_t)old < 0) {
@@ -421,12 +459,15 @@ static void repay(uint32_t from, uint32_t class, uint32_t cost)
 {
   hop *h = &hops[from];
   if (class == 0 || (h->owed[class] += cost) < CREDIT / 4 || !spx_net_ready(from)) return;
-  spx_rec_words as = {.via = {.position = h->owed[class], .route = route_of(from, class, VIA_CREDIT), .from = spx_me}};
+  spx_rec_words as = {.via = {.position = h->owed[class],
+                              .route = route_of(from, class, VIA_CREDIT),
+                              .from = spx_me}};
   spx_tx_put(from, SPX_REC_VIA, as, NULL, 0);
   h->owed[class] = 0;
 }
 
-/* A frame for another process. One that no way is known for is dropped: its sender sends it again, another way. */
+/* A frame for another process. One that no way is known for is dropped: its sender sends it again,
+ * another way. */
 static bool forward(uint32_t from, const spx_rec *rec, uint32_t dst, uint32_t left, uint32_t flags)
 {
   uint32_t cost = SPX_REC_BYTES(rec->len), needs = 0;
@@ -468,13 +509,15 @@ static bool forward(uint32_t from, const spx_rec *rec, uint32_t dst, uint32_t le
 
 bool spx_net_via(uint32_t from, const spx_rec *rec)
 {
-  uint32_t route = rec->as.via.route, dst = route & ROUTE_DST, flags = route >> ROUTE_FLAGS, left = left_of(route);
+  uint32_t route = rec->as.via.route, dst = route & ROUTE_DST, flags = route >> ROUTE_FLAGS,
+           left = left_of(route);
   uint32_t src = rec->as.via.from, position = rec->as.via.position;
   uint16_t from_life = rec->as.via.from_life, to_life = rec->as.via.to_life;
   if (!hops) return true;
-  bool sound = left < CLASSES && dst < spx_map.nprocs && src < spx_map.nprocs && flags < 2 * VIA_CREDIT &&
-               (!(flags & (VIA_ACK | VIA_CREDIT)) || rec->len == 0);
-  if (sound && flags & VIA_CREDIT) sound = !from_life && !to_life && position <= CREDIT - hops[from].credit[left];
+  bool sound = left < CLASSES && dst < spx_map.nprocs && src < spx_map.nprocs &&
+               flags < 2 * VIA_CREDIT && (!(flags & (VIA_ACK | VIA_CREDIT)) || rec->len == 0);
+  if (sound && flags & VIA_CREDIT)
+    sound = !from_life && !to_life && position <= CREDIT - hops[from].credit[left];
   if (!sound) {
     spx_refuse(from, "a frame that can be none");
     return true;
@@ -486,14 +529,16 @@ bool spx_net_via(uint32_t from, const spx_rec *rec)
     return true;
   }
   if (dst != spx_me) return forward(from, rec, dst, left, flags);
-  if (!spx_net_peer(src) || spx_proc_dead(src) || from_life != life_of(src) || to_life != life_of(dst)) return true;
+  if (!spx_net_peer(src) || spx_proc_dead(src) || from_life != life_of(src) ||
+      to_life != life_of(dst))
+    return true;
   if (spx_net_is_new(src)) return true; /* it is met first, and sends again */
   if (!(flags & VIA_ACK)) return arrived(src, position, flags, rec->data, rec->len);
   acked(src, position, flags & VIA_AGAIN);
   return true;
 }
 
-/* ---- now and then -------------------------------------------------------------------------------------------------- */
+/* ---- now and then ---- */
 
 /* The next time something is to be looked after. */
 static uint64_t next_look;
@@ -525,7 +570,8 @@ static int send_held(void)
   for (uint32_t i = 0; n_held > 0 && i < spx_segment->nprocs; i++)
     for (uint32_t k = 0; k < CLASSES; k++)
       while (hops[i].first[k]) {
-        bool ready = spx_net_ready(i); /* it may be another one by now: none of what waits is for that */
+        /* it may be another one by now: none of what waits is for that */
+        bool ready = spx_net_ready(i);
         frame *f = hops[i].first[k];
         if (!f) break;
         if (usable(i, now)) {
@@ -546,7 +592,8 @@ static int send_held(void)
   return n;
 }
 
-/* The time at which something counts as having happened, when this process has not looked from last until now: a usual pause of that counts. */
+/* The time at which something counts as having happened, when this process has not looked from last
+ * until now: a usual pause of that counts. */
 static uint64_t shifted(uint64_t at, uint64_t last, uint64_t now)
 {
   uint64_t latest = now - ASK_NS;
@@ -554,8 +601,9 @@ static uint64_t shifted(uint64_t at, uint64_t last, uint64_t now)
   return at > latest ? at : latest;
 }
 
-/* Time in which this process did not look, as its program computed, tells nothing of others: what has come meanwhile was read a moment ago. Each look counts for a usual pause, so that who
- * looks seldom still asks, and asks again. */
+/* Time in which this process did not look, as its program computed, tells nothing of others: what
+ * has come meanwhile was read a moment ago. Each look counts for a usual pause, so that who looks
+ * seldom still asks, and asks again. */
 static void not_looked(uint64_t last, uint64_t now)
 {
   for (uint32_t i = 0; i < spx_net.n_busy; i++) {
@@ -592,8 +640,10 @@ static int look(void)
   return n;
 }
 
-/* When something is to be looked after that nothing wakes this process for: an acknowledgement that does not come is asked for, or a connection. What waits for room, here or at a neighbour, or
- * for a connection, goes on with a record or a bell; a way that serves no longer is seen to now and then. */
+/* When something is to be looked after that nothing wakes this process for: an acknowledgement that
+ * does not come is asked for, or a connection. What waits for room, here or at a neighbour, or for
+ * a connection, goes on with a record or a bell; a way that serves no longer is seen to now and
+ * then. */
 static uint64_t due(const spx_conn *c, uint64_t now)
 {
   if (c->stalled || c->over) return now;
@@ -604,7 +654,8 @@ static uint64_t due(const spx_conn *c, uint64_t now)
   return stuck > now && stuck < at ? stuck : at; /* once it is, that is seen to at each look */
 }
 
-/* For how long this process may sleep: hundreds that share processors, and each wake now and then for nothing, would leave no time for anything else. */
+/* For how long this process may sleep: hundreds that share processors, and each wake now and then
+ * for nothing, would leave no time for anything else. */
 static uint64_t sleep_most(void)
 {
   if (spx_net.many || spx_net_sought()) return ASK_NS / 10;
@@ -617,14 +668,16 @@ static uint64_t sleep_most(void)
   return at == UINT64_MAX ? at : at < now + ASK_NS / 10 ? ASK_NS / 10 : at - now;
 }
 
-/* The process has slept from a time on, for so long at most: until then it would have been woken, which is as good as to look. */
+/* The process has slept from a time on, for so long at most: until then it would have been woken,
+ * which is as good as to look. */
 static void slept(uint64_t began, uint64_t most)
 {
   uint64_t now = spx_now_ns(), until = most < now - began ? began + most : now;
   if (until > looked_at) looked_at = until;
 }
 
-/* A relay that leaves waits a moment for those it has frames of, and for their next relays: what they have sent they still have. */
+/* A relay that leaves waits a moment for those it has frames of, and for their next relays: what
+ * they have sent they still have. */
 static uint64_t unsent(void)
 {
   static uint64_t since;

@@ -1,9 +1,12 @@
-/* ring.c - the transport of processes that share memory: channels and rings. See layout.h and record.h.
+/* ring.c - the transport of processes that share memory: channels and rings. See layout.h and
+ * record.h.
  *
- * A pair's channel (three lines) always exists. Its ring, in the sender's own part of the file, is opened for the first record
- * that does not fit into a line, or after a few records. One of the two is active; a SWITCH record moves the receiver to the
- * other. When all rings of a process are taken, one that is drained and was not used lately goes back to its channel.
- * Positions count bytes over the whole life of the pair, so that a tail is never ambiguous: the last 2^48 bytes are told apart.
+ * A pair's channel (three lines) always exists. Its ring, in the sender's own part of the file, is
+ * opened for the first record that does not fit into a line, or after a few records. One of the two
+ * is active; a SWITCH record moves the receiver to the other. When all rings of a process are
+ * taken, one that is drained and was not used lately goes back to its channel. Positions count
+ * bytes over the whole life of the pair, so that a tail is never ambiguous: the last 2^48 bytes are
+ * told apart.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -12,10 +15,11 @@
 #include <sys/mman.h>
 #include "dp.h"
 
-#define SHORT      2048 /* bytes of a record that goes back to the beginning of the ring before its end */
-#define RETRY_RING 16   /* records between searches for a ring when there is none */
-#define HOT        4    /* senders that are polled without looking at the dirty row */
-#define SCAN_EVERY 8    /* rounds between looks at the dirty row, when there are hot senders */
+/* bytes of a record that goes back to the beginning of the ring before its end */
+#define SHORT      2048
+#define RETRY_RING 16 /* records between searches for a ring when there is none */
+#define HOT        4  /* senders that are polled without looking at the dirty row */
+#define SCAN_EVERY 8  /* rounds between looks at the dirty row, when there are hot senders */
 
 enum { RING_FREE, RING_ACTIVE, RING_CLOSING };
 
@@ -23,7 +27,8 @@ static spx_rx *owed;       /* pairs whose control line is behind */
 static uint64_t *hot_mask; /* a byte per sender: 0 when it is hot */
 static uint32_t hot[HOT], nhot, rounds;
 
-/* Where a receiver has mapped the ring that a peer sends through; it stays until the peer uses another one. */
+/* Where a receiver has mapped the ring that a peer sends through; it stays until the peer uses
+ * another one. */
 typedef struct {
   char *at;
   uint64_t offset, bytes;
@@ -66,7 +71,8 @@ static bool back_with_memory(const spx_file *f, uint64_t offset, uint64_t bytes)
   return rc == 0;
 }
 
-/* ---- rings are mapped on use: those of all processes together would take gigabytes of address space ---------------- */
+/* ---- rings are mapped on use: those of all processes together would take gigabytes of address
+ * space ---- */
 
 static char *map_part(int fd, char *at, uint64_t offset, uint64_t bytes)
 {
@@ -75,7 +81,10 @@ static char *map_part(int fd, char *at, uint64_t offset, uint64_t bytes)
   return p == MAP_FAILED ? NULL : p;
 }
 
-static uint64_t row_offset(const spx_file *f) { return spx_head(f)->ring_off + f->me * spx_head(f)->ring_row; }
+static uint64_t row_offset(const spx_file *f)
+{
+  return spx_head(f)->ring_off + f->me * spx_head(f)->ring_row;
+}
 
 static char *own_row(spx_file *f)
 {
@@ -94,7 +103,7 @@ static uint8_t *view_ring(uint32_t peer, uint64_t offset, uint64_t bytes)
   return (uint8_t *)at;
 }
 
-/* ---- sending ------------------------------------------------------------------------------------------------- */
+/* ---- sending ---- */
 
 static int open_channel(uint32_t peer)
 {
@@ -109,7 +118,8 @@ static int open_channel(uint32_t peer)
   tx->chan = c;
   tx->base = c->data;
   tx->size = tx->near = SPX_CHAN_DATA;
-  tx->dirty = (uint8_t *)(f->base + spx_head(f)->dirty_off + there * spx_head(f)->dirty_stride + f->me);
+  tx->dirty =
+      (uint8_t *)(f->base + spx_head(f)->dirty_off + there * spx_head(f)->dirty_stride + f->me);
   tx->proc = spx_file_proc(f, there);
   tx->ring = -1;
   tx->file = f;
@@ -166,7 +176,8 @@ static int find_ring(spx_file *f)
   for (uint32_t k = 0; k < n; k++) {
     spx_ring *g = &f->rings[k];
     const spx_tx *tx = &spx_txs[g->peer];
-    if (g->state == RING_CLOSING && spx_tx_published(tx, &tx->chan->tail, tx->head, __ATOMIC_ACQUIRE) >= g->closed)
+    if (g->state == RING_CLOSING &&
+        spx_tx_published(tx, &tx->chan->tail, tx->head, __ATOMIC_ACQUIRE) >= g->closed)
       g->state = RING_FREE;
     if (g->state == RING_FREE) return (int)k;
   }
@@ -176,9 +187,11 @@ static int find_ring(spx_file *f)
     if (g->state != RING_ACTIVE) continue;
     bool used = g->seen != tx->head;
     g->seen = tx->head;
-    if (used || tx->pend || tx->stream || spx_tx_published(tx, &tx->chan->tail, tx->head, __ATOMIC_ACQUIRE) != tx->head)
+    if (used || tx->pend || tx->stream ||
+        spx_tx_published(tx, &tx->chan->tail, tx->head, __ATOMIC_ACQUIRE) != tx->head)
       continue;
-    if (!move_to(tx, tx->chan->data, (uint64_t)((char *)tx->chan->data - f->base), SPX_CHAN_DATA)) continue;
+    if (!move_to(tx, tx->chan->data, (uint64_t)((char *)tx->chan->data - f->base), SPX_CHAN_DATA))
+      continue;
     spx_bell_if_sleeping(tx->proc, g->peer); /* it has to see the SWITCH */
     tx->ring = -1;
     g->state = RING_CLOSING;
@@ -200,7 +213,8 @@ static bool open_ring(spx_tx *tx)
   if (!own_row(f) || (!g->backed && !back_with_memory(f, offset, bytes))) return false;
   g->backed = true;
   if (!move_to(tx, (uint8_t *)f->row + at, offset, (uint32_t)bytes)) return false;
-  *g = (spx_ring){.state = RING_ACTIVE, .peer = (uint32_t)(tx - spx_txs), .seen = tx->head, .backed = true};
+  *g = (spx_ring){
+      .state = RING_ACTIVE, .peer = (uint32_t)(tx - spx_txs), .seen = tx->head, .backed = true};
   tx->ring = k;
   spx_stat.rings++;
   return true;
@@ -216,7 +230,7 @@ static void free_rings(spx_tx *tx)
   tx->ring = -1;
 }
 
-/* ---- receiving ----------------------------------------------------------------------------------------------- */
+/* ---- receiving ---- */
 
 static uint64_t *dirty_row(void)
 {
@@ -287,8 +301,9 @@ void spx_rx_settle(void)
 static _Noreturn void corrupt(uint32_t peer, const spx_rec *rec, uint64_t word)
 {
   spx_fatal(MPI_ERR_INTERN,
-            "the channel from process %u holds no record: word %016llx, record %u; its memory was overwritten", peer,
-            (unsigned long long)word, rec->seq);
+            "the channel from process %u holds no record: word %016llx, record %u; its memory was "
+            "overwritten",
+            peer, (unsigned long long)word, rec->seq);
 }
 
 static void follow_switch(uint32_t peer, spx_rx *rx, const spx_rec *rec)
@@ -296,13 +311,17 @@ static void follow_switch(uint32_t peer, spx_rx *rx, const spx_rec *rec)
   spx_rec_switch s;
   memcpy(&s, rec->data, sizeof s);
   uint64_t rings = spx_segment->ring_off;
-  bool ring = s.offset >= rings && s.bytes == spx_segment->ring_bytes && (s.offset - rings) % s.bytes == 0;
-  bool back = s.offset == (uint64_t)((char *)rx->chan->data - spx_map.base) && s.bytes == SPX_CHAN_DATA;
-  if (!back && (!ring || s.offset + s.bytes > spx_segment->total_bytes)) corrupt(peer, rec, s.offset);
+  bool ring =
+      s.offset >= rings && s.bytes == spx_segment->ring_bytes && (s.offset - rings) % s.bytes == 0;
+  bool back =
+      s.offset == (uint64_t)((char *)rx->chan->data - spx_map.base) && s.bytes == SPX_CHAN_DATA;
+  if (!back && (!ring || s.offset + s.bytes > spx_segment->total_bytes))
+    corrupt(peer, rec, s.offset);
   uint8_t *base = back ? rx->chan->data : view_ring(peer, s.offset, s.bytes);
   if (!base)
     spx_fatal(MPI_ERR_NO_MEM,
-              "%u bytes of the job's memory file, for messages from process %u, cannot be mapped: %s; is the address "
+              "%u bytes of the job's memory file, for messages from process %u, cannot be mapped: "
+              "%s; is the address "
               "space limited (ulimit -v)?",
               s.bytes, peer, strerror(errno));
   rx->consumed += SPX_LINE;
@@ -317,7 +336,8 @@ static void consume(uint32_t peer, spx_rx *rx, uint32_t bytes)
   rx->pos += bytes;
   if (rx->pos == rx->size) rx->pos = 0;
   rx->consumed += bytes;
-  if (rx->consumed - rx->published >= (rx->size < SPX_RING_NEAR ? rx->size : SPX_RING_NEAR) / 4) publish_tail(peer, rx);
+  if (rx->consumed - rx->published >= (rx->size < SPX_RING_NEAR ? rx->size : SPX_RING_NEAR) / 4)
+    publish_tail(peer, rx);
 }
 
 static void make_hot(uint32_t peer)
@@ -377,21 +397,24 @@ int spx_rx_poll(uint32_t peer)
       break; /* left behind by an earlier process of this number: nothing of this one's yet */
     if (SPX_UNLIKELY(misshapen)) corrupt(peer, rec, word);
     if (kind != SPX_REC_PAD) {
-      if (SPX_UNLIKELY(rec->seq != rx->seq || SPX_REC_HEADER + rec->len > bytes)) corrupt(peer, rec, word);
+      if (SPX_UNLIKELY(rec->seq != rx->seq || SPX_REC_HEADER + rec->len > bytes))
+        corrupt(peer, rec, word);
       if (kind == SPX_REC_SWITCH) {
         rx->seq++;
         n++;
         follow_switch(peer, rx, rec);
         continue;
       } else if (!spx_arrived(peer, rx, rec, kind)) {
-        make_hot(peer); /* no memory for it: it stays where it is, and the sender stops when the buffer is full */
+        /* no memory for it: it stays where it is, and the sender stops when the buffer is full */
+        make_hot(peer);
         break;
       }
       rx->seq++;
       n++;
     }
     consume(peer, rx, bytes);
-    if (SPX_UNLIKELY(rx->consumed >= enough)) { /* let the others have a turn; hot, it is polled again */
+    /* let the others have a turn; hot, it is polled again */
+    if (SPX_UNLIKELY(rx->consumed >= enough)) {
       make_hot(peer);
       break;
     }
@@ -403,7 +426,8 @@ int spx_rx_poll(uint32_t peer)
 void spx_rx_drain(uint32_t peer, uint16_t life)
 {
   if (!spx_rxs[peer].base) {
-    if (!((uint8_t *)dirty_row())[peer]) return; /* it never wrote: its channel may have no memory */
+    /* it never wrote: its channel may have no memory */
+    if (!((uint8_t *)dirty_row())[peer]) return;
     spx_rx_init_as(peer, life);
   }
   if (spx_rx_stale(peer, &spx_rxs[peer])) return;
@@ -421,7 +445,8 @@ static int scan_row(void)
       uint32_t byte = (uint32_t)__builtin_ctzll(set) / 8, peer = w * 8 + byte;
       set &= ~(0xffull << byte * 8);
       __atomic_store_n((uint8_t *)&row[w] + byte, 0, __ATOMIC_RELAXED);
-      __atomic_thread_fence(__ATOMIC_SEQ_CST); /* clear before looking: a store that comes later sets it again */
+      /* clear before looking: a store that comes later sets it again */
+      __atomic_thread_fence(__ATOMIC_SEQ_CST);
       if (SPX_UNLIKELY(spx_rx_stale(peer, &spx_rxs[peer]))) {
         if (!spx_beyond_host() || spx_peer_is_held(peer)) continue; /* spx_peer_hold polls it */
         spx_peer_meet(peer); /* no communicator leads there, but it may send through this process */

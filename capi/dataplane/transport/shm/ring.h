@@ -7,13 +7,15 @@
 
 SPX_HIDDEN int spx_ring_attach(void); /* behind spx_pairs_attach; an errno */
 SPX_HIDDEN void spx_ring_detach(void);
-/* Sets up the receiving side for the incarnation life of a process, although another one may have its number by now. */
+/* Sets up the receiving side for the incarnation life of a process, although another one may have
+ * its number by now. */
 SPX_HIDDEN void spx_rx_init_as(uint32_t peer, uint16_t life);
 /* Polls one sender: returns the number of records consumed. */
 SPX_HIDDEN int spx_rx_poll(uint32_t peer);
 /* Takes in all that a dead sender has left, incarnation life of that process. */
 SPX_HIDDEN void spx_rx_drain(uint32_t peer, uint16_t life);
-/* Polls the senders that have written: those that wrote lately each time; the others when all is set, else now and then. */
+/* Polls the senders that have written: those that wrote lately each time; the others when all is
+ * set, else now and then. */
 SPX_HIDDEN int spx_rx_poll_all(bool all);
 /* Publishes tails and credit that were held back. */
 SPX_HIDDEN void spx_rx_settle(void);

@@ -1,10 +1,14 @@
-/* net.c - records over stream sockets: the same records as in rings, one after the other. A connection carries both directions.
+/* net.c - records over stream sockets: the same records as in rings, one after the other. A
+ * connection carries both directions.
  *
- * To the rest of the data plane a process of another host is a peer like any other. Its sending side writes into a buffer of this
- * process instead of a ring; its bell, which always says that it sleeps, writes the buffer to the socket. The receiving side is net_read.c. Credit, which rings have in their control line, is a record of its own.
+ * To the rest of the data plane a process of another host is a peer like any other. Its sending
+ * side writes into a buffer of this process instead of a ring; its bell, which always says that it
+ * sleeps, writes the buffer to the socket. The receiving side is net_read.c. Credit, which rings
+ * have in their control line, is a record of its own.
  *
- * Connections are made by the engine (capi/net.go), which a pipe tells whom to connect with; finished ones arrive in a list. What comes
- * from a socket is believed only as far as it can do no harm: a record that does not fit ends the connection.
+ * Connections are made by the engine (capi/net.go), which a pipe tells whom to connect with;
+ * finished ones arrive in a list. What comes from a socket is believed only as far as it can do no
+ * harm: a record that does not fit ends the connection.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -28,8 +32,9 @@
 #define EVENTS     32 /* looked at in one poll */
 #define HELD_TURNS 8
 #define PASSED     16 /* processes at most in one look round */
-#define FIRST_NS                                                                                                       \
-  20000000 /* how long the first message to a process waits for its connection, before it is left to later calls */
+#define FIRST_NS                                                                                   \
+  20000000 /* how long the first message to a process waits for its connection, before it is left  \
+              to later calls */
 #define LATER_NS 1000000000ull
 
 struct spx_arrival {
@@ -44,14 +49,16 @@ bool spx_net_sealed;
 spx_net_state spx_net = {.want_fd = -1};
 const spx_detour *spx_detours;
 static spx_arrival *_Atomic arrivals;
-/* Those that were taken. Threads of the engine give them back to malloc, as they took them: the program's thread would be given their memory for blocks of its own, and programs exist (the
- * lists of hosts of ROMIO) that keep the distance of two blocks in an int. */
+/* Those that were taken. Threads of the engine give them back to malloc, as they took them: the
+ * program's thread would be given their memory for blocks of its own, and programs exist (the lists
+ * of hosts of ROMIO) that keep the distance of two blocks in an int. */
 static spx_arrival *_Atomic used;
 static spx_arrival *early;             /* of processes that this one has not met yet */
 static uint32_t arrived;               /* futex: changes with every arrival */
 static uint64_t nothing[SPX_LINE / 8]; /* what the receiving side of such a pair finds in memory */
 
-/* By process: connections that are being made. It stays: the engine counts as long as a call of its is under way. */
+/* By process: connections that are being made. It stays: the engine counts as long as a call of its
+ * is under way. */
 static _Atomic uint32_t *coming;
 static uint32_t n_coming;
 
@@ -72,13 +79,14 @@ int spx_net_attach(void)
   spx_net.open_ones = calloc(spx_map.nprocs, sizeof(spx_conn *));
   spx_net.busy = calloc(spx_map.nprocs, sizeof(spx_conn *));
   spx_net.gathered = calloc(spx_map.nprocs, sizeof(spx_conn *));
-  bool room = spx_net.conns && spx_net.open_ones && spx_net.busy && spx_net.gathered && know_coming();
+  bool room =
+      spx_net.conns && spx_net.open_ones && spx_net.busy && spx_net.gathered && know_coming();
   int err = room ? spx_net_bell() : ENOMEM;
   if (err) spx_net_detach();
   return err;
 }
 
-/* ---- connections ----------------------------------------------------------------------------------------------- */
+/* ---- connections ---- */
 
 spx_conn *spx_net_conn(uint32_t peer)
 {
@@ -91,8 +99,12 @@ spx_conn *spx_net_conn(uint32_t peer)
     free(in);
     return NULL;
   }
-  *c = (spx_conn){
-      .fd = -1, .peer = peer, .life = spx_proc_of(peer)->incarnation, .via = SPX_NET_NOBODY, .out = out, .in = in};
+  *c = (spx_conn){.fd = -1,
+                  .peer = peer,
+                  .life = spx_proc_of(peer)->incarnation,
+                  .via = SPX_NET_NOBODY,
+                  .out = out,
+                  .in = in};
   c->done = c->got = (uint32_t)spx_count_from(32, 5000);
   c->bell.sleeping = 1;
   return spx_net.conns[peer] = c;
@@ -197,7 +209,8 @@ void spx_net_shut(int fd)
 
 void spx_net_news(void)
 {
-  if (spx_beyond_host() && spx_net.heeds && !atomic_exchange(&news, 1)) spx_net_tell(SPX_NET_NEWS, 0);
+  if (spx_beyond_host() && spx_net.heeds && !atomic_exchange(&news, 1))
+    spx_net_tell(SPX_NET_NEWS, 0);
 }
 
 void spx_net_heard(void) { atomic_store(&news, 0); }
@@ -266,26 +279,30 @@ static void broken(spx_conn *c)
   spx_net_thin(c);
 }
 
-/* The connection has broken though neither end has closed it in order: the peer has ended, as a rule, which its agent tells. Else the engine finds out. why: errno, or 0 where
- * the other side has closed it. */
+/* The connection has broken though neither end has closed it in order: the peer has ended, as a
+ * rule, which its agent tells. Else the engine finds out. why: errno, or 0 where the other side has
+ * closed it. */
 static void lost(spx_conn *c, int why)
 {
   if (c->deaf) why = c->deaf;
-  bool runs = c->fd >= 0 && spx_net_may_read(c->peer) && c->life == spx_proc_of(c->peer)->incarnation;
+  bool runs =
+      c->fd >= 0 && spx_net_may_read(c->peer) && c->life == spx_proc_of(c->peer)->incarnation;
   broken(c);
   if (runs) spx_net_tell((uint32_t)SPX_NET_LOST + ((uint32_t)why << 24) + c->peer, c->life);
 }
 
 void spx_net_lost(spx_conn *c, int why)
 {
-  bool first = c->fd >= 0, runs = spx_net_may_read(c->peer) && c->life == spx_proc_of(c->peer)->incarnation;
+  bool first = c->fd >= 0,
+       runs = spx_net_may_read(c->peer) && c->life == spx_proc_of(c->peer)->incarnation;
   if (first) lost(c, why);
   if (first) return;
   broken(c); /* it was closed in order, and is not missed by itself */
   if (runs) spx_net_tell((uint32_t)SPX_NET_LOST + ((uint32_t)why << 24) + c->peer, c->life);
 }
 
-/* A write has failed. Where the other end has closed its socket, what it sent before lies in ours, and is read before the connection ends. What it is sent is for nobody. */
+/* A write has failed. Where the other end has closed its socket, what it sent before lies in ours,
+ * and is read before the connection ends. What it is sent is for nobody. */
 static void unheard(spx_conn *c, int why)
 {
   const spx_tx *tx = &spx_txs[c->peer];
@@ -310,7 +327,8 @@ static bool is_known(const spx_arrival *a)
 static bool join_further(const spx_arrival *a)
 {
   spx_conn *c = is_known(a) ? spx_net.conns[a->peer] : NULL;
-  bool waits = is_known(a) && !spx_proc_dead(a->peer) && a->kind == FURTHER_IN && (!c || c->life != a->life);
+  bool waits =
+      is_known(a) && !spx_proc_dead(a->peer) && a->kind == FURTHER_IN && (!c || c->life != a->life);
   if (waits) return false;
   if (c && c->life == a->life)
     spx_further_join(c, a->fd, a->kind == FURTHER_OUT);
@@ -319,7 +337,8 @@ static bool join_further(const spx_arrival *a)
   return true;
 }
 
-/* False: what there was with an earlier process of the number, over a connection or in memory if it was on this host, or a connection that ends, is not forgotten yet. */
+/* False: what there was with an earlier process of the number, over a connection or in memory if it
+ * was on this host, or a connection that ends, is not forgotten yet. */
 static bool join(const spx_arrival *a)
 {
   bool known = is_known(a);
@@ -328,7 +347,8 @@ static bool join(const spx_arrival *a)
   if (known && spx_rx_stale(a->peer, &spx_rxs[a->peer])) return false;
   c = known ? spx_net_conn(a->peer) : NULL;
   if (c) spx_net_recall(c);
-  if (!c || c->fd >= 0 || spx_proc_dead(a->peer) || spx_net_watch(a->fd, EPOLLIN, EPOLL_CTL_ADD, a->peer) != 0) {
+  if (!c || c->fd >= 0 || spx_proc_dead(a->peer) ||
+      spx_net_watch(a->fd, EPOLLIN, EPOLL_CTL_ADD, a->peer) != 0) {
     spx_net_shut(a->fd);
     return true;
   }
@@ -352,7 +372,8 @@ static bool join(const spx_arrival *a)
   return true;
 }
 
-/* The engine has given up calling: it may be asked again after a while, and what waits goes through others. */
+/* The engine has given up calling: it may be asked again after a while, and what waits goes through
+ * others. */
 static bool join_none(const spx_arrival *a)
 {
   spx_conn *c = is_known(a) ? spx_net.conns[a->peer] : NULL;
@@ -390,18 +411,23 @@ static int take_arrivals(void)
   return n;
 }
 
-/* A process that no communicator leads to has connected itself, as its number's plan says, or to send through this one: what there was with an earlier one concerns nobody. Else
- * spx_peer_hold meets it. */
+/* A process that no communicator leads to has connected itself, as its number's plan says, or to
+ * send through this one: what there was with an earlier one concerns nobody. Else spx_peer_hold
+ * meets it. */
 static int meet_early(void)
 {
   spx_arrival *a = early;
-  while (a && (a->kind != FIRST || !is_known(a) || spx_peer_is_held(a->peer) || !spx_net_is_new(a->peer))) a = a->next;
+  while (a && (a->kind != FIRST || !is_known(a) || spx_peer_is_held(a->peer) ||
+               !spx_net_is_new(a->peer)))
+    a = a->next;
   if (!a) return 0;
   spx_peer_meet(a->peer); /* others are met with the next polls */
   return 1;
 }
 
-/* One process after the other is looked at: buffers that have had little in them since the last time are thinned. Those that have no more memory than they may keep are passed over, some at a time. */
+/* One process after the other is looked at: buffers that have had little in them since the last
+ * time are thinned. Those that have no more memory than they may keep are passed over, some at a
+ * time. */
 static void look_round(void)
 {
   static uint32_t polls, at;
@@ -414,11 +440,13 @@ static void look_round(void)
   c->quiet = true;
 }
 
-/* Asks for a connection and waits a moment for it: the two ends' engines make it, whatever their programs do. */
+/* Asks for a connection and waits a moment for it: the two ends' engines make it, whatever their
+ * programs do. */
 static void ask(spx_conn *c)
 {
   spx_net_want(c);
-  if (!c->asked || spx_net.hurry || spx_net_full()) return; /* others have to be closed first, which polls do */
+  /* others have to be closed first, which polls do */
+  if (!c->asked || spx_net.hurry || spx_net_full()) return;
   for (uint64_t end = spx_now_ns() + FIRST_NS, now; c->fd < 0;) {
     uint32_t seen = __atomic_load_n(&arrived, __ATOMIC_SEQ_CST);
     take_arrivals();
@@ -428,7 +456,7 @@ static void ask(spx_conn *c)
   }
 }
 
-/* ---- sending --------------------------------------------------------------------------------------------------- */
+/* ---- sending ---- */
 
 static int open_pair(uint32_t peer)
 {
@@ -443,7 +471,8 @@ static int open_pair(uint32_t peer)
   tx->chan = &c->out_chan;
   tx->base = c->out;
   tx->size = tx->near =
-      OUT_BYTES - SPX_LINE / 2; /* a record never ends there: the next is never at the start by itself */
+      /* a record never ends there: the next is never at the start by itself */
+      OUT_BYTES - SPX_LINE / 2;
   tx->pos = 0;
   tx->dirty = &c->dirty;
   tx->proc = &c->bell;
@@ -476,11 +505,13 @@ void spx_net_done(spx_conn *c, uint32_t n)
   c->out_chan.tail = spx_position_word(tx->epoch, tx->tail);
 }
 
-/* Writes the next n bytes of the stream, or some of them: those of a long message lie in its buffer. */
+/* Writes the next n bytes of the stream, or some of them: those of a long message lie in its
+ * buffer. */
 static ssize_t write_some(spx_conn *c, uint32_t n)
 {
   spx_long_out *o = &c->long_out;
-  if (SPX_LIKELY(o->left == 0)) return send(c->fd, c->out + c->flushed, n, MSG_DONTWAIT | MSG_NOSIGNAL);
+  if (SPX_LIKELY(o->left == 0))
+    return send(c->fd, c->out + c->flushed, n, MSG_DONTWAIT | MSG_NOSIGNAL);
   struct iovec v[SPX_LONG_IOVECS];
   uint32_t before = o->at - c->flushed, runs = 0;
   uint64_t covered;
@@ -490,7 +521,8 @@ static ssize_t write_some(spx_conn *c, uint32_t n)
   }
   if (before) v[runs++] = (struct iovec){c->out + c->flushed, before};
   runs += (uint32_t)spx_long_source(o, v + runs, &covered);
-  if (covered == o->left && n > before + o->left) v[runs++] = (struct iovec){c->out + o->at, n - before - o->left};
+  if (covered == o->left && n > before + o->left)
+    v[runs++] = (struct iovec){c->out + o->at, n - before - o->left};
   struct msghdr m = {.msg_iov = v, .msg_iovlen = runs};
   ssize_t sent = sendmsg(c->fd, &m, MSG_DONTWAIT | MSG_NOSIGNAL);
   if (sent >= 0 || errno != EFAULT || o->copies) return sent;
@@ -502,7 +534,8 @@ static ssize_t write_some(spx_conn *c, uint32_t n)
 static void count_written(spx_conn *c, uint32_t n)
 {
   spx_long_out *o = &c->long_out;
-  uint32_t before = o->left ? o->at - c->flushed : n, part = n - before < o->left ? n - before : o->left;
+  uint32_t before = o->left ? o->at - c->flushed : n,
+           part = n - before < o->left ? n - before : o->left;
   if (n <= before) {
     spx_net_done(c, n);
     return;
@@ -541,7 +574,8 @@ static void write_out(spx_conn *c)
   if (!c->full) return;
   c->full = false;
   spx_net_watch(c->fd, EPOLLIN, EPOLL_CTL_MOD, c->peer);
-  if (spx_txs[c->peer].active) spx_ring_self(); /* another thread, which sleeps, may wait for the room */
+  /* another thread, which sleeps, may wait for the room */
+  if (spx_txs[c->peer].active) spx_ring_self();
 }
 
 /* As spx_net_push, and nothing is lent. */
@@ -640,7 +674,7 @@ void spx_net_credit(uint32_t peer, uint64_t matched)
   spx_tx_put(peer, SPX_REC_CREDIT, SPX_REC_PLAIN, &matched, sizeof matched);
 }
 
-/* ---- receiving ------------------------------------------------------------------------------------------------- */
+/* ---- receiving ---- */
 
 static void listen_to(uint32_t peer)
 {
@@ -697,7 +731,8 @@ void spx_net_bury(uint32_t peer)
   if (!c) return;
   take_arrivals();
   spx_net.served = NULL;
-  for (uint32_t before = 1; (c->fd >= 0 && before) || spx_net.held == c; before = (uint32_t)n, n = 0)
+  for (uint32_t before = 1; (c->fd >= 0 && before) || spx_net.held == c;
+       before = (uint32_t)n, n = 0)
     if (spx_net.held == c)
       spx_net_resume(&n);
     else
@@ -728,7 +763,8 @@ const spx_peer_observer spx_net_peers = {.met = met};
 
 static void poll_few(int *n)
 {
-  for (uint32_t i = spx_net.n_open; i-- > 0;) { /* from the end: a connection that ends is replaced by the last */
+  /* from the end: a connection that ends is replaced by the last */
+  for (uint32_t i = spx_net.n_open; i-- > 0;) {
     if (i >= spx_net.n_open) continue;
     spx_conn *c = spx_net.open_ones[i];
     if (c->full) spx_net_push(c);
@@ -787,12 +823,13 @@ static int poll_all(void)
   return n;
 }
 
-/* ---- the end --------------------------------------------------------------------------------------------------- */
+/* ---- the end ---- */
 
 bool spx_net_may_read(uint32_t peer)
 {
   const spx_proc *p = spx_proc_of(peer);
-  return __atomic_load_n(&p->agent_state, __ATOMIC_ACQUIRE) == SPX_AGENT_STARTED && !spx_proc_dead(peer);
+  return __atomic_load_n(&p->agent_state, __ATOMIC_ACQUIRE) == SPX_AGENT_STARTED &&
+         !spx_proc_dead(peer);
 }
 
 bool spx_net_gone(uint32_t peer)

@@ -1,4 +1,5 @@
-/* net.h - records over stream sockets: what net.c gives to the rest of the data plane and to the engine. */
+/* net.h - records over stream sockets: what net.c gives to the rest of the data plane and to the
+ * engine. */
 #ifndef SPX_NET_H
 #define SPX_NET_H
 #include "place.h"
@@ -28,26 +29,33 @@ SPX_HIDDEN void spx_net_bury(uint32_t peer);
 /* What there is of this number is of an earlier process. */
 SPX_HIDDEN bool spx_net_is_new(uint32_t peer);
 
-/* A send with SPX_RF_LENT is over. True: the kernel may still read its buffer, and it is complete as soon as that does not. */
+/* A send with SPX_RF_LENT is over. True: the kernel may still read its buffer, and it is complete
+ * as soon as that does not. */
 SPX_HIDDEN bool spx_zero_keeps(struct spx_request *r, int error);
-/* Wakes process i of the job whose memory file this is, which sleeps on its sockets (progress.h). Any thread, no lock. */
+/* Wakes process i of the job whose memory file this is, which sleeps on its sockets (progress.h).
+ * Any thread, no lock. */
 SPX_HIDDEN void spx_net_wake(const spx_seg *file, uint32_t i);
 
-/* Bytes that have been sent and that no other host's kernel has yet, those for processes that are gone left aside. */
+/* Bytes that have been sent and that no other host's kernel has yet, those for processes that are
+ * gone left aside. */
 SPX_HIDDEN uint64_t spx_net_unsent(void);
-/* The sockets lead to the engine, which encrypts: bytes that were sent are still in this process for a while (SPX_IN_UNSETTLED). */
+/* The sockets lead to the engine, which encrypts: bytes that were sent are still in this process
+ * for a while (SPX_IN_UNSETTLED). */
 SPX_HIDDEN extern bool spx_net_sealed;
 
-/* ---- between the engine, which makes connections, and this file, which uses them ---------------------------------- */
-/* Whom to connect with, which connections have ended, and that processes have come or gone is written to fd, 4 bytes each (net_conn.h). */
+/* ---- between the engine, which makes connections, and this file, which uses them ---- */
+/* Whom to connect with, which connections have ended, and that processes have come or gone is
+ * written to fd, 4 bytes each (net_conn.h). */
 SPX_HIDDEN void spx_net_start(int fd);
-/* A connection with the process that has number peer in its incarnation life: both ends have proved who they are. The socket is
- * the data plane's from now on. Any thread. */
+/* A connection with the process that has number peer in its incarnation life: both ends have proved
+ * who they are. The socket is the data plane's from now on. Any thread. */
 SPX_HIDDEN void spx_net_adopt(int fd, uint32_t peer, uint32_t life);
-/* Writes what the program has left behind (net_lend.c), as far as sockets take it now; to be called again unless that is all. Any thread. */
+/* Writes what the program has left behind (net_lend.c), as far as sockets take it now; to be called
+ * again unless that is all. Any thread. */
 enum { SPX_CARRY_ALL, SPX_CARRY_SOME, SPX_CARRY_NONE };
 SPX_HIDDEN int spx_net_carry(void);
-/* As spx_net_adopt, for a further stream of the pair (net_streams.c); out: this process has made it, or could not, fd -1. */
+/* As spx_net_adopt, for a further stream of the pair (net_streams.c); out: this process has made
+ * it, or could not, fd -1. */
 SPX_HIDDEN void spx_net_adopt_further(int fd, uint32_t peer, uint32_t life, bool out);
 /* A further stream that a peer wants to make may be taken. Any thread. */
 SPX_HIDDEN bool spx_net_takes_further(void);
@@ -69,32 +77,41 @@ typedef struct {
 typedef struct {
   bool heeds;  /* the engine wants to hear of processes that come or go */
   bool relays; /* messages go through others where no connection is kept */
-  bool spares; /* relays: only where there is no room for a connection. Else there is one from the first message on */
+  /* relays: only where there is no room for a connection. Else there is one from the first message
+   * on */
+  bool spares;
   uint32_t cache; /* relays: connections beside those that are kept, at most */
   uint32_t most;  /* of all; 0: no limit */
 } spx_net_ways;
 /* Before spx_net_start. */
 SPX_HIDDEN void spx_net_policy(spx_net_ways ways);
-/* The process that was to be called for a connection of its own has none to spare: messages go through others, where they do so. Any thread. */
+/* The process that was to be called for a connection of its own has none to spare: messages go
+ * through others, where they do so. Any thread. */
 SPX_HIDDEN void spx_net_declined(uint32_t peer, uint32_t life);
-/* So many connections are there or being made, and so many that are wanted wait until others are closed. Any thread. */
+/* So many connections are there or being made, and so many that are wanted wait until others are
+ * closed. Any thread. */
 SPX_HIDDEN void spx_net_slots(uint32_t used, uint32_t wanted);
 /* A new table, from malloc: the data plane's from now on. Any thread. */
 SPX_HIDDEN void spx_net_route(spx_routes *r);
-/* Processes have come or gone: the engine is told, once until it says that it looks (heard). Where many come or go together it looks at all of them. */
+/* Processes have come or gone: the engine is told, once until it says that it looks (heard). Where
+ * many come or go together it looks at all of them. */
 SPX_HIDDEN void spx_net_news(void);
 SPX_HIDDEN void spx_net_heard(void);
 /* A VIA record of a neighbour. False: no memory. */
 SPX_HIDDEN bool spx_net_via(uint32_t from, const struct spx_rec *rec);
 /* A CLOSE record. True: there is nothing that it might lack. */
 SPX_HIDDEN bool spx_net_closes(uint32_t peer, const struct spx_rec *rec);
-/* What the record that is being delivered says is not what its sender, peer, can have to say: its connection ends when it is delivered. A
- * process that shares memory with this one has lost its senses: that is fatal. */
+/* What the record that is being delivered says is not what its sender, peer, can have to say: its
+ * connection ends when it is delivered. A process that shares memory with this one has lost its
+ * senses: that is fatal. */
 SPX_HIDDEN void spx_refuse(uint32_t peer, const char *why);
-/* What was wrong with what a connection brought that ended for it last, as a noun; "": nothing was. */
+/* What was wrong with what a connection brought that ended for it last, as a noun; "": nothing
+ * was. */
 SPX_HIDDEN extern const char *spx_refusal;
-/* There is no connection to process peer, nor is one being made: all that it has sent over one has been read. */
+/* There is no connection to process peer, nor is one being made: all that it has sent over one has
+ * been read. */
 SPX_HIDDEN bool spx_net_silent(uint32_t peer);
-/* Of the engine: a connection with process peer is made (1), of which that process may know, and has left what it sent there, before it is here; it is handed over, or is none (-1). */
+/* Of the engine: a connection with process peer is made (1), of which that process may know, and
+ * has left what it sent there, before it is here; it is handed over, or is none (-1). */
 SPX_HIDDEN void spx_net_coming(uint32_t peer, int change);
 #endif

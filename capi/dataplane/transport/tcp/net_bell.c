@@ -1,4 +1,5 @@
-/* net_bell.c - which sockets have something, and sleeping until one has, or until another process of this host wakes this one. */
+/* net_bell.c - which sockets have something, and sleeping until one has, or until another process
+ * of this host wakes this one. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <stdatomic.h>
@@ -11,17 +12,20 @@
 #include "net_conn.h"
 #include "progress.h"
 
-/* Datagrams read before each sleep. More are left for the next: a process of any user may send as fast as it can. */
+/* Datagrams read before each sleep. More are left for the next: a process of any user may send as
+ * fast as it can. */
 enum { BELL_TURN = 64 };
 static int epoll = -1, bell_fd = -1;
 static bool sleeping_here; /* a thread sleeps on the sockets */
 
-/* The address of the socket of that name (spx_proc.bell_name), which lives as long as its socket. */
+/* The address of the socket of that name (spx_proc.bell_name), which lives as long as its
+ * socket. */
 static socklen_t bell_address(struct sockaddr_un *a, uint64_t name)
 {
   memset(a, 0, sizeof *a);
   a->sun_family = AF_UNIX;
-  int n = snprintf(a->sun_path + 1, sizeof a->sun_path - 1, "spx-bell-%016llx", (unsigned long long)name);
+  int n = snprintf(a->sun_path + 1, sizeof a->sun_path - 1, "spx-bell-%016llx",
+                   (unsigned long long)name);
   return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
 }
 
@@ -44,7 +48,8 @@ int spx_net_bell(void)
 {
   epoll = epoll_create1(EPOLL_CLOEXEC);
   bell_fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-  if (epoll < 0 || bell_fd < 0 || spx_net_watch(bell_fd, EPOLLIN, EPOLL_CTL_ADD, UINT64_MAX) != 0) return errno;
+  if (epoll < 0 || bell_fd < 0 || spx_net_watch(bell_fd, EPOLLIN, EPOLL_CTL_ADD, UINT64_MAX) != 0)
+    return errno;
   return bind_bell();
 }
 
@@ -61,7 +66,10 @@ int spx_net_watch(int fd, uint32_t events, int op, uint64_t what)
   return epoll_ctl(epoll, op, fd, &e);
 }
 
-int spx_net_events(struct epoll_event *events, int most) { return epoll_wait(epoll, events, most, 0); }
+int spx_net_events(struct epoll_event *events, int most)
+{
+  return epoll_wait(epoll, events, most, 0);
+}
 
 static bool reserve(bool takes)
 {
@@ -74,9 +82,11 @@ static bool sleep_until(uint32_t value, uint64_t ns)
 {
   char word[8];
   for (int i = 0; i < BELL_TURN && recv(bell_fd, word, sizeof word, MSG_DONTWAIT) >= 0; i++) {}
-  if (spx_net.held || __atomic_load_n(&spx_proc_of(spx_me)->bell, __ATOMIC_SEQ_CST) != value) return false;
+  if (spx_net.held || __atomic_load_n(&spx_proc_of(spx_me)->bell, __ATOMIC_SEQ_CST) != value)
+    return false;
   struct epoll_event e;
-  uint64_t most = spx_detours->sleep(), time = ns < most ? ns : most, began = most == UINT64_MAX ? 0 : spx_now_ns();
+  uint64_t most = spx_detours->sleep(), time = ns < most ? ns : most,
+           began = most == UINT64_MAX ? 0 : spx_now_ns();
   struct timespec t = {(time_t)(time / 1000000000u), (long)(time % 1000000000u)};
   int rc = epoll_pwait2(epoll, &e, 1, time == UINT64_MAX ? NULL : &t, NULL);
   if (began) spx_detours->slept(began, time);
@@ -95,9 +105,11 @@ void spx_net_wake(const spx_seg *file, uint32_t i)
     }
   }
   struct sockaddr_un a;
-  const spx_proc *p = (const spx_proc *)((const char *)file + file->proc_off + (uint64_t)i * file->proc_stride);
+  const spx_proc *p =
+      (const spx_proc *)((const char *)file + file->proc_off + (uint64_t)i * file->proc_stride);
   socklen_t len = bell_address(&a, __atomic_load_n(&p->bell_name, __ATOMIC_ACQUIRE));
-  sendto(s, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL, (struct sockaddr *)&a, len); /* a full queue wakes it, too */
+  /* a full queue wakes it, too */
+  sendto(s, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL, (struct sockaddr *)&a, len);
 }
 
 const spx_socket_sleep spx_net_sleeping = {spx_net_flush, spx_net_wake, reserve, sleep_until};

@@ -1,14 +1,24 @@
 /* net_burst.c - many short messages in a row, over a connection within a host, go by few segments.
  *
- * To send a short message within a host takes a call of the system, and the way down to the other end's socket and the process that waits at it, all in that call. While the other end has not read what came before,
- * the second part is for nothing. So a process that writes short messages one after the other, and hears nothing from the other end in between, has the system keep them until what it has sent
- * is acknowledged (Nagle's rule: TCP_NODELAY is off). The other end has the system acknowledge what it has read at once (TCP_QUICKACK), which within a host brings what was kept, before that call returns.
+ * To send a short message within a host takes a call of the system, and the way down to the other
+ * end's socket and the process that waits at it, all in that call. While the other end has not read
+ * what came before, the second part is for nothing. So a process that writes short messages one
+ * after the other, and hears nothing from the other end in between, has the system keep them until
+ * what it has sent is acknowledged (Nagle's rule: TCP_NODELAY is off). The other end has the system
+ * acknowledge what it has read at once (TCP_QUICKACK), which within a host brings what was kept,
+ * before that call returns.
  *
- * - The sender says in a PROMPT record that the other end is to do so, before it lets anything be kept, and when that is over. Without, a message could wait for an acknowledgement that the system puts off,
- *   for 40 ms: it expects that one goes with an answer. The beginning of a long message ends it without a word.
- * - Nothing is kept by libspx: what a process has written arrives though it makes no more calls. MPI_Finalize and the end of a connection let it go first (spx_burst_let_go). What a process that is killed had the system keep
- *   is lost if it has not read all that was sent to it, as what waited in its own buffer is.
- * - Between hosts an acknowledgement takes as long as the network does, and connections by which others send have acknowledgements of their own (net_relay.c): there each message is sent when it is written.
+ * - The sender says in a PROMPT record that the other end is to do so, before it lets anything be
+ * kept, and when that is over. Without, a message could wait for an acknowledgement that the system
+ * puts off, for 40 ms: it expects that one goes with an answer. The beginning of a long message
+ * ends it without a word.
+ * - Nothing is kept by libspx: what a process has written arrives though it makes no more calls.
+ * MPI_Finalize and the end of a connection let it go first (spx_burst_let_go). What a process that
+ * is killed had the system keep is lost if it has not read all that was sent to it, as what waited
+ * in its own buffer is.
+ * - Between hosts an acknowledgement takes as long as the network does, and connections by which
+ * others send have acknowledgements of their own (net_relay.c): there each message is sent when it
+ * is written.
  */
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -17,7 +27,8 @@
 #include "net_conn.h"
 
 #define SHORT (20u << 10) /* bytes written at once: of more, the copy is most of the work */
-/* A write soon after another one, with nothing read in between, counts one; any other one takes FIRST away. */
+/* A write soon after another one, with nothing read in between, counts one; any other one takes
+ * FIRST away. */
 #define SOON   50000 /* cycles: some 20 us */
 #define FIRST  4
 #define ENOUGH 12
@@ -33,15 +44,22 @@ static bool within_host(int fd)
 {
   struct sockaddr_storage a, b;
   socklen_t n = sizeof a, m = sizeof b;
-  if (getsockname(fd, (struct sockaddr *)&a, &n) != 0 || getpeername(fd, (struct sockaddr *)&b, &m) != 0) return false;
+  if (getsockname(fd, (struct sockaddr *)&a, &n) != 0 ||
+      getpeername(fd, (struct sockaddr *)&b, &m) != 0)
+    return false;
   if (a.ss_family != b.ss_family) return false;
   if (a.ss_family == AF_INET)
-    return ((struct sockaddr_in *)&a)->sin_addr.s_addr == ((struct sockaddr_in *)&b)->sin_addr.s_addr;
-  const struct in6_addr *x = &((struct sockaddr_in6 *)&a)->sin6_addr, *y = &((struct sockaddr_in6 *)&b)->sin6_addr;
+    return ((struct sockaddr_in *)&a)->sin_addr.s_addr ==
+           ((struct sockaddr_in *)&b)->sin_addr.s_addr;
+  const struct in6_addr *x = &((struct sockaddr_in6 *)&a)->sin6_addr,
+                        *y = &((struct sockaddr_in6 *)&b)->sin6_addr;
   return a.ss_family == AF_INET6 && memcmp(x, y, sizeof *x) == 0;
 }
 
-void spx_burst_join(spx_conn *c) { c->burst = (spx_burst){.may = !spx_net.relays && within_host(c->fd)}; }
+void spx_burst_join(spx_conn *c)
+{
+  c->burst = (spx_burst){.may = !spx_net.relays && within_host(c->fd)};
+}
 
 /* Tells the other end, behind what is written now. False: there is no room for it. */
 static bool tell(const spx_conn *c, int32_t prompt)

@@ -1,22 +1,28 @@
-/* net_close.c - closing connections in order, so that a process has no more of them than it may, or than it has descriptors for.
+/* net_close.c - closing connections in order, so that a process has no more of them than it may, or
+ * than it has descriptors for.
  *
- * Who closes writes a CLOSE record, its last; the other end answers with a CLOSED record, its last; then the socket is closed. Two CLOSE
- * records that cross are each other's answer: what has come to wait behind them may leave no room for another record. Neither end's
- * bytes are under way then, and the pair's streams go on: through others (net_relay.c), or over another connection once there is
- * something to send. The connection that was not used for the longest time goes first.
+ * Who closes writes a CLOSE record, its last; the other end answers with a CLOSED record, its last;
+ * then the socket is closed. Two CLOSE records that cross are each other's answer: what has come to
+ * wait behind them may leave no room for another record. Neither end's bytes are under way then,
+ * and the pair's streams go on: through others (net_relay.c), or over another connection once there
+ * is something to send. The connection that was not used for the longest time goes first.
  */
 #include <stdatomic.h>
 #include "net_conn.h"
 
-#define YOUNG_NS                                                                                                       \
-  2000000 /* a connection is not closed before it is so old: those who take turns would do nothing else */
-#define UNHEARD_NS 1000000000 /* an end that does not answer for so long computes: its connection is not waited for */
-#define NEXT_NS    20000000   /* an end that does not answer for so long is not the only one to be waited for */
-#define ROOM_NS    100000     /* between two looks for a connection that may be closed */
+#define YOUNG_NS                                                                                   \
+  2000000 /* a connection is not closed before it is so old: those who take turns would do nothing \
+             else */
+/* an end that does not answer for so long computes: its connection is not waited for */
+#define UNHEARD_NS 1000000000
+/* an end that does not answer for so long is not the only one to be waited for */
+#define NEXT_NS 20000000
+#define ROOM_NS 100000 /* between two looks for a connection that may be closed */
 
 static bool is_kept(const spx_conn *c) { return spx_net.relays && spx_detours->kept(c->peer); }
 
-#define PRESSED_NS 1000000000 /* without another word of missing descriptors: one connection more may be tried */
+/* without another word of missing descriptors: one connection more may be tried */
+#define PRESSED_NS 1000000000
 
 static _Atomic bool wanted; /* a descriptor is missing */
 
@@ -66,7 +72,8 @@ static uint32_t most_beside(uint32_t kept)
   return spx_net.spares && spx_net.most > kept + least ? spx_net.most - kept : least;
 }
 
-/* The other end has been waited for so long that it computes: for its answer to CLOSE, for its greeting, or for the connection itself. */
+/* The other end has been waited for so long that it computes: for its answer to CLOSE, for its
+ * greeting, or for the connection itself. */
 static bool is_unheard(const spx_conn *o, uint64_t now)
 {
   if (o->fd < 0) return now - o->asked_at > UNHEARD_NS;
@@ -74,7 +81,8 @@ static bool is_unheard(const spx_conn *o, uint64_t now)
   return o->greets && o->greeting_n < sizeof o->greeting && now - o->opened_at > UNHEARD_NS;
 }
 
-/* Where messages are relayed: may one more connection be made beside those that are kept, so that c gets one? An end that computes does not count. */
+/* Where messages are relayed: may one more connection be made beside those that are kept, so that c
+ * gets one? An end that computes does not count. */
 static bool has_room(const spx_conn *c, uint64_t now)
 {
   uint32_t beside = 0, kept = 0;
@@ -94,22 +102,26 @@ static bool has_room(const spx_conn *c, uint64_t now)
 /* Writes the last record of this end. False: there is no room for it now. */
 static bool say(spx_conn *c, int32_t closed)
 {
-  if (!spx_net_ready(c->peer) || !spx_tx_write(c->peer, SPX_REC_CLOSE, (spx_rec_words){.flag.on = closed}, NULL, 0))
+  if (!spx_net_ready(c->peer) ||
+      !spx_tx_write(c->peer, SPX_REC_CLOSE, (spx_rec_words){.flag.on = closed}, NULL, 0))
     return false;
   c->stop = spx_net_end(c);
   spx_burst_let_go(c);
   return true;
 }
 
-/* Is a connection of c worth more than that of o? Some frames for c have gone through others since o was last used, or they do not arrive. Where all
- * pairs talk in turn the first is never so: connections would be closed just before they are used again. */
+/* Is a connection of c worth more than that of o? Some frames for c have gone through others since
+ * o was last used, or they do not arrive. Where all pairs talk in turn the first is never so:
+ * connections would be closed just before they are used again. */
 static bool worth_more(const spx_conn *c, const spx_conn *o, uint64_t now)
 {
   if (!spx_net.relays || is_kept(c) || spx_detours->stuck(c, now)) return true;
-  return c->frames >= SPX_NET_SHORTCUT_AFTER && c->used_at[c->frames % SPX_NET_SHORTCUT_AFTER] > o->used;
+  return c->frames >= SPX_NET_SHORTCUT_AFTER &&
+         c->used_at[c->frames % SPX_NET_SHORTCUT_AFTER] > o->used;
 }
 
-#define CHURN_NS      500000000 /* a connection that gave way before it was so old was not worth making */
+/* a connection that gave way before it was so old was not worth making */
+#define CHURN_NS      500000000
 #define PAUSE_NS      20000000
 #define MOST_PAUSE_NS 1000000000
 
@@ -135,18 +147,22 @@ void spx_net_pause_shortcuts(uint64_t now)
 /* Which connections may be closed for another one. */
 typedef enum { WORTH_LESS /* than the other would be; none that is kept */, NOT_KEPT, ANY } victims;
 
-/* Begins to close the connection beside c that was not used for the longest time. False: none is old enough, or has room for the record, or is one that may be closed. */
+/* Begins to close the connection beside c that was not used for the longest time. False: none is
+ * old enough, or has room for the record, or is one that may be closed. */
 static bool evict(const spx_conn *c, victims which, uint64_t now)
 {
   spx_conn *victim = NULL;
   for (uint32_t i = 0; i < spx_net.n_open; i++) {
     spx_conn *o = spx_net.open_ones[i];
-    if (o == c || o->closing || o->must_answer || (o->greets && o->greeting_n < sizeof o->greeting)) continue;
+    if (o == c || o->closing || o->must_answer || (o->greets && o->greeting_n < sizeof o->greeting))
+      continue;
     if (now - o->opened_at < YOUNG_NS || (which != ANY && is_kept(o))) continue;
-    if (!victim || (is_kept(victim) && !is_kept(o)) || (is_kept(victim) == is_kept(o) && o->used < victim->used))
+    if (!victim || (is_kept(victim) && !is_kept(o)) ||
+        (is_kept(victim) == is_kept(o) && o->used < victim->used))
       victim = o;
   }
-  if (!victim || (which == WORTH_LESS && !worth_more(c, victim, now)) || !say(victim, 0)) return false;
+  if (!victim || (which == WORTH_LESS && !worth_more(c, victim, now)) || !say(victim, 0))
+    return false;
   victim->closing = SPX_CLOSING_SAID;
   victim->since = now;
   spx_net_gave_way(victim, now);
@@ -162,9 +178,10 @@ static bool one_is_closing(uint64_t now, uint64_t patience)
   return false;
 }
 
-/* ---- the limit of all ---------------------------------------------------------------------------------------------
- * The engine (capi/net_slots.go) makes or takes no connection that would be one too many: it waits until another is closed, which is done here. An end that does not answer keeps
- * its connection, and its place, so others are asked for theirs. */
+/* ---- the limit of all ----
+ * The engine (capi/net_slots.go) makes or takes no connection that would be one too many: it waits
+ * until another is closed, which is done here. An end that does not answer keeps its connection,
+ * and its place, so others are asked for theirs. */
 
 static _Atomic uint32_t slots_used, slots_wanted;
 
@@ -278,7 +295,7 @@ void spx_net_finish(spx_conn *c)
   if (spx_txs[c->peer].conn == c && c->flushed < spx_txs[c->peer].pos) spx_net_busy(c);
 }
 
-/* ---- pairs for which something waits, without a connection --------------------------------------------------------- */
+/* ---- pairs for which something waits, without a connection ---- */
 
 void spx_net_busy(spx_conn *c)
 {
@@ -299,7 +316,8 @@ void spx_net_not_busy(spx_conn *c)
 bool spx_net_ready(uint32_t peer)
 {
   const spx_tx *tx = &spx_txs[peer];
-  if (SPX_UNLIKELY(tx->life != spx_proc_of(peer)->incarnation)) spx_peer_meet(peer); /* no communicator leads there */
+  /* no communicator leads there */
+  if (SPX_UNLIKELY(tx->life != spx_proc_of(peer)->incarnation)) spx_peer_meet(peer);
   if (SPX_LIKELY(!(tx->slow & SPX_TX_NEW))) return true;
   spx_net.hurry = true;
   bool there = spx_tx_init(peer) == MPI_SUCCESS;

@@ -1,4 +1,5 @@
-/* net_conn.h - what net.c, net_relay.c and net_close.c share: connections, and pairs of processes that have none. The lock is held. */
+/* net_conn.h - what net.c, net_relay.c and net_close.c share: connections, and pairs of processes
+ * that have none. The lock is held. */
 #ifndef SPX_NET_CONN_H
 #define SPX_NET_CONN_H
 #include "dp.h"
@@ -10,13 +11,14 @@
 #define SPX_NET_KEEP   (32u << 10) /* of a buffer in which little waits, or nothing */
 #define SPX_NET_ROUND  512         /* polls between two processes whose buffers are looked at */
 #define SPX_NET_NOBODY UINT32_MAX
-/* So much that goes through others, in frames, each counted once more for each SPX_NET_SHORTCUT_BYTES of it: then a connection is asked for. Making and closing one
- * costs about as much as relaying this does (docs/connections.md). */
+/* So much that goes through others, in frames, each counted once more for each
+ * SPX_NET_SHORTCUT_BYTES of it: then a connection is asked for. Making and closing one costs about
+ * as much as relaying this does (docs/connections.md). */
 #define SPX_NET_SHORTCUT_AFTER 32
 #define SPX_NET_SHORTCUT_BYTES 8192
 
-/* How far a connection is that is being closed: by a CLOSE record of one end and a CLOSED record of the other, each the last of its
- * direction (net_close.c). */
+/* How far a connection is that is being closed: by a CLOSE record of one end and a CLOSED record of
+ * the other, each the last of its direction (net_close.c). */
 enum {
   SPX_CLOSING_NOT = 0,
   SPX_CLOSING_SAID /* we: CLOSED is to come */,
@@ -46,24 +48,30 @@ typedef struct {
   spx_zero_write writes[SPX_ZERO_WRITES];
 } spx_zero;
 
-/* What this process has with another one that is reached over the network: a connection, or what goes through others. Both carry the
- * same two streams of bytes, the pair's records; positions in them count modulo 2^32, and go on when the way changes. */
+/* What this process has with another one that is reached over the network: a connection, or what
+ * goes through others. Both carry the same two streams of bytes, the pair's records; positions in
+ * them count modulo 2^32, and go on when the way changes. */
 struct spx_conn {
   int fd; /* -1: none */
   uint32_t peer, life;
-  bool asked;   /* the engine was told to connect, and there is no connection yet */
-  bool full;    /* the socket took less than it was given: epoll tells when it takes more */
-  bool over;    /* nothing comes any more */
-  int deaf;     /* errno of a write: the other end reads no more; what it has written before is still to be read */
+  bool asked; /* the engine was told to connect, and there is no connection yet */
+  bool full;  /* the socket took less than it was given: epoll tells when it takes more */
+  bool over;  /* nothing comes any more */
+  /* errno of a write: the other end reads no more; what it has written before is still to be
+   * read */
+  int deaf;
   bool stalled; /* no memory for a message: nothing is read before it is delivered */
   bool delivering;
-  uint32_t at;  /* of this process's place in the list */
-  uint8_t *out; /* SPX_NET_OUT: the sending side's records; the part before flushed is written, or acknowledged */
+  uint32_t at; /* of this process's place in the list */
+  /* SPX_NET_OUT: the sending side's records; the part before flushed is written, or acknowledged */
+  uint8_t *out;
   uint32_t flushed;
   uint8_t *in; /* SPX_NET_IN: from in_at to in_end was read and not delivered */
   uint32_t in_at, in_end;
   uint32_t out_high,
-      in_high;        /* bytes of the buffers, from their start, that memory was taken for since it was given back */
+      /* bytes of the buffers, from their start, that memory was taken for since it was given
+       * back */
+      in_high;
   uint32_t done;      /* position of out[flushed] */
   uint32_t got;       /* position: all before it has come */
   uint64_t asked_at;  /* ns */
@@ -89,9 +97,11 @@ struct spx_conn {
   bool busy;      /* in spx_net.busy */
   bool gathered;  /* in spx_net.gathered */
   bool pumping;
-  uint32_t sent;      /* out[sent] is the next byte to go through others; those before it are under way */
-  uint32_t via;       /* the neighbour through which it goes, or SPX_NET_NOBODY */
-  uint32_t frames;    /* that have gone through others since there was a connection, long ones counted more than once */
+  /* out[sent] is the next byte to go through others; those before it are under way */
+  uint32_t sent;
+  uint32_t via; /* the neighbour through which it goes, or SPX_NET_NOBODY */
+  /* that have gone through others since there was a connection, long ones counted more than once */
+  uint32_t frames;
   uint32_t owed;      /* bytes that have come through others and were not acknowledged */
   bool refused;       /* told to send again from got on */
   uint64_t asked_ack; /* ns: when an acknowledgement was last asked for */
@@ -129,24 +139,36 @@ typedef struct {
   uint32_t n_answers;  /* connections with must_answer */
   spx_conn **gathered; /* those for which something was written while gathering */
   uint32_t n_gathered;
-  spx_conn *held;                /* in its buffer lies what nobody has asked for yet */
-  spx_conn *served;              /* a receive has just got its message from there: in this poll no more is read */
-  int gathering;                 /* what is written waits: one system call sends all that goes to a process */
+  spx_conn *held; /* in its buffer lies what nobody has asked for yet */
+  /* a receive has just got its message from there: in this poll no more is read */
+  spx_conn *served;
+  /* what is written waits: one system call sends all that goes to a process */
+  int gathering;
   uint64_t next_shortcut, pause; /* ns: none is asked for before; how long that was */
-  uint64_t trip;                 /* ns: from a question how far a receiver is to its answer, smoothed */
-  bool heeds;                    /* the engine makes other connections when processes come or go */
-  bool relays;                   /* messages go through others where there is no connection */
-  bool spares;                   /* relays: a pair has a connection from its first message on, where there is room */
-  uint32_t cache;                /* connections beside those that are kept */
-  uint32_t most;                 /* connections and further streams at all; 0: no limit */
-  uint32_t most_before;          /* while descriptors are short: what it was before; 0: they are not */
-  uint64_t pressed_at;           /* when they were short last, or the limit was raised again */
+  /* ns: from a question how far a receiver is to its answer, smoothed */
+  uint64_t trip;
+  bool heeds;  /* the engine makes other connections when processes come or go */
+  bool relays; /* messages go through others where there is no connection */
+  /* relays: a pair has a connection from its first message on, where there is room */
+  bool spares;
+  uint32_t cache; /* connections beside those that are kept */
+  uint32_t most;  /* connections and further streams at all; 0: no limit */
+  /* while descriptors are short: what it was before; 0: they are not */
+  uint32_t most_before;
+  uint64_t pressed_at; /* when they were short last, or the limit was raised again */
 } spx_net_state;
 SPX_HIDDEN extern spx_net_state spx_net;
 
-/* What the engine is told through the pipe: a word with the number of a process, or 0, and above it one of these. A connection that is lost has 1 << 24 times an
- * errno more, or 0 where the other end's side has closed it. The life of the process follows: its number may be another's before the engine reads this. */
-enum { SPX_NET_CONNECT = 0, SPX_NET_CLOSED = 1 << 24, SPX_NET_NEWS = 2 << 24, SPX_NET_LOST = 3 << 24 };
+/* What the engine is told through the pipe: a word with the number of a process, or 0, and above it
+ * one of these. A connection that is lost has 1 << 24 times an errno more, or 0 where the other
+ * end's side has closed it. The life of the process follows: its number may be another's before the
+ * engine reads this. */
+enum {
+  SPX_NET_CONNECT = 0,
+  SPX_NET_CLOSED = 1 << 24,
+  SPX_NET_NEWS = 2 << 24,
+  SPX_NET_LOST = 3 << 24
+};
 /* A socket is closed that the engine has handed over; whose is not said. */
 #define SPX_NET_SHUT (190u << 24)
 /* There are descriptors for so many connections. */
@@ -165,7 +187,8 @@ SPX_HIDDEN void spx_net_tell(uint32_t word, uint32_t life);
 /* Closes a socket that the engine has handed over, and tells it. */
 SPX_HIDDEN void spx_net_shut(int fd);
 SPX_HIDDEN void spx_net_push(spx_conn *c);
-/* The connection, or another stream of the pair, has broken: errno, or 0 where the other end has closed it. */
+/* The connection, or another stream of the pair, has broken: errno, or 0 where the other end has
+ * closed it. */
 SPX_HIDDEN void spx_net_lost(spx_conn *c, int why);
 /* The socket is closed; what was not read is lost. */
 SPX_HIDDEN void spx_net_disconnect(spx_conn *c);
@@ -176,7 +199,8 @@ SPX_HIDDEN bool spx_net_gone(uint32_t peer); /* it has ended, or died */
 SPX_HIDDEN void spx_net_done(spx_conn *c, uint32_t n);
 /* A buffer was filled up to here. */
 SPX_HIDDEN void spx_net_reached(spx_conn *c, uint32_t *high, uint32_t end);
-/* Memory of empty buffers goes back to the system: it is that of pairs which talk, not of all that have talked. */
+/* Memory of empty buffers goes back to the system: it is that of pairs which talk, not of all that
+ * have talked. */
 SPX_HIDDEN void spx_net_thin(spx_conn *c);
 /* The position behind all that is to be written. */
 static inline uint32_t spx_net_end(const spx_conn *c)
@@ -200,7 +224,8 @@ SPX_HIDDEN int spx_net_events(struct epoll_event *events, int most);
 SPX_HIDDEN void spx_net_pull(spx_conn *c, int *n);
 /* Writes a greeting to a new connection: where this end begins. False: it can not. */
 SPX_HIDDEN bool spx_net_greet(spx_conn *c);
-/* Delivers what was left in a buffer. True: it was for a receive that was posted, and no other is. */
+/* Delivers what was left in a buffer. True: it was for a receive that was posted, and no other
+ * is. */
 SPX_HIDDEN bool spx_net_resume(int *n);
 /* Delivers what has come. False: it is not sound. */
 SPX_HIDDEN bool spx_net_deliver(spx_conn *c, int *n);
@@ -208,9 +233,11 @@ SPX_HIDDEN bool spx_net_deliver(spx_conn *c, int *n);
 SPX_HIDDEN void spx_net_to_start(spx_conn *c);
 
 /* ---- net_lend.c ---- */
-/* What is left in the buffer is the engine's to write, until it is taken back. True: connections have come meanwhile, this one's perhaps, and are to be taken. */
+/* What is left in the buffer is the engine's to write, until it is taken back. True: connections
+ * have come meanwhile, this one's perhaps, and are to be taken. */
 SPX_HIDDEN bool spx_net_lend(spx_conn *c);
-/* What waits for a connection, which is this, is written to it, and it is handed over. True: spx_net_carry is to be called, too. */
+/* What waits for a connection, which is this, is written to it, and it is handed over. True:
+ * spx_net_carry is to be called, too. */
 SPX_HIDDEN bool spx_net_carry_first(int fd, uint32_t peer, uint32_t life, spx_arrival *a);
 SPX_HIDDEN void spx_net_take_back(spx_conn *c);
 /* To be called before anything is done with out, flushed or fd. */
@@ -239,31 +266,36 @@ SPX_HIDDEN void spx_zero_join(spx_conn *c);
 SPX_HIDDEN bool spx_zero_takes(const spx_conn *c);
 /* Writes some of it, as write does; EINTR: to be tried again. */
 SPX_HIDDEN ssize_t spx_zero_send(spx_conn *c);
-/* Hears what the kernel has let go of; so many times it said something. Sends may be complete by that. */
+/* Hears what the kernel has let go of; so many times it said something. Sends may be complete by
+ * that. */
 SPX_HIDDEN int spx_zero_reap(spx_conn *c);
 /* The connection is about to be closed; it is. */
 SPX_HIDDEN void spx_zero_reset(spx_conn *c);
 SPX_HIDDEN void spx_zero_end(spx_conn *c);
 
 /* ---- net_close.c ---- */
-/* Asks the engine for a connection, if there is room for one; else the one not used for the longest time is closed, and it is to be asked
- * for again. */
+/* Asks the engine for a connection, if there is room for one; else the one not used for the longest
+ * time is closed, and it is to be asked for again. */
 SPX_HIDDEN void spx_net_want(spx_conn *c);
-/* The process has no descriptor for another connection: the one not used for the longest time is closed, and the limit is lower for a while. Any thread. */
+/* The process has no descriptor for another connection: the one not used for the longest time is
+ * closed, and the limit is lower for a while. Any thread. */
 SPX_HIDDEN void spx_net_press(void);
 /* The next poll does it. */
 SPX_HIDDEN void spx_net_pressed(void);
-/* Connections are wanted that there is no room for: the ones not used for the longest time are closed, one by one. */
+/* Connections are wanted that there is no room for: the ones not used for the longest time are
+ * closed, one by one. */
 SPX_HIDDEN void spx_net_make_room(void);
 /* There is no room for another one. */
 SPX_HIDDEN bool spx_net_full(void);
 /* Messages go through others only where there is no room, and there is some. */
 static inline bool spx_net_has_room(void) { return spx_net.spares && !spx_net_full(); }
-/* A connection beside those that are kept was asked for in vain, or has not lasted: none is asked for soon. */
+/* A connection beside those that are kept was asked for in vain, or has not lasted: none is asked
+ * for soon. */
 SPX_HIDDEN void spx_net_pause_shortcuts(uint64_t now);
 /* Connections are wanted that there is no room for. */
 SPX_HIDDEN bool spx_net_sought(void);
-/* Where there are more than allowed: closes those, beside c, that were not used for the longest time. */
+/* Where there are more than allowed: closes those, beside c, that were not used for the longest
+ * time. */
 SPX_HIDDEN void spx_net_trim(const spx_conn *c);
 /* A connection is closed for another one. */
 SPX_HIDDEN void spx_net_gave_way(const spx_conn *c, uint64_t now);
@@ -272,22 +304,26 @@ SPX_HIDDEN void spx_net_answers(void);
 /* The connection has ended in order. */
 SPX_HIDDEN void spx_net_finish(spx_conn *c);
 
-/* Sets up the sending side, also towards a process that no communicator leads to, and waits for nothing. False: no memory. */
+/* Sets up the sending side, also towards a process that no communicator leads to, and waits for
+ * nothing. False: no memory. */
 SPX_HIDDEN bool spx_net_ready(uint32_t peer);
 /* Something waits for c, and c has no connection: it is looked after. */
 SPX_HIDDEN void spx_net_busy(spx_conn *c);
 SPX_HIDDEN void spx_net_not_busy(spx_conn *c);
 
-/* ---- how messages get to a process while there is no connection: net_relay.c, through others ---- */
+/* ---- how messages get to a process while there is no connection: net_relay.c, through others
+ * ---- */
 typedef struct {
-  bool (*kept)(uint32_t peer); /* there is, or is to be, a connection with this process whenever messages go there */
+  /* there is, or is to be, a connection with this process whenever messages go there */
+  bool (*kept)(uint32_t peer);
   void (*pump)(
-      spx_conn
-          *c); /* sends what waits through others, as far as it goes; or sees to it that there will be a connection */
-  bool (*stuck)(
-      const spx_conn *c,
-      uint64_t
-          now); /* what goes through others does not arrive: there is no way, or some process on it moves nothing */
+      /* sends what waits through others, as far as it goes; or sees to it that there will be a
+         connection */
+      spx_conn *c);
+  bool (*stuck)(const spx_conn *c,
+                /* what goes through others does not arrive: there is no way, or some process on it
+                   moves nothing */
+                uint64_t now);
   void (*dropped)(uint32_t peer); /* what this process had with the peer goes, as a relay as well */
   int (*poll)(void);              /* moves what waits; the number of frames that did */
   uint64_t (*sleep)(void);        /* for how long to sleep at most, ns */

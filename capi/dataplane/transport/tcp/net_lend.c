@@ -1,10 +1,15 @@
-/* net_lend.c - what a program leaves behind when it makes no more calls of MPI: bytes that it has sent, and that no socket has taken.
+/* net_lend.c - what a program leaves behind when it makes no more calls of MPI: bytes that it has
+ * sent, and that no socket has taken.
  *
- * A send is over when its bytes lie in the connection's buffer. They are to arrive whatever the program does then (MPI-5.0 3.5: the receive that matches a send that is over completes). So what a call leaves in a
- * buffer, because the connection is not made yet or because its socket is full, is lent to the engine, whose threads carry it on; whoever touches the buffer next takes it back first. The bytes that are lent do not
- * change and do not move; no lock is taken where nothing waits, which is almost always.
+ * A send is over when its bytes lie in the connection's buffer. They are to arrive whatever the
+ * program does then (MPI-5.0 3.5: the receive that matches a send that is over completes). So what
+ * a call leaves in a buffer, because the connection is not made yet or because its socket is full,
+ * is lent to the engine, whose threads carry it on; whoever touches the buffer next takes it back
+ * first. The bytes that are lent do not change and do not move; no lock is taken where nothing
+ * waits, which is almost always.
  *
- * Not lent: what goes through others (the relays' own calls move it), and what waits behind a long message, whose send is not over.
+ * Not lent: what goes through others (the relays' own calls move it), and what waits behind a long
+ * message, whose send is not over.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -55,13 +60,14 @@ void spx_net_take_back(spx_conn *c)
   if (n && spx_txs[c->peer].conn == c) spx_net_done(c, n); /* else it is of an earlier process */
 }
 
-/* Writes what the socket takes. An error is left to the program's next call, which meets it, too. */
+/* Writes what the socket takes. An error is left to the program's next call, which meets it,
+ * too. */
 static bool carry(spx_conn *c)
 {
   uint32_t before = c->lent_done;
   while (c->lent_done < c->lent) {
-    ssize_t n =
-        send(c->lent_fd, c->out + c->flushed + c->lent_done, c->lent - c->lent_done, MSG_DONTWAIT | MSG_NOSIGNAL);
+    ssize_t n = send(c->lent_fd, c->out + c->flushed + c->lent_done, c->lent - c->lent_done,
+                     MSG_DONTWAIT | MSG_NOSIGNAL);
     if (n <= 0) break;
     c->lent_done += (uint32_t)n;
   }

@@ -1,17 +1,22 @@
 /* net_long.c - long messages over a connection of their pair, without a copy in this process.
  *
- * A LONG record says how many bytes of a message follow it in the connection's stream, outside of records: a multiple of the line, so that the
- * records behind them are where they would be without. The sender writes them from the user's buffer, behind the records that have to go before and before those
- * that were written meanwhile, all by one system call. The receiver reads them into the buffer of the receive, and what follows into its own.
+ * A LONG record says how many bytes of a message follow it in the connection's stream, outside of
+ * records: a multiple of the line, so that the records behind them are where they would be without.
+ * The sender writes them from the user's buffer, behind the records that have to go before and
+ * before those that were written meanwhile, all by one system call. The receiver reads them into
+ * the buffer of the receive, and what follows into its own.
  *
- * - The last bytes of a message always go in a DATA record: a receive is complete only when that has come. If the send is over before all is
- *   written (revoked, or the receiver does not want it any more), zeros take the place of what was announced, and that record is spoilt: the receive
- *   is never complete by bytes that the message did not have.
+ * - The last bytes of a message always go in a DATA record: a receive is complete only when that
+ * has come. If the send is over before all is written (revoked, or the receiver does not want it
+ * any more), zeros take the place of what was announced, and that record is spoilt: the receive is
+ * never complete by bytes that the message did not have.
  * - If the receive is over, what comes for it is read and dropped.
- * - Only over a connection that is neither being closed nor greeted: what goes through others is cut into records by net_relay.c. Once begun, the
- *   announced bytes belong to the connection's stream as records do: a CLOSE record stands behind them.
- * - Data in short pieces of memory, and memory that the kernel can not reach, are copied: by the sender into DATA records, by the receiver out of
- *   the connection's buffer. Each end decides for itself.
+ * - Only over a connection that is neither being closed nor greeted: what goes through others is
+ * cut into records by net_relay.c. Once begun, the announced bytes belong to the connection's
+ * stream as records do: a CLOSE record stands behind them.
+ * - Data in short pieces of memory, and memory that the kernel can not reach, are copied: by the
+ * sender into DATA records, by the receiver out of the connection's buffer. Each end decides for
+ * itself.
  */
 #include <sys/uio.h>
 #include "net_conn.h"
@@ -23,7 +28,7 @@
 static uint8_t bounce[BOUNCE];
 static const uint8_t zeros[BOUNCE];
 
-/* ---- sending --------------------------------------------------------------------------------------------------- */
+/* ---- sending ---- */
 
 static bool may_begin(const spx_conn *c, const spx_request *r)
 {
@@ -31,7 +36,8 @@ static bool may_begin(const spx_conn *c, const spx_request *r)
   return (r->type->flags & SPX_T_CONTIG) || spx_has_long_runs(r);
 }
 
-/* The rest of what may flow now, up to a line, as a DATA record behind the bytes that are to be written. False: no room for it now. */
+/* The rest of what may flow now, up to a line, as a DATA record behind the bytes that are to be
+ * written. False: no room for it now. */
 static bool write_end(spx_tx *tx, const spx_request *r, uint64_t at)
 {
   uint64_t n = spx_carries->end(r) - at;
@@ -49,7 +55,8 @@ static bool begin(spx_tx *tx, spx_request *r)
   if (!rec || !may_begin(c, r)) return false; /* making room may have ended the connection */
   uint64_t left = spx_carries->end(r) - r->out.at;
   uint64_t most = SPX_UNLIKELY(r->flags & SPX_RF_FURTHER) ? spx_further_share(c, r, left) : left;
-  uint32_t n = (uint32_t)(spx_least(spx_least(left - 1, most), SPX_LONG_MOST) / SPX_LINE * SPX_LINE);
+  uint32_t n =
+      (uint32_t)(spx_least(spx_least(left - 1, most), SPX_LONG_MOST) / SPX_LINE * SPX_LINE);
   spx_tx_fill(tx, rec, (spx_rec_words){.stream = {n, r->out.to.index, r->out.to.gen}}, 0);
   spx_tx_commit(tx, rec, SPX_LINE, SPX_REC_LONG);
   if (c->burst.may) spx_burst_long(c);
@@ -62,7 +69,8 @@ spx_long_result spx_long_more(spx_tx *tx, spx_request *r)
 {
   spx_conn *c = tx->conn;
   uint64_t before = r->out.at;
-  if (SPX_UNLIKELY(c->over || c->deaf) && !spx_proc_left(c->peer)) return SPX_LONG_WAITS; /* until its end is told */
+  /* until its end is told */
+  if (SPX_UNLIKELY(c->over || c->deaf) && !spx_proc_left(c->peer)) return SPX_LONG_WAITS;
   if (SPX_UNLIKELY(r->flags & SPX_RF_FURTHER)) spx_further_give(c, r);
   if (c->long_out.left == 0) {
     uint64_t left = spx_carries->end(r) - r->out.at;
@@ -90,7 +98,8 @@ int spx_long_source(spx_long_out *o, struct iovec *v, uint64_t *covered)
   uint64_t n = o->left, at = r ? r->out.at : 0;
   int64_t done = 0;
   if (r && !o->copies && !(r->type->flags & SPX_T_CONTIG)) {
-    int runs = spx_iovecs(r->buf, r->count, r->type, (int64_t)at, (int64_t)(at + n), v, SPX_LONG_RUNS, &done);
+    int runs = spx_iovecs(r->buf, r->count, r->type, (int64_t)at, (int64_t)(at + n), v,
+                          SPX_LONG_RUNS, &done);
     *covered = (uint64_t)done;
     if (runs > 0) return runs;
   }
@@ -126,9 +135,10 @@ void spx_long_written(spx_long_out *o, uint32_t n)
   }
 }
 
-/* ---- receiving ------------------------------------------------------------------------------------------------- */
+/* ---- receiving ---- */
 
-/* NULL: it is over, or has not as much left any more as was announced, because somebody else has sent to it. */
+/* NULL: it is over, or has not as much left any more as was announced, because somebody else has
+ * sent to it. */
 static spx_request *receive_of(const spx_long_in *in, uint32_t peer)
 {
   spx_request *r = spx_carries->sink(in->index, in->gen);
@@ -139,9 +149,11 @@ bool spx_long_begins(spx_long_in *in, uint32_t peer, const spx_rec *rec)
 {
   uint64_t n = rec->as.stream.bytes;
   if (n == 0 || n > SPX_LONG_MOST || n % SPX_LINE) return false;
-  *in = (spx_long_in){.index = rec->as.stream.index, .gen = rec->as.stream.gen, .left = (uint32_t)n};
+  *in =
+      (spx_long_in){.index = rec->as.stream.index, .gen = rec->as.stream.gen, .left = (uint32_t)n};
   const spx_request *r = spx_carries->sink(in->index, in->gen);
-  if (!r || r->peer != peer) in->index = UINT32_MAX; /* one that gets this name meanwhile is not meant */
+  /* one that gets this name meanwhile is not meant */
+  if (!r || r->peer != peer) in->index = UINT32_MAX;
   return !r || r->peer != peer || n <= (uint64_t)r->bytes - r->in.at;
 }
 
@@ -163,7 +175,8 @@ int spx_long_target(spx_long_in *in, uint32_t peer, struct iovec *v, uint64_t *c
     *covered = in->left;
     return 1;
   }
-  int runs = spx_iovecs(r->buf, r->count, r->type, (int64_t)at, (int64_t)(at + in->left), v, SPX_LONG_RUNS, &done);
+  int runs = spx_iovecs(r->buf, r->count, r->type, (int64_t)at, (int64_t)(at + in->left), v,
+                        SPX_LONG_RUNS, &done);
   if (runs == 0 || done / runs < SHORT_RUN) return 0;
   *covered = (uint64_t)done;
   return runs;

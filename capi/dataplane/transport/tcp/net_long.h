@@ -1,5 +1,5 @@
-/* net_long.h - bytes of long messages within a connection's stream of records: from the sender's buffer and into the receiver's, with no copy in
- * between. The lock is held. */
+/* net_long.h - bytes of long messages within a connection's stream of records: from the sender's
+ * buffer and into the receiver's, with no copy in between. The lock is held. */
 #ifndef SPX_NET_LONG_H
 #define SPX_NET_LONG_H
 #include "dp.h"
@@ -45,7 +45,8 @@ SPX_HIDDEN void spx_long_written(spx_long_out *o, uint32_t n);
 
 /* A LONG record of peer. False: it is not sound. */
 SPX_HIDDEN bool spx_long_begins(spx_long_in *in, uint32_t peer, const spx_rec *rec);
-/* The memory where the next bytes belong, as above; 0: they have to be read elsewhere, and handed over. */
+/* The memory where the next bytes belong, as above; 0: they have to be read elsewhere, and handed
+ * over. */
 SPX_HIDDEN int spx_long_target(spx_long_in *in, uint32_t peer, struct iovec *v, uint64_t *covered);
 /* n bytes have come there. */
 SPX_HIDDEN void spx_long_read(spx_long_in *in, uint32_t peer, uint32_t n);

@@ -1,6 +1,8 @@
-/* net_read.c - what comes from sockets: read ahead into a connection's buffer, or past it into the buffer of a long message's receive, and delivered from there, record by record.
+/* net_read.c - what comes from sockets: read ahead into a connection's buffer, or past it into the
+ * buffer of a long message's receive, and delivered from there, record by record.
  *
- * What comes is believed only as far as it can do no harm: a record that does not fit ends the connection.
+ * What comes is believed only as far as it can do no harm: a record that does not fit ends the
+ * connection.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -18,7 +20,9 @@ static bool refused; /* the record that is being delivered was refused */
 void spx_refuse(uint32_t peer, const char *why)
 {
   if (!spx_rxs[peer].conn)
-    spx_fatal(MPI_ERR_INTERN, "process %u, which shares memory with this one, has sent a record with %s", peer, why);
+    spx_fatal(MPI_ERR_INTERN,
+              "process %u, which shares memory with this one, has sent a record with %s", peer,
+              why);
   spx_refusal = why;
   refused = true;
 }
@@ -46,7 +50,8 @@ static bool take(spx_conn *c, spx_rx *rx, const spx_rec *rec)
   }
   if (rec->kind == SPX_REC_PROMPT) {
     c->burst.prompt = rec->as.flag.on == 1;
-    if (c->burst.prompt && c->fd >= 0) spx_burst_acknowledge(c); /* it may have been read long ago */
+    /* it may have been read long ago */
+    if (c->burst.prompt && c->fd >= 0) spx_burst_acknowledge(c);
     return true;
   }
   if (rec->kind != SPX_REC_CREDIT) return spx_arrived(c->peer, rx, rec, rec->kind);
@@ -98,8 +103,9 @@ static bool sound(const spx_rec *rec)
 /* Is this the record that must come next? */
 static bool fits(const spx_rx *rx, const spx_rec *rec)
 {
-  return rec->valid >= SPX_LINE && rec->valid % SPX_LINE == 0 && rec->valid <= MAX_RECORD && rec->seq == rx->seq &&
-         rec->epoch == rx->epoch && rec->len <= rec->valid - SPX_REC_HEADER && rec->kind > SPX_REC_SWITCH &&
+  return rec->valid >= SPX_LINE && rec->valid % SPX_LINE == 0 && rec->valid <= MAX_RECORD &&
+         rec->seq == rx->seq && rec->epoch == rx->epoch &&
+         rec->len <= rec->valid - SPX_REC_HEADER && rec->kind > SPX_REC_SWITCH &&
          rec->kind <= SPX_REC_LAST && sound(rec);
 }
 
@@ -111,11 +117,16 @@ void spx_net_to_start(spx_conn *c)
   c->in_at = 0;
 }
 
-/* May what has come stay in the buffer until the next poll? Where no other thread waits for some of it, nor a relay's count of it. */
-static bool may_hold(void) { return !spx_net.held && !spx_mt && !spx_set.progress && !spx_net.relays; }
+/* May what has come stay in the buffer until the next poll? Where no other thread waits for some of
+ * it, nor a relay's count of it. */
+static bool may_hold(void)
+{
+  return !spx_net.held && !spx_mt && !spx_set.progress && !spx_net.relays;
+}
 
-/* Delivers what has come. When a receive that was posted has got its message, and none is posted any more, the rest stays for the next poll: it is for receives that
- * are posted then, as a rule, and is copied once, where a message that comes before its receive is copied aside first. */
+/* Delivers what has come. When a receive that was posted has got its message, and none is posted
+ * any more, the rest stays for the next poll: it is for receives that are posted then, as a rule,
+ * and is copied once, where a message that comes before its receive is copied aside first. */
 static bool deliver(spx_conn *c, int *n)
 {
   spx_rx *rx = &spx_rxs[c->peer];
@@ -132,7 +143,8 @@ static bool deliver(spx_conn *c, int *n)
       return false;
     }
     if (!whole) break;
-    if (SPX_UNLIKELY(!sane(rec) || (rec->kind == SPX_REC_LONG && !spx_long_begins(&c->long_in, c->peer, rec)))) {
+    if (SPX_UNLIKELY(!sane(rec) ||
+                     (rec->kind == SPX_REC_LONG && !spx_long_begins(&c->long_in, c->peer, rec)))) {
       spx_refusal = "a long message that can be none";
       c->delivering = false;
       return false;
@@ -172,7 +184,8 @@ bool spx_net_deliver(spx_conn *c, int *n)
   return sound;
 }
 
-/* The other end has closed its socket: after the last record of each direction, or because it leaves. Or nothing comes any more, for a reason that the system has. */
+/* The other end has closed its socket: after the last record of each direction, or because it
+ * leaves. Or nothing comes any more, for a reason that the system has. */
 static void ended(spx_conn *c, int why)
 {
   if (c->closing == SPX_CLOSING_ANSWERED && !c->must_answer && c->done == c->stop && !c->deaf)
@@ -208,7 +221,8 @@ static bool is_greeted(spx_conn *c)
 /* The first bytes of a connection. */
 static void hear_greeting(spx_conn *c)
 {
-  ssize_t got = recv(c->fd, c->greeting + c->greeting_n, sizeof c->greeting - c->greeting_n, MSG_DONTWAIT);
+  ssize_t got =
+      recv(c->fd, c->greeting + c->greeting_n, sizeof c->greeting - c->greeting_n, MSG_DONTWAIT);
   if (got > 0) {
     c->greeting_n += (uint8_t)got;
     if (c->greeting_n == sizeof c->greeting && !is_greeted(c)) {
@@ -224,7 +238,8 @@ static void skip(spx_conn *c)
 {
   static uint8_t waste[16u << 10];
   while (c->fd >= 0 && c->again > 0) {
-    ssize_t got = recv(c->fd, waste, c->again < sizeof waste ? c->again : sizeof waste, MSG_DONTWAIT);
+    ssize_t got =
+        recv(c->fd, waste, c->again < sizeof waste ? c->again : sizeof waste, MSG_DONTWAIT);
     if (got > 0)
       c->again -= (uint32_t)got;
     else if (got == 0)
@@ -236,8 +251,8 @@ static void skip(spx_conn *c)
   }
 }
 
-/* Reads what has come: of a long message into its receive's buffer, the rest behind what is in c->in. *room: for how much there was
- * room; *direct: the first of them belong to the message. */
+/* Reads what has come: of a long message into its receive's buffer, the rest behind what is in
+ * c->in. *room: for how much there was room; *direct: the first of them belong to the message. */
 static ssize_t read_some(spx_conn *c, uint32_t *room, bool *direct)
 {
   spx_long_in *l = &c->long_in;
@@ -318,7 +333,8 @@ void spx_net_pull(spx_conn *c, int *n)
     }
     if (c->burst.prompt && (uint32_t)got < room && c->fd >= 0) {
       spx_burst_acknowledge(c);
-      if (c == spx_net.held || spx_posted_count == 0) return; /* what it brings is for receives that are posted then */
+      /* what it brings is for receives that are posted then */
+      if (c == spx_net.held || spx_posted_count == 0) return;
       continue;
     }
     if ((uint32_t)got < room || c == spx_net.held) return; /* that was all */

@@ -1,16 +1,23 @@
-/* net_streams.c - further streams of a pair: one TCP stream is bounded by its window, or by what a network gives to each flow.
+/* net_streams.c - further streams of a pair: one TCP stream is bounded by its window, or by what a
+ * network gives to each flow.
  *
- * The records of a pair, and with them the order of its messages, stay on its connection. From a long message the sender cuts portions off its end, for streams that have
- * nothing to write, while the connection goes on at its beginning: who is faster takes more. So the connection always has the last record of what
- * it carries, and knows nothing of the rest but that the message's end has come nearer. The receiver counts what has come either way.
+ * The records of a pair, and with them the order of its messages, stay on its connection. From a
+ * long message the sender cuts portions off its end, for streams that have nothing to write, while
+ * the connection goes on at its beginning: who is faster takes more. So the connection always has
+ * the last record of what it carries, and knows nothing of the rest but that the message's end has
+ * come nearer. The receiver counts what has come either way.
  *
  *   head: receive, offset, length    bytes of the message    seal: good, or spoilt
  *
- * - A portion counts when its seal has come. If the send is over before all is written, zeros take the place of what was announced, and the seal says so.
- * - A portion for a receive that is over is read and dropped. One that does not lie within the receive, or is more than what is missing, ends the connection.
- * - A stream goes one way: who has something to send makes it, writes to it, and closes it between two portions whenever it likes. So
- *   nothing has to be agreed about, and the pair's connection may be closed and made again meanwhile.
- * - One that ends within a portion, or that cannot be written to, is a connection that has broken (net.c, lost).
+ * - A portion counts when its seal has come. If the send is over before all is written, zeros take
+ * the place of what was announced, and the seal says so.
+ * - A portion for a receive that is over is read and dropped. One that does not lie within the
+ * receive, or is more than what is missing, ends the connection.
+ * - A stream goes one way: who has something to send makes it, writes to it, and closes it between
+ * two portions whenever it likes. So nothing has to be agreed about, and the pair's connection may
+ * be closed and made again meanwhile.
+ * - One that ends within a portion, or that cannot be written to, is a connection that has broken
+ * (net.c, lost).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -63,7 +70,8 @@ struct spx_further {
   head of;        /* the portion's */
   between b;      /* out: its seal; in: what has come of that, and of the next head */
   spx_socket_seen seen;
-  uint32_t b_n; /* out: bytes of the head that are written, and of the seal; in: bytes of b that have come */
+  /* out: bytes of the head that are written, and of the seal; in: bytes of b that have come */
+  uint32_t b_n;
 };
 
 uint32_t spx_n_further;
@@ -99,7 +107,7 @@ static void broke(spx_further *s, int why)
   if (!c->over) spx_net_lost(c, why);
 }
 
-/* ---- writing --------------------------------------------------------------------------------------------------- */
+/* ---- writing ---- */
 
 /* The next bytes of the message, in memory. */
 static int source(const spx_further *s, struct iovec *v, uint64_t *covered)
@@ -113,7 +121,8 @@ static int source(const spx_further *s, struct iovec *v, uint64_t *covered)
     return 1;
   }
   if (r && !s->copies) {
-    int runs = spx_iovecs(r->buf, r->count, r->type, (int64_t)s->at, (int64_t)(s->at + n), v, SPX_LONG_RUNS, &done);
+    int runs = spx_iovecs(r->buf, r->count, r->type, (int64_t)s->at, (int64_t)(s->at + n), v,
+                          SPX_LONG_RUNS, &done);
     *covered = (uint64_t)done;
     if (runs > 0) return runs;
   }
@@ -133,10 +142,12 @@ static ssize_t write_some(spx_further *s)
   struct iovec v[SPX_LONG_IOVECS];
   int runs = 0;
   uint64_t covered = 0;
-  if (s->b_n < sizeof s->of) v[runs++] = (struct iovec){(char *)&s->of + s->b_n, sizeof s->of - s->b_n};
+  if (s->b_n < sizeof s->of)
+    v[runs++] = (struct iovec){(char *)&s->of + s->b_n, sizeof s->of - s->b_n};
   if (s->left) runs += source(s, v + runs, &covered);
   uint32_t sealed = s->b_n > sizeof s->of ? s->b_n - (uint32_t)sizeof s->of : 0;
-  if (covered == s->left) v[runs++] = (struct iovec){(char *)&s->b.seal + sealed, sizeof s->b.seal - sealed};
+  if (covered == s->left)
+    v[runs++] = (struct iovec){(char *)&s->b.seal + sealed, sizeof s->b.seal - sealed};
   struct msghdr m = {.msg_iov = v, .msg_iovlen = (size_t)runs};
   return sendmsg(s->fd, &m, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
@@ -162,7 +173,8 @@ static void watch(spx_further *s, bool full)
 {
   if (s->full == full) return;
   s->full = full;
-  spx_net_watch(s->fd, EPOLLIN | (full ? EPOLLOUT : 0), EPOLL_CTL_MOD, SPX_FURTHER_BIT | (uintptr_t)s);
+  spx_net_watch(s->fd, EPOLLIN | (full ? EPOLLOUT : 0), EPOLL_CTL_MOD,
+                SPX_FURTHER_BIT | (uintptr_t)s);
 }
 
 static void push(spx_further *s)
@@ -210,7 +222,8 @@ static void give(spx_further *s, spx_request *r, uint32_t n)
   s->copies = !(r->type->flags & SPX_T_CONTIG) && !spx_has_long_runs(r);
   s->under_way = true;
   s->b.seal = GOOD;
-  s->of = (head){.magic = MAGIC, .n = n, .index = r->out.to.index, .gen = r->out.to.gen, .at = r->out.end};
+  s->of = (head){
+      .magic = MAGIC, .n = n, .index = r->out.to.index, .gen = r->out.to.gen, .at = r->out.end};
   s->b_n = 0;
   push(s);
 }
@@ -252,8 +265,8 @@ static void want(spx_conn *c)
   }
 }
 
-/* How much of what is left of a message a stream takes: all are to be done at about the same time, though none is as fast as the next. 0: nothing, the connection is done as
- * soon by itself. */
+/* How much of what is left of a message a stream takes: all are to be done at about the same time,
+ * though none is as fast as the next. 0: nothing, the connection is done as soon by itself. */
 static uint64_t portion(const spx_conn *c, uint64_t left)
 {
   uint64_t part = left / (2 * spx_least(c->further.n_out + 1, used(c))) / SPX_LINE * SPX_LINE;
@@ -295,7 +308,7 @@ void spx_further_give(spx_conn *c, spx_request *r)
   }
 }
 
-/* ---- their number ------------------------------------------------------------------------------------------------ */
+/* ---- their number ---- */
 
 /* What a socket has done since the last look. False: that cannot be known. */
 static bool look_at(int fd, spx_socket_seen *before, spx_streams_seen *seen, struct tcp_info *i)
@@ -303,7 +316,8 @@ static bool look_at(int fd, spx_socket_seen *before, spx_streams_seen *seen, str
   socklen_t n = sizeof *i;
   memset(i, 0, sizeof *i);
   if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, i, &n) != 0) return false;
-  spx_socket_seen now = {i->tcpi_bytes_acked, i->tcpi_busy_time, i->tcpi_rwnd_limited + i->tcpi_sndbuf_limited};
+  spx_socket_seen now = {i->tcpi_bytes_acked, i->tcpi_busy_time,
+                         i->tcpi_rwnd_limited + i->tcpi_sndbuf_limited};
   if (now.acked < before->acked) *before = (spx_socket_seen){0}; /* another socket */
   seen->acked += now.acked - before->acked;
   seen->busy += now.busy > before->busy ? now.busy - before->busy : 0;
@@ -332,7 +346,9 @@ void spx_further_wrote(spx_conn *c, uint32_t n)
 {
   spx_furthers *f = &c->further;
   f->wrote += n;
-  if (SPX_LIKELY(f->wrote < (f->number.phase == SPX_NUMBER_RESTS ? LOOK_REST : LOOK)) || !f->may || c->fd < 0) return;
+  if (SPX_LIKELY(f->wrote < (f->number.phase == SPX_NUMBER_RESTS ? LOOK_REST : LOOK)) || !f->may ||
+      c->fd < 0)
+    return;
   f->wrote = 0;
   uint64_t now = spx_now_ns();
   if (!spx_number_looks(&f->number, now)) return;
@@ -367,7 +383,7 @@ uint64_t spx_further_unsent(const spx_conn *c)
   return n;
 }
 
-/* ---- reading --------------------------------------------------------------------------------------------------- */
+/* ---- reading ---- */
 
 static spx_request *receive_of(const spx_further *s, const head *h)
 {
@@ -395,7 +411,8 @@ static int target(const spx_further *s, const spx_request *r, struct iovec *v, u
     *covered = s->left;
     return 1;
   }
-  int runs = spx_iovecs(r->buf, r->count, r->type, (int64_t)s->at, (int64_t)(s->at + s->left), v, SPX_LONG_RUNS, &done);
+  int runs = spx_iovecs(r->buf, r->count, r->type, (int64_t)s->at, (int64_t)(s->at + s->left), v,
+                        SPX_LONG_RUNS, &done);
   if (runs == 0 || done / runs < SHORT_RUN) return 0;
   *covered = (uint64_t)done;
   return runs;
@@ -427,7 +444,8 @@ static bool sealed(const spx_further *s)
   if (s->b.seal != GOOD && s->b.seal != SPOILT) return false;
   spx_request *r = receive_of(s, &s->of);
   if (s->b.seal == SPOILT || !r) return true;
-  if (s->of.n > (uint64_t)r->bytes - r->in.at - r->in.beside) return false; /* with what came meanwhile */
+  /* with what came meanwhile */
+  if (s->of.n > (uint64_t)r->bytes - r->in.at - r->in.beside) return false;
   r->in.beside += s->of.n;
   spx_carries->came(r, 0);
   return true;
@@ -448,7 +466,8 @@ static bool count_read(spx_further *s, uint32_t n)
   if (s->b_n < sizeof s->b) return true;
   if (!fits(s)) return false;
   s->of = s->b.next;
-  if (!receive_of(s, &s->of)) s->of.index = UINT32_MAX; /* one that gets this name meanwhile is not meant */
+  /* one that gets this name meanwhile is not meant */
+  if (!receive_of(s, &s->of)) s->of.index = UINT32_MAX;
   s->at = s->of.at;
   s->left = s->of.n;
   s->copies = false;
@@ -482,7 +501,7 @@ static void pull(spx_further *s, int *n)
   }
 }
 
-/* ---- all of them ----------------------------------------------------------------------------------------------- */
+/* ---- all of them ---- */
 
 void spx_further_event(uint64_t what, uint32_t events, int *n)
 {
@@ -517,7 +536,8 @@ void spx_further_join(spx_conn *c, int fd, bool out)
   *s = (spx_further){.next = *list, .c = c, .fd = fd, .out = out, .b_n = sizeof s->b.seal};
   *list = s;
   f->n_out += out;
-  if (out && spx_set.streams == 0) look_at(fd, &s->seen, &(spx_streams_seen){0}, &(struct tcp_info){0});
+  if (out && spx_set.streams == 0)
+    look_at(fd, &s->seen, &(spx_streams_seen){0}, &(struct tcp_info){0});
   if (out) spx_txs[c->peer].full = 0; /* a message goes on over it, too */
   spx_n_further++;
   spx_stat.net_streams += out;

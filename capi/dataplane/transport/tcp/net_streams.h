@@ -1,10 +1,12 @@
-/* net_streams.h - further streams: sockets beside the connection of a pair, for the data of long messages alone. The lock is held. */
+/* net_streams.h - further streams: sockets beside the connection of a pair, for the data of long
+ * messages alone. The lock is held. */
 #ifndef SPX_NET_STREAMS_H
 #define SPX_NET_STREAMS_H
 #include "dp.h"
 #include "stream_number.h"
 
-#define SPX_FURTHER_BIT (1ull << 63) /* epoll: what is behind it is no process, but the address of a stream */
+/* epoll: what is behind it is no process, but the address of a stream */
+#define SPX_FURTHER_BIT (1ull << 63)
 
 struct spx_conn;
 typedef struct spx_further spx_further;
@@ -32,7 +34,8 @@ SPX_HIDDEN void spx_further_give(struct spx_conn *c, spx_request *r);
 /* n bytes of a long message were written: SPX_STREAMS=auto. */
 SPX_HIDDEN void spx_further_wrote(struct spx_conn *c, uint32_t n);
 /* The most bytes of r that the connection takes at once. */
-SPX_HIDDEN uint64_t spx_further_share(const struct spx_conn *c, const spx_request *r, uint64_t left);
+SPX_HIDDEN uint64_t spx_further_share(const struct spx_conn *c, const spx_request *r,
+                                      uint64_t left);
 /* Bytes of r are still to be written to further streams. */
 SPX_HIDDEN bool spx_further_busy(const struct spx_conn *c, const spx_request *r);
 /* The buffer of r must not be read any more. */
@@ -41,9 +44,11 @@ SPX_HIDDEN void spx_further_recall(struct spx_conn *c, const spx_request *r);
 SPX_HIDDEN uint64_t spx_further_unsent(const struct spx_conn *c);
 /* What epoll has told of one. *n: the number of things that moved. */
 SPX_HIDDEN void spx_further_event(uint64_t what, uint32_t events, int *n);
-/* Streams that have ended since the last call are freed: no event of theirs is looked at any more. */
+/* Streams that have ended since the last call are freed: no event of theirs is looked at any
+ * more. */
 SPX_HIDDEN void spx_further_sweep(void);
-/* A socket of a further stream, which leads to or comes from the peer of c; out: this process writes to it; fd -1: it could not be made. */
+/* A socket of a further stream, which leads to or comes from the peer of c; out: this process
+ * writes to it; fd -1: it could not be made. */
 SPX_HIDDEN void spx_further_join(struct spx_conn *c, int fd, bool out);
 /* Another one may be made, or taken: the settings allow it, and there are descriptors. */
 SPX_HIDDEN bool spx_further_room(void);

@@ -1,13 +1,21 @@
-/* net_zero.c - long messages that the kernel sends out of the program's memory (MSG_ZEROCOPY), without a copy into the socket's buffers.
+/* net_zero.c - long messages that the kernel sends out of the program's memory (MSG_ZEROCOPY),
+ * without a copy into the socket's buffers.
  *
- * What is sent so is the kernel's to read until the other end's kernel has acknowledged it, and the driver has let go of it: it then says so in the socket's queue of errors, naming writes by their number. Until then a
- * send is not complete, be it sent, cancelled, revoked, or its peer dead: who gets a buffer back may write to it.
+ * What is sent so is the kernel's to read until the other end's kernel has acknowledged it, and the
+ * driver has let go of it: it then says so in the socket's queue of errors, naming writes by their
+ * number. Until then a send is not complete, be it sent, cancelled, revoked, or its peer dead: who
+ * gets a buffer back may write to it.
  *
- * - Each write of at least LEAST bytes of a contiguous buffer is one; records before and behind it go by plain writes, since their buffer is used again at once.
- * - Pinning pages and hearing of them costs more than copying, unless a copy is saved. Where the other end is on this machine (loopback, veth), and with drivers that cannot, the kernel copies after all, and says so: then the
- *   connection stops (SPX_ZEROCOPY=auto). So it does when the kernel has no memory for it (net.core.optmem_max, RLIMIT_MEMLOCK), or does not know it: sockets that encrypt.
- * - A connection that breaks is reset if bytes wait that are not acknowledged: with its queues they are gone, and none of them is read later. One that is closed in order has been read to its end.
- */
+ * - Each write of at least LEAST bytes of a contiguous buffer is one; records before and behind it
+ * go by plain writes, since their buffer is used again at once.
+ * - Pinning pages and hearing of them costs more than copying, unless a copy is saved. Where the
+ * other end is on this machine (loopback, veth), and with drivers that cannot, the kernel copies
+ * after all, and says so: then the connection stops (SPX_ZEROCOPY=auto). So it does when the kernel
+ * has no memory for it (net.core.optmem_max, RLIMIT_MEMLOCK), or does not know it: sockets that
+ * encrypt.
+ * - A connection that breaks is reset if bytes wait that are not acknowledged: with its queues they
+ * are gone, and none of them is read later. One that is closed in order has been read to its
+ * end. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <time.h>
@@ -24,14 +32,18 @@
 #define SO_EE_CODE_ZEROCOPY_COPIED 1
 #endif
 
-enum { LEAST = 32 << 10 }; /* bytes of a write: shorter ones are copied in less time than pages are looked up */
-enum { OFF, AUTO, ON };    /* SPX_ZEROCOPY */
+/* bytes of a write: shorter ones are copied in less time than pages are looked up */
+enum { LEAST = 32 << 10 };
+enum { OFF, AUTO, ON }; /* SPX_ZEROCOPY */
 
 uint32_t spx_zero_writes;
 
 static uint64_t way(void) { return spx_setting_value(SPX_SET_ZEROCOPY); }
 
-static spx_zero_write *write_of(spx_zero *z, uint32_t number) { return &z->writes[number % SPX_ZERO_WRITES]; }
+static spx_zero_write *write_of(spx_zero *z, uint32_t number)
+{
+  return &z->writes[number % SPX_ZERO_WRITES];
+}
 
 void spx_zero_join(spx_conn *c)
 {
@@ -44,7 +56,8 @@ bool spx_zero_takes(const spx_conn *c)
 {
   const spx_long_out *o = &c->long_out;
   const spx_request *r = o->r;
-  if (o->left < LEAST || !r || o->copies || c->zero.next - c->zero.first >= SPX_ZERO_WRITES) return false;
+  if (o->left < LEAST || !r || o->copies || c->zero.next - c->zero.first >= SPX_ZERO_WRITES)
+    return false;
   /* What others than the program have asked for is taken back without waiting. */
   if (r->flags & (SPX_RF_PASS | SPX_RF_INTERNAL | SPX_RF_KEPT)) return false;
   return r->type->flags & SPX_T_CONTIG;
@@ -65,7 +78,8 @@ ssize_t spx_zero_send(spx_conn *c)
     spx_stat.net_zerocopy += (uint64_t)sent;
     return sent;
   }
-  if (errno == ENOBUFS && way() == ON) sent = send(c->fd, v.iov_base, v.iov_len, MSG_DONTWAIT | MSG_NOSIGNAL);
+  if (errno == ENOBUFS && way() == ON)
+    sent = send(c->fd, v.iov_base, v.iov_len, MSG_DONTWAIT | MSG_NOSIGNAL);
   if (sent >= 0) return sent;
   bool unknown = errno == ENOBUFS || errno == EOPNOTSUPP || errno == EINVAL;
   if (unknown) z->may = false;
@@ -150,12 +164,15 @@ void spx_zero_reset(spx_conn *c)
   if (SPX_LIKELY(c->zero.first == c->zero.next)) return;
   spx_zero_reap(c);
   bool in_order = c->closing && c->farewell;
-  if (c->zero.first == c->zero.next || in_order || ioctl(c->fd, SIOCOUTQ, &waits) != 0 || waits == 0) return;
+  if (c->zero.first == c->zero.next || in_order || ioctl(c->fd, SIOCOUTQ, &waits) != 0 ||
+      waits == 0)
+    return;
   setsockopt(c->fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
 }
 
 void spx_zero_end(spx_conn *c)
 {
-  if (SPX_UNLIKELY(c->zero.first != c->zero.next)) let_all_go(c, c->zero.first, c->zero.next - 1, false);
+  if (SPX_UNLIKELY(c->zero.first != c->zero.next))
+    let_all_go(c, c->zero.first, c->zero.next - 1, false);
   c->zero.may = false;
 }

@@ -1,9 +1,13 @@
-/* stream_number.h - over how many streams the long messages of a pair go. docs/decisions/streams.md.
+/* stream_number.h - over how many streams the long messages of a pair go.
+ * docs/decisions/streams.md.
  *
- * Decides only: what is seen of the sockets, and the time, are arguments. Where a round trip is short one stream carries what there is, and nothing is tried. Else the rate of
- * what the other end acknowledges is taken with as many streams as there are and with twice as many, which are kept if it has grown by a clear margin. A stream that was
- * opened meanwhile may not be the reason, since a young one becomes faster by itself: unless the sockets waited for their windows, the smaller number is measured once more.
- * Then it rests, the longer the more often that was in vain, and looks again: with more, and whether fewer would do.
+ * Decides only: what is seen of the sockets, and the time, are arguments. Where a round trip is
+ * short one stream carries what there is, and nothing is tried. Else the rate of what the other end
+ * acknowledges is taken with as many streams as there are and with twice as many, which are kept if
+ * it has grown by a clear margin. A stream that was opened meanwhile may not be the reason, since a
+ * young one becomes faster by itself: unless the sockets waited for their windows, the smaller
+ * number is measured once more. Then it rests, the longer the more often that was in vain, and
+ * looks again: with more, and whether fewer would do.
  */
 #ifndef SPX_STREAM_NUMBER_H
 #define SPX_STREAM_NUMBER_H
@@ -29,7 +33,9 @@ enum {
 typedef struct {
   uint64_t acked; /* bytes that the other end has acknowledged */
   uint64_t busy,
-      held; /* us in which the connection had something under way; of these: it waited for a window or its buffer */
+      /* us in which the connection had something under way; of these: it waited for a window or its
+         buffer */
+      held;
   uint32_t near, trip; /* us: the shortest round trip, 0: not known; the usual one */
   uint32_t open;       /* streams, the connection with them */
   uint32_t moving;     /* of these have part of a message */
@@ -69,7 +75,8 @@ static inline uint32_t spx_number_keeps(const spx_number *s)
 /* Are the sockets to be looked at? Asked when long messages are written. */
 static inline bool spx_number_looks(const spx_number *s, uint64_t now) { return now >= s->until; }
 
-static inline void spx_number_enter(spx_number *s, spx_number_phase phase, uint32_t use, uint64_t trip)
+static inline void spx_number_enter(spx_number *s, spx_number_phase phase, uint32_t use,
+                                    uint64_t trip)
 {
   s->phase = (uint8_t)phase;
   s->use = use;
@@ -88,7 +95,8 @@ static inline void spx_number_rest(spx_number *s, uint64_t now, bool changed)
 }
 
 /* What is next once the number that is kept, and its rate, are known. */
-static inline void spx_number_on(spx_number *s, uint64_t now, uint64_t trip, uint32_t most, bool changed)
+static inline void spx_number_on(spx_number *s, uint64_t now, uint64_t trip, uint32_t most,
+                                 bool changed)
 {
   uint32_t twice = 2 * s->kept < most ? 2 * s->kept : most;
   if (s->down && s->kept > 1)
@@ -151,10 +159,13 @@ static inline void spx_number_judge(spx_number *s, uint64_t now, uint64_t trip, 
 }
 
 /* A look at `now`; at most so many streams. */
-static inline void spx_number_saw(spx_number *s, uint64_t now, const spx_streams_seen *seen, uint32_t most)
+static inline void spx_number_saw(spx_number *s, uint64_t now, const spx_streams_seen *seen,
+                                  uint32_t most)
 {
-  uint64_t trip = seen->trip < SPX_NUMBER_TRIP ? seen->trip : SPX_NUMBER_TRIP, us = (now - s->seen_at) / 1000;
-  uint64_t gap = SPX_NUMBER_GAP * trip > SPX_NUMBER_LEAST_GAP ? SPX_NUMBER_GAP * trip : SPX_NUMBER_LEAST_GAP;
+  uint64_t trip = seen->trip < SPX_NUMBER_TRIP ? seen->trip : SPX_NUMBER_TRIP,
+           us = (now - s->seen_at) / 1000;
+  uint64_t gap =
+      SPX_NUMBER_GAP * trip > SPX_NUMBER_LEAST_GAP ? SPX_NUMBER_GAP * trip : SPX_NUMBER_LEAST_GAP;
   s->seen_at = now;
   s->until = now + 500 * trip;
   if (!s->kept) s->kept = 1;
@@ -176,7 +187,8 @@ static inline void spx_number_saw(spx_number *s, uint64_t now, const spx_streams
     if (s->waited < SPX_NUMBER_WAIT * trip) return;
     s->waited = 0;
     if (s->phase == SPX_NUMBER_BASE && seen->open < s->use) s->kept = seen->open;
-    if (seen->open < s->use && seen->open >= s->kept && (s->phase == SPX_NUMBER_BASE || seen->open > s->kept))
+    if (seen->open < s->use && seen->open >= s->kept &&
+        (s->phase == SPX_NUMBER_BASE || seen->open > s->kept))
       s->use = seen->open; /* there are no more */
     else
       spx_number_rest(s, now, false);
@@ -190,6 +202,7 @@ static inline void spx_number_saw(spx_number *s, uint64_t now, const spx_streams
   s->bytes += seen->acked;
   s->busy += seen->busy;
   s->held_us += seen->held;
-  if (s->us >= SPX_NUMBER_MEASURE * trip && s->us >= SPX_NUMBER_LEAST) spx_number_judge(s, now, trip, most);
+  if (s->us >= SPX_NUMBER_MEASURE * trip && s->us >= SPX_NUMBER_LEAST)
+    spx_number_judge(s, now, trip, most);
 }
 #endif

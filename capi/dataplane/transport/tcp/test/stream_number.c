@@ -19,7 +19,8 @@ typedef struct {
   uint32_t most;   /* streams that can be made */
   bool told;       /* the sockets say that they wait for their windows */
   uint32_t drain;  /* round trips until a stream that is not used any more is done with its part */
-  uint64_t grows;  /* us in which a young stream becomes as fast as it will be: of itself, and the first one too */
+  /* us in which a young stream becomes as fast as it will be: of itself, and the first one too */
+  uint64_t grows;
 } network;
 
 typedef struct {
@@ -40,7 +41,8 @@ static uint64_t rate_of(const network *w, uint32_t n)
 /* Messages flow for so many milliseconds. */
 static void flow_ms(spx_number *s, const network *w, run *r, uint64_t ms)
 {
-  uint64_t end = r->now + ms * 1000000, last = r->now, bytes = 0, step = w->trip < 2000 ? 1000 : w->trip / 2;
+  uint64_t end = r->now + ms * 1000000, last = r->now, bytes = 0,
+           step = w->trip < 2000 ? 1000 : w->trip / 2;
   while (r->now < end) {
     r->now += 1000 * (step + rnd() % (step / 4 + 1));
     uint32_t use = spx_number_use(s), keeps = spx_number_keeps(s);
@@ -50,7 +52,8 @@ static void flow_ms(spx_number *s, const network *w, run *r, uint64_t ms)
     uint64_t us = (r->now - last) / 1000;
     uint32_t given = use < r->open ? use : r->open;
     if (r->moving <= given) r->moving = given, r->drained = 0;
-    for (r->drained += us; r->moving > given && r->drained >= w->drain * w->trip; r->drained -= w->drain * w->trip)
+    for (r->drained += us; r->moving > given && r->drained >= w->drain * w->trip;
+         r->drained -= w->drain * w->trip)
       r->moving--;
     if (r->open < r->moving) r->open = r->moving; /* closed when it is done */
     uint64_t rate = rate_of(w, r->moving);
@@ -74,7 +77,10 @@ static void flow_ms(spx_number *s, const network *w, run *r, uint64_t ms)
   }
 }
 
-static void flow(spx_number *s, const network *w, run *r, uint64_t seconds) { flow_ms(s, w, r, 1000 * seconds); }
+static void flow(spx_number *s, const network *w, run *r, uint64_t seconds)
+{
+  flow_ms(s, w, r, 1000 * seconds);
+}
 
 static uint64_t best_of(const network *w)
 {
@@ -87,9 +93,17 @@ static uint64_t best_of(const network *w)
 /* One stream is all it ever has, and it is hardly looked at. */
 static void near_by(void)
 {
-  static const network loopback = {.trip = 40, .window = 1 << 20, .link = 4000000000, .noise = 40, .most = 16},
-                       tight =
-                           {.trip = 300, .window = 64 << 10, .link = 4000000000, .noise = 10, .most = 16, .told = true},
+  static const network loopback = {.trip = 40,
+                                   .window = 1 << 20,
+                                   .link = 4000000000,
+                                   .noise = 40,
+                                   .most = 16},
+                       tight = {.trip = 300,
+                                .window = 64 << 10,
+                                .link = 4000000000,
+                                .noise = 10,
+                                .most = 16,
+                                .told = true},
                        unknown = {.trip = 1, .window = 64 << 10, .link = 4000000000, .most = 16};
   const network *all[] = {&loopback, &tight, &unknown};
   for (int i = 0; i < 3; i++) {
@@ -138,7 +152,8 @@ static void full(void)
   CHECK(s.kept == 1 && r.open == 1);
 }
 
-/* The first stream becomes faster by itself while the second is tried: that is not taken for the second's doing. */
+/* The first stream becomes faster by itself while the second is tried: that is not taken for the
+ * second's doing. */
 static void young(void)
 {
   network w = {.trip = 20000, .window = 4 << 20, .link = 20000000, .most = 16, .grows = 3000000};
@@ -151,7 +166,8 @@ static void young(void)
 /* The path changes: fewer do as well, or more are needed; or it has become a short one. */
 static void changes(void)
 {
-  network w = {.trip = 20000, .window = 64 << 10, .link = 100000000, .noise = 3, .most = 16, .told = true};
+  network w = {
+      .trip = 20000, .window = 64 << 10, .link = 100000000, .noise = 3, .most = 16, .told = true};
   spx_number s = {0};
   run r = {.now = 1000000000, .open = 1};
   flow(&s, &w, &r, 30);
@@ -170,7 +186,8 @@ static void changes(void)
 /* There are not as many as would be faster, or none at all. */
 static void short_of(void)
 {
-  network w = {.trip = 20000, .window = 64 << 10, .link = 100000000, .noise = 3, .most = 3, .told = true};
+  network w = {
+      .trip = 20000, .window = 64 << 10, .link = 100000000, .noise = 3, .most = 3, .told = true};
   spx_number s = {0};
   run r = {.now = 1000000000, .open = 1};
   flow(&s, &w, &r, 60);
@@ -184,10 +201,17 @@ static void short_of(void)
   CHECK(spx_number_use(&s) == 1 && s.phase == SPX_NUMBER_RESTS && s.until > 1000000000);
 }
 
-/* The link carries what four streams give; later one gives as much. Streams that are not used are not done with their parts at once. */
+/* The link carries what four streams give; later one gives as much. Streams that are not used are
+ * not done with their parts at once. */
 static void four(void)
 {
-  network w = {.trip = 20000, .window = 64 << 10, .link = 13000000, .noise = 3, .most = 16, .told = true, .drain = 40};
+  network w = {.trip = 20000,
+               .window = 64 << 10,
+               .link = 13000000,
+               .noise = 3,
+               .most = 16,
+               .told = true,
+               .drain = 40};
   spx_number s = {0};
   run r = {.now = 1000000000, .open = 1};
   flow(&s, &w, &r, 30);
@@ -204,7 +228,8 @@ static void four(void)
 /* Messages with pauses: these do not count. */
 static void pauses(void)
 {
-  network w = {.trip = 20000, .window = 64 << 10, .link = 100000000, .noise = 3, .most = 16, .told = true};
+  network w = {
+      .trip = 20000, .window = 64 << 10, .link = 100000000, .noise = 3, .most = 16, .told = true};
   spx_number s = {0};
   run r = {.now = 1000000000, .open = 1};
   for (int i = 0; i < 100; i++) {
