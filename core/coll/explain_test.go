@@ -285,7 +285,8 @@ func TestNamesOfChoices(t *testing.T) {
 		"MPI_Neighbor_alltoallw_init_c": "neighbor_alltoallw",
 		"MPI_Ineighbor_allgather":       "neighbor_allgather",
 		"MPI_Barrier_init":              "barrier",
-		"MPI_Iexscan":                   "exscan", "MPI_Send": "", "MPI_Init": "", "MPI_Reduce_local": ""} {
+		"MPI_Iexscan":                   "exscan",
+		"MPI_Send":                      "", "MPI_Init": "", "MPI_Reduce_local": ""} {
 		k, ok := KindOfCall(call)
 		if ok != (want != "") || ok && k.String() != want {
 			t.Errorf("%s: %v, %v", call, k, ok)
