@@ -203,7 +203,7 @@ func mayGoAbroad(port string) error {
 	_, listens := strings.CutPrefix(port, portPrefix)
 	listens = listens && strings.Contains(port, "@")
 	switch {
-	case overNetwork() && netState.policy.relays && netState.policy.few == 0:
+	case overNetwork() && netState.policy.Relays && netState.policy.few == 0:
 		return mpierr.New(mpierr.UnsupportedOperation,
 			"with SPX_CONNECTIONS=%s the messages of a job go through its own processes, and "+
 				"none to other jobs; leave it unset",

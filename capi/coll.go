@@ -5,6 +5,14 @@ package main
 #include "plan.h"
 #include "settings.h"
 #include "share.h"
+#include "stat.h"
+
+static void note_chosen(int64_t choice, int64_t reason, int64_t bytes, int64_t ctx)
+{
+  spx_lock();
+  spx_note(SPX_EV_CHOSEN, choice, reason, bytes, ctx);
+  spx_unlock();
+}
 */
 import "C"
 
@@ -16,6 +24,7 @@ import (
 
 	"libspx/core/coll"
 	"libspx/core/mpierr"
+	"libspx/core/tool"
 )
 
 // The planner's side of capi/dataplane/coll/plan.h: a collective that the communicator's cache has
@@ -50,6 +59,7 @@ var (
 	_ = [1]int{}[C.SPX_SHARE_CELL-int(coll.CellBytes)]
 	_ = [1]int{}[C.SPX_SHARE_SLIP-int(coll.SlipBytes)]
 	_ = [1]int{}[C.SPX_SHARE_PARTS-int(coll.Parts)]
+	_ = [1]int{}[C.SPX_SHARE_PART-int(coll.PartBytes)]
 	_ = [1]int{}[C.SPX_PB_RECV-int(coll.BufRecv)]
 	_ = [1]int{}[C.SPX_PB_TEMP-int(coll.BufTemp)]
 	_ = [1]int{}[C.SPX_PM_INDEX-int(coll.Index)]
@@ -63,19 +73,26 @@ var (
 	_ = [1]int{}[C.MPI_PROC_NULL-coll.RootNone]
 )
 
-// forced is the algorithm of an operation that a setting asks for, "" when none does.
-func forced(k coll.Kind) string {
+// forced is the algorithm of an operation that a setting asks for, "" when none does, and which
+// setting that is.
+func forced(k coll.Kind) (string, coll.Reason) {
 	name := C.CString(coll.EnvName(k))
 	defer C.free(unsafe.Pointer(name))
 	id := C.spx_setting_find(name)
 	if id == C.SPX_SETTINGS {
-		return ""
+		return "", coll.Unknown
 	}
 	text := C.GoString(C.spx_setting_text(id))
 	if text == "auto" {
-		return ""
+		return "", coll.Unknown
 	}
-	return text
+	switch C.spx_setting_from(id) {
+	case C.SPX_FROM_TOOL:
+		return text, coll.ByTool
+	case C.SPX_FROM_TABLE:
+		return text, coll.ByTuning
+	}
+	return text, coll.ByVariable
 }
 
 // planCollective compiles the plan for a key. Arguments: const spx_plan_key *, spx_comm *, spx_plan
@@ -94,17 +111,17 @@ func planCollective(c *call) error {
 		RType:     planType(&key.r, key.r_contig),
 		SizeClass: int(key.size_class),
 		Commute:   key.commute != 0,
-		CPUs:      processorsFor(comm),
-		Force:     forced(coll.Kind(key.kind)),
+
+		Persistent: key.persistent != 0,
 	}
+	a.Force, a.ForcedBy = forced(a.Kind)
 	near := knownLevels(comm)
-	a.Wired = C.spx_segment != nil && C.spx_segment.flags&C.SPX_SEG_TCP != 0 && !near.foreign
-	a.Levels, a.Switched, a.Near, a.Several = near.levels, near.switched, near.relayed, near.several
+	a.Place(&coll.Around{CPUs: processorsFor(comm), TCP: C.spx_segment != nil &&
+		C.spx_segment.flags&C.SPX_SEG_TCP != 0}, &near)
 	if comm.flags&C.SPX_C_INTER != 0 {
 		a.Remote = int(comm.remote_size)
-	} else if key.persistent == 0 && C.spx_share_offered(comm) != 0 {
-		a.Shared = C.SPX_SHARE_PART
 	}
+	a.Share(C.spx_share_offered(comm) != 0)
 	if comm.flags&C.SPX_C_TOPO != 0 && a.Kind >= coll.NeighborAllgather {
 		n := comms.get(uint32(comm.o._go)).topo.Neighbors(a.Rank)
 		a.Sources, a.Dests, a.Paired = n.Sources, n.Dests, n.Paired
@@ -118,6 +135,8 @@ func planCollective(c *call) error {
 		return err
 	}
 	*at[*C.spx_plan](c.addr(2)) = out
+	C.note_chosen(C.int64_t(tool.ChoiceOf(a.Kind, p.Choice)), C.int64_t(p.Choice.Reason),
+		C.int64_t(a.Data()), C.int64_t(comm.ctx))
 	planned(len(p.Steps))
 	return nil
 }
@@ -151,17 +170,8 @@ func processorsFor(comm *C.spx_comm) int {
 	return processors()
 }
 
-// nearness is which ranks of a communicator are near each other, as coll.Args says it.
-type nearness struct {
-	levels   [][]int32
-	switched bool
-	several  bool    // coll.Args.Several
-	foreign  bool    // some are of several jobs
-	relayed  []int32 // coll.Args.Near
-}
-
 // knownLevels is nearnessOf, looked up once for a communicator that the engine knows.
-func knownLevels(c *C.spx_comm) nearness {
+func knownLevels(c *C.spx_comm) coll.Nearness {
 	o := comms.get(uint32(c.o._go))
 	if o == nil || o.c != c {
 		return nearnessOf(c)
@@ -170,12 +180,13 @@ func knownLevels(c *C.spx_comm) nearness {
 	return o.near
 }
 
-// nearnessOf is levelsOf, and the switch of each rank where the messages between switches are
-// relayed.
-func nearnessOf(comm *C.spx_comm) nearness {
-	near := levelsOf(comm)
+// nearnessOf is which ranks of a communicator are near each other, and the switch of each rank
+// where the messages between switches are relayed.
+func nearnessOf(comm *C.spx_comm) coll.Nearness {
+	around := aroundOf(comm)
+	near := around.Near()
 	if comm.flags&C.SPX_C_INTER == 0 {
-		near.relayed = netState.policy.relayed(placesOf(comm))
+		near.Relayed = netState.policy.relayed(placesOf(comm))
 	}
 	return near
 }
@@ -206,41 +217,26 @@ func placesOf(comm *C.spx_comm) []C.uint32_t {
 	return out
 }
 
-// levelsOf is which ranks are near each other: on one host, and behind one switch; on one host
-// without more ranks than processors, those bound to one memory or one cache. All ranks see the
-// same: hosts are numbered alike in all files of a job, and what ranks are bound to is in the file
-// before they start. What is known of switches the processes of a world are told alike when they
-// start, so they count where all ranks are of one.
-func levelsOf(comm *C.spx_comm) nearness {
-	n := int(comm.size)
-	if isForeign(comm) {
-		return nearness{several: true, foreign: true}
+// aroundOf is where the ranks of a communicator are. All ranks see the same: hosts are numbered
+// alike in all files of a job, and what ranks are bound to is in the
+// file before they start. What is known of switches the processes of a world are told alike when
+// they start, so they count where all ranks are of one.
+func aroundOf(comm *C.spx_comm) coll.Around {
+	w := coll.Around{CPUs: processors(), Inter: comm.flags&C.SPX_C_INTER != 0,
+		Foreign: isForeign(comm), Moving: copying != nil}
+	if w.Foreign || w.Inter || comm.size < 2 {
+		return w
 	}
-	if comm.flags&C.SPX_C_INTER != 0 || n < 2 {
-		return nearness{}
-	}
-	hosts, switches, nodes, caches := make([]uint32, n), make([]uint32, n), make([]uint32, n),
-		make([]uint32, n)
-	several, bound, together := false, n <= processors(), true
+	w.Switches = len(netState.policy.Switches) > 0
 	first := C.spx_proc_of(*comm.local)
-	for rank, proc := range placesOf(comm) {
+	for _, proc := range placesOf(comm) {
 		p := C.spx_proc_of(proc)
-		hosts[rank], nodes[rank], caches[rank] = uint32(p.host), uint32(p.node), uint32(p.cache)
-		switches[rank] = uint32(netState.policy.switchOf(int(p.host)))
-		several = several || hosts[rank] != hosts[0]
-		together = together && p.world_id == first.world_id
-		bound = bound && p.node != 0 && copying == nil // other hosts have other memories and caches
+		w.Places = append(w.Places, coll.Place{Host: uint32(p.host),
+			Switch: uint32(netState.policy.SwitchOf(int(p.host))),
+			Node:   uint32(p.node), Cache: uint32(p.cache)})
+		w.Switches = w.Switches && p.world_id == first.world_id
 	}
-	switch {
-	case several && together && len(netState.policy.switches) > 0:
-		levels, switched := coll.ByNetwork(switches, hosts)
-		return nearness{levels: levels, switched: switched, several: true}
-	case several:
-		return nearness{levels: coll.Levels(hosts), several: true}
-	case bound:
-		return nearness{levels: coll.Levels(nodes, caches)}
-	}
-	return nearness{}
+	return w
 }
 
 // isForeign reports whether a communicator has processes of several jobs; all of them say the same.
@@ -288,6 +284,7 @@ func storePlan(p *coll.Plan, nprefix int) (*C.spx_plan, error) {
 		C.int64_t(p.Limit)
 	out.slips = C.bool(p.Slips)
 	out.unit, out.nprefix = C.int64_t(p.Unit), C.uint32_t(nprefix)
+	out.choice = C.uint16_t(p.Choice.Algorithm) | C.uint16_t(p.Choice.Reason)<<8
 	for i, b := range []byte(p.Algorithm) {
 		if i < len(out.algorithm)-1 {
 			out.algorithm[i] = C.char(b)

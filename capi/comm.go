@@ -13,6 +13,7 @@ import (
 	"unsafe"
 
 	"libspx/core/attr"
+	"libspx/core/coll"
 	"libspx/core/comm"
 	"libspx/core/group"
 	"libspx/core/info"
@@ -31,7 +32,7 @@ type commObject struct {
 	attrs *attr.List
 
 	levels sync.Once
-	near   nearness // see knownLevels
+	near   coll.Nearness // see knownLevels
 
 	mu    sync.Mutex
 	hints *info.Info    // guarded by mu; see hints

@@ -49,7 +49,7 @@ func chooseKeeper() error {
 	all := make([]copies.Member, len(procs))
 	for i, p := range procs {
 		host := int(procOf(p).host)
-		all[i] = copies.Member{Host: host, Switch: netState.policy.switchOf(host),
+		all[i] = copies.Member{Host: host, Switch: netState.policy.SwitchOf(host),
 			Lives: bool(C.spx_copies_can(C.int(i))), Works: slices.Contains(ranks, p)}
 	}
 	me := slices.Index(procs, world.proc)

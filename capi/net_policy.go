@@ -10,7 +10,6 @@ import "C"
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
 	"unsafe"
 
@@ -23,33 +22,26 @@ import (
 // Which connections this process keeps: decided here by net/conn, whenever processes have come or
 // gone, and handed to the data plane as a table (dataplane/transport/relay/net_relay.c).
 
-// policy is what SPX_CONNECTIONS and SPX_TOPOLOGY say.
+// policy is what SPX_CONNECTIONS and SPX_TOPOLOGY say, and what follows from the number of
+// processes.
 type policy struct {
-	all    bool // a connection with everybody, at once
-	relays bool
-	random int // neighbours by chance; 0: by the topology
-	cache  int
+	conn.Policy
 	// neighbours in conn.Few, because there may be far fewer connections than there are processes;
 	// 0: there need not be
 	few  int
 	most uint64 // connections; with few
-
-	groups   int   // of processes, as if they were on so many switches; 0: switches says
-	switches []int // of each host
 }
-
-const defaultCache = 16
 
 // readPolicy reads the settings.
 func readPolicy() error {
 	p := &netState.policy
 	*p = policy{}
 	text := C.GoString(C.spx_setting_text(C.SPX_SET_CONNECTIONS))
-	if err := p.parse(text); err != nil {
+	if err := p.Parse(text); err != nil {
 		return fail(C.MPI_ERR_ARG, "SPX_CONNECTIONS=%s: %v", text, err)
 	}
 	text = C.GoString(C.spx_setting_text(C.SPX_SET_TOPOLOGY))
-	if err := p.parseTopology(text); err != nil {
+	if err := p.ParseTopology(text); err != nil {
 		return fail(C.MPI_ERR_ARG, "SPX_TOPOLOGY=%s: %v", text, err)
 	}
 	p.spare(uint64(C.spx_segment.world_size))
@@ -63,11 +55,11 @@ func readPolicy() error {
 func (p *policy) spare(procs uint64) {
 	most, set := connectionsAllowed()
 	usable := most - uint64(keptForAnswers(most))
-	if !set || p.all || p.relays || usable < conn.LeastFew || procs <= usable+1 {
+	if !set || p.All || p.Relays || usable < conn.LeastFew || procs <= usable+1 {
 		return
 	}
 	p.few, p.most = conn.Degree(int(min(usable, procs))), most
-	p.relays, p.cache = true, int(usable)-p.few
+	p.Relays, p.Cache = true, int(usable)-p.few
 }
 
 // connectionsAllowed is SPX_CONNECTIONS_MAX, if it is set.
@@ -80,9 +72,9 @@ func connectionsAllowed() (most uint64, set bool) {
 // startPolicy hands the policy over, and the first table.
 func startPolicy() {
 	p := &netState.policy
-	if len(p.switches) > 0 {
-		of := make([]C.uint32_t, len(p.switches))
-		for i, s := range p.switches {
+	if len(p.Switches) > 0 {
+		of := make([]C.uint32_t, len(p.Switches))
+		for i, s := range p.Switches {
 			of[i] = C.uint32_t(s)
 		}
 		C.spx_mcast_switches(&of[0], C.uint32_t(len(of)))
@@ -93,8 +85,8 @@ func startPolicy() {
 		most = connectionsMax()
 	}
 	most, netState.server.Answering = netState.slots.start(netState.id.Self.Number, most)
-	C.spx_net_policy(C.spx_net_ways{heeds: C.bool(p.all || p.relays), relays: C.bool(p.relays),
-		spares: C.bool(p.few > 0), cache: C.uint32_t(p.cache), most: C.uint32_t(most)})
+	C.spx_net_policy(C.spx_net_ways{heeds: C.bool(p.All || p.Relays), relays: C.bool(p.Relays),
+		spares: C.bool(p.few > 0), cache: C.uint32_t(p.Cache), most: C.uint32_t(most)})
 	reroute()
 }
 
@@ -104,22 +96,22 @@ func startPolicy() {
 func (p *policy) String() string {
 	how := "demand"
 	switch {
-	case p.all:
+	case p.All:
 		how = "all"
 	case p.few > 0:
 		return fmt.Sprintf("SPX_CONNECTIONS=demand SPX_CONNECTIONS_MAX=%d", p.most)
-	case p.random > 0:
-		return fmt.Sprintf("SPX_CONNECTIONS=random:%d:%d", p.random, p.cache)
-	case p.relays:
-		how = fmt.Sprintf("topology:%d", p.cache)
+	case p.Random > 0:
+		return fmt.Sprintf("SPX_CONNECTIONS=random:%d:%d", p.Random, p.Cache)
+	case p.Relays:
+		how = fmt.Sprintf("topology:%d", p.Cache)
 	}
 	text := "SPX_CONNECTIONS=" + how
 	switch {
-	case !p.relays:
-	case p.groups > 0:
-		text += fmt.Sprintf(" SPX_TOPOLOGY=groups:%d", p.groups)
-	case len(p.switches) > 0:
-		text += " SPX_TOPOLOGY=" + strings.Trim(strings.ReplaceAll(fmt.Sprint(p.switches), " ",
+	case !p.Relays:
+	case p.Groups > 0:
+		text += fmt.Sprintf(" SPX_TOPOLOGY=groups:%d", p.Groups)
+	case len(p.Switches) > 0:
+		text += " SPX_TOPOLOGY=" + strings.Trim(strings.ReplaceAll(fmt.Sprint(p.Switches), " ",
 			","), "[]")
 	}
 	return text
@@ -162,98 +154,18 @@ func raiseDescriptors(procs uint64) {
 	unix.Setrlimit(unix.RLIMIT_NOFILE, &l) //nolint:errcheck
 }
 
-func (p *policy) parse(text string) error {
-	words := strings.Split(text, ":")
-	number := func(i, preset, least int) (int, error) {
-		if i >= len(words) {
-			return preset, nil
-		}
-		n, err := strconv.Atoi(words[i])
-		if err != nil || n < least || n > 1<<20 {
-			return 0, fmt.Errorf("%q is no number of connections", words[i])
-		}
-		return n, nil
-	}
-	most := 1
-	var err error
-	switch words[0] {
-	case "", "demand":
-	case "all":
-		p.all = true
-	case "topology":
-		p.relays, most = true, 2
-		p.cache, err = number(1, defaultCache, 0)
-	case "random":
-		p.relays, most = true, 3
-		if p.random, err = number(1, 64, 1); err == nil {
-			p.cache, err = number(2, 0, 0)
-		}
-	default:
-		return fmt.Errorf("there are demand, all, topology:K and random:N:K, not %s", words[0])
-	}
-	if err == nil && len(words) > most {
-		err = fmt.Errorf("%q is too much", strings.Join(words[most:], ":"))
-	}
-	return err
-}
-
-func (p *policy) parseTopology(text string) error {
-	if n, ok := strings.CutPrefix(text, "groups:"); ok {
-		groups, err := strconv.Atoi(n)
-		if err != nil || groups < 1 || groups > 1<<20 {
-			return fmt.Errorf("%q is no number of groups", n)
-		}
-		p.groups = groups
-		return nil
-	}
-	for _, word := range strings.FieldsFunc(text,
-		func(r rune) bool { return r == ',' || r == ' ' }) {
-		s, err := strconv.Atoi(word)
-		if err != nil || s < 0 || s > 1<<20 {
-			return fmt.Errorf(
-				"%q is no number of a switch; it is groups:N, or one for each host, as 0,0,1,1",
-				word)
-		}
-		p.switches = append(p.switches, s)
-	}
-	return nil
-}
-
-// switchOf is the switch of a host: one of its own, beyond those that are known, if nothing is.
-func (p *policy) switchOf(host int) int {
-	if host < len(p.switches) {
-		return p.switches[host]
-	}
-	return 1<<20 + 1 + host
-}
-
-// relayed numbers the switches of processes by which plan connects them; nil where it does not, or
-// may not do so at all of them. All that relay for each other were told the same of the switches,
-// of whatever world they are: else the first connection between them ends the job.
+// relayed is conn.Policy.Relayed of processes.
 func (p *policy) relayed(procs []C.uint32_t) []int32 {
-	if !p.relays || p.random > 0 || p.few > 0 {
+	if !p.Relays || p.few > 0 {
 		return nil
 	}
-	first, several := procOf(uint32(procs[0])), C.spx_segment.flags&C.SPX_SEG_TCP != 0
-	of := make([]int, len(procs))
-	for rank, proc := range procs {
+	list := make([]conn.Process, len(procs))
+	for i, proc := range procs {
 		at := procOf(uint32(proc))
-		if at.home_job != 0 || p.groups > 0 && at.world_id != 0 {
-			return nil
-		}
-		several = several || at.host != first.host
-		if of[rank] = p.switchOf(int(at.host)); p.groups > 0 {
-			of[rank] = int(at.world_rank) * p.groups / int(C.spx_segment.world_size)
-		}
+		list[i] = conn.Process{Host: int(at.host), Rank: int(at.world_rank),
+			Later: at.world_id != 0, Guest: at.home_job != 0}
 	}
-	if !several {
-		return nil
-	}
-	near := make([]int32, len(of))
-	for rank, s := range dense(of) {
-		near[rank] = int32(s)
-	}
-	return near
+	return p.Relayed(list, int(C.spx_segment.world_size), C.spx_segment.flags&C.SPX_SEG_TCP != 0)
 }
 
 // plan is what the processes of the job, as they are now, keep.
@@ -268,10 +180,10 @@ func (p *policy) plan() *conn.Plan {
 		switch {
 		case at.home_job != 0:
 			of[i], gone[i] = -1, true
-		case p.groups > 0:
-			of[i] = i * p.groups / n
+		case p.Groups > 0:
+			of[i] = i * p.Groups / n
 		default:
-			of[i] = p.switchOf(host[i])
+			of[i] = p.SwitchOf(host[i])
 		}
 		if !shared {
 			host[i] = i
@@ -280,28 +192,16 @@ func (p *policy) plan() *conn.Plan {
 	if p.few > 0 {
 		return conn.Few(p.few, host, gone)
 	}
-	if p.random > 0 {
-		return conn.Random(n, p.random, gone)
+	if p.Random > 0 {
+		return conn.Random(n, p.Random, gone)
 	}
-	return conn.Topology(dense(of), host, gone)
-}
-
-// dense numbers switches from 0 in the order in which they occur; -1 stays.
-func dense(of []int) []int {
-	number := map[int]int{-1: -1}
-	for i, s := range of {
-		if _, ok := number[s]; !ok {
-			number[s] = len(number) - 1
-		}
-		of[i] = number[s]
-	}
-	return of
+	return conn.Topology(conn.Dense(of), host, gone)
 }
 
 // reroute does what follows from processes that have come or gone.
 func reroute() {
 	s := &netState
-	if s.policy.all {
+	if s.policy.All {
 		for i := s.id.Self.Number + 1; i < uint32(C.spx_segment.nprocs); i++ {
 			if p := (tcp.Process{Number: i, Life: lifeOf(i)}); bool(
 				C.spx_net_peer(C.uint32_t(i))) && !isAbroad(i) && !isGone(p) {
@@ -309,7 +209,7 @@ func reroute() {
 			}
 		}
 	}
-	if !s.policy.relays {
+	if !s.policy.Relays {
 		return
 	}
 	routes := s.policy.plan().Routes(int(s.id.Self.Number), C.SPX_ROUTE_WAYS)

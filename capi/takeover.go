@@ -36,6 +36,7 @@ import (
 	"unsafe"
 
 	"libspx/cluster/takeover"
+	"libspx/core/coll"
 	"libspx/core/comm"
 	"libspx/core/group"
 	"libspx/core/ident"
@@ -579,7 +580,7 @@ func (o *commObject) follows(m *comm.Made, local, peer *C.uint32_t) {
 	if m.Remote != nil {
 		o.Comm.RemoteTable().Set(m.Remote)
 	}
-	o.levels, o.near = sync.Once{}, nearness{}
+	o.levels, o.near = sync.Once{}, coll.Nearness{}
 	o.setFar()
 }
 
@@ -593,7 +594,7 @@ func (o *commObject) renew(m *comm.Made, local, peer *C.uint32_t) {
 	if o.c.inner != nil {
 		o.LocalLink = link{o.c.inner}
 	}
-	o.levels, o.near = sync.Once{}, nearness{}
+	o.levels, o.near = sync.Once{}, coll.Nearness{}
 	o.setFar()
 	ft.mu.Lock()
 	defer ft.mu.Unlock()

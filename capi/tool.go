@@ -25,6 +25,8 @@ static uint64_t tool_take_high(void)
   return high;
 }
 
+static uint16_t tool_chosen(spx_comm *c, int kind) { return __atomic_load_n(&c->chosen[kind], __ATOMIC_RELAXED); }
+
 static uint64_t tool_entries(void) { return atomic_load_explicit(&spx_go_entries, memory_order_relaxed); }
 */
 import "C"
@@ -170,6 +172,13 @@ func (toolProcess) Count(k tool.Counter, of tool.Object) uint64 {
 
 // countOf reads a counter of a communicator.
 func countOf(k tool.Counter, c *C.spx_comm) uint64 {
+	if kind, reason, ok := k.Choice(); ok {
+		chosen := uint16(C.tool_chosen(c, C.int(kind)))
+		if reason {
+			return uint64(chosen >> 8)
+		}
+		return uint64(chosen & 0xff)
+	}
 	if k == tool.Failures {
 		return uint64(C.spx_comm_failures(c))
 	}

@@ -24,6 +24,7 @@ const (
 		uint(C.SPX_EV_UNEXPECTED-tool.UnexpectedMessage)
 	_ = uint(tool.FailureSeen-C.SPX_EV_FAILURE) + uint(C.SPX_EV_FAILURE-tool.FailureSeen)
 	_ = uint(tool.GetDone-C.SPX_EV_GET) + uint(C.SPX_EV_GET-tool.GetDone)
+	_ = uint(tool.CollectiveChosen-C.SPX_EV_CHOSEN) + uint(C.SPX_EV_CHOSEN-tool.CollectiveChosen)
 	_ = uint(tool.EventKinds-C.SPX_EVENTS) + uint(C.SPX_EVENTS-tool.EventKinds)
 )
 

@@ -101,8 +101,10 @@ func toolPvarReset(c *call) error {
 //spx:body MPI_T_pvar_read
 func toolPvarRead(c *call) error {
 	return inTool(func(t *tool.State) tool.Code {
-		return t.ReadPvar(c.toolHandle(0),
-			c.toolHandle(1), c.uint64At(2))
+		if code, is := t.ReadState(c.toolHandle(0), c.toolHandle(1), c.int32At(2)); is {
+			return code
+		}
+		return t.ReadPvar(c.toolHandle(0), c.toolHandle(1), c.uint64At(2))
 	})
 }
 

@@ -71,6 +71,15 @@ func (s *Segment) SetNear(i int, n Near) {
 	s.mem[p+procOffNode], s.mem[p+procOffCache] = n.Node, n.Cache
 }
 
+// Place is where process i runs: the number of its host in the job, and what it is bound to there, which the file of that host has alone.
+func (s *Segment) Place(i int) (host int, near Near) {
+	p := s.proc(i)
+	return int(s.get32(p + procOffHost)), Near{s.mem[p+procOffNode], s.mem[p+procOffCache]}
+}
+
+// CPUs is how many processors the job may use on this host.
+func (s *Segment) CPUs() int { return int(s.get32(segOffNcpus)) }
+
 // clear empties slot i for the process that is to be its incarnation life: the entry, with all that the one before has said of itself, the rows that others write to and hold, its channels,
 // descriptors and rings. The bell counts on.
 func (s *Segment) clear(i int, life uint32) error {

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"libspx/api"
+	"libspx/core/coll"
 )
 
 // Traced calls: for every function that may be called between MPI_Init and MPI_Finalize alone there is one of the same form that writes down the
@@ -93,6 +94,9 @@ func traced(t *api.Tables, f *api.Function) string {
 	}
 	if len(args) > 0 {
 		fmt.Fprintf(w, ", .args = %d, .arg = arg", len(args))
+	}
+	if k, ok := coll.KindOfCall(f.Name); ok && commOf(f) != "" {
+		fmt.Fprintf(w, ", .coll = SPX_COLL_%s + 1", strings.ToUpper(k.String()))
 	}
 	if comm := commOf(f); comm != "" {
 		w.WriteString(", .comm = " + comm)

@@ -249,6 +249,15 @@ void spx_call_begin(spx_call *c)
   unlock();
 }
 
+/* How the collective that has just been called, or begun, is done. */
+static void note_choice(spx_trace_record *r, const spx_call *c)
+{
+  const spx_comm *comm = (const spx_comm *)spx_get(SPX_K_COMM, c->comm);
+  if (!comm) return;
+  r->algorithm = (uint8_t)comm->chosen[c->coll - 1];
+  r->reason = (uint8_t)(comm->chosen[c->coll - 1] >> 8);
+}
+
 int spx_call_end(spx_call *c, int error)
 {
   uint64_t now = spx_now_ns();
@@ -257,6 +266,7 @@ int spx_call_end(spx_call *c, int error)
   spx_trace_record *r = record_at(c->index);
   if (r) {
     r->error = error;
+    if (c->coll && error == MPI_SUCCESS) note_choice(r, c);
     __atomic_store_n(&r->end, now, __ATOMIC_RELEASE);
   }
   charge(c, now - c->begin, error);

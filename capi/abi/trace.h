@@ -4,12 +4,14 @@
 #ifndef SPX_TRACE_H
 #define SPX_TRACE_H
 #include "shim.h"
+#include "plan.h"
 #include "trace_file.h"
 
 /* A call that is being traced. */
 typedef struct spx_call {
   uint32_t fn;
-  uint16_t flags, args;
+  uint8_t flags, args;
+  uint8_t coll; /* spx_coll_kind + 1; 0: no collective */
   const int64_t *arg;
   MPI_Comm comm;
   uint64_t bytes; /* that it sends, as far as its arguments say so */

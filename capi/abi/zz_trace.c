@@ -31,7 +31,7 @@ int spx_t_Accumulate_c(const void *origin_addr, MPI_Count origin_count, MPI_Data
 int spx_t_Allgather(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm)
 {
   int64_t arg[] = {sendcount, (int64_t)(intptr_t)sendtype, recvcount, (int64_t)(intptr_t)recvtype};
-  spx_call call = {.fn = SPX_FN_Allgather, .flags = SPX_TRACE_COLLECTIVE, .args = 4, .arg = arg, .comm = comm};
+  spx_call call = {.fn = SPX_FN_Allgather, .flags = SPX_TRACE_COLLECTIVE, .args = 4, .arg = arg, .coll = SPX_COLL_ALLGATHER + 1, .comm = comm};
   call.bytes = spx_call_bytes(sendcount, sendtype);
   spx_call_begin(&call);
   return spx_call_end(&call, PMPI_Allgather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm));
@@ -40,7 +40,7 @@ int spx_t_Allgather(const void *sendbuf, int sendcount, MPI_Datatype sendtype, v
 int spx_t_Allgather_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm)
 {
   int64_t arg[] = {sendcount, (int64_t)(intptr_t)sendtype, recvcount, (int64_t)(intptr_t)recvtype};
-  spx_call call = {.fn = SPX_FN_Allgather_c, .flags = SPX_TRACE_COLLECTIVE, .args = 4, .arg = arg, .comm = comm};
+  spx_call call = {.fn = SPX_FN_Allgather_c, .flags = SPX_TRACE_COLLECTIVE, .args = 4, .arg = arg, .coll = SPX_COLL_ALLGATHER + 1, .comm = comm};
   call.bytes = spx_call_bytes(sendcount, sendtype);
   spx_call_begin(&call);
   return spx_call_end(&call, PMPI_Allgather_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm));
@@ -49,7 +49,7 @@ int spx_t_Allgather_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sen
 int spx_t_Allgather_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
   int64_t arg[] = {sendcount, (int64_t)(intptr_t)sendtype, recvcount, (int64_t)(intptr_t)recvtype, (int64_t)(intptr_t)info};
-  spx_call call = {.fn = SPX_FN_Allgather_init, .args = 5, .arg = arg, .comm = comm};
+  spx_call call = {.fn = SPX_FN_Allgather_init, .args = 5, .arg = arg, .coll = SPX_COLL_ALLGATHER + 1, .comm = comm};
   call.bytes = spx_call_bytes(sendcount, sendtype);
   spx_call_begin(&call);
   return spx_call_end(&call, PMPI_Allgather_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request));
@@ -58,7 +58,7 @@ int spx_t_Allgather_init(const void *sendbuf, int sendcount, MPI_Datatype sendty
 int spx_t_Allgather_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
   int64_t arg[] = {sendcount, (int64_t)(intptr_t)sendtype, recvcount, (int64_t)(intptr_t)recvtype, (int64_t)(intptr_t)info};
-  spx_call call = {.fn = SPX_FN_Allgather_init_c, .args = 5, .arg = arg, .comm = comm};
+  spx_call call = {.fn = SPX_FN_Allgather_init_c, .args = 5, .arg = arg, .coll = SPX_COLL_ALLGATHER + 1, .comm = comm};
   call.bytes = spx_call_bytes(sendcount, sendtype);
   spx_call_begin(&call);
   return spx_call_end(&call, PMPI_Allgather_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request));
@@ -67,7 +67,7 @@ int spx_t_Allgather_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatyp
 int spx_t_Allgatherv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int displs[], MPI_Datatype recvtype, MPI_Comm comm)
 {
   int64_t arg[] = {sendcount, (int64_t)(intptr_t)sendtype, (int64_t)(intptr_t)recvtype};
-  spx_call call = {.fn = SPX_FN_Allgatherv, .flags = SPX_TRACE_COLLECTIVE, .args = 3, .arg = arg, .comm = comm};
+  spx_call call = {.fn = SPX_FN_Allgatherv, .flags = SPX_TRACE_COLLECTIVE, .args = 3, .arg = arg, .coll = SPX_COLL_ALLGATHERV + 1, .comm = comm};
   call.bytes = spx_call_bytes(sendcount, sendtype);
   spx_call_begin(&call);
   return spx_call_end(&call, PMPI_Allgatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm));
@@ -76,7 +76,7 @@ int spx_t_Allgatherv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, 
 int spx_t_Allgatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype, MPI_Comm comm)
 {
   int64_t arg[] = {sendcount, (int64_t)(intptr_t)sendtype, (int64_t)(intptr_t)recvtype};
-  spx_call call = {.fn = SPX_FN_Allgatherv_c, .flags = SPX_TRACE_COLLECTIVE, .args = 3, .arg = arg, .comm = comm};
+  spx_call call = {.fn = SPX_FN_Allgatherv_c, .flags = SPX_TRACE_COLLECTIVE, .args = 3, .arg = arg, .coll = SPX_COLL_ALLGATHERV + 1, .comm = comm};
   call.bytes = spx_call_bytes(sendcount, sendtype);
   spx_call_begin(&call);
   return spx_call_end(&call, PMPI_Allgatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm));
@@ -85,7 +85,7 @@ int spx_t_Allgatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype se
 int spx_t_Allgatherv_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int displs[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
   int64_t arg[] = {sendcount, (int64_t)(intptr_t)sendtype, (int64_t)(intptr_t)recvtype, (int64_t)(intptr_t)info};
-  spx_call call = {.fn = SPX_FN_Allgatherv_init, .args = 4, .arg = arg, .comm = comm};
+  spx_call call = {.fn = SPX_FN_Allgatherv_init, .args = 4, .arg = arg, .coll = SPX_COLL_ALLGATHERV + 1, .comm = comm};
   call.bytes = spx_call_bytes(sendcount, sendtype);
   spx_call_begin(&call);
   return spx_call_end(&call, PMPI_Allgatherv_init(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info, request));
@@ -94,7 +94,7 @@ int spx_t_Allgatherv_init(const void *sendbuf, int sendcount, MPI_Datatype sendt
 int spx_t_Allgatherv_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
   int64_t arg[] = {sendcount, (int64_t)(intptr_t)sendtype, (int64_t)(intptr_t)recvtype, (int64_t)(intptr_t)info};
-  spx_call call = {.fn = SPX_FN_Allgatherv_init_c, .args = 4, .arg = arg, .comm = comm};
+  spx_call call = {.fn = SPX_FN_Allgatherv_init_c, .args = 4, .arg = arg, .coll = SPX_COLL_ALLGATHERV + 1, .comm = comm};
   call.bytes = spx_call_bytes(sendcount, sendtype);
   spx_call_begin(&call);
   return spx_call_end(&call, PMPI_Allgatherv_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info, request));
@@ -111,7 +111,7 @@ int spx_t_Alloc_mem(MPI_Aint size, MPI_Info info, void *baseptr)
 int spx_t_Allreduce(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm)
 {
   int64_t arg[] = {count, (int64_t)(intptr_t)datatype, (int64_t)(intptr_t)op};
-  spx_call call = {.fn = SPX_FN_Allreduce, .flags = SPX_TRACE_COLLECTIVE, .args = 3, .arg = arg, .comm = comm};
+  spx_call call = {.fn = SPX_FN_Allreduce, .flags = SPX_TRACE_COLLECTIVE, .args = 3, .arg = arg, .coll = SPX_COLL_ALLREDUCE + 1, .comm = comm};
   call.bytes = spx_call_bytes(count, datatype);
   spx_call_begin(&call);
   return spx_call_end(&call, PMPI_Allreduce(sendbuf, recvbuf, count, datatype, op, comm));
@@ -120,7 +120,7 @@ int spx_t_Allreduce(const void *sendbuf, void *recvbuf, int count, MPI_Datatype 
 int spx_t_Allreduce_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm)
 {
   int64_t arg[] = {count, (int64_t)(intptr_t)datatype, (int64_t)(intptr_t)op};
-  spx_call call = {.fn = SPX_FN_Allreduce_c, .flags = SPX_TRACE_COLLECTIVE, .args = 3, .arg = arg, .comm = comm};
+  spx_call call = {.fn = SPX_FN_Allreduce_c, .flags = SPX_TRACE_COLLECTIVE, .args = 3, .arg = arg, .coll = SPX_COLL_ALLREDUCE + 1, .comm = comm};
   call.bytes = spx_call_bytes(count, datatype);
   spx_call_begin(&call);
   return spx_call_end(&call, PMPI_Allreduce_c(sendbuf, recvbuf, count, datatype, op, comm));
@@ -129,7 +129,7 @@ int spx_t_Allreduce_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_D
 int spx_t_Allreduce_init(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
   int64_t arg[] = {count, (int64_t)(intptr_t)datatype, (int64_t)(intptr_t)op, (int64_t)(intptr_t)info};
-  spx_call call = {.fn = SPX_FN_Allreduce_init, .args = 4, .arg = arg, .comm = comm};
+  spx_call call = {.fn = SPX_FN_Allreduce_init, .args = 4, .arg = arg, .coll = SPX_COLL_ALLREDUCE + 1, .comm = comm};
   call.bytes = spx_call_bytes(count, datatype);
   spx_call_begin(&call);
   return spx_call_end(&call, PMPI_Allreduce_init(sendbuf, recvbuf, count, datatype, op, comm, info, request));
@@ -138,7 +138,7 @@ int spx_t_Allreduce_init(const void *sendbuf, void *recvbuf, int count, MPI_Data
 int spx_t_Allreduce_init_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
   int64_t arg[] = {count, (int64_t)(intptr_t)datatype, (int64_t)(intptr_t)op, (int64_t)(intptr_t)info};
-  spx_call call = {.fn = SPX_FN_Allreduce_init_c, .args = 4, .arg = arg, .comm = comm};
+  spx_call call = {.fn = SPX_FN_Allreduce_init_c, .args = 4, .arg = arg, .coll = SPX_COLL_ALLREDUCE + 1, .comm = comm};
   call.bytes = spx_call_bytes(count, datatype);
   spx_call_begin(&call);
   return spx_call_end(&call, PMPI_Allreduce_init_c(sendbuf, recvbuf, count, datatype, op, comm, info, request));
@@ -147,7 +147,7 @@ int spx_t_Allreduce_init_c(const void *sendbuf, void *recvbuf, MPI_Count count, 
 int spx_t_Alltoall(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm)
 {
   int64_t arg[] = {sendcount, (int64_t)(intptr_t)sendtype, recvcount, (int64_t)(intptr_t)recvtype};
-  spx_call call = {.fn = SPX_FN_Alltoall, .flags = SPX_TRACE_COLLECTIVE, .args = 4, .arg = arg, .comm = comm};
+  spx_call call = {.fn = SPX_FN_Alltoall, .flags = SPX_TRACE_COLLECTIVE, .args = 4, .arg = arg, .coll = SPX_COLL_ALLTOALL + 1, .comm = comm};
   call.bytes = spx_call_bytes(sendcount, sendtype);
   spx_call_begin(&call);
   return spx_call_end(&call, PMPI_Alltoall(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm));
@@ -156,7 +156,7 @@ int spx_t_Alltoall(const void *sendbuf, int sendcount, MPI_Datatype sendtype, vo
 int spx_t_Alltoall_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm)
 {
   int64_t arg[] = {sendcount, (int64_t)(intptr_t)sendtype, recvcount, (int64_t)(intptr_t)recvtype};
-  spx_call call = {.fn = SPX_FN_Alltoall_c, .flags = SPX_TRACE_COLLECTIVE, .args = 4, .arg = arg, .comm = comm};
+  spx_call call = {.fn = SPX_FN_Alltoall_c, .flags = SPX_TRACE_COLLECTIVE, .args = 4, .arg = arg, .coll = SPX_COLL_ALLTOALL + 1, .comm = comm};
   call.bytes = spx_call_bytes(sendcount, sendtype);
   spx_call_begin(&call);
   return spx_call_end(&call, PMPI_Alltoall_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm));
@@ -165,7 +165,7 @@ int spx_t_Alltoall_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype send
 int spx_t_Alltoall_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
   int64_t arg[] = {sendcount, (int64_t)(intptr_t)sendtype, recvcount, (int64_t)(intptr_t)recvtype, (int64_t)(intptr_t)info};
-  spx_call call = {.fn = SPX_FN_Alltoall_init, .args = 5, .arg = arg, .comm = comm};
+  spx_call call = {.fn = SPX_FN_Alltoall_init, .args = 5, .arg = arg, .coll = SPX_COLL_ALLTOALL + 1, .comm = comm};
   call.bytes = spx_call_bytes(sendcount, sendtype);
   spx_call_begin(&call);
   return spx_call_end(&call, PMPI_Alltoall_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request));
@@ -174,7 +174,7 @@ int spx_t_Alltoall_init(const void *sendbuf, int sendcount, MPI_Datatype sendtyp
 int spx_t_Alltoall_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
   int64_t arg[] = {sendcount, (int64_t)(intptr_t)sendtype, recvcount, (int64_t)(intptr_t)recvtype, (int64_t)(intptr_t)info};
-  spx_call call = {.fn = SPX_FN_Alltoall_init_c, .args = 5, .arg = arg, .comm = comm};
+  spx_call call = {.fn = SPX_FN_Alltoall_init_c, .args = 5, .arg = arg, .coll = SPX_COLL_ALLTOALL + 1, .comm = comm};
   call.bytes = spx_call_bytes(sendcount, sendtype);
   spx_call_begin(&call);
   return spx_call_end(&call, PMPI_Alltoall_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request));
@@ -183,7 +183,7 @@ int spx_t_Alltoall_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype
 int spx_t_Alltoallv(const void *sendbuf, const int sendcounts[], const int sdispls[], MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int rdispls[], MPI_Datatype recvtype, MPI_Comm comm)
 {
   int64_t arg[] = {(int64_t)(intptr_t)sendtype, (int64_t)(intptr_t)recvtype};
-  spx_call call = {.fn = SPX_FN_Alltoallv, .flags = SPX_TRACE_COLLECTIVE, .args = 2, .arg = arg, .comm = comm};
+  spx_call call = {.fn = SPX_FN_Alltoallv, .flags = SPX_TRACE_COLLECTIVE, .args = 2, .arg = arg, .coll = SPX_COLL_ALLTOALLV + 1, .comm = comm};
   spx_call_begin(&call);
   return spx_call_end(&call, PMPI_Alltoallv(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm));
 }
@@ -191,7 +191,7 @@ int spx_t_Alltoallv(const void *sendbuf, const int sendcounts[], const int sdisp
 int spx_t_Alltoallv_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], MPI_Datatype recvtype, MPI_Comm comm)
 {
   int64_t arg[] = {(int64_t)(intptr_t)sendtype, (int64_t)(intptr_t)recvtype};
-  spx_call call = {.fn = SPX_FN_Alltoallv_c, .flags = SPX_TRACE_COLLECTIVE, .args = 2, .arg = arg, .comm = comm};
+  spx_call call = {.fn = SPX_FN_Alltoallv_c, .flags = SPX_TRACE_COLLECTIVE, .args = 2, .arg = arg, .coll = SPX_COLL_ALLTOALLV + 1, .comm = comm};
   spx_call_begin(&call);
   return spx_call_end(&call, PMPI_Alltoallv_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm));
 }
@@ -199,7 +199,7 @@ int spx_t_Alltoallv_c(const void *sendbuf, const MPI_Count sendcounts[], const M
 int spx_t_Alltoallv_init(const void *sendbuf, const int sendcounts[], const int sdispls[], MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int rdispls[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
   int64_t arg[] = {(int64_t)(intptr_t)sendtype, (int64_t)(intptr_t)recvtype, (int64_t)(intptr_t)info};
-  spx_call call = {.fn = SPX_FN_Alltoallv_init, .args = 3, .arg = arg, .comm = comm};
+  spx_call call = {.fn = SPX_FN_Alltoallv_init, .args = 3, .arg = arg, .coll = SPX_COLL_ALLTOALLV + 1, .comm = comm};
   spx_call_begin(&call);
   return spx_call_end(&call, PMPI_Alltoallv_init(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info, request));
 }
@@ -207,21 +207,21 @@ int spx_t_Alltoallv_init(const void *sendbuf, const int sendcounts[], const int 
 int spx_t_Alltoallv_init_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
   int64_t arg[] = {(int64_t)(intptr_t)sendtype, (int64_t)(intptr_t)recvtype, (int64_t)(intptr_t)info};
-  spx_call call = {.fn = SPX_FN_Alltoallv_init_c, .args = 3, .arg = arg, .comm = comm};
+  spx_call call = {.fn = SPX_FN_Alltoallv_init_c, .args = 3, .arg = arg, .coll = SPX_COLL_ALLTOALLV + 1, .comm = comm};
   spx_call_begin(&call);
   return spx_call_end(&call, PMPI_Alltoallv_init_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info, request));
 }
 
 int spx_t_Alltoallw(const void *sendbuf, const int sendcounts[], const int sdispls[], const MPI_Datatype sendtypes[], void *recvbuf, const int recvcounts[], const int rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm)
 {
-  spx_call call = {.fn = SPX_FN_Alltoallw, .flags = SPX_TRACE_COLLECTIVE, .comm = comm};
+  spx_call call = {.fn = SPX_FN_Alltoallw, .flags = SPX_TRACE_COLLECTIVE, .coll = SPX_COLL_ALLTOALLW + 1, .comm = comm};
   spx_call_begin(&call);
   return spx_call_end(&call, PMPI_Alltoallw(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm));
 }
 
 int spx_t_Alltoallw_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], const MPI_Datatype sendtypes[], void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm)
 {
-  spx_call call = {.fn = SPX_FN_Alltoallw_c, .flags = SPX_TRACE_COLLECTIVE, .comm = comm};
+  spx_call call = {.fn = SPX_FN_Alltoallw_c, .flags = SPX_TRACE_COLLECTIVE, .coll = SPX_COLL_ALLTOALLW + 1, .comm = comm};
   spx_call_begin(&call);
   return spx_call_end(&call, PMPI_Alltoallw_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm));
 }
@@ -229,7 +229,7 @@ int spx_t_Alltoallw_c(const void *sendbuf, const MPI_Count sendcounts[], const M
 int spx_t_Alltoallw_init(const void *sendbuf, const int sendcounts[], const int sdispls[], const MPI_Datatype sendtypes[], void *recvbuf, const int recvcounts[], const int rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
   int64_t arg[] = {(int64_t)(intptr_t)info};
-  spx_call call = {.fn = SPX_FN_Alltoallw_init, .args = 1, .arg = arg, .comm = comm};
+  spx_call call = {.fn = SPX_FN_Alltoallw_init, .args = 1, .arg = arg, .coll = SPX_COLL_ALLTOALLW + 1, .comm = comm};
   spx_call_begin(&call);
   return spx_call_end(&call, PMPI_Alltoallw_init(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, info, request));
 }
@@ -237,7 +237,7 @@ int spx_t_Alltoallw_init(const void *sendbuf, const int sendcounts[], const int 
 int spx_t_Alltoallw_init_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], const MPI_Datatype sendtypes[], void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
   int64_t arg[] = {(int64_t)(intptr_t)info};
-  spx_call call = {.fn = SPX_FN_Alltoallw_init_c, .args = 1, .arg = arg, .comm = comm};
+  spx_call call = {.fn = SPX_FN_Alltoallw_init_c, .args = 1, .arg = arg, .coll = SPX_COLL_ALLTOALLW + 1, .comm = comm};
   spx_call_begin(&call);
   return spx_call_end(&call, PMPI_Alltoallw_init_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, info, request));
 }
@@ -268,7 +268,7 @@ int spx_t_Attr_put(MPI_Comm comm, int keyval, void *attribute_val)
 
 int spx_t_Barrier(MPI_Comm comm)
 {
-  spx_call call = {.fn = SPX_FN_Barrier, .flags = SPX_TRACE_COLLECTIVE, .comm = comm};
+  spx_call call = {.fn = SPX_FN_Barrier, .flags = SPX_TRACE_COLLECTIVE, .coll = SPX_COLL_BARRIER + 1, .comm = comm};
   spx_call_begin(&call);
   return spx_call_end(&call, PMPI_Barrier(comm));
 }
@@ -276,7 +276,7 @@ int spx_t_Barrier(MPI_Comm comm)
 int spx_t_Barrier_init(MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
   int64_t arg[] = {(int64_t)(intptr_t)info};
-  spx_call call = {.fn = SPX_FN_Barrier_init, .args = 1, .arg = arg, .comm = comm};
+  spx_call call = {.fn = SPX_FN_Barrier_init, .args = 1, .arg = arg, .coll = SPX_COLL_BARRIER + 1, .comm = comm};
   spx_call_begin(&call);
   return spx_call_end(&call, PMPI_Barrier_init(comm, info, request));
 }
@@ -284,7 +284,7 @@ int spx_t_Barrier_init(MPI_Comm comm, MPI_Info info, MPI_Request *request)
 int spx_t_Bcast(void *buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm)
 {
   int64_t arg[] = {count, (int64_t)(intptr_t)datatype, root};
-  spx_call call = {.fn = SPX_FN_Bcast, .flags = SPX_TRACE_COLLECTIVE, .args = 3, .arg = arg, .comm = comm};
+  spx_call call = {.fn = SPX_FN_Bcast, .flags = SPX_TRACE_COLLECTIVE, .args = 3, .arg = arg, .coll = SPX_COLL_BCAST + 1, .comm = comm};
   call.bytes = spx_call_bytes(count, datatype);
   spx_call_begin(&call);
   return spx_call_end(&call, PMPI_Bcast(buffer, count, datatype, root, comm));
@@ -293,7 +293,7 @@ int spx_t_Bcast(void *buffer, int count, MPI_Datatype datatype, int root, MPI_Co
 int spx_t_Bcast_c(void *buffer, MPI_Count count, MPI_Datatype datatype, int root, MPI_Comm comm)
 {
   int64_t arg[] = {count, (int64_t)(intptr_t)datatype, root};
-  spx_call call = {.fn = SPX_FN_Bcast_c, .flags = SPX_TRACE_COLLECTIVE, .args = 3, .arg = arg, .comm = comm};
+  spx_call call = {.fn = SPX_FN_Bcast_c, .flags = SPX_TRACE_COLLECTIVE, .args = 3, .arg = arg, .coll = SPX_COLL_BCAST + 1, .comm = comm};
   call.bytes = spx_call_bytes(count, datatype);
   spx_call_begin(&call);
   return spx_call_end(&call, PMPI_Bcast_c(buffer, count, datatype, root, comm));
@@ -302,7 +302,7 @@ int spx_t_Bcast_c(void *buffer, MPI_Count count, MPI_Datatype datatype, int root
 int spx_t_Bcast_init(void *buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
   int64_t arg[] = {count, (int64_t)(intptr_t)datatype, root, (int64_t)(intptr_t)info};
-  spx_call call = {.fn = SPX_FN_Bcast_init, .args = 4, .arg = arg, .comm = comm};
+  spx_call call = {.fn = SPX_FN_Bcast_init, .args = 4, .arg = arg, .coll = SPX_COLL_BCAST + 1, .comm = comm};
   call.bytes = spx_call_bytes(count, datatype);
   spx_call_begin(&call);
   return spx_call_end(&call, PMPI_Bcast_init(buffer, count, datatype, root, comm, info, request));
@@ -311,7 +311,7 @@ int spx_t_Bcast_init(void *buffer, int count, MPI_Datatype datatype, int root, M
 int spx_t_Bcast_init_c(void *buffer, MPI_Count count, MPI_Datatype datatype, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
   int64_t arg[] = {count, (int64_t)(intptr_t)datatype, root, (int64_t)(intptr_t)info};
-  spx_call call = {.fn = SPX_FN_Bcast_init_c, .args = 4, .arg = arg, .comm = comm};
+  spx_call call = {.fn = SPX_FN_Bcast_init_c, .args = 4, .arg = arg, .coll = SPX_COLL_BCAST + 1, .comm = comm};
   call.bytes = spx_call_bytes(count, datatype);
   spx_call_begin(&call);
   return spx_call_end(&call, PMPI_Bcast_init_c(buffer, count, datatype, root, comm, info, request));
@@ -844,7 +844,7 @@ int spx_t_Dist_graph_neighbors_count(MPI_Comm comm, int *indegree, int *outdegre
 int spx_t_Exscan(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm)
 {
   int64_t arg[] = {count, (int64_t)(intptr_t)datatype, (int64_t)(intptr_t)op};
-  spx_call call = {.fn = SPX_FN_Exscan, .flags = SPX_TRACE_COLLECTIVE, .args = 3, .arg = arg, .comm = comm};
+  spx_call call = {.fn = SPX_FN_Exscan, .flags = SPX_TRACE_COLLECTIVE, .args = 3, .arg = arg, .coll = SPX_COLL_EXSCAN + 1, .comm = comm};
   call.bytes = spx_call_bytes(count, datatype);
   spx_call_begin(&call);
   return spx_call_end(&call, PMPI_Exscan(sendbuf, recvbuf, count, datatype, op, comm));
@@ -853,7 +853,7 @@ int spx_t_Exscan(const void *sendbuf, void *recvbuf, int count, MPI_Datatype dat
 int spx_t_Exscan_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm)
 {
   int64_t arg[] = {count, (int64_t)(intptr_t)datatype, (int64_t)(intptr_t)op};
-  spx_call call = {.fn = SPX_FN_Exscan_c, .flags = SPX_TRACE_COLLECTIVE, .args = 3, .arg = arg, .comm = comm};
+  spx_call call = {.fn = SPX_FN_Exscan_c, .flags = SPX_TRACE_COLLECTIVE, .args = 3, .arg = arg, .coll = SPX_COLL_EXSCAN + 1, .comm = comm};
   call.bytes = spx_call_bytes(count, datatype);
   spx_call_begin(&call);
   return spx_call_end(&call, PMPI_Exscan_c(sendbuf, recvbuf, count, datatype, op, comm));
@@ -862,7 +862,7 @@ int spx_t_Exscan_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Data
 int spx_t_Exscan_init(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
   int64_t arg[] = {count, (int64_t)(intptr_t)datatype, (int64_t)(intptr_t)op, (int64_t)(intptr_t)info};
-  spx_call call = {.fn = SPX_FN_Exscan_init, .args = 4, .arg = arg, .comm = comm};
+  spx_call call = {.fn = SPX_FN_Exscan_init, .args = 4, .arg = arg, .coll = SPX_COLL_EXSCAN + 1, .comm = comm};
   call.bytes = spx_call_bytes(count, datatype);
   spx_call_begin(&call);
   return spx_call_end(&call, PMPI_Exscan_init(sendbuf, recvbuf, count, datatype, op, comm, info, request));
@@ -871,7 +871,7 @@ int spx_t_Exscan_init(const void *sendbuf, void *recvbuf, int count, MPI_Datatyp
 int spx_t_Exscan_init_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
   int64_t arg[] = {count, (int64_t)(intptr_t)datatype, (int64_t)(intptr_t)op, (int64_t)(intptr_t)info};
-  spx_call call = {.fn = SPX_FN_Exscan_init_c, .args = 4, .arg = arg, .comm = comm};
+  spx_call call = {.fn = SPX_FN_Exscan_init_c, .args = 4, .arg = arg, .coll = SPX_COLL_EXSCAN + 1, .comm = comm};
   call.bytes = spx_call_bytes(count, datatype);
   spx_call_begin(&call);
   return spx_call_end(&call, PMPI_Exscan_init_c(sendbuf, recvbuf, count, datatype, op, comm, info, request));
@@ -1632,7 +1632,7 @@ int spx_t_Free_mem(void *base)
 int spx_t_Gather(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm)
 {
   int64_t arg[] = {sendcount, (int64_t)(intptr_t)sendtype, recvcount, (int64_t)(intptr_t)recvtype, root};
-  spx_call call = {.fn = SPX_FN_Gather, .flags = SPX_TRACE_COLLECTIVE, .args = 5, .arg = arg, .comm = comm};
+  spx_call call = {.fn = SPX_FN_Gather, .flags = SPX_TRACE_COLLECTIVE, .args = 5, .arg = arg, .coll = SPX_COLL_GATHER + 1, .comm = comm};
   call.bytes = spx_call_bytes(sendcount, sendtype);
   spx_call_begin(&call);
   return spx_call_end(&call, PMPI_Gather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm));
@@ -1641,7 +1641,7 @@ int spx_t_Gather(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void
 int spx_t_Gather_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm)
 {
   int64_t arg[] = {sendcount, (int64_t)(intptr_t)sendtype, recvcount, (int64_t)(intptr_t)recvtype, root};
-  spx_call call = {.fn = SPX_FN_Gather_c, .flags = SPX_TRACE_COLLECTIVE, .args = 5, .arg = arg, .comm = comm};
+  spx_call call = {.fn = SPX_FN_Gather_c, .flags = SPX_TRACE_COLLECTIVE, .args = 5, .arg = arg, .coll = SPX_COLL_GATHER + 1, .comm = comm};
   call.bytes = spx_call_bytes(sendcount, sendtype);
   spx_call_begin(&call);
   return spx_call_end(&call, PMPI_Gather_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm));
@@ -1650,7 +1650,7 @@ int spx_t_Gather_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendty
 int spx_t_Gather_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
   int64_t arg[] = {sendcount, (int64_t)(intptr_t)sendtype, recvcount, (int64_t)(intptr_t)recvtype, root, (int64_t)(intptr_t)info};
-  spx_call call = {.fn = SPX_FN_Gather_init, .args = 6, .arg = arg, .comm = comm};
+  spx_call call = {.fn = SPX_FN_Gather_init, .args = 6, .arg = arg, .coll = SPX_COLL_GATHER + 1, .comm = comm};
   call.bytes = spx_call_bytes(sendcount, sendtype);
   spx_call_begin(&call);
   return spx_call_end(&call, PMPI_Gather_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request));
@@ -1659,7 +1659,7 @@ int spx_t_Gather_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype,
 int spx_t_Gather_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
   int64_t arg[] = {sendcount, (int64_t)(intptr_t)sendtype, recvcount, (int64_t)(intptr_t)recvtype, root, (int64_t)(intptr_t)info};
-  spx_call call = {.fn = SPX_FN_Gather_init_c, .args = 6, .arg = arg, .comm = comm};
+  spx_call call = {.fn = SPX_FN_Gather_init_c, .args = 6, .arg = arg, .coll = SPX_COLL_GATHER + 1, .comm = comm};
   call.bytes = spx_call_bytes(sendcount, sendtype);
   spx_call_begin(&call);
   return spx_call_end(&call, PMPI_Gather_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request));
@@ -1668,7 +1668,7 @@ int spx_t_Gather_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype s
 int spx_t_Gatherv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int displs[], MPI_Datatype recvtype, int root, MPI_Comm comm)
 {
   int64_t arg[] = {sendcount, (int64_t)(intptr_t)sendtype, (int64_t)(intptr_t)recvtype, root};
-  spx_call call = {.fn = SPX_FN_Gatherv, .flags = SPX_TRACE_COLLECTIVE, .args = 4, .arg = arg, .comm = comm};
+  spx_call call = {.fn = SPX_FN_Gatherv, .flags = SPX_TRACE_COLLECTIVE, .args = 4, .arg = arg, .coll = SPX_COLL_GATHERV + 1, .comm = comm};
   call.bytes = spx_call_bytes(sendcount, sendtype);
   spx_call_begin(&call);
   return spx_call_end(&call, PMPI_Gatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm));
@@ -1677,7 +1677,7 @@ int spx_t_Gatherv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, voi
 int spx_t_Gatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype, int root, MPI_Comm comm)
 {
   int64_t arg[] = {sendcount, (int64_t)(intptr_t)sendtype, (int64_t)(intptr_t)recvtype, root};
-  spx_call call = {.fn = SPX_FN_Gatherv_c, .flags = SPX_TRACE_COLLECTIVE, .args = 4, .arg = arg, .comm = comm};
+  spx_call call = {.fn = SPX_FN_Gatherv_c, .flags = SPX_TRACE_COLLECTIVE, .args = 4, .arg = arg, .coll = SPX_COLL_GATHERV + 1, .comm = comm};
   call.bytes = spx_call_bytes(sendcount, sendtype);
   spx_call_begin(&call);
   return spx_call_end(&call, PMPI_Gatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm));
@@ -1686,7 +1686,7 @@ int spx_t_Gatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendt
 int spx_t_Gatherv_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int displs[], MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
   int64_t arg[] = {sendcount, (int64_t)(intptr_t)sendtype, (int64_t)(intptr_t)recvtype, root, (int64_t)(intptr_t)info};
-  spx_call call = {.fn = SPX_FN_Gatherv_init, .args = 5, .arg = arg, .comm = comm};
+  spx_call call = {.fn = SPX_FN_Gatherv_init, .args = 5, .arg = arg, .coll = SPX_COLL_GATHERV + 1, .comm = comm};
   call.bytes = spx_call_bytes(sendcount, sendtype);
   spx_call_begin(&call);
   return spx_call_end(&call, PMPI_Gatherv_init(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm, info, request));
@@ -1695,7 +1695,7 @@ int spx_t_Gatherv_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype
 int spx_t_Gatherv_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
   int64_t arg[] = {sendcount, (int64_t)(intptr_t)sendtype, (int64_t)(intptr_t)recvtype, root, (int64_t)(intptr_t)info};
-  spx_call call = {.fn = SPX_FN_Gatherv_init_c, .args = 5, .arg = arg, .comm = comm};
+  spx_call call = {.fn = SPX_FN_Gatherv_init_c, .args = 5, .arg = arg, .coll = SPX_COLL_GATHERV + 1, .comm = comm};
   call.bytes = spx_call_bytes(sendcount, sendtype);
   spx_call_begin(&call);
   return spx_call_end(&call, PMPI_Gatherv_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm, info, request));
@@ -1942,7 +1942,7 @@ int spx_t_Group_union(MPI_Group group1, MPI_Group group2, MPI_Group *newgroup)
 int spx_t_Iallgather(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request)
 {
   int64_t arg[] = {sendcount, (int64_t)(intptr_t)sendtype, recvcount, (int64_t)(intptr_t)recvtype};
-  spx_call call = {.fn = SPX_FN_Iallgather, .args = 4, .arg = arg, .comm = comm};
+  spx_call call = {.fn = SPX_FN_Iallgather, .args = 4, .arg = arg, .coll = SPX_COLL_ALLGATHER + 1, .comm = comm};
   call.bytes = spx_call_bytes(sendcount, sendtype);
   spx_call_begin(&call);
   return spx_call_end(&call, PMPI_Iallgather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request));
@@ -1951,7 +1951,7 @@ int spx_t_Iallgather(const void *sendbuf, int sendcount, MPI_Datatype sendtype, 
 int spx_t_Iallgather_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request)
 {
   int64_t arg[] = {sendcount, (int64_t)(intptr_t)sendtype, recvcount, (int64_t)(intptr_t)recvtype};
-  spx_call call = {.fn = SPX_FN_Iallgather_c, .args = 4, .arg = arg, .comm = comm};
+  spx_call call = {.fn = SPX_FN_Iallgather_c, .args = 4, .arg = arg, .coll = SPX_COLL_ALLGATHER + 1, .comm = comm};
   call.bytes = spx_call_bytes(sendcount, sendtype);
   spx_call_begin(&call);
   return spx_call_end(&call, PMPI_Iallgather_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request));
@@ -1960,7 +1960,7 @@ int spx_t_Iallgather_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype se
 int spx_t_Iallgatherv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int displs[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request)
 {
   int64_t arg[] = {sendcount, (int64_t)(intptr_t)sendtype, (int64_t)(intptr_t)recvtype};
-  spx_call call = {.fn = SPX_FN_Iallgatherv, .args = 3, .arg = arg, .comm = comm};
+  spx_call call = {.fn = SPX_FN_Iallgatherv, .args = 3, .arg = arg, .coll = SPX_COLL_ALLGATHERV + 1, .comm = comm};
   call.bytes = spx_call_bytes(sendcount, sendtype);
   spx_call_begin(&call);
   return spx_call_end(&call, PMPI_Iallgatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, request));
@@ -1969,7 +1969,7 @@ int spx_t_Iallgatherv(const void *sendbuf, int sendcount, MPI_Datatype sendtype,
 int spx_t_Iallgatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request)
 {
   int64_t arg[] = {sendcount, (int64_t)(intptr_t)sendtype, (int64_t)(intptr_t)recvtype};
-  spx_call call = {.fn = SPX_FN_Iallgatherv_c, .args = 3, .arg = arg, .comm = comm};
+  spx_call call = {.fn = SPX_FN_Iallgatherv_c, .args = 3, .arg = arg, .coll = SPX_COLL_ALLGATHERV + 1, .comm = comm};
   call.bytes = spx_call_bytes(sendcount, sendtype);
   spx_call_begin(&call);
   return spx_call_end(&call, PMPI_Iallgatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, request));
@@ -1978,7 +1978,7 @@ int spx_t_Iallgatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype s
 int spx_t_Iallreduce(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request *request)
 {
   int64_t arg[] = {count, (int64_t)(intptr_t)datatype, (int64_t)(intptr_t)op};
-  spx_call call = {.fn = SPX_FN_Iallreduce, .args = 3, .arg = arg, .comm = comm};
+  spx_call call = {.fn = SPX_FN_Iallreduce, .args = 3, .arg = arg, .coll = SPX_COLL_ALLREDUCE + 1, .comm = comm};
   call.bytes = spx_call_bytes(count, datatype);
   spx_call_begin(&call);
   return spx_call_end(&call, PMPI_Iallreduce(sendbuf, recvbuf, count, datatype, op, comm, request));
@@ -1987,7 +1987,7 @@ int spx_t_Iallreduce(const void *sendbuf, void *recvbuf, int count, MPI_Datatype
 int spx_t_Iallreduce_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request *request)
 {
   int64_t arg[] = {count, (int64_t)(intptr_t)datatype, (int64_t)(intptr_t)op};
-  spx_call call = {.fn = SPX_FN_Iallreduce_c, .args = 3, .arg = arg, .comm = comm};
+  spx_call call = {.fn = SPX_FN_Iallreduce_c, .args = 3, .arg = arg, .coll = SPX_COLL_ALLREDUCE + 1, .comm = comm};
   call.bytes = spx_call_bytes(count, datatype);
   spx_call_begin(&call);
   return spx_call_end(&call, PMPI_Iallreduce_c(sendbuf, recvbuf, count, datatype, op, comm, request));
@@ -1996,7 +1996,7 @@ int spx_t_Iallreduce_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_
 int spx_t_Ialltoall(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request)
 {
   int64_t arg[] = {sendcount, (int64_t)(intptr_t)sendtype, recvcount, (int64_t)(intptr_t)recvtype};
-  spx_call call = {.fn = SPX_FN_Ialltoall, .args = 4, .arg = arg, .comm = comm};
+  spx_call call = {.fn = SPX_FN_Ialltoall, .args = 4, .arg = arg, .coll = SPX_COLL_ALLTOALL + 1, .comm = comm};
   call.bytes = spx_call_bytes(sendcount, sendtype);
   spx_call_begin(&call);
   return spx_call_end(&call, PMPI_Ialltoall(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request));
@@ -2005,7 +2005,7 @@ int spx_t_Ialltoall(const void *sendbuf, int sendcount, MPI_Datatype sendtype, v
 int spx_t_Ialltoall_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request)
 {
   int64_t arg[] = {sendcount, (int64_t)(intptr_t)sendtype, recvcount, (int64_t)(intptr_t)recvtype};
-  spx_call call = {.fn = SPX_FN_Ialltoall_c, .args = 4, .arg = arg, .comm = comm};
+  spx_call call = {.fn = SPX_FN_Ialltoall_c, .args = 4, .arg = arg, .coll = SPX_COLL_ALLTOALL + 1, .comm = comm};
   call.bytes = spx_call_bytes(sendcount, sendtype);
   spx_call_begin(&call);
   return spx_call_end(&call, PMPI_Ialltoall_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request));
@@ -2014,7 +2014,7 @@ int spx_t_Ialltoall_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sen
 int spx_t_Ialltoallv(const void *sendbuf, const int sendcounts[], const int sdispls[], MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int rdispls[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request)
 {
   int64_t arg[] = {(int64_t)(intptr_t)sendtype, (int64_t)(intptr_t)recvtype};
-  spx_call call = {.fn = SPX_FN_Ialltoallv, .args = 2, .arg = arg, .comm = comm};
+  spx_call call = {.fn = SPX_FN_Ialltoallv, .args = 2, .arg = arg, .coll = SPX_COLL_ALLTOALLV + 1, .comm = comm};
   spx_call_begin(&call);
   return spx_call_end(&call, PMPI_Ialltoallv(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, request));
 }
@@ -2022,28 +2022,28 @@ int spx_t_Ialltoallv(const void *sendbuf, const int sendcounts[], const int sdis
 int spx_t_Ialltoallv_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request)
 {
   int64_t arg[] = {(int64_t)(intptr_t)sendtype, (int64_t)(intptr_t)recvtype};
-  spx_call call = {.fn = SPX_FN_Ialltoallv_c, .args = 2, .arg = arg, .comm = comm};
+  spx_call call = {.fn = SPX_FN_Ialltoallv_c, .args = 2, .arg = arg, .coll = SPX_COLL_ALLTOALLV + 1, .comm = comm};
   spx_call_begin(&call);
   return spx_call_end(&call, PMPI_Ialltoallv_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, request));
 }
 
 int spx_t_Ialltoallw(const void *sendbuf, const int sendcounts[], const int sdispls[], const MPI_Datatype sendtypes[], void *recvbuf, const int recvcounts[], const int rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm, MPI_Request *request)
 {
-  spx_call call = {.fn = SPX_FN_Ialltoallw, .comm = comm};
+  spx_call call = {.fn = SPX_FN_Ialltoallw, .coll = SPX_COLL_ALLTOALLW + 1, .comm = comm};
   spx_call_begin(&call);
   return spx_call_end(&call, PMPI_Ialltoallw(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, request));
 }
 
 int spx_t_Ialltoallw_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], const MPI_Datatype sendtypes[], void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm, MPI_Request *request)
 {
-  spx_call call = {.fn = SPX_FN_Ialltoallw_c, .comm = comm};
+  spx_call call = {.fn = SPX_FN_Ialltoallw_c, .coll = SPX_COLL_ALLTOALLW + 1, .comm = comm};
   spx_call_begin(&call);
   return spx_call_end(&call, PMPI_Ialltoallw_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, request));
 }
 
 int spx_t_Ibarrier(MPI_Comm comm, MPI_Request *request)
 {
-  spx_call call = {.fn = SPX_FN_Ibarrier, .comm = comm};
+  spx_call call = {.fn = SPX_FN_Ibarrier, .coll = SPX_COLL_BARRIER + 1, .comm = comm};
   spx_call_begin(&call);
   return spx_call_end(&call, PMPI_Ibarrier(comm, request));
 }
@@ -2051,7 +2051,7 @@ int spx_t_Ibarrier(MPI_Comm comm, MPI_Request *request)
 int spx_t_Ibcast(void *buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm, MPI_Request *request)
 {
   int64_t arg[] = {count, (int64_t)(intptr_t)datatype, root};
-  spx_call call = {.fn = SPX_FN_Ibcast, .args = 3, .arg = arg, .comm = comm};
+  spx_call call = {.fn = SPX_FN_Ibcast, .args = 3, .arg = arg, .coll = SPX_COLL_BCAST + 1, .comm = comm};
   call.bytes = spx_call_bytes(count, datatype);
   spx_call_begin(&call);
   return spx_call_end(&call, PMPI_Ibcast(buffer, count, datatype, root, comm, request));
@@ -2060,7 +2060,7 @@ int spx_t_Ibcast(void *buffer, int count, MPI_Datatype datatype, int root, MPI_C
 int spx_t_Ibcast_c(void *buffer, MPI_Count count, MPI_Datatype datatype, int root, MPI_Comm comm, MPI_Request *request)
 {
   int64_t arg[] = {count, (int64_t)(intptr_t)datatype, root};
-  spx_call call = {.fn = SPX_FN_Ibcast_c, .args = 3, .arg = arg, .comm = comm};
+  spx_call call = {.fn = SPX_FN_Ibcast_c, .args = 3, .arg = arg, .coll = SPX_COLL_BCAST + 1, .comm = comm};
   call.bytes = spx_call_bytes(count, datatype);
   spx_call_begin(&call);
   return spx_call_end(&call, PMPI_Ibcast_c(buffer, count, datatype, root, comm, request));
@@ -2087,7 +2087,7 @@ int spx_t_Ibsend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int 
 int spx_t_Iexscan(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request *request)
 {
   int64_t arg[] = {count, (int64_t)(intptr_t)datatype, (int64_t)(intptr_t)op};
-  spx_call call = {.fn = SPX_FN_Iexscan, .args = 3, .arg = arg, .comm = comm};
+  spx_call call = {.fn = SPX_FN_Iexscan, .args = 3, .arg = arg, .coll = SPX_COLL_EXSCAN + 1, .comm = comm};
   call.bytes = spx_call_bytes(count, datatype);
   spx_call_begin(&call);
   return spx_call_end(&call, PMPI_Iexscan(sendbuf, recvbuf, count, datatype, op, comm, request));
@@ -2096,7 +2096,7 @@ int spx_t_Iexscan(const void *sendbuf, void *recvbuf, int count, MPI_Datatype da
 int spx_t_Iexscan_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request *request)
 {
   int64_t arg[] = {count, (int64_t)(intptr_t)datatype, (int64_t)(intptr_t)op};
-  spx_call call = {.fn = SPX_FN_Iexscan_c, .args = 3, .arg = arg, .comm = comm};
+  spx_call call = {.fn = SPX_FN_Iexscan_c, .args = 3, .arg = arg, .coll = SPX_COLL_EXSCAN + 1, .comm = comm};
   call.bytes = spx_call_bytes(count, datatype);
   spx_call_begin(&call);
   return spx_call_end(&call, PMPI_Iexscan_c(sendbuf, recvbuf, count, datatype, op, comm, request));
@@ -2105,7 +2105,7 @@ int spx_t_Iexscan_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Dat
 int spx_t_Igather(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request *request)
 {
   int64_t arg[] = {sendcount, (int64_t)(intptr_t)sendtype, recvcount, (int64_t)(intptr_t)recvtype, root};
-  spx_call call = {.fn = SPX_FN_Igather, .args = 5, .arg = arg, .comm = comm};
+  spx_call call = {.fn = SPX_FN_Igather, .args = 5, .arg = arg, .coll = SPX_COLL_GATHER + 1, .comm = comm};
   call.bytes = spx_call_bytes(sendcount, sendtype);
   spx_call_begin(&call);
   return spx_call_end(&call, PMPI_Igather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request));
@@ -2114,7 +2114,7 @@ int spx_t_Igather(const void *sendbuf, int sendcount, MPI_Datatype sendtype, voi
 int spx_t_Igather_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request *request)
 {
   int64_t arg[] = {sendcount, (int64_t)(intptr_t)sendtype, recvcount, (int64_t)(intptr_t)recvtype, root};
-  spx_call call = {.fn = SPX_FN_Igather_c, .args = 5, .arg = arg, .comm = comm};
+  spx_call call = {.fn = SPX_FN_Igather_c, .args = 5, .arg = arg, .coll = SPX_COLL_GATHER + 1, .comm = comm};
   call.bytes = spx_call_bytes(sendcount, sendtype);
   spx_call_begin(&call);
   return spx_call_end(&call, PMPI_Igather_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request));
@@ -2123,7 +2123,7 @@ int spx_t_Igather_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendt
 int spx_t_Igatherv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int displs[], MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request *request)
 {
   int64_t arg[] = {sendcount, (int64_t)(intptr_t)sendtype, (int64_t)(intptr_t)recvtype, root};
-  spx_call call = {.fn = SPX_FN_Igatherv, .args = 4, .arg = arg, .comm = comm};
+  spx_call call = {.fn = SPX_FN_Igatherv, .args = 4, .arg = arg, .coll = SPX_COLL_GATHERV + 1, .comm = comm};
   call.bytes = spx_call_bytes(sendcount, sendtype);
   spx_call_begin(&call);
   return spx_call_end(&call, PMPI_Igatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm, request));
@@ -2132,7 +2132,7 @@ int spx_t_Igatherv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, vo
 int spx_t_Igatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request *request)
 {
   int64_t arg[] = {sendcount, (int64_t)(intptr_t)sendtype, (int64_t)(intptr_t)recvtype, root};
-  spx_call call = {.fn = SPX_FN_Igatherv_c, .args = 4, .arg = arg, .comm = comm};
+  spx_call call = {.fn = SPX_FN_Igatherv_c, .args = 4, .arg = arg, .coll = SPX_COLL_GATHERV + 1, .comm = comm};
   call.bytes = spx_call_bytes(sendcount, sendtype);
   spx_call_begin(&call);
   return spx_call_end(&call, PMPI_Igatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm, request));
@@ -2165,7 +2165,7 @@ int spx_t_Imrecv_c(void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Messag
 int spx_t_Ineighbor_allgather(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request)
 {
   int64_t arg[] = {sendcount, (int64_t)(intptr_t)sendtype, recvcount, (int64_t)(intptr_t)recvtype};
-  spx_call call = {.fn = SPX_FN_Ineighbor_allgather, .args = 4, .arg = arg, .comm = comm};
+  spx_call call = {.fn = SPX_FN_Ineighbor_allgather, .args = 4, .arg = arg, .coll = SPX_COLL_NEIGHBOR_ALLGATHER + 1, .comm = comm};
   call.bytes = spx_call_bytes(sendcount, sendtype);
   spx_call_begin(&call);
   return spx_call_end(&call, PMPI_Ineighbor_allgather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request));
@@ -2174,7 +2174,7 @@ int spx_t_Ineighbor_allgather(const void *sendbuf, int sendcount, MPI_Datatype s
 int spx_t_Ineighbor_allgather_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request)
 {
   int64_t arg[] = {sendcount, (int64_t)(intptr_t)sendtype, recvcount, (int64_t)(intptr_t)recvtype};
-  spx_call call = {.fn = SPX_FN_Ineighbor_allgather_c, .args = 4, .arg = arg, .comm = comm};
+  spx_call call = {.fn = SPX_FN_Ineighbor_allgather_c, .args = 4, .arg = arg, .coll = SPX_COLL_NEIGHBOR_ALLGATHER + 1, .comm = comm};
   call.bytes = spx_call_bytes(sendcount, sendtype);
   spx_call_begin(&call);
   return spx_call_end(&call, PMPI_Ineighbor_allgather_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request));
@@ -2183,7 +2183,7 @@ int spx_t_Ineighbor_allgather_c(const void *sendbuf, MPI_Count sendcount, MPI_Da
 int spx_t_Ineighbor_allgatherv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int displs[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request)
 {
   int64_t arg[] = {sendcount, (int64_t)(intptr_t)sendtype, (int64_t)(intptr_t)recvtype};
-  spx_call call = {.fn = SPX_FN_Ineighbor_allgatherv, .args = 3, .arg = arg, .comm = comm};
+  spx_call call = {.fn = SPX_FN_Ineighbor_allgatherv, .args = 3, .arg = arg, .coll = SPX_COLL_NEIGHBOR_ALLGATHERV + 1, .comm = comm};
   call.bytes = spx_call_bytes(sendcount, sendtype);
   spx_call_begin(&call);
   return spx_call_end(&call, PMPI_Ineighbor_allgatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, request));
@@ -2192,7 +2192,7 @@ int spx_t_Ineighbor_allgatherv(const void *sendbuf, int sendcount, MPI_Datatype 
 int spx_t_Ineighbor_allgatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request)
 {
   int64_t arg[] = {sendcount, (int64_t)(intptr_t)sendtype, (int64_t)(intptr_t)recvtype};
-  spx_call call = {.fn = SPX_FN_Ineighbor_allgatherv_c, .args = 3, .arg = arg, .comm = comm};
+  spx_call call = {.fn = SPX_FN_Ineighbor_allgatherv_c, .args = 3, .arg = arg, .coll = SPX_COLL_NEIGHBOR_ALLGATHERV + 1, .comm = comm};
   call.bytes = spx_call_bytes(sendcount, sendtype);
   spx_call_begin(&call);
   return spx_call_end(&call, PMPI_Ineighbor_allgatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, request));
@@ -2201,7 +2201,7 @@ int spx_t_Ineighbor_allgatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_D
 int spx_t_Ineighbor_alltoall(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request)
 {
   int64_t arg[] = {sendcount, (int64_t)(intptr_t)sendtype, recvcount, (int64_t)(intptr_t)recvtype};
-  spx_call call = {.fn = SPX_FN_Ineighbor_alltoall, .args = 4, .arg = arg, .comm = comm};
+  spx_call call = {.fn = SPX_FN_Ineighbor_alltoall, .args = 4, .arg = arg, .coll = SPX_COLL_NEIGHBOR_ALLTOALL + 1, .comm = comm};
   call.bytes = spx_call_bytes(sendcount, sendtype);
   spx_call_begin(&call);
   return spx_call_end(&call, PMPI_Ineighbor_alltoall(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request));
@@ -2210,7 +2210,7 @@ int spx_t_Ineighbor_alltoall(const void *sendbuf, int sendcount, MPI_Datatype se
 int spx_t_Ineighbor_alltoall_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request)
 {
   int64_t arg[] = {sendcount, (int64_t)(intptr_t)sendtype, recvcount, (int64_t)(intptr_t)recvtype};
-  spx_call call = {.fn = SPX_FN_Ineighbor_alltoall_c, .args = 4, .arg = arg, .comm = comm};
+  spx_call call = {.fn = SPX_FN_Ineighbor_alltoall_c, .args = 4, .arg = arg, .coll = SPX_COLL_NEIGHBOR_ALLTOALL + 1, .comm = comm};
   call.bytes = spx_call_bytes(sendcount, sendtype);
   spx_call_begin(&call);
   return spx_call_end(&call, PMPI_Ineighbor_alltoall_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request));
@@ -2219,7 +2219,7 @@ int spx_t_Ineighbor_alltoall_c(const void *sendbuf, MPI_Count sendcount, MPI_Dat
 int spx_t_Ineighbor_alltoallv(const void *sendbuf, const int sendcounts[], const int sdispls[], MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int rdispls[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request)
 {
   int64_t arg[] = {(int64_t)(intptr_t)sendtype, (int64_t)(intptr_t)recvtype};
-  spx_call call = {.fn = SPX_FN_Ineighbor_alltoallv, .args = 2, .arg = arg, .comm = comm};
+  spx_call call = {.fn = SPX_FN_Ineighbor_alltoallv, .args = 2, .arg = arg, .coll = SPX_COLL_NEIGHBOR_ALLTOALLV + 1, .comm = comm};
   spx_call_begin(&call);
   return spx_call_end(&call, PMPI_Ineighbor_alltoallv(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, request));
 }
@@ -2227,21 +2227,21 @@ int spx_t_Ineighbor_alltoallv(const void *sendbuf, const int sendcounts[], const
 int spx_t_Ineighbor_alltoallv_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request)
 {
   int64_t arg[] = {(int64_t)(intptr_t)sendtype, (int64_t)(intptr_t)recvtype};
-  spx_call call = {.fn = SPX_FN_Ineighbor_alltoallv_c, .args = 2, .arg = arg, .comm = comm};
+  spx_call call = {.fn = SPX_FN_Ineighbor_alltoallv_c, .args = 2, .arg = arg, .coll = SPX_COLL_NEIGHBOR_ALLTOALLV + 1, .comm = comm};
   spx_call_begin(&call);
   return spx_call_end(&call, PMPI_Ineighbor_alltoallv_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, request));
 }
 
 int spx_t_Ineighbor_alltoallw(const void *sendbuf, const int sendcounts[], const MPI_Aint sdispls[], const MPI_Datatype sendtypes[], void *recvbuf, const int recvcounts[], const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm, MPI_Request *request)
 {
-  spx_call call = {.fn = SPX_FN_Ineighbor_alltoallw, .comm = comm};
+  spx_call call = {.fn = SPX_FN_Ineighbor_alltoallw, .coll = SPX_COLL_NEIGHBOR_ALLTOALLW + 1, .comm = comm};
   spx_call_begin(&call);
   return spx_call_end(&call, PMPI_Ineighbor_alltoallw(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, request));
 }
 
 int spx_t_Ineighbor_alltoallw_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], const MPI_Datatype sendtypes[], void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm, MPI_Request *request)
 {
-  spx_call call = {.fn = SPX_FN_Ineighbor_alltoallw_c, .comm = comm};
+  spx_call call = {.fn = SPX_FN_Ineighbor_alltoallw_c, .coll = SPX_COLL_NEIGHBOR_ALLTOALLW + 1, .comm = comm};
   spx_call_begin(&call);
   return spx_call_end(&call, PMPI_Ineighbor_alltoallw_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, request));
 }
@@ -2297,7 +2297,7 @@ int spx_t_Irecv_c(void *buf, MPI_Count count, MPI_Datatype datatype, int source,
 int spx_t_Ireduce(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm, MPI_Request *request)
 {
   int64_t arg[] = {count, (int64_t)(intptr_t)datatype, (int64_t)(intptr_t)op, root};
-  spx_call call = {.fn = SPX_FN_Ireduce, .args = 4, .arg = arg, .comm = comm};
+  spx_call call = {.fn = SPX_FN_Ireduce, .args = 4, .arg = arg, .coll = SPX_COLL_REDUCE + 1, .comm = comm};
   call.bytes = spx_call_bytes(count, datatype);
   spx_call_begin(&call);
   return spx_call_end(&call, PMPI_Ireduce(sendbuf, recvbuf, count, datatype, op, root, comm, request));
@@ -2306,7 +2306,7 @@ int spx_t_Ireduce(const void *sendbuf, void *recvbuf, int count, MPI_Datatype da
 int spx_t_Ireduce_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm, MPI_Request *request)
 {
   int64_t arg[] = {count, (int64_t)(intptr_t)datatype, (int64_t)(intptr_t)op, root};
-  spx_call call = {.fn = SPX_FN_Ireduce_c, .args = 4, .arg = arg, .comm = comm};
+  spx_call call = {.fn = SPX_FN_Ireduce_c, .args = 4, .arg = arg, .coll = SPX_COLL_REDUCE + 1, .comm = comm};
   call.bytes = spx_call_bytes(count, datatype);
   spx_call_begin(&call);
   return spx_call_end(&call, PMPI_Ireduce_c(sendbuf, recvbuf, count, datatype, op, root, comm, request));
@@ -2315,7 +2315,7 @@ int spx_t_Ireduce_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Dat
 int spx_t_Ireduce_scatter(const void *sendbuf, void *recvbuf, const int recvcounts[], MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request *request)
 {
   int64_t arg[] = {(int64_t)(intptr_t)datatype, (int64_t)(intptr_t)op};
-  spx_call call = {.fn = SPX_FN_Ireduce_scatter, .args = 2, .arg = arg, .comm = comm};
+  spx_call call = {.fn = SPX_FN_Ireduce_scatter, .args = 2, .arg = arg, .coll = SPX_COLL_REDUCE_SCATTER + 1, .comm = comm};
   spx_call_begin(&call);
   return spx_call_end(&call, PMPI_Ireduce_scatter(sendbuf, recvbuf, recvcounts, datatype, op, comm, request));
 }
@@ -2323,7 +2323,7 @@ int spx_t_Ireduce_scatter(const void *sendbuf, void *recvbuf, const int recvcoun
 int spx_t_Ireduce_scatter_block(const void *sendbuf, void *recvbuf, int recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request *request)
 {
   int64_t arg[] = {recvcount, (int64_t)(intptr_t)datatype, (int64_t)(intptr_t)op};
-  spx_call call = {.fn = SPX_FN_Ireduce_scatter_block, .args = 3, .arg = arg, .comm = comm};
+  spx_call call = {.fn = SPX_FN_Ireduce_scatter_block, .args = 3, .arg = arg, .coll = SPX_COLL_REDUCE_SCATTER_BLOCK + 1, .comm = comm};
   call.bytes = spx_call_bytes(recvcount, datatype);
   spx_call_begin(&call);
   return spx_call_end(&call, PMPI_Ireduce_scatter_block(sendbuf, recvbuf, recvcount, datatype, op, comm, request));
@@ -2332,7 +2332,7 @@ int spx_t_Ireduce_scatter_block(const void *sendbuf, void *recvbuf, int recvcoun
 int spx_t_Ireduce_scatter_block_c(const void *sendbuf, void *recvbuf, MPI_Count recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request *request)
 {
   int64_t arg[] = {recvcount, (int64_t)(intptr_t)datatype, (int64_t)(intptr_t)op};
-  spx_call call = {.fn = SPX_FN_Ireduce_scatter_block_c, .args = 3, .arg = arg, .comm = comm};
+  spx_call call = {.fn = SPX_FN_Ireduce_scatter_block_c, .args = 3, .arg = arg, .coll = SPX_COLL_REDUCE_SCATTER_BLOCK + 1, .comm = comm};
   call.bytes = spx_call_bytes(recvcount, datatype);
   spx_call_begin(&call);
   return spx_call_end(&call, PMPI_Ireduce_scatter_block_c(sendbuf, recvbuf, recvcount, datatype, op, comm, request));
@@ -2341,7 +2341,7 @@ int spx_t_Ireduce_scatter_block_c(const void *sendbuf, void *recvbuf, MPI_Count 
 int spx_t_Ireduce_scatter_c(const void *sendbuf, void *recvbuf, const MPI_Count recvcounts[], MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request *request)
 {
   int64_t arg[] = {(int64_t)(intptr_t)datatype, (int64_t)(intptr_t)op};
-  spx_call call = {.fn = SPX_FN_Ireduce_scatter_c, .args = 2, .arg = arg, .comm = comm};
+  spx_call call = {.fn = SPX_FN_Ireduce_scatter_c, .args = 2, .arg = arg, .coll = SPX_COLL_REDUCE_SCATTER + 1, .comm = comm};
   spx_call_begin(&call);
   return spx_call_end(&call, PMPI_Ireduce_scatter_c(sendbuf, recvbuf, recvcounts, datatype, op, comm, request));
 }
@@ -2374,7 +2374,7 @@ int spx_t_Is_thread_main(int *flag)
 int spx_t_Iscan(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request *request)
 {
   int64_t arg[] = {count, (int64_t)(intptr_t)datatype, (int64_t)(intptr_t)op};
-  spx_call call = {.fn = SPX_FN_Iscan, .args = 3, .arg = arg, .comm = comm};
+  spx_call call = {.fn = SPX_FN_Iscan, .args = 3, .arg = arg, .coll = SPX_COLL_SCAN + 1, .comm = comm};
   call.bytes = spx_call_bytes(count, datatype);
   spx_call_begin(&call);
   return spx_call_end(&call, PMPI_Iscan(sendbuf, recvbuf, count, datatype, op, comm, request));
@@ -2383,7 +2383,7 @@ int spx_t_Iscan(const void *sendbuf, void *recvbuf, int count, MPI_Datatype data
 int spx_t_Iscan_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request *request)
 {
   int64_t arg[] = {count, (int64_t)(intptr_t)datatype, (int64_t)(intptr_t)op};
-  spx_call call = {.fn = SPX_FN_Iscan_c, .args = 3, .arg = arg, .comm = comm};
+  spx_call call = {.fn = SPX_FN_Iscan_c, .args = 3, .arg = arg, .coll = SPX_COLL_SCAN + 1, .comm = comm};
   call.bytes = spx_call_bytes(count, datatype);
   spx_call_begin(&call);
   return spx_call_end(&call, PMPI_Iscan_c(sendbuf, recvbuf, count, datatype, op, comm, request));
@@ -2392,7 +2392,7 @@ int spx_t_Iscan_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datat
 int spx_t_Iscatter(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request *request)
 {
   int64_t arg[] = {sendcount, (int64_t)(intptr_t)sendtype, recvcount, (int64_t)(intptr_t)recvtype, root};
-  spx_call call = {.fn = SPX_FN_Iscatter, .args = 5, .arg = arg, .comm = comm};
+  spx_call call = {.fn = SPX_FN_Iscatter, .args = 5, .arg = arg, .coll = SPX_COLL_SCATTER + 1, .comm = comm};
   call.bytes = spx_call_bytes(sendcount, sendtype);
   spx_call_begin(&call);
   return spx_call_end(&call, PMPI_Iscatter(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request));
@@ -2401,7 +2401,7 @@ int spx_t_Iscatter(const void *sendbuf, int sendcount, MPI_Datatype sendtype, vo
 int spx_t_Iscatter_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request *request)
 {
   int64_t arg[] = {sendcount, (int64_t)(intptr_t)sendtype, recvcount, (int64_t)(intptr_t)recvtype, root};
-  spx_call call = {.fn = SPX_FN_Iscatter_c, .args = 5, .arg = arg, .comm = comm};
+  spx_call call = {.fn = SPX_FN_Iscatter_c, .args = 5, .arg = arg, .coll = SPX_COLL_SCATTER + 1, .comm = comm};
   call.bytes = spx_call_bytes(sendcount, sendtype);
   spx_call_begin(&call);
   return spx_call_end(&call, PMPI_Iscatter_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request));
@@ -2410,7 +2410,7 @@ int spx_t_Iscatter_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype send
 int spx_t_Iscatterv(const void *sendbuf, const int sendcounts[], const int displs[], MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request *request)
 {
   int64_t arg[] = {(int64_t)(intptr_t)sendtype, recvcount, (int64_t)(intptr_t)recvtype, root};
-  spx_call call = {.fn = SPX_FN_Iscatterv, .args = 4, .arg = arg, .comm = comm};
+  spx_call call = {.fn = SPX_FN_Iscatterv, .args = 4, .arg = arg, .coll = SPX_COLL_SCATTERV + 1, .comm = comm};
   call.bytes = spx_call_bytes(recvcount, recvtype);
   spx_call_begin(&call);
   return spx_call_end(&call, PMPI_Iscatterv(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm, request));
@@ -2419,7 +2419,7 @@ int spx_t_Iscatterv(const void *sendbuf, const int sendcounts[], const int displ
 int spx_t_Iscatterv_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint displs[], MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request *request)
 {
   int64_t arg[] = {(int64_t)(intptr_t)sendtype, recvcount, (int64_t)(intptr_t)recvtype, root};
-  spx_call call = {.fn = SPX_FN_Iscatterv_c, .args = 4, .arg = arg, .comm = comm};
+  spx_call call = {.fn = SPX_FN_Iscatterv_c, .args = 4, .arg = arg, .coll = SPX_COLL_SCATTERV + 1, .comm = comm};
   call.bytes = spx_call_bytes(recvcount, recvtype);
   spx_call_begin(&call);
   return spx_call_end(&call, PMPI_Iscatterv_c(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm, request));
@@ -2546,7 +2546,7 @@ int spx_t_Mrecv_c(void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Message
 int spx_t_Neighbor_allgather(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm)
 {
   int64_t arg[] = {sendcount, (int64_t)(intptr_t)sendtype, recvcount, (int64_t)(intptr_t)recvtype};
-  spx_call call = {.fn = SPX_FN_Neighbor_allgather, .flags = SPX_TRACE_COLLECTIVE, .args = 4, .arg = arg, .comm = comm};
+  spx_call call = {.fn = SPX_FN_Neighbor_allgather, .flags = SPX_TRACE_COLLECTIVE, .args = 4, .arg = arg, .coll = SPX_COLL_NEIGHBOR_ALLGATHER + 1, .comm = comm};
   call.bytes = spx_call_bytes(sendcount, sendtype);
   spx_call_begin(&call);
   return spx_call_end(&call, PMPI_Neighbor_allgather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm));
@@ -2555,7 +2555,7 @@ int spx_t_Neighbor_allgather(const void *sendbuf, int sendcount, MPI_Datatype se
 int spx_t_Neighbor_allgather_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm)
 {
   int64_t arg[] = {sendcount, (int64_t)(intptr_t)sendtype, recvcount, (int64_t)(intptr_t)recvtype};
-  spx_call call = {.fn = SPX_FN_Neighbor_allgather_c, .flags = SPX_TRACE_COLLECTIVE, .args = 4, .arg = arg, .comm = comm};
+  spx_call call = {.fn = SPX_FN_Neighbor_allgather_c, .flags = SPX_TRACE_COLLECTIVE, .args = 4, .arg = arg, .coll = SPX_COLL_NEIGHBOR_ALLGATHER + 1, .comm = comm};
   call.bytes = spx_call_bytes(sendcount, sendtype);
   spx_call_begin(&call);
   return spx_call_end(&call, PMPI_Neighbor_allgather_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm));
@@ -2564,7 +2564,7 @@ int spx_t_Neighbor_allgather_c(const void *sendbuf, MPI_Count sendcount, MPI_Dat
 int spx_t_Neighbor_allgather_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
   int64_t arg[] = {sendcount, (int64_t)(intptr_t)sendtype, recvcount, (int64_t)(intptr_t)recvtype, (int64_t)(intptr_t)info};
-  spx_call call = {.fn = SPX_FN_Neighbor_allgather_init, .args = 5, .arg = arg, .comm = comm};
+  spx_call call = {.fn = SPX_FN_Neighbor_allgather_init, .args = 5, .arg = arg, .coll = SPX_COLL_NEIGHBOR_ALLGATHER + 1, .comm = comm};
   call.bytes = spx_call_bytes(sendcount, sendtype);
   spx_call_begin(&call);
   return spx_call_end(&call, PMPI_Neighbor_allgather_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request));
@@ -2573,7 +2573,7 @@ int spx_t_Neighbor_allgather_init(const void *sendbuf, int sendcount, MPI_Dataty
 int spx_t_Neighbor_allgather_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
   int64_t arg[] = {sendcount, (int64_t)(intptr_t)sendtype, recvcount, (int64_t)(intptr_t)recvtype, (int64_t)(intptr_t)info};
-  spx_call call = {.fn = SPX_FN_Neighbor_allgather_init_c, .args = 5, .arg = arg, .comm = comm};
+  spx_call call = {.fn = SPX_FN_Neighbor_allgather_init_c, .args = 5, .arg = arg, .coll = SPX_COLL_NEIGHBOR_ALLGATHER + 1, .comm = comm};
   call.bytes = spx_call_bytes(sendcount, sendtype);
   spx_call_begin(&call);
   return spx_call_end(&call, PMPI_Neighbor_allgather_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request));
@@ -2582,7 +2582,7 @@ int spx_t_Neighbor_allgather_init_c(const void *sendbuf, MPI_Count sendcount, MP
 int spx_t_Neighbor_allgatherv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int displs[], MPI_Datatype recvtype, MPI_Comm comm)
 {
   int64_t arg[] = {sendcount, (int64_t)(intptr_t)sendtype, (int64_t)(intptr_t)recvtype};
-  spx_call call = {.fn = SPX_FN_Neighbor_allgatherv, .flags = SPX_TRACE_COLLECTIVE, .args = 3, .arg = arg, .comm = comm};
+  spx_call call = {.fn = SPX_FN_Neighbor_allgatherv, .flags = SPX_TRACE_COLLECTIVE, .args = 3, .arg = arg, .coll = SPX_COLL_NEIGHBOR_ALLGATHERV + 1, .comm = comm};
   call.bytes = spx_call_bytes(sendcount, sendtype);
   spx_call_begin(&call);
   return spx_call_end(&call, PMPI_Neighbor_allgatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm));
@@ -2591,7 +2591,7 @@ int spx_t_Neighbor_allgatherv(const void *sendbuf, int sendcount, MPI_Datatype s
 int spx_t_Neighbor_allgatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype, MPI_Comm comm)
 {
   int64_t arg[] = {sendcount, (int64_t)(intptr_t)sendtype, (int64_t)(intptr_t)recvtype};
-  spx_call call = {.fn = SPX_FN_Neighbor_allgatherv_c, .flags = SPX_TRACE_COLLECTIVE, .args = 3, .arg = arg, .comm = comm};
+  spx_call call = {.fn = SPX_FN_Neighbor_allgatherv_c, .flags = SPX_TRACE_COLLECTIVE, .args = 3, .arg = arg, .coll = SPX_COLL_NEIGHBOR_ALLGATHERV + 1, .comm = comm};
   call.bytes = spx_call_bytes(sendcount, sendtype);
   spx_call_begin(&call);
   return spx_call_end(&call, PMPI_Neighbor_allgatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm));
@@ -2600,7 +2600,7 @@ int spx_t_Neighbor_allgatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Da
 int spx_t_Neighbor_allgatherv_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int displs[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
   int64_t arg[] = {sendcount, (int64_t)(intptr_t)sendtype, (int64_t)(intptr_t)recvtype, (int64_t)(intptr_t)info};
-  spx_call call = {.fn = SPX_FN_Neighbor_allgatherv_init, .args = 4, .arg = arg, .comm = comm};
+  spx_call call = {.fn = SPX_FN_Neighbor_allgatherv_init, .args = 4, .arg = arg, .coll = SPX_COLL_NEIGHBOR_ALLGATHERV + 1, .comm = comm};
   call.bytes = spx_call_bytes(sendcount, sendtype);
   spx_call_begin(&call);
   return spx_call_end(&call, PMPI_Neighbor_allgatherv_init(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info, request));
@@ -2609,7 +2609,7 @@ int spx_t_Neighbor_allgatherv_init(const void *sendbuf, int sendcount, MPI_Datat
 int spx_t_Neighbor_allgatherv_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
   int64_t arg[] = {sendcount, (int64_t)(intptr_t)sendtype, (int64_t)(intptr_t)recvtype, (int64_t)(intptr_t)info};
-  spx_call call = {.fn = SPX_FN_Neighbor_allgatherv_init_c, .args = 4, .arg = arg, .comm = comm};
+  spx_call call = {.fn = SPX_FN_Neighbor_allgatherv_init_c, .args = 4, .arg = arg, .coll = SPX_COLL_NEIGHBOR_ALLGATHERV + 1, .comm = comm};
   call.bytes = spx_call_bytes(sendcount, sendtype);
   spx_call_begin(&call);
   return spx_call_end(&call, PMPI_Neighbor_allgatherv_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info, request));
@@ -2618,7 +2618,7 @@ int spx_t_Neighbor_allgatherv_init_c(const void *sendbuf, MPI_Count sendcount, M
 int spx_t_Neighbor_alltoall(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm)
 {
   int64_t arg[] = {sendcount, (int64_t)(intptr_t)sendtype, recvcount, (int64_t)(intptr_t)recvtype};
-  spx_call call = {.fn = SPX_FN_Neighbor_alltoall, .flags = SPX_TRACE_COLLECTIVE, .args = 4, .arg = arg, .comm = comm};
+  spx_call call = {.fn = SPX_FN_Neighbor_alltoall, .flags = SPX_TRACE_COLLECTIVE, .args = 4, .arg = arg, .coll = SPX_COLL_NEIGHBOR_ALLTOALL + 1, .comm = comm};
   call.bytes = spx_call_bytes(sendcount, sendtype);
   spx_call_begin(&call);
   return spx_call_end(&call, PMPI_Neighbor_alltoall(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm));
@@ -2627,7 +2627,7 @@ int spx_t_Neighbor_alltoall(const void *sendbuf, int sendcount, MPI_Datatype sen
 int spx_t_Neighbor_alltoall_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm)
 {
   int64_t arg[] = {sendcount, (int64_t)(intptr_t)sendtype, recvcount, (int64_t)(intptr_t)recvtype};
-  spx_call call = {.fn = SPX_FN_Neighbor_alltoall_c, .flags = SPX_TRACE_COLLECTIVE, .args = 4, .arg = arg, .comm = comm};
+  spx_call call = {.fn = SPX_FN_Neighbor_alltoall_c, .flags = SPX_TRACE_COLLECTIVE, .args = 4, .arg = arg, .coll = SPX_COLL_NEIGHBOR_ALLTOALL + 1, .comm = comm};
   call.bytes = spx_call_bytes(sendcount, sendtype);
   spx_call_begin(&call);
   return spx_call_end(&call, PMPI_Neighbor_alltoall_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm));
@@ -2636,7 +2636,7 @@ int spx_t_Neighbor_alltoall_c(const void *sendbuf, MPI_Count sendcount, MPI_Data
 int spx_t_Neighbor_alltoall_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
   int64_t arg[] = {sendcount, (int64_t)(intptr_t)sendtype, recvcount, (int64_t)(intptr_t)recvtype, (int64_t)(intptr_t)info};
-  spx_call call = {.fn = SPX_FN_Neighbor_alltoall_init, .args = 5, .arg = arg, .comm = comm};
+  spx_call call = {.fn = SPX_FN_Neighbor_alltoall_init, .args = 5, .arg = arg, .coll = SPX_COLL_NEIGHBOR_ALLTOALL + 1, .comm = comm};
   call.bytes = spx_call_bytes(sendcount, sendtype);
   spx_call_begin(&call);
   return spx_call_end(&call, PMPI_Neighbor_alltoall_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request));
@@ -2645,7 +2645,7 @@ int spx_t_Neighbor_alltoall_init(const void *sendbuf, int sendcount, MPI_Datatyp
 int spx_t_Neighbor_alltoall_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
   int64_t arg[] = {sendcount, (int64_t)(intptr_t)sendtype, recvcount, (int64_t)(intptr_t)recvtype, (int64_t)(intptr_t)info};
-  spx_call call = {.fn = SPX_FN_Neighbor_alltoall_init_c, .args = 5, .arg = arg, .comm = comm};
+  spx_call call = {.fn = SPX_FN_Neighbor_alltoall_init_c, .args = 5, .arg = arg, .coll = SPX_COLL_NEIGHBOR_ALLTOALL + 1, .comm = comm};
   call.bytes = spx_call_bytes(sendcount, sendtype);
   spx_call_begin(&call);
   return spx_call_end(&call, PMPI_Neighbor_alltoall_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request));
@@ -2654,7 +2654,7 @@ int spx_t_Neighbor_alltoall_init_c(const void *sendbuf, MPI_Count sendcount, MPI
 int spx_t_Neighbor_alltoallv(const void *sendbuf, const int sendcounts[], const int sdispls[], MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int rdispls[], MPI_Datatype recvtype, MPI_Comm comm)
 {
   int64_t arg[] = {(int64_t)(intptr_t)sendtype, (int64_t)(intptr_t)recvtype};
-  spx_call call = {.fn = SPX_FN_Neighbor_alltoallv, .flags = SPX_TRACE_COLLECTIVE, .args = 2, .arg = arg, .comm = comm};
+  spx_call call = {.fn = SPX_FN_Neighbor_alltoallv, .flags = SPX_TRACE_COLLECTIVE, .args = 2, .arg = arg, .coll = SPX_COLL_NEIGHBOR_ALLTOALLV + 1, .comm = comm};
   spx_call_begin(&call);
   return spx_call_end(&call, PMPI_Neighbor_alltoallv(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm));
 }
@@ -2662,7 +2662,7 @@ int spx_t_Neighbor_alltoallv(const void *sendbuf, const int sendcounts[], const 
 int spx_t_Neighbor_alltoallv_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], MPI_Datatype recvtype, MPI_Comm comm)
 {
   int64_t arg[] = {(int64_t)(intptr_t)sendtype, (int64_t)(intptr_t)recvtype};
-  spx_call call = {.fn = SPX_FN_Neighbor_alltoallv_c, .flags = SPX_TRACE_COLLECTIVE, .args = 2, .arg = arg, .comm = comm};
+  spx_call call = {.fn = SPX_FN_Neighbor_alltoallv_c, .flags = SPX_TRACE_COLLECTIVE, .args = 2, .arg = arg, .coll = SPX_COLL_NEIGHBOR_ALLTOALLV + 1, .comm = comm};
   spx_call_begin(&call);
   return spx_call_end(&call, PMPI_Neighbor_alltoallv_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm));
 }
@@ -2670,7 +2670,7 @@ int spx_t_Neighbor_alltoallv_c(const void *sendbuf, const MPI_Count sendcounts[]
 int spx_t_Neighbor_alltoallv_init(const void *sendbuf, const int sendcounts[], const int sdispls[], MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int rdispls[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
   int64_t arg[] = {(int64_t)(intptr_t)sendtype, (int64_t)(intptr_t)recvtype, (int64_t)(intptr_t)info};
-  spx_call call = {.fn = SPX_FN_Neighbor_alltoallv_init, .args = 3, .arg = arg, .comm = comm};
+  spx_call call = {.fn = SPX_FN_Neighbor_alltoallv_init, .args = 3, .arg = arg, .coll = SPX_COLL_NEIGHBOR_ALLTOALLV + 1, .comm = comm};
   spx_call_begin(&call);
   return spx_call_end(&call, PMPI_Neighbor_alltoallv_init(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info, request));
 }
@@ -2678,21 +2678,21 @@ int spx_t_Neighbor_alltoallv_init(const void *sendbuf, const int sendcounts[], c
 int spx_t_Neighbor_alltoallv_init_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
   int64_t arg[] = {(int64_t)(intptr_t)sendtype, (int64_t)(intptr_t)recvtype, (int64_t)(intptr_t)info};
-  spx_call call = {.fn = SPX_FN_Neighbor_alltoallv_init_c, .args = 3, .arg = arg, .comm = comm};
+  spx_call call = {.fn = SPX_FN_Neighbor_alltoallv_init_c, .args = 3, .arg = arg, .coll = SPX_COLL_NEIGHBOR_ALLTOALLV + 1, .comm = comm};
   spx_call_begin(&call);
   return spx_call_end(&call, PMPI_Neighbor_alltoallv_init_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info, request));
 }
 
 int spx_t_Neighbor_alltoallw(const void *sendbuf, const int sendcounts[], const MPI_Aint sdispls[], const MPI_Datatype sendtypes[], void *recvbuf, const int recvcounts[], const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm)
 {
-  spx_call call = {.fn = SPX_FN_Neighbor_alltoallw, .flags = SPX_TRACE_COLLECTIVE, .comm = comm};
+  spx_call call = {.fn = SPX_FN_Neighbor_alltoallw, .flags = SPX_TRACE_COLLECTIVE, .coll = SPX_COLL_NEIGHBOR_ALLTOALLW + 1, .comm = comm};
   spx_call_begin(&call);
   return spx_call_end(&call, PMPI_Neighbor_alltoallw(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm));
 }
 
 int spx_t_Neighbor_alltoallw_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], const MPI_Datatype sendtypes[], void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm)
 {
-  spx_call call = {.fn = SPX_FN_Neighbor_alltoallw_c, .flags = SPX_TRACE_COLLECTIVE, .comm = comm};
+  spx_call call = {.fn = SPX_FN_Neighbor_alltoallw_c, .flags = SPX_TRACE_COLLECTIVE, .coll = SPX_COLL_NEIGHBOR_ALLTOALLW + 1, .comm = comm};
   spx_call_begin(&call);
   return spx_call_end(&call, PMPI_Neighbor_alltoallw_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm));
 }
@@ -2700,7 +2700,7 @@ int spx_t_Neighbor_alltoallw_c(const void *sendbuf, const MPI_Count sendcounts[]
 int spx_t_Neighbor_alltoallw_init(const void *sendbuf, const int sendcounts[], const MPI_Aint sdispls[], const MPI_Datatype sendtypes[], void *recvbuf, const int recvcounts[], const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
   int64_t arg[] = {(int64_t)(intptr_t)info};
-  spx_call call = {.fn = SPX_FN_Neighbor_alltoallw_init, .args = 1, .arg = arg, .comm = comm};
+  spx_call call = {.fn = SPX_FN_Neighbor_alltoallw_init, .args = 1, .arg = arg, .coll = SPX_COLL_NEIGHBOR_ALLTOALLW + 1, .comm = comm};
   spx_call_begin(&call);
   return spx_call_end(&call, PMPI_Neighbor_alltoallw_init(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, info, request));
 }
@@ -2708,7 +2708,7 @@ int spx_t_Neighbor_alltoallw_init(const void *sendbuf, const int sendcounts[], c
 int spx_t_Neighbor_alltoallw_init_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], const MPI_Datatype sendtypes[], void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
   int64_t arg[] = {(int64_t)(intptr_t)info};
-  spx_call call = {.fn = SPX_FN_Neighbor_alltoallw_init_c, .args = 1, .arg = arg, .comm = comm};
+  spx_call call = {.fn = SPX_FN_Neighbor_alltoallw_init_c, .args = 1, .arg = arg, .coll = SPX_COLL_NEIGHBOR_ALLTOALLW + 1, .comm = comm};
   spx_call_begin(&call);
   return spx_call_end(&call, PMPI_Neighbor_alltoallw_init_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, info, request));
 }
@@ -2958,7 +2958,7 @@ int spx_t_Recv_init_c(void *buf, MPI_Count count, MPI_Datatype datatype, int sou
 int spx_t_Reduce(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm)
 {
   int64_t arg[] = {count, (int64_t)(intptr_t)datatype, (int64_t)(intptr_t)op, root};
-  spx_call call = {.fn = SPX_FN_Reduce, .flags = SPX_TRACE_COLLECTIVE, .args = 4, .arg = arg, .comm = comm};
+  spx_call call = {.fn = SPX_FN_Reduce, .flags = SPX_TRACE_COLLECTIVE, .args = 4, .arg = arg, .coll = SPX_COLL_REDUCE + 1, .comm = comm};
   call.bytes = spx_call_bytes(count, datatype);
   spx_call_begin(&call);
   return spx_call_end(&call, PMPI_Reduce(sendbuf, recvbuf, count, datatype, op, root, comm));
@@ -2967,7 +2967,7 @@ int spx_t_Reduce(const void *sendbuf, void *recvbuf, int count, MPI_Datatype dat
 int spx_t_Reduce_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm)
 {
   int64_t arg[] = {count, (int64_t)(intptr_t)datatype, (int64_t)(intptr_t)op, root};
-  spx_call call = {.fn = SPX_FN_Reduce_c, .flags = SPX_TRACE_COLLECTIVE, .args = 4, .arg = arg, .comm = comm};
+  spx_call call = {.fn = SPX_FN_Reduce_c, .flags = SPX_TRACE_COLLECTIVE, .args = 4, .arg = arg, .coll = SPX_COLL_REDUCE + 1, .comm = comm};
   call.bytes = spx_call_bytes(count, datatype);
   spx_call_begin(&call);
   return spx_call_end(&call, PMPI_Reduce_c(sendbuf, recvbuf, count, datatype, op, root, comm));
@@ -2976,7 +2976,7 @@ int spx_t_Reduce_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Data
 int spx_t_Reduce_init(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
   int64_t arg[] = {count, (int64_t)(intptr_t)datatype, (int64_t)(intptr_t)op, root, (int64_t)(intptr_t)info};
-  spx_call call = {.fn = SPX_FN_Reduce_init, .args = 5, .arg = arg, .comm = comm};
+  spx_call call = {.fn = SPX_FN_Reduce_init, .args = 5, .arg = arg, .coll = SPX_COLL_REDUCE + 1, .comm = comm};
   call.bytes = spx_call_bytes(count, datatype);
   spx_call_begin(&call);
   return spx_call_end(&call, PMPI_Reduce_init(sendbuf, recvbuf, count, datatype, op, root, comm, info, request));
@@ -2985,7 +2985,7 @@ int spx_t_Reduce_init(const void *sendbuf, void *recvbuf, int count, MPI_Datatyp
 int spx_t_Reduce_init_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
   int64_t arg[] = {count, (int64_t)(intptr_t)datatype, (int64_t)(intptr_t)op, root, (int64_t)(intptr_t)info};
-  spx_call call = {.fn = SPX_FN_Reduce_init_c, .args = 5, .arg = arg, .comm = comm};
+  spx_call call = {.fn = SPX_FN_Reduce_init_c, .args = 5, .arg = arg, .coll = SPX_COLL_REDUCE + 1, .comm = comm};
   call.bytes = spx_call_bytes(count, datatype);
   spx_call_begin(&call);
   return spx_call_end(&call, PMPI_Reduce_init_c(sendbuf, recvbuf, count, datatype, op, root, comm, info, request));
@@ -3012,7 +3012,7 @@ int spx_t_Reduce_local_c(const void *inbuf, void *inoutbuf, MPI_Count count, MPI
 int spx_t_Reduce_scatter(const void *sendbuf, void *recvbuf, const int recvcounts[], MPI_Datatype datatype, MPI_Op op, MPI_Comm comm)
 {
   int64_t arg[] = {(int64_t)(intptr_t)datatype, (int64_t)(intptr_t)op};
-  spx_call call = {.fn = SPX_FN_Reduce_scatter, .flags = SPX_TRACE_COLLECTIVE, .args = 2, .arg = arg, .comm = comm};
+  spx_call call = {.fn = SPX_FN_Reduce_scatter, .flags = SPX_TRACE_COLLECTIVE, .args = 2, .arg = arg, .coll = SPX_COLL_REDUCE_SCATTER + 1, .comm = comm};
   spx_call_begin(&call);
   return spx_call_end(&call, PMPI_Reduce_scatter(sendbuf, recvbuf, recvcounts, datatype, op, comm));
 }
@@ -3020,7 +3020,7 @@ int spx_t_Reduce_scatter(const void *sendbuf, void *recvbuf, const int recvcount
 int spx_t_Reduce_scatter_block(const void *sendbuf, void *recvbuf, int recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm)
 {
   int64_t arg[] = {recvcount, (int64_t)(intptr_t)datatype, (int64_t)(intptr_t)op};
-  spx_call call = {.fn = SPX_FN_Reduce_scatter_block, .flags = SPX_TRACE_COLLECTIVE, .args = 3, .arg = arg, .comm = comm};
+  spx_call call = {.fn = SPX_FN_Reduce_scatter_block, .flags = SPX_TRACE_COLLECTIVE, .args = 3, .arg = arg, .coll = SPX_COLL_REDUCE_SCATTER_BLOCK + 1, .comm = comm};
   call.bytes = spx_call_bytes(recvcount, datatype);
   spx_call_begin(&call);
   return spx_call_end(&call, PMPI_Reduce_scatter_block(sendbuf, recvbuf, recvcount, datatype, op, comm));
@@ -3029,7 +3029,7 @@ int spx_t_Reduce_scatter_block(const void *sendbuf, void *recvbuf, int recvcount
 int spx_t_Reduce_scatter_block_c(const void *sendbuf, void *recvbuf, MPI_Count recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm)
 {
   int64_t arg[] = {recvcount, (int64_t)(intptr_t)datatype, (int64_t)(intptr_t)op};
-  spx_call call = {.fn = SPX_FN_Reduce_scatter_block_c, .flags = SPX_TRACE_COLLECTIVE, .args = 3, .arg = arg, .comm = comm};
+  spx_call call = {.fn = SPX_FN_Reduce_scatter_block_c, .flags = SPX_TRACE_COLLECTIVE, .args = 3, .arg = arg, .coll = SPX_COLL_REDUCE_SCATTER_BLOCK + 1, .comm = comm};
   call.bytes = spx_call_bytes(recvcount, datatype);
   spx_call_begin(&call);
   return spx_call_end(&call, PMPI_Reduce_scatter_block_c(sendbuf, recvbuf, recvcount, datatype, op, comm));
@@ -3038,7 +3038,7 @@ int spx_t_Reduce_scatter_block_c(const void *sendbuf, void *recvbuf, MPI_Count r
 int spx_t_Reduce_scatter_block_init(const void *sendbuf, void *recvbuf, int recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
   int64_t arg[] = {recvcount, (int64_t)(intptr_t)datatype, (int64_t)(intptr_t)op, (int64_t)(intptr_t)info};
-  spx_call call = {.fn = SPX_FN_Reduce_scatter_block_init, .args = 4, .arg = arg, .comm = comm};
+  spx_call call = {.fn = SPX_FN_Reduce_scatter_block_init, .args = 4, .arg = arg, .coll = SPX_COLL_REDUCE_SCATTER_BLOCK + 1, .comm = comm};
   call.bytes = spx_call_bytes(recvcount, datatype);
   spx_call_begin(&call);
   return spx_call_end(&call, PMPI_Reduce_scatter_block_init(sendbuf, recvbuf, recvcount, datatype, op, comm, info, request));
@@ -3047,7 +3047,7 @@ int spx_t_Reduce_scatter_block_init(const void *sendbuf, void *recvbuf, int recv
 int spx_t_Reduce_scatter_block_init_c(const void *sendbuf, void *recvbuf, MPI_Count recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
   int64_t arg[] = {recvcount, (int64_t)(intptr_t)datatype, (int64_t)(intptr_t)op, (int64_t)(intptr_t)info};
-  spx_call call = {.fn = SPX_FN_Reduce_scatter_block_init_c, .args = 4, .arg = arg, .comm = comm};
+  spx_call call = {.fn = SPX_FN_Reduce_scatter_block_init_c, .args = 4, .arg = arg, .coll = SPX_COLL_REDUCE_SCATTER_BLOCK + 1, .comm = comm};
   call.bytes = spx_call_bytes(recvcount, datatype);
   spx_call_begin(&call);
   return spx_call_end(&call, PMPI_Reduce_scatter_block_init_c(sendbuf, recvbuf, recvcount, datatype, op, comm, info, request));
@@ -3056,7 +3056,7 @@ int spx_t_Reduce_scatter_block_init_c(const void *sendbuf, void *recvbuf, MPI_Co
 int spx_t_Reduce_scatter_c(const void *sendbuf, void *recvbuf, const MPI_Count recvcounts[], MPI_Datatype datatype, MPI_Op op, MPI_Comm comm)
 {
   int64_t arg[] = {(int64_t)(intptr_t)datatype, (int64_t)(intptr_t)op};
-  spx_call call = {.fn = SPX_FN_Reduce_scatter_c, .flags = SPX_TRACE_COLLECTIVE, .args = 2, .arg = arg, .comm = comm};
+  spx_call call = {.fn = SPX_FN_Reduce_scatter_c, .flags = SPX_TRACE_COLLECTIVE, .args = 2, .arg = arg, .coll = SPX_COLL_REDUCE_SCATTER + 1, .comm = comm};
   spx_call_begin(&call);
   return spx_call_end(&call, PMPI_Reduce_scatter_c(sendbuf, recvbuf, recvcounts, datatype, op, comm));
 }
@@ -3064,7 +3064,7 @@ int spx_t_Reduce_scatter_c(const void *sendbuf, void *recvbuf, const MPI_Count r
 int spx_t_Reduce_scatter_init(const void *sendbuf, void *recvbuf, const int recvcounts[], MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
   int64_t arg[] = {(int64_t)(intptr_t)datatype, (int64_t)(intptr_t)op, (int64_t)(intptr_t)info};
-  spx_call call = {.fn = SPX_FN_Reduce_scatter_init, .args = 3, .arg = arg, .comm = comm};
+  spx_call call = {.fn = SPX_FN_Reduce_scatter_init, .args = 3, .arg = arg, .coll = SPX_COLL_REDUCE_SCATTER + 1, .comm = comm};
   spx_call_begin(&call);
   return spx_call_end(&call, PMPI_Reduce_scatter_init(sendbuf, recvbuf, recvcounts, datatype, op, comm, info, request));
 }
@@ -3072,7 +3072,7 @@ int spx_t_Reduce_scatter_init(const void *sendbuf, void *recvbuf, const int recv
 int spx_t_Reduce_scatter_init_c(const void *sendbuf, void *recvbuf, const MPI_Count recvcounts[], MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
   int64_t arg[] = {(int64_t)(intptr_t)datatype, (int64_t)(intptr_t)op, (int64_t)(intptr_t)info};
-  spx_call call = {.fn = SPX_FN_Reduce_scatter_init_c, .args = 3, .arg = arg, .comm = comm};
+  spx_call call = {.fn = SPX_FN_Reduce_scatter_init_c, .args = 3, .arg = arg, .coll = SPX_COLL_REDUCE_SCATTER + 1, .comm = comm};
   spx_call_begin(&call);
   return spx_call_end(&call, PMPI_Reduce_scatter_init_c(sendbuf, recvbuf, recvcounts, datatype, op, comm, info, request));
 }
@@ -3221,7 +3221,7 @@ int spx_t_Rsend_init_c(const void *buf, MPI_Count count, MPI_Datatype datatype, 
 int spx_t_Scan(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm)
 {
   int64_t arg[] = {count, (int64_t)(intptr_t)datatype, (int64_t)(intptr_t)op};
-  spx_call call = {.fn = SPX_FN_Scan, .flags = SPX_TRACE_COLLECTIVE, .args = 3, .arg = arg, .comm = comm};
+  spx_call call = {.fn = SPX_FN_Scan, .flags = SPX_TRACE_COLLECTIVE, .args = 3, .arg = arg, .coll = SPX_COLL_SCAN + 1, .comm = comm};
   call.bytes = spx_call_bytes(count, datatype);
   spx_call_begin(&call);
   return spx_call_end(&call, PMPI_Scan(sendbuf, recvbuf, count, datatype, op, comm));
@@ -3230,7 +3230,7 @@ int spx_t_Scan(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datat
 int spx_t_Scan_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm)
 {
   int64_t arg[] = {count, (int64_t)(intptr_t)datatype, (int64_t)(intptr_t)op};
-  spx_call call = {.fn = SPX_FN_Scan_c, .flags = SPX_TRACE_COLLECTIVE, .args = 3, .arg = arg, .comm = comm};
+  spx_call call = {.fn = SPX_FN_Scan_c, .flags = SPX_TRACE_COLLECTIVE, .args = 3, .arg = arg, .coll = SPX_COLL_SCAN + 1, .comm = comm};
   call.bytes = spx_call_bytes(count, datatype);
   spx_call_begin(&call);
   return spx_call_end(&call, PMPI_Scan_c(sendbuf, recvbuf, count, datatype, op, comm));
@@ -3239,7 +3239,7 @@ int spx_t_Scan_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Dataty
 int spx_t_Scan_init(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
   int64_t arg[] = {count, (int64_t)(intptr_t)datatype, (int64_t)(intptr_t)op, (int64_t)(intptr_t)info};
-  spx_call call = {.fn = SPX_FN_Scan_init, .args = 4, .arg = arg, .comm = comm};
+  spx_call call = {.fn = SPX_FN_Scan_init, .args = 4, .arg = arg, .coll = SPX_COLL_SCAN + 1, .comm = comm};
   call.bytes = spx_call_bytes(count, datatype);
   spx_call_begin(&call);
   return spx_call_end(&call, PMPI_Scan_init(sendbuf, recvbuf, count, datatype, op, comm, info, request));
@@ -3248,7 +3248,7 @@ int spx_t_Scan_init(const void *sendbuf, void *recvbuf, int count, MPI_Datatype 
 int spx_t_Scan_init_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
   int64_t arg[] = {count, (int64_t)(intptr_t)datatype, (int64_t)(intptr_t)op, (int64_t)(intptr_t)info};
-  spx_call call = {.fn = SPX_FN_Scan_init_c, .args = 4, .arg = arg, .comm = comm};
+  spx_call call = {.fn = SPX_FN_Scan_init_c, .args = 4, .arg = arg, .coll = SPX_COLL_SCAN + 1, .comm = comm};
   call.bytes = spx_call_bytes(count, datatype);
   spx_call_begin(&call);
   return spx_call_end(&call, PMPI_Scan_init_c(sendbuf, recvbuf, count, datatype, op, comm, info, request));
@@ -3257,7 +3257,7 @@ int spx_t_Scan_init_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_D
 int spx_t_Scatter(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm)
 {
   int64_t arg[] = {sendcount, (int64_t)(intptr_t)sendtype, recvcount, (int64_t)(intptr_t)recvtype, root};
-  spx_call call = {.fn = SPX_FN_Scatter, .flags = SPX_TRACE_COLLECTIVE, .args = 5, .arg = arg, .comm = comm};
+  spx_call call = {.fn = SPX_FN_Scatter, .flags = SPX_TRACE_COLLECTIVE, .args = 5, .arg = arg, .coll = SPX_COLL_SCATTER + 1, .comm = comm};
   call.bytes = spx_call_bytes(sendcount, sendtype);
   spx_call_begin(&call);
   return spx_call_end(&call, PMPI_Scatter(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm));
@@ -3266,7 +3266,7 @@ int spx_t_Scatter(const void *sendbuf, int sendcount, MPI_Datatype sendtype, voi
 int spx_t_Scatter_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm)
 {
   int64_t arg[] = {sendcount, (int64_t)(intptr_t)sendtype, recvcount, (int64_t)(intptr_t)recvtype, root};
-  spx_call call = {.fn = SPX_FN_Scatter_c, .flags = SPX_TRACE_COLLECTIVE, .args = 5, .arg = arg, .comm = comm};
+  spx_call call = {.fn = SPX_FN_Scatter_c, .flags = SPX_TRACE_COLLECTIVE, .args = 5, .arg = arg, .coll = SPX_COLL_SCATTER + 1, .comm = comm};
   call.bytes = spx_call_bytes(sendcount, sendtype);
   spx_call_begin(&call);
   return spx_call_end(&call, PMPI_Scatter_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm));
@@ -3275,7 +3275,7 @@ int spx_t_Scatter_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendt
 int spx_t_Scatter_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
   int64_t arg[] = {sendcount, (int64_t)(intptr_t)sendtype, recvcount, (int64_t)(intptr_t)recvtype, root, (int64_t)(intptr_t)info};
-  spx_call call = {.fn = SPX_FN_Scatter_init, .args = 6, .arg = arg, .comm = comm};
+  spx_call call = {.fn = SPX_FN_Scatter_init, .args = 6, .arg = arg, .coll = SPX_COLL_SCATTER + 1, .comm = comm};
   call.bytes = spx_call_bytes(sendcount, sendtype);
   spx_call_begin(&call);
   return spx_call_end(&call, PMPI_Scatter_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request));
@@ -3284,7 +3284,7 @@ int spx_t_Scatter_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype
 int spx_t_Scatter_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
   int64_t arg[] = {sendcount, (int64_t)(intptr_t)sendtype, recvcount, (int64_t)(intptr_t)recvtype, root, (int64_t)(intptr_t)info};
-  spx_call call = {.fn = SPX_FN_Scatter_init_c, .args = 6, .arg = arg, .comm = comm};
+  spx_call call = {.fn = SPX_FN_Scatter_init_c, .args = 6, .arg = arg, .coll = SPX_COLL_SCATTER + 1, .comm = comm};
   call.bytes = spx_call_bytes(sendcount, sendtype);
   spx_call_begin(&call);
   return spx_call_end(&call, PMPI_Scatter_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request));
@@ -3293,7 +3293,7 @@ int spx_t_Scatter_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype 
 int spx_t_Scatterv(const void *sendbuf, const int sendcounts[], const int displs[], MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm)
 {
   int64_t arg[] = {(int64_t)(intptr_t)sendtype, recvcount, (int64_t)(intptr_t)recvtype, root};
-  spx_call call = {.fn = SPX_FN_Scatterv, .flags = SPX_TRACE_COLLECTIVE, .args = 4, .arg = arg, .comm = comm};
+  spx_call call = {.fn = SPX_FN_Scatterv, .flags = SPX_TRACE_COLLECTIVE, .args = 4, .arg = arg, .coll = SPX_COLL_SCATTERV + 1, .comm = comm};
   call.bytes = spx_call_bytes(recvcount, recvtype);
   spx_call_begin(&call);
   return spx_call_end(&call, PMPI_Scatterv(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm));
@@ -3302,7 +3302,7 @@ int spx_t_Scatterv(const void *sendbuf, const int sendcounts[], const int displs
 int spx_t_Scatterv_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint displs[], MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm)
 {
   int64_t arg[] = {(int64_t)(intptr_t)sendtype, recvcount, (int64_t)(intptr_t)recvtype, root};
-  spx_call call = {.fn = SPX_FN_Scatterv_c, .flags = SPX_TRACE_COLLECTIVE, .args = 4, .arg = arg, .comm = comm};
+  spx_call call = {.fn = SPX_FN_Scatterv_c, .flags = SPX_TRACE_COLLECTIVE, .args = 4, .arg = arg, .coll = SPX_COLL_SCATTERV + 1, .comm = comm};
   call.bytes = spx_call_bytes(recvcount, recvtype);
   spx_call_begin(&call);
   return spx_call_end(&call, PMPI_Scatterv_c(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm));
@@ -3311,7 +3311,7 @@ int spx_t_Scatterv_c(const void *sendbuf, const MPI_Count sendcounts[], const MP
 int spx_t_Scatterv_init(const void *sendbuf, const int sendcounts[], const int displs[], MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
   int64_t arg[] = {(int64_t)(intptr_t)sendtype, recvcount, (int64_t)(intptr_t)recvtype, root, (int64_t)(intptr_t)info};
-  spx_call call = {.fn = SPX_FN_Scatterv_init, .args = 5, .arg = arg, .comm = comm};
+  spx_call call = {.fn = SPX_FN_Scatterv_init, .args = 5, .arg = arg, .coll = SPX_COLL_SCATTERV + 1, .comm = comm};
   call.bytes = spx_call_bytes(recvcount, recvtype);
   spx_call_begin(&call);
   return spx_call_end(&call, PMPI_Scatterv_init(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request));
@@ -3320,7 +3320,7 @@ int spx_t_Scatterv_init(const void *sendbuf, const int sendcounts[], const int d
 int spx_t_Scatterv_init_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint displs[], MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
   int64_t arg[] = {(int64_t)(intptr_t)sendtype, recvcount, (int64_t)(intptr_t)recvtype, root, (int64_t)(intptr_t)info};
-  spx_call call = {.fn = SPX_FN_Scatterv_init_c, .args = 5, .arg = arg, .comm = comm};
+  spx_call call = {.fn = SPX_FN_Scatterv_init_c, .args = 5, .arg = arg, .coll = SPX_COLL_SCATTERV + 1, .comm = comm};
   call.bytes = spx_call_bytes(recvcount, recvtype);
   spx_call_begin(&call);
   return spx_call_end(&call, PMPI_Scatterv_init_c(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request));

@@ -3,9 +3,10 @@
  *
  * WAYS plans share each of SETS places, the one unused longest gives way; beside that, the last
  * plan of each operation is remembered, which is what a loop needs. Plans of many ranks are large:
- * all of a cache together have at most MOST bytes, or there is but one. Collectives of one
- * communicator are started by one thread at a time (MPI-5.0 6.12), so the cache has no lock of its
- * own. */
+ * all of a cache together have at most MOST bytes, or there is but one. What was chosen for the
+ * last call of each operation is in spx_comm.chosen, written where the plan is another one than
+ * that of the call before. Collectives of one communicator are started by one thread at a time
+ * (MPI-5.0 6.12), so the cache has no lock of its own. */
 #include <stdlib.h>
 #include "check_coll.h"
 #include "coll.h"
@@ -28,6 +29,7 @@ static unsigned hash(const spx_plan_key *k)
   return (unsigned)h % SETS;
 }
 _Static_assert(sizeof(spx_plan_key) % 8 == 0, "hashed by words");
+_Static_assert(SPX_COMM_CHOICES == SPX_COLL_COUNT, "a choice for each");
 
 /* The key of a call has just been filled in, in pieces of the sizes of its members, and only loads
  * of these sizes get them without waiting for the stores to end: memcmp took 20 ns. */
@@ -86,6 +88,14 @@ static void make_room(cache *k, size_t bytes)
   }
 }
 
+/* p is another plan than that of the last call of its operation: not the way of a loop, which this
+ * must not cost anything. */
+__attribute__((noinline)) static void remember(spx_comm *c, cache *k, spx_plan *p)
+{
+  k->last[p->key.kind] = p;
+  __atomic_store_n(&c->chosen[p->key.kind], p->choice, __ATOMIC_RELAXED);
+}
+
 int spx_coll_plan(spx_comm *c, const spx_plan_key *key, spx_plan **out)
 {
   cache *k = cache_of(c);
@@ -112,7 +122,7 @@ int spx_coll_plan(spx_comm *c, const spx_plan_key *key, spx_plan **out)
       k->bytes += spx_plan_bytes(p);
       *victim = p;
     }
-    k->last[key->kind] = p;
+    remember(c, k, p);
   }
   p->used = ++k->clock;
   spx_plan_ref(p);

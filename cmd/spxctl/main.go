@@ -1,5 +1,5 @@
 // Spxctl is the tool beside spxrun. It owns the command line alone: `spxctl tune` measures (tune.go) and writes the table that libspx reads when
-// MPI starts (docs/tuning.md); jobs, resize, hosts, kill, wait, end, drill and hook ask the agents of running jobs (launch/steer, docs/malleability.md);
+// MPI starts (docs/tuning.md); explain says which algorithms collectives use (launch/explain, docs/collectives.md); jobs, resize, hosts, kill, wait, end, drill and hook ask the agents of running jobs (launch/steer, docs/malleability.md);
 // ps, waits, stacks and queues say what their processes do (core/diagnose, docs/diagnosis.md);
 // top and serve show it as it changes (launch/live, docs/live.md);
 // report makes a page of what one has done (launch/trace/report, docs/tracing.md);
@@ -21,7 +21,7 @@ import (
 func main() {
 	root := &cobra.Command{Use: "spxctl", Short: "libspx on this machine: running jobs, tuning", SilenceUsage: true, SilenceErrors: true}
 	root.CompletionOptions.HiddenDefaultCmd = true // spxctl completion bash
-	root.AddCommand(jobsCommand(), psCommand(), waitsCommand(), stacksCommand(), queuesCommand(), reportCommand(), topCommand(), serveCommand(), exportCommand(), resizeCommand(), hostsCommand(), killCommand(), waitCommand(), endCommand(), drillCommand(), hookCommand(), topologyCommand(), tuneCommand(), systemCommand(), namesCommand())
+	root.AddCommand(jobsCommand(), psCommand(), waitsCommand(), stacksCommand(), queuesCommand(), reportCommand(), topCommand(), serveCommand(), exportCommand(), resizeCommand(), hostsCommand(), killCommand(), waitCommand(), endCommand(), drillCommand(), hookCommand(), topologyCommand(), tuneCommand(), explainCommand(), systemCommand(), namesCommand())
 	root.AddCommand(manualCommand(root))
 	root.SetArgs(twoDashes(root, os.Args[1:]))
 	steer.Waiting = func(text string) { fmt.Fprintln(os.Stderr, "spxctl:", text) }

@@ -11,6 +11,7 @@ func (b *builder) mine() { b.own(b.sendRef(0, b.SCount), b.blocks(b.Rank, b.Rank
 // ring passes blocks around: in each round a rank sends on the block that it got in the round
 // before.
 func (b *builder) ring(block func(i int) Ref) {
+	b.note("rounds", int64(b.Size-1))
 	next, prev := (b.Rank+1)%b.Size, (b.Rank+b.Size-1)%b.Size
 	for s := 0; s < b.Size-1; s++ {
 		r := b.recv(prev, block((b.Rank-s-1+b.Size)%b.Size))
@@ -34,6 +35,7 @@ func allgatherLinear(b *builder) {
 
 // allgatherDoubling: in round k partners 2^k apart exchange all that they have; for powers of two.
 func allgatherDoubling(b *builder) {
+	b.noteRounds()
 	b.mine()
 	for d := 1; d < b.Size; d <<= 1 {
 		peer := b.Rank ^ d
@@ -47,7 +49,8 @@ func allgatherDoubling(b *builder) {
 // allgatherBruck: as recursive doubling for any number of ranks, in packed form counted from the
 // own block; log2(n) rounds and two copies.
 func allgatherBruck(b *builder) {
-	block := b.data()
+	b.noteRounds()
+	block := b.Data()
 	t := b.region(int64(b.Size)*block, 0)
 	mine := b.sendRef(0, b.SCount)
 	if b.InPlace {

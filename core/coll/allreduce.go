@@ -13,6 +13,7 @@ func allreduceReduceBcast(b *builder) {
 // operation is served too. Of the ranks beyond a power of two, the even ones below twice their
 // number hand their data to the next rank and get the result back.
 func allreduceDoubling(b *builder) {
+	b.noteRounds()
 	dst := b.recvRef(0, b.RCount)
 	if b.have == nil {
 		b.own(b.sendRef(0, b.RCount), dst)

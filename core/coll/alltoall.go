@@ -6,6 +6,7 @@ const window = 32
 // linear exchanges a block with every other rank, nearest first, in windows, so that not all meet
 // at one rank.
 func (b *builder) linear(out, in func(peer int) Ref) {
+	b.note("window", window)
 	for s := 1; s < b.Size; s += window {
 		var slots []int32
 		end := min(s+window, b.Size)
@@ -29,7 +30,7 @@ func (b *builder) outgoing() func(peer int) Ref {
 	if !b.InPlace {
 		return func(i int) Ref { return b.sendRef(int64(i)*b.SCount, b.SCount) }
 	}
-	block := b.data()
+	block := b.Data()
 	n := int64(b.Size) * block
 	t := b.region(n, 0)
 	b.copy(b.recvRef(0, int64(b.Size)*b.RCount), bytesAt(t, 0, n))
@@ -47,6 +48,7 @@ func alltoallLinear(b *builder) {
 // alltoallPairwise: one exchange at a time, so that memory and links are not overrun by long
 // blocks.
 func alltoallPairwise(b *builder) {
+	b.note("rounds", int64(b.Size-1))
 	out := b.outgoing()
 	b.own(out(b.Rank), b.incoming(b.Rank))
 	for s := 1; s < b.Size; s++ {
@@ -59,7 +61,8 @@ func alltoallPairwise(b *builder) {
 // alltoallBruck: a block for the rank i further on travels along the ones in i's binary form;
 // log2(n) messages a rank, each of half of all blocks.
 func alltoallBruck(b *builder) {
-	block, n := b.data(), int64(b.Size)
+	b.noteRounds()
+	block, n := b.Data(), int64(b.Size)
 	t, out, in := b.region(n*block, 0), b.region((n+1)/2*block, 0), b.region((n+1)/2*block, 0)
 	b.rotateIn(t, block)
 	for d := 1; d < b.Size; d <<= 1 {

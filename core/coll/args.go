@@ -1,9 +1,6 @@
 package coll
 
-import (
-	"fmt"
-	"strings"
-)
+import "fmt"
 
 // Kind is a collective operation. Its values are those of SPX_COLL_* in capi/dataplane/coll/plan.h.
 type Kind uint8
@@ -106,19 +103,27 @@ type Args struct {
 	Near []int32
 	// Slice is how many bytes of a vector are reduced at once; 0: SliceBytes. Everywhere.
 	Slice int64
-	// Force names an algorithm; empty: the table chooses. Everywhere.
-	Force string
+	// Persistent: the call makes a persistent request. Everywhere.
+	Persistent bool
+	// Force names an algorithm; empty: the table chooses. Everywhere. ForcedBy says which setting
+	// does: ByTool, ByVariable, ByTuning; ForceFrom: the
+	// file, for people.
+	Force     string
+	ForcedBy  Reason
+	ForceFrom string
 	// Sources and Dests are whom this rank receives from and sends to in neighbourhood collectives,
-	// in the order of the blocks; RootNone (MPI_PROC_NULL) where there is nobody. Paired: they are
-	// those of a grid, two for each dimension.
+	// in the order of the blocks;
+	// RootNone (MPI_PROC_NULL) where there is nobody. Paired: they are those of a grid, two for
+	// each dimension.
 	Sources, Dests []int
 	Paired         bool
 }
 
-// data is the number of bytes that the choice of the algorithm rests on, equal at all ranks: for
-// rooted and symmetric operations with blocks, one block; for Bcast and reductions, the whole; for
-// v forms, the total by its class.
-func (a *Args) data() int64 {
+// Data is the number of bytes that the choice of the algorithm rests on, equal at all ranks: for
+// rooted and symmetric
+// operations with blocks, one block; for Bcast and reductions, the whole; for v forms, the total by
+// its class.
+func (a *Args) Data() int64 {
 	switch a.Kind {
 	case Barrier, Gatherv, Scatterv, Alltoallv, Alltoallw, NeighborAllgather, NeighborAllgatherv,
 		NeighborAlltoall,
@@ -153,7 +158,7 @@ func (a *Args) nothing() bool {
 		NeighborAlltoall, NeighborAlltoallv, NeighborAlltoallw:
 		return false
 	}
-	return a.Remote == 0 && a.data() == 0
+	return a.Remote == 0 && a.Data() == 0
 }
 
 // crowded: more ranks than processors. A rank that waits then has to let others run, and every
@@ -174,49 +179,20 @@ func Compile(a Args) (*Plan, error) {
 	if b.p.Unit = a.RType.Size; a.Kind == Alltoallw {
 		b.p.Unit = 1
 	}
-	if a.nothing() {
-		b.p.Algorithm = "nothing"
-		return &b.p, nil
-	}
-	if a.Remote > 0 {
-		if inter[a.Kind] == nil {
-			return nil, fmt.Errorf("%v is not defined on intercommunicators", a.Kind)
-		}
-		b.p.Algorithm = "inter"
-		inter[a.Kind](b)
-		return &b.p, nil
-	}
-	alg, err := choose(&a)
+	alg, choice, err := decide(&a)
 	if err != nil {
 		return nil, err
 	}
-	b.p.Algorithm = alg.name
-	alg.build(b)
+	b.p.Algorithm, b.p.Choice = choice.AlgorithmName(a.Kind), choice
+	switch choice.Algorithm {
+	case nothing:
+	case between:
+		inter[a.Kind](b)
+	default:
+		alg.build(b)
+	}
 	if b.p.Ticks > 0 {
 		b.p.Signature = b.signature()
 	}
 	return &b.p, nil
-}
-
-// Algorithms lists the names that Force and SPX_COLL_<KIND> accept for an operation.
-func Algorithms(k Kind) []string {
-	var out []string
-	for _, alg := range algorithms[k] {
-		out = append(out, alg.name)
-	}
-	return out
-}
-
-// EnvName is the environment variable that forces the algorithm of an operation, as in
-// SPX_COLL_BCAST=binomial.
-func EnvName(k Kind) string { return "SPX_COLL_" + strings.ToUpper(names[k]) }
-
-// Lookup finds an operation by its lower-case name.
-func Lookup(name string) (Kind, bool) {
-	for k, n := range names {
-		if n == name {
-			return Kind(k), true
-		}
-	}
-	return 0, false
 }

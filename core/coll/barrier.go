@@ -24,6 +24,7 @@ func barrierTree(b *builder) {
 
 // barrierDissemination: in round k every rank tells the rank 2^k further on; log2(n) rounds.
 func barrierDissemination(b *builder) {
+	b.noteRounds()
 	for d := 1; d < b.Size; d <<= 1 {
 		r := b.recv((b.Rank-d+b.Size)%b.Size, empty())
 		b.send((b.Rank+d)%b.Size, empty())
@@ -55,6 +56,9 @@ func (t *node) nearest() []int {
 
 // tree gives v's place in the tree of this schedule.
 func (b *builder) tree(v int) node {
+	if b.fanout == 0 {
+		b.noteTree()
+	}
 	return treeOf(v, b.Size, b.fanout)
 }
 
@@ -82,6 +86,7 @@ const flat = 256
 func fan(children int, build func(*builder)) func(*builder) {
 	return func(b *builder) {
 		b.fanout = children
+		b.note("fanout", int64(min(children, max(b.Size-1, 1))))
 		build(b)
 	}
 }

@@ -41,6 +41,7 @@ func (b *builder) stream() (at func(from, to int64) Ref, finish func()) {
 func bcastScatterAllgather(b *builder) {
 	n := b.RCount * b.RType.Size
 	piece := (n + int64(b.Size) - 1) / int64(b.Size)
+	b.noteBytes("piece", piece)
 	edge := func(v int) int64 { return min(int64(v)*piece, n) }
 	at, finish := b.stream()
 	v := b.rel()
@@ -77,6 +78,7 @@ func bcastChain(b *builder) {
 	const segment, most = 128 << 10, 256
 	n := b.RCount * b.RType.Size
 	size := max(segment, (n+most-1)/most)
+	b.noteBytes("segment", min(size, n))
 	at, finish := b.stream()
 	v := b.rel()
 	ref := func(from int64) Ref { return at(from, min(from+size, n)) }

@@ -28,10 +28,6 @@ type batch struct {
 	n   int
 }
 
-// relayed: there are several switches, with so many ranks behind them that to go by them saves
-// messages.
-func relayed(a *Args) bool { return a.Near != nil && gathers(a.Near, a.Size) }
-
 // gathers: to go by these groups saves messages.
 func gathers(near []int32, size int) bool {
 	groups, _ := bySwitch(near)
@@ -61,6 +57,7 @@ func bySwitch(near []int32) (groups [][]int, index []int) {
 func (b *builder) viaSwitches(near []int32, size int64, rows bool, put,
 	take func(peer int, place Ref)) {
 	groups, index := bySwitch(near)
+	b.note("groups", int64(len(groups)))
 	own, me := near[b.Rank], index[b.Rank]
 	mine := groups[own]
 	// the ranks that get what is for them from the k-th of this switch
@@ -170,7 +167,7 @@ func (b *builder) viaSwitches(near []int32, size int64, rows bool, put,
 func alltoallBySwitch(b *builder) { b.alltoallVia(b.Near) }
 
 func (b *builder) alltoallVia(near []int32) {
-	b.viaSwitches(near, b.data(), false,
+	b.viaSwitches(near, b.Data(), false,
 		func(peer int, place Ref) { b.copy(b.sendRef(int64(peer)*b.SCount, b.SCount), place) },
 		func(peer int, place Ref) { b.copy(place, b.incoming(peer)) })
 	b.own(b.sendRef(int64(b.Rank)*b.SCount, b.SCount), b.incoming(b.Rank))
@@ -182,6 +179,7 @@ func alltoallvBySwitch(b *builder) { b.alltoallvVia(b.Near) }
 
 func (b *builder) alltoallvVia(near []int32) {
 	b.p.Limit = switchRow
+	b.noteBytes("limit", switchRow)
 	for s := 1; s < b.Size; s++ { // FlagTake finds the transfers by this order
 		peer := (b.Rank - s + b.Size) % b.Size
 		b.transfer(OpRecv, peer, recvBlock(peer), FlagLong)

@@ -23,7 +23,8 @@ func gatherLinear(b *builder) {
 
 // gatherBinomial: the packed blocks of a subtree go up together.
 func gatherBinomial(b *builder) {
-	v, block := b.rel(), b.data()
+	b.noteTree()
+	v, block := b.rel(), b.Data()
 	parent, children := binomial(v, b.Size)
 	if v == 0 {
 		b.gatherAtRoot(children, block)
@@ -77,7 +78,8 @@ func scatterLinear(b *builder) {
 
 // scatterBinomial: the packed blocks of a subtree go down together.
 func scatterBinomial(b *builder) {
-	v, block := b.rel(), b.data()
+	b.noteTree()
+	v, block := b.rel(), b.Data()
 	parent, children := binomial(v, b.Size)
 	if v == 0 {
 		b.scatterAtRoot(children, block)

@@ -55,7 +55,7 @@ func ByNetwork(switches, hosts []uint32) (levels [][]int32, switched bool) {
 	return Levels(switches, hosts), true
 }
 
-func leveled(a *Args) bool { return len(a.Levels) > 0 }
+func hasLevels(a *Args) bool { return len(a.Levels) > 0 }
 
 // runs: each domain is a run of ranks, so that a result made of partial results of domains keeps
 // the order of the ranks.
@@ -70,9 +70,6 @@ func runs(a *Args) bool {
 	return true
 }
 
-func inAnyOrder(a *Args) bool { return leveled(a) && a.Commute }
-func inOrder(a *Args) bool    { return leveled(a) && (a.Commute || runs(a)) }
-
 // stage is one domain's part: its members by rank, and the places among them of the leader and of
 // this rank.
 type stage struct {
@@ -84,6 +81,10 @@ type stage struct {
 // stages are those that this rank takes part in, the innermost first: as a member of the last one
 // of them, as leader of those before.
 func (b *builder) stages(root int) []stage {
+	if len(b.Levels) > 0 {
+		b.note("levels", int64(len(b.Levels)))
+		b.note("groups", int64(slices.Max(b.Levels[0]))+1)
+	}
 	left := make([]int, b.Size)
 	for rank := range left {
 		left[rank] = rank
@@ -288,6 +289,7 @@ func bcastLevels(b *builder) {
 			func(int64, int64) Ref { return b.recvRef(0, b.RCount) }, 1, 1)
 		return
 	}
+	b.noteBytes("segment", size)
 	at, finish := b.stream()
 	inside := size
 	if b.crowdedInside() {
@@ -368,7 +370,7 @@ func reduceLevels(b *builder) {
 	b.reduceInside(list, acc)
 	if s.last {
 		b.within(s, func() {
-			if halvable(b.Args) && b.data() > 64<<10 {
+			if halvable(b.Args) && b.Data() > 64<<10 {
 				reduceRabenseifner(b)
 			} else {
 				b.reduceTree(s.lead, acc)
@@ -384,7 +386,7 @@ func allreduceLevels(b *builder) {
 	b.reduceInside(list, acc)
 	if s.last {
 		b.within(s, func() {
-			if halvable(b.Args) && b.data() > 32<<10 {
+			if halvable(b.Args) && b.Data() > 32<<10 {
 				allreduceRabenseifner(b)
 			} else {
 				allreduceDoubling(b)

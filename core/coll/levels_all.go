@@ -10,13 +10,6 @@ const hostBlock = 2 << 10
 // innermost is the domain of each rank in the innermost level.
 func innermost(a *Args) []int32 { return a.Levels[len(a.Levels)-1] }
 
-// inRuns: each domain's blocks lie together in the receive buffer.
-func inRuns(a *Args) bool { return leveled(a) && runs(a) }
-
-// byHosts: ranks on several hosts save messages if those of one host send what they have for
-// another together.
-func byHosts(a *Args) bool { return a.Several && leveled(a) && gathers(innermost(a), a.Size) }
-
 // alltoallByHost: as by switch, though nothing is relayed.
 func alltoallByHost(b *builder) { b.alltoallVia(innermost(b.Args)) }
 
@@ -28,6 +21,7 @@ func allgatherLevels(b *builder) {
 	level := innermost(b.Args)
 	domains, index := bySwitch(level)
 	own, n := int(level[b.Rank]), len(domains)
+	b.note("groups", int64(n))
 	s := stage{members: domains[own], at: index[b.Rank]}
 	parent, children := s.place(fanoutOf(b.Args, s))
 	run := func(from, to int) Ref {
@@ -53,7 +47,7 @@ func allgatherLevels(b *builder) {
 		}
 		b.wait(slots...)
 	}
-	if b.data()*int64(b.Size) <= short {
+	if b.Data()*int64(b.Size) <= short {
 		if s.at == 0 {
 			b.leadersExchange(domains, own, run)
 		}

@@ -13,6 +13,7 @@ type aHost struct {
 func (b *builder) hostsWith(root int) (hosts []aHost, own int) {
 	level := innermost(b.Args)
 	groups, _ := bySwitch(level)
+	b.note("groups", int64(len(groups)))
 	for _, members := range groups {
 		hosts = append(hosts, aHost{members, members[0]})
 	}
@@ -39,7 +40,7 @@ func runsOf(ranks []int, do func(at, first, n int)) {
 // together.
 func gatherByHost(b *builder) {
 	hosts, own := b.hostsWith(b.Root)
-	here, block := hosts[own], b.data()
+	here, block := hosts[own], b.Data()
 	mine := b.sendRef(0, b.SCount)
 	if b.Rank != here.leader {
 		b.send(here.leader, mine)
@@ -114,7 +115,7 @@ func (b *builder) scattered(hosts []aHost, own int, block int64) func(n int) Ref
 // scatterByHost: the root sends the blocks of a host to its leader together.
 func scatterByHost(b *builder) {
 	hosts, own := b.hostsWith(b.Root)
-	here, block := hosts[own], b.data()
+	here, block := hosts[own], b.Data()
 	mine := b.recvRef(0, b.RCount)
 	if b.Rank != here.leader {
 		b.recv(here.leader, mine)

@@ -1,5 +1,10 @@
 package coll
 
+import (
+	"math/bits"
+	"slices"
+)
+
 // Op is what a step does.
 type Op uint8
 
@@ -122,12 +127,47 @@ type Plan struct {
 	Slots   int32
 	Regions []Region
 	// bytes of TypeByte that a unit of the caller's receive counts stands for, in Prefix refs
-	Unit      int64
-	Algorithm string // for diagnosis
-	Ticks     int32  // of shared memory
-	Limit     int64  // see FlagShort, and rows
-	Signature uint32 // ranks whose posts have another take part in another operation
-	Slips     bool   // posts carry up to SlipBytes each, and nothing lies in parts: cells are slips
+	Unit       int64
+	Algorithm  string // for diagnosis, like the two that follow
+	Choice     Choice
+	Parameters []Parameter
+	Ticks      int32  // of shared memory
+	Limit      int64  // see FlagShort, and rows
+	Signature  uint32 // ranks whose posts have another take part in another operation
+	// posts carry up to SlipBytes each, and nothing lies in parts: cells are slips
+	Slips bool
+}
+
+// Parameter is a number that an algorithm works with: a size in bytes, a number of children, of
+// rounds.
+type Parameter struct {
+	Name  string `json:"name"`
+	Value int64  `json:"value"`
+	Unit  string `json:"unit,omitempty"` // "bytes"; "": it is a number of what Name says
+}
+
+// note puts a parameter into the plan, once. Which ones there are may differ between ranks: those
+// that lead a group have more.
+func (b *builder) note(name string, value int64) { b.noted(Parameter{Name: name, Value: value}) }
+
+func (b *builder) noteBytes(name string, value int64) { b.noted(Parameter{name, value, "bytes"}) }
+
+// noteRounds notes the rounds of an algorithm that doubles what has been reached.
+func (b *builder) noteRounds() { b.note("rounds", int64(bits.Len(uint(b.Size-1)))) }
+
+// noteTree notes a binomial tree.
+func (b *builder) noteTree() {
+	b.note("radix", 2)
+	b.note("depth", int64(bits.Len(uint(b.Size-1))))
+}
+
+func (b *builder) noted(p Parameter) {
+	if b.members != nil {
+		return // a part of the ranks: what is done among them, the schedule by levels notes
+	}
+	if !slices.ContainsFunc(b.p.Parameters, func(q Parameter) bool { return q.Name == p.Name }) {
+		b.p.Parameters = append(b.p.Parameters, p)
+	}
 }
 
 // builder collects the steps of a plan.

@@ -146,6 +146,7 @@ func (b *builder) newHalving(root int, acc Ref) *halving {
 		h.pof2 *= 2
 	}
 	h.extra = b.Size - h.pof2
+	b.note("pieces", int64(h.pof2))
 	switch {
 	case h.v >= 2*h.extra:
 		h.n = h.v - h.extra

@@ -43,6 +43,7 @@ func scanLinear(b *builder) {
 // scanDoubling: in round k the sum of the 2^k ranks up to here goes 2^k ranks further; log2(n)
 // rounds.
 func scanDoubling(b *builder) {
+	b.noteRounds()
 	dst := b.recvRef(0, b.RCount)
 	sum, tmp := b.typedRegion(b.RCount), b.typedRegion(b.RCount)
 	if b.InPlace {

@@ -81,9 +81,21 @@ func partAt(tick int32, off int64) Ref {
 // slotBytes is the share of a part that each rank may have for itself.
 func (a *Args) slotBytes() int64 { return a.Shared / int64(a.Size) &^ 63 }
 
+// notePieces notes how data go through shared memory: in a cell of each rank, or so many bytes at a
+// time.
+func (b *builder) notePieces(n, most int64) {
+	if n <= CellBytes {
+		b.noteBytes("cell", CellBytes)
+		return
+	}
+	b.noteBytes("piece", min(n, most))
+	b.note("pieces", (n+most-1)/most)
+}
+
 // streams says that some ranks may run ahead of others in this operation, and how much lies in each
-// cell of it, at all ranks alike. Where all wait for all, cells are better than slips: two ranks on
-// one core take 10 % longer for a barrier with slips.
+// cell of it, at all ranks alike. Where
+// all wait for all, cells are better than slips: two ranks on one core take 10 % longer for a
+// barrier with slips.
 func (b *builder) streams(n int64) { b.p.Slips = n <= SlipBytes }
 
 // place is where a rank puts up to n bytes in a tick: its cell, or its slot of the part; and how
@@ -123,6 +135,7 @@ func (b *builder) chunkOf() int64 {
 func bcastShared(b *builder) {
 	n, whole := b.RCount*b.RType.Size, b.recvRef(0, b.RCount)
 	if n <= CellBytes {
+		b.notePieces(n, CellBytes)
 		b.streams(n)
 		t := b.ticks(1)
 		if b.Rank == b.Root {
@@ -135,6 +148,7 @@ func bcastShared(b *builder) {
 	}
 	at, finish := func(from, to int64) Ref { return whole }, func() {}
 	chunk := b.chunkOf()
+	b.notePieces(n, chunk)
 	if n > chunk {
 		at, finish = b.stream()
 	}
@@ -178,7 +192,8 @@ func pieces(n, most int64, do func(from, to int64)) {
 // allgatherShared: every rank puts its block, or a piece of it, into its place, and copies those of
 // all.
 func allgatherShared(b *builder) {
-	n := b.data()
+	n := b.Data()
+	b.notePieces(n, b.slotBytes())
 	mine := b.sendRef(0, b.SCount)
 	if b.InPlace {
 		mine = b.blocks(b.Rank, b.Rank+1)
@@ -219,7 +234,8 @@ func allgatherShared(b *builder) {
 
 // gatherShared: every rank puts its block into its place; the root copies them.
 func gatherShared(b *builder) {
-	n := b.data()
+	n := b.Data()
+	b.notePieces(n, b.slotBytes())
 	if n <= b.slotBytes() {
 		b.streams(n)
 		t := b.ticks(1)
@@ -261,10 +277,15 @@ func gatherShared(b *builder) {
 
 // scatterShared: the root puts the blocks of all into a part; each rank copies its own.
 func scatterShared(b *builder) {
-	n := b.data()
+	n := b.Data()
 	slot := min(b.slotBytes(), (n+63)&^63)
 	whole := b.sendRef(0, b.SCount*int64(b.Size))
 	mine := b.recvRef(0, b.RCount)
+	if n*int64(b.Size) <= CellBytes {
+		b.notePieces(0, CellBytes)
+	} else {
+		b.notePieces(max(n, CellBytes+1), slot)
+	}
 	if total := n * int64(b.Size); total <= CellBytes {
 		if b.Size == 2 {
 			total = n
@@ -327,7 +348,8 @@ func scatterShared(b *builder) {
 // alltoallShared: every rank puts its blocks, or a piece of each, into its place; each takes what
 // is for it.
 func alltoallShared(b *builder) {
-	n, size := b.data(), int64(b.Size)
+	n, size := b.Data(), int64(b.Size)
+	b.notePieces(n*size, b.slotBytes()/size&^7*size)
 	whole, t := b.sendRef(0, b.SCount*size), b.SType
 	if b.InPlace {
 		whole, t = b.recvRef(0, b.RCount*size), b.RType
@@ -383,6 +405,7 @@ func reduceShared(b *builder) {
 		b.streams(n)
 	}
 	if n <= min(wholeFold, b.slotBytes()) || n <= CellBytes {
+		b.notePieces(n, n)
 		t := b.ticks(1)
 		to, _ := b.place(b.Rank, t, n)
 		from, stride := b.place(0, t, n)
@@ -395,6 +418,7 @@ func reduceShared(b *builder) {
 	}
 	slot := b.slotBytes()
 	most := slot / size
+	b.notePieces(n, most*size)
 	pieces(b.RCount, most, func(from, to int64) {
 		t := b.ticks(2)
 		b.post(t, b.part(b.operand(b.RCount), from, to), partAt(t, int64(b.Rank)*slot), 0)
@@ -423,6 +447,7 @@ func scanShared(b *builder) {
 		return
 	}
 	n := b.RCount * b.RType.Size
+	b.notePieces(n, n)
 	t := b.ticks(1)
 	to, _ := b.place(b.Rank, t, n)
 	from, stride := b.place(0, t, n)
@@ -439,6 +464,7 @@ func scanShared(b *builder) {
 
 func scanChainShared(b *builder) {
 	n, dst := b.RCount*b.RType.Size, b.recvRef(0, b.RCount)
+	b.notePieces(n, n)
 	b.streams(n)
 	t := b.ticks(1)
 	sum := dst
@@ -484,6 +510,7 @@ func reduceScatterShared(b *builder) {
 	}
 	n, count, es := int64(b.Size), b.RCount, b.RType.Size
 	in, dst := b.input(), b.recvRef(0, count)
+	b.notePieces(n*count*es, slot/n/es*es*n)
 	if bytes := n * count * es; bytes <= slot {
 		t := b.ticks(1)
 		to, _ := b.place(b.Rank, t, bytes)
@@ -541,6 +568,7 @@ func alltoallvShared(b *builder) {
 	t, slot := b.ticks(1), b.slotBytes()
 	each := slot / int64(b.Size) &^ 7
 	b.p.Limit = each - lengthBytes
+	b.noteBytes("limit", b.p.Limit)
 	at := func(from, to int) Ref { return partAt(t, int64(from)*slot+int64(to)*each+lengthBytes) }
 	for s := 1; s < b.Size; s++ { // OpCollect finds the transfers by this order
 		peer := (b.Rank - s + b.Size) % b.Size
@@ -569,7 +597,7 @@ func (b *builder) transferLongOwn() {
 // signature is a number that the calls of all ranks agree on when they are the same operation.
 func (b *builder) signature() uint32 {
 	h := uint32(2166136261)
-	for _, v := range []uint64{uint64(b.Kind) + 1, uint64(uint32(b.Root)), uint64(b.data()),
+	for _, v := range []uint64{uint64(b.Kind) + 1, uint64(uint32(b.Root)), uint64(b.Data()),
 		uint64(b.p.Ticks)} {
 		for ; ; v >>= 8 {
 			if h = (h ^ uint32(v&255)) * 16777619; v < 256 {

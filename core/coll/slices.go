@@ -32,6 +32,14 @@ func (a *Args) slice() int64 {
 	return min(each, a.RCount)
 }
 
+// firstSlice: what is done for the whole is decided by its first slice.
+func (a Args) firstSlice() Args {
+	if n := a.slice(); n < a.RCount {
+		a.SCount, a.RCount = n, n
+	}
+	return a
+}
+
 // compileSlices makes the plan of a vector from the plans of its slices, of each elements.
 func compileSlices(a Args, each int64) (*Plan, error) {
 	whole := &Plan{Unit: a.RType.Size}
@@ -45,7 +53,9 @@ func compileSlices(a Args, each int64) (*Plan, error) {
 		}
 		whole.add(p, from*a.SType.Extent, from*a.RType.Extent)
 		if from == 0 {
-			whole.Algorithm = p.Algorithm
+			whole.Algorithm, whole.Choice = p.Algorithm, p.Choice
+			whole.Parameters = append([]Parameter{{"slice", each * a.RType.Size, "bytes"}},
+				p.Parameters...)
 		}
 		if whole.Signature == 0 {
 			whole.Signature = p.Signature

@@ -180,7 +180,8 @@ func upToNUL(b []byte) (string, bool) {
 }
 
 // Enumerations. The handle of one has the index of its setting; the switches share that behind the
-// last setting.
+// last setting, and then come
+// those of what is chosen for collectives (choice.go).
 
 var offOn = []string{"off", "on"}
 
@@ -199,8 +200,10 @@ func (s *State) enumOf(i int) Handle {
 func (s *State) items(e Handle) (items []string, name string) {
 	i := e &^ (kindEnum << kindShift)
 	switch {
-	case e>>kindShift != kindEnum || i > Handle(len(s.settings)):
+	case e>>kindShift != kindEnum:
 		return nil, ""
+	case i > Handle(len(s.settings)):
+		return choiceItems(int(i) - len(s.settings) - 1)
 	case i == Handle(len(s.settings)):
 		return offOn, "switch"
 	case s.settings[i].Kind != KindChoice:

@@ -10,6 +10,7 @@ type Class int
 
 // The classes that there are.
 const (
+	ClassState     Class = 1
 	ClassLevel     Class = 2
 	ClassHigh      Class = 5
 	ClassCounter   Class = 7
@@ -66,7 +67,7 @@ const (
 	Entries  // calls from C into the engine
 	Failures // processes that have failed, of the process's knowledge or of a communicator
 
-	Counters // how many there are
+	Counters // how many there are; those beyond are choices: ChoiceCounter
 )
 
 // Variable is a performance variable.
@@ -80,10 +81,14 @@ type Variable struct {
 
 // isLevel: the variable is continuous and read-only, and all others can be started, stopped, and
 // reset.
-func (v *Variable) isLevel() bool { return v.Class == ClassLevel }
+func (v *Variable) isLevel() bool { return v.Class == ClassLevel || v.isState() }
+func (v *Variable) isState() bool { return v.Class == ClassState }
 
 // A timer counts nanoseconds and is read in seconds.
 func (v *Variable) datatype() Datatype {
+	if v.isState() {
+		return Int
+	}
 	if v.Class == ClassTimer {
 		return Double
 	}
@@ -110,7 +115,7 @@ func (v *Variable) count(bits uint64) (uint64, bool) {
 	return uint64(ns), true
 }
 
-var variables = [...]Variable{
+var variables = append([]Variable{
 	{Entry{"spx_messages_sent", "messages",
 		"messages sent by this process, those of collectives included"},
 		ClassCounter, UserBasic, BindNothing, Sent},
@@ -229,7 +234,7 @@ var variables = [...]Variable{
 	{Entry{"spx_comm_failures", "failures",
 		"processes of a communicator whose failure this process has noticed"},
 		ClassLevel, UserBasic, BindComm, Failures},
-}
+}, choiceVariables()...)
 
 func variable(i int) *Variable {
 	if i < 0 || i >= len(variables) {
@@ -254,7 +259,7 @@ func (s *State) PvarInfo(i int, name Text, verbosity, class *int32, datatype *Da
 	putInt(verbosity, v.Level)
 	putInt(class, int(v.Class))
 	put(datatype, v.datatype())
-	put(enum, NoHandle)
+	put(enum, s.enumOfPvar(v))
 	putInt(bind, v.Bind)
 	putInt(readonly, flag(v.isLevel()))
 	putInt(continuous, flag(v.isLevel()))

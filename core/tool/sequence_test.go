@@ -115,7 +115,7 @@ func (r *run) pvar(k int) (in, h Handle, p *modelPvar, code Code) {
 	return in, h, p, Success
 }
 
-func (p *modelPvar) level() bool { return p != nil && p.v.Class == ClassLevel }
+func (p *modelPvar) level() bool { return p != nil && p.v.isLevel() }
 
 // unless is code, or that of a level if the call found the handle and that is one.
 func (p *modelPvar) unless(level, code Code) Code {
@@ -285,11 +285,21 @@ func (r *run) readPvar(reset bool, k int) {
 		if reset {
 			return s.ReadReset(in, h, &v)
 		}
+		if p != nil && p.v.isState() {
+			var n int32
+			code, is := s.ReadState(in, h, &n)
+			if v = uint64(n); !is {
+				r.t.Errorf("%s is no state", p.v.Name)
+			}
+			return code
+		}
 		return s.ReadPvar(in, h, &v)
 	})
 	if seen, shown := r.w.read(in, h); shown && !found {
 		r.t.Errorf("handle %x is shown: %d", h, seen)
-	} else if !reset && found && (seen != v || !shown) && p.v.Class != ClassHigh {
+	} else if shown && p.v.isState() {
+		r.t.Errorf("%s is shown, which is an int", p.v.Name)
+	} else if !reset && found && (seen != v || !shown) && p.v.Class != ClassHigh && !p.v.isState() {
 		r.t.Errorf("%s is %d, and %d is shown: %v", p.v.Name, v, seen, shown)
 	}
 	if code != Success || r.m.begun == 0 {
@@ -319,7 +329,7 @@ func (p *modelPvar) object() Object {
 
 // count has everything counted go on by n; levels go up and down again.
 func (r *run) count(n uint64) {
-	for c := range Counters {
+	for c := range allCounters {
 		if c == UnexpectedLength {
 			continue
 		}

@@ -30,9 +30,10 @@ type View struct {
 	Seconds bool
 }
 
-// show has a handle read as it is now. High-water marks are not shown: to read one changes others.
+// show has a handle read as it is now. High-water marks are not shown: to read one changes others;
+// nor are states, which are ints.
 func (s *State) show(key Handle, h *pvar) {
-	if h.v.Class == ClassHigh {
+	if h.v.Class == ClassHigh || h.v.isState() {
 		return
 	}
 	s.process.Show(key, View{Session: h.session, Counter: h.v.Counter, Of: h.of,

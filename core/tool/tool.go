@@ -58,6 +58,7 @@ const (
 // Verbosity of a variable or an event (section 16.3.1).
 const (
 	UserBasic   = 9
+	UserDetail  = 10
 	TunerDetail = 18
 	MpidevBasic = 33
 )

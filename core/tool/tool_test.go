@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 
 	"libspx/api"
@@ -11,7 +12,7 @@ import (
 
 // world is a process of the tests: it counts what a test says.
 type world struct {
-	counts   [Counters]uint64
+	counts   [allCounters]uint64
 	high     uint64 // of UnexpectedLength, since the last look
 	numbers  []uint64
 	texts    []string
@@ -25,7 +26,7 @@ type world struct {
 // thing is what a variable may be bound to.
 type thing struct {
 	w      *world
-	counts [Counters]uint64
+	counts [allCounters]uint64
 }
 
 func (o *thing) Release() { o.w.released[o]++ }
@@ -184,8 +185,9 @@ func TestConstants(t *testing.T) {
 		"MPI_T_VERBOSITY_USER_BASIC": UserBasic, "MPI_T_VERBOSITY_TUNER_DETAIL": TunerDetail,
 		"MPI_T_VERBOSITY_MPIDEV_BASIC": MpidevBasic,
 		"MPI_T_BIND_NO_OBJECT":         BindNothing, "MPI_T_BIND_MPI_COMM": BindComm,
-		"MPI_INT": int(Int), "MPI_UNSIGNED_LONG_LONG": int(UnsignedLongLong),
-		"MPI_DOUBLE": int(Double), "MPI_CHAR": int(Char),
+		"MPI_INT": int(Int), "MPI_UNSIGNED_LONG_LONG": int(UnsignedLongLong), "MPI_DOUBLE": int(
+			Double), "MPI_CHAR": int(Char),
+		"MPI_T_VERBOSITY_USER_DETAIL": UserDetail, "MPI_T_PVAR_CLASS_STATE": int(ClassState),
 		"MPI_T_PVAR_CLASS_LEVEL": int(ClassLevel), "MPI_T_PVAR_CLASS_HIGHWATERMARK": int(ClassHigh),
 		"MPI_T_PVAR_CLASS_COUNTER":   int(ClassCounter),
 		"MPI_T_PVAR_CLASS_AGGREGATE": int(ClassAggregate),
@@ -292,7 +294,8 @@ func TestTables(t *testing.T) {
 		{"variable", s.PvarNum, func(i int, name Text) Code {
 			return s.PvarInfo(i, name, nil, nil, nil, nil, Text{}, nil, nil, nil, nil)
 		}, func(name *string, index *int32) Code {
-			for _, class := range []Class{ClassLevel, ClassHigh, ClassCounter, ClassAggregate} {
+			for _, class := range []Class{ClassState, ClassLevel, ClassHigh, ClassCounter,
+				ClassAggregate} {
 				if code := s.PvarIndex(name, int(class), index); code != InvalidName {
 					return code
 				}
@@ -329,7 +332,7 @@ func TestTables(t *testing.T) {
 	for i := range variables {
 		v := &variables[i]
 		if v.Area == "" || len(v.Description) < 10 ||
-			(v.Bind != BindNothing) != (len(v.Name) > 9 && v.Name[:9] == "spx_comm_") {
+			(v.Bind != BindNothing) != (strings.HasPrefix(v.Name, "spx_comm_") || v.isState()) {
 			t.Errorf("%+v", v)
 		}
 	}

@@ -65,12 +65,6 @@ func (a *agent) nearJoined(pid int) shm.Near {
 }
 
 func nearOf(all []cpus.CPU, of []int) shm.Near {
-	one := func(n int) uint8 {
-		if n < 0 || n > 254 {
-			return 0
-		}
-		return uint8(n + 1)
-	}
-	node, cache := cpus.Shared(all, of)
-	return shm.Near{Node: one(node), Cache: one(cache)}
+	node, cache := cpus.Near(all, of)
+	return shm.Near{Node: node, Cache: cache}
 }

@@ -244,3 +244,15 @@ func Domains(list []CPU, what string) [][]int {
 	sort.Slice(out, func(i, j int) bool { return out[i][0] < out[j][0] })
 	return out
 }
+
+// Near is Shared in numbers of a byte from 1 on; 0: they have not one, or it has too high a number.
+func Near(all []CPU, of []int) (node, cache uint8) {
+	one := func(n int) uint8 {
+		if n < 0 || n > 254 {
+			return 0
+		}
+		return uint8(n + 1)
+	}
+	n, c := Shared(all, of)
+	return one(n), one(c)
+}

@@ -107,7 +107,8 @@ func about(segment *shm.Segment, p Process, host string) diagnose.Proc {
 	m := segment.Member(p.Number)
 	out := diagnose.Proc{Proc: p.Number, Rank: int(m.Rank), World: int(m.World), Host: host,
 		Pid:      p.Pid,
-		Multiple: segment.ThreadLevel(p.Number) == threadMultiple}
+		Multiple: segment.ThreadLevel(p.Number) == threadMultiple, Place: placeOf(segment,
+			p.Number)}
 	switch segment.AgentState(p.Number) {
 	case shm.AgentDead, shm.AgentExited:
 		out.State = diagnose.Ended
@@ -132,6 +133,12 @@ func about(segment *shm.Segment, p Process, host string) diagnose.Proc {
 		out.State = diagnose.Stopped
 	}
 	return out
+}
+
+func placeOf(segment *shm.Segment, proc int) *diagnose.Place {
+	at, near := segment.Place(proc)
+	return &diagnose.Place{Host: at, CPUs: segment.CPUs(), Node: int(near.Node),
+		Cache: int(near.Cache), Network: segment.TCP()}
 }
 
 // traffic is what a process has counted until now.

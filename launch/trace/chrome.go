@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"libspx/core/coll"
 )
 
 // The timeline, in Chrome's trace event format:
@@ -180,6 +182,9 @@ func (m *merged) call(f *file, r *record, begin, end float64) *Event {
 	}
 	if r.end == 0 {
 		args["unfinished"] = true
+	}
+	if k, ok := coll.KindOfCall(callName(uint32(r.fn))); ok && r.choice.AlgorithmName(k) != "" {
+		args["algorithm"], args["why"] = r.choice.AlgorithmName(k), r.choice.ReasonText(k)
 	}
 	if r.site != 0 {
 		args["at"] = m.job.Sites[m.site(f, uint32(r.fn), r.site)].Place()

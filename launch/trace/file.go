@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"libspx/core/coll"
 )
 
 // file is what a process has left.
@@ -138,8 +140,9 @@ type record struct {
 	kind, fn   uint16
 	err        int32
 	tid        uint32
-	flags      uint16
+	flags      uint8
 	args       int
+	choice     coll.Choice
 	site, ctx  uint64
 	number     uint32
 	times      uint32
@@ -165,12 +168,14 @@ func (f *file) each(fn func(r *record)) {
 func (f *file) read(r *record, at uint64) {
 	*r = record{begin: f.u64(at + traceRecordOffBegin), end: f.u64(at + traceRecordOffEnd),
 		kind: f.u16(at + traceRecordOffKind), fn: f.u16(at + traceRecordOffFn),
-		err: int32(f.u32(at + traceRecordOffError)), tid: f.u32(at + traceRecordOffTid),
-		flags: f.u16(at + traceRecordOffFlags),
-		args:  min(int(f.u16(at+traceRecordOffArgs)), cTraceArgs),
-		site:  f.u64(at + traceRecordOffSite), ctx: f.u64(at + traceRecordOffCtx),
-		number: f.u32(at + traceRecordOffNumber), times: f.u32(at + traceRecordOffTimes),
-		bytes: f.u64(at + traceRecordOffBytes)}
+		err: int32(f.u32(at + traceRecordOffError)), tid: f.u32(at +
+			traceRecordOffTid), flags: f.data[at+traceRecordOffFlags],
+		args: min(int(f.data[at+traceRecordOffArgs]), cTraceArgs),
+		choice: coll.Choice{Algorithm: f.data[at+traceRecordOffAlgorithm],
+			Reason: coll.Reason(f.data[at+traceRecordOffReason])}, site: f.u64(at +
+			traceRecordOffSite), ctx: f.u64(at + traceRecordOffCtx),
+		number: f.u32(at + traceRecordOffNumber), times: f.u32(at +
+			traceRecordOffTimes), bytes: f.u64(at + traceRecordOffBytes)}
 	for i := range r.args {
 		r.arg[i] = int64(f.u64(at + traceRecordOffArg + 8*uint64(i)))
 	}

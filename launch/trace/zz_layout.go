@@ -3,7 +3,7 @@
 package trace
 
 const (
-	cTraceMagic      = 0x3165636172747873
+	cTraceMagic      = 0x3265636172747873
 	cTraceHead       = 0x1000
 	cTraceMaps       = 0xf000
 	cTraceSites      = 0x400
@@ -25,21 +25,23 @@ const (
 
 // Offsets in spx_trace_record.
 const (
-	traceRecordOffBegin  = 0
-	traceRecordOffEnd    = 8
-	traceRecordOffKind   = 16
-	traceRecordOffFn     = 18
-	traceRecordOffError  = 20
-	traceRecordOffTid    = 24
-	traceRecordOffFlags  = 28
-	traceRecordOffArgs   = 30
-	traceRecordOffSite   = 32
-	traceRecordOffCtx    = 40
-	traceRecordOffNumber = 48
-	traceRecordOffTimes  = 52
-	traceRecordOffBytes  = 56
-	traceRecordOffArg    = 64
-	traceRecordBytes     = 128
+	traceRecordOffBegin     = 0
+	traceRecordOffEnd       = 8
+	traceRecordOffKind      = 16
+	traceRecordOffFn        = 18
+	traceRecordOffError     = 20
+	traceRecordOffTid       = 24
+	traceRecordOffFlags     = 28
+	traceRecordOffArgs      = 29
+	traceRecordOffAlgorithm = 30
+	traceRecordOffReason    = 31
+	traceRecordOffSite      = 32
+	traceRecordOffCtx       = 40
+	traceRecordOffNumber    = 48
+	traceRecordOffTimes     = 52
+	traceRecordOffBytes     = 56
+	traceRecordOffArg       = 64
+	traceRecordBytes        = 128
 )
 
 // Offsets in spx_trace_site.

@@ -42,7 +42,7 @@ func session(t *testing.T, list []transcript.Step) []transcript.Outcome {
 }
 
 // transcripts are pages whose commands are carried out from the first to the last, in one shell, and show what they print.
-var transcripts = []string{"README.md", "docs/tutorial.md", "docs/tutorial-systems.md", "docs/cookbook.md"}
+var transcripts = []string{"README.md", "docs/tutorial.md", "docs/tutorial-systems.md", "docs/cookbook.md", "docs/collectives.md"}
 
 // Every command of these pages does what the page shows: the same lines, but for what differs from run to run, in any order. A status that is not
 // zero is shown by echo $?.

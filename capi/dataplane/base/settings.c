@@ -113,6 +113,14 @@ static const char *given(const spx_setting *s)
   return env;
 }
 
+spx_setting_source spx_setting_from(spx_setting_id id)
+{
+  const char *env = secure_getenv(spx_setting_table[id].name),
+             *value = given(&spx_setting_table[id]);
+  if (is_told(id)) return SPX_FROM_TOOL;
+  return env && *env ? SPX_FROM_ENVIRONMENT : value && *value ? SPX_FROM_TABLE : SPX_FROM_NOTHING;
+}
+
 /* A number with K, M or G behind it. */
 static bool parse(const char *s, uint64_t *v)
 {

@@ -38,6 +38,14 @@ SPX_HIDDEN uint64_t spx_setting_begin(spx_setting_id id, uint64_t preset, uint64
 /* The value of a text or choice (its name): what MPI_T has written, else the environment's; "":
  * none. */
 SPX_HIDDEN const char *spx_setting_text(spx_setting_id id);
+/* Where its value comes from: MPI_T, the environment, the machine's table; else it is preset. */
+typedef enum {
+  SPX_FROM_NOTHING,
+  SPX_FROM_TOOL,
+  SPX_FROM_ENVIRONMENT,
+  SPX_FROM_TABLE
+} spx_setting_source;
+SPX_HIDDEN spx_setting_source spx_setting_from(spx_setting_id id);
 /* Ends the program with a message if the choice is none. */
 SPX_HIDDEN void spx_setting_check(spx_setting_id id);
 /* The value now of a number, switch or choice (its index). */

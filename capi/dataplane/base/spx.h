@@ -193,7 +193,8 @@ enum {
 };
 typedef struct {
   uint64_t sent, sent_bytes, received, received_bytes;
-} spx_counts_of; /* messages of this process, those of collectives included */
+} spx_counts_of;            /* messages of this process, those of collectives included */
+#define SPX_COMM_CHOICES 22 /* kinds of collectives: SPX_COLL_COUNT */
 typedef struct spx_comm {
   spx_obj o;
   int32_t rank, size;  /* in the local group */
@@ -234,6 +235,10 @@ typedef struct spx_comm {
   uint32_t births; /* communicators made of this one so far */
   uint32_t heirs;  /* of them, those that were made before this process had its rank */
   char name[MPI_MAX_OBJECT_NAME];
+  /* What was chosen for the last call of each collective: core/coll.Choice, the algorithm in the
+   * low byte, the reason in the high one; by spx_coll_kind (bodies/coll_cache.c). Tools look at it
+   * at any time. */
+  uint16_t chosen[SPX_COMM_CHOICES];
 } spx_comm;
 SPX_HIDDEN extern spx_comm *spx_world, *spx_self; /* NULL before MPI_Init and after MPI_Finalize */
 /* The handle that errors of operations on c are raised on. */

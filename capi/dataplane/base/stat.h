@@ -36,8 +36,15 @@ SPX_HIDDEN spx_comm *spx_mark_revoked(const spx_errh *handler);
 /* A communicator goes. */
 SPX_HIDDEN void spx_stat_gone(spx_comm *c);
 
-/* ---- events: what happened, told to the tool later, with no lock held ---- */
-typedef enum { SPX_EV_UNEXPECTED = 0, SPX_EV_FAILURE, SPX_EV_GET, SPX_EVENTS } spx_event_kind;
+/* ---- events: what happened, told to the tool later, with no lock held
+ * ------------------------------------------ */
+typedef enum {
+  SPX_EV_UNEXPECTED = 0,
+  SPX_EV_FAILURE,
+  SPX_EV_GET,
+  SPX_EV_CHOSEN,
+  SPX_EVENTS
+} spx_event_kind;
 #define SPX_EVENT_WORDS 4
 typedef struct {
   spx_event_kind kind;

@@ -12,7 +12,7 @@
 #define SPX_TRACE_FILE_H
 #include <stdint.h>
 
-#define SPX_TRACE_MAGIC   0x3165636172747873 /* "sxtrace1" */
+#define SPX_TRACE_MAGIC   0x3265636172747873 /* "sxtrace2" */
 #define SPX_TRACE_HEAD    4096
 #define SPX_TRACE_MAPS    61440
 #define SPX_TRACE_SITES   1024
@@ -48,8 +48,9 @@ typedef struct spx_trace_record {
   uint16_t fn; /* SPX_FN_*; of a message: of the call in which it passed */
   int32_t error;
   uint32_t tid;
-  uint16_t flags;
-  uint16_t args; /* in arg */
+  uint8_t flags;
+  uint8_t args;              /* in arg */
+  uint8_t algorithm, reason; /* of a collective that has begun: core/coll.Choice; 0: it is none */
   uint64_t site; /* where it returns to in the program; of a message: its number between the two */
   uint64_t ctx;  /* of the communicator; 0: none */
   uint32_t number;

@@ -114,15 +114,15 @@ typedef struct spx_plan {
   spx_plan_key key;
   _Atomic int32_t refs; /* the cache's, and one a run */
   uint32_t nsteps, nslots, nregions;
-  /* number of the caller's receive counts whose running sums are needed, 0: none */
-  uint32_t nprefix;
-  uint32_t ticks;     /* of shared memory */
+  uint32_t
+      nprefix;    /* number of the caller's receive counts whose running sums are needed, 0: none */
+  uint32_t ticks; /* of shared memory */
   uint32_t signature; /* of posts; 0: none */
   bool slips;         /* cells are slips (share.h) */
+  uint16_t choice;    /* what was chosen, and why: spx_comm.chosen */
   int64_t limit;      /* bytes: of SPX_PF_SHORT */
-  /* bytes that a unit of the counts stands for in SPX_PT_BYTE, SPX_PM_PREFIX */
-  int64_t unit;
-  uint64_t used;        /* clock of the cache */
+  int64_t unit;       /* bytes that a unit of the counts stands for in SPX_PT_BYTE, SPX_PM_PREFIX */
+  uint64_t used;      /* clock of the cache */
   struct spx_run *idle; /* a run kept for the next time */
   spx_step *steps;      /* these lie behind the plan, in one allocation */
   int32_t *waits;

@@ -52,10 +52,20 @@ static void pvars(void)
   for (int i = 0; i < num; i++) {
     int index = -1;
     n = sizeof name, len = sizeof text;
-    CHECK(MPI_T_pvar_get_info(i, name, &n, &verb, &class, &type, NULL, text, &len, &bind_to, &readonly, &continuous,
+    MPI_T_enum e = MPI_T_ENUM_NULL;
+    CHECK(MPI_T_pvar_get_info(i, name, &n, &verb, &class, &type, &e, text, &len, &bind_to, &readonly, &continuous,
                               &atomic) == MPI_SUCCESS);
     CHECK(MPI_T_pvar_get_index(name, class, &index) == MPI_SUCCESS && index == i);
     CHECK(MPI_T_pvar_get_index(name, MPI_T_PVAR_CLASS_GENERIC, &index) == MPI_T_ERR_INVALID_NAME);
+    if (class == MPI_T_PVAR_CLASS_STATE) { /* MPI-5.0, 16.3.7: MPI_INT, with an enumeration of the states */
+      int items = 0, value;
+      len = sizeof text;
+      CHECK(type == MPI_INT && readonly && continuous && !atomic && bind_to == MPI_T_BIND_MPI_COMM);
+      CHECK(MPI_T_enum_get_info(e, &items, text, &len) == MPI_SUCCESS && items > 1);
+      CHECK(MPI_T_enum_get_item(e, items - 1, &value, text, &len) == MPI_SUCCESS && value == items - 1);
+      continue;
+    }
+    CHECK(e == MPI_T_ENUM_NULL);
     CHECK(type == (class == MPI_T_PVAR_CLASS_TIMER ? MPI_DOUBLE : MPI_UNSIGNED_LONG_LONG));
   }
 }
