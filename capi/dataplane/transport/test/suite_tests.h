@@ -628,6 +628,7 @@ static void sent_then_died(void)
   while (__atomic_load_n(&spx_proc_of(process_of(0))->agent_state, __ATOMIC_ACQUIRE) !=
          SPX_AGENT_DEAD)
     sched_yield();
+  take_sockets(); /* as the engine's threads do, while the program makes no call */
   CHECK(notice_deaths() > 1 && with[0].heard == SENT);
   UNTIL(with[0].life == 1);
 }
