@@ -9,9 +9,12 @@ import (
 	"libspx/core/coll"
 )
 
+// forced is the setting that forces the algorithm of a broadcast.
+func forced() string { return "SPX_COLL_BCAST" }
+
 // The machine's table is read as tests/tuning shows that the library reads it.
 func TestTable(t *testing.T) {
-	const name = "SPX_COLL_BCAST"
+	name := forced()
 	for _, c := range []struct {
 		what, named, home string
 		crowded           bool
@@ -84,16 +87,16 @@ func TestExplain(t *testing.T) {
 	if err != nil || e.Algorithm != "shared" || e.Bytes != 104 {
 		t.Errorf("%+v, %v", e, err)
 	}
-	env["SPX_COLL_BCAST"] = "chain"
+	env[forced()] = "chain"
 	if e, err = s.Explain(call); err != nil || e.Algorithm != "chain" || !strings.Contains(e.Why,
 		"in the environment") || e.Otherwise != "shared" {
 		t.Errorf("%+v, %v", e, err)
 	}
-	env["SPX_COLL_BCAST"] = "osmosis"
+	env[forced()] = "osmosis"
 	if _, err = s.Explain(call); err == nil || !strings.Contains(err.Error(), "binomial, fan") {
 		t.Errorf("%v", err)
 	}
-	delete(env, "SPX_COLL_BCAST")
+	delete(env, forced())
 	env["SPX_TOPOLOGY"] = "x"
 	if _, err = s.Explain(call); err == nil || !strings.Contains(err.Error(), "SPX_TOPOLOGY=x") {
 		t.Errorf("%v", err)

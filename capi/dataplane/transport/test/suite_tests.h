@@ -625,11 +625,12 @@ static void sent_then_died(void)
     CHECK(heard_at_death[0] == SENT);
     return;
   }
-  while (__atomic_load_n(&spx_proc_of(process_of(0))->agent_state, __ATOMIC_ACQUIRE) !=
-         SPX_AGENT_DEAD)
+  int noticed;
+  do { /* its state comes first, then the word that is looked at */
     sched_yield();
-  take_sockets(); /* as the engine's threads do, while the program makes no call */
-  CHECK(notice_deaths() > 1 && with[0].heard == SENT);
+    take_sockets(); /* as the engine's threads do, while the program makes no call */
+  } while ((noticed = notice_deaths()) == 0);
+  CHECK(noticed > 1 && with[0].heard == SENT);
   UNTIL(with[0].life == 1);
 }
 
