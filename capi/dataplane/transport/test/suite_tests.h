@@ -515,7 +515,7 @@ static void taken_back(void)
     if (me == 0) {
       say_stream(1);
       spx_request *r = with[1].out[k];
-      if (k % 3) UNTIL(!r || r->out.at > (k % 3) * 200000 || !with[1].out[k]);
+      if (k % 3) UNTIL(!with[1].out[k] || r->out.at > (k % 3) * 200000);
       if (with[1].out[k]) {
         size_t bytes = (size_t)r->bytes;
         void *pages = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
