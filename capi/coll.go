@@ -218,9 +218,9 @@ func placesOf(comm *C.spx_comm) []C.uint32_t {
 }
 
 // aroundOf is where the ranks of a communicator are. All ranks see the same: hosts are numbered
-// alike in all files of a job, and what ranks are bound to is in the
-// file before they start. What is known of switches the processes of a world are told alike when
-// they start, so they count where all ranks are of one.
+// alike in all files of a job, and what ranks are bound to is in the file before they start. What
+// is known of switches the processes of a world are told alike when they start, so they count where
+// all ranks are of one.
 func aroundOf(comm *C.spx_comm) coll.Around {
 	w := coll.Around{CPUs: processors(), Inter: comm.flags&C.SPX_C_INTER != 0,
 		Foreign: isForeign(comm), Moving: copying != nil}

@@ -106,23 +106,20 @@ type Args struct {
 	// Persistent: the call makes a persistent request. Everywhere.
 	Persistent bool
 	// Force names an algorithm; empty: the table chooses. Everywhere. ForcedBy says which setting
-	// does: ByTool, ByVariable, ByTuning; ForceFrom: the
-	// file, for people.
+	// does: ByTool, ByVariable, ByTuning; ForceFrom: the file, for people.
 	Force     string
 	ForcedBy  Reason
 	ForceFrom string
 	// Sources and Dests are whom this rank receives from and sends to in neighbourhood collectives,
-	// in the order of the blocks;
-	// RootNone (MPI_PROC_NULL) where there is nobody. Paired: they are those of a grid, two for
-	// each dimension.
+	// in the order of the blocks; RootNone (MPI_PROC_NULL) where there is nobody. Paired: they are
+	// those of a grid, two for each dimension.
 	Sources, Dests []int
 	Paired         bool
 }
 
 // Data is the number of bytes that the choice of the algorithm rests on, equal at all ranks: for
-// rooted and symmetric
-// operations with blocks, one block; for Bcast and reductions, the whole; for v forms, the total by
-// its class.
+// rooted and symmetric operations with blocks, one block; for Bcast and reductions, the whole; for
+// v forms, the total by its class.
 func (a *Args) Data() int64 {
 	switch a.Kind {
 	case Barrier, Gatherv, Scatterv, Alltoallv, Alltoallw, NeighborAllgather, NeighborAllgatherv,

@@ -1,8 +1,7 @@
 package coll
 
 // What is around the ranks of a communicator, as far as the choice of an algorithm rests on it. The
-// library fills it in from
-// the memory file of the job, spxctl explain from what it is told.
+// library fills it in from the memory file of the job, spxctl explain from what it is told.
 
 // PartBytes is the size of a part of the memory that the ranks of a communicator share
 // (Args.Shared).
@@ -39,8 +38,8 @@ type Nearness struct {
 }
 
 // Near finds the groups of ranks that are near each other: on one host, and behind one switch; on
-// one host without more ranks
-// than processors, those bound to one memory or one cache. Nothing counts between jobs.
+// one host without more ranks than processors, those bound to one memory or one cache. Nothing
+// counts between jobs.
 func (w *Around) Near() Nearness {
 	n := len(w.Places)
 	switch {
@@ -49,8 +48,8 @@ func (w *Around) Near() Nearness {
 	case w.Inter || n < 2:
 		return Nearness{}
 	}
-	hosts, switches, nodes, caches := make([]uint32, n), make([]uint32, n), make([]uint32,
-		n), make([]uint32, n)
+	hosts, switches, nodes, caches := make([]uint32, n), make([]uint32, n), make([]uint32, n),
+		make([]uint32, n)
 	several, bound := false, n <= w.CPUs && !w.Moving
 	for rank, p := range w.Places {
 		hosts[rank], switches[rank], nodes[rank], caches[rank] = p.Host, p.Switch, p.Node, p.Cache
@@ -77,8 +76,7 @@ func (a *Args) Place(w *Around, n *Nearness) {
 }
 
 // Share gives the call the memory that its communicator shares, if there is any: all on one host,
-// who do not talk over the network. Ranks may start persistent calls in another
-// order than others.
+// who do not talk over the network. Ranks may start persistent calls in another order than others.
 func (a *Args) Share(offered bool) {
 	if offered && !a.Persistent && a.Remote == 0 {
 		a.Shared = PartBytes

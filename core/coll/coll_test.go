@@ -110,8 +110,8 @@ func init() {
 	for k := range algorithms {
 		for _, alg := range algorithms[k] {
 			if alg.name == "fan" && ofTree[Kind(k)] != nil {
-				algorithms[k] = append(algorithms[k], algorithm{name: "fan3", build: fan(3,
-					ofTree[Kind(k)]), needs: alg.needs})
+				algorithms[k] = append(algorithms[k],
+					algorithm{name: "fan3", build: fan(3, ofTree[Kind(k)]), needs: alg.needs})
 			}
 		}
 	}

@@ -6,8 +6,7 @@ import (
 )
 
 // A condition is what a line of the table, or an algorithm, asks of a call. The chooser asks holds,
-// and a Decision has the
-// words: whoever adds a condition writes both here, side by side.
+// and a Decision has the words: whoever adds a condition writes both here, side by side.
 type condition struct {
 	says  string // completes "where ..."
 	holds func(*Args) bool
@@ -174,13 +173,12 @@ var (
 		})
 
 	// shortOfMany: blocks of so many ranks on several hosts that a message from each to each takes
-	// longer than all blocks along the
-	// way of one: up a tree, and one message back for each.
-	shortOfMany = both(severalHosts, both(where("there are more than 64 ranks",
-		func(a *Args) bool { return a.Size > 64 },
-		(*Args).ranksHere), where("all blocks have at most 64 "+
-		"KiB", func(a *Args) bool { return a.allBytes() <= 64<<10 },
-		func(a *Args) string { return plural(a.allBytes(), "byte") })))
+	// longer than all blocks along the way of one: up a tree, and one message back for each.
+	shortOfMany = both(severalHosts,
+		both(where("there are more than 64 ranks", func(a *Args) bool { return a.Size > 64 },
+			(*Args).ranksHere), where("all blocks have at most 64 KiB",
+			func(a *Args) bool { return a.allBytes() <= 64<<10 },
+			func(a *Args) string { return plural(a.allBytes(), "byte") })))
 	severalHosts = where("ranks are on several hosts", func(a *Args) bool { return a.Several }, nil)
 
 	leveled = where("ranks are near each other in groups", hasLevels, (*Args).levelsHere)
@@ -189,10 +187,8 @@ var (
 	// byHosts: ranks on several hosts save messages if those of one host send what they have for
 	// another together.
 	byHosts = both(severalHosts, both(leveled, where("to go by hosts saves messages",
-		func(a *Args) bool {
-			return gathers(innermost(a),
-				a.Size)
-		}, func(a *Args) string { return a.groupsHere(innermost(a)) })))
+		func(a *Args) bool { return gathers(innermost(a), a.Size) },
+		func(a *Args) string { return a.groupsHere(innermost(a)) })))
 	inRunsAlone = where("each group is a run of ranks", runs, nil)
 	inAnyOrder  = both(leveled, commutes)
 	inOrder     = both(leveled, where("the operation commutes, or each group is a run of ranks",
@@ -202,10 +198,8 @@ var (
 	// messages.
 	relayed = both(where("messages between switches are relayed",
 		func(a *Args) bool { return a.Near != nil }, nil),
-		where("to go by switches saves messages", func(a *Args) bool {
-			return gathers(a.Near,
-				a.Size)
-		},
+		where("to go by switches saves messages",
+			func(a *Args) bool { return gathers(a.Near, a.Size) },
 			func(a *Args) string { return a.groupsHere(a.Near) }))
 )
 

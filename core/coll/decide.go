@@ -118,8 +118,8 @@ func (r *rule) fits(a *Args) string {
 
 // isFor is fits without words.
 func (r *rule) isFor(a *Args) bool {
-	return a.Size <= r.ranks && a.Data() <= r.bytes && r.when.hold(a) && find(r.kind,
-		r.use).needs.hold(a)
+	return a.Size <= r.ranks && a.Data() <= r.bytes && r.when.hold(a) &&
+		find(r.kind, r.use).needs.hold(a)
 }
 
 func find(k Kind, name string) *algorithm {
@@ -171,8 +171,7 @@ func decide(a *Args) (*algorithm, Choice, error) {
 }
 
 // choose takes an algorithm for a call: what a setting forces, where it can do the call, else the
-// table's first line for it. Every
-// operation has a last line that is for all calls.
+// table's first line for it. Every operation has a last line that is for all calls.
 func choose(a *Args) (*algorithm, Choice, error) {
 	alg, refused, err := a.forced()
 	if err != nil {

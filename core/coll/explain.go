@@ -8,8 +8,7 @@ import (
 )
 
 // An Explanation is what was chosen for a call, and why, in words. All of it comes from the plan of
-// the call and from the
-// chooser, asked about this call and about others like it.
+// the call and from the chooser, asked about this call and about others like it.
 type Explanation struct {
 	Operation  string      `json:"operation"`
 	Bytes      int64       `json:"bytes"` // Args.Data: see Measure
@@ -83,8 +82,8 @@ func Explain(a Args) (*Explanation, error) {
 	}
 	e := &Explanation{Operation: a.Kind.String(), Bytes: a.Data(), Algorithm: p.Algorithm,
 		Parameters: p.Parameters,
-		Choice:     p.Choice, Reason: p.Choice.ReasonText(a.Kind), Setting: EnvName(
-			a.Kind), Names: Algorithms(a.Kind)}
+		Choice:     p.Choice, Reason: p.Choice.ReasonText(a.Kind), Setting: EnvName(a.Kind),
+		Names: Algorithms(a.Kind)}
 	e.Why = e.Reason
 	if alg := find(a.Kind, p.Algorithm); alg != nil {
 		e.About = alg.about
@@ -110,16 +109,16 @@ func (e *Explanation) explain(a *Args) {
 	}
 	other, reason := a.byTable(e.Algorithm)
 	if e.Choice.Reason < FirstRule { // forced: without the setting
-		e.Why = fmt.Sprintf("%s=%s %s", EnvName(a.Kind), a.Force, from(e.Choice.Reason,
-			a.ForceFrom))
+		e.Why = fmt.Sprintf("%s=%s %s", EnvName(a.Kind), a.Force,
+			from(e.Choice.Reason, a.ForceFrom))
 		other, reason = a.byTable("")
 	} else {
 		rules := rulesOf[a.Kind]
 		for i := range e.Choice.Reason - FirstRule {
 			e.Passed = append(e.Passed, Passed{rules[i].String(), rules[i].use, rules[i].fits(a)})
 		}
-		e.Why = rules[e.Choice.Reason-FirstRule].of(a) + tooLong(rules[:e.Choice.Reason-FirstRule],
-			e.Algorithm, a)
+		e.Why = rules[e.Choice.Reason-FirstRule].of(a) +
+			tooLong(rules[:e.Choice.Reason-FirstRule], e.Algorithm, a)
 	}
 	if other != nil {
 		e.Otherwise, e.Then = other.name, rulesOf[a.Kind][reason-FirstRule].String()
@@ -185,9 +184,8 @@ func (r *rule) of(a *Args) string {
 const mostBytes = 1 << 40
 
 // Ranges says what is chosen for calls like this one of other sizes. Between two sizes at which it
-// was looked, and at which
-// the same is chosen, nothing else is: limits are round numbers, or such ones divided by the number
-// of ranks.
+// was looked, and at which the same is chosen, nothing else is: limits are round numbers, or such
+// ones divided by the number of ranks.
 func (a Args) Ranges() ([]Range, error) {
 	if Measure(a.Kind) == "" || a.Remote > 0 {
 		return nil, nil

@@ -7,8 +7,7 @@ import (
 )
 
 // callOf is one of so many bytes at ranks of a host with so many processors, which have shared
-// memory; hosts > 1: on so many
-// hosts, in equal parts.
+// memory; hosts > 1: on so many hosts, in equal parts.
 func callOf(k Kind, n int64, ranks, cpus, hosts int) Args {
 	a := Args{Kind: k, Size: ranks, CPUs: cpus, Commute: true, RType: byteOne.Type,
 		SType: byteOne.Type}
@@ -137,16 +136,16 @@ func TestReasonsAtLimits(t *testing.T) {
 			t.Fatal(err)
 		}
 		if e.Algorithm != c.algorithm || !strings.HasPrefix(e.Why, c.because) {
-			t.Errorf("%v of %d bytes, %d ranks on %d hosts, %d processors: %s, because %s\nwant "+
-				"%s, because %s", c.kind, c.bytes, c.ranks, c.hosts, c.cpus,
+			t.Errorf(
+				"%v of %d bytes, %d ranks on %d hosts, %d processors: %s, because %s\nwant %s, "+
+					"because %s", c.kind, c.bytes, c.ranks, c.hosts, c.cpus,
 				e.Algorithm, e.Why, c.algorithm, c.because)
 		}
 	}
 }
 
 // Every explanation is that of the plan: of the algorithm that Compile has taken, at all ranks; and
-// what it says would be taken
-// otherwise is taken once the first is not there.
+// what it says would be taken otherwise is taken once the first is not there.
 func TestExplanationIsOfThePlan(t *testing.T) {
 	n := 0
 	for k := range Kinds {
@@ -283,10 +282,8 @@ func TestNamesOfChoices(t *testing.T) {
 	for call, want := range map[string]string{"MPI_Ibcast_c": "bcast",
 		"MPI_Ireduce_scatter_block":     "reduce_scatter_block",
 		"MPI_Neighbor_alltoallw_init_c": "neighbor_alltoallw",
-		"MPI_Ineighbor_allgather":       "neighbor_allgather",
-		"MPI_Barrier_init":              "barrier",
-		"MPI_Iexscan":                   "exscan",
-		"MPI_Send":                      "", "MPI_Init": "", "MPI_Reduce_local": ""} {
+		"MPI_Ineighbor_allgather":       "neighbor_allgather", "MPI_Barrier_init": "barrier",
+		"MPI_Iexscan": "exscan", "MPI_Send": "", "MPI_Init": "", "MPI_Reduce_local": ""} {
 		k, ok := KindOfCall(call)
 		if ok != (want != "") || ok && k.String() != want {
 			t.Errorf("%s: %v, %v", call, k, ok)
@@ -302,8 +299,8 @@ func TestParametersAreOfThePlan(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := fmt.Sprint([]Parameter{{"piece", min(n, 32<<10), "bytes"}, {"pieces",
-			int64(p.Ticks), ""}})
+		want := fmt.Sprint([]Parameter{{"piece", min(n, 32<<10), "bytes"},
+			{"pieces", int64(p.Ticks), ""}})
 		if p.Algorithm != "shared" || fmt.Sprint(p.Parameters) != want {
 			t.Errorf("%d bytes: %s, %v in %d ticks", n, p.Algorithm, p.Parameters, p.Ticks)
 		}

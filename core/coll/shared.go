@@ -93,9 +93,8 @@ func (b *builder) notePieces(n, most int64) {
 }
 
 // streams says that some ranks may run ahead of others in this operation, and how much lies in each
-// cell of it, at all ranks alike. Where
-// all wait for all, cells are better than slips: two ranks on one core take 10 % longer for a
-// barrier with slips.
+// cell of it, at all ranks alike. Where all wait for all, cells are better than slips: two ranks on
+// one core take 10 % longer for a barrier with slips.
 func (b *builder) streams(n int64) { b.p.Slips = n <= SlipBytes }
 
 // place is where a rank puts up to n bytes in a tick: its cell, or its slot of the part; and how

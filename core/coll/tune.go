@@ -3,9 +3,8 @@ package coll
 import "math"
 
 // algorithm is one way to do an operation. needs says what it cannot do without; a forced algorithm
-// whose needs are not
-// met gives way to the table's choice, at all ranks alike. about says in a few words how the data
-// go.
+// whose needs are not met gives way to the table's choice, at all ranks alike. about says in a few
+// words how the data go.
 type algorithm struct {
 	name  string
 	build func(*builder)
@@ -157,8 +156,7 @@ var algorithms = [Kinds][]algorithm{
 }
 
 // rule is a line of the table: the algorithm for an operation when the number of ranks and the
-// bytes (see Args.Data) are at
-// most these and the condition holds.
+// bytes (see Args.Data) are at most these and the condition holds.
 type rule struct {
 	kind  Kind
 	ranks int

@@ -60,25 +60,30 @@ const ClusterOut = -16386
 
 // A Proc is what is known of a process.
 type Proc struct {
-	Proc     int     `json:"proc"` // its number in the job
-	Rank     int     `json:"rank"` // in its MPI_COMM_WORLD
-	World    int     `json:"world"`
-	Part     string  `json:"part,omitempty"`    // of a system: "cluster NAME", or "link NAME"
-	IO       bool    `json:"io,omitempty"`      // it is an I/O process of that link, and rank is its number there
-	Standby  bool    `json:"standby,omitempty"` // it waits to take a rank over, and rank is its number among those
-	Age      float64 `json:"age,omitempty"`     // seconds since it was started, of one that has not called MPI_Init
-	Host     string  `json:"host"`
-	Pid      int     `json:"pid"`
-	State    State   `json:"state"`
-	In       string  `json:"in,omitempty"`       // running: the MPI call in which it was a moment ago, and for which it has not slept for long
-	End      string  `json:"end,omitempty"`      // how it has ended
-	Multiple bool    `json:"multiple,omitempty"` // MPI_THREAD_MULTIPLE: other threads may go on
-	Waits    []Wait  `json:"waits,omitempty"`
-	Stack    []Frame `json:"stack,omitempty"` // of the thread that waits, else of the first; the innermost frame first
-	Missing  string  `json:"stack_missing,omitempty"`
-	Queues   *Queues `json:"queues,omitempty"` // nil: not known
-	Traffic  Traffic `json:"traffic"`
-	Place    *Place  `json:"place,omitempty"` // nil: not known
+	Proc  int    `json:"proc"` // its number in the job
+	Rank  int    `json:"rank"` // in its MPI_COMM_WORLD
+	World int    `json:"world"`
+	Part  string `json:"part,omitempty"` // of a system: "cluster NAME", or "link NAME"
+	// it is an I/O process of that link, and rank is its number there
+	IO bool `json:"io,omitempty"`
+	// it waits to take a rank over, and rank is its number among those
+	Standby bool `json:"standby,omitempty"`
+	// seconds since it was started, of one that has not called MPI_Init
+	Age   float64 `json:"age,omitempty"`
+	Host  string  `json:"host"`
+	Pid   int     `json:"pid"`
+	State State   `json:"state"`
+	// running: the MPI call in which it was a moment ago, and for which it has not slept for long
+	In       string `json:"in,omitempty"`
+	End      string `json:"end,omitempty"`      // how it has ended
+	Multiple bool   `json:"multiple,omitempty"` // MPI_THREAD_MULTIPLE: other threads may go on
+	Waits    []Wait `json:"waits,omitempty"`
+	// of the thread that waits, else of the first; the innermost frame first
+	Stack   []Frame `json:"stack,omitempty"`
+	Missing string  `json:"stack_missing,omitempty"`
+	Queues  *Queues `json:"queues,omitempty"` // nil: not known
+	Traffic Traffic `json:"traffic"`
+	Place   *Place  `json:"place,omitempty"` // nil: not known
 }
 
 // Place is where a process is, as the choice of algorithms looks at it (docs/collectives.md).

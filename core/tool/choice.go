@@ -7,10 +7,9 @@ import (
 )
 
 // What is chosen for collectives, for tools: for each operation two performance variables of a
-// communicator, the algorithm and
-// the reason of its last call, which are states (MPI-5.0, 16.3.7) whose enumerations have the names
-// that core/coll has; and
-// an event for each choice. Numbers and names are core/coll's: nothing is said of algorithms here.
+// communicator, the algorithm and the reason of its last call, which are states (MPI-5.0, 16.3.7)
+// whose enumerations have the names that core/coll has; and an event for each choice. Numbers and
+// names are core/coll's: nothing is said of algorithms here.
 
 // allCounters is how many there are with those of choices.
 const allCounters = Counters + 1 + 2*Counter(coll.Kinds)
@@ -35,8 +34,8 @@ func choiceVariables() (list []Variable) {
 	for k := range coll.Kinds {
 		name := "spx_coll_" + k.String()
 		list = append(list,
-			Variable{Entry{name + "_algorithm", "collectives", "the algorithm of the last " +
-				k.String() + " on a communicator"},
+			Variable{Entry{name + "_algorithm", "collectives",
+				"the algorithm of the last " + k.String() + " on a communicator"},
 				ClassState, UserDetail, BindComm, ChoiceCounter(k, false)},
 			Variable{Entry{name + "_reason", "collectives",
 				"why that was chosen: a setting, or a line of the table of the library"},
@@ -64,8 +63,8 @@ func (s *State) enumOfEvent(kind EventKind) Handle {
 }
 
 func (s *State) choiceEnum(i int) Handle {
-	return kindEnum<<kindShift | Handle(len(
-		s.settings)+1+i)
+	return kindEnum<<kindShift |
+		Handle(len(s.settings)+1+i)
 }
 
 // choiceItems are the items of enumeration i of choiceEnum, and its name; nil: there is none.

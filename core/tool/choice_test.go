@@ -37,8 +37,8 @@ func TestChoices(t *testing.T) {
 	for k := range coll.Kinds {
 		for i, algorithm := range coll.Choices(k) {
 			reason := i % len(coll.Reasons(k))
-			object.counts[ChoiceCounter(k, false)], object.counts[ChoiceCounter(k,
-				true)] = uint64(i), uint64(reason)
+			object.counts[ChoiceCounter(k, false)],
+				object.counts[ChoiceCounter(k, true)] = uint64(i), uint64(reason)
 			if got := read("spx_coll_" + k.String() + "_algorithm"); got != algorithm {
 				t.Errorf("%v: %q, not %q", k, got, algorithm)
 			}

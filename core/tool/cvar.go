@@ -180,8 +180,7 @@ func upToNUL(b []byte) (string, bool) {
 }
 
 // Enumerations. The handle of one has the index of its setting; the switches share that behind the
-// last setting, and then come
-// those of what is chosen for collectives (choice.go).
+// last setting, and then come those of what is chosen for collectives (choice.go).
 
 var offOn = []string{"off", "on"}
 

@@ -46,15 +46,16 @@ var eventTypes = [EventKinds]eventType{
 			"its number in the job, its rank in its world"}, UserBasic,
 		[]element{{Int, 0}, {Int, 4}}},
 	GetDone: {Entry{"spx_get_done", "transfer", "a message was read out of its sender's memory: " +
-		"the sender's number in the job, bytes"}, TunerDetail, []element{{Int,
-		0}, {UnsignedLongLong, 8}}},
+		"the sender's number in the job, bytes"}, TunerDetail,
+		[]element{{Int, 0}, {UnsignedLongLong, 8}}},
 	CollectiveChosen: {Entry{"spx_collective_chosen", "collectives",
 		"an algorithm was chosen for a collective, the first time " +
 			"that it is called like this on a communicator: operation and algorithm by the " +
 			"event's " +
 			"enumeration, reason by that of " +
 			"spx_coll_OPERATION_reason, bytes that the choice rests on, context of the " +
-			"communicator"}, UserDetail,
+			"communicator"},
+		UserDetail,
 		[]element{{Int, 0}, {Int, 4}, {UnsignedLongLong, 8}, {UnsignedLongLong, 16}}},
 }
 

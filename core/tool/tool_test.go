@@ -185,8 +185,8 @@ func TestConstants(t *testing.T) {
 		"MPI_T_VERBOSITY_USER_BASIC": UserBasic, "MPI_T_VERBOSITY_TUNER_DETAIL": TunerDetail,
 		"MPI_T_VERBOSITY_MPIDEV_BASIC": MpidevBasic,
 		"MPI_T_BIND_NO_OBJECT":         BindNothing, "MPI_T_BIND_MPI_COMM": BindComm,
-		"MPI_INT": int(Int), "MPI_UNSIGNED_LONG_LONG": int(UnsignedLongLong), "MPI_DOUBLE": int(
-			Double), "MPI_CHAR": int(Char),
+		"MPI_INT": int(Int), "MPI_UNSIGNED_LONG_LONG": int(UnsignedLongLong),
+		"MPI_DOUBLE": int(Double), "MPI_CHAR": int(Char),
 		"MPI_T_VERBOSITY_USER_DETAIL": UserDetail, "MPI_T_PVAR_CLASS_STATE": int(ClassState),
 		"MPI_T_PVAR_CLASS_LEVEL": int(ClassLevel), "MPI_T_PVAR_CLASS_HIGHWATERMARK": int(ClassHigh),
 		"MPI_T_PVAR_CLASS_COUNTER":   int(ClassCounter),

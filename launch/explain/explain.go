@@ -1,8 +1,7 @@
 // Package explain says which algorithm a collective call uses, and why, of jobs that run and of
-// jobs that might
-// (docs/collectives.md). It collects what the library collects in a process: where ranks are, and
-// what is set. What follows
-// from it is asked of core/coll, which chooses in processes, too; nothing is decided here.
+// jobs that might (docs/collectives.md). It collects what the library collects in a process: where
+// ranks are, and what is set. What follows from it is asked of core/coll, which chooses in
+// processes, too; nothing is decided here.
 package explain
 
 import (

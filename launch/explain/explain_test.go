@@ -88,8 +88,8 @@ func TestExplain(t *testing.T) {
 		t.Errorf("%+v, %v", e, err)
 	}
 	env[forced()] = "chain"
-	if e, err = s.Explain(call); err != nil || e.Algorithm != "chain" || !strings.Contains(e.Why,
-		"in the environment") || e.Otherwise != "shared" {
+	if e, err = s.Explain(call); err != nil || e.Algorithm != "chain" ||
+		!strings.Contains(e.Why, "in the environment") || e.Otherwise != "shared" {
 		t.Errorf("%+v, %v", e, err)
 	}
 	env[forced()] = "osmosis"
@@ -115,8 +115,8 @@ func TestExplain(t *testing.T) {
 			t.Fatal(err)
 		}
 		text := s.Head(Call{Kind: k, Bytes: 64}, e) + "\n" + strings.Join(Lines(e, true), "\n")
-		for _, want := range []string{"MPI_" + strings.ToUpper(k.String()[:1]), "algorithm  " +
-			e.Algorithm, "because    "} {
+		for _, want := range []string{"MPI_" + strings.ToUpper(k.String()[:1]),
+			"algorithm  " + e.Algorithm, "because    "} {
 			if !strings.Contains(text, want) {
 				t.Errorf("%v: no %q in\n%s", k, want, text)
 			}

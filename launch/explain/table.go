@@ -51,8 +51,9 @@ func readTable(getenv func(string) string, host string) (*table, error) {
 			case len(w) == 3 && (w[0] == "always" || w[0] == "free" || w[0] == "crowded"):
 				t.rows = append(t.rows, [3]string(w))
 			default:
-				return nil, fmt.Errorf("%s:%d: a line of the table is 'host NAME' or "+
-					"'always|free|crowded VARIABLE VALUE'", path, n)
+				return nil, fmt.Errorf(
+					"%s:%d: a line of the table is 'host NAME' or 'always|free|crowded VARIABLE "+
+						"VALUE'", path, n)
 			}
 		}
 		return t, lines.Err()

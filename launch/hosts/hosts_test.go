@@ -43,7 +43,10 @@ func TestMistakes(t *testing.T) {
 			t.Errorf("%q: %v, want %q", entry, err, want)
 		}
 	}
-	for text, want := range map[string]string{"a slots=x": `f, line 1: "x" is not a number of slots`, "\na b": `f, line 2: "b" is not NAME=VALUE`} {
+	for text, want := range map[string]string{
+		"a slots=x": `f, line 1: "x" is not a number of slots`,
+		"\na b":     `f, line 2: "b" is not NAME=VALUE`,
+	} {
 		if _, err := Parse(text, "f"); err == nil || err.Error()[:len(want)] != want {
 			t.Errorf("%q: %v, want %q", text, err, want)
 		}

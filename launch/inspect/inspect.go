@@ -107,8 +107,8 @@ func about(segment *shm.Segment, p Process, host string) diagnose.Proc {
 	m := segment.Member(p.Number)
 	out := diagnose.Proc{Proc: p.Number, Rank: int(m.Rank), World: int(m.World), Host: host,
 		Pid:      p.Pid,
-		Multiple: segment.ThreadLevel(p.Number) == threadMultiple, Place: placeOf(segment,
-			p.Number)}
+		Multiple: segment.ThreadLevel(p.Number) == threadMultiple,
+		Place:    placeOf(segment, p.Number)}
 	switch segment.AgentState(p.Number) {
 	case shm.AgentDead, shm.AgentExited:
 		out.State = diagnose.Ended

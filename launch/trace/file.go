@@ -168,14 +168,14 @@ func (f *file) each(fn func(r *record)) {
 func (f *file) read(r *record, at uint64) {
 	*r = record{begin: f.u64(at + traceRecordOffBegin), end: f.u64(at + traceRecordOffEnd),
 		kind: f.u16(at + traceRecordOffKind), fn: f.u16(at + traceRecordOffFn),
-		err: int32(f.u32(at + traceRecordOffError)), tid: f.u32(at +
-			traceRecordOffTid), flags: f.data[at+traceRecordOffFlags],
-		args: min(int(f.data[at+traceRecordOffArgs]), cTraceArgs),
+		err: int32(f.u32(at + traceRecordOffError)), tid: f.u32(at + traceRecordOffTid),
+		flags: f.data[at+traceRecordOffFlags],
+		args:  min(int(f.data[at+traceRecordOffArgs]), cTraceArgs),
 		choice: coll.Choice{Algorithm: f.data[at+traceRecordOffAlgorithm],
-			Reason: coll.Reason(f.data[at+traceRecordOffReason])}, site: f.u64(at +
-			traceRecordOffSite), ctx: f.u64(at + traceRecordOffCtx),
-		number: f.u32(at + traceRecordOffNumber), times: f.u32(at +
-			traceRecordOffTimes), bytes: f.u64(at + traceRecordOffBytes)}
+			Reason: coll.Reason(f.data[at+traceRecordOffReason])},
+		site: f.u64(at + traceRecordOffSite), ctx: f.u64(at + traceRecordOffCtx),
+		number: f.u32(at + traceRecordOffNumber), times: f.u32(at + traceRecordOffTimes),
+		bytes: f.u64(at + traceRecordOffBytes)}
 	for i := range r.args {
 		r.arg[i] = int64(f.u64(at + traceRecordOffArg + 8*uint64(i)))
 	}

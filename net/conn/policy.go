@@ -65,14 +65,13 @@ func (p *Policy) ParseTopology(text string) error {
 		p.Groups = groups
 		return nil
 	}
-	for _, word := range strings.FieldsFunc(text, func(r rune) bool {
-		return r == ',' ||
-			r == ' '
-	}) {
+	for _, word := range strings.FieldsFunc(text,
+		func(r rune) bool { return r == ',' || r == ' ' }) {
 		s, err := strconv.Atoi(word)
 		if err != nil || s < 0 || s > 1<<20 {
-			return fmt.Errorf("%q is no number of a switch; it is groups:N, or one for each "+
-				"host, as 0,0,1,1", word)
+			return fmt.Errorf(
+				"%q is no number of a switch; it is groups:N, or one for each host, as 0,0,1,1",
+				word)
 		}
 		p.Switches = append(p.Switches, s)
 	}
@@ -95,11 +94,9 @@ type Process struct {
 }
 
 // Relayed numbers the switches of processes by which messages between them are relayed; nil where
-// they are not, or may not be
-// so at all of the processes. All that relay for each other were told the same of the switches, of
-// whatever world they are: else
-// the first connection between them ends the job. world is the size of the first world; tcp: those
-// of a host talk over the network.
+// they are not, or may not be so at all of the processes. All that relay for each other were told
+// the same of the switches, of whatever world they are: else the first connection between them ends
+// the job. world is the size of the first world; tcp: those of a host talk over the network.
 func (p *Policy) Relayed(procs []Process, world int, tcp bool) []int32 {
 	if !p.Relays || p.Random > 0 {
 		return nil

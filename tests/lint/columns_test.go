@@ -20,7 +20,7 @@ func width(line string) int {
 }
 
 // tooWide are the lines of a file that are wider, from 1. What cannot be broken is not among them:
-// a raw string, a C preamble of cgo, preformatted text of a Go comment, a directive, a line with a
+// a long raw string, a C preamble of cgo, preformatted text of a Go comment, a directive, a line with a
 // mark for linters; in C, the compiler's flags of a test.
 func tooWide(f file) (list []int) {
 	fixed := map[int]bool{}
@@ -35,7 +35,8 @@ func tooWide(f file) (list []int) {
 				break
 			}
 			first := fset.Position(pos).Line
-			if strings.HasPrefix(lit, "`") || strings.HasPrefix(lit, "/*") {
+			raw := strings.HasPrefix(lit, "`") && (strings.Contains(lit, "\n") || width(lit) > columns/2)
+			if raw || strings.HasPrefix(lit, "/*") {
 				for i := range 1 + strings.Count(lit, "\n") {
 					fixed[first+i] = true
 				}
@@ -76,6 +77,7 @@ func TestTooWide(t *testing.T) {
 		"package a\n\n// " + long + "\nvar b int\n":                      1,
 		"package a\n\n//\t" + long + "\nvar b int\n":                     0,
 		"package a\n\nvar b = `" + long + "`\n":                          0,
+		"package a\n\ntype b struct {\n\tc int `d` // " + long + "\n}\n": 1,
 		"package a\n\nvar b = \"" + long + "\"\n":                        1,
 		"package a\n\n//spx:body " + long + "\nfunc b() {}\n":            0,
 		"package a\n\nvar b = \"" + long + "\" //nolint:errcheck\n":      0,
