@@ -212,28 +212,35 @@ void spx_tool_hide(uint32_t index)
 /* Where the counters are changes when MPI begins and ends: the data plane's lock. */
 static uint64_t counted(const spx_tool_view *v)
 {
-  if (v->offset < 0) return v->at ? *v->at : 0;
+  if (v->offset < 0) return v->at ? __atomic_load_n(v->at, __ATOMIC_RELAXED) : 0;
   spx_lock();
   uint64_t n = *(const uint64_t *)((const char *)spx_counted + v->offset);
   spx_unlock();
   return n;
 }
 
-/* What the table does not have is the engine's: errors, too. */
-int spx_c_T_pvar_read(MPI_T_pvar_session session, MPI_T_pvar_handle handle, void *buf)
+/* Reads a handle that the table has; false: it has not. */
+static bool read_view(uintptr_t session, uintptr_t handle, void *buf)
 {
-  const uint32_t index = (uintptr_t)handle & (SPX_TOOL_HANDLES - 1);
+  const uint32_t index = handle & (SPX_TOOL_HANDLES - 1);
   pthread_mutex_lock(&lock);
   const spx_tool_view *v = index < views_room ? &views[index] : NULL;
-  bool known = v && handle && v->key == (uintptr_t)handle && v->session == (uintptr_t)session &&
-               buf && !spx_forked;
+  bool known = v && handle && v->key == handle && v->session == session;
   if (known) {
     const uint64_t n = counted(v) + v->more;
     const double seconds = (double)n / 1e9;
     memcpy(buf, v->seconds ? (const void *)&seconds : &n, sizeof n);
   }
   pthread_mutex_unlock(&lock);
-  if (known) return MPI_SUCCESS;
+  return known;
+}
+
+/* What the table does not have is the engine's: errors, too. In a child of fork the lock may be
+ * held by a thread that is not there. */
+int spx_c_T_pvar_read(MPI_T_pvar_session session, MPI_T_pvar_handle handle, void *buf)
+{
+  if (SPX_LIKELY(buf && !spx_forked) && read_view((uintptr_t)session, (uintptr_t)handle, buf))
+    return MPI_SUCCESS;
   spx_frame frame = {.fn = SPX_FN_T_pvar_read, .a = {{.p = session}, {.p = handle}, {.p = buf}}};
   return spx_go_tool(&frame);
 }

@@ -325,8 +325,8 @@ static void loses_process(void)
   UNTIL(has_come(other));
 }
 
-/* Each side has had a beginning of what was sent. What is sent from now on is for nobody, and waits
- * for nobody. */
+/* Each side has had a beginning of what was sent. What is sent from now on has no
+ * receiver, and its sender does not wait. */
 static void after_break(uint32_t other)
 {
   UNTIL(connection_over(other));
