@@ -162,7 +162,7 @@ $(BUILD)/obj/programs: $(GO_SRC) $(wildcard $(ROOT)/cmd/*/*) $(ROOT)/scripts/mpi
 	@$(ROOT)/scripts/install-wrappers $(BUILD) "$(FC)"
 	@touch $@
 
-ROWS_SRC := $(filter-out %/limits.c %/sockets.c,$(wildcard $(ROOT)/bench/programs/*.c))
+ROWS_SRC := $(filter-out %/datatypes.c %/limits.c %/sockets.c,$(wildcard $(ROOT)/bench/programs/*.c))
 $(BUILD)/libexec/libspx/rows: $(ROWS_SRC) $(ROOT)/bench/programs/rows.h $(BUILD)/obj/programs $(LIB) | headers
 	@mkdir -p $(@D)
 	@echo "  cc    libexec/libspx/rows"

@@ -58,11 +58,47 @@ func imageBytes(w []int64, runs func(basic, size int64)) (out []int64) {
 		if int64(len(out)-before) != nd[1] {
 			panic("size of a node is wrong")
 		}
+		for i := int64(0); nd[10] != 0 && i < n; i++ {
+			if int64(int32(w[nd[10]+i/2]>>(32*(i%2)))) != w[disp+i] {
+				panic("a short displacement is wrong")
+			}
+		}
+		if nd[11] != 0 {
+			checkPasses(w[nd[11]:], base, out[before:])
+		}
 	}
 	if w[1] != 0 {
 		walk(w[1], w[2], 0)
 	}
 	return out
+}
+
+// checkPasses panics unless the passes at w move the bytes of a node at base, whose displacements
+// are want, each of them at least once and nothing else.
+func checkPasses(w []int64, base int64, want []int64) {
+	moved := map[int64]bool{}
+	for p := range w[0] {
+		pass := w[1+p*(3+2*passMoves):][:3+2*passMoves]
+		bytes, last, moves := pass[0], pass[1], pass[2]
+		if last > bytes || last < bytes && moves != 2 || moves < 1 || moves > passMoves {
+			panic("a pass for which there is no kernel")
+		}
+		for m := range moves {
+			if m == moves-1 {
+				bytes = last
+			}
+			for k := range bytes {
+				at := pass[3+passMoves+m] + k
+				if want[at] != base+pass[3+m]+k {
+					panic("a move is wrong")
+				}
+				moved[at] = true
+			}
+		}
+	}
+	if len(moved) != len(want) {
+		panic("the passes leave bytes out")
+	}
 }
 
 func TestRandomTypesAgainstTypemaps(t *testing.T) {
@@ -162,6 +198,10 @@ func TestCommonTypesCompileToSimpleForms(t *testing.T) {
 			false)), nodeRun, 0},
 		{"struct with a gap", must(Struct([]int64{1, 1}, []int64{0, 8}, []*Type{i, d}, false)),
 			nodeIndex, 2},
+		{"indices that come again and again", must(IndexedBlock(1, []int64{0, 2, 5, 9, 11, 14, 18,
+			20, 23, 27, 29, 32}, d, false)), nodeRep, 4},
+		{"a period and a rest", must(IndexedBlock(1, []int64{0, 2, 5, 7, 10, 12, 15, 17, 20}, d,
+			false)), nodeList, 2},
 		{"dup of resized", Dup(must(Resized(d, 0, 32, false))), nodeRun, 0},
 	} {
 		if p := c.t.layout(false); p.node.kind != c.kind || p.node.n != c.n {
@@ -411,5 +451,39 @@ func TestFortranKinds(t *testing.T) {
 	}
 	if _, err := MatchSize(ClassReal, 5); err == nil {
 		t.Error("a real of 5 bytes is not refused")
+	}
+}
+
+// Long lists become what the kernels take: many short blocks of one length at displacements of 32
+// bits, also where some of them touch.
+func TestListsForKernels(t *testing.T) {
+	d := NewBasic(tDouble)
+	r := rand.New(rand.NewSource(1))
+	const n = 1000
+	displs, ones := make([]int64, n), make([]int64, n)
+	for i := range displs {
+		displs[i], ones[i] = int64(3*i)+r.Int63n(3), 1 // some of them side by side
+	}
+	particle := must(Struct([]int64{1, 1}, []int64{0, 12}, []*Type{d, NewBasic(tInt)}, false))
+	for _, c := range []struct {
+		what string
+		t    *Type
+	}{
+		{"blocks", must(IndexedBlock(1, displs, d, false))},
+		{"indexed", must(Indexed(ones, displs, d, false))},
+		{"structs", must(IndexedBlock(1, displs[:40], particle, false))},
+	} {
+		w := c.t.Image(false)
+		nd := w[w[1]:][:nodeWords]
+		if nodeKind(nd[0]) != nodeBlock || nd[10] == 0 {
+			t.Errorf("%s: kind %d, short displacements at %d", c.what, nd[0], nd[10])
+		}
+		if kid := w[nd[4]:][:nodeWords]; nodeKind(kid[0]) != nodeRun && kid[11] == 0 {
+			t.Errorf("%s: no passes", c.what)
+		}
+	}
+	far := must(HindexedBlock(1, []int64{0, 8 << 32, 9}, d, false)).Image(false)
+	if nd := far[far[1]:][:nodeWords]; nd[10] != 0 {
+		t.Error("short displacements of what is further than they reach")
 	}
 }

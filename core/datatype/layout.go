@@ -143,8 +143,10 @@ func buildList(s *shape, typed bool) placed {
 }
 
 // splice replaces short lists by their entries, so that runs across their borders can be joined.
+// Where one node is at many places they are short displacements of one node, which the packer runs
+// faster.
 func splice(in []placed) []placed {
-	if len(in) > listMax {
+	if len(in) > listMax || len(in) > spliceMax && allSame(in) {
 		return in
 	}
 	out := make([]placed, 0, len(in))
@@ -159,6 +161,15 @@ func splice(in []placed) []placed {
 		}
 	}
 	return out
+}
+
+func allSame(in []placed) bool {
+	for _, p := range in {
+		if p.node != in[0].node {
+			return false
+		}
+	}
+	return true
 }
 
 func (nd *node) kidAt(i int) *node {
@@ -246,6 +257,16 @@ func listNode(in []placed) placed {
 	if same && even {
 		return repNode(int64(len(list)), step, first)
 	}
+	if runs && first.node.basic == nil {
+		if p := period(list); p > 0 {
+			return periodic(list, p)
+		}
+		if !same && len(list) > movesMax {
+			if unit := commonUnit(list); unit > 0 {
+				return placed{first.off, collect(split(list, unit), true, true)}
+			}
+		}
+	}
 	return placed{first.off, collect(list, same, runs)}
 }
 
@@ -317,14 +338,14 @@ func (t *Type) NeedsTyped() bool {
 // Sizes of the C structs spx_layout and spx_node, in words.
 const (
 	headWords = 4
-	nodeWords = 10
+	nodeWords = 12
 )
 
 // Image returns the layout as the words of a C spx_layout (dataplane/datatype/pack.h), plain or
 // typed.
 func (t *Type) Image(typed bool) []int64 {
 	p := t.layout(typed)
-	w := writer{words: make([]int64, headWords, headWords+4*nodeWords)}
+	w := writer{plain: !typed, words: make([]int64, headWords, headWords+4*nodeWords)}
 	if p.node != nil {
 		w.words[1] = w.node(p.node)
 		w.words[2] = p.off
@@ -338,6 +359,7 @@ func (t *Type) Image(typed bool) []int64 {
 // written.
 type writer struct {
 	words []int64
+	plain bool // with what only the packer takes: moves, short displacements
 	at    map[*node]int64
 }
 
@@ -378,6 +400,14 @@ func (w *writer) node(nd *node) int64 {
 	}
 	if nd.basic != nil {
 		rec[8] = int64(nd.basic.ID)
+	}
+	if w.plain {
+		if nd.kind == nodeBlock {
+			rec[10] = w.near(nd)
+		}
+		if passes := nd.passes(); passes != nil {
+			rec[11] = w.table(passes)
+		}
 	}
 	at := w.table(rec[:])
 	if w.at != nil {

@@ -26,186 +26,370 @@ ALWAYS_INLINE void move_bytes(char *mem, char *packed, size_t len, bool unpack)
     memcpy(packed, mem, len);
 }
 
+enum {
+  MOST_SHORT = 64,  /* bytes of a block that is moved by a kernel */
+  MOST_INLINE = 192 /* longer ones are memcpy's, which has wider registers */
+};
+
+/* n to 2n bytes, by two moves that may overlap. */
+ALWAYS_INLINE void move_two(char *mem, char *packed, size_t len, size_t n, bool unpack)
+{
+  move_bytes(mem, packed, n, unpack);
+  move_bytes(mem + len - n, packed + len - n, n, unpack);
+}
+
 /* A block of a length that is not known at compile time: short ones without a call. */
 ALWAYS_INLINE void move_block(char *mem, char *packed, size_t len, bool unpack)
 {
+  if (len >= 8 && len <= 16)
+    move_two(mem, packed, len, 8, unpack);
+  else if (len > 16 && len <= 32)
+    move_two(mem, packed, len, 16, unpack);
+  else if (len > 32 && len <= 64)
+    move_two(mem, packed, len, 32, unpack);
+  else if (len > 64)
+    move_bytes(mem, packed, len, unpack);
+  else if (len >= 4)
+    move_two(mem, packed, len, 4, unpack);
+  else if (len >= 2)
+    move_two(mem, packed, len, 2, unpack);
+  else
+    move_bytes(mem, packed, len, unpack);
+}
+
+/* ---- kernels ----
+ * Rows lie at a stride, or at places of their own, on the memory's side, and at a stride on the
+ * packed side; so many of them, and all that again further on. A row is up to four moves, those of
+ * a pass, or of a block whose length is known at compile time. All of some rows is read before any
+ * of it is written, so that no load waits for a store that might be to the same place. */
+typedef struct {
+  char *mem, *packed;
+  int64_t n, stride, packed_stride;
+  const int32_t *at; /* NULL: at the stride */
+  int64_t times, further, packed_further;
+} rows;
+
+#define ROW(u, some) ((u) >= (some) ? m : scattered ? m + at[u] : m + (u)*stride)
+/* Does SOME(rows, memory of each, packed) for all rows, ahead at a time. */
+#define ALL_ROWS(r, scattered, ahead, packed_stride, SOME)                                         \
+  do {                                                                                             \
+    char *mem_ = (r)->mem, *packed_ = (r)->packed;                                                 \
+    const int64_t stride = (r)->stride, n_ = (r)->n, further_ = (r)->further,                      \
+                  packed_further_ = (r)->packed_further;                                           \
+    for (int64_t t = (r)->times; t > 0; t--, mem_ += further_, packed_ += packed_further_) {       \
+      char *m = mem_, *packed = packed_;                                                           \
+      const int32_t *at = (r)->at;                                                                 \
+      int64_t n = n_;                                                                              \
+      for (; n >= (ahead); n -= (ahead), packed += (ahead) * (packed_stride)) {                    \
+        char *const row[4] = {ROW(0, ahead), ROW(1, ahead), ROW(2, ahead), ROW(3, ahead)};         \
+        SOME(ahead, row, packed);                                                                  \
+        if (scattered)                                                                             \
+          at += (ahead);                                                                           \
+        else                                                                                       \
+          m += (ahead)*stride;                                                                     \
+      }                                                                                            \
+      for (; (ahead) > 1 && n > 0; n--, packed += (packed_stride)) {                               \
+        char *const row[4] = {ROW(0, 1)};                                                          \
+        SOME(1, row, packed);                                                                      \
+        if (scattered)                                                                             \
+          at++;                                                                                    \
+        else                                                                                       \
+          m += stride;                                                                             \
+      }                                                                                            \
+    }                                                                                              \
+  } while (0)
+
+/* k moves of h bytes, the last of them of last bytes. */
+ALWAYS_INLINE void move_rows(const rows *r, int64_t packed_stride, const spx_pass *pass, size_t h,
+                             size_t last, int k, bool scattered, bool unpack)
+{
+  int64_t off[4] = {0}, to[4] = {0}; /* from the first move on */
+  for (int j = 1; j < k; j++) {
+    off[j] = pass->mem[j] - pass->mem[0];
+    to[j] = pass->packed[j] - pass->packed[0];
+  }
+  rows from = *r;
+  from.mem += pass->mem[0];
+  from.packed += pass->packed[0];
+#define SOME(some, row, packed)                                                                    \
+  do {                                                                                             \
+    char block[4][4][16];                                                                          \
+    for (int u = 0; u < (some); u++)                                                               \
+      for (int j = 0; j < k; j++)                                                                  \
+        memcpy(block[u][j], unpack ? packed + u *packed_stride + to[j] : row[u] + off[j],          \
+               j < k - 1 ? h : last);                                                              \
+    for (int u = 0; u < (some); u++)                                                               \
+      for (int j = 0; j < k; j++)                                                                  \
+        memcpy(unpack ? row[u] + off[j] : packed + u * packed_stride + to[j], block[u][j],         \
+               j < k - 1 ? h : last);                                                              \
+  } while (0)
+  if (k == 1)
+    ALL_ROWS(&from, scattered, 4, packed_stride, SOME);
+  else if (k == 2)
+    ALL_ROWS(&from, scattered, 2, packed_stride, SOME);
+  else
+    ALL_ROWS(&from, scattered, 1, packed_stride, SOME);
+#undef SOME
+}
+
+typedef void kernel(const rows *r, const spx_pass *p, bool unpack);
+/* All kernels of passes: uniform ones, and pairs of a move and a shorter one. */
+#define UNIFORM(X, h) X(h, h, 1) X(h, h, 2) X(h, h, 3) X(h, h, 4)
+#define PAIRS(X)                                                                                   \
+  X(2, 1, 2)                                                                                       \
+  X(4, 1, 2)                                                                                       \
+  X(4, 2, 2) X(8, 1, 2) X(8, 2, 2) X(8, 4, 2) X(16, 1, 2) X(16, 2, 2) X(16, 4, 2) X(16, 8, 2)
+#define PASSES(X) UNIFORM(X, 1) UNIFORM(X, 2) UNIFORM(X, 4) UNIFORM(X, 8) UNIFORM(X, 16) PAIRS(X)
+#define KERNEL(h, last, k)                                                                         \
+  static void strided_##h##_##last##_##k(const rows *r, const spx_pass *p, bool unpack)            \
+  {                                                                                                \
+    if (unpack)                                                                                    \
+      move_rows(r, r->packed_stride, p, h, last, k, false, true);                                  \
+    else                                                                                           \
+      move_rows(r, r->packed_stride, p, h, last, k, false, false);                                 \
+  }                                                                                                \
+  static void placed_##h##_##last##_##k(const rows *r, const spx_pass *p, bool unpack)             \
+  {                                                                                                \
+    if (unpack)                                                                                    \
+      move_rows(r, r->packed_stride, p, h, last, k, true, true);                                   \
+    else                                                                                           \
+      move_rows(r, r->packed_stride, p, h, last, k, true, false);                                  \
+  }
+PASSES(KERNEL)
+enum { LOG_1, LOG_2, LOG_4, LOG_8, LOG_16 };
+#define STRIDED(h, last, k) [LOG_##h][LOG_##last][k - 1] = strided_##h##_##last##_##k,
+#define PLACED(h, last, k)  [LOG_##h][LOG_##last][k - 1] = placed_##h##_##last##_##k,
+static kernel *const kernels[2][5][5][4] = {{PASSES(STRIDED)}, {PASSES(PLACED)}};
+
+static void run_pass(const rows *r, const spx_pass *p, bool unpack)
+{
+  kernels[r->at != NULL][__builtin_ctz((unsigned)p->bytes)][__builtin_ctz((unsigned)p->last)]
+         [p->moves - 1](r, p, unpack);
+}
+
+/* The moves of a block of up to 64 bytes. */
+static spx_pass pass_of(int64_t len)
+{
+  int64_t h = len >= 16 ? 16 : 1 << (31 - __builtin_clz((unsigned)len)), k = (len + h - 1) / h,
+          rest = len - h;
+  spx_pass p = {.bytes = h, .last = h, .moves = k};
+  if (k == 2 && (rest & (rest - 1)) == 0) p.last = rest;
+  for (int64_t j = 0; j < k; j++) p.mem[j] = p.packed[j] = j < k - 1 ? j * h : len - p.last;
+  return p;
+}
+
+/* Every second or fourth of small elements, which the compiler does for many at a time. */
+#define EVERY(T, s)                                                                                \
+  static __attribute__((noinline)) void every_##T##_##s(const void *restrict mem,                  \
+                                                        void *restrict packed, int64_t n)          \
+  {                                                                                                \
+    typedef T##_t __attribute__((aligned(1), may_alias)) loose;                                    \
+    for (int64_t i = 0; i < n; i++) ((loose *)packed)[i] = ((const loose *)mem)[(s)*i];            \
+  }
+EVERY(uint8, 2)
+EVERY(uint16, 2)
+EVERY(uint32, 2)
+EVERY(uint64, 2)
+EVERY(uint8, 4)
+EVERY(uint16, 4)
+EVERY(uint32, 4)
+
+static bool pack_every(const rows *r, int64_t len)
+{
+  typedef void every(const void *restrict mem, void *restrict packed, int64_t n);
+  static every *const all[2][9] = {
+      {[1] = every_uint8_2, [2] = every_uint16_2, [4] = every_uint32_2, [8] = every_uint64_2},
+      {[1] = every_uint8_4, [2] = every_uint16_4, [4] = every_uint32_4}};
+  bool fourth = r->stride == 4 * len;
+  if (len > 8 || (r->stride != 2 * len && !fourth) || !all[fourth][len]) return false;
+  for (int64_t t = 0; t < r->times; t++)
+    all[fourth][len](r->mem + t * r->further, r->packed + t * r->packed_further, r->n);
+  return true;
+}
+
+/* Blocks of more than 64 bytes, up to MOST_INLINE without a call: the last 64 bytes of one may
+ * overlap those before. */
+ALWAYS_INLINE void long_rows(const rows *r, size_t len, bool unpack)
+{
+  const int64_t n = r->n, stride = r->stride, times = r->times;
+  const int32_t *at = r->at;
+  for (int64_t t = 0; t < times; t++) {
+    char *mem = r->mem + t * r->further, *packed = r->packed + t * r->packed_further;
+    if (len <= MOST_INLINE)
+      for (int64_t i = 0; i < n; i++, packed += len) {
+        char *from = at ? mem + at[i] : mem + i * stride;
+        for (size_t k = 0; k < len - 64; k += 64) move_bytes(from + k, packed + k, 64, unpack);
+        move_bytes(from + len - 64, packed + len - 64, 64, unpack);
+      }
+    else
+      for (int64_t i = 0; i < n; i++, packed += len)
+        move_bytes(at ? mem + at[i] : mem + i * stride, packed, len, unpack);
+  }
+}
+
+/* Rows of one block each, whose length is known at compile time. */
+ALWAYS_INLINE void block_rows(const rows *r, int64_t len, bool scattered, bool unpack)
+{
+  const int64_t h = len >= 16  ? 16
+                    : len >= 8 ? 8
+                               : len,
+                k = (len + h - 1) / h, last = len - (k - 1) * h;
+  const spx_pass p = {h, last, k, {0, h, 2 * h, 3 * h}, {0, h, 2 * h, 3 * h}};
+  move_rows(r, len, &p, (size_t)h, (size_t)last, (int)k, scattered, unpack);
+}
+
+#define COMMON(X) X(1) X(2) X(4) X(8) X(12) X(16) X(24) X(32) X(48) X(64)
+#define CASE(k)                                                                                    \
+  case k: block_rows(r, k, scattered, unpack); break;
+
+/* Rows of one block each. */
+ALWAYS_INLINE void any_blocks(const rows *r, int64_t len, bool scattered, bool unpack)
+{
   switch (len) {
-  case 1: move_bytes(mem, packed, 1, unpack); break;
-  case 2: move_bytes(mem, packed, 2, unpack); break;
-  case 4: move_bytes(mem, packed, 4, unpack); break;
-  case 8: move_bytes(mem, packed, 8, unpack); break;
-  case 12: move_bytes(mem, packed, 12, unpack); break;
-  case 16: move_bytes(mem, packed, 16, unpack); break;
-  case 24: move_bytes(mem, packed, 24, unpack); break;
-  case 32: move_bytes(mem, packed, 32, unpack); break;
-  default: move_bytes(mem, packed, len, unpack); break;
-  }
-}
-
-/* Calls LOOP(length) with the length as a constant where it is a common one. */
-#define FOR_LENGTH(len, LOOP)                                                                      \
-  switch (len) {                                                                                   \
-  case 1: LOOP(1); break;                                                                          \
-  case 2: LOOP(2); break;                                                                          \
-  case 4: LOOP(4); break;                                                                          \
-  case 8: LOOP(8); break;                                                                          \
-  case 12: LOOP(12); break;                                                                        \
-  case 16: LOOP(16); break;                                                                        \
-  case 24: LOOP(24); break;                                                                        \
-  case 32: LOOP(32); break;                                                                        \
-  case 64: LOOP(64); break;                                                                        \
-  default: LOOP(len); break;                                                                       \
-  }
-
-/* Four blocks of up to 16 bytes: all are read before any is written, so that no load waits for a
- * store that might be to the same place. This takes half the time of one after the other. */
-ALWAYS_INLINE void move_four(char *const mem[4], char *packed, int64_t packed_stride, size_t len,
-                             bool unpack)
-{
-  char block[4][16];
-  for (int k = 0; k < 4; k++) memcpy(block[k], unpack ? packed + k * packed_stride : mem[k], len);
-  for (int k = 0; k < 4; k++) memcpy(unpack ? mem[k] : packed + k * packed_stride, block[k], len);
-}
-
-/* Known at compile time, and fits a register? */
-ALWAYS_INLINE bool in_fours(size_t len)
-{
-  return __builtin_constant_p(len) && len <= 16 && (len & (len - 1)) == 0;
-}
-
-/* n blocks at a stride on both sides. */
-ALWAYS_INLINE void strided(char *mem, int64_t stride, char *packed, int64_t packed_stride,
-                           int64_t n, size_t len, bool unpack)
-{
-  for (; in_fours(len) && n >= 4; n -= 4, mem += 4 * stride, packed += 4 * packed_stride)
-    move_four((char *const[]){mem, mem + stride, mem + 2 * stride, mem + 3 * stride}, packed,
-              packed_stride, len, unpack);
-  for (; n > 0; n--, mem += stride, packed += packed_stride) move_bytes(mem, packed, len, unpack);
-}
-
-/* n blocks at displacements, one after the other on the packed side. */
-ALWAYS_INLINE void scattered(char *mem, const int64_t *disp, char *packed, int64_t n, size_t len,
-                             bool unpack)
-{
-  for (; in_fours(len) && n >= 4; n -= 4, disp += 4, packed += 4 * len)
-    move_four((char *const[]){mem + disp[0], mem + disp[1], mem + disp[2], mem + disp[3]}, packed,
-              (int64_t)len, len, unpack);
-  for (; n > 0; n--, disp++, packed += len) move_bytes(mem + *disp, packed, len, unpack);
-}
-
-ALWAYS_INLINE void vector_blocks(char *mem, char *packed, int64_t n, int64_t stride, size_t len,
-                                 bool unpack){
-#define LOOP(k) strided(mem, stride, packed, (int64_t)(k), n, (k), unpack)
-    FOR_LENGTH(len, LOOP)
-#undef LOOP
-}
-
-ALWAYS_INLINE void indexed_blocks(char *mem, char *packed, int64_t n, const int64_t *disp,
-                                  size_t len, bool unpack){
-#define LOOP(k) scattered(mem, disp, packed, n, (k), unpack)
-    FOR_LENGTH(len, LOOP)
-#undef LOOP
-}
-
-ALWAYS_INLINE void index_runs(char *mem, char *packed, int64_t n, const int64_t *disp,
-                              const int64_t *prefix, bool unpack)
-{
-  for (int64_t i = 0; i < n; i++)
-    move_block(mem + disp[i], packed + prefix[i], (size_t)(prefix[i + 1] - prefix[i]), unpack);
-}
-
-ALWAYS_INLINE void grid_blocks(char *mem, char *packed, int64_t n, int64_t stride,
-                               int64_t packed_stride, size_t len, bool unpack)
-{
-#define LOOP(k) strided(mem, stride, packed, packed_stride, n, (k), unpack)
-  FOR_LENGTH(len, LOOP)
-#undef LOOP
-}
-
-enum { STRUCT_ROWS = 128 };
-
-/* n times a list of runs, an array of structs: one run of many structs after the other, so few
- * structs at a time that they stay in the cache. The bytes of data that overlap may be written in
- * any order: receiving into such a type is erroneous. */
-ALWAYS_INLINE void rep_index(char *mem, char *packed, int64_t n, int64_t stride, const spx_node *c,
-                             const spx_layout *l, bool unpack)
-{
-  const int64_t *disp = spx_layout_words(l, c->disp), *prefix = spx_layout_words(l, c->prefix);
-  for (int64_t i = 0; i < n; i += STRUCT_ROWS) {
-    int64_t rows = n - i < STRUCT_ROWS ? n - i : STRUCT_ROWS;
-    if (rows < 4 || c->n > 32) {
-      for (int64_t k = 0; k < rows; k++)
-        index_runs(mem + k * stride, packed + k * c->size, c->n, disp, prefix, unpack);
+    COMMON(CASE)
+  default:
+    if (len <= MOST_SHORT) {
+      spx_pass p = pass_of(len);
+      run_pass(r, &p, unpack);
     } else {
-      for (int64_t k = 0; k < c->n; k++)
-        grid_blocks(mem + disp[k], packed + prefix[k], rows, stride, c->size,
-                    (size_t)(prefix[k + 1] - prefix[k]), unpack);
+      long_rows(r, (size_t)len, unpack);
     }
-    mem += rows * stride;
-    packed += rows * c->size;
   }
 }
 
-enum { TILE = 8 };
+static void run_blocks(const rows *r, int64_t len, bool unpack)
+{
+  if (unpack && r->at)
+    any_blocks(r, len, true, true);
+  else if (unpack)
+    any_blocks(r, len, false, true);
+  else if (r->at)
+    any_blocks(r, len, true, false);
+  else if (!pack_every(r, len))
+    any_blocks(r, len, false, false);
+}
+
+static int64_t magnitude(int64_t a) { return a < 0 ? -a : a; }
+
+/* Rows of several runs, an array of structs: one pass over many rows after the other, so few at a
+ * time that they stay in the cache. The bytes of data that overlap may be written in any order:
+ * receiving into such a type is erroneous. */
+static void run_passes(const walk *w, const rows *all, const spx_node *c)
+{
+  rows r = *all;
+  const int64_t *moves = spx_layout_words(w->l, c->moves);
+  const spx_pass *p = (const spx_pass *)(moves + 1);
+  int64_t left = r.n, apart = r.at ? 2 * c->size : magnitude(r.stride),
+          most = 1 + (16 << 10) / (apart > c->size ? apart : c->size);
+  if (most < 8) most = 8;
+  if (*moves == 1) most = left;
+  for (; left > 0; left -= most) {
+    r.n = left < most ? left : most;
+    for (int64_t i = 0; i < *moves; i++) run_pass(&r, &p[i], w->unpack);
+    r.mem += r.n * r.stride;
+    r.packed += r.n * r.packed_stride;
+    if (r.at) r.at += r.n;
+  }
+}
+
+/* Eight vectors side by side, without a gap between their blocks: a line of the cache at once. */
+ALWAYS_INLINE void tile(char *mem, char *packed, const spx_node *v, size_t h, bool unpack)
+{
+  const int64_t size = v->size, stride = v->stride;
+  for (int64_t i = v->n; i > 0; i--, mem += stride, packed += h)
+    for (int half = 0; half < 8; half += 4) {
+      char block[4][16], *p = packed + half * size, *m = mem + half * (int64_t)h;
+      for (int j = 0; j < 4; j++) memcpy(block[j], unpack ? p + j * size : m + j * (int64_t)h, h);
+      for (int j = 0; j < 4; j++) memcpy(unpack ? m + j * (int64_t)h : p + j * size, block[j], h);
+    }
+}
+
+static void run_tile(char *mem, char *packed, const spx_node *v, int64_t len, bool unpack)
+{
+  switch (unpack ? len : -len) {
+  case 4: tile(mem, packed, v, 4, true); break;
+  case 8: tile(mem, packed, v, 8, true); break;
+  case 16: tile(mem, packed, v, 16, true); break;
+  case -4: tile(mem, packed, v, 4, false); break;
+  case -8: tile(mem, packed, v, 8, false); break;
+  default: tile(mem, packed, v, 16, false); break;
+  }
+}
 
 /* n vectors side by side, whose blocks are nearer to those of the next vector than to each other: a
  * matrix read along its columns. Some vectors at a time, block by block, so that a line of the
  * cache is used up while it is there. */
-ALWAYS_INLINE void rep_vector(char *mem, char *packed, int64_t n, int64_t stride, const spx_node *v,
-                              size_t len, bool unpack)
+static void run_across(const walk *w, const spx_node *v, char *mem, int64_t n, int64_t stride,
+                       int64_t len)
 {
-  for (int64_t i = 0; i < n; i += TILE) {
-    int64_t some = n - i < TILE ? n - i : TILE;
-    for (int64_t k = 0; k < v->n; k++)
-      grid_blocks(mem + i * stride + k * v->stride, packed + i * v->size + k * (int64_t)len, some,
-                  stride, v->size, len, unpack);
+  spx_pass one = pass_of(len), p;
+  if (one.last != one.bytes) one.mem[1] = len - one.bytes; /* overlapping */
+  int64_t some, whole = stride == len && (len == 4 || len == 8 || len == 16) ? n / 8 * 8 : 0;
+  char *packed = w->packed;
+  for (int64_t i = 0; i < n; i += some) {
+    if (i < whole) {
+      some = 8;
+      run_tile(mem + i * stride, packed + i * v->size, v, len, w->unpack);
+      continue;
+    }
+    some = 4 / one.moves < n - i ? 4 / one.moves : n - i;
+    p = (spx_pass){.bytes = one.bytes, .last = one.bytes, .moves = some * one.moves};
+    for (int64_t k = 0; k < p.moves; k++) {
+      p.mem[k] = (i + k / one.moves) * stride + one.mem[k % one.moves];
+      p.packed[k] = (i + k / one.moves) * v->size + one.mem[k % one.moves];
+    }
+    run_pass(&(rows){mem, packed, v->n, v->stride, len, NULL, 1, 0, 0}, &p, w->unpack);
   }
-}
-
-static void vector_any(walk *w, char *mem, int64_t n, int64_t stride, int64_t len)
-{
-  if (w->unpack)
-    vector_blocks(mem, w->packed, n, stride, (size_t)len, true);
-  else
-    vector_blocks(mem, w->packed, n, stride, (size_t)len, false);
-  w->packed += n * len;
 }
 
 static void whole(walk *w, const spx_node *nd, char *mem);
 
-static int64_t magnitude(int64_t a) { return a < 0 ? -a : a; }
-
-/* Whether c is a vector of short blocks for which rep_vector is the better order. */
-static bool across(const spx_layout *l, const spx_node *c, int64_t n, int64_t stride)
+/* The bytes of a block when c is a vector of short ones for which run_across is the better order;
+ * else 0. */
+static int64_t across(const spx_layout *l, const spx_node *c, int64_t n, int64_t stride)
 {
-  if (c->kind != SPX_L_REP || n < 4 || magnitude(stride) >= 64 ||
+  if (c->kind != SPX_L_REP || n < 2 || magnitude(stride) >= 64 ||
       magnitude(c->stride) < 2 * magnitude(stride))
-    return false;
+    return 0;
   const spx_node *block = spx_layout_node(l, c->child);
-  return block->kind == SPX_L_RUN && block->size <= 32;
+  return block->kind == SPX_L_RUN && block->size <= 32 ? block->size : 0;
+}
+
+/* Whether n times c, stride apart, are blocks of a length in a loop of loops: the rows of that. */
+static bool vector_of(const spx_layout *l, const spx_node *c, char *mem, char *packed, int64_t n,
+                      int64_t stride, rows *r)
+{
+  if (c->kind != SPX_L_REP && (c->kind != SPX_L_BLOCK || c->near == 0)) return false;
+  const spx_node *block = spx_layout_node(l, c->child);
+  if (block->kind != SPX_L_RUN) return false;
+  *r = (rows){mem, packed, c->n, c->stride, block->size, NULL, n, stride, c->size};
+  if (c->kind == SPX_L_BLOCK) r->at = (const int32_t *)spx_layout_words(l, c->near);
+  return true;
 }
 
 /* n times the whole of c, stride apart. */
 static void whole_rep(walk *w, const spx_node *c, char *mem, int64_t n, int64_t stride)
 {
+  rows r;
+  int64_t len;
+  while (c->kind == SPX_L_REP && c->n * c->stride == stride) { /* one longer vector */
+    n *= c->n;
+    stride = c->stride;
+    c = spx_layout_node(w->l, c->child);
+  }
   if (c->kind == SPX_L_RUN) {
-    vector_any(w, mem, n, stride, c->size);
-  } else if (c->kind == SPX_L_INDEX) {
-    if (w->unpack)
-      rep_index(mem, w->packed, n, stride, c, w->l, true);
-    else
-      rep_index(mem, w->packed, n, stride, c, w->l, false);
-    w->packed += n * c->size;
-  } else if (across(w->l, c, n, stride)) {
-    size_t len = (size_t)spx_layout_node(w->l, c->child)->size;
-    if (w->unpack)
-      rep_vector(mem, w->packed, n, stride, c, len, true);
-    else
-      rep_vector(mem, w->packed, n, stride, c, len, false);
-    w->packed += n * c->size;
+    run_blocks(&(rows){mem, w->packed, n, stride, c->size, NULL, 1, 0, 0}, c->size, w->unpack);
+  } else if (c->moves && n > 1) {
+    run_passes(w, &(rows){mem, w->packed, n, stride, c->size, NULL, 1, 0, 0}, c);
+  } else if ((len = across(w->l, c, n, stride))) {
+    run_across(w, c, mem, n, stride, len);
+  } else if (vector_of(w->l, c, mem, w->packed, n, stride, &r)) {
+    run_blocks(&r, r.packed_stride, w->unpack);
   } else {
     for (int64_t i = 0; i < n; i++, mem += stride) whole(w, c, mem);
+    return;
   }
+  w->packed += n * c->size;
 }
 
 /* Entries [i, j) of a block node. */
@@ -213,15 +397,25 @@ static void whole_blocks(walk *w, const spx_node *nd, char *mem, int64_t i, int6
 {
   const int64_t *disp = spx_layout_words(w->l, nd->disp);
   const spx_node *c = spx_layout_node(w->l, nd->child);
-  if (c->kind != SPX_L_RUN) {
+  if (i >= j) return;
+  if (nd->near == 0) {
     for (; i < j; i++) whole(w, c, mem + disp[i]);
-  } else if (i < j) {
-    if (w->unpack)
-      indexed_blocks(mem, w->packed, j - i, disp + i, (size_t)c->size, true);
-    else
-      indexed_blocks(mem, w->packed, j - i, disp + i, (size_t)c->size, false);
-    w->packed += (j - i) * c->size;
+    return;
   }
+  const int32_t *near = (const int32_t *)spx_layout_words(w->l, nd->near);
+  rows r = {mem, w->packed, j - i, 0, c->size, near + i, 1, 0, 0};
+  if (c->kind == SPX_L_RUN)
+    run_blocks(&r, c->size, w->unpack);
+  else
+    run_passes(w, &r, c);
+  w->packed += (j - i) * c->size;
+}
+
+ALWAYS_INLINE void index_runs(char *mem, char *packed, int64_t n, const int64_t *disp,
+                              const int64_t *prefix, bool unpack)
+{
+  for (int64_t i = 0; i < n; i++)
+    move_block(mem + disp[i], packed + prefix[i], (size_t)(prefix[i + 1] - prefix[i]), unpack);
 }
 
 /* Entries [i, j) of an index node. */
@@ -360,7 +554,11 @@ static void run(char *buf, const spx_type *t, int64_t from, int64_t to, char *pa
     return;
   }
   walk w = {.l = t->layout, .packed = packed, .unpack = unpack};
-  part_rep(&w, spx_layout_node(w.l, w.l->root), buf + w.l->offset, t->extent, from, to);
+  const spx_node *root = spx_layout_node(w.l, w.l->root);
+  if (from == 0 && to == root->size)
+    whole(&w, root, buf + w.l->offset);
+  else
+    part_rep(&w, root, buf + w.l->offset, t->extent, from, to);
 }
 
 void spx_pack(const void *buf, int64_t count, const spx_type *t, int64_t from, int64_t to,

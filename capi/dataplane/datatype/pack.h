@@ -34,8 +34,19 @@ typedef struct spx_node {
   /* SPX_B_* of all the data in this node; 0: several, see the children. Only in typed layouts. */
   int64_t basic;
   int64_t elements; /* basic elements in this node. Only in typed layouts. */
+  /* Of a block whose child is short or has moves: the displacements once more, of 32 bits; or 0. */
+  int64_t near;
+  int64_t moves; /* of a node of few short runs: a number of passes, and they; or 0 */
 } spx_node;
 #define SPX_NODE_WORDS (int64_t)(sizeof(spx_node) / sizeof(int64_t))
+
+/* Some of what moves all bytes of a node: up to four moves of as many bytes each, or two of which
+ * the second one is shorter, from mem[i] in memory to packed[i]. Moves of a node may overlap. */
+typedef struct spx_pass {
+  int64_t bytes, last; /* of a move, of the last one: 1, 2, 4, 8 or 16 */
+  int64_t moves;       /* 1 to 4 */
+  int64_t mem[4], packed[4];
+} spx_pass;
 
 struct spx_layout {
   int64_t words;  /* length of the block */

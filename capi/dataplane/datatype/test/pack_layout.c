@@ -90,11 +90,88 @@ static int64_t run_size(int basic)
 {
   static const int64_t common[] = {1, 2, 4, 8, 12, 16, 24, 32, 64};
   if (typed) return spx_basics[basic].size * between(1, 4);
+  if (rnd() % 16 == 0) return between(65, 900);
   return rnd() % 2 ? common[rnd() % 9] : between(1, 70);
+}
+
+/* The moves of a run, as core/datatype makes them; false: too many. */
+typedef struct {
+  int n;
+  int64_t bytes[32], mem[32], packed[32];
+} moves;
+
+static bool add_moves(moves *m, int64_t disp, int64_t at, int64_t size)
+{
+  int64_t b = 1;
+  while (2 * b <= size && b < 16) b *= 2;
+  for (int64_t d = 0; d < size; d += b, m->n++) {
+    if (d > size - b) d = size - b;
+    if (m->n == 32 || size > 64) return false;
+    m->bytes[m->n] = b;
+    m->mem[m->n] = disp + d;
+    m->packed[m->n] = at + d;
+  }
+  return true;
+}
+
+static bool moves_of(moves *m, const spx_node *nd, int64_t disp, int64_t at)
+{
+  const spx_layout *l = (spx_layout *)words;
+  if (nd->kind == SPX_L_RUN) return add_moves(m, disp, at, nd->size);
+  for (int64_t i = 0; i < nd->n; i++) {
+    int64_t d = nd->kind == SPX_L_REP ? i * nd->stride : spx_layout_words(l, nd->disp)[i];
+    if (nd->kind == SPX_L_INDEX) {
+      const int64_t *prefix = spx_layout_words(l, nd->prefix);
+      if (!add_moves(m, disp + d, at + prefix[i], prefix[i + 1] - prefix[i])) return false;
+      continue;
+    }
+    int64_t kid = nd->kind == SPX_L_LIST ? spx_layout_words(l, nd->kids)[i] : nd->child;
+    if (!moves_of(m, spx_layout_node(l, kid), disp + d, at)) return false;
+    at += spx_layout_node(l, kid)->size;
+  }
+  return true;
+}
+
+/* Passes of 1 to 4 moves of a size, or of two of which the second is shorter. */
+static int64_t store_moves(const spx_node *nd)
+{
+  moves m = {0};
+  if (nd->kind == SPX_L_RUN || !moves_of(&m, nd, 0, 0)) return 0;
+  int64_t head = put(0);
+  for (int i = 0, k; i < m.n; i += k) {
+    int most = (int)between(1, 4);
+    for (k = 1; k < most && i + k < m.n && m.bytes[i + k] == m.bytes[i]; k++) {}
+    if (k == 1 && i + 1 < m.n && m.bytes[i + 1] < m.bytes[i]) k = 2;
+    spx_pass p = {.bytes = m.bytes[i], .last = m.bytes[i + k - 1], .moves = k};
+    for (int j = 0; j < k; j++) {
+      p.mem[j] = m.mem[i + j];
+      p.packed[j] = m.packed[i + j];
+    }
+    memcpy(words + used, &p, sizeof p);
+    used += (int64_t)(sizeof p / sizeof(int64_t));
+    words[head]++;
+  }
+  return head;
+}
+
+/* The displacements in 32 bits, where a kernel takes them. */
+static int64_t store_near(const spx_node *nd)
+{
+  const spx_node *c = spx_layout_node((spx_layout *)words, nd->child);
+  if (nd->kind != SPX_L_BLOCK || (c->kind != SPX_L_RUN && !c->moves)) return 0;
+  int64_t at = used;
+  for (int64_t i = 0; i < nd->n; i++)
+    ((int32_t *)(words + at))[i] = (int32_t)spx_layout_words((spx_layout *)words, nd->disp)[i];
+  used += (nd->n + 1) / 2;
+  return at;
 }
 
 static int64_t store(spx_node nd)
 {
+  if (!typed && rnd() % 8) {
+    nd.near = store_near(&nd);
+    nd.moves = store_moves(&nd);
+  }
   int64_t at = used;
   memcpy(words + used, &nd, sizeof nd);
   used += SPX_NODE_WORDS;
@@ -111,6 +188,8 @@ static int64_t make_run(meaning *m, int basic)
   return store(nd);
 }
 
+enum { MOST_EQUAL = 40 };
+
 static int64_t make_equal(meaning *m, int depth, int basic)
 {
   meaning *kid = calloc(1, sizeof *kid);
@@ -118,7 +197,9 @@ static int64_t make_equal(meaning *m, int depth, int basic)
                  .n = between(2, 6),
                  .stride = rnd() % 3 ? between(-90, 120) : between(-400, 400)};
   nd.child = make(kid, depth - 1, basic);
-  int64_t disp[6];
+  if (rnd() % 4 == 0) nd.n = between(2, MOST_EQUAL);
+  if (rnd() % 8 == 0) nd.stride = (rnd() % 2 ? 2 : 4) << rnd() % 4; /* every second, every fourth */
+  int64_t disp[MOST_EQUAL];
   for (int i = 0; i < nd.n; i++) {
     disp[i] = nd.kind == SPX_L_REP ? i * nd.stride : between(-200, 300);
     add(m, kid, disp[i]);
@@ -191,7 +272,7 @@ static bool random_sample(sample *s)
                      .offset = between(-50, 50)};
   head.words = used;
   memcpy(words, &head, sizeof head);
-  s->count = rnd() % 4 ? between(1, 4) : between(1, 40);
+  s->count = rnd() % 4 ? between(1, 4) : between(1, 300);
   s->t.extent = rnd() % 4 ? between(-300, 400) : between(-40, 40);
   s->t.size = one->n;
   bool small = one->n * s->count < MAX_BYTES;
@@ -287,7 +368,7 @@ int main(void)
 {
   spx_basic_init();
   int made = 0;
-  for (seed = 1; made < 4000; seed++) {
+  for (seed = 1; made < 8000; seed++) {
     state = seed * 0x9e3779b97f4a7c15ull + 1;
     typed = rnd() % 2;
     static sample s;
