@@ -521,6 +521,8 @@ func (a *agent) messages() {
 			a.heard(e.from, e.m)
 		case launcherLost:
 			a.lostLauncher(e.rank)
+		case notEnded:
+			a.endUnnoticed()
 		case decided:
 			if a.up != nil && e.era == a.succession.era {
 				a.obey(e.m)
