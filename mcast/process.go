@@ -98,7 +98,7 @@ type Process struct {
 	out   map[uint32]*outgoing
 	in    map[uint32]*incoming
 	kept  []*kept
-	acks  []*gathering
+	acks  []*aggregation
 	// Defect leaves a rule out, so that a test can show that it is needed.
 	Defect Defect
 }

@@ -26,8 +26,8 @@ import (
 const launcherGrace = 2 * time.Second
 
 // launcherNotice is how long a launcher that cannot be told to end the job has to notice by itself
-// that a process has died, and to end the job for that: its exit status is that of the process which
-// it sees end first, and on another host than the one that died we would be the faster ones.
+// that a process has died, and to end the job for that: its exit status is that of the process
+// which it sees end first, and on another host than the one that died we would be the faster ones.
 const launcherNotice = 500 * time.Millisecond
 
 // launcherLost: the launcher is gone, as far as one of its processes shows.
@@ -78,7 +78,7 @@ func (g *gathering) lead() int {
 	}
 	a.listen()
 	for n, c := range list {
-		h := newElsewhere(n+1, c.hello.Host)
+		h := newRemoteHost(n+1, c.hello.Host)
 		h.conn, h.wait = c.conn, func() string { return connectionEnd(h.failure) }
 		a.others = append(a.others, h)
 		a.introduceTo(h, [32]byte{}) // it has the key

@@ -93,7 +93,7 @@ func (a *agent) rehost(part int, crowd bool) (where []int, moved, why string) {
 	}
 	p := &a.spec.Programs[a.programOf(part)]
 	l := a.layoutNow()
-	where, ok := rehost(was, a.berths(part, l), p.Vaults || a.isTogether(part) &&
+	where, ok := rehost(was, a.placesIn(part, l), p.MsgLogs || a.isTogether(part) &&
 		(p.Cold > 0 || a.replays(l, part)), crowd)
 	if moved, why = a.movedTo(was, where, ok, "the other hosts of the system have"); !ok {
 		where = nil
@@ -123,9 +123,9 @@ func (a *agent) placed(e job.Event) job.Event {
 	}
 	var hosts []berth
 	if h := a.homeOf(part); h != nil {
-		hosts = a.berthsOfGuest(h)
+		hosts = a.placesInExternal(h)
 	} else {
-		hosts = a.berths(part, a.layoutNow())
+		hosts = a.placesIn(part, a.layoutNow())
 	}
 	places := make([]int, len(hosts)) // on each host, 1 + the first that is left
 	for _, k := range slices.Backward(m.Unused(part)) {
@@ -218,13 +218,13 @@ func (a *agent) replays(l *layout.Layout, part int) bool {
 }
 
 // berths are the hosts of the job as those for a part.
-func (a *agent) berths(part int, l *layout.Layout) []berth {
+func (a *agent) placesIn(part int, l *layout.Layout) []berth {
 	out := make([]berth, len(a.spec.Hosts))
 	load := a.load()
 	for h := range out {
-		own := slices.ContainsFunc(a.others, func(e *elsewhere) bool {
+		own := slices.ContainsFunc(a.others, func(e *remoteHost) bool {
 			return e.number == h &&
-				(e.gone || e.isGuest() || e.joining != nil)
+				(e.gone || e.isExternal() || e.joining != nil)
 		})
 		out[h] = berth{slots: a.spec.Slots[h], load: load[h], lost: own, far: 2}
 	}
@@ -291,6 +291,6 @@ func (a *agent) followTo(part int, members []control.Member) {
 	agents := a.tree.cfg.Clusters[k].Agents
 	if slices.ContainsFunc(members,
 		func(m control.Member) bool { return !slices.Contains(agents, m.Host) }) {
-		a.plant()
+		a.buildTree()
 	}
 }

@@ -91,14 +91,14 @@ typedef struct {
   uint32_t yield;     /* yields before parking */
   /* bytes kept for other clusters: with more of them, a send is complete when it was accepted */
   uint64_t kept_max;
-  uint64_t credit;      /* bytes of records a pair may have in unexpected memory */
-  uint64_t mcast_shelf; /* bytes of copies of long multicasts on this host */
-  uint64_t mcast_chain; /* bytes: multicasts from this size on go from host to host */
-  uint64_t mcast_parts; /* bytes: those that are as long for each host go in parts */
-  uint32_t mcast_each;  /* members of a host that a master hands a message to itself */
-  uint64_t mcast_fork;  /* bytes: those shorter than this for each host go from each host to two */
-  uint32_t die_after;   /* steps of creations until this process kills itself; 0: never */
-  uint32_t wrap;        /* 1: counters begin just before their end (spx_count_from) */
+  uint64_t credit;        /* bytes of records a pair may have in unexpected memory */
+  uint64_t mcast_staging; /* bytes of copies of long multicasts on this host */
+  uint64_t mcast_chain;   /* bytes: multicasts from this size on go from host to host */
+  uint64_t mcast_parts;   /* bytes: those that are as long for each host go in parts */
+  uint32_t mcast_each;    /* members of a host that a master hands a message to itself */
+  uint64_t mcast_fork; /* bytes: those shorter than this for each host go from each host to two */
+  uint32_t die_after;  /* steps of creations until this process kills itself; 0: never */
+  uint32_t wrap;       /* 1: counters begin just before their end (spx_count_from) */
 } spx_settings;
 SPX_HIDDEN extern spx_settings spx_set;
 
