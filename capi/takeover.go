@@ -48,7 +48,7 @@ import (
 // over, and what becomes of them then (package cluster/takeover decides). How they meet is in
 // takeover_meet.go.
 
-// heirship is what this process knows beside its communicators. Communicators are named by their
+// inheritance is what this process knows beside its communicators. Communicators are named by their
 // handles.
 var inheritance struct {
 	mu sync.Mutex
@@ -451,7 +451,7 @@ func (x *taking) take(m *takeover.Comm, local bool) error {
 		o = commOf(C.SPX_HANDLE_COMM_WORLD)
 	}
 	if o == nil { // the process that had this rank has made it
-		if o, err = x.heir(m, made, list, peer); err != nil {
+		if o, err = x.inherit(m, made, list, peer); err != nil {
 			return err
 		}
 	} else {
@@ -471,8 +471,8 @@ func (x *taking) take(m *takeover.Comm, local bool) error {
 	return nil
 }
 
-// heir makes a communicator for the rank that this process has now.
-func (x *taking) heir(m *takeover.Comm, made *comm.Made, list, peer *C.uint32_t) (*commObject,
+// inherit makes a communicator for the rank that this process has now.
+func (x *taking) inherit(m *takeover.Comm, made *comm.Made, list, peer *C.uint32_t) (*commObject,
 	error) {
 	parent := x.made[m.Parent]
 	handler := parent

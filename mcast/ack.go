@@ -50,7 +50,7 @@ func (p *Process) isUnread(rec Record) bool {
 // tell tells what is known now.
 func (p *Process) tell(res *Result) {
 	p.acks = slices.DeleteFunc(p.acks, func(g *aggregation) bool {
-		if g.own || len(g.wait) > 0 && p.Defect != NoGathering {
+		if g.own || len(g.wait) > 0 && p.Defect != NoAggregation {
 			return false
 		}
 		if !p.dead[g.parent] {

@@ -286,11 +286,12 @@ func (a *agent) rehostExternal(h *remoteHost, part int, crowd bool) (where []int
 
 // placesInExternal are the hosts of the job as those for the processes of an attached cluster: its
 // own.
-func (a *agent) placesInExternal(h *remoteHost) []berth {
-	room := make([]berth, len(a.spec.Hosts))
+func (a *agent) placesInExternal(h *remoteHost) []candidate {
+	room := make([]candidate, len(a.spec.Hosts))
 	load := a.load()
 	for n := range room {
-		room[n] = berth{slots: a.spec.Slots[n], load: load[n], lost: !a.isOf(n, h) || a.isLost(n)}
+		room[n] = candidate{slots: a.spec.Slots[n], load: load[n], lost: !a.isOf(n, h) ||
+			a.isLost(n)}
 	}
 	return room
 }

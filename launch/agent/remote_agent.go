@@ -26,7 +26,7 @@ import (
 // host (remote_hosts.go), and what that one decides comes down. When that one is gone, so are the
 // processes here.
 
-// outpost is Main for such an agent.
+// remoteAgent is Main for such an agent.
 func remoteAgent() int {
 	if os.Getenv("SLURM_STEP_ID") != "" {
 		unbind()

@@ -72,7 +72,7 @@ const GateFD = 61
 const DoorFD = 60
 
 // MsgLogFD is the least number of those under which ranks inherit the files of their message logs
-// (Program.Vaults).
+// (Program.MsgLogs).
 const MsgLogFD = 64
 
 // ListenFD is the number under which a rank inherits the socket on which it listens, if it is
