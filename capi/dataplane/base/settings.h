@@ -17,6 +17,7 @@ enum {
 }; /* when it may change */
 typedef struct spx_setting {
   const char *name, *area, *description;
+  const char *was; /* its name before, which is still read; NULL: it had no other */
   uint8_t kind, when, width;
   int scope, level; /* MPI_T_SCOPE_*, MPI_T_VERBOSITY_* */
   uint64_t preset, min, max;
@@ -38,6 +39,8 @@ SPX_HIDDEN uint64_t spx_setting_begin(spx_setting_id id, uint64_t preset, uint64
 /* The value of a text or choice (its name): what MPI_T has written, else the environment's; "":
  * none. */
 SPX_HIDDEN const char *spx_setting_text(spx_setting_id id);
+/* The name before of a setting that is set by that alone; NULL: this one is not. */
+SPX_HIDDEN const char *spx_setting_was(spx_setting_id id);
 /* Where its value comes from: MPI_T, the environment, the machine's table; else it is preset. */
 typedef enum {
   SPX_FROM_NOTHING,
