@@ -12,6 +12,7 @@ import (
 // parser, the control variables of MPI_T and docs/settings.md are made from this table.
 type Setting struct {
 	Name  string // of the environment variable
+	Was   string // its name before, which is read where the new one is not set; empty: it had no other
 	Area  string // what it is about: the category of MPI_T
 	Type  string // count, bytes, switch, choice (in the table: what may be chosen, as a|b: Choices), text: a setting of libspx; job: set by spxrun; tests: read by tests and tools alone
 	Field string // member of spx_settings that holds the value while MPI runs, or empty
@@ -39,7 +40,17 @@ func LoadSettings() ([]*Setting, error) {
 		out = append(out, s)
 		return nil
 	})
-	return out, err
+	if err != nil {
+		return nil, err
+	}
+	return out, rows("renamed.tsv", 2, func(f []string) error {
+		i := slices.IndexFunc(out, func(s *Setting) bool { return s.Name == f[1] })
+		if i < 0 || !out[i].Control() || out[i].Was != "" {
+			return fmt.Errorf("renamed.tsv: %s is to be one setting of libspx", f[1])
+		}
+		out[i].Was = f[0]
+		return nil
+	})
 }
 
 // Automatic tells whether the number may be written as auto, which is 0.

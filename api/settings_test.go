@@ -30,6 +30,9 @@ func TestEveryVariableIsInTheTable(t *testing.T) {
 			t.Errorf("settings.tsv: %s is there twice", s.Name)
 		}
 		known[s.Name] = true
+		if s.Was != "" {
+			known[s.Was] = true
+		}
 	}
 	found := 0
 	walkSources(t, func(path, text string) {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"math/rand/v2"
@@ -16,6 +15,7 @@ import (
 	"syscall"
 	"time"
 
+	"libspx/bench/bounded"
 	"libspx/bench/machine"
 )
 
@@ -357,7 +357,7 @@ func (b *bench) watched(args, env []string) (string, shares, error) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
 	cmd.WaitDelay = 5 * time.Second
-	var stdout, stderr bytes.Buffer
+	var stdout, stderr bounded.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	before, err := readLoad()
 	if err != nil {

@@ -47,7 +47,7 @@ func meetAbroad(ids []ident.ProcID) error {
 		jobs[id.Job] = append(jobs[id.Job], service.Peer{ID: id})
 	}
 	for _, peers := range jobs {
-		answer, err := ask(world.me.Job, &service.Message{Kind: service.Guests, Peer: self(),
+		answer, err := ask(world.me.Job, &service.Message{Kind: service.Externals, Peer: self(),
 			Peers: peers, FD: -1}, mpierr.Other, 0)
 		if err != nil {
 			return err
@@ -128,7 +128,7 @@ func meetCaller(p tcp.Process) (acquaintance, bool) {
 	defer conn.Close()
 	defer time.AfterFunc(askLimit, conn.Hang).Stop()
 	peers := []service.Peer{{ID: id}}
-	if conn.Send(&service.Message{Kind: service.Guests, Peer: self(), Peers: peers,
+	if conn.Send(&service.Message{Kind: service.Externals, Peer: self(), Peers: peers,
 		FD: -1}) != nil {
 		return acquaintance{}, false
 	}

@@ -28,7 +28,7 @@ type checkpoint struct {
 
 var checkpoints table[checkpoint]
 
-func init() { buried[C.SPX_K_CHECKPOINT] = checkpoints.remove }
+func init() { onFree[C.SPX_K_CHECKPOINT] = checkpoints.remove }
 
 // checkpoint returns the object that is argument i, which the shim has checked.
 func (c *call) checkpoint(i int) *checkpoint { return checkpointOf(c.handle(i)) }

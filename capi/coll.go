@@ -57,7 +57,7 @@ var (
 	_ = [1]int{}[C.SPX_PB_CELL-int(coll.BufCell)]
 	_ = [1]int{}[C.SPX_PB_PART-int(coll.BufPart)]
 	_ = [1]int{}[C.SPX_SHARE_CELL-int(coll.CellBytes)]
-	_ = [1]int{}[C.SPX_SHARE_SLIP-int(coll.SlipBytes)]
+	_ = [1]int{}[C.SPX_SHARE_SMALL_SLOT-int(coll.SmallSlotBytes)]
 	_ = [1]int{}[C.SPX_SHARE_PARTS-int(coll.Parts)]
 	_ = [1]int{}[C.SPX_SHARE_PART-int(coll.PartBytes)]
 	_ = [1]int{}[C.SPX_PB_RECV-int(coll.BufRecv)]
@@ -243,10 +243,10 @@ func aroundOf(comm *C.spx_comm) coll.Around {
 // Jobs number hosts differently, may use other processors of a host, and one may talk over the
 // network within it where the other does not: nothing of that counts then.
 func isForeign(comm *C.spx_comm) bool {
-	guest := func(proc C.uint32_t) bool { return C.spx_proc_of(proc).home_job != 0 }
-	return slices.ContainsFunc(unsafe.Slice(comm.local, int(comm.size)), guest) ||
+	external := func(proc C.uint32_t) bool { return C.spx_proc_of(proc).home_job != 0 }
+	return slices.ContainsFunc(unsafe.Slice(comm.local, int(comm.size)), external) ||
 		comm.flags&C.SPX_C_INTER != 0 && slices.ContainsFunc(
-			unsafe.Slice(comm.peer, int(comm.remote_size)), guest)
+			unsafe.Slice(comm.peer, int(comm.remote_size)), external)
 }
 
 func planType(t *[4]C.int64_t, contig C.uint8_t) coll.Type {
@@ -282,7 +282,7 @@ func storePlan(p *coll.Plan, nprefix int) (*C.spx_plan, error) {
 	}
 	out.ticks, out.signature, out.limit = C.uint32_t(p.Ticks), C.uint32_t(p.Signature),
 		C.int64_t(p.Limit)
-	out.slips = C.bool(p.Slips)
+	out.small_slots = C.bool(p.SmallSlots)
 	out.unit, out.nprefix = C.int64_t(p.Unit), C.uint32_t(nprefix)
 	out.choice = C.uint16_t(p.Choice.Algorithm) | C.uint16_t(p.Choice.Reason)<<8
 	for i, b := range []byte(p.Algorithm) {

@@ -47,7 +47,7 @@ func init() {
 		return nil
 	}
 	onStopped(func() { C.spx_comm_contexts_end() })
-	buried[C.SPX_K_COMM] = func(index uint32) {
+	onFree[C.SPX_K_COMM] = func(index uint32) {
 		if o := comms.get(index); o != nil {
 			ftFreed(o)
 		}
@@ -65,20 +65,20 @@ func commOf(handle uintptr) *commObject {
 		return nil
 	}
 	if atomic.LoadUint32((*uint32)(&o._go)) == 0 {
-		meetTwin((*C.spx_comm)(unsafe.Pointer(o)))
+		meetLiteDup((*C.spx_comm)(unsafe.Pointer(o)))
 	}
 	return comms.get(uint32(o._go))
 }
 
-var twinsMu sync.Mutex // held while the Go side of a twin is made
+var liteDupsMu sync.Mutex // held while the Go side of a lightweight duplicate is made
 
-// meetTwin gives a communicator that MPI_Comm_dup has made without the engine its Go side.
-func meetTwin(c *C.spx_comm) {
-	if c.flags&C.SPX_C_TWIN == 0 {
+// meetLiteDup gives a communicator that MPI_Comm_dup has made without the engine its Go side.
+func meetLiteDup(c *C.spx_comm) {
+	if c.flags&C.SPX_C_LITE_DUP == 0 {
 		return
 	}
-	twinsMu.Lock()
-	defer twinsMu.Unlock()
+	liteDupsMu.Lock()
+	defer liteDupsMu.Unlock()
 	if c.o._go == 0 {
 		o := &commObject{Comm: comm.New(&comm.Made{Ctx: uint64(c.ctx),
 			Local: group.Of(membersOf(c)...), Rank: int(c.rank)}), c: c, hints: info.New()}

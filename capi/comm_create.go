@@ -160,7 +160,7 @@ func (c *call) dupAs(out int, m *comm.Made, hints *info.Info) error {
 //spx:body MPI_Comm_dup
 func commDup(c *call) error {
 	if ctx := uint64(c.int64(2)); ctx != 0 {
-		return c.dupAs(1, c.comm(0).Twin(ctx), nil)
+		return c.dupAs(1, c.comm(0).LiteDup(ctx), nil)
 	}
 	return c.dup(1, nil)
 }

@@ -25,7 +25,7 @@ func commIdupWithInfo(c *call) error { return c.idup(2, 3, c.info(1)) }
 // idup stores the new communicator in argument out and the request in argument req.
 func (c *call) idup(out, req int, hints *info.Info) error {
 	old := c.comm(0)
-	o, err := newComm(old.Twin(0), old)
+	o, err := newComm(old.LiteDup(0), old)
 	if err != nil {
 		return c.onComm(0, err)
 	}

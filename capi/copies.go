@@ -4,7 +4,7 @@ package main
 #include "copies.h"
 #include "replay.h"
 #include "replay_shim.h"
-static uintptr_t copies_keep_function(void) { return (uintptr_t)spx_vault_keeper; }
+static uintptr_t copies_keep_function(void) { return (uintptr_t)spx_msglog_keeper; }
 */
 import "C"
 
@@ -27,7 +27,7 @@ func init() {
 
 // startCopies has this process keep copies for the others of its cluster. system.mu is held.
 func startCopies() error {
-	all := heirship.base
+	all := inheritance.base
 	o, err := newComm(comm.NewFromGroup(all, comm.CopiesContext(world.origin,
 		uint32(procOf(world.index[all.At(0)]).serial)), world.me), nil)
 	if err != nil {
@@ -78,7 +78,7 @@ func (firstCopy) Has() bool     { return bool(C.spx_copies_have(C.spx_replay_cor
 
 // awaitCopy waits until there is a copy of what this rank has.
 func awaitCopy() (err error) {
-	C.spx_copies_of(C.spx_replay_core.vault, C.uint32_t(C.spx_world.rank), 0)
+	C.spx_copies_of(C.spx_replay_core.msglog, C.uint32_t(C.spx_world.rank), 0)
 	here().lookUntil(func() (done bool) {
 		done, err = msglog.Copied(firstCopy{})
 		return done || err != nil

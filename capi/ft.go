@@ -314,7 +314,7 @@ func ftNext() (ftFrame, bool) {
 
 // commWithContext finds a communicator of this process.
 func commWithContext(ctx uint64) *commObject {
-	if c := C.spx_twin_with_context(C.uint64_t(ctx)); c != nil {
+	if c := C.spx_lite_dup_with_context(C.uint64_t(ctx)); c != nil {
 		return commOf(uintptr(c.o.handle))
 	}
 	comms.mu.RLock()

@@ -34,7 +34,7 @@ import (
 var groups table[group.Group]
 
 func init() {
-	buried[C.SPX_K_GROUP] = groups.remove
+	onFree[C.SPX_K_GROUP] = groups.remove
 	onStart(func(*startInfo) error {
 		return predefine(C.SPX_K_GROUP, C.SPX_HANDLE_GROUP_EMPTY, groups.add(group.Empty))
 	})

@@ -19,7 +19,7 @@ import (
 var infos table[info.Info]
 
 func init() {
-	buried[C.SPX_K_INFO] = infos.remove
+	onFree[C.SPX_K_INFO] = infos.remove
 	onStart(func(s *startInfo) error {
 		return predefine(C.SPX_K_INFO, C.SPX_HANDLE_INFO_ENV,
 			infos.add(environment(s.Level).Freeze()))

@@ -53,7 +53,7 @@ type fileView struct {
 
 var files table[fileObject]
 
-func init() { buried[C.SPX_K_FILE] = files.remove }
+func init() { onFree[C.SPX_K_FILE] = files.remove }
 
 // file returns the file that is argument 0, which the shim has checked.
 func (c *call) file() *fileObject { return fileOf(c.handle(0)) }
@@ -409,14 +409,14 @@ func (c *call) setType(i int, o *typeObject) error {
 		c.setHandle(i, o.handle())
 		return nil
 	}
-	twin, err := newTypeObject(datatype.Dup(o.t))
+	dup, err := newTypeObject(datatype.Dup(o.t))
 	if err != nil {
 		return err
 	}
-	if err := twin.commit(); err != nil {
-		twin.drop()
+	if err := dup.commit(); err != nil {
+		dup.drop()
 		return err
 	}
-	c.setHandle(i, twin.handle())
+	c.setHandle(i, dup.handle())
 	return nil
 }

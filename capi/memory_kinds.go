@@ -15,7 +15,7 @@ import "libspx/core/info"
 // sessionKinds holds the kinds of the sessions that asked for some; spx_plain.o.go is the index.
 var sessionKinds table[string]
 
-func init() { buried[C.SPX_K_SESSION] = sessionKinds.remove }
+func init() { onFree[C.SPX_K_SESSION] = sessionKinds.remove }
 
 func worldKinds() string {
 	return info.Kinds(C.GoString(C.spx_setting_text(C.SPX_SET_MEMORY_ALLOC_KINDS)))

@@ -406,8 +406,8 @@ func heed(want *os.File) {
 			go callFurther(p)
 			continue
 		}
-		if word == C.SPX_NET_LENT {
-			go carryLent()
+		if word == C.SPX_NET_HANDED {
+			go carryHanded()
 			continue
 		}
 		if word >= C.SPX_NET_SHUT {
@@ -444,9 +444,9 @@ func heed(want *os.File) {
 // calls, and carryMost how often a socket that takes nothing is tried at least.
 const carryFirst, carryMost = 10 * time.Millisecond, 50 * time.Millisecond
 
-// carryLent writes what the program has left behind while it makes no calls of MPI
-// (dataplane/transport/tcp/net_lend.c).
-func carryLent() {
+// carryHanded writes what the program has left behind while it makes no calls of MPI
+// (dataplane/transport/tcp/net_hand_over.c).
+func carryHanded() {
 	for pause := carryFirst; ; {
 		select {
 		case <-netState.stop:

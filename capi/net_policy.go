@@ -163,7 +163,7 @@ func (p *policy) relayed(procs []C.uint32_t) []int32 {
 	for i, proc := range procs {
 		at := procOf(uint32(proc))
 		list[i] = conn.Process{Host: int(at.host), Rank: int(at.world_rank),
-			Later: at.world_id != 0, Guest: at.home_job != 0}
+			Later: at.world_id != 0, External: at.home_job != 0}
 	}
 	return p.Relayed(list, int(C.spx_segment.world_size), C.spx_segment.flags&C.SPX_SEG_TCP != 0)
 }

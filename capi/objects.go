@@ -55,13 +55,13 @@ func (t *table[T]) remove(i uint32) {
 
 // buried has, for each kind with a Go side, what removes it. C objects die whenever their last use
 // ends, maybe where Go may not be entered: the data plane keeps a list of what they leave
-// (spx_grave_pop), which is emptied when objects are made.
-var buried [C.SPX_K_COUNT]func(index uint32)
+// (spx_freed_pop), which is emptied when objects are made.
+var onFree [C.SPX_K_COUNT]func(index uint32)
 
-func emptyGraves() {
+func drainFreed() {
 	var kind, index C.uint32_t
-	for C.spx_grave_pop(&kind, &index) != 0 {
-		if f := buried[kind]; f != nil {
+	for C.spx_freed_pop(&kind, &index) != 0 {
+		if f := onFree[kind]; f != nil {
 			f(uint32(index))
 		}
 	}
@@ -69,7 +69,7 @@ func emptyGraves() {
 
 // newObject makes the C side of an object, with one reference and a handle.
 func newObject(kind C.spx_kind) (*C.spx_obj, error) {
-	emptyGraves()
+	drainFreed()
 	o := C.spx_new(kind)
 	if o == nil {
 		return nil, mpierr.New(mpierr.NoMem, "there are 2^%d objects of this kind; free some",

@@ -139,8 +139,8 @@ func sharesMemory(i uint32) bool {
 	return C.spx_peer_is_far(C.uint32_t(i)) == 0 && !bool(C.spx_net_peer(C.uint32_t(i)))
 }
 
-// meetFar makes processes of other jobs known here: we become a guest of each job, they become
-// guests of ours.
+// meetFar makes processes of other jobs known here: we become an external process of each job, they
+// become external processes of ours.
 func meetFar(ids []ident.ProcID) error {
 	meetings.Lock()
 	defer meetings.Unlock()
@@ -161,7 +161,7 @@ func meetFar(ids []ident.ProcID) error {
 		}
 		peers = append(peers, p)
 	}
-	answer, err := ask(world.me.Job, &service.Message{Kind: service.Guests, Peer: self(),
+	answer, err := ask(world.me.Job, &service.Message{Kind: service.Externals, Peer: self(),
 		Peers: peers, FD: -1}, mpierr.Other, 0)
 	if err != nil {
 		return err
@@ -177,7 +177,8 @@ func meetFar(ids []ident.ProcID) error {
 	return nil
 }
 
-// farFile returns the head of the memory file of another job, where this process is a guest.
+// farFile returns the head of the memory file of another job, where this process is an external
+// process.
 func farFile(job uint64) (*C.spx_seg, error) {
 	if head := C.spx_file_of(C.uint64_t(job)); head != nil {
 		return head, nil

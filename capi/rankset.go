@@ -31,7 +31,7 @@ type rankSet struct {
 
 var rankSets table[rankSet]
 
-func init() { buried[C.SPX_K_RANKSET] = rankSets.remove }
+func init() { onFree[C.SPX_K_RANKSET] = rankSets.remove }
 
 // rankSet returns the set that is argument i, which the shim has checked.
 func (c *call) rankSet(i int) *rankSet {
@@ -40,7 +40,7 @@ func (c *call) rankSet(i int) *rankSet {
 
 // setRankSet stores a new handle of s in argument i.
 func (c *call) setRankSet(i int, s *rankSet) error {
-	emptyGraves()
+	drainFreed()
 	ranks := s.set.Ranks()
 	o := C.spx_rankset_new(s.ctx, C.uint32_t(len(ranks)))
 	if o == nil {

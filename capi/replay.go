@@ -28,13 +28,13 @@ import (
 	"libspx/launch/service"
 )
 
-// Messages that are kept, and transparent takeover: which processes are the parties of a system
-// (dataplane/clusters/replay_core.h).
+// Messages that are kept, and transparent takeover: which processes are the participants of a
+// system (dataplane/clusters/replay_core.h).
 
-// parties lists the processes of a layout: of those that the system began with, and then of those
-// that have been attached each time, the ranks of the clusters, one cluster after another, and the
-// I/O processes. So no number changes when there are more.
-type parties struct {
+// participants lists the processes of a layout: of those that the system began with, and then of
+// those that have been attached each time, the ranks of the clusters, one cluster after another,
+// and the I/O processes. So no number changes when there are more.
+type participants struct {
 	procs []C.uint32_t
 	heals []C.bool
 	// a rank of a cluster to which no link leads from this process's; of I/O processes that is not
@@ -45,7 +45,7 @@ type parties struct {
 	iops  []C.uint32_t // by I/O process of the layout
 }
 
-func partiesOf(l *layout.Layout) (p parties) {
+func participantsOf(l *layout.Layout) (p participants) {
 	// then it goes with its cluster
 	own := system.role == layout.IO && system.layout != nil && system.index < len(l.IOPs) &&
 		l.IOPs[system.index].Leaving
@@ -99,10 +99,10 @@ func startReplay() error {
 	if !replays(l) {
 		return nil
 	}
-	p := partiesOf(l)
+	p := participantsOf(l)
 	own := system.role != layout.IO && l.Clusters[system.index].Replays
 	standby := system.role == layout.Standby
-	setup := C.spx_replay_setup{parties: C.uint32_t(len(p.procs)),
+	setup := C.spx_replay_setup{participants: C.uint32_t(len(p.procs)),
 		ctx: C.uint64_t(comm.ReplayContext(world.origin)),
 		whole: C.bool(slices.ContainsFunc(l.Clusters,
 			func(c layout.Cluster) bool { return c.Replays }))}
@@ -125,7 +125,7 @@ func startReplay() error {
 	if own && !standby {
 		fd, _ = inheritedLog(int(setup.me - first)) // else it makes one
 	}
-	if code := C.spx_vault_begin(&setup, &p.procs[0], &p.heals[0], &p.iop[0], C.bool(own),
+	if code := C.spx_msglog_begin(&setup, &p.procs[0], &p.heals[0], &p.iop[0], C.bool(own),
 		C.bool(standby), first, C.int(fd)); code != 0 {
 		return fail(int(code), "%s", C.GoString(C.spx_detail_text()))
 	}
@@ -134,19 +134,19 @@ func startReplay() error {
 }
 
 // setApart tells which ranks nothing that this process sends goes to.
-func (p *parties) setApart() {
+func (p *participants) setApart() {
 	for i, apart := range p.apart {
 		C.spx_replay_apart(C.uint32_t(i), apart)
 	}
 }
 
-// growReplay tells of parties that have been attached since, before anybody can send to them.
+// growReplay tells of participants that have been attached since, before anybody can send to them.
 func growReplay(before, now *layout.Layout) error {
-	p := partiesOf(now)
-	if len(p.procs) <= len(partiesOf(before).procs) {
+	p := participantsOf(now)
+	if len(p.procs) <= len(participantsOf(before).procs) {
 		return nil
 	}
-	if code := C.spx_vault_grow(C.uint32_t(len(p.procs)), &p.procs[0], &p.heals[0],
+	if code := C.spx_msglog_grow(C.uint32_t(len(p.procs)), &p.procs[0], &p.heals[0],
 		&p.iop[0]); code != 0 {
 		return fail(int(code), "no memory for the messages of %d processes", len(p.procs))
 	}
@@ -154,11 +154,11 @@ func growReplay(before, now *layout.Layout) error {
 	return nil
 }
 
-// followReplay tells which processes are the parties now.
+// followReplay tells which processes are the participants now.
 func followReplay(l *layout.Layout) {
-	p := partiesOf(l)
+	p := participantsOf(l)
 	for i, proc := range p.procs {
-		C.spx_vault_moved(C.uint32_t(i), proc)
+		C.spx_msglog_moved(C.uint32_t(i), proc)
 		C.spx_replay_heals(C.uint32_t(i), p.heals[i])
 	}
 	C.spx_replay_changed()
@@ -188,7 +188,7 @@ func replaysHere() bool {
 // ranks are started again it has the files, since the process that is to take a rank over may not
 // be there yet.
 func inheritedLog(rank int) (fd int, err error) {
-	list := strings.Split(getenv(service.EnvVaults), ",")
+	list := strings.Split(getenv(service.EnvMsgLogs), ",")
 	if rank >= len(list) || list[rank] == "" {
 		return msglog.None, unix.EBADF
 	}
@@ -204,12 +204,12 @@ func inheritedLog(rank int) (fd int, err error) {
 // closeInherited closes the logs under their former numbers: what this process needs it has, and
 // processes that it starts have none.
 func closeInherited() {
-	for fd := range strings.SplitSeq(getenv(service.EnvVaults), ",") {
+	for fd := range strings.SplitSeq(getenv(service.EnvMsgLogs), ",") {
 		if n, err := strconv.Atoi(fd); err == nil {
 			unix.Close(n) //nolint:errcheck // it may not be there
 		}
 	}
-	os.Unsetenv(service.EnvVaults) //nolint:errcheck // it cannot fail
+	os.Unsetenv(service.EnvMsgLogs) //nolint:errcheck // it cannot fail
 }
 
 // Prepare is what the ranks of a cluster and its standbys do in MPI_Init, so that each rank can be
@@ -242,7 +242,7 @@ func (s *takeoverShell) inheritLogs() error {
 		if err != nil {
 			return fail(C.MPI_ERR_OTHER,
 				"transparent takeover: the file of what rank %d has kept was not inherited "+
-					"(SPX_VAULTS): %v; a wrapper may have closed it", r, err)
+					"(SPX_MSGLOGS): %v; a wrapper may have closed it", r, err)
 		}
 		held[r] = fd
 	}
@@ -263,7 +263,7 @@ func (s *takeoverShell) openLogs() (err error) {
 // that live.
 func (s *takeoverShell) awaitStandbys() {
 	me := procOf(world.proc)
-	atomic.StoreUint32((*uint32)(&me.vault), uint32(C.spx_vault_file())+1)
+	atomic.StoreUint32((*uint32)(&me.msglog), uint32(C.spx_msglog_file())+1)
 	warm := ranksOf(s.base.peer, s.base.size-C.int32_t(s.cold))[s.ranks:]
 	has, left := make([]bool, len(warm)), make([]bool, len(warm))
 	here().lookUntil(func() bool {
@@ -277,13 +277,14 @@ func (s *takeoverShell) awaitStandbys() {
 
 // markAt is where in the log of a rank a standby notes that it has it.
 func markAt(standby int) int {
-	return C.SPX_VAULT_MARKS + standby%(C.SPX_VAULT_HEAD-C.SPX_VAULT_MARKS)
+	return C.SPX_MSGLOG_MARKS + standby%(C.SPX_MSGLOG_HEAD-C.SPX_MSGLOG_MARKS)
 }
 
 // isMarked reports whether a standby has noted in the log of this rank that it has it.
 func isMarked(standby int) bool {
 	at := markAt(standby)
-	word := atomic.LoadUint32((*uint32)(unsafe.Add(unsafe.Pointer(C.spx_replay_core.vault), at&^3)))
+	word := atomic.LoadUint32((*uint32)(unsafe.Add(unsafe.Pointer(C.spx_replay_core.msglog),
+		at&^3)))
 	return word>>(8*(at&3))&0xff != 0
 }
 
@@ -293,7 +294,7 @@ func (s *takeoverShell) See(rank int) msglog.Seen {
 	proc := s.rankProc(rank)
 	p := procOf(proc)
 	seen := msglog.Seen{Elsewhere: p.host != C.spx_segment.host,
-		Descriptor: atomic.LoadUint32((*uint32)(&p.vault)),
+		Descriptor: atomic.LoadUint32((*uint32)(&p.msglog)),
 		Left:       C.spx_proc_left(C.uint32_t(proc)) != 0}
 	if seen.Descriptor != 0 {
 		seen.PID = int(C.spx_pid_of(C.uint32_t(proc)))

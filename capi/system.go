@@ -119,7 +119,7 @@ func publishSystem() error {
 	if system.role == layout.IO {
 		clusters = clustersOf(&l.IOPs[system.index])
 	} else {
-		outs, ins = l.Outlets(system.index), l.Inlets(system.index)
+		outs, ins = l.Outbound(system.index), l.Inbound(system.index)
 	}
 	text := C.GoString(C.spx_setting_text(C.SPX_SET_IOP_CHOICE))
 	system.choice = text

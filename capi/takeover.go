@@ -48,14 +48,14 @@ import (
 // over, and what becomes of them then (package cluster/takeover decides). How they meet is in
 // takeover_meet.go.
 
-// heirship is what this process knows beside its communicators. Communicators are named by their
+// inheritance is what this process knows beside its communicators. Communicators are named by their
 // handles.
-var heirship struct {
+var inheritance struct {
 	mu sync.Mutex
 	// numbers of those that were made of a communicator, and freed
 	freed map[uint32][]uint32
 	// by parent and number: made by the one that had this rank before, and not asked for yet
-	heirs map[uint32]map[uint32]*commObject
+	inherited map[uint32]map[uint32]*commObject
 
 	// of processes that have died, and whose ranks others have: the rank, with transparent takeover
 	past map[ident.ProcID]int
@@ -69,7 +69,8 @@ var heirship struct {
 
 func init() {
 	onStopped(func() {
-		heirship.freed, heirship.heirs, heirship.newcomers, heirship.kept, heirship.past = nil, nil,
+		inheritance.freed, inheritance.inherited, inheritance.newcomers, inheritance.kept,
+			inheritance.past = nil, nil,
 			nil, nil, nil
 	})
 }
@@ -79,10 +80,11 @@ func startStandbys(s *startInfo, all *group.Group) error {
 	if s.Ranks == all.Size() {
 		return nil
 	}
-	heirship.freed, heirship.heirs = map[uint32][]uint32{}, map[uint32]map[uint32]*commObject{}
+	inheritance.freed, inheritance.inherited = map[uint32][]uint32{},
+		map[uint32]map[uint32]*commObject{}
 	var made [2]*commObject
 	base, pool := comm.StandbyContexts(s.Origin, uint32(procOf(s.World[0]).serial))
-	heirship.base = all
+	inheritance.base = all
 	there := all // from the beginning
 	if warm := all.Size() - s.Cold; s.Rank >= warm {
 		there = group.Of(world.me)
@@ -114,10 +116,10 @@ func startStandbys(s *startInfo, all *group.Group) error {
 func poolOf(members []int, first int) (*commObject, error) {
 	var ids []ident.ProcID
 	for _, m := range members {
-		ids = append(ids, heirship.base.At(m))
+		ids = append(ids, inheritance.base.At(m))
 	}
 	_, ctx := comm.StandbyContexts(world.origin,
-		uint32(procOf(world.index[heirship.base.At(first)]).serial))
+		uint32(procOf(world.index[inheritance.base.At(first)]).serial))
 	return newComm(comm.NewFromGroup(group.Of(ids...), ctx, world.me), nil)
 }
 
@@ -135,9 +137,9 @@ func (o *commObject) noteFreed() {
 	if o.c.parent == 0 {
 		return
 	}
-	heirship.mu.Lock()
-	defer heirship.mu.Unlock()
-	heirship.freed[uint32(o.c.parent)] = append(heirship.freed[uint32(o.c.parent)],
+	inheritance.mu.Lock()
+	defer inheritance.mu.Unlock()
+	inheritance.freed[uint32(o.c.parent)] = append(inheritance.freed[uint32(o.c.parent)],
 		uint32(o.c.birth))
 }
 
@@ -146,37 +148,37 @@ func (o *commObject) noteFreed() {
 // have taken ranks over and make it again, since nobody who lives has been in it.
 func (old *commObject) inherit() (o *commObject, done bool, via *commObject, err error) {
 	if C.inherits(old.c) == 0 {
-		if old.c.flags&C.SPX_C_REPLAY != 0 && C.muted() == 0 && C.spx_vault_closed() != 0 {
+		if old.c.flags&C.SPX_C_REPLAY != 0 && C.muted() == 0 && C.spx_msglog_closed() != 0 {
 			return nil, false, nil, fail(C.MPI_ERR_UNSUPPORTED_OPERATION,
 				"in a cluster with transparent takeover communicators are made before the first "+
 					"MPISP_Commit")
 		}
 		return nil, false, old, nil
 	}
-	heirship.mu.Lock()
-	defer heirship.mu.Unlock()
+	inheritance.mu.Lock()
+	defer inheritance.mu.Unlock()
 	parent, birth := uint32(old.c.o.handle), uint32(old.c.births)
-	if o = heirship.heirs[parent][birth]; o != nil {
-		delete(heirship.heirs[parent], birth)
+	if o = inheritance.inherited[parent][birth]; o != nil {
+		delete(inheritance.inherited[parent], birth)
 		old.c.births++
 		C.take_handler(o.c, old.c)
 		return o, true, old, nil
 	}
-	if slices.Contains(heirship.freed[parent], birth) {
+	if slices.Contains(inheritance.freed[parent], birth) {
 		old.c.births++
 		return nil, true, old, mpierr.New(mpierr.Comm,
 			"the others have made this communicator, and freed it: it is number %d of those "+
 				"made of %s (MPISP_Is_replacement tells who "+
 				"should not ask for it)", birth, C.GoString(&old.c.name[0]))
 	}
-	via, err = old.again(heirship.kept[parent][birth], birth)
+	via, err = old.again(inheritance.kept[parent][birth], birth)
 	return nil, false, via, err
 }
 
 // again makes a communicator of those who are new in old and were in none of the communicators with
 // this number that live.
 func (old *commObject) again(kept []uint32, birth uint32) (*commObject, error) {
-	news := heirship.newcomers
+	news := inheritance.newcomers
 	var ids []ident.ProcID
 	for i, p := range ranksOf(old.c.local, old.c.size) {
 		if !slices.Contains(kept, p) && slices.Contains(ranksOf(news.c.local, news.c.size), p) {
@@ -237,11 +239,11 @@ func statementHere(active *C.spx_comm) *takeover.Statement {
 			if !ok {
 				continue
 			}
-			heirship.mu.Lock()
-			freed := slices.Clone(heirship.freed[uint32(o.c.o.handle)])
-			heirship.mu.Unlock()
+			inheritance.mu.Lock()
+			freed := slices.Clone(inheritance.freed[uint32(o.c.o.handle)])
+			inheritance.mu.Unlock()
 			s.Has = append(s.Has, takeover.Has{Ctx: uint64(o.c.ctx),
-				Births: uint32(max(o.c.births, o.c.heirs)), Freed: freed})
+				Births: uint32(max(o.c.births, o.c.inherited)), Freed: freed})
 			first := slices.IndexFunc(before, func(p uint32) bool { return p == world.proc })
 			if slices.ContainsFunc(slices.Concat(local, remote),
 				func(r int) bool { return r < first && lives(r) }) {
@@ -314,8 +316,8 @@ func applyTakeover(active *C.spx_comm, said [][]byte) (int, error) {
 }
 
 func (x *taking) takeAll(list []takeover.Comm) error {
-	heirship.mu.Lock()
-	defer heirship.mu.Unlock()
+	inheritance.mu.Lock()
+	defer inheritance.mu.Unlock()
 	for _, m := range list {
 		if local, remote := m.Has(x.rank); local || remote {
 			if err := x.take(&m, local); err != nil {
@@ -341,26 +343,27 @@ func (x *taking) meetNewcomers(list []takeover.Comm) error {
 		}
 	}
 	var err error
-	heirship.newcomers, err = newComm(comm.NewFromGroup(group.Of(ids...), list[0].New+comm.CtxStep,
+	inheritance.newcomers, err = newComm(comm.NewFromGroup(group.Of(ids...),
+		list[0].New+comm.CtxStep,
 		world.me), commOf(C.SPX_HANDLE_COMM_WORLD))
 	if err != nil {
 		return err
 	}
 	// it ends with the others
-	heirship.newcomers.c.parent, heirship.newcomers.c.birth = C.SPX_HANDLE_COMM_WORLD,
+	inheritance.newcomers.c.parent, inheritance.newcomers.c.birth = C.SPX_HANDLE_COMM_WORLD,
 		C.uint32_t(^uint32(0))
-	heirship.kept = map[uint32]map[uint32][]uint32{}
+	inheritance.kept = map[uint32]map[uint32][]uint32{}
 	for _, m := range list {
 		parent := x.made[m.Parent]
 		if parent == nil {
 			continue
 		}
 		h := uint32(parent.c.o.handle)
-		if heirship.kept[h] == nil {
-			heirship.kept[h] = map[uint32][]uint32{}
+		if inheritance.kept[h] == nil {
+			inheritance.kept[h] = map[uint32][]uint32{}
 		}
 		for _, r := range slices.Concat(m.Local, m.Remote) {
-			heirship.kept[h][m.Birth] = append(heirship.kept[h][m.Birth], x.now[r])
+			inheritance.kept[h][m.Birth] = append(inheritance.kept[h][m.Birth], x.now[r])
 		}
 	}
 	return nil
@@ -448,7 +451,7 @@ func (x *taking) take(m *takeover.Comm, local bool) error {
 		o = commOf(C.SPX_HANDLE_COMM_WORLD)
 	}
 	if o == nil { // the process that had this rank has made it
-		if o, err = x.heir(m, made, list, peer); err != nil {
+		if o, err = x.inherit(m, made, list, peer); err != nil {
 			return err
 		}
 	} else {
@@ -460,16 +463,16 @@ func (x *taking) take(m *takeover.Comm, local bool) error {
 	}
 	x.made[m.Ctx] = o
 	if x.isNew {
-		o.c.heirs, o.c.births = C.uint32_t(m.Births), 0
+		o.c.inherited, o.c.births = C.uint32_t(m.Births), 0
 	} else {
 		o.c.births = C.uint32_t(m.Births)
 	}
-	heirship.freed[uint32(o.c.o.handle)] = m.Freed
+	inheritance.freed[uint32(o.c.o.handle)] = m.Freed
 	return nil
 }
 
-// heir makes a communicator for the rank that this process has now.
-func (x *taking) heir(m *takeover.Comm, made *comm.Made, list, peer *C.uint32_t) (*commObject,
+// inherit makes a communicator for the rank that this process has now.
+func (x *taking) inherit(m *takeover.Comm, made *comm.Made, list, peer *C.uint32_t) (*commObject,
 	error) {
 	parent := x.made[m.Parent]
 	handler := parent
@@ -490,10 +493,10 @@ func (x *taking) heir(m *takeover.Comm, made *comm.Made, list, peer *C.uint32_t)
 	}
 	o.c.parent, o.c.birth = parent.c.o.handle, C.uint32_t(m.Birth)
 	h := uint32(parent.c.o.handle)
-	if heirship.heirs[h] == nil {
-		heirship.heirs[h] = map[uint32]*commObject{}
+	if inheritance.inherited[h] == nil {
+		inheritance.inherited[h] = map[uint32]*commObject{}
 	}
-	heirship.heirs[h][m.Birth] = o
+	inheritance.inherited[h][m.Birth] = o
 	return o, nil
 }
 
@@ -521,18 +524,18 @@ func (x *taking) follow(before []uint32) error {
 			o.follows(made, list, list)
 		}
 	}
-	first := partiesOf(system.layout).first[system.index]
+	first := participantsOf(system.layout).first[system.index]
 	for r, isNew := range x.replaced {
 		if isNew && r < len(before) {
-			heirship.mu.Lock()
-			if heirship.past == nil {
-				heirship.past = map[ident.ProcID]int{}
+			inheritance.mu.Lock()
+			if inheritance.past == nil {
+				inheritance.past = map[ident.ProcID]int{}
 			}
-			heirship.past[memberOf(procOf(before[r]), world.me.Job)] = r
-			heirship.mu.Unlock()
+			inheritance.past[memberOf(procOf(before[r]), world.me.Job)] = r
+			inheritance.mu.Unlock()
 		}
 		if isNew && !x.isNew {
-			C.spx_vault_moved(first+C.uint32_t(r), C.uint32_t(x.now[r]))
+			C.spx_msglog_moved(first+C.uint32_t(r), C.uint32_t(x.now[r]))
 		}
 	}
 	return nil
@@ -554,16 +557,16 @@ func (o *commObject) living(g *group.Group) *group.Group {
 	if g == nil || o.c.flags&C.SPX_C_REPLAY == 0 {
 		return g
 	}
-	heirship.mu.Lock()
-	defer heirship.mu.Unlock()
-	if len(heirship.past) == 0 {
+	inheritance.mu.Lock()
+	defer inheritance.mu.Unlock()
+	if len(inheritance.past) == 0 {
 		return g
 	}
 	w := commOf(C.SPX_HANDLE_COMM_WORLD)
 	now := ranksOf(w.c.local, w.c.size)
 	ids, changed := slices.Clone(g.IDs()), false
 	for i, id := range ids {
-		if rank, ok := heirship.past[id]; ok {
+		if rank, ok := inheritance.past[id]; ok {
 			ids[i], changed = memberOf(procOf(now[rank]), world.me.Job), true
 		}
 	}

@@ -11,12 +11,12 @@ package main
 #include "takeover.h"
 
 #define FUNCTION(f) static uintptr_t f##_function(void) { return (uintptr_t)spx_##f; }
-FUNCTION(vault_take)
-FUNCTION(vault_fetch)
-FUNCTION(vault_last)
-FUNCTION(vault_settle)
-FUNCTION(vault_exit)
-FUNCTION(vault_end)
+FUNCTION(msglog_take)
+FUNCTION(msglog_fetch)
+FUNCTION(msglog_last)
+FUNCTION(msglog_settle)
+FUNCTION(msglog_exit)
+FUNCTION(msglog_end)
 
 static void end_job(int code, const char *text) { spx_fatal(code, "%s", text); }
 static int any_died(void)
@@ -123,14 +123,14 @@ func leaveCluster() {
 		return
 	}
 	r := here()
-	if r.callOut(C.vault_last_function()) != 0 && takeovers.process != nil {
+	if r.callOut(C.msglog_last_function()) != 0 && takeovers.process != nil {
 		takeovers.process.Leave()
 	}
 	if C.spx_copies_on {
 		C.spx_copies_close()
 	}
-	r.callOut(C.vault_settle_function())
-	r.callOut(C.vault_end_function())
+	r.callOut(C.msglog_settle_function())
+	r.callOut(C.msglog_end_function())
 }
 
 // revokeChildren: MPI_COMM_WORLD has been revoked; so are those that were made of it.
@@ -195,7 +195,7 @@ func (s *takeoverShell) Fetch() error {
 	if !C.spx_copies_on {
 		return nil
 	}
-	return linkError(C.int(here().callOut(C.vault_fetch_function(), uint64(s.active.rank))))
+	return linkError(C.int(here().callOut(C.msglog_fetch_function(), uint64(s.active.rank))))
 }
 
 // Exchange gives each process the statements of all. They are of different lengths: each travels
@@ -240,7 +240,7 @@ func (s *takeoverShell) Begin() error {
 	if s.logs != nil {
 		fd = s.logs.Keep(rank)
 	}
-	if err := linkError(C.int(r.callOut(C.vault_take_function(), uint64(rank),
+	if err := linkError(C.int(r.callOut(C.msglog_take_function(), uint64(rank),
 		uint64(int64(fd))))); err != nil {
 		return err
 	}
@@ -250,7 +250,7 @@ func (s *takeoverShell) Begin() error {
 	return nil
 }
 
-func (s *takeoverShell) Settle() { here().callOut(C.vault_settle_function()) }
+func (s *takeoverShell) Settle() { here().callOut(C.msglog_settle_function()) }
 
 func (s *takeoverShell) Publish(done bool) {
 	state := C.uint32_t(C.SPX_OWNER_INIT)
@@ -278,7 +278,7 @@ func (s *takeoverShell) Fail(err error) {
 	C.end_job(C.int(classOf(err)), text)
 }
 
-func (s *takeoverShell) Exit() { here().callOut(C.vault_exit_function()) }
+func (s *takeoverShell) Exit() { here().callOut(C.msglog_exit_function()) }
 
 //spx:body MPISP_Repair
 func spRepair(c *call) error {

@@ -257,7 +257,7 @@ func distGraphCreate(c *call) error {
 	if old.Inter() {
 		return c.withTopo(8, nil, 0, nil)
 	}
-	if old.c.births < old.c.heirs {
+	if old.c.births < old.c.inherited {
 		return c.onComm(0, mpierr.New(mpierr.UnsupportedOperation,
 			"the others have made this communicator before this process had its rank, and only "+
 				"they know its edges: "+

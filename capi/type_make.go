@@ -248,7 +248,7 @@ func typeDup(c *call) error {
 func init() {
 	internals[C.SPX_IN_TYPE_COMMIT] = typeCommit
 	internals[C.SPX_IN_TYPE_FREE] = typeFree
-	buried[C.SPX_K_TYPE] = types.remove
+	onFree[C.SPX_K_TYPE] = types.remove
 }
 
 func typeCommit(c *call) error {

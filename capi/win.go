@@ -38,7 +38,7 @@ var (
 )
 
 func init() {
-	buried[C.SPX_K_WIN] = wins.remove
+	onFree[C.SPX_K_WIN] = wins.remove
 }
 
 // winOf returns the Go side of the window with this handle; nil when it is none.

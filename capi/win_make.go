@@ -64,7 +64,7 @@ func (c *call) makeWindow(a win.Args, in, out int) (*C.spx_win, error) {
 		v, _ := hints.Get("alloc_shared_noncontig")
 		a.Apart = v == "true"
 	}
-	emptyGraves()
+	drainFreed()
 	w := (*C.spx_win)(unsafe.Pointer(C.spx_new(C.SPX_K_WIN)))
 	if w == nil {
 		return nil, c.onComm(in+1, mpierr.New(mpierr.NoMem,
@@ -140,7 +140,7 @@ func (h winHost) ownComm() bool {
 	h.w.comm = c
 	ranks := C.spx_ranks_share(h.over.local)
 	c.session = h.over.session
-	c.flags |= h.over.flags&C.SPX_C_FAR | C.SPX_C_TWIN
+	c.flags |= h.over.flags&C.SPX_C_FAR | C.SPX_C_LITE_DUP
 	c.errh = &C.spx_errors_return
 	C.spx_ref(&c.errh.o)
 	return C.spx_comm_fill(c, h.over.rank, h.over.size, h.over.size, 0, ranks, ranks) == 0
@@ -161,22 +161,22 @@ func (h winHost) Control(boxed bool) uint64 {
 	return uint64(C.spx_win_control_bytes(h.w.size, n))
 }
 
-func (h winHost) Spare() win.Plot {
+func (h winHost) Spare() win.Chunk {
 	var offset C.uint64_t
-	bytes := C.spx_plot_spare(&offset)
-	return win.Plot{Offset: uint64(offset), Bytes: uint64(bytes)}
+	bytes := C.spx_chunk_spare(&offset)
+	return win.Chunk{Offset: uint64(offset), Bytes: uint64(bytes)}
 }
 
-func (h winHost) Take(bytes uint64) (win.Plot, win.Errno) {
+func (h winHost) Take(bytes uint64) (win.Chunk, win.Errno) {
 	var offset, got C.uint64_t
-	errno := C.spx_plot_take(C.uint64_t(bytes), &offset, &got)
-	return win.Plot{Offset: uint64(offset), Bytes: uint64(got)}, win.Errno(errno)
+	errno := C.spx_chunk_take(C.uint64_t(bytes), &offset, &got)
+	return win.Chunk{Offset: uint64(offset), Bytes: uint64(got)}, win.Errno(errno)
 }
 
 func (h winHost) Reason(errno win.Errno) string { return C.GoString(C.strerror(C.int(errno))) }
 
-func (h winHost) Return(p win.Plot) {
-	C.spx_plot_give(C.uint64_t(p.Offset), C.uint64_t(p.Bytes), nil, 0)
+func (h winHost) Return(p win.Chunk) {
+	C.spx_chunk_give(C.uint64_t(p.Offset), C.uint64_t(p.Bytes), nil, 0)
 }
 
 func (h winHost) Map(w *win.Window) bool {
@@ -186,8 +186,8 @@ func (h winHost) Map(w *win.Window) bool {
 		var there C.uint32_t
 		file = C.spx_place(h.peer(w.Leader), &there)
 	}
-	if h.w.guest = C.bool(file != &C.spx_own); !h.w.guest {
-		h.w._map = C.spx_plot_map(h.w.file_offset, h.w.file_bytes)
+	if h.w.external = C.bool(file != &C.spx_own); !h.w.external {
+		h.w._map = C.spx_chunk_map(h.w.file_offset, h.w.file_bytes)
 		return h.w._map != nil
 	}
 	p, err := unix.MmapPtr(int(file.fd), int64(h.w.file_offset), nil, uintptr(h.w.file_bytes),
@@ -201,13 +201,14 @@ func (h winHost) Map(w *win.Window) bool {
 // note writes down which memory the window has.
 func (h winHost) note(w *win.Window) {
 	h.w.leader, h.w.elsewhere = C.int(w.Leader), C.bool(w.Elsewhere)
-	h.w.file_offset, h.w.file_bytes, h.w.used = C.uint64_t(w.Plot.Offset), C.uint64_t(w.Plot.Bytes),
+	h.w.file_offset, h.w.file_bytes, h.w.used = C.uint64_t(w.Chunk.Offset),
+		C.uint64_t(w.Chunk.Bytes),
 		C.uint64_t(w.Used)
 }
 
 func (h winHost) Fill(w *win.Window) {
-	if h.w.mail = 0; w.Mail {
-		h.w.mail = 1
+	if h.w.am = 0; w.AM {
+		h.w.am = 1
 	}
 	if h.w.boxed = 0; w.Boxed {
 		h.w.boxed = 1
@@ -280,22 +281,22 @@ func endWindow(w *C.spx_win, how win.End) {
 	C.spx_retire(C.SPX_K_WIN, &w.o)
 }
 
-// giveBack unmaps the window's memory, and gives its plot back if this process has taken it.
+// giveBack unmaps the window's memory, and gives its chunk back if this process has taken it.
 func giveBack(w *C.spx_win, how win.End) {
 	again := C.bool(how == win.Together)
 	switch {
 	case w.rank != w.leader || w.file_bytes == 0 || how == win.Left:
 	case bool(again):
-		C.spx_plot_give(w.file_offset, w.file_bytes, w._map, w.used)
+		C.spx_chunk_give(w.file_offset, w.file_bytes, w._map, w.used)
 	default:
 		C.spx_file_drop(w.file_offset, w.file_bytes)
 	}
 	switch {
 	case w._map == nil:
-	case bool(w.guest):
+	case bool(w.external):
 		C.spx_file_unmap(w._map, w.file_bytes)
 	default:
-		C.spx_plot_unmap(w._map, w.file_offset, w.file_bytes, again)
+		C.spx_chunk_unmap(w._map, w.file_offset, w.file_bytes, again)
 	}
 }
 

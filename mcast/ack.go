@@ -5,11 +5,11 @@ import (
 	"slices"
 )
 
-// gathering is what a process knows about who has received an acked message: itself, and those
+// aggregation is what a process knows about who has received an acked message: itself, and those
 // behind it in the tree. When all have, or have died, it tells the process that the message came
 // from. A member that gets the message another way, too, tells both: so what was told to a process
 // that died is told to the master, who sends the message again to all that it knows nothing of.
-type gathering struct {
+type aggregation struct {
 	master uint32
 	id     uint64
 	parent uint32
@@ -19,7 +19,7 @@ type gathering struct {
 }
 
 // behind notes that the message was handed on to child.
-func (g *gathering) behind(child uint32) {
+func (g *aggregation) behind(child uint32) {
 	if g != nil {
 		g.wait = append(g.wait, child)
 	}
@@ -27,11 +27,11 @@ func (g *gathering) behind(child uint32) {
 
 // gather begins to wait for what is to be told to peer, from whom the message came; nil: nothing
 // is.
-func (p *Process) gather(peer uint32, rec Record, own bool) *gathering {
+func (p *Process) gather(peer uint32, rec Record, own bool) *aggregation {
 	if rec.Kind != Acked {
 		return nil
 	}
-	g := &gathering{master: rec.Master, id: rec.ID, parent: peer, own: own}
+	g := &aggregation{master: rec.Master, id: rec.ID, parent: peer, own: own}
 	if !own {
 		g.got = []Member{{p.me, 1}}
 	}
@@ -41,7 +41,7 @@ func (p *Process) gather(peer uint32, rec Record, own bool) *gathering {
 
 // isUnread tells whether the message, which has come before, has still to be received here.
 func (p *Process) isUnread(rec Record) bool {
-	return slices.ContainsFunc(p.acks, func(g *gathering) bool {
+	return slices.ContainsFunc(p.acks, func(g *aggregation) bool {
 		return g.own &&
 			g.master == rec.Master && g.id == rec.ID
 	})
@@ -49,8 +49,8 @@ func (p *Process) isUnread(rec Record) bool {
 
 // tell tells what is known now.
 func (p *Process) tell(res *Result) {
-	p.acks = slices.DeleteFunc(p.acks, func(g *gathering) bool {
-		if g.own || len(g.wait) > 0 && p.Defect != NoGathering {
+	p.acks = slices.DeleteFunc(p.acks, func(g *aggregation) bool {
+		if g.own || len(g.wait) > 0 && p.Defect != NoAggregation {
 			return false
 		}
 		if !p.dead[g.parent] {
@@ -100,7 +100,7 @@ func (p *Process) got(res *Result, from uint32, rec Record) {
 // gone: nothing more is said by who. What it has said before it left may still come, or it has not
 // had the message from this process: the master sends it again.
 func (p *Process) gone(res *Result, who uint32, died bool) {
-	p.acks = slices.DeleteFunc(p.acks, func(g *gathering) bool { return died && g.master == who })
+	p.acks = slices.DeleteFunc(p.acks, func(g *aggregation) bool { return died && g.master == who })
 	for _, g := range p.acks {
 		before := len(g.wait)
 		g.wait = slices.DeleteFunc(g.wait, func(child uint32) bool { return child == who })
@@ -132,5 +132,6 @@ func (p *Process) passGone(res *Result) {
 	}
 }
 
-// Gathering tells whether others depend on what this process has still to tell: it must not leave.
-func (p *Process) Gathering() bool { return len(p.acks) > 0 }
+// Aggregation tells whether others depend on what this process has still to tell: it must not
+// leave.
+func (p *Process) Aggregation() bool { return len(p.acks) > 0 }

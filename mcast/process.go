@@ -98,7 +98,7 @@ type Process struct {
 	out   map[uint32]*outgoing
 	in    map[uint32]*incoming
 	kept  []*kept
-	acks  []*gathering
+	acks  []*aggregation
 	// Defect leaves a rule out, so that a test can show that it is needed.
 	Defect Defect
 }
@@ -115,7 +115,7 @@ const (
 	NoBye                  // a member leaves without a word
 	NoLastWord             // a master does
 	// who has handed an acked message on does not wait for what those behind it say
-	NoGathering
+	NoAggregation
 	// nothing is done about acknowledgements that a dead process had to hand on
 	NoNewWay
 	NoLost // nor about those of a process that has left

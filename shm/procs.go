@@ -12,7 +12,7 @@ type Member struct {
 	World, Rank uint32 // its MPI_COMM_WORLD, and its rank there
 	Serial      uint32 // its number in the job, never given twice
 	Host        uint32 // that it runs on
-	// A guest: a process of the job whose id begins with Job, where it has the incarnation Incarnation. Zero for the job's own.
+	// An external process: a process of the job whose id begins with Job, where it has the incarnation Incarnation. Zero for the job's own.
 	Job         uint64
 	Incarnation uint32
 	// Life is the number's incarnation, the same in the files of all hosts; 0: one more than the last here.
@@ -183,7 +183,7 @@ func (s *Segment) tied(a, b int) bool {
 	return x == cTieHeld && y != cTieNone || y == cTieHeld && x != cTieNone
 }
 
-// abroad: process i is a guest that does not have this file.
+// abroad: process i is an external process that does not have this file.
 func (s *Segment) abroad(i int) bool {
 	_, listens := s.Address(i)
 	return listens && s.get64(s.proc(i)+procOffHomeJob) != 0

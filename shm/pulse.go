@@ -23,7 +23,7 @@ func (s *Segment) Pulse(i int) (p Pulse) {
 	if _, err := s.file.ReadAt(b[:], int64(s.geo.diagOff+i*cDiagBytes+cDiagCounts)); err != nil && err != io.EOF {
 		return p
 	}
-	p.Moves = u(countersOffSent) + u(countersOffReceived) + u(countersOffCollectives) + u(countersOffSleeps) + u(countersOffIdleNs) + u(countersOffGlances)
+	p.Moves = u(countersOffSent) + u(countersOffReceived) + u(countersOffCollectives) + u(countersOffSleeps) + u(countersOffIdleNs) + u(countersOffPolls)
 	at := s.proc(i)
 	p.Sleeps = u(countersOffAsleep) != 0 && s.get32(at+procOffSleeping) != 0
 	row := s.geo.dirtyOff + i*s.geo.dirtyStride

@@ -88,7 +88,7 @@ func geometryFor(maxProcs, worldSize int) geometry {
 	g.dirtyStride = roundUp(maxProcs, cLine)
 	g.heldOff, g.heldStride = roundUp(g.dirtyOff+maxProcs*g.dirtyStride, pageBytes), g.dirtyStride
 	g.shareOff = roundUp(g.heldOff+maxProcs*g.heldStride, pageBytes)
-	g.diagOff = roundUp(g.shareOff+cShareEntries*berthBytes, pageBytes)
+	g.diagOff = roundUp(g.shareOff+cShareEntries*dirEntryBytes, pageBytes)
 	g.chanOff = g.diagOff + maxProcs*cDiagBytes
 	g.chanRow = roundUp(maxProcs*cChanBytes, pageBytes)
 	g.sdescOff = g.chanOff + maxProcs*g.chanRow

@@ -121,7 +121,7 @@ func TestGeometry(t *testing.T) {
 	for _, n := range []int{1, 2, 16, 63, 64, 65, 1024, MaxProcsLimit} {
 		g := geometryFor(n, n)
 		ends := []int{segBytes, g.procOff, g.procOff + n*procBytes, g.dirtyOff, g.dirtyOff + n*g.dirtyStride, g.heldOff, g.heldOff + n*g.heldStride,
-			g.shareOff, g.shareOff + cShareEntries*berthBytes, g.chanOff,
+			g.shareOff, g.shareOff + cShareEntries*dirEntryBytes, g.chanOff,
 			g.chanOff + n*g.chanRow, g.sdescOff, g.sdescOff + n*g.sdescRow, g.ringOff, g.ringOff + n*g.ringRow}
 		for i := 1; i < len(ends); i++ {
 			if ends[i] < ends[i-1] {

@@ -91,7 +91,7 @@ const (
 	segOffAbortClaim   = 280
 	segOffAbortCode    = 284
 	segOffWinBytes     = 288
-	segOffShelfBytes   = 296
+	segOffStagingBytes = 296
 	segOffWayCost      = 304
 	segOffWayGets      = 316
 	segOffWayTried     = 320
@@ -135,7 +135,7 @@ const (
 	procOffCpu             = 160
 	procOffIoMessages      = 164
 	procOffIoBytes         = 168
-	procOffVault           = 176
+	procOffMsglog          = 176
 	procOffBellName        = 184
 	procBytes              = 192
 )
@@ -148,11 +148,11 @@ const (
 	chanBytes      = 256
 )
 
-// Offsets in spx_berth.
+// Offsets in spx_dir_entry.
 const (
-	berthOffCtx   = 0
-	berthOffPlace = 8
-	berthBytes    = 16
+	dirEntryOffCtx   = 0
+	dirEntryOffPlace = 8
+	dirEntryBytes    = 16
 )
 
 // Offsets in spx_diag_wait.
@@ -246,7 +246,7 @@ const (
 	countersOffNetFurther        = 256
 	countersOffNetZerocopy       = 264
 	countersOffNetZerocopyCopied = 272
-	countersOffGlances           = 280
+	countersOffPolls             = 280
 	countersOffNetBursts         = 288
 	countersBytes                = 296
 )

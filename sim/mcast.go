@@ -133,7 +133,7 @@ func (m *mcastRun) mayLeave(p int) {
 }
 
 func (m *mcastRun) isThrough(p int) bool {
-	if m.procs[p].Gathering() {
+	if m.procs[p].Aggregation() {
 		return false
 	}
 	for _, master := range m.open {

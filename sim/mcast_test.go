@@ -38,7 +38,7 @@ func TestMulticastDefects(t *testing.T) {
 		"what comes early is delivered": mcast.NoHoldingBack, "nothing is sent again": mcast.NoSendingAgain,
 		"what comes twice is delivered": mcast.NoDroppingTwice, "ordered ones go along the tree": mcast.NoOrder,
 		"members leave without a word": mcast.NoBye, "masters leave without a word": mcast.NoLastWord,
-		"acknowledgements do not wait for each other": mcast.NoGathering, "lost acknowledgements are not asked for": mcast.NoNewWay,
+		"acknowledgements do not wait for each other": mcast.NoAggregation, "lost acknowledgements are not asked for": mcast.NoNewWay,
 		"nor those of who has left": mcast.NoLost,
 	} {
 		t.Run(name, func(t *testing.T) {

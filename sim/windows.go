@@ -65,12 +65,12 @@ func (h winHost) Prepare() bool       { return true }
 func (h winHost) Context() uint64     { return 8 * 1024 }
 func (h winHost) Name(uint64)         {}
 func (h winHost) Control(bool) uint64 { return 4096 }
-func (h winHost) Spare() win.Plot     { return win.Plot{} }
-func (h winHost) Take(bytes uint64) (win.Plot, win.Errno) {
-	return win.Plot{Offset: 4096, Bytes: bytes}, 0
+func (h winHost) Spare() win.Chunk    { return win.Chunk{} }
+func (h winHost) Take(bytes uint64) (win.Chunk, win.Errno) {
+	return win.Chunk{Offset: 4096, Bytes: bytes}, 0
 }
 func (h winHost) Reason(win.Errno) string         { return "" }
-func (h winHost) Return(win.Plot)                 {}
+func (h winHost) Return(win.Chunk)                {}
 func (h winHost) Map(*win.Window) bool            { return true }
 func (h winHost) Fill(*win.Window)                { h.p.made = true }
 func (h winHost) Serve() mpierr.Class             { return 0 }

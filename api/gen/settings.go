@@ -61,6 +61,9 @@ func choicesName(s *api.Setting) string {
 
 func writeSetting(w *bytes.Buffer, s *api.Setting) {
 	fmt.Fprintf(w, "  [%s] = {\n    .name = %q,\n    .area = %q,\n    .description = %q,\n", settingID(s), s.Name, s.Area, s.Description)
+	if s.Was != "" {
+		fmt.Fprintf(w, "    .was = %q,\n", s.Was)
+	}
 	fmt.Fprintf(w, "    .kind = SPX_SK_%s,\n    .scope = MPI_T_SCOPE_%s,\n    .level = MPI_T_VERBOSITY_%s,\n    .when = SPX_SW_%s,\n",
 		strings.ToUpper(s.Type), strings.ToUpper(s.Scope), strings.ToUpper(s.Level), strings.ToUpper(s.When))
 	switch s.Type {
@@ -153,7 +156,11 @@ func writeArea(w *bytes.Buffer, area string, list []*api.Setting) {
 	}
 	w.WriteString("| variable | preset | values | may change | meaning |\n|---|---|---|---|---|\n")
 	for _, s := range list {
-		fmt.Fprintf(w, "| `%s` | %s | %s | %s | %s |\n", s.Name, s.Preset, valuesOf(s), s.When, s.Description)
+		was := ""
+		if s.Was != "" {
+			was = fmt.Sprintf(". It was called `%s`, which is still read", s.Was)
+		}
+		fmt.Fprintf(w, "| `%s` | %s | %s | %s | %s%s |\n", s.Name, s.Preset, valuesOf(s), s.When, s.Description, was)
 	}
 }
 

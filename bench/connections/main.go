@@ -41,7 +41,7 @@ type run struct {
 	KiB         int     `json:"kib"`
 }
 
-// results are the runs by setting: those of short blocks, which go by switch, and those of blocks of 4 KiB, which go from end to end.
+// results are the runs by setting: those of short blocks, and those of blocks of 4 KiB. All go by switch.
 type results struct {
 	Ranks    int              `json:"ranks"`
 	Switches int              `json:"switches"`
@@ -193,7 +193,7 @@ const page = `# Integer sort with few connections
 TABLE
 ![the same](connections.svg)
 
-With 16 times as many keys (` + "`intsort LONGARGS`" + `), blocks are of 4 KiB, and go from end to end:
+With 16 times as many keys (` + "`intsort LONGARGS`" + `), blocks are of 4 KiB, which go by switch, too:
 
 LONGTABLE
 [What the settings mean](../connections.md), and why relaying costs what it costs here.

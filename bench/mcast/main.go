@@ -23,6 +23,7 @@ import (
 	"strings"
 	"time"
 
+	"libspx/bench/bounded"
 	"libspx/bench/machine"
 )
 
@@ -288,9 +289,12 @@ func (o *options) more(cells []cell, args []string, impl, size, r string, n int)
 	}
 	args = append(args, how, size, strconv.Itoa(n), strconv.Itoa(o.seconds), r)
 	began := time.Now()
-	out, err := exec.Command("timeout", append([]string{"-k", "2", fmt.Sprint(o.limit.Seconds())}, args...)...).Output()
+	var out bounded.Buffer
+	cmd := exec.Command("timeout", append([]string{"-k", "2", fmt.Sprint(o.limit.Seconds())}, args...)...)
+	cmd.Stdout, cmd.WaitDelay = &out, 5*time.Second
+	err := cmd.Run()
 	got := map[string]*cell{}
-	for line := range strings.Lines(string(out)) {
+	for line := range strings.Lines(out.String()) {
 		var v run
 		c := cell{Impl: impl, Hosts: o.hosts}
 		line, first := strings.CutPrefix(line, "first ")

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"os"
@@ -12,6 +11,7 @@ import (
 	"syscall"
 	"time"
 
+	"libspx/bench/bounded"
 	"libspx/launch/process"
 )
 
@@ -105,7 +105,7 @@ func (r *runner) watched(args []string) (output, why string) {
 		return nil
 	}
 	cmd.WaitDelay = 5 * time.Second
-	var stdout, stderr bytes.Buffer
+	var stdout, stderr bounded.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	err := cmd.Run()
 	switch {

@@ -145,7 +145,7 @@ void spx_comm_lists(spx_comm *c, uint32_t *peer, uint32_t *local)
 void spx_comm_renew(spx_comm *c, int rank, uint64_t ctx, uint32_t *peer, uint32_t *local)
 {
   moved of = {c, c->ctx};
-  if (c == spx_world) spx_inlet_move(c->ctx, ctx);
+  if (c == spx_world) spx_inbound_move(c->ctx, ctx);
   empty(c);
   c->rank = rank;
   if (c->inner) {
@@ -166,7 +166,7 @@ static void release(spx_comm *c)
   if (c->ctx) spx_comm_dropped(c->ctx);
   spx_share_leave(c);
   if (c->inner) spx_unref(SPX_K_COMM, &c->inner->o);
-  if (c->outlet) spx_unref(SPX_K_COMM, &c->outlet->o);
+  if (c->outbound) spx_unref(SPX_K_COMM, &c->outbound->o);
   if (c->local != c->peer) spx_ranks_free(c->peer);
   spx_ranks_free(c->local);
   spx_comm_attrs_free(c);

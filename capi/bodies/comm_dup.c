@@ -3,8 +3,8 @@
  *
  * Rank 0 takes a context and tells the others by a broadcast over the old communicator. What
  * processes give a duplicate beside that is their own affair: one that has attributes, hints or a
- * topology to copy goes on in the engine (capi/comm_create.go), another makes a twin, of which the
- * engine learns when it is asked for something that only it knows. */
+ * topology to copy goes on in the engine (capi/comm_create.go), another makes a lightweight
+ * duplicate, of which the engine learns when it is asked for something that only it knows. */
 #include "coll.h"
 #include "comm.h"
 #include "error.h"
@@ -73,7 +73,7 @@ static bool has_more(const spx_comm *c)
   return c->flags & (SPX_C_TOPO | SPX_C_HINTS) || spx_comm_has_attrs(c);
 }
 
-static int make_twin(spx_comm *old, uint64_t ctx, MPI_Comm *made)
+static int make_lite_dup(spx_comm *old, uint64_t ctx, MPI_Comm *made)
 {
   spx_comm *c = (spx_comm *)spx_new(SPX_K_COMM);
   if (!c) {
@@ -84,7 +84,7 @@ static int make_twin(spx_comm *old, uint64_t ctx, MPI_Comm *made)
   }
   uint32_t *ranks = spx_ranks_share(old->local);
   spx_comm_fill(c, old->rank, old->size, old->size, ctx, ranks, ranks);
-  c->flags |= SPX_C_TWIN | (old->flags & SPX_C_FAR);
+  c->flags |= SPX_C_LITE_DUP | (old->flags & SPX_C_FAR);
   c->session = old->session;
   c->errh = old->errh;
   if (c->errh) spx_ref(&c->errh->o);
@@ -98,10 +98,10 @@ int spx_c_Comm_dup(spx_comm *comm, MPI_Comm *newcomm)
 {
   uint64_t ctx = 0;
   if (!(comm->flags & (SPX_C_INTER | SPX_C_APART)) && !spx_takeover_inherits(comm) &&
-      !spx_vault_closed()) {
+      !spx_msglog_closed()) {
     int err = agree(comm, &ctx);
     bool simple = err == MPI_SUCCESS && !has_more(comm);
-    if (simple) err = make_twin(comm, ctx, newcomm);
+    if (simple) err = make_lite_dup(comm, ctx, newcomm);
     if (err != MPI_SUCCESS) return SPX_COLL_FAIL(comm, err, "%s", spx_detail_text());
     if (simple) return MPI_SUCCESS;
   }
@@ -113,7 +113,7 @@ int spx_c_Comm_dup(spx_comm *comm, MPI_Comm *newcomm)
 int spx_c_Comm_free(MPI_Comm *comm)
 {
   spx_comm *c = (spx_comm *)spx_get(SPX_K_COMM, *comm);
-  if (c->flags & SPX_C_TWIN && !c->o.go && !c->parent) {
+  if (c->flags & SPX_C_LITE_DUP && !c->o.go && !c->parent) {
     spx_retire(SPX_K_COMM, &c->o);
     *comm = MPI_COMM_NULL;
     return MPI_SUCCESS;

@@ -11,6 +11,7 @@
 #include "dp.h"
 #include "error.h"
 #include "mcast.h"
+#include "once.h"
 #include "runtime.h"
 #include "settings.h"
 #include "shim.h"
@@ -66,6 +67,19 @@ static int start(int required)
   return err;
 }
 
+/* Settings that are set by a name that they no longer have. */
+static void say_renamed(void)
+{
+  for (spx_setting_id id = 0; id < SPX_SETTINGS; id++) {
+    const char *was = spx_setting_was(id);
+    if (!was) continue;
+    char cause[128];
+    snprintf(cause, sizeof cause, "setting %s, which is now called %s", was,
+             spx_setting_table[id].name);
+    spx_say_once(cause, "%s is now called %s", was, spx_setting_table[id].name);
+  }
+}
+
 /* Makes MPI usable for the World Model or another session: an error code with its detail text. */
 static int enter(int required, int is_session)
 {
@@ -97,6 +111,7 @@ static int enter(int required, int is_session)
   }
   pthread_mutex_unlock(&life);
   if (err == MPI_SUCCESS && begins) err = spx_go_internal(&(spx_frame){.fn = SPX_IN_ARRIVE});
+  if (err == MPI_SUCCESS && begins) say_renamed();
   return err;
 }
 

@@ -26,7 +26,7 @@ typedef struct {
   int32_t n, me; /* members; position of this process, -1: it is none of them */
   int32_t parent, child[BRANCHES], children;
   int error;
-} party;
+} participants;
 
 /* ---- who takes part ---- */
 
@@ -50,7 +50,7 @@ static int32_t edge(int32_t from, int32_t to, int k)
 }
 
 /* Finds this process in the tree. */
-static void place(party *p)
+static void place(participants *p)
 {
   int32_t lo = 0, hi = p->n;
   p->parent = -1;
@@ -68,12 +68,12 @@ static void place(party *p)
       p->child[p->children++] = edge(lo + 1, hi, k);
 }
 
-static int fail(const party *p, int code) { return spx_p2p_fail(p->comm, code); }
+static int fail(const participants *p, int code) { return spx_p2p_fail(p->comm, code); }
 
-/* The party of a call; root: a rank that takes part too, or -1. Errors are raised. */
-static int gather_party(party *p, MPIX_Rankset set, int tag, spx_comm *comm, int root)
+/* The participants of a call; root: a rank that takes part too, or -1. Errors are raised. */
+static int gather_participants(participants *p, MPIX_Rankset set, int tag, spx_comm *comm, int root)
 {
-  *p = (party){.set = (spx_rankset *)spx_get(SPX_K_RANKSET, set), .comm = comm, .tag = tag};
+  *p = (participants){.set = (spx_rankset *)spx_get(SPX_K_RANKSET, set), .comm = comm, .tag = tag};
   if (p->set->ctx != comm->ctx) {
     spx_detail("set is a set of ranks of another communicator than comm");
     return fail(p, MPI_ERR_ARG);
@@ -93,15 +93,15 @@ static int gather_party(party *p, MPIX_Rankset set, int tag, spx_comm *comm, int
   return MPI_SUCCESS;
 }
 
-static int32_t rank_at(const party *p, int32_t position) { return p->set->ranks[position]; }
+static int32_t rank_at(const participants *p, int32_t position) { return p->set->ranks[position]; }
 
 /* The first error stays. */
-static void note(party *p, int error)
+static void note(participants *p, int error)
 {
   if (p->error == MPI_SUCCESS) p->error = error;
 }
 
-static int end(party *p)
+static int end(participants *p)
 {
   if (SPX_LIKELY(p->error == MPI_SUCCESS)) return MPI_SUCCESS;
   if (p->error == MPIX_ERR_PROC_FAILED)
@@ -114,7 +114,7 @@ static int end(party *p)
 /* Bytes of the message that stands for one of so many, which cannot be sent. */
 static int64_t poison(int64_t bytes) { return bytes == 3 ? 5 : 3; }
 
-static void give(party *p, int32_t rank, const void *buf, int64_t count, spx_type *t)
+static void give(participants *p, int32_t rank, const void *buf, int64_t count, spx_type *t)
 {
   int err;
   if (p->error == MPI_SUCCESS)
@@ -126,7 +126,7 @@ static void give(party *p, int32_t rank, const void *buf, int64_t count, spx_typ
 }
 
 /* Has the complete receive r got what it should? */
-static void judge(party *p, const spx_request *r, int64_t wanted, int32_t rank)
+static void judge(participants *p, const spx_request *r, int64_t wanted, int32_t rank)
 {
   if (r->error != MPI_SUCCESS && r->error != MPI_ERR_TRUNCATE) {
     note(p, r->error);
@@ -144,7 +144,7 @@ static void judge(party *p, const spx_request *r, int64_t wanted, int32_t rank)
   note(p, MPI_ERR_TRUNCATE);
 }
 
-static void take(party *p, int32_t rank, void *buf, int64_t count, spx_type *t)
+static void take(participants *p, int32_t rank, void *buf, int64_t count, spx_type *t)
 {
   spx_request *r;
   int err = spx_irecv(buf, count, t, rank, p->tag, p->comm, SPX_CTX_SET, SPX_RF_INTERNAL, &r);
@@ -162,7 +162,7 @@ static void take(party *p, int32_t rank, void *buf, int64_t count, spx_type *t)
 /* Memory for count elements; what to free is in *memory. It is as core/coll.Type.place has it: room
  * for the data, for whole structures where the elements are such, and an address of the first
  * element that is aligned as the user's. */
-static void *room_for(party *p, int64_t count, const spx_type *t, void **memory)
+static void *room_for(participants *p, int64_t count, const spx_type *t, void **memory)
 {
   enum { ALIGN = 64 };
   int64_t low = t->true_lb, high = t->true_lb + t->true_extent,
@@ -209,7 +209,7 @@ typedef struct {
 /* Combines own and what the children send. Returns where the result is: own, or one of two places
  * that free_operands frees. Without memory it takes in what the children send all the same: they
  * shall not wait. */
-static const void *combine(party *p, operands *x, const void *own)
+static const void *combine(participants *p, operands *x, const void *own)
 {
   *x = (operands){.count = x->count, .type = x->type, .op = x->op};
   if (p->children == 0) return own;
@@ -235,7 +235,7 @@ static void free_operands(operands *x)
   free(x->memory[1]);
 }
 
-static void spread(party *p, void *buf, int64_t count, spx_type *t)
+static void spread(participants *p, void *buf, int64_t count, spx_type *t)
 {
   if (p->parent >= 0) take(p, rank_at(p, p->parent), buf, count, t);
   for (int k = 0; k < p->children; k++) give(p, rank_at(p, p->child[k]), buf, count, t);
@@ -243,9 +243,9 @@ static void spread(party *p, void *buf, int64_t count, spx_type *t)
 
 int spx_c_X_Mbarrier(MPIX_Rankset set, int tag, spx_comm *comm)
 {
-  party p;
+  participants p;
   spx_type *byte = (spx_type *)spx_get(SPX_K_TYPE, MPI_BYTE);
-  int rc = gather_party(&p, set, tag, comm, -1);
+  int rc = gather_participants(&p, set, tag, comm, -1);
   if (rc != MPI_SUCCESS) return rc;
   place(&p);
   for (int k = 0; k < p.children; k++) take(&p, rank_at(&p, p.child[k]), NULL, 0, byte);
@@ -265,9 +265,9 @@ static int check_op(const spx_comm *comm, int count, const spx_op *op, const spx
 int spx_c_X_Mreduce(const void *sendbuf, void *recvbuf, int count, spx_type *datatype, spx_op *op,
                     int root, MPIX_Rankset set, int tag, spx_comm *comm)
 {
-  party p;
+  participants p;
   operands x = {.count = count, .type = datatype, .op = op};
-  int rc = gather_party(&p, set, tag, comm, root);
+  int rc = gather_participants(&p, set, tag, comm, root);
   if (rc == MPI_SUCCESS) rc = check_op(comm, count, op, datatype);
   if (rc != MPI_SUCCESS || p.n == 0) return rc;
   int32_t first = rank_at(&p, 0);
@@ -288,9 +288,9 @@ int spx_c_X_Mreduce(const void *sendbuf, void *recvbuf, int count, spx_type *dat
 int spx_c_X_Mallreduce(const void *sendbuf, void *recvbuf, int count, spx_type *datatype,
                        spx_op *op, MPIX_Rankset set, int tag, spx_comm *comm)
 {
-  party p;
+  participants p;
   operands x = {.count = count, .type = datatype, .op = op};
-  int rc = gather_party(&p, set, tag, comm, -1);
+  int rc = gather_participants(&p, set, tag, comm, -1);
   if (rc == MPI_SUCCESS) rc = check_op(comm, count, op, datatype);
   if (rc != MPI_SUCCESS) return rc;
   place(&p);
@@ -312,7 +312,7 @@ typedef struct {
   int32_t *rank, n;
 } bundle;
 
-static bool begin(party *p, bundle *b, int32_t most)
+static bool begin(participants *p, bundle *b, int32_t most)
 {
   *b = (bundle){.r = malloc((size_t)most * sizeof *b->r + 1),
                 .rank = malloc((size_t)most * sizeof *b->rank + 1)};
@@ -324,8 +324,8 @@ static bool begin(party *p, bundle *b, int32_t most)
   return false;
 }
 
-static void add(party *p, bundle *b, int32_t rank, bool sends, const void *buf, int64_t count,
-                spx_type *t)
+static void add(participants *p, bundle *b, int32_t rank, bool sends, const void *buf,
+                int64_t count, spx_type *t)
 {
   int err;
   if (sends)
@@ -341,7 +341,7 @@ static void add(party *p, bundle *b, int32_t rank, bool sends, const void *buf, 
 }
 
 /* Waits for all: receives are of so many bytes each. */
-static void finish(party *p, bundle *b, int64_t wanted)
+static void finish(participants *p, bundle *b, int64_t wanted)
 {
   for (int32_t i = 0; i < b->n; i++) {
     spx_request *r = b->r[i];
@@ -365,9 +365,9 @@ int spx_c_X_Mgather(const void *sendbuf, int sendcount, spx_type *sendtype, void
                     int recvcount, spx_type *recvtype, int root, MPIX_Rankset set, int tag,
                     spx_comm *comm)
 {
-  party p;
+  participants p;
   bundle b;
-  int rc = gather_party(&p, set, tag, comm, root);
+  int rc = gather_participants(&p, set, tag, comm, root);
   if (rc != MPI_SUCCESS) return rc;
   bool own = p.me >= 0 && sendbuf != MPI_IN_PLACE, all = comm->rank == root;
   if (!begin(&p, &b, (all ? p.n : 0) + own)) return end(&p);
@@ -384,9 +384,9 @@ int spx_c_X_Mscatter(const void *sendbuf, int sendcount, spx_type *sendtype, voi
                      int recvcount, spx_type *recvtype, int root, MPIX_Rankset set, int tag,
                      spx_comm *comm)
 {
-  party p;
+  participants p;
   bundle b;
-  int rc = gather_party(&p, set, tag, comm, root);
+  int rc = gather_participants(&p, set, tag, comm, root);
   if (rc != MPI_SUCCESS) return rc;
   bool own = p.me >= 0 && recvbuf != MPI_IN_PLACE, all = comm->rank == root;
   if (!begin(&p, &b, (all ? p.n : 0) + own)) return end(&p);
@@ -402,9 +402,9 @@ int spx_c_X_Mscatter(const void *sendbuf, int sendcount, spx_type *sendtype, voi
 int spx_c_X_Malltoall(const void *sendbuf, int sendcount, spx_type *sendtype, void *recvbuf,
                       int recvcount, spx_type *recvtype, MPIX_Rankset set, int tag, spx_comm *comm)
 {
-  party p;
+  participants p;
   bundle b;
-  int rc = gather_party(&p, set, tag, comm, -1);
+  int rc = gather_participants(&p, set, tag, comm, -1);
   if (rc != MPI_SUCCESS) return rc;
   char *copied = NULL;
   int64_t out = sendcount;

@@ -5,7 +5,7 @@
 #include "shim.h"
 
 /* A persistent request was made on a communicator that has no rank for this process: system.c. */
-SPX_HIDDEN void spx_outlet_persistent(spx_request *r) __attribute__((cold));
+SPX_HIDDEN void spx_outbound_persistent(spx_request *r) __attribute__((cold));
 /* Raises code on c with this thread's detail text. */
 SPX_HIDDEN int spx_p2p_fail(const spx_comm *c, int code) __attribute__((cold));
 

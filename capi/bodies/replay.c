@@ -1,7 +1,7 @@
 /* replay.c - see replay_shim.h: message logs, commits, and the beginning and end of transparent
  * takeover.
  *
- * A message log (spx_vault) is a memory file of the rank, which standbys of its cluster have open
+ * A message log (spx_msglog) is a memory file of the rank, which standbys of its cluster have open
  * as well: so it outlives the rank, and nothing of it is left when all have ended. Or it is that of
  * the rank alone, and another process of the cluster, on another host, keeps a copy
  * (dataplane/clusters/copies.h): so it outlives the host. */
@@ -41,13 +41,13 @@ typedef struct {
 
 typedef struct { /* the memory file of a message log */
   int fd;
-  uint64_t bytes, grain[SPX_VAULT_AREAS]; /* of an area; of each, what there is memory for */
+  uint64_t bytes, grain[SPX_MSGLOG_AREAS]; /* of an area; of each, what there is memory for */
 } file;
 
 static struct {
   bool own, standby;
   spx_replay_setup setup;
-  uint32_t first; /* party of rank 0 of this cluster */
+  uint32_t first; /* participant of rank 0 of this cluster */
   file file;      /* fd -1: none */
   region *regions;
   uint32_t nregions;
@@ -62,12 +62,12 @@ static struct {
 static bool has_room(file *f, uint64_t at, uint64_t bytes)
 {
   enum { GRAIN = 1 << 18 };
-  uint32_t area = (uint32_t)((at - SPX_VAULT_HEAD) / f->bytes);
-  uint64_t end = at - SPX_VAULT_HEAD - area * f->bytes + bytes;
+  uint32_t area = (uint32_t)((at - SPX_MSGLOG_HEAD) / f->bytes);
+  uint64_t end = at - SPX_MSGLOG_HEAD - area * f->bytes + bytes;
   if (end <= f->grain[area]) return true;
   uint64_t want = (end + GRAIN - 1) / GRAIN * GRAIN;
   if (want > f->bytes) want = f->bytes;
-  if (posix_fallocate(f->fd, (off_t)(SPX_VAULT_HEAD + area * f->bytes + f->grain[area]),
+  if (posix_fallocate(f->fd, (off_t)(SPX_MSGLOG_HEAD + area * f->bytes + f->grain[area]),
                       (off_t)(want - f->grain[area])) != 0)
     return false;
   f->grain[area] = want;
@@ -80,10 +80,10 @@ static bool room(void *arg, uint64_t at, uint64_t bytes)
   return has_room(&v.file, at, bytes);
 }
 
-static uint64_t bytes_of(const file *f) { return SPX_VAULT_HEAD + SPX_VAULT_AREAS * f->bytes; }
+static uint64_t bytes_of(const file *f) { return SPX_MSGLOG_HEAD + SPX_MSGLOG_AREAS * f->bytes; }
 
 /* Maps it; NULL: with a detail text. */
-static spx_vault *map(const file *f)
+static spx_msglog *map(const file *f)
 {
   uint64_t bytes = bytes_of(f);
   void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, f->fd, 0);
@@ -106,26 +106,26 @@ static bool sized(int fd, off_t bytes)
 }
 
 /* Makes the file, unless there is one, and maps it; NULL: with a detail text. */
-static spx_vault *make_file(file *f)
+static spx_msglog *make_file(file *f)
 {
   if (f->fd < 0) f->fd = memfd_create("spx-vault", MFD_CLOEXEC | MFD_ALLOW_SEALING);
   if (f->fd >= 0 && sized(f->fd, (off_t)bytes_of(f)) &&
-      posix_fallocate(f->fd, 0, SPX_VAULT_HEAD) == 0)
+      posix_fallocate(f->fd, 0, SPX_MSGLOG_HEAD) == 0)
     return map(f);
   spx_detail("transparent takeover: no memory for a message log: %s", strerror(errno));
   return NULL;
 }
 
-static int make_vault(int fd)
+static int make_msglog(int fd)
 {
   v.file.fd = fd;
-  if (!(v.setup.vault = make_file(&v.file))) return MPI_ERR_NO_MEM;
-  spx_vault_format(v.setup.vault, v.file.bytes, spx_proc_of(spx_me)->serial + 1);
-  memset((uint8_t *)v.setup.vault + SPX_VAULT_MARKS, 0, SPX_VAULT_HEAD - SPX_VAULT_MARKS);
+  if (!(v.setup.msglog = make_file(&v.file))) return MPI_ERR_NO_MEM;
+  spx_msglog_format(v.setup.msglog, v.file.bytes, spx_proc_of(spx_me)->serial + 1);
+  memset((uint8_t *)v.setup.msglog + SPX_MSGLOG_MARKS, 0, SPX_MSGLOG_HEAD - SPX_MSGLOG_MARKS);
   return MPI_SUCCESS;
 }
 
-int spx_vault_file(void) { return v.file.fd; }
+int spx_msglog_file(void) { return v.file.fd; }
 
 static int kind_of(uint32_t fn)
 {
@@ -170,12 +170,12 @@ static int kind_of(uint32_t fn)
 /* Other communicators hold its processes, as far as they are there. */
 static spx_comm *new_wire(void)
 {
-  uint32_t *procs = spx_ranks_new(v.setup.parties);
+  uint32_t *procs = spx_ranks_new(v.setup.participants);
   spx_comm *w = procs ? (spx_comm *)spx_new(SPX_K_COMM) : NULL;
   if (!w) return NULL;
-  int n = (int)v.setup.parties;
+  int n = (int)v.setup.participants;
   spx_check_inside(SPX_K_COMM, &w->o);
-  memcpy(procs, v.setup.procs, v.setup.parties * sizeof *procs);
+  memcpy(procs, v.setup.procs, v.setup.participants * sizeof *procs);
   spx_comm_fill(w, (int)v.setup.me, n, n, v.setup.ctx, procs, spx_ranks_share(procs));
   return w;
 }
@@ -202,13 +202,13 @@ static int begin(void)
 
 /* ---- copies ---- */
 
-static spx_vault *make_copy(void *arg, uint64_t area_bytes, void **memory)
+static spx_msglog *make_copy(void *arg, uint64_t area_bytes, void **memory)
 {
   (void)arg;
   file *f = calloc(1, sizeof *f);
   if (!f) return NULL;
   *f = (file){.fd = -1, .bytes = area_bytes};
-  spx_vault *copy = make_file(f);
+  spx_msglog *copy = make_file(f);
   if (copy) {
     *memory = f;
     return copy;
@@ -224,7 +224,7 @@ static bool room_of_copy(void *arg, void *memory, uint64_t at, uint64_t bytes)
   return has_room(memory, at, bytes);
 }
 
-static void drop_copy(void *arg, spx_vault *copy, void *memory)
+static void drop_copy(void *arg, spx_msglog *copy, void *memory)
 {
   (void)arg;
   file *f = memory;
@@ -267,43 +267,45 @@ static void *copy_of(const void *from, size_t n)
   return p;
 }
 
-/* Takes the tables of all parties; what they were before is of no use any more. false: no
+/* Takes the tables of all participants; what they were before is of no use any more. false: no
  * memory. */
-static bool take_tables(uint32_t parties, const uint32_t *procs, const bool *heals,
+static bool take_tables(uint32_t participants, const uint32_t *procs, const bool *heals,
                         const uint32_t *iop)
 {
   const void *was[] = {v.setup.procs, v.setup.heals, v.setup.iop};
-  void *is[] = {copy_of(procs, parties * sizeof *procs), copy_of(heals, parties * sizeof *heals),
-                copy_of(iop, parties * sizeof *iop)};
+  void *is[] = {copy_of(procs, participants * sizeof *procs),
+                copy_of(heals, participants * sizeof *heals),
+                copy_of(iop, participants * sizeof *iop)};
   bool all = is[0] && is[1] && is[2];
   for (int i = 0; i < 3; i++) free(all ? (void *)(uintptr_t)was[i] : is[i]);
   if (!all) return false;
   v.setup.procs = is[0];
   v.setup.heals = is[1];
   v.setup.iop = is[2];
-  v.setup.parties = parties;
+  v.setup.participants = participants;
   return true;
 }
 
-int spx_vault_grow(uint32_t parties, const uint32_t *procs, const bool *heals, const uint32_t *iop)
+int spx_msglog_grow(uint32_t participants, const uint32_t *procs, const bool *heals,
+                    const uint32_t *iop)
 {
-  if (!take_tables(parties, procs, heals, iop)) return MPI_ERR_NO_MEM;
+  if (!take_tables(participants, procs, heals, iop)) return MPI_ERR_NO_MEM;
   if (!spx_replay_on) return MPI_SUCCESS; /* a standby, which has no rank yet */
-  uint32_t *ranks = spx_ranks_new(parties);
+  uint32_t *ranks = spx_ranks_new(participants);
   if (!ranks) return MPI_ERR_NO_MEM;
   spx_lock();
   int err = spx_replay_grow(&v.setup, ranks);
   if (err == MPI_SUCCESS) {
     spx_comm_lists(v.setup.wire, ranks, spx_ranks_share(ranks));
-    v.setup.wire->size = v.setup.wire->remote_size = (int)parties;
+    v.setup.wire->size = v.setup.wire->remote_size = (int)participants;
   } else
     spx_ranks_free(ranks);
   spx_unlock();
   return err;
 }
 
-int spx_vault_begin(const spx_replay_setup *s, const uint32_t *procs, const bool *heals,
-                    const uint32_t *iop, bool own, bool standby, uint32_t first, int fd)
+int spx_msglog_begin(const spx_replay_setup *s, const uint32_t *procs, const bool *heals,
+                     const uint32_t *iop, bool own, bool standby, uint32_t first, int fd)
 {
   v.setup = *s;
   v.own = own;
@@ -311,7 +313,7 @@ int spx_vault_begin(const spx_replay_setup *s, const uint32_t *procs, const bool
   v.first = first;
   v.file.bytes = (spx_setting_begin(SPX_SET_REPLAY_MAX, 256 << 20, 1ull << 40) + 0xfff) & ~0xfffull;
   v.committed = false;
-  if (!take_tables(s->parties, procs, heals, iop)) return MPI_ERR_NO_MEM;
+  if (!take_tables(s->participants, procs, heals, iop)) return MPI_ERR_NO_MEM;
   if (own && spx_mt) {
     spx_detail("transparent takeover: calls must come from one thread at a time, without "
                "MPI_THREAD_MULTIPLE and "
@@ -320,39 +322,40 @@ int spx_vault_begin(const spx_replay_setup *s, const uint32_t *procs, const bool
   }
   spx_takeover_due = due;
   if (standby) return MPI_SUCCESS; /* until it has a rank */
-  if (own) SPX_TRY(make_vault(fd));
+  if (own) SPX_TRY(make_msglog(fd));
   return begin();
 }
 
-void spx_vault_moved(uint32_t party, uint32_t proc)
+void spx_msglog_moved(uint32_t participant, uint32_t proc)
 {
-  if (party < v.setup.parties) ((uint32_t *)(uintptr_t)v.setup.procs)[party] = proc;
-  spx_replay_place(party, proc);
+  if (participant < v.setup.participants)
+    ((uint32_t *)(uintptr_t)v.setup.procs)[participant] = proc;
+  spx_replay_place(participant, proc);
 }
 
 /* ---- standbys ---- */
 
-int64_t spx_vault_exit(spx_word *a)
+int64_t spx_msglog_exit(spx_word *a)
 {
   (void)a;
   spx_publish_owner(SPX_OWNER_FINALIZED);
   _exit(0);
 }
 
-int64_t spx_vault_keeper(spx_word *a)
+int64_t spx_msglog_keeper(spx_word *a)
 {
   spx_copies_keep((int)a[0].i);
   return 0;
 }
 
-int64_t spx_vault_fetch(spx_word *a) { return spx_copies_fetch((uint32_t)a[0].u); }
+int64_t spx_msglog_fetch(spx_word *a) { return spx_copies_fetch((uint32_t)a[0].u); }
 
 static int take_copy(uint32_t rank)
 {
   void *memory;
   uint64_t term;
-  v.setup.vault = spx_copies_adopt(rank, &memory, &term);
-  if (!v.setup.vault) {
+  v.setup.msglog = spx_copies_adopt(rank, &memory, &term);
+  if (!v.setup.msglog) {
     spx_detail("transparent takeover: the copy of what rank %u had is not here", rank);
     return MPI_ERR_INTERN;
   }
@@ -360,11 +363,11 @@ static int take_copy(uint32_t rank)
   free(memory);
   int err = begin();
   if (err != MPI_SUCCESS) return err;
-  spx_copies_of(v.setup.vault, rank, term);
+  spx_copies_of(v.setup.msglog, rank, term);
   return MPI_SUCCESS;
 }
 
-int64_t spx_vault_take(spx_word *a)
+int64_t spx_msglog_take(spx_word *a)
 {
   int rank = (int)a[0].i;
   if (!v.own && !v.standby) return MPI_SUCCESS;
@@ -378,15 +381,15 @@ int64_t spx_vault_take(spx_word *a)
   v.file.fd = (int)a[1].i;
   if (lseek(v.file.fd, 0, SEEK_END) < (off_t)bytes_of(&v.file) &&
       (ftruncate(v.file.fd, (off_t)bytes_of(&v.file)) != 0 ||
-       posix_fallocate(v.file.fd, 0, SPX_VAULT_HEAD) != 0)) {
+       posix_fallocate(v.file.fd, 0, SPX_MSGLOG_HEAD) != 0)) {
     spx_detail("transparent takeover: no memory for a message log: %s", strerror(errno));
     return MPI_ERR_NO_MEM;
   }
-  if (!(v.setup.vault = map(&v.file))) return MPI_ERR_NO_MEM;
-  if (__atomic_load_n(&v.setup.vault->magic, __ATOMIC_ACQUIRE) !=
-      SPX_VAULT_MAGIC) /* that rank had not come to MPI_Init: it has received nothing */
-    spx_vault_format(v.setup.vault, v.file.bytes, spx_proc_of(spx_me)->serial + 1);
-  v.file.bytes = v.setup.vault->area_bytes;
+  if (!(v.setup.msglog = map(&v.file))) return MPI_ERR_NO_MEM;
+  if (__atomic_load_n(&v.setup.msglog->magic, __ATOMIC_ACQUIRE) !=
+      SPX_MSGLOG_MAGIC) /* that rank had not come to MPI_Init: it has received nothing */
+    spx_msglog_format(v.setup.msglog, v.file.bytes, spx_proc_of(spx_me)->serial + 1);
+  v.file.bytes = v.setup.msglog->area_bytes;
   return begin();
 }
 
@@ -395,12 +398,12 @@ int64_t spx_vault_take(spx_word *a)
 uint64_t spx_replay_context(uint64_t fresh)
 {
   uint64_t ctx = fresh;
-  if (v.committed || !v.setup.vault) return fresh; /* of a kind that is not taken over */
+  if (v.committed || !v.setup.msglog) return fresh; /* of a kind that is not taken over */
   spx_lock();
   if (v.noted) {
     memcpy(&ctx, v.noted->data, sizeof ctx);
     v.noted = v.noted->next;
-  } else if (v.setup.vault->commits)
+  } else if (v.setup.msglog->commits)
     spx_fatal(
         MPI_ERR_OTHER,
         "transparent takeover: this process makes communicators before its first MPISP_Commit "
@@ -411,7 +414,7 @@ uint64_t spx_replay_context(uint64_t fresh)
   return ctx;
 }
 
-int spx_vault_closed(void) { return spx_replay_on && v.setup.vault && v.committed; }
+int spx_msglog_closed(void) { return spx_replay_on && v.setup.msglog && v.committed; }
 
 /* ---- commits ---- */
 
@@ -651,7 +654,7 @@ int spx_c_SP_Commit(void)
   if (spx_io_process) spx_core_asked(&spx_replay_core, SPX_NEEDS_NOTHING);
   int err = MPI_SUCCESS;
   comms all;
-  if (v.setup.vault) {
+  if (v.setup.msglog) {
     v.committed = true;
     if (!find_comms(&all))
       err = spx_raise(0, NULL, MPI_ERR_NO_MEM, FN, "no memory for what the regions hold");
@@ -666,7 +669,7 @@ int spx_c_SP_Commit(void)
 
 /* ---- the end ---- */
 
-int64_t spx_vault_last(spx_word *a)
+int64_t spx_msglog_last(spx_word *a)
 {
   (void)a;
   if (v.own) PMPI_Barrier(MPI_COMM_WORLD);
@@ -674,7 +677,7 @@ int64_t spx_vault_last(spx_word *a)
   return v.own;
 }
 
-int64_t spx_vault_settle(spx_word *a)
+int64_t spx_msglog_settle(spx_word *a)
 {
   (void)a;
   for (;;) {
@@ -685,14 +688,14 @@ int64_t spx_vault_settle(spx_word *a)
   }
 }
 
-int64_t spx_vault_end(spx_word *a)
+int64_t spx_msglog_end(spx_word *a)
 {
   (void)a;
   spx_aside &= ~SPX_ASIDE_REPLAY;
   say_lost();
   spx_replay_end();
   spx_copies_stop();
-  if (v.setup.vault) munmap(v.setup.vault, bytes_of(&v.file));
+  if (v.setup.msglog) munmap(v.setup.msglog, bytes_of(&v.file));
   if (v.file.fd >= 0) close(v.file.fd);
   for (uint32_t i = 0; i < v.nregions; i++) spx_unref(SPX_K_TYPE, &v.regions[i].type->o);
   free(v.regions);

@@ -1,42 +1,43 @@
-/* replay_shim.h - transparent takeover beside the messages (dataplane/clusters/replay.h): the vault
- * of a rank, what MPISP_Register and MPISP_Commit put into it, and how a standby gets it.
- * docs/systems.md. */
+/* replay_shim.h - transparent takeover beside the messages (dataplane/clusters/replay.h): the
+ * message log of a rank, what MPISP_Register and MPISP_Commit put into it, and how a standby gets
+ * it. docs/systems.md. */
 #ifndef SPX_REPLAY_SHIM_H
 #define SPX_REPLAY_SHIM_H
 #include "replay.h"
 
 /* What capi/system.go knows of the system; no message log. procs, heals, iop: for s. own: this
  * process's cluster has transparent takeover. standby: it has no rank yet, and begins when it has.
- * first: party of rank 0 of the cluster. fd: the file of the vault, if the agent has given it to
- * this process, or -1. An MPI error code. */
-SPX_HIDDEN int spx_vault_begin(const spx_replay_setup *s, const uint32_t *procs, const bool *heals,
-                               const uint32_t *iop, bool own, bool standby, uint32_t first, int fd);
-/* The descriptor of the vault; -1: there is none. */
-SPX_HIDDEN int spx_vault_file(void);
-/* There are more parties: these are all of them. An MPI error code. */
-SPX_HIDDEN int spx_vault_grow(uint32_t parties, const uint32_t *procs, const bool *heals,
-                              const uint32_t *iop);
-/* A process is that party now. */
-SPX_HIDDEN void spx_vault_moved(uint32_t party, uint32_t proc);
+ * first: participant of rank 0 of the cluster. fd: the file of the message log, if the agent has
+ * given it to this process, or -1. An MPI error code. */
+SPX_HIDDEN int spx_msglog_begin(const spx_replay_setup *s, const uint32_t *procs, const bool *heals,
+                                const uint32_t *iop, bool own, bool standby, uint32_t first,
+                                int fd);
+/* The descriptor of the message log; -1: there is none. */
+SPX_HIDDEN int spx_msglog_file(void);
+/* There are more participants: these are all of them. An MPI error code. */
+SPX_HIDDEN int spx_msglog_grow(uint32_t participants, const uint32_t *procs, const bool *heals,
+                               const uint32_t *iop);
+/* A process is that participant now. */
+SPX_HIDDEN void spx_msglog_moved(uint32_t participant, uint32_t proc);
 /* Call-outs of a runner (capi/takeover_meet.go); the first two return an MPI error code, with a
  * detail text. */
-/* This process, a standby, has taken the rank a0 over, whose vault is the file a1, if it is at
- * hand. */
-SPX_HIDDEN int64_t spx_vault_take(spx_word *a);
+/* This process, a standby, has taken the rank a0 over, whose message log is the file a1, if it is
+ * at hand. */
+SPX_HIDDEN int64_t spx_msglog_take(spx_word *a);
 /* It is about to: gets it the copy of what the rank a0 has had that counts
  * (dataplane/clusters/copies.h). */
-SPX_HIDDEN int64_t spx_vault_fetch(spx_word *a);
+SPX_HIDDEN int64_t spx_msglog_fetch(spx_word *a);
 /* Ends this process, a standby that is not needed any more. */
-SPX_HIDDEN int64_t spx_vault_exit(spx_word *a);
+SPX_HIDDEN int64_t spx_msglog_exit(spx_word *a);
 /* Member a0 keeps the copy from now on (spx_copies_keep). 0. */
-SPX_HIDDEN int64_t spx_vault_keeper(spx_word *a);
+SPX_HIDDEN int64_t spx_msglog_keeper(spx_word *a);
 /* In MPI_Finalize: the last calls of the program are over in all ranks of the cluster. Not 0: these
  * can be taken over transparently. */
-SPX_HIDDEN int64_t spx_vault_last(spx_word *a);
+SPX_HIDDEN int64_t spx_msglog_last(spx_word *a);
 /* Waits until all that this process has sent was accepted. 0. */
-SPX_HIDDEN int64_t spx_vault_settle(spx_word *a);
+SPX_HIDDEN int64_t spx_msglog_settle(spx_word *a);
 /* No process needs anything more of this one. Returns 0. */
-SPX_HIDDEN int64_t spx_vault_end(spx_word *a);
+SPX_HIDDEN int64_t spx_msglog_end(spx_word *a);
 /* This process belongs to a cluster whose message logs have copies on other hosts, and keeps them
  * for others (dataplane/clusters/copies.h). */
 SPX_HIDDEN void spx_keep_copies(spx_comm *wire, int cold);

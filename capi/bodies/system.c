@@ -65,10 +65,10 @@ static void each_source(const spx_comm *c, void (*each)(uint32_t, void *), void 
   }
 }
 
-static int watch_inlets(spx_poller *p);
+static int watch_inbound(spx_poller *p);
 static bool parks(spx_request *r);
 static spx_request *parked;
-static spx_poller watch = {.poll = watch_inlets};
+static spx_poller watch = {.poll = watch_inbound};
 static bool watching;
 /* this IOP leaves, and has taken all that had come: what comes now stays with its senders, and goes
  * to who takes its place */
@@ -116,7 +116,7 @@ void spx_system_end(void)
   spx_sys = NULL;
   spx_io_process = false;
   closed = false;
-  spx_inlet_from = spx_inlet_to = 0;
+  spx_inbound_from = spx_inbound_to = 0;
 }
 
 int spx_system_load(spx_system *s, const char *file)
@@ -138,10 +138,10 @@ static bool is_world(const spx_comm *c)
 }
 
 /* The IOPs as a communicator, so that a message to one is sent as any other is. */
-static spx_comm *outlet_of(spx_comm *c, const spx_system *s)
+static spx_comm *outbound_of(spx_comm *c, const spx_system *s)
 {
   spx_lock();
-  spx_comm *o = c->outlet;
+  spx_comm *o = c->outbound;
   if (!o || o->peer != s->proc) {
     o = (spx_comm *)spx_new(SPX_K_COMM);
     if (o) {
@@ -151,8 +151,8 @@ static spx_comm *outlet_of(spx_comm *c, const spx_system *s)
                     procs, procs);
       o->stands_for = c->o.handle;
       if (spx_replay_on) o->flags |= SPX_C_REPLAY;
-      if (c->outlet) spx_unref(SPX_K_COMM, &c->outlet->o);
-      c->outlet = o;
+      if (c->outbound) spx_unref(SPX_K_COMM, &c->outbound->o);
+      c->outbound = o;
     }
   }
   spx_unlock();
@@ -182,7 +182,7 @@ static int choose_again(spx_request *r)
   return MPI_SUCCESS; /* else the send fails by itself */
 }
 
-void spx_outlet_persistent(spx_request *r)
+void spx_outbound_persistent(spx_request *r)
 {
   if (spx_is_origin(r->comm->rank) && !spx_io_process && r->kind == SPX_R_SEND)
     r->start = choose_again;
@@ -283,7 +283,7 @@ static void follow(void)
   if (spx_aside & SPX_ASIDE_REPLAY) return; /* it has looked */
   if (SPX_UNLIKELY(spx_due || __atomic_load_n(&spx_segment->death_seq, __ATOMIC_RELAXED) !=
                                   spx_map.seen_deaths))
-    spx_glance();
+    spx_poll_brief();
 }
 
 static int send_out(spx_comm **c, int *dest, const char *arg, int tag)
@@ -304,7 +304,7 @@ static int send_out(spx_comm **c, int *dest, const char *arg, int tag)
     return bad(*c, MPIX_ERR_PROC_FAILED, arg, "MPISP_CLUSTER_OUT",
                "all I/O processes that receive from this cluster have ended");
   }
-  spx_comm *o = outlet_of(*c, s);
+  spx_comm *o = outbound_of(*c, s);
   if (!o) return bad(*c, MPI_ERR_NO_MEM, arg, "MPISP_CLUSTER_OUT", "no memory for a communicator");
   *c = o;
   *dest = iop;
@@ -533,10 +533,10 @@ static int end_sends_in_vain(const spx_system *s)
   return before != spx_events;
 }
 
-static int watch_inlets(spx_poller *p)
+static int watch_inbound(spx_poller *p)
 {
   (void)p;
-  uint64_t posted = spx_inlets_posted;
+  uint64_t posted = spx_inbound_posted;
   const spx_system *s = __atomic_load_n(&spx_sys, __ATOMIC_ACQUIRE);
   int moved = SPX_UNLIKELY(parked != NULL) ? unpark() : 0;
   if (SPX_UNLIKELY(spx_tx_waiting()) && s && !spx_io_process && !spx_replay_on)
@@ -549,7 +549,7 @@ static int watch_inlets(spx_poller *p)
   if (!spx_io_process && !nobody_left(SPX_ORIGIN_ANY, &closing)) return 0;
   if (spx_rx_poll_all(true)) return 1; /* what those have sent who have left comes first */
   spx_each_posted(end_in_vain, NULL);
-  return spx_inlets_posted != posted;
+  return spx_inbound_posted != posted;
 }
 
 /* Of probes that do not wait: as from MPI_PROC_NULL when nobody is left. */
@@ -563,7 +563,7 @@ static int look(spx_comm *c, int32_t want, int tag, int *source)
   return MPI_SUCCESS;
 }
 
-static bool is_glance(void) { return spx_fn == SPX_FN_Iprobe || spx_fn == SPX_FN_Improbe; }
+static bool is_probe(void) { return spx_fn == SPX_FN_Iprobe || spx_fn == SPX_FN_Improbe; }
 
 static bool is_blocking(void)
 {
@@ -621,7 +621,7 @@ int spx_resolve_source(spx_comm **c, int *source, const char *arg, int tag)
     return spx_bad_rank(*c, arg, *source);
   *c = spx_world;
   *source = want;
-  if (is_glance()) return look(*c, want, tag, source);
+  if (is_probe()) return look(*c, want, tag, source);
   return is_blocking() ? await(*c, want, tag, source) : MPI_SUCCESS;
 }
 

@@ -98,7 +98,7 @@ int spx_c_SP_Status_get_assigned(const MPI_Status *status, int *index, int *rank
   for (uint32_t i = 0; i < spx_sys->worlds && given != UINT32_MAX; i++) {
     const spx_comm *c = spx_sys->world[i].comm;
     for (int r = 0; spx_sys->world[i].out && r < c->size; r++)
-      if (spx_replay_party(c->peer[r]) == given) {
+      if (spx_replay_participant(c->peer[r]) == given) {
         *index = (int)i;
         *rank = r;
         return MPI_SUCCESS;

@@ -16,7 +16,7 @@ SPX_HIDDEN extern bool spx_takeover_on;
  * again. */
 SPX_HIDDEN uint64_t spx_replay_context(uint64_t fresh);
 /* 1: MPISP_Commit was called: it is too late for communicators. */
-SPX_HIDDEN int spx_vault_closed(void);
+SPX_HIDDEN int spx_msglog_closed(void);
 
 /* The user has made c of old. */
 static inline void spx_takeover_born(spx_comm *old, spx_comm *c)
@@ -33,7 +33,7 @@ static inline void spx_takeover_born(spx_comm *old, spx_comm *c)
  * before has made it. */
 static inline bool spx_takeover_inherits(const spx_comm *old)
 {
-  return SPX_UNLIKELY(old->births < old->heirs) && !spx_mute;
+  return SPX_UNLIKELY(old->births < old->inherited) && !spx_mute;
 }
 
 #endif

@@ -278,10 +278,10 @@ int spx_c_Win_lock(int lock_type, int rank, int assert, MPI_Win win)
  * a switch of processes costs as much as fifty operations. */
 static void look_around(spx_win *w)
 {
-  if (w->mail || w->far || (++w->vain > PATIENT && w->vain % 4 == 0))
+  if (w->am || w->far || (++w->vain > PATIENT && w->vain % 4 == 0))
     spx_progress();
   else if (++w->quiet % 64 == 0)
-    spx_glance();
+    spx_poll_brief();
 }
 
 static void release(spx_win *w, int rank)

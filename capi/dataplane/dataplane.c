@@ -14,7 +14,7 @@ static const spx_failure_observer *const failure_observers[] = {&spx_clusters_fa
 static spx_record_handler *const handlers[SPX_REC_LAST + 1] = {
     [SPX_REC_MCAST] = spx_mcast_on_record,     [SPX_REC_MCAST_ACK] = spx_mcast_on_record,
     [SPX_REC_MCAST_ASK] = spx_mcast_on_record, [SPX_REC_MCAST_HAVE] = spx_mcast_on_record,
-    [SPX_REC_SPOILT] = spx_pass_on_spoilt,
+    [SPX_REC_ABORTED] = spx_pass_on_aborted,
 };
 
 int spx_dp_attach(int memfd, uint32_t me)

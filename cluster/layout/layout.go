@@ -142,9 +142,9 @@ func (l *Layout) Find(proc int) (role Role, index, rank int) {
 	return Stranger, -1, -1
 }
 
-// Outlets lists the IOPs, by index, that receive from a cluster: those behind MPISP_CLUSTER_OUT
-// there.
-func (l *Layout) Outlets(cluster int) (out []int) {
+// Outbound channels lists the IOPs, by index, that receive from a cluster: those behind
+// MPISP_CLUSTER_OUT there.
+func (l *Layout) Outbound(cluster int) (out []int) {
 	for i, p := range l.IOPs {
 		if !p.Gone && slices.Contains(p.In, cluster) {
 			out = append(out, i)
@@ -153,8 +153,9 @@ func (l *Layout) Outlets(cluster int) (out []int) {
 	return out
 }
 
-// Inlets lists the IOPs, by index, that send to a cluster: those behind MPISP_CLUSTER_IN there.
-func (l *Layout) Inlets(cluster int) (out []int) {
+// Inbound channels lists the IOPs, by index, that send to a cluster: those behind MPISP_CLUSTER_IN
+// there.
+func (l *Layout) Inbound(cluster int) (out []int) {
 	for i, p := range l.IOPs {
 		if !p.Gone && slices.Contains(p.Out, cluster) {
 			out = append(out, i)
@@ -178,8 +179,8 @@ func (l *Layout) Cluster(name string) int {
 	return slices.IndexFunc(l.Clusters, func(c Cluster) bool { return c.Name == name })
 }
 
-// ChoiceFor returns the policy by which IOP i is chosen among the outlets of a cluster: that of its
-// first link from there.
+// ChoiceFor returns the policy by which IOP i is chosen among the outbound channels of a cluster:
+// that of its first link from there.
 func (l *Layout) ChoiceFor(iop, cluster int) string {
 	for _, k := range l.IOPs[iop].Links {
 		if slices.Contains(l.Links[k].From, cluster) && !l.Links[k].Gone {

@@ -54,18 +54,18 @@ func TestWhoIsWho(t *testing.T) {
 			t.Errorf("process %d: %v %d %d", c.proc, role, index, rank)
 		}
 	}
-	if got := l.Outlets(0); !reflect.DeepEqual(got, []int{0, 1}) {
+	if got := l.Outbound(0); !reflect.DeepEqual(got, []int{0, 1}) {
 		t.Errorf("outlets of cluster 0: %v", got)
 	}
-	if got := l.Inlets(2); !reflect.DeepEqual(got, []int{2}) {
+	if got := l.Inbound(2); !reflect.DeepEqual(got, []int{2}) {
 		t.Errorf("inlets of cluster 2: %v", got)
 	}
-	if l.Inlets(0) != nil || l.Cluster("detect") != 2 || l.Cluster("x") != -1 ||
+	if l.Inbound(0) != nil || l.Cluster("detect") != 2 || l.Cluster("x") != -1 ||
 		l.ChoiceFor(1, 0) != "weighted" || l.ChoiceFor(2, 1) != "" {
 		t.Error("inlets, names, choices")
 	}
 	l.IOPs[0].Gone = true
-	if got := l.Outlets(0); !reflect.DeepEqual(got, []int{1}) {
+	if got := l.Outbound(0); !reflect.DeepEqual(got, []int{1}) {
 		t.Errorf("outlets without the first IOP: %v", got)
 	}
 }

@@ -309,19 +309,19 @@ func (m *Machine) judgeCluster(i int, c *ClusterView) {
 		return
 	}
 	if c.State == Dead && cfg.OnDeath == RestartIt { // it was silent, and is back
-		m.buried(i, c)
+		m.clusterFailed(i, c)
 		return
 	}
 	if n.Life == c.Life && n.Done > 0 && n.Alive == 0 && n.Lost == 0 && !n.Failed {
 		c.State, c.Alive = Done, 0
 		return
 	}
-	// else it is buried, and waits for others
+	// else it is clusterFailed, and waits for others
 	begun := c.State == Running || c.State == Degraded || c.State == Starting &&
 		(c.Alive > 0 || c.Life == 1)
 	if len(cfg.Agents) > 0 && m.isLost(i) && begun {
 		c.State, c.Alive = Dead, 0
-		m.buried(i, c)
+		m.clusterFailed(i, c)
 		return
 	}
 	if n.Life != c.Life { // of a life before
@@ -331,7 +331,7 @@ func (m *Machine) judgeCluster(i int, c *ClusterView) {
 	switch {
 	case n.Failed, !cfg.Told && n.Lost > 0 && (!cfg.Degrade || n.Alive+n.Done == 0):
 		c.State = Dead
-		m.buried(i, c)
+		m.clusterFailed(i, c)
 	case n.Done > 0 && n.Alive == 0:
 		c.State = Done
 	case n.Lost > 0:
@@ -341,8 +341,8 @@ func (m *Machine) judgeCluster(i int, c *ClusterView) {
 	}
 }
 
-// buried: a cluster is dead, and its policy says what that means for the system.
-func (m *Machine) buried(i int, c *ClusterView) {
+// clusterFailed: a cluster is dead, and its policy says what that means for the system.
+func (m *Machine) clusterFailed(i int, c *ClusterView) {
 	switch cfg := &m.cfg.Clusters[i]; {
 	case m.view.Stopping:
 	case cfg.OnDeath == RestartIt && int(c.Life) <= cfg.Restarts:

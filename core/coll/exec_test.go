@@ -51,11 +51,11 @@ type sharedMemory struct {
 }
 
 type cell struct {
-	tick      int32
-	open      int32 // the tick for which it is being written
-	signature uint32
-	slip      bool
-	data      []byte
+	tick       int32
+	open       int32 // the tick for which it is being written
+	signature  uint32
+	small_slot bool
+	data       []byte
 }
 
 const cellDepth = 8

@@ -134,8 +134,8 @@ type Plan struct {
 	Ticks      int32  // of shared memory
 	Limit      int64  // see FlagShort, and rows
 	Signature  uint32 // ranks whose posts have another take part in another operation
-	// posts carry up to SlipBytes each, and nothing lies in parts: cells are slips
-	Slips bool
+	// posts carry up to SmallSlotBytes each, and nothing lies in parts: cells are small slots
+	SmallSlots bool
 }
 
 // Parameter is a number that an algorithm works with: a size in bytes, a number of children, of

@@ -9,12 +9,12 @@ package coll
 // number of ticks in an operation, whatever they do in it.
 
 // CellBytes is what fits beside the word that a rank posts; Parts is the number of parts of the
-// bulk memory. Operations whose cells hold no more than SlipBytes, and that use no parts, post into
-// slips in place of cells: several share a cache line, and there are more of them.
+// bulk memory. Operations whose cells hold no more than SmallSlotBytes, and that use no parts, post
+// into small slots in place of cells: several share a cache line, and there are more of them.
 const (
-	CellBytes = 48
-	SlipBytes = 8
-	Parts     = 4
+	CellBytes      = 48
+	SmallSlotBytes = 8
+	Parts          = 4
 )
 
 // post makes tick known, with the data that `data` names (Count 0: none) put at `to`. flags:
@@ -93,9 +93,9 @@ func (b *builder) notePieces(n, most int64) {
 }
 
 // streams says that some ranks may run ahead of others in this operation, and how much lies in each
-// cell of it, at all ranks alike. Where all wait for all, cells are better than slips: two ranks on
-// one core take 10 % longer for a barrier with slips.
-func (b *builder) streams(n int64) { b.p.Slips = n <= SlipBytes }
+// cell of it, at all ranks alike. Where all wait for all, cells are better than small slots: two
+// ranks on one core take 10 % longer for a barrier with small slots.
+func (b *builder) streams(n int64) { b.p.SmallSlots = n <= SmallSlotBytes }
 
 // place is where a rank puts up to n bytes in a tick: its cell, or its slot of the part; and how
 // far apart such places are.

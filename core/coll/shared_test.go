@@ -88,11 +88,12 @@ func (n *network) stepShared(p *proc, s Step) bool {
 		if s.Y.Buf != 0 {
 			p.share(s.X, s.Y)
 		}
-		if p.plan.Slips && (s.Y.Buf == BufPart || s.Y.Buf == BufCell && p.size(s.X) > SlipBytes) {
+		if p.plan.SmallSlots && (s.Y.Buf == BufPart || s.Y.Buf == BufCell &&
+			p.size(s.X) > SmallSlotBytes) {
 			panic(fmt.Sprintf("rank %d posts %d bytes in tick %d, which do not fit into a slip",
 				p.args.Rank, p.size(s.X), tick))
 		}
-		c.tick, c.signature, c.slip = tick, p.plan.Signature, p.plan.Slips
+		c.tick, c.signature, c.small_slot = tick, p.plan.Signature, p.plan.SmallSlots
 	case OpAwait:
 		for i := s.First; i < s.First+s.N; i++ {
 			if int(i) == p.args.Rank {
@@ -106,7 +107,7 @@ func (n *network) stepShared(p *proc, s Step) bool {
 			if c.tick < tick {
 				return false
 			}
-			if c.slip != p.plan.Slips {
+			if c.small_slot != p.plan.SmallSlots {
 				panic(fmt.Sprintf(
 					"rank %d waits for tick %d of rank %d at another place than where that posts",
 					p.args.Rank, tick, i))

@@ -290,7 +290,7 @@ var table = []rule{
 	{ReduceScatter, anyRanks, anyBytes, always, "reduce_scatter"},
 
 	{Scan, 8, CellBytes, always, "shared"},
-	{Scan, 16, SlipBytes, always, "shared"},
+	{Scan, 16, SmallSlotBytes, always, "shared"},
 	{Scan, anyRanks, anyBytes, both(byHosts, inRunsAlone), "by_host"},
 	{Scan, 64, 64 << 10, many, "shared"},
 	{Scan, 2, anyBytes, always, "shared"},
@@ -300,7 +300,7 @@ var table = []rule{
 	{Scan, anyRanks, anyBytes, crowded, "linear"},
 	{Scan, anyRanks, anyBytes, always, "recursive_doubling"},
 	{Exscan, 8, CellBytes, always, "shared"},
-	{Exscan, 16, SlipBytes, always, "shared"},
+	{Exscan, 16, SmallSlotBytes, always, "shared"},
 	{Exscan, anyRanks, anyBytes, both(byHosts, inRunsAlone), "by_host"},
 	{Exscan, 64, 64 << 10, many, "shared"},
 	{Exscan, 2, anyBytes, always, "shared"},

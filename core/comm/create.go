@@ -102,11 +102,11 @@ func (c *Comm) Dup(ids *Contexts, failure error) (*Made, error) {
 	if failure != nil {
 		return nil, failure
 	}
-	return c.Twin(ctx), nil
+	return c.LiteDup(ctx), nil
 }
 
-// Twin is a duplicate of c with another context.
-func (c *Comm) Twin(ctx uint64) *Made {
+// LiteDup is a duplicate of c with another context.
+func (c *Comm) LiteDup(ctx uint64) *Made {
 	m := &Made{Ctx: ctx, Local: c.Group(), Rank: c.Rank, First: c.First}
 	if c.Inter() {
 		m.Remote = c.RemoteGroup()

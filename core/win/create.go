@@ -27,18 +27,18 @@ type Host interface {
 	Name(context uint64)
 	// Control is how many bytes all locks and, if boxed, mailboxes need.
 	Control(boxed bool) uint64
-	// Spare takes a plot that was given back before and is at hand, none if there is none.
-	Spare() Plot
-	// Take takes a plot of at least that many bytes; or it returns an errno.
-	Take(bytes uint64) (Plot, Errno)
+	// Spare takes a chunk that was given back before and is at hand, none if there is none.
+	Spare() Chunk
+	// Take takes a chunk of at least that many bytes; or it returns an errno.
+	Take(bytes uint64) (Chunk, Errno)
 	// Reason is the text of an errno.
 	Reason(Errno) string
-	// Return gives back a plot that no process has used.
-	Return(Plot)
+	// Return gives back a chunk that no process has used.
+	Return(Chunk)
 	// Map maps w.Plot of the leader's memory file here; false: there are no addresses.
 	Map(w *Window) bool
-	// Fill gives the data plane the window, whose memory is mapped, and begins to answer mail if
-	// there are mailboxes.
+	// Fill gives the data plane the window, whose memory is mapped, and begins to answer active
+	// messages if there are mailboxes.
 	Fill(w *Window)
 	// Serve begins to answer processes that are elsewhere: an error class, 0 for none.
 	Serve() mpierr.Class
@@ -51,11 +51,11 @@ type End int
 
 // The ends of a window.
 const (
-	Together End = iota // all processes have freed it: its plot may become another window's
+	Together End = iota // all processes have freed it: its chunk may become another window's
 	Failed              // at all processes
 	// other processes may have the window, and have to be notified that this one has not
 	Lost
-	// as Lost, by a longjmp out of a wait: other processes may still use the window's plot, which
+	// as Lost, by a longjmp out of a wait: other processes may still use the window's chunk, which
 	// is not given back
 	Left
 )
@@ -64,13 +64,13 @@ const (
 // other: for short runs.
 const BoxesMost = 64
 
-// share is what a process brings. Rank 0 brings the window's context, too, and a plot if it has one
-// at hand.
+// share is what a process brings. Rank 0 brings the window's context, too, and a chunk if it has
+// one at hand.
 type share struct {
 	base, size, unit int64
 	flags            uint64
 	context          uint64
-	plot             Plot
+	chunk            Chunk
 }
 
 const (
@@ -82,11 +82,11 @@ const shareWords = 7
 
 func (s share) words() []uint64 {
 	return []uint64{uint64(s.base), uint64(s.size), uint64(s.unit), s.flags, s.context,
-		s.plot.Offset, s.plot.Bytes}
+		s.chunk.Offset, s.chunk.Bytes}
 }
 
 func shareOf(w []uint64) share {
-	return share{int64(w[0]), int64(w[1]), int64(w[2]), w[3], w[4], Plot{w[5], w[6]}}
+	return share{int64(w[0]), int64(w[1]), int64(w[2]), w[3], w[4], Chunk{w[5], w[6]}}
 }
 
 // Errno is why there is no memory, as Linux numbers it; 0: there is.
@@ -105,8 +105,8 @@ type creation struct {
 	Peers
 	Host
 	w     *Window
-	spare Plot // what this process has at hand for the window
-	last  bool // it is in the round after which others use the memory, or behind it
+	spare Chunk // what this process has at hand for the window
+	last  bool  // it is in the round after which others use the memory, or behind it
 }
 
 // Create makes a window: collective over p. The arguments have been checked. When it fails, nothing
@@ -137,7 +137,7 @@ func Create(a Args, p Peers, h Host) (_ *Window, err error) {
 
 // returnSpare gives back what this process had at hand, if it has not become the window's memory.
 func (c *creation) returnSpare() {
-	if c.spare.Bytes > 0 && c.w.Plot.Offset != c.spare.Offset {
+	if c.spare.Bytes > 0 && c.w.Chunk.Offset != c.spare.Offset {
 		c.Return(c.spare)
 	}
 }
@@ -193,7 +193,7 @@ func (c *creation) bring() share {
 		mine.flags |= flagPoor
 	} else if c.Rank() == 0 && !c.w.Elsewhere {
 		c.spare = c.Spare()
-		mine.plot = c.spare
+		mine.chunk = c.spare
 	}
 	return mine
 }
@@ -244,13 +244,13 @@ func (c *creation) putTogether(parts []share, err error) error {
 	if err == nil && c.Rank() != 0 {
 		c.Name(parts[0].context)
 	}
-	mail, err := c.askForMail(err)
+	am, err := c.askForAM(err)
 	var at []uint64
 	var bytes uint64
 	if err == nil {
 		at, bytes = layOut(c.w.Flavor, c.Control(c.w.Boxed), parts, c.Near)
 	}
-	if err = c.getMemory(parts[0].plot, bytes, mail, err); err == nil {
+	if err = c.getMemory(parts[0].chunk, bytes, am, err); err == nil {
 		c.w.Targets = targets(c.w.Flavor, parts, at, c.Near)
 		c.Fill(c.w)
 	}
@@ -260,11 +260,11 @@ func (c *creation) putTogether(parts []share, err error) error {
 	return err
 }
 
-// askForMail finds out whether the kernel keeps this process from reaching another one's memory,
+// askForAM finds out whether the kernel keeps this process from reaching another one's memory,
 // where the kernel is a way, and which windows have mailboxes. It comes when all have been heard
 // of. Of many processes it takes a round: only if the kernel is no way for some of them are there
 // mailboxes, which need memory.
-func (c *creation) askForMail(err error) (forbidden bool, _ error) {
+func (c *creation) askForAM(err error) (forbidden bool, _ error) {
 	if c.w.Flavor.Allocates() {
 		return false, err
 	}
@@ -275,21 +275,21 @@ func (c *creation) askForMail(err error) (forbidden bool, _ error) {
 		c.w.Boxed = c.Size() > 1
 		return forbidden, err
 	}
-	mail, err := c.greatest(number(forbidden), err)
-	c.w.Boxed = mail != 0
+	am, err := c.greatest(number(forbidden), err)
+	c.w.Boxed = am != 0
 	return c.w.Boxed, err
 }
 
-// getMemory maps the window's memory, at all processes or at none. spare is the plot that rank 0
-// has brought; mail: this process needs mail; err: what has failed before.
-func (c *creation) getMemory(spare Plot, bytes uint64, mail bool, err error) error {
-	head, err := c.takeMemory(spare, bytes, mail, err)
+// getMemory maps the window's memory, at all processes or at none. spare is the chunk that rank 0
+// has brought; active messages: this process needs active messages; err: what has failed before.
+func (c *creation) getMemory(spare Chunk, bytes uint64, am bool, err error) error {
+	head, err := c.takeMemory(spare, bytes, am, err)
 	failed := head.errno
 	switch {
 	case err != nil:
 		failed = cancelled
 	case failed == 0:
-		c.w.Plot, c.w.Used = head.plot, bytes
+		c.w.Chunk, c.w.Used = head.chunk, bytes
 		if !c.Map(c.w) {
 			failed = outOfMemory
 		}
@@ -310,26 +310,26 @@ func (c *creation) getMemory(spare Plot, bytes uint64, mail bool, err error) err
 // taken is what a process gives in the round of takeMemory; that of a leader counts.
 type taken struct {
 	errno Errno
-	plot  Plot
+	chunk Chunk
 }
 
 // takeMemory is the round in which a leader takes memory for all that share it, when what rank 0
-// had at hand is not enough, and in which all learn whether any process needs mail. A leader that
-// has seen a failure takes none.
-func (c *creation) takeMemory(spare Plot, bytes uint64, mail bool, err error) (taken, error) {
-	mine := taken{plot: spare}
+// had at hand is not enough, and in which all learn whether any process needs active messages. A
+// leader that has seen a failure takes none.
+func (c *creation) takeMemory(spare Chunk, bytes uint64, am bool, err error) (taken, error) {
+	mine := taken{chunk: spare}
 	switch leads := c.Rank() == c.w.Leader; {
 	case err != nil:
 		mine = taken{errno: cancelled}
 	case leads && (spare.Bytes < bytes || c.w.Elsewhere):
-		mine.plot, mine.errno = c.Take(bytes)
+		mine.chunk, mine.errno = c.Take(bytes)
 		if mine.errno == 0 {
-			c.w.Plot = mine.plot // for Drop
+			c.w.Chunk = mine.chunk // for Drop
 		}
 	}
 	const words = 4
 	all := make([]uint64, words*c.Size())
-	e := c.Gather([]uint64{uint64(mine.errno), mine.plot.Offset, mine.plot.Bytes, number(mail)},
+	e := c.Gather([]uint64{uint64(mine.errno), mine.chunk.Offset, mine.chunk.Bytes, number(am)},
 		all)
 	if err == nil {
 		err = e
@@ -338,10 +338,10 @@ func (c *creation) takeMemory(spare Plot, bytes uint64, mail bool, err error) (t
 		return taken{}, err
 	}
 	for i := range c.Size() {
-		c.w.Mail = c.w.Mail || all[words*i+3] != 0
+		c.w.AM = c.w.AM || all[words*i+3] != 0
 	}
 	head := all[words*c.w.Leader:]
-	return taken{Errno(head[0]), Plot{head[1], head[2]}}, nil
+	return taken{Errno(head[0]), Chunk{head[1], head[2]}}, nil
 }
 
 // serve is the last round of a window whose processes do not all share memory: each answers the

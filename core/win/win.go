@@ -80,8 +80,8 @@ func CheckBase(base uint64, size int64) error {
 	return mpierr.New(mpierr.Base, "base is NULL")
 }
 
-// Plot is a part of a memory file, in bytes. Without bytes it is none.
-type Plot struct{ Offset, Bytes uint64 }
+// Chunk is a part of a memory file, in bytes. Without bytes it is none.
+type Chunk struct{ Offset, Bytes uint64 }
 
 // Target is how this process reaches a process of the window.
 type Target struct {
@@ -89,19 +89,19 @@ type Target struct {
 	Size int64  // bytes; -1: a dynamic window
 	Unit int64
 	Far  bool   // over the network
-	Here bool   // its memory is in the window's plot, at At
-	At   uint64 // bytes from the beginning of the plot
+	Here bool   // its memory is in the window's chunk, at At
+	At   uint64 // bytes from the beginning of the chunk
 }
 
 // Window is what all processes have agreed on.
 type Window struct {
 	Args
-	// the lowest rank that shares memory with this process; it takes and gives back the plot there
+	// the lowest rank that shares memory with this process; it takes and gives back the chunk there
 	Leader    int
-	Elsewhere bool // some process is reached over the network
-	Mail      bool // for some pair of processes mail is the only way
-	Boxed     bool // there are mailboxes
-	Plot      Plot // the window's memory; none while there is none
+	Elsewhere bool  // some process is reached over the network
+	AM        bool  // for some pair of processes active messages is the only way
+	Boxed     bool  // there are mailboxes
+	Chunk     Chunk // the window's memory; none while there is none
 	Used      uint64
 	Targets   []Target // by rank
 }
@@ -110,10 +110,10 @@ const page = 4096
 
 func pages(bytes uint64) uint64 { return (bytes + page - 1) / page * page }
 
-// layOut is where the memory of each process begins in the window's plot, behind the control part,
-// and how many bytes the plot needs. Parts of a shared window follow each other without gaps unless
-// a process has asked for pages of its own (MPI-5.0, 12.2.3); processes that are far have none
-// here.
+// layOut is where the memory of each process begins in the window's chunk, behind the control part,
+// and how many bytes the chunk needs. Parts of a shared window follow each other without gaps
+// unless a process has asked for pages of its own (MPI-5.0, 12.2.3); processes that are far have
+// none here.
 func layOut(flavor Flavor, control uint64, parts []share, near func(rank int) bool) (at []uint64,
 	end uint64) {
 	end = control

@@ -123,14 +123,14 @@ type process struct {
 	rank, perHost int
 
 	poor, noContext, blind, noMap bool
-	spare                         Plot
+	spare                         Chunk
 	errno                         Errno
 	serve                         mpierr.Class
 
 	context  uint64
-	took     []Plot
-	returned []Plot
-	mapped   Plot
+	took     []Chunk
+	returned []Chunk
+	mapped   Chunk
 	filled   *Window
 	dropped  bool
 	how      End
@@ -143,8 +143,8 @@ func (p *process) Near(rank int) bool              { return rank/p.perHost == p.
 func (p *process) Reads(int) bool                  { return !p.blind }
 func (p *process) Prepare() bool                   { return !p.poor }
 func (p *process) Name(context uint64)             { p.context = context }
-func (p *process) Spare() Plot                     { return p.spare }
-func (p *process) Return(plot Plot)                { p.returned = append(p.returned, plot) }
+func (p *process) Spare() Chunk                    { return p.spare }
+func (p *process) Return(chunk Chunk)              { p.returned = append(p.returned, chunk) }
 func (p *process) Serve() mpierr.Class             { return p.serve }
 func (p *process) Fill(w *Window)                  { p.filled = w }
 func (p *process) Drop(_ *Window, how End)         { p.dropped, p.how = true, how }
@@ -165,16 +165,16 @@ func (p *process) Control(boxed bool) uint64 {
 	return 4096
 }
 
-func (p *process) Take(bytes uint64) (Plot, Errno) {
+func (p *process) Take(bytes uint64) (Chunk, Errno) {
 	if p.errno != 0 {
-		return Plot{}, p.errno
+		return Chunk{}, p.errno
 	}
-	p.took = append(p.took, Plot{1<<20 + uint64(p.rank), bytes})
+	p.took = append(p.took, Chunk{1<<20 + uint64(p.rank), bytes})
 	return p.took[len(p.took)-1], 0
 }
 
 func (p *process) Map(w *Window) bool {
-	p.mapped = w.Plot
+	p.mapped = w.Chunk
 	return !p.noMap
 }
 
@@ -202,7 +202,7 @@ func TestCreate(t *testing.T) {
 			t.Fatal(errs[i])
 		}
 		leader := i / 3 * 3
-		if w.Leader != leader || !w.Elsewhere || w.Mail || w.Boxed || procs[i].context != 800 ||
+		if w.Leader != leader || !w.Elsewhere || w.AM || w.Boxed || procs[i].context != 800 ||
 			procs[i].dropped || procs[i].mapped != procs[leader].took[0] {
 			t.Errorf("rank %d: %+v, %+v", i, w, procs[i])
 		}
@@ -220,11 +220,11 @@ func TestCreate(t *testing.T) {
 
 func TestMail(t *testing.T) {
 	for _, c := range []struct {
-		n           int
-		blind       bool
-		flavor      Flavor
-		mail, boxed bool
-		rounds      int
+		n         int
+		blind     bool
+		flavor    Flavor
+		am, boxed bool
+		rounds    int
 	}{
 		{1, true, FromUser, false, false, 3},
 		{2, false, FromUser, false, true, 3},
@@ -241,8 +241,8 @@ func TestMail(t *testing.T) {
 				if errs[i] != nil {
 					t.Fatal(errs[i])
 				}
-				if w.Mail != c.mail || w.Boxed != c.boxed {
-					t.Errorf("rank %d: mail %v, boxes %v", i, w.Mail, w.Boxed)
+				if w.AM != c.am || w.Boxed != c.boxed {
+					t.Errorf("rank %d: mail %v, boxes %v", i, w.AM, w.Boxed)
 				}
 			}
 			if procs[0].rounds != c.rounds {
@@ -257,10 +257,10 @@ func TestSpare(t *testing.T) {
 		bytes uint64
 		used  bool
 	}{{1 << 16, true}, {4096, false}} {
-		spare := Plot{77 << 12, c.bytes}
+		spare := Chunk{77 << 12, c.bytes}
 		procs, wins, errs := create(3, 3, Args{Flavor: Shared, Size: 1000, Unit: 1},
 			func(p *process) { p.spare = spare })
-		if errs[2] != nil || (wins[2].Plot == spare) != c.used ||
+		if errs[2] != nil || (wins[2].Chunk == spare) != c.used ||
 			(len(procs[0].returned) == 0) != c.used || len(procs[1].returned) > 0 {
 			t.Errorf("%d bytes at hand: %v, %+v, given back %v", c.bytes, errs[2], wins[2],
 				procs[0].returned)
@@ -332,7 +332,7 @@ func (b *broken) Gather(mine, all []uint64) error {
 
 func TestLeft(t *testing.T) {
 	for at := range 3 {
-		p := &process{office: &office{n: 1}, perHost: 1, spare: Plot{4096, 1 << 20}}
+		p := &process{office: &office{n: 1}, perHost: 1, spare: Chunk{4096, 1 << 20}}
 		func() {
 			defer func() { recover() }() //nolint:errcheck // it is this test's
 			_, err := Create(Args{Flavor: Allocated, Unit: 1},
@@ -355,7 +355,7 @@ func TestFailureInARound(t *testing.T) {
 		var all sync.WaitGroup
 		procs, errs := make([]*process, 3), make([]error, 3)
 		for i := range 3 {
-			p := &process{office: o, rank: i, perHost: 3, spare: Plot{4096, 4096}}
+			p := &process{office: o, rank: i, perHost: 3, spare: Chunk{4096, 4096}}
 			procs[i] = p
 			var peers Peers = p
 			if i == 1 {

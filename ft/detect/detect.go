@@ -153,7 +153,7 @@ type Machine struct {
 func New(cfg Config, now Time) *Machine {
 	m := &Machine{cfg: cfg, limit: cfg.Limit, peers: make([]peer, cfg.Hosts), beatAt: now,
 		wake: Never}
-	m.plant()
+	m.buildTree()
 	m.retree(now)
 	return m.done(now)
 }
@@ -290,7 +290,7 @@ func (m *Machine) Grow(hosts int, tree Tree, now Time) Output {
 		m.peers = append(m.peers, make([]peer, hosts-len(m.peers))...)
 		before := m.cfg.Hosts
 		m.cfg.Hosts, m.cfg.Tree = hosts, tree
-		m.plant()
+		m.buildTree()
 		m.retree(now)
 		switch {
 		case m.tick == 0 || m.ended:

@@ -32,8 +32,8 @@ func (m *Machine) by(h int) int {
 	return 0
 }
 
-// plant takes note of the tree.
-func (m *Machine) plant() {
+// build takes note of the tree.
+func (m *Machine) buildTree() {
 	if m.cfg.Tree.Up == nil {
 		m.under = nil
 		return

@@ -1,11 +1,11 @@
 // Package abroad decides how the processes of two jobs that share no memory come to know each other
 // (MPI-5.0, 11.9 and 11.10).
 //
-// A process of another job is a guest: it has a number here, the same in the memory files of all
-// hosts, under which the processes of this job reach it. So a pair of processes has four numbers,
-// two in each job, and each end needs those of both. The agents that decide for the two jobs are
-// joined by a link, over which they tell each other where processes listen, which numbers they have
-// given, and who has ended.
+// A process of another job is an external process: it has a number here, the same in the memory
+// files of all hosts, under which the processes of this job reach it. So a pair of processes has
+// four numbers, two in each job, and each end needs those of both. The agents that decide for the
+// two jobs are joined by a link, over which they tell each other where processes listen, which
+// numbers they have given, and who has ended.
 //
 // The package owns who is known to whom. It is pure: what happens is passed in, what is to be done
 // is returned (Action), and nothing here reads a clock or a socket. launch/agent carries it out.
@@ -80,7 +80,7 @@ type Send struct {
 	Message Message
 }
 
-// Enter has people entered as guests on all hosts of this job; Entered is to follow.
+// Enter has people entered as external processes on all hosts of this job; Entered is to follow.
 type Enter struct {
 	Job    uint64
 	Batch  uint64
@@ -97,15 +97,15 @@ type Answer struct {
 	Own      Place
 }
 
-// Gone: a guest has ended.
+// Gone: an external process has ended.
 type Gone struct {
 	Who   ident.ProcID
 	Place Place
 	How   How
 }
 
-// guest is a process of another job. place counts when it is here.
-type guest struct {
+// external is a process of another job. place counts when it is here.
+type external struct {
 	Person
 	place Place
 	here  bool
@@ -113,8 +113,8 @@ type guest struct {
 	how   How
 }
 
-// need is something that is done when guests are here: an answer to a process of this job, or to
-// the other one.
+// need is something that is done when external processes are here: an answer to a process of this
+// job, or to the other one.
 type need struct {
 	question uint64 // of a process of this job; counts where met is nil
 	own      Place
@@ -124,19 +124,19 @@ type need struct {
 
 // link is what is known of another job, as long as there is a way to its agent.
 type link struct {
-	job    uint64
-	guests map[ident.ProcID]*guest
-	ours   map[ident.ProcID]Place // places of processes of this job there
-	told   map[ident.ProcID]bool  // processes of this job of which the other one has heard
-	asks   map[uint64]*Meet       // sent, and not answered
-	owner  map[uint64]uint64      // question of each of them
-	needs  []*need
+	job       uint64
+	externals map[ident.ProcID]*external
+	ours      map[ident.ProcID]Place // places of processes of this job there
+	told      map[ident.ProcID]bool  // processes of this job of which the other one has heard
+	asks      map[uint64]*Meet       // sent, and not answered
+	owner     map[uint64]uint64      // question of each of them
+	needs     []*need
 }
 
 // batch are people that are being entered.
 type batch struct {
 	of     *link // whose link may be lost by now
-	people []*guest
+	people []*external
 }
 
 // A Machine is that of one job. Look finds a process of this job that lives.
@@ -158,7 +158,8 @@ func New(look func(ident.ProcID) (Person, bool)) *Machine {
 func (m *Machine) Size() int {
 	n := len(m.links) + len(m.batches)
 	for _, l := range m.links {
-		n += len(l.guests) + len(l.ours) + len(l.told) + len(l.asks) + len(l.owner) + len(l.needs)
+		n += len(l.externals) + len(l.ours) + len(l.told) + len(l.asks) + len(l.owner) +
+			len(l.needs)
 	}
 	return n
 }
@@ -174,7 +175,7 @@ func (m *Machine) done() []Action {
 // Up: there is a way to the agent of a job. What was known of an earlier one is to be lost before.
 func (m *Machine) Up(job uint64) []Action {
 	if m.links[job] == nil {
-		m.links[job] = &link{job: job, guests: map[ident.ProcID]*guest{},
+		m.links[job] = &link{job: job, externals: map[ident.ProcID]*external{},
 			ours: map[ident.ProcID]Place{}, told: map[ident.ProcID]bool{},
 			asks: map[uint64]*Meet{}, owner: map[uint64]uint64{}}
 	}
@@ -197,7 +198,7 @@ func (m *Machine) Lost(job uint64) []Action {
 			m.do(Answer{Question: n.question, Text: text})
 		}
 	}
-	for _, g := range inOrder(l.guests) {
+	for _, g := range inOrder(l.externals) {
 		if g.here {
 			m.do(Gone{g.ID, g.place, Died})
 		} else {
@@ -239,7 +240,7 @@ func (m *Machine) Hear(job uint64, msg Message) []Action {
 	case msg.Met != nil:
 		m.met(l, msg.Met)
 	case msg.Ended != nil:
-		m.guestEnded(l, msg.Ended)
+		m.externalEnded(l, msg.Ended)
 	}
 	return m.done()
 }
@@ -301,9 +302,9 @@ func (m *Machine) welcome(l *link, people []Person) {
 	b := &batch{of: l}
 	var list []Person
 	for _, p := range people {
-		if l.guests[p.ID] == nil {
-			g := &guest{Person: p}
-			l.guests[p.ID] = g
+		if l.externals[p.ID] == nil {
+			g := &external{Person: p}
+			l.externals[p.ID] = g
 			b.people, list = append(b.people, g), append(list, p)
 		}
 	}
@@ -341,17 +342,17 @@ func (m *Machine) Entered(number uint64, places []Place, text string) []Action {
 	return m.done()
 }
 
-func (m *Machine) forget(l *link, g *guest) {
-	if l.guests[g.ID] == g {
-		delete(l.guests, g.ID)
+func (m *Machine) forget(l *link, g *external) {
+	if l.externals[g.ID] == g {
+		delete(l.externals, g.ID)
 	}
 }
 
 // knows: all of these are here.
 func (l *link) knows(ids []ident.ProcID) bool {
 	return !slices.ContainsFunc(ids, func(id ident.ProcID) bool {
-		return l.guests[id] == nil ||
-			!l.guests[id].here
+		return l.externals[id] == nil ||
+			!l.externals[id].here
 	})
 }
 
@@ -369,7 +370,7 @@ func (m *Machine) look(l *link, text string) {
 		var missing ident.ProcID
 		waits, fails := false, false
 		for _, id := range n.wanted {
-			switch g := l.guests[id]; {
+			switch g := l.externals[id]; {
 			case g == nil:
 				missing, fails = id, true
 			case !g.here:
@@ -403,8 +404,8 @@ func (m *Machine) satisfy(l *link, n *need) {
 	if n.met == nil {
 		a := Answer{Question: n.question, Own: n.own}
 		for _, id := range n.wanted {
-			a.Here, a.People = append(a.Here, l.guests[id].place),
-				append(a.People, l.guests[id].Person)
+			a.Here, a.People = append(a.Here, l.externals[id].place),
+				append(a.People, l.externals[id].Person)
 		}
 		m.do(a)
 		return
@@ -418,12 +419,12 @@ func (m *Machine) satisfy(l *link, n *need) {
 		m.fail(l, n, text)
 		return
 	}
-	m.do(Send{l.job, Message{Met: &Met{Number: n.met.Number, Asker: l.guests[n.wanted[0]].place,
+	m.do(Send{l.job, Message{Met: &Met{Number: n.met.Number, Asker: l.externals[n.wanted[0]].place,
 		People: people}}})
 }
 
-func (m *Machine) guestEnded(l *link, e *Ended) {
-	g := l.guests[e.Who]
+func (m *Machine) externalEnded(l *link, e *Ended) {
+	g := l.externals[e.Who]
 	switch {
 	case g == nil:
 	case g.here:
@@ -457,10 +458,10 @@ func sorted[V any](of map[uint64]V) (keys []uint64) {
 	return keys
 }
 
-func inOrder(of map[ident.ProcID]*guest) (list []*guest) {
+func inOrder(of map[ident.ProcID]*external) (list []*external) {
 	for _, g := range of {
 		list = append(list, g)
 	}
-	slices.SortFunc(list, func(a, b *guest) int { return ident.Compare(a.ID, b.ID) })
+	slices.SortFunc(list, func(a, b *external) int { return ident.Compare(a.ID, b.ID) })
 	return list
 }

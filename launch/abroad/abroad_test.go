@@ -9,14 +9,14 @@ import (
 	"libspx/core/ident"
 )
 
-// side is a job with its machine: who lives in it, what its hosts know of guests, and what its
-// processes were told.
+// side is a job with its machine: who lives in it, what its hosts know of external processes, and
+// what its processes were told.
 type side struct {
 	t       *testing.T
 	job     uint64
 	m       *Machine
 	lives   map[ident.ProcID]Person
-	here    map[Place]ident.ProcID // guests that its hosts count as there
+	here    map[Place]ident.ProcID // external processes that its hosts count as there
 	told    map[uint64]Answer
 	asked   uint64
 	number  uint32
@@ -165,7 +165,7 @@ func TestMeet(t *testing.T) {
 }
 
 // One job is killed when so many things have been done, for each number of them: all that the other
-// one has asked is answered, and no guest is left there.
+// one has asked is answered, and no external process is left there.
 func TestKilledAtEachStep(t *testing.T) {
 	for steps := range 40 {
 		for seed := range uint64(20) {
@@ -193,8 +193,8 @@ func TestKilledAtEachStep(t *testing.T) {
 	}
 }
 
-// Processes end at any time. No guest outlives its process, no question stays open, and what is
-// kept of those that have gone is nothing.
+// Processes end at any time. No external process outlives its process, no question stays open, and
+// what is kept of those that have gone is nothing.
 func TestProcessesEnd(t *testing.T) {
 	for seed := range uint64(500) {
 		r := rand.New(rand.NewPCG(seed, 3))
@@ -239,9 +239,10 @@ func TestNoGrowth(t *testing.T) {
 			size, first = x.m.Size()+y.m.Size(), len(x.here)+len(y.here)
 		}
 	}
-	if n, guests := x.m.Size()+y.m.Size(), len(x.here)+len(y.here); n != size || guests != first ||
+	if n, externals := x.m.Size()+y.m.Size(), len(x.here)+len(y.here); n != size ||
+		externals != first ||
 		first != 6 {
-		t.Errorf("%d entries become %d, %d guests %d", size, n, first, guests)
+		t.Errorf("%d entries become %d, %d guests %d", size, n, first, externals)
 	}
 }
 

@@ -35,12 +35,12 @@ type abroadState struct {
 	asking   map[uint64]*question // of processes that want to know others, by number
 	callers  map[client]*jobLink  // processes of this job that wait at a port of another one
 	asked    uint64               // so far
-	groups   uint32               // of guests, so far
+	groups   uint32               // of external processes, so far
 	jobs     uint32               // that were linked, so far
 }
 
-// ofGuests tells the number of a group of guests from that of a spawned world.
-const ofGuests = 1 << 31
+// ofExternals tells the number of a group of external processes from that of a spawned world.
+const ofExternals = 1 << 31
 
 // hostsAbroad is where the numbers of hosts of other jobs begin. There is room for 4,096 jobs at a
 // time, and hosts of each.
@@ -485,7 +485,7 @@ func (a *agent) person(id ident.ProcID) (p abroad.Person, ok bool) {
 		return p, false
 	}
 	for i := range a.ranks {
-		if a.ranks[i].guest || a.segment.AgentState(i) != shm.AgentStarted || a.idOf(i) != id {
+		if a.ranks[i].external || a.segment.AgentState(i) != shm.AgentStarted || a.idOf(i) != id {
 			continue
 		}
 		at, listens := a.segment.Address(i)
@@ -531,7 +531,7 @@ func (a *agent) carryAbroad(list []abroad.Action) {
 			}
 		case abroad.Enter:
 			a.spawnings = append(a.spawnings,
-				&spawning{question: &question{&service.Message{Kind: service.Guests, FD: -1},
+				&spawning{question: &question{&service.Message{Kind: service.Externals, FD: -1},
 					nowhere{}}, held: map[int]bool{},
 					arrivals: &arrivals{job: act.Job, batch: act.Batch, people: act.People}})
 			if len(a.spawnings) == 1 {
@@ -540,7 +540,7 @@ func (a *agent) carryAbroad(list []abroad.Action) {
 		case abroad.Answer:
 			a.acquainted(act)
 		case abroad.Gone:
-			a.guestGone(&control.Parted{Who: act.Who, Proc: int(act.Place.Number),
+			a.externalGone(&control.Parted{Who: act.Who, Proc: int(act.Place.Number),
 				Life: act.Place.Life, How: act.How})
 		}
 	}
@@ -569,10 +569,10 @@ func (a *agent) acquainted(act abroad.Answer) {
 	q.reply(answer)
 }
 
-// planGuests gives processes of another job their numbers.
-func (a *agent) planGuests(s *spawning) error {
+// planExternals gives processes of another job their numbers.
+func (a *agent) planExternals(s *spawning) error {
 	n := len(s.arrivals.people)
-	s.guests = nil
+	s.externals = nil
 	l := a.abroad.links[s.arrivals.job]
 	if l == nil {
 		return fmt.Errorf("job %016x has ended", s.arrivals.job)
@@ -585,20 +585,20 @@ func (a *agent) planGuests(s *spawning) error {
 		return err
 	}
 	for k, p := range s.arrivals.people {
-		g := control.Guest{ID: p.ID, Proc: slots[k], Host: int(l.hosts + p.Host%hostsOfJob),
+		g := control.External{ID: p.ID, Proc: slots[k], Host: int(l.hosts + p.Host%hostsOfJob),
 			Serial: a.serial, At: p.At}
 		g.Life = max(a.segment.Incarnation(g.Proc), a.lives[g.Proc]) + 1
 		a.lives[g.Proc] = g.Life
 		a.serial++
-		s.guests = append(s.guests, g)
+		s.externals = append(s.externals, g)
 	}
 	return nil
 }
 
-// guestsEntered: all hosts know the guests, or not all could be told.
-func (a *agent) guestsEntered(s *spawning, answer *service.Message) {
+// externalsEntered: all hosts know the external processes, or not all could be told.
+func (a *agent) externalsEntered(s *spawning, answer *service.Message) {
 	var places []abroad.Place
-	for _, g := range s.guests {
+	for _, g := range s.externals {
 		places = append(places, abroad.Place{Number: uint32(g.Proc), Life: g.Life})
 	}
 	text := ""
@@ -608,9 +608,9 @@ func (a *agent) guestsEntered(s *spawning, answer *service.Message) {
 	a.carryAbroad(a.abroad.machine.Entered(s.arrivals.batch, places, text))
 }
 
-// prepareGuests looks whether their numbers are free on this host.
-func (a *agent) prepareGuests(w *control.World, made *control.Made) error {
-	for _, g := range w.Guests {
+// prepareExternals looks whether their numbers are free on this host.
+func (a *agent) prepareExternals(w *control.World, made *control.Made) error {
+	for _, g := range w.Externals {
 		if g.Proc < 0 || g.Proc >= a.segment.MaxProcs() || !g.At.IsValid() || g.ID.Job == 0 {
 			return fmt.Errorf("process %d of another job is beyond what this host knows", g.Proc)
 		}
@@ -618,19 +618,19 @@ func (a *agent) prepareGuests(w *control.World, made *control.Made) error {
 			made.Held = append(made.Held, g.Proc)
 		}
 	}
-	a.batch = &batch{world: w.Number, guests: w.Guests}
+	a.batch = &batch{world: w.Number, externals: w.Externals}
 	return nil
 }
 
-// enterGuests makes them processes that those of this host can reach.
-func (a *agent) enterGuests(b *batch) error {
-	for _, g := range b.guests {
+// enterExternals makes them processes that those of this host can reach.
+func (a *agent) enterExternals(b *batch) error {
+	for _, g := range b.externals {
 		member := shm.Member{World: g.ID.World, Rank: g.ID.Rank, Serial: g.Serial,
 			Host: uint32(g.Host), Life: g.Life, Job: g.ID.Job, Incarnation: g.ID.Incarnation}
 		if err := a.segment.AddProc(g.Proc, member); err != nil {
 			return err
 		}
-		*a.rank(g.Proc) = rank{guest: true, alive: true, pidfd: -1, host: noHost}
+		*a.rank(g.Proc) = rank{external: true, alive: true, pidfd: -1, host: noHost}
 		a.segment.SetAddress(g.Proc, g.At)
 		a.segment.MarkStarted(g.Proc, 0)
 	}
@@ -641,20 +641,20 @@ func (a *agent) enterGuests(b *batch) error {
 // noHost is that of a process of another job.
 const noHost = -1
 
-// guestGone tells all hosts of the end of a guest.
-func (a *agent) guestGone(p *control.Parted) {
+// externalGone tells all hosts of the end of an external process.
+func (a *agent) externalGone(p *control.Parted) {
 	for _, h := range a.others {
 		if !h.gone {
 			h.box.put(&control.Message{Parted: p})
 		}
 	}
-	a.guestParted(p)
+	a.externalParted(p)
 }
 
-// guestParted tells the processes of this host.
-func (a *agent) guestParted(p *control.Parted) {
+// externalParted tells the processes of this host.
+func (a *agent) externalParted(p *control.Parted) {
 	i := p.Proc
-	if i < 0 || i >= len(a.ranks) || !a.ranks[i].guest || !a.ranks[i].alive ||
+	if i < 0 || i >= len(a.ranks) || !a.ranks[i].external || !a.ranks[i].alive ||
 		a.segment.Incarnation(i) != p.Life {
 		return
 	}
@@ -666,23 +666,23 @@ func (a *agent) guestParted(p *control.Parted) {
 		tied := len(a.connected(i)) > 0
 		a.segment.MarkDead(i, syscall.WaitStatus(syscall.SIGKILL))
 		if tied && a.up != nil {
-			a.step(job.GuestAborted{Name: p.Who.String()})
+			a.step(job.ExternalAborted{Name: p.Who.String()})
 		} else if tied {
-			a.guestAborted(p.Who.String())
+			a.externalAborted(p.Who.String())
 		}
 	default:
 		a.segment.MarkDead(i, syscall.WaitStatus(syscall.SIGKILL))
 	}
 }
 
-// guestAborted: a process of another job that is connected with some of this one has called
+// externalAborted: a process of another job that is connected with some of this one has called
 // MPI_Abort. In a job of several hosts all count as connected.
-func (a *agent) guestAborted(name string) {
+func (a *agent) externalAborted(name string) {
 	var all []int
 	for i := range a.ranks {
-		if r := &a.ranks[i]; r.alive && !r.guest {
+		if r := &a.ranks[i]; r.alive && !r.external {
 			all = append(all, i)
 		}
 	}
-	a.step(job.GuestAborted{Name: name, Connected: all})
+	a.step(job.ExternalAborted{Name: name, Connected: all})
 }

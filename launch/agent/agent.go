@@ -3,13 +3,13 @@
 // (MPI-5.0, 11.5; docs/running.md).
 //
 // In a job of several hosts each has its agent. That of spxrun's host decides for all: it starts
-// the others and hears what happens there (elsewhere.go), has processes spawned on all hosts in
+// the others and hears what happens there (remote_hosts.go), has processes spawned on all hosts in
 // steps that each takes (newcomers.go), adds and removes hosts while the job runs (growth.go), and
-// answers what the processes of other hosts ask (relay.go). The others decide nothing (outpost.go),
-// and end their processes when they lose the one that does. How the processes reach each other is
-// not the agents' matter, but where they listen is (address.go). In jobs that are to survive
-// failures, agents of several hosts keep copies of what decides (sequence.go), and reach each other
-// for that directly (mesh.go).
+// answers what the processes of other hosts ask (relay.go). The others decide nothing
+// (remote_agent.go), and end their processes when they lose the one that does. How the processes
+// reach each other is not the agents' matter, but where they listen is (address.go). In jobs that
+// are to survive failures, agents of several hosts keep copies of what decides (sequence.go), and
+// reach each other for that directly (mesh.go).
 //
 // One thread, the main thread of the process, does everything but output and the reading of
 // messages: it starts the ranks (whose parent-death signal follows that thread), waits for pidfds,
@@ -70,7 +70,7 @@ type agent struct {
 	files []string // of the programs
 	// how much does not come again (job.Machine.Over), as all have been told
 	over     int
-	vaults   map[int][]int   // by program: files for what its ranks keep, by rank
+	msglogs  map[int][]int   // by program: files for what its ranks keep, by rank
 	spares   map[int]*spares // by part
 	segment  *shm.Segment
 	machine  decider
@@ -87,7 +87,7 @@ type agent struct {
 	listeners  []int        // of those who ask
 	unheard    atomic.Int32 // connections with them over which nothing has been read yet
 	door       bool         // processes inherit a second way to this agent
-	guests     map[ident.ProcID]int
+	externals  map[ident.ProcID]int
 	ports      ports
 	abroad     abroadState
 	naming     nameService
@@ -111,8 +111,8 @@ type agent struct {
 	self    int        // number of this one
 	address netip.Addr // on which its processes listen
 	places  places
-	others  []*elsewhere
-	unsent  []*elsewhere // whose agents are to be started by others that are not there yet
+	others  []*remoteHost
+	unsent  []*remoteHost // whose agents are to be started by others that are not there yet
 	shells  shells
 	// the user knows that an agent was not started from where it should have been
 	strayed   atomic.Bool
@@ -189,7 +189,7 @@ type rank struct {
 	pidfd    int
 	alive    bool
 	spawned  bool
-	guest    bool // of another job: watched, and nothing else
+	external bool // of another job: watched, and nothing else
 	joined   bool // another launcher has started it
 	adopted  bool // the process without a launcher that has started this agent
 	host     int
@@ -229,7 +229,7 @@ func Main() int {
 		return join()
 	}
 	if len(os.Args) > 1 && os.Args[1] == control.HostWord {
-		return outpost()
+		return remoteAgent()
 	}
 	conn := control.NewConn(os.NewFile(ControlFD, "control"))
 	m, err := conn.Receive()
@@ -272,7 +272,7 @@ func (a *agent) tell(m *control.Message) {
 
 func newAgent(spec *control.Job, conn *control.Conn) *agent {
 	a := &agent{spec: spec, conn: conn, began: time.Now(), kills: process.ReadOOMKills("/"),
-		guests: map[ident.ProcID]int{}, lives: map[int]uint32{}, kept: &keptOutput{}}
+		externals: map[ident.ProcID]int{}, lives: map[int]uint32{}, kept: &keptOutput{}}
 	a.ports.open()
 	a.succession.era, a.succession.decider, a.succession.through = spec.Era, spec.Decider,
 		spec.Above
@@ -326,7 +326,7 @@ func (a *agent) run() (status int, err error) {
 		return 0, err
 	}
 	a.begin()
-	a.plant()
+	a.buildTree()
 	if err := a.openService(); err != nil && a.spec.Verbose { // all else works without
 		a.say(fmt.Sprintf("no processes can be spawned, and no ports opened: %v", err))
 	}
@@ -521,6 +521,8 @@ func (a *agent) messages() {
 			a.heard(e.from, e.m)
 		case launcherLost:
 			a.lostLauncher(e.rank)
+		case notEnded:
+			a.endUnnoticed()
 		case decided:
 			if a.up != nil && e.era == a.succession.era {
 				a.obey(e.m)

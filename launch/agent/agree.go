@@ -67,7 +67,7 @@ func (a *agent) hearEarly() {
 }
 
 // describedBy takes what another host has said of itself.
-func (a *agent) describedBy(h *elsewhere, r *reach.Host) {
+func (a *agent) describedBy(h *remoteHost, r *reach.Host) {
 	r.Name = h.name
 	h.reach = r
 	switch {
@@ -86,12 +86,12 @@ func (a *agent) describedBy(h *elsewhere, r *reach.Host) {
 func (a *agent) placeAll() {
 	p := &a.places
 	if p.chosen || a.machine.Ending() || len(a.unsent) > 0 ||
-		a.waitsFor(func(h *elsewhere) bool { return h.reach == nil }) {
+		a.waitsFor(func(h *remoteHost) bool { return h.reach == nil }) {
 		return
 	}
 	p.chosen, p.self = true, a.describe()
 	all := []reach.Host{p.self}
-	who := []*elsewhere{nil}
+	who := []*remoteHost{nil}
 	for _, h := range a.others {
 		if !h.gone {
 			all, who = append(all, *h.reach), append(who, h)
@@ -138,7 +138,7 @@ func (a *agent) hasProcesses(host int) bool {
 }
 
 // placeAdded chooses for a host that is added to the running job.
-func (a *agent) placeAdded(h *elsewhere) {
+func (a *agent) placeAdded(h *remoteHost) {
 	if !a.places.chosen {
 		a.places.self = a.describe()
 	}

@@ -12,10 +12,10 @@ import (
 )
 
 // Heartbeats of hosts that the one which decides does not reach, but the agent of another host
-// (guesthosts.go): that one beats for them, and tells of their silence (detect.Tree), so that one
-// message passes each way over each hop in a period, however many hosts are behind it. What is said
-// beside that, as to a host that is out, or by one that looks for others above, agents in between
-// hand on: the datagram as it is, when it proves to be of the job.
+// (external_hosts.go): that one beats for them, and tells of their silence (detect.Tree), so that
+// one message passes each way over each hop in a period, however many hosts are behind it. What is
+// said beside that, as to a host that is out, or by one that looks for others above, agents in
+// between hand on: the datagram as it is, when it proves to be of the job.
 
 // beatTree says who beats for whom. meets: two hosts reach each other; by is the host through which
 // another one's agent is reached, 0: it is reached from the one that decides. What was said before
@@ -50,7 +50,7 @@ func relayed(tree detect.Tree) bool {
 
 // growTree says who beats for whom among all of which it is known where their heartbeats are taken.
 // comes is one of them that is about to be one of the job's; nil: there is none.
-func (a *agent) growTree(b *control.Beats, comes *elsewhere) {
+func (a *agent) growTree(b *control.Beats, comes *remoteHost) {
 	meets := func(x, y int) bool { return a.seen(x, y, b.At[y]).IsValid() }
 	by := func(h int) int {
 		e := a.hostNumbered(h)

@@ -118,7 +118,7 @@ func (a *agent) hearLead(m *control.Lead) {
 }
 
 // besideFor says what a host is told that keeps no copy.
-func (a *agent) besideFor(spec *control.Job, h *elsewhere) {
+func (a *agent) besideFor(spec *control.Job, h *remoteHost) {
 	h.copies = h.mayLead() && !slices.ContainsFunc(a.membersOf(),
 		func(n int) bool { return !a.meets(h.number, n) || !a.meets(n, h.number) })
 	spec.Beside, spec.Above = !h.copies, a.self
@@ -146,7 +146,7 @@ func (a *agent) tellSeats(m *control.Mesh) {
 }
 
 // enterHost enters a host into its cluster, which is another one than that of this agent.
-func (a *agent) enterHost(h *elsewhere, r route) {
+func (a *agent) enterHost(h *remoteHost, r route) {
 	first := a.hostNumbered(r.home)
 	if first == nil || first == h || first.attached == nil {
 		return
@@ -190,7 +190,7 @@ func (a *agent) here() *control.Here {
 }
 
 // isHere takes how a host and its processes are reached.
-func (a *agent) isHere(h *elsewhere, s *control.Stand) {
+func (a *agent) isHere(h *remoteHost, s *control.Stand) {
 	e := s.Here
 	if e == nil || a.meeting == nil {
 		return
@@ -216,7 +216,7 @@ func (a *agent) beatsAt(host int, at netip.AddrPort) {
 }
 
 // inheritPlaces finds the addresses by which the hosts that are there reach each other, as they
-// were chosen one after another (placeGuest).
+// were chosen one after another (placeExternal).
 func (a *agent) inheritPlaces() {
 	if a.meeting == nil {
 		return
@@ -254,7 +254,7 @@ func (a *agent) inheritPlaces() {
 
 // losesBehind are the clusters that have come through a host which is lost, and that this agent,
 // which has come to decide, has not spoken with yet.
-func (a *agent) losesBehind(h *elsewhere) (out []*elsewhere) {
+func (a *agent) losesBehind(h *remoteHost) (out []*remoteHost) {
 	for _, o := range a.others {
 		if o.via == h && o.led && !o.gone && o.conn == nil {
 			out = append(out, o)
@@ -265,7 +265,7 @@ func (a *agent) losesBehind(h *elsewhere) (out []*elsewhere) {
 
 // reachBehind begins to speak with the hosts that are reached through one which has said how it
 // stands. Those that it does not name have gone meanwhile.
-func (a *agent) reachBehind(h *elsewhere, list []control.Behind) {
+func (a *agent) reachBehind(h *remoteHost, list []control.Behind) {
 	for _, m := range a.others {
 		if m.by() != h || !m.led || m.gone || m.conn != nil {
 			continue
@@ -279,12 +279,12 @@ func (a *agent) reachBehind(h *elsewhere, list []control.Behind) {
 		if a.beating != nil && a.beating.machine != nil {
 			a.beating.hasGone(m.number, detect.OutClosed)
 		}
-		a.bury(m, "its agent has ended, or the connection with it is broken", job.FaultHost)
+		a.hostFailed(m, "its agent has ended, or the connection with it is broken", job.FaultHost)
 	}
 }
 
 // beginBehind begins to speak with a host by the agent in between.
-func (a *agent) beginBehind(h *elsewhere, way *passage) {
+func (a *agent) beginBehind(h *remoteHost, way *passage) {
 	s := &a.succession
 	h.wait = way.how
 	a.speakWith(h, way)
@@ -292,7 +292,7 @@ func (a *agent) beginBehind(h *elsewhere, way *passage) {
 }
 
 // speakWith begins to speak with a host that had another one that decides.
-func (a *agent) speakWith(h *elsewhere, conn connection) {
+func (a *agent) speakWith(h *remoteHost, conn connection) {
 	h.conn = conn
 	h.box.start(conn)
 	if a.dismissed {
@@ -303,12 +303,12 @@ func (a *agent) speakWith(h *elsewhere, conn connection) {
 
 // incomplete: not all hosts of a cluster had become the job's when the agent was lost that led the
 // system.
-func (g *guestCluster) incomplete() bool {
+func (g *externalCluster) incomplete() bool {
 	return len(g.hosts) != 1+len(g.come.Hosts)
 }
 
 // isLeft: a host of a cluster whose spxrun was lost with the host that led the system.
-func (h *elsewhere) isLeft() bool { return h.kin != nil && h.of == nil }
+func (h *remoteHost) isLeft() bool { return h.kin != nil && h.of == nil }
 
 // dismissLeft sends the hosts away of a cluster whose spxrun was lost, when nothing runs there any
 // more: it may be attached again, or has ended.
@@ -341,7 +341,7 @@ func (a *agent) dismissLeft(states []job.PartState, busy func(parts []int) bool)
 
 // endServers ends what is left of the I/O processes of a cluster that is not there any more, and
 // whose spxrun was lost: they come again with it.
-func (a *agent) endServers(g *guestCluster, states []job.PartState) {
+func (a *agent) endServers(g *externalCluster, states []job.PartState) {
 	if s := states[g.parts[0]-1].State; g.swept || s != job.StateAway && s != job.StateGone {
 		return
 	}

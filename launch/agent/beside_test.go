@@ -71,8 +71,8 @@ func TestWaysTo(t *testing.T) {
 // the job.
 func TestDecidesHere(t *testing.T) {
 	a := newAgent(&control.Job{}, nil)
-	c := &company{job: []int{0, 3, 0, 4}, hosts: []*elsewhere{nil, newElsewhere(1, "m"),
-		newElsewhere(2, "n"), newElsewhere(3, "o")}}
+	c := &company{job: []int{0, 3, 0, 4}, hosts: []*remoteHost{nil, newRemoteHost(1, "m"),
+		newRemoteHost(2, "n"), newRemoteHost(3, "o")}}
 	sent := map[int]*sentBy{}
 	for n, h := range c.hosts[1:] {
 		h.link, h.conn, sent[n+1] = &link{}, &sentBy{}, &sentBy{}

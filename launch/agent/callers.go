@@ -109,7 +109,7 @@ func (c *company) take(raw net.Conn) {
 		return
 	}
 	c.mu.Lock()
-	h := newElsewhere(max(1, len(c.hosts)), m.Attach.Host)
+	h := newRemoteHost(max(1, len(c.hosts)), m.Attach.Host)
 	h.conn = conn
 	for len(c.hosts) < h.number {
 		c.hosts = append(c.hosts, nil)
@@ -150,7 +150,7 @@ func (c *company) leave() {
 
 // handedUp takes what the agent of a host has handed on: of another host of its cluster, or of a
 // cluster that has called there.
-func (a *agent) handedUp(h *elsewhere, r *control.Relayed) {
+func (a *agent) handedUp(h *remoteHost, r *control.Relayed) {
 	if m := r.Message; m != nil && m.Attach != nil && !h.behind.known(r.Index) {
 		a.inbox.put(arrival{conn: h.behind.to(&h.box, r.Index), attach: m.Attach, via: h})
 		return
@@ -159,8 +159,8 @@ func (a *agent) handedUp(h *elsewhere, r *control.Relayed) {
 }
 
 // leadsOn tells whether clusters that run have come through a host, which stays for them.
-func (a *agent) leadsOn(h *elsewhere) bool {
-	return slices.ContainsFunc(a.others, func(o *elsewhere) bool {
+func (a *agent) leadsOn(h *remoteHost) bool {
+	return slices.ContainsFunc(a.others, func(o *remoteHost) bool {
 		return o.via == h &&
 			!o.gone
 	}) ||

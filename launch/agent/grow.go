@@ -72,7 +72,7 @@ func (a *agent) unused(n int) (out []int, err error) {
 		for _, m := range s.members {
 			planned[m.Proc] = true
 		}
-		for _, g := range s.guests {
+		for _, g := range s.externals {
 			planned[g.Proc] = true
 		}
 	}
@@ -94,7 +94,7 @@ func (a *agent) unused(n int) (out []int, err error) {
 
 // growFor adds what the file of a host's cluster has and the system has not; false: it does not fit
 // any more, and the host is sent away.
-func (a *agent) growFor(h *elsewhere) bool {
+func (a *agent) growFor(h *remoteHost) bool {
 	g, err := system.Merge(a.running(), h.attached.come)
 	if err == nil && len(g.Parts) > 0 {
 		err = a.growBy(g)

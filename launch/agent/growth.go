@@ -32,9 +32,9 @@ const mostHosts = 1 << 16
 // growth is what the agent that decides knows of hosts that come and go.
 type growth struct {
 	additions []*addition
-	now       *elsewhere // the host that is being added, of the first of them
+	now       *remoteHost // the host that is being added, of the first of them
 	// those whose agents were started, and are none of the job's: they come, or have failed to
-	callers   []*elsewhere
+	callers   []*remoteHost
 	unplanted bool // some have come that the tree of the system's masters does not know yet
 }
 
@@ -49,7 +49,7 @@ type addition struct {
 	come  *arrival         // it has come by itself, to run a cluster
 	index int              // then: of the host that is being added, in the cluster
 	at    map[string][]int // and: where its parts are to run, in that count, by their names
-	lead  *elsewhere       // and: the host of its spxrun, when it is one of the job's
+	lead  *remoteHost      // and: the host of its spxrun, when it is one of the job's
 }
 
 // giveUp: of the hosts of a cluster all come, or none.
@@ -67,7 +67,7 @@ type removal struct {
 }
 
 // unanswered: a new host had its time.
-type unanswered struct{ from *elsewhere }
+type unanswered struct{ from *remoteHost }
 
 // changeHosts answers questions about the job's hosts.
 func (a *agent) changeHosts(q *question) {
@@ -142,7 +142,7 @@ func (a *agent) jobHosts() []service.Host {
 			h.Slots = a.spec.Slots[n]
 		}
 		if i := slices.IndexFunc(a.others,
-			func(h *elsewhere) bool { return h.number == n }); i >= 0 {
+			func(h *remoteHost) bool { return h.number == n }); i >= 0 {
 			switch {
 			case a.others[i].removed:
 				h.State = "removed"
@@ -171,7 +171,7 @@ func (a *agent) nextHost() {
 		d := g.additions[0]
 		if len(d.list) == 0 {
 			if g.additions = g.additions[1:]; g.unplanted {
-				a.plant()
+				a.buildTree()
 			}
 			d.ask.reply(a.added(d))
 			continue
@@ -224,7 +224,7 @@ func (a *agent) invite(d *addition, host hosts.Host) error {
 		return fmt.Errorf("no name of a host, or one more than the %d that a job may have",
 			mostHosts)
 	}
-	h := newElsewhere(len(a.spec.Hosts), host.Name)
+	h := newRemoteHost(len(a.spec.Hosts), host.Name)
 	h.joining = d
 	a.send(h)
 	a.growth.now, a.growth.callers = h, append(a.growth.callers, h)
@@ -233,24 +233,24 @@ func (a *agent) invite(d *addition, host hosts.Host) error {
 }
 
 // limitJoin gives a host its time to join.
-func (a *agent) limitJoin(h *elsewhere) {
+func (a *agent) limitJoin(h *remoteHost) {
 	time.AfterFunc(inviteLimit, func() { a.inbox.put(unanswered{h}) })
 }
 
-func (a *agent) unanswered(h *elsewhere) {
+func (a *agent) unanswered(h *remoteHost) {
 	if a.growth.now == h && !h.ready {
 		a.cannotJoin(h, fmt.Sprintf("its agent has not answered for %v", inviteLimit))
 	}
 }
 
 // cannotJoin gives up a host that was to be added, or takes note of its end.
-func (a *agent) cannotJoin(h *elsewhere, why string) {
+func (a *agent) cannotJoin(h *remoteHost, why string) {
 	g := &a.growth
 	h.hangUp()
 	h.box.close()
 	select {
 	case <-h.ended:
-		g.callers = slices.DeleteFunc(g.callers, func(c *elsewhere) bool { return c == h })
+		g.callers = slices.DeleteFunc(g.callers, func(c *remoteHost) bool { return c == h })
 	default:
 	}
 	if g.now == h {
@@ -261,7 +261,7 @@ func (a *agent) cannotJoin(h *elsewhere, why string) {
 }
 
 // mayJoin: the agent of a new host is ready.
-func (a *agent) mayJoin(h *elsewhere) {
+func (a *agent) mayJoin(h *remoteHost) {
 	switch {
 	case a.growth.now != h:
 	case a.machine.Ending():
@@ -280,7 +280,7 @@ func (a *agent) joinNow() {
 	}
 	d := h.joining
 	g.now, h.joining = nil, nil
-	g.callers = slices.DeleteFunc(g.callers, func(c *elsewhere) bool { return c == h })
+	g.callers = slices.DeleteFunc(g.callers, func(c *remoteHost) bool { return c == h })
 	h.made = true // there are none of its own so far
 	a.spec.Hosts, a.spec.Slots = append(slices.Clone(a.spec.Hosts), h.name),
 		append(slices.Clone(a.spec.Slots), d.slots)
@@ -318,7 +318,7 @@ func (a *agent) joinNow() {
 	}
 	d.done = append(d.done, h.name)
 	if d.come != nil {
-		a.guestJoined(d, h)
+		a.externalJoined(d, h)
 	}
 	a.nextHost()
 }
@@ -333,7 +333,7 @@ func (a *agent) present(to int) (list []control.Entry) {
 		if state == shm.AgentEmpty && i < a.firstWorld() && !spare {
 			state = shm.AgentStarted
 		}
-		if r.guest || state == shm.AgentEmpty && !spare {
+		if r.external || state == shm.AgentEmpty && !spare {
 			continue
 		}
 		m := a.segment.Member(i)
@@ -404,7 +404,7 @@ func (a *agent) takeHosts(m *control.Hosts) {
 
 // removeHosts sends idle hosts away, all of a list or none.
 func (a *agent) removeHosts(q *question, list []hosts.Host) {
-	var leaving []*elsewhere
+	var leaving []*remoteHost
 	for _, host := range list {
 		h, err := a.idle(host.Name)
 		if err != nil {
@@ -438,8 +438,8 @@ func (a *agent) removeHosts(q *question, list []hosts.Host) {
 }
 
 // idle is a host of the job on which nothing runs, and nothing is about to.
-func (a *agent) idle(name string) (*elsewhere, error) {
-	i := slices.IndexFunc(a.others, func(h *elsewhere) bool {
+func (a *agent) idle(name string) (*remoteHost, error) {
+	i := slices.IndexFunc(a.others, func(h *remoteHost) bool {
 		return !h.gone &&
 			a.isCalled(h.number, name)
 	})
@@ -468,13 +468,13 @@ func (a *agent) idle(name string) (*elsewhere, error) {
 }
 
 // hasLeft: the agent of a host that was removed has ended.
-func (a *agent) hasLeft(h *elsewhere) {
+func (a *agent) hasLeft(h *remoteHost) {
 	a.treeLost(h)
 	if h.votes {
 		h.votes = false
 		a.tellMesh()
 	}
-	if h.leaving == nil && !h.isGuest() {
+	if h.leaving == nil && !h.isExternal() {
 		return
 	}
 	if a.beating != nil && a.beating.machine != nil {

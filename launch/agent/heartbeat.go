@@ -163,7 +163,7 @@ func (h *heartbeat) places(list []int) []int {
 func (h *heartbeat) config(alone bool) detect.Config {
 	return detect.Config{Self: h.place(h.self), Hosts: len(h.peers),
 		Period: detect.Time(h.period.Microseconds()), Limit: detect.Time(h.limit.Microseconds()),
-		Most: detect.Time(h.most.Microseconds()), Alone: alone, Tree: h.planted()}
+		Most: detect.Time(h.most.Microseconds()), Alone: alone, Tree: h.builtTree()}
 }
 
 // know takes note of all hosts, and of who beats for whom.
@@ -175,9 +175,9 @@ func (h *heartbeat) know(peers []netip.AddrPort, tree detect.Tree) {
 	}
 }
 
-// planted is the tree as the machine has it: around another host that decides it follows from the
+// built is the tree as the machine has it: around another host that decides it follows from the
 // numbers, and agents in between hand on what passes them.
-func (h *heartbeat) planted() detect.Tree {
+func (h *heartbeat) builtTree() detect.Tree {
 	if h.root != 0 || !h.between {
 		return detect.Tree{}
 	}
@@ -324,7 +324,7 @@ func (h *heartbeat) ring() {
 
 // run is the thread. It ends with the process.
 func (h *heartbeat) run() {
-	hurryBeat()
+	prioritizeHeartbeat()
 	fds := []unix.PollFd{{Fd: int32(h.fd), Events: unix.POLLIN},
 		{Fd: int32(h.bell), Events: unix.POLLIN}}
 	for {
@@ -341,7 +341,7 @@ func (h *heartbeat) run() {
 		}
 		if more != nil && len(more.at) > len(h.peers) {
 			h.know(more.at, more.tree)
-			h.carryOut(h.machine.Grow(len(h.peers), h.planted(), h.now()))
+			h.carryOut(h.machine.Grow(len(h.peers), h.builtTree(), h.now()))
 		}
 		if next != nil {
 			h.begin(next)

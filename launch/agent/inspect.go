@@ -31,7 +31,7 @@ const (
 
 // inspection is a look at all processes that is under way.
 type inspection struct {
-	open  map[*elsewhere]bool // who has not answered; nil: this host
+	open  map[*remoteHost]bool // who has not answered; nil: this host
 	procs []diagnose.Proc
 	again int // so many more times they are waited for
 	done  func([]diagnose.Proc)
@@ -40,7 +40,7 @@ type inspection struct {
 // inspected is what a host has found; late: it is not waited for any more.
 type inspected struct {
 	number int
-	from   *elsewhere // nil: this host
+	from   *remoteHost // nil: this host
 	procs  []diagnose.Proc
 	late   bool
 }
@@ -50,7 +50,7 @@ type inspected struct {
 func (a *agent) inspect(stacks bool, again int, done func([]diagnose.Proc)) {
 	a.looks++
 	n := a.looks
-	look := &inspection{open: map[*elsewhere]bool{nil: true}, again: again, done: done}
+	look := &inspection{open: map[*remoteHost]bool{nil: true}, again: again, done: done}
 	if a.inspections == nil {
 		a.inspections = map[int]*inspection{}
 	}
@@ -73,7 +73,7 @@ func (a *agent) inspectHere(stacks bool, done func([]diagnose.Proc)) {
 	var list []inspect.Process
 	for i := range a.ranks {
 		r := &a.ranks[i]
-		if r.host == a.self && !r.guest && a.segment.AgentState(i) != shm.AgentEmpty &&
+		if r.host == a.self && !r.external && a.segment.AgentState(i) != shm.AgentEmpty &&
 			(r.alive || r.pid != 0) {
 			list = append(list, inspect.Process{Number: i, Pid: r.pid})
 		}
@@ -104,7 +104,7 @@ func (a *agent) hasInspected(in inspected) {
 }
 
 // hears: of all these hosts something is heard.
-func (a *agent) hears(hosts map[*elsewhere]bool) bool {
+func (a *agent) hears(hosts map[*remoteHost]bool) bool {
 	for h := range hosts {
 		if h != nil && (h.gone || a.beating == nil || a.beating.wasQuiet(h.number) ||
 			h.wasQuiet()) {
@@ -126,7 +126,7 @@ func (a *agent) complete(procs []diagnose.Proc) []diagnose.Proc {
 		switch p := by[i]; {
 		case p != nil:
 			out = append(out, *p)
-		case r.guest || a.segment.AgentState(i) == shm.AgentEmpty:
+		case r.external || a.segment.AgentState(i) == shm.AgentEmpty:
 		default:
 			m := a.segment.Member(i)
 			p := diagnose.Proc{Proc: i, Rank: int(m.Rank), World: int(m.World),
@@ -272,7 +272,7 @@ func (a *agent) inspectForAbove(m *control.Inspect) {
 }
 
 // inspectedThere takes in what another host has found.
-func (a *agent) inspectedThere(h *elsewhere, m *control.Inspected) {
+func (a *agent) inspectedThere(h *remoteHost, m *control.Inspected) {
 	in := inspected{number: m.Number, from: h}
 	var all []diagnose.Proc
 	if json.Unmarshal(m.Procs, &all) != nil {

@@ -61,10 +61,13 @@ type gathering struct {
 	arrived net.Listener // where the agents of other hosts arrive
 	server  *tcp.Server
 
-	sayings sayings        // before the job begins: docs/errors.md, "Once in a job"
-	spoken  bool           // one of the processes has said why it fails
-	told    bool           // the launcher was told to end the job
-	leaving sync.WaitGroup // processes whose launcher has not said farewell
+	sayings sayings // before the job begins: docs/errors.md, "Once in a job"
+	spoken  bool    // one of the processes has said why it fails
+	told    bool    // the launcher was told to end the job
+	// it cannot be told, and has launcherNotice to end the job by itself
+	noticing bool
+	lost     bool           // it is gone
+	leaving  sync.WaitGroup // processes whose launcher has not said farewell
 }
 
 // member is a process that has joined.

@@ -25,8 +25,16 @@ import (
 // launcherGrace is the time between the word to the launcher and SIGKILL.
 const launcherGrace = 2 * time.Second
 
+// launcherNotice is how long a launcher that cannot be told to end the job has to notice by itself
+// that a process has died, and to end the job for that: its exit status is that of the process
+// which it sees end first, and on another host than the one that died we would be the faster ones.
+const launcherNotice = 500 * time.Millisecond
+
 // launcherLost: the launcher is gone, as far as one of its processes shows.
 type launcherLost struct{ rank int }
+
+// notEnded: the launcher has had its time to end the job.
+type notEnded struct{}
 
 // lead is the life of the agent that decides.
 func (g *gathering) lead() int {
@@ -70,7 +78,7 @@ func (g *gathering) lead() int {
 	}
 	a.listen()
 	for n, c := range list {
-		h := newElsewhere(n+1, c.hello.Host)
+		h := newRemoteHost(n+1, c.hello.Host)
 		h.conn, h.wait = c.conn, func() string { return connectionEnd(h.failure) }
 		a.others = append(a.others, h)
 		a.introduceTo(h, [32]byte{}) // it has the key
@@ -221,6 +229,10 @@ func (a *agent) watchLauncher(sockets []unix.PollFd, ranks []int) {
 // process which has finalized is hung up on means nothing.
 func (a *agent) lostLauncher(rank int) {
 	if a.own(rank) && a.joined.members[rank] != nil {
+		a.joined.lost = true
+		if a.joined.noticing {
+			a.endUnnoticed()
+		}
 		a.step(job.FrontLost{})
 	}
 }
@@ -273,6 +285,16 @@ func (a *agent) leaveToLauncher(signal int) bool {
 	if a.joined == nil || signal != job.SIGTERM {
 		return false
 	}
+	if !a.joined.reachable() {
+		if a.joined.lost || a.machine.Hurried() {
+			return false
+		}
+		if !a.joined.noticing {
+			a.joined.noticing = true
+			time.AfterFunc(launcherNotice, func() { a.inbox.put(notEnded{}) })
+		}
+		return true
+	}
 	m, decides := a.machine.(*job.Machine)
 	if !decides {
 		for _, m := range a.joined.members { // then the agent that decides has told it
@@ -283,6 +305,25 @@ func (a *agent) leaveToLauncher(signal int) bool {
 		return false
 	}
 	return a.joined.endByLauncher(m.Status())
+}
+
+// reachable: the launcher has left a way to tell it things, as those of PMI do.
+func (g *gathering) reachable() bool {
+	for _, m := range g.members {
+		if m.launcher >= 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// endUnnoticed ends the processes that the launcher has not ended in its time, or no longer can.
+func (a *agent) endUnnoticed() {
+	for i := range a.ranks {
+		if r := &a.ranks[i]; a.own(i) && r.joined && r.alive {
+			a.signalRank(i, job.SIGTERM)
+		}
+	}
 }
 
 // leftJob tells the launcher that a process of this host has left the job, and that this is all

@@ -31,19 +31,19 @@ type (
 	arrival struct { // somebody who has the key wants to run a cluster
 		conn   connection
 		attach *control.Arrival
-		via    *elsewhere // it speaks through the agent of this one; nil: it has called here
+		via    *remoteHost // it speaks through the agent of this one; nil: it has called here
 	}
-	seated  struct{ h *elsewhere } // its host is one of the job's
-	turned  struct{ text string }  // somebody was turned away
-	waiting struct{}               // some clusters may be missing for long
+	seated  struct{ h *remoteHost } // its host is one of the job's
+	turned  struct{ text string }   // somebody was turned away
+	waiting struct{}                // some clusters may be missing for long
 )
 
-// guestCluster is what a host runs that has attached.
-type guestCluster struct {
+// externalCluster is what a host runs that has attached.
+type externalCluster struct {
 	cluster string
 	parts   []int            // that of the cluster, and those of its I/O processes
 	come    *control.Arrival // what has come
-	hosts   []*elsewhere     // of the cluster, that of its spxrun first; nil: it is not there yet
+	hosts   []*remoteHost    // of the cluster, that of its spxrun first; nil: it is not there yet
 	at      map[string][]int // by the name of a part: the host of each process, in that count
 	begun   bool
 	// its spxrun was lost with the host that led, and its I/O processes were told to end
@@ -127,7 +127,7 @@ func (a *agent) welcome(e arrival) {
 	var list []hosts.Host
 	var at map[string][]int
 	if why == "" {
-		list, at, why = guestHosts(e.attach, wants)
+		list, at, why = externalHosts(e.attach, wants)
 	}
 	if why != "" {
 		go func() {
@@ -191,7 +191,7 @@ func (g *gatekeeper) Close() {}
 func (a *agent) comes(cluster string) bool {
 	return slices.ContainsFunc(a.growth.additions,
 		func(d *addition) bool { return d.come != nil && d.come.attach.Cluster == cluster }) ||
-		slices.ContainsFunc(a.others, func(h *elsewhere) bool {
+		slices.ContainsFunc(a.others, func(h *remoteHost) bool {
 			return !h.gone &&
 				h.attached != nil && h.attached.cluster == cluster
 		})
@@ -206,12 +206,12 @@ func (a *agent) admitCluster(d *addition, host hosts.Host) error {
 		return fmt.Errorf("%s", why)
 	}
 	d.slots = host.Slots
-	h := newElsewhere(len(a.spec.Hosts), host.Name)
+	h := newRemoteHost(len(a.spec.Hosts), host.Name)
 	from := d.come.attach
-	h.joining, h.conn, h.attached = d, d.come.conn, &guestCluster{cluster: from.Cluster,
-		parts: parts, come: from, hosts: make([]*elsewhere, 1+len(from.Hosts)), at: d.at}
+	h.joining, h.conn, h.attached = d, d.come.conn, &externalCluster{cluster: from.Cluster,
+		parts: parts, come: from, hosts: make([]*remoteHost, 1+len(from.Hosts)), at: d.at}
 	h.attached.hosts[0], h.reach, h.via, h.home = h, &from.Reach, d.come.via, h.number
-	if err := a.placeGuest(h, from.At); err != nil {
+	if err := a.placeExternal(h, from.At); err != nil {
 		go func() {
 			// if it is gone, it need not know
 			h.conn.Send(&control.Message{Off: err.Error()}) //nolint:errcheck
@@ -243,7 +243,7 @@ func (a *agent) partsForAdmission(d *addition) (parts []int, why string) {
 }
 
 // startParts starts the cluster of a host that is one of the job's now, and its I/O processes.
-func (a *agent) startParts(h *elsewhere) {
+func (a *agent) startParts(h *remoteHost) {
 	if h.gone || a.machine.Ending() || !a.growFor(h) {
 		return
 	}
@@ -252,7 +252,7 @@ func (a *agent) startParts(h *elsewhere) {
 		a.tree.lives[p]++
 		delete(a.tree.asked, p)
 	}
-	a.plant()
+	a.buildTree()
 	// all of them come: who comes first waits for the others, also if they were given up
 	a.change(func(l *layout.Layout) {
 		for _, p := range h.attached.parts {
@@ -268,7 +268,7 @@ func (a *agent) startParts(h *elsewhere) {
 }
 
 // homeOf is the host that has attached with a part; nil: this agent has started it.
-func (a *agent) homeOf(part int) *elsewhere {
+func (a *agent) homeOf(part int) *remoteHost {
 	for _, h := range slices.Backward(a.others) {
 		if h.attached != nil && slices.Contains(h.attached.parts, part) {
 			return h
@@ -286,7 +286,7 @@ func (a *agent) healsAgain(part int, now bool) bool {
 }
 
 // notStartedThere: a part of an attached cluster cannot be started on its host, which is sent away.
-func (a *agent) notStartedThere(h *elsewhere, part int, text string) {
+func (a *agent) notStartedThere(h *remoteHost, part int, text string) {
 	if a.machine.Ending() {
 		return
 	}
@@ -327,7 +327,7 @@ func (a *agent) sayToAll(text string) {
 
 // statusOf is the exit status of a cluster that has attached, and that of its first death, which
 // counts when it does not go on.
-func (a *agent) statusOf(g *guestCluster) (status, death int) {
+func (a *agent) statusOf(g *externalCluster) (status, death int) {
 	m, decides := a.machine.(*job.Machine)
 	if !decides || !g.begun {
 		return g.status, 0
@@ -338,7 +338,7 @@ func (a *agent) statusOf(g *guestCluster) (status, death int) {
 
 // statusAt is the exit status for a host: that of its cluster, if it has attached with one, and
 // else that of all.
-func (a *agent) statusAt(h *elsewhere) int {
+func (a *agent) statusAt(h *remoteHost) int {
 	if h.attached == nil {
 		return 0
 	}
@@ -381,7 +381,7 @@ func (a *agent) seeOff() {
 
 // dismissHost sends a host away on which nothing runs any more, with the others of its cluster,
 // which are reached through it.
-func (a *agent) dismissHost(h *elsewhere) {
+func (a *agent) dismissHost(h *remoteHost) {
 	members := h.members()
 	for _, m := range members {
 		a.sendAway(m)
@@ -417,7 +417,7 @@ func (a *agent) dismissHost(h *elsewhere) {
 }
 
 // sendAway takes a host out, whose agent is about to be told to end.
-func (a *agent) sendAway(h *elsewhere) {
+func (a *agent) sendAway(h *remoteHost) {
 	h.gone, h.removed, h.fate = true, true, "its cluster has ended"
 	for _, j := range slices.Clone(a.judging) {
 		a.answered(h, &control.Facts{Survey: j.number})

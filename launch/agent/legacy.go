@@ -25,7 +25,7 @@ import (
 //     what was decided and may not have been done: that is in the machine (job.Crew, Open). So the
 //     table of the system follows, whose version is above all that anyone has seen.
 //   - Who has gone on from MPI_Init: each host says it of its processes. Those that wait ask again.
-//   - The tree of masters: planted anew, with a number above all others.
+//   - The tree of masters: built anew, with a number above all others.
 //
 // As long as not all hosts have said how they stand, or are given up, nothing is made, and no table
 // is told.
@@ -47,15 +47,15 @@ func (a *agent) noteNumbers(w *control.World) {
 	switch {
 	case w.Step != control.Prepare:
 		return
-	case w.Guests != nil:
-		a.abroad.groups = max(a.abroad.groups, w.Number&^ofGuests)
+	case w.Externals != nil:
+		a.abroad.groups = max(a.abroad.groups, w.Number&^ofExternals)
 	default:
 		a.worlds = max(a.worlds, w.Number)
 	}
 	for _, m := range w.Members {
 		a.seesNumber(m.Proc, m.Serial, m.Life)
 	}
-	for _, g := range w.Guests {
+	for _, g := range w.Externals {
 		a.seesNumber(g.Proc, g.Serial, g.Life)
 	}
 }
@@ -110,8 +110,8 @@ const portsOfEra = 20
 const mostBehind = 1 << 16
 
 // heedNumbers takes which numbers another host has seen.
-func (a *agent) heedNumbers(h *elsewhere, s *control.Stand) {
-	if s.Serial <= mostSerials && s.Worlds < ofGuests && s.Groups < ofGuests {
+func (a *agent) heedNumbers(h *remoteHost, s *control.Stand) {
+	if s.Serial <= mostSerials && s.Worlds < ofExternals && s.Groups < ofExternals {
 		a.serial, a.worlds, a.abroad.groups = max(a.serial, s.Serial), max(a.worlds, s.Worlds),
 			max(a.abroad.groups, s.Groups)
 	}
@@ -165,7 +165,7 @@ func (a *agent) endHalfMade(m *job.Machine) {
 	for i := range a.ranks {
 		r := &a.ranks[i]
 		known := i < len(procs) && procs[i].Alive
-		if !known && !r.alive && !r.guest && a.segment.AgentState(i) == shm.AgentStarted &&
+		if !known && !r.alive && !r.external && a.segment.AgentState(i) == shm.AgentStarted &&
 			!(a.isSpare(i) && (i >= len(procs) || procs[i].Pid == 0)) {
 			a.disown(i)
 		}
@@ -249,7 +249,7 @@ func (a *agent) stood() {
 // they stand.
 func (a *agent) goesOn() {
 	s := &a.succession
-	if !s.gathers || a.done || a.waitsFor(func(h *elsewhere) bool { return h.led && !h.ready }) {
+	if !s.gathers || a.done || a.waitsFor(func(h *remoteHost) bool { return h.led && !h.ready }) {
 		return
 	}
 	s.gathers = false
@@ -325,7 +325,7 @@ func (a *agent) inheritStart(m *job.Machine) {
 	}
 }
 
-// inheritTree plants the tree of masters anew. A part that is being started again is at its next
+// inheritTree builds the tree of masters anew. A part that is being started again is at its next
 // start, whether the one before has begun with it or not.
 func (a *agent) inheritTree(m *job.Machine) {
 	t := &a.tree
@@ -350,7 +350,7 @@ func (a *agent) inheritTree(m *job.Machine) {
 	if k := t.master; k != nil {
 		t.mastered(a.self, k.cmd.Process.Pid)
 	}
-	a.plant()
+	a.buildTree()
 }
 
 // finishOpen does what was decided and may not have been done.

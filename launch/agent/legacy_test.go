@@ -22,8 +22,8 @@ func TestNumbers(t *testing.T) {
 			{Proc: 1 << 40, Serial: 1, Life: 9}}})
 	a.newcomers(&control.World{Number: 4, Step: control.Prepare,
 		Members: []control.Member{{Proc: 1, Host: 2, Serial: 6, Life: 2}}})
-	a.newcomers(&control.World{Number: ofGuests | 3, Step: control.Prepare,
-		Guests: []control.Guest{{Proc: 0, Serial: 8, Life: 3}}})
+	a.newcomers(&control.World{Number: ofExternals | 3, Step: control.Prepare,
+		Externals: []control.External{{Proc: 0, Serial: 8, Life: 3}}})
 	s := a.stand()
 	want := &control.Stand{Serial: 9, Worlds: 5, Groups: 3, Lives: map[int]uint32{0: 3, 1: 2, 2: 4}}
 	if d := cmp.Diff(want, s); d != "" {

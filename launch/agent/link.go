@@ -22,8 +22,8 @@ type link struct {
 	in    *io.PipeWriter // its other end, for who brings what comes
 
 	mu       sync.Mutex
-	number   int        // guarded by mu, as all below: of the host, to via
-	via      *elsewhere // whose agent has the shell; nil: this one has it
+	number   int         // guarded by mu, as all below: of the host, to via
+	via      *remoteHost // whose agent has the shell; nil: this one has it
 	shell    *shell
 	again    *time.Timer // until it is tried once more
 	tries    int
@@ -44,7 +44,7 @@ type link struct {
 // startPauses are the times between attempts to reach a host.
 var startPauses = []time.Duration{time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second}
 
-func (a *agent) newLink(h *elsewhere) *link {
+func (a *agent) newLink(h *remoteHost) *link {
 	l := &link{a: a, host: h.name, number: h.number, words: a.shellOf(h.name),
 		ended: make(chan struct{})}
 	l.up, l.in = io.Pipe()
@@ -117,7 +117,7 @@ func (l *link) startHere() {
 }
 
 // startAt has the agent of another host do that.
-func (l *link) startAt(h *elsewhere) {
+func (l *link) startAt(h *remoteHost) {
 	h.belowMu.Lock()
 	if h.below == nil {
 		h.below = map[int]*link{}
@@ -253,7 +253,7 @@ func (l *link) over(end shellEnd) {
 }
 
 // fromBelow takes what the agent of a host says of a shell that it has started.
-func (h *elsewhere) fromBelow(m *control.Branch) {
+func (h *remoteHost) fromBelow(m *control.Branch) {
 	h.belowMu.Lock()
 	l := h.below[m.Host]
 	if l != nil && m.End != nil {
@@ -276,7 +276,7 @@ func (h *elsewhere) fromBelow(m *control.Branch) {
 }
 
 // loseBelow ends the links through a host whose agent has gone.
-func (h *elsewhere) loseBelow() {
+func (h *remoteHost) loseBelow() {
 	h.belowMu.Lock()
 	list := h.below
 	h.below, h.belowOver = nil, true
@@ -287,7 +287,7 @@ func (h *elsewhere) loseBelow() {
 }
 
 // holds names a host whose agent is reached through this one's; empty: there is none.
-func (h *elsewhere) holds() string {
+func (h *remoteHost) holds() string {
 	h.belowMu.Lock()
 	defer h.belowMu.Unlock()
 	for _, l := range h.below {

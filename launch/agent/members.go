@@ -27,7 +27,7 @@ import (
 // company is what this agent has of the other hosts of its cluster.
 type company struct {
 	// guarded by mu: by number in the cluster, from 1, and clusters that have called (callers.go)
-	hosts   []*elsewhere
+	hosts   []*remoteHost
 	machine *muster.Machine
 	done    bool  // all are there, or will not be
 	failure error // then: why
@@ -50,7 +50,7 @@ type company struct {
 // memberSaid is what another host of the cluster has said of itself, before all were there, or its
 // end.
 type memberSaid struct {
-	from *elsewhere
+	from *remoteHost
 	here bool // its agent has answered; else it has ended
 }
 
@@ -104,10 +104,11 @@ func (a *agent) callTogether() error {
 		return err
 	}
 	starters := hosts.Starters(len(a.spec.Hosts), a.spec.Fanout)
-	c := &company{hosts: make([]*elsewhere, len(a.spec.Hosts)), job: make([]int, len(a.spec.Hosts))}
+	c := &company{hosts: make([]*remoteHost, len(a.spec.Hosts)),
+		job: make([]int, len(a.spec.Hosts))}
 	for n, name := range a.spec.Hosts {
 		if n > 0 {
-			c.hosts[n] = newElsewhere(n, name)
+			c.hosts[n] = newRemoteHost(n, name)
 		}
 	}
 	c.machine = muster.New(muster.Config{Cluster: a.spec.Join.Cluster, Hosts: a.spec.Hosts,
@@ -186,7 +187,7 @@ func (c *company) start(a *agent, act muster.Start) {
 
 // hearFrom reads what the agent of a host says, prints what its processes have written, and hands
 // the rest on.
-func (c *company) hearFrom(a *agent, h *elsewhere) {
+func (c *company) hearFrom(a *agent, h *remoteHost) {
 	var printers [3]*printer
 	for described := false; ; {
 		m, err := h.conn.Receive()
@@ -282,7 +283,7 @@ func (c *company) handDown(a *agent, r *control.Relayed) {
 		return
 	}
 	c.mu.Lock()
-	var h *elsewhere
+	var h *remoteHost
 	if r.Index < len(c.hosts) {
 		h = c.hosts[r.Index]
 	}
@@ -309,7 +310,7 @@ func (c *company) handDown(a *agent, r *control.Relayed) {
 
 // memberManages is what the master of another host of the cluster says to another one (tree.go).
 type memberManages struct {
-	from *elsewhere
+	from *remoteHost
 	m    *control.Managed
 }
 
@@ -329,7 +330,7 @@ func (a *agent) manages(e memberManages) {
 }
 
 // numbered is another host of the cluster by its number in the job; nil: it is none.
-func (c *company) numbered(host int) *elsewhere {
+func (c *company) numbered(host int) *remoteHost {
 	if c == nil || host < 1 {
 		return nil
 	}
@@ -357,7 +358,7 @@ func (c *company) numberOf(index int) int {
 }
 
 // list are the hosts whose agents have been started, or have called.
-func (c *company) list() (out []*elsewhere) {
+func (c *company) list() (out []*remoteHost) {
 	if c == nil {
 		return nil
 	}

@@ -104,8 +104,8 @@ func (a *agent) ended(i int) {
 	}
 	r.alive = false
 	a.stopWatching(r.pidfd) // perhaps it is held until others have judged
-	if r.guest {
-		a.guestEnded(i)
+	if r.external {
+		a.externalEnded(i)
 		return
 	}
 	a.cores.died(a, i, wait)
@@ -181,7 +181,7 @@ func (a *agent) abortedToo() (out []int) {
 
 // own: process i is one of this job on this host, and lives.
 func (a *agent) own(i int) bool {
-	return a.ranks[i].alive && !a.ranks[i].guest && a.ranks[i].host == a.self
+	return a.ranks[i].alive && !a.ranks[i].external && a.ranks[i].host == a.self
 }
 
 // peek reports whether the process has ended, and how. Of one that is not a child that is known
@@ -199,7 +199,7 @@ func (r *rank) peek(state uint32) (status syscall.WaitStatus, ended bool) {
 }
 
 // foreign: not a child of the agent.
-func (r *rank) foreign() bool { return r.guest || r.adopted || r.joined }
+func (r *rank) foreign() bool { return r.external || r.adopted || r.joined }
 
 func (r *rank) reap() {
 	if r.foreign() {
@@ -294,7 +294,7 @@ func (a *agent) anyReturns() bool {
 func (a *agent) anyMPI(other int) bool {
 	for i := range a.ranks {
 		if i != other && (other < 0 || a.ranks[i].part == a.ranks[other].part) &&
-			!a.ranks[i].guest && a.segment.OwnerState(i) != shm.OwnerNone {
+			!a.ranks[i].external && a.segment.OwnerState(i) != shm.OwnerNone {
 			return true
 		}
 	}
@@ -304,7 +304,7 @@ func (a *agent) anyMPI(other int) bool {
 // partsWithMPI are the parts of which a process of this host has called MPI_Init.
 func (a *agent) partsWithMPI() (out []int) {
 	for i := range a.ranks {
-		if r := &a.ranks[i]; r.host == a.self && !r.guest &&
+		if r := &a.ranks[i]; r.host == a.self && !r.external &&
 			a.segment.OwnerState(i) != shm.OwnerNone && !slices.Contains(out, r.part) {
 			out = append(out, r.part)
 		}
@@ -315,7 +315,7 @@ func (a *agent) partsWithMPI() (out []int) {
 // allMPI: all ranks of this host have called MPI_Init.
 func (a *agent) allMPI() bool {
 	for i := range a.ranks {
-		if a.own(i) && !a.ranks[i].guest && a.segment.OwnerState(i) == shm.OwnerNone {
+		if a.own(i) && !a.ranks[i].external && a.segment.OwnerState(i) == shm.OwnerNone {
 			return false
 		}
 	}

@@ -27,12 +27,12 @@ const mostBegot = 256
 type batch struct {
 	world     uint32
 	question  *service.Message
-	members   []control.Member // by rank
-	files     []string         // by program; empty where none of its processes runs here
-	listeners map[int]listener // by number of the process
-	life      uint32           // of a system's part: which start of it
-	cold      int              // of the members, the last: they are started when a rank has died
-	guests    []control.Guest  // in place of a world
+	members   []control.Member   // by rank
+	files     []string           // by program; empty where none of its processes runs here
+	listeners map[int]listener   // by number of the process
+	life      uint32             // of a system's part: which start of it
+	cold      int                // of the members, the last: they are started when a rank has died
+	externals []control.External // in place of a world
 }
 
 // newcomers takes a step. nil: it is not answered.
@@ -41,8 +41,8 @@ func (a *agent) newcomers(w *control.World) *control.Made {
 	a.noteNumbers(w)
 	var err error
 	switch b := a.batch; {
-	case w.Step == control.Prepare && w.Guests != nil:
-		err = a.prepareGuests(w, made)
+	case w.Step == control.Prepare && w.Externals != nil:
+		err = a.prepareExternals(w, made)
 	case w.Step == control.Prepare:
 		err = a.prepareBatch(w, made)
 	case b == nil || b.world != w.Number:
@@ -50,8 +50,8 @@ func (a *agent) newcomers(w *control.World) *control.Made {
 			return nil
 		}
 		err = fmt.Errorf("spawned world %d is not known", w.Number)
-	case w.Step == control.Enter && b.guests != nil:
-		err = a.enterGuests(b)
+	case w.Step == control.Enter && b.externals != nil:
+		err = a.enterExternals(b)
 		a.batch = nil
 	case w.Step == control.Enter:
 		err = a.enterBatch(b, w.Addresses)
@@ -214,7 +214,7 @@ func (a *agent) startSpawned(b *batch, rank, local, null int, env []string) erro
 		ranks := len(b.members) - a.spec.Programs[a.programOf(part)].Standbys
 		name, tag = job.RankName(rank, ranks), prefix+rankWord(rank, ranks)
 		if b.cold > 0 {
-			if err := a.giveVaults(a.programOf(part), s); err != nil {
+			if err := a.giveMsgLogs(a.programOf(part), s); err != nil {
 				return err
 			}
 		}

@@ -34,9 +34,9 @@ func (a *agent) partsOfFirst() []job.Part {
 	return a.spec.Parts[:max(n, 0)]
 }
 
-// forGuest is what a host is told of a job whose clusters come by themselves: whether it keeps a
+// forExternal is what a host is told of a job whose clusters come by themselves: whether it keeps a
 // copy of what decides, and then what it has to know to lead the system.
-func (a *agent) forGuest(spec *control.Job, h *elsewhere) {
+func (a *agent) forExternal(spec *control.Job, h *remoteHost) {
 	if h.via != nil || h.of != nil && h.of.via != nil {
 		spec.Sequence = false // it is never called
 	}
@@ -46,10 +46,10 @@ func (a *agent) forGuest(spec *control.Job, h *elsewhere) {
 		first = a.spec.System
 	} else {
 		for _, o := range a.others {
-			first.Hosts += boolInt(!o.isGuest())
+			first.Hosts += boolInt(!o.isExternal())
 		}
 	}
-	if h.isGuest() {
+	if h.isExternal() {
 		spec.System = &control.Join{System: j.System, Cluster: first.Cluster, Hosts: first.Hosts,
 			Whole: j.Whole, Declared: slices.Clone(j.Declared)}
 	}
@@ -57,7 +57,7 @@ func (a *agent) forGuest(spec *control.Job, h *elsewhere) {
 
 // mayLead: the agent of a host may come to lead: that of a cluster's spxrun, which all others
 // reach.
-func (h *elsewhere) mayLead() bool { return h.attached != nil && h.via == nil }
+func (h *remoteHost) mayLead() bool { return h.attached != nil && h.via == nil }
 
 // leadSystem has this agent lead the system. meets is where clusters call from now on; empty:
 // nowhere.
@@ -144,7 +144,7 @@ func (a *agent) hasMoved(e moved) {
 
 // ofCluster has a host belong to the cluster that has come with it, for an agent that has come to
 // lead.
-func (a *agent) ofCluster(h *elsewhere, l *legacy) {
+func (a *agent) ofCluster(h *remoteHost, l *legacy) {
 	if a.meeting == nil {
 		return
 	}
@@ -155,8 +155,8 @@ func (a *agent) ofCluster(h *elsewhere, l *legacy) {
 	if cluster == a.local.Join.Cluster {
 		return // this agent's own, or as it was before it came again
 	}
-	g := &guestCluster{cluster: cluster, come: &control.Arrival{Cluster: cluster},
-		hosts: []*elsewhere{h}}
+	g := &externalCluster{cluster: cluster, come: &control.Arrival{Cluster: cluster},
+		hosts: []*remoteHost{h}}
 	for i, d := range a.spec.Join.Declared {
 		if d.Cluster == cluster {
 			g.parts = append(g.parts, i+1)
@@ -170,7 +170,7 @@ func (a *agent) ofCluster(h *elsewhere, l *legacy) {
 }
 
 // standsAs takes what a cluster has come with.
-func (a *agent) standsAs(h *elsewhere, e *control.Arrival) {
+func (a *agent) standsAs(h *remoteHost, e *control.Arrival) {
 	g := h.attached
 	if g == nil || e == nil || e.Cluster != g.cluster {
 		return
@@ -180,7 +180,7 @@ func (a *agent) standsAs(h *elsewhere, e *control.Arrival) {
 		wants = append(wants, want{a.spec.Join.Declared[part-1].Name,
 			a.spec.Programs[a.programOf(part)].Procs})
 	}
-	if _, at, why := guestHosts(e, wants); why == "" {
+	if _, at, why := externalHosts(e, wants); why == "" {
 		g.come, g.at, h.reach, h.at = e, at, &e.Reach, e.At
 	}
 }

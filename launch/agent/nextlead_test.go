@@ -118,7 +118,7 @@ func leadsOn() (*agent, *legacy) {
 func TestClusterOfHost(t *testing.T) {
 	a, l := leadsOn()
 	for n, name := range a.spec.Hosts[:4] {
-		h := newElsewhere(n, name)
+		h := newRemoteHost(n, name)
 		a.others = append(a.others, h)
 		if n == 1 {
 			a.enterHost(h, route{way: calls, home: 0})
@@ -128,7 +128,7 @@ func TestClusterOfHost(t *testing.T) {
 	}
 	first, also, other, before := a.others[0], a.others[1], a.others[2], a.others[3]
 	if g := first.attached; g == nil || g.cluster != "first" || !g.begun ||
-		!slices.Equal(g.hosts, []*elsewhere{first, also}) || also.kin != g ||
+		!slices.Equal(g.hosts, []*remoteHost{first, also}) || also.kin != g ||
 		also.attached != nil || len(first.members()) > 0 {
 		t.Errorf("hosts %s, %s: %+v, %+v", first.name, also.name, first, also)
 	}
@@ -138,7 +138,7 @@ func TestClusterOfHost(t *testing.T) {
 	} else if status, death := a.statusOf(g); status != 3 || death != 137 {
 		t.Errorf("status %d, of the first death %d", status, death)
 	}
-	if before.isGuest() || a.homeOf(3) != nil || a.homeOf(4) != other || a.homeOf(1) == nil {
+	if before.isExternal() || a.homeOf(3) != nil || a.homeOf(4) != other || a.homeOf(1) == nil {
 		t.Error("this agent's own cluster counts as another one's, or another one's as its own")
 	}
 	at := netip.MustParseAddr("10.0.0.7")
@@ -166,33 +166,33 @@ func TestClusterOfHost(t *testing.T) {
 // all are told that they keep no copy, and by whom they hear of it when another one leads; and all,
 // of a system, what is needed to lead it.
 func TestMayLead(t *testing.T) {
-	alone := func() *elsewhere {
-		h := newElsewhere(3, "other@o")
-		h.attached = &guestCluster{cluster: "other", come: &control.Arrival{Cluster: "other"}}
+	alone := func() *remoteHost {
+		h := newRemoteHost(3, "other@o")
+		h.attached = &externalCluster{cluster: "other", come: &control.Arrival{Cluster: "other"}}
 		return h
 	}
 	a, _ := leadsOn()
 	for what, c := range map[string]struct {
-		change      func(*elsewhere)
+		change      func(*remoteHost)
 		may, called bool
 		above       int
 	}{
-		"alone": {func(*elsewhere) {}, true, true, 4},
+		"alone": {func(*remoteHost) {}, true, true, 4},
 		"of several hosts": {func(
-			h *elsewhere) {
+			h *remoteHost) {
 			h.attached.come.Hosts = make([]control.Host, 1)
 		}, true, true, 4},
-		"another host of that": {func(h *elsewhere) { h.of, h.attached = alone(), nil },
+		"another host of that": {func(h *remoteHost) { h.of, h.attached = alone(), nil },
 			false, true, 3},
-		"it has come through another":   {func(h *elsewhere) { h.via = alone() }, false, false, 3},
-		"of the cluster that has begun": {func(h *elsewhere) { h.attached = nil }, false, true, 4},
+		"it has come through another":   {func(h *remoteHost) { h.via = alone() }, false, false, 3},
+		"of the cluster that has begun": {func(h *remoteHost) { h.attached = nil }, false, true, 4},
 	} {
 		h := alone()
 		c.change(h)
 		spec := &control.Job{Sequence: true, Succeeds: true}
-		a.forGuest(spec, h)
+		a.forExternal(spec, h)
 		if h.mayLead() != c.may || spec.Beside == c.may || spec.Above != c.above ||
-			spec.Sequence != c.called || !spec.Succeeds || (spec.System != nil) != h.isGuest() {
+			spec.Sequence != c.called || !spec.Succeeds || (spec.System != nil) != h.isExternal() {
 			t.Errorf("%s: %+v", what, spec)
 		}
 		if s := spec.System; s != nil && (s.Cluster != "first" || s.Hosts != 2 ||
@@ -202,7 +202,7 @@ func TestMayLead(t *testing.T) {
 	}
 	apart := alone()
 	apart.number = 2
-	a.sequence, a.others = &sequence{}, []*elsewhere{apart}
+	a.sequence, a.others = &sequence{}, []*remoteHost{apart}
 	a.places.pairs = make([][]netip.Addr, 5)
 	for _, n := range []int{3, 4} {
 		a.places.pairs[n] = slices.Repeat([]netip.Addr{netip.MustParseAddr("10.0.0.1")}, 5)
@@ -217,9 +217,9 @@ func TestMayLead(t *testing.T) {
 		t.Error("one that a voter does not reach keeps a copy")
 	}
 	a.sequence = nil
-	a.spec.System, a.others = nil, []*elsewhere{newElsewhere(1, "n"), alone()} // as the first one
+	a.spec.System, a.others = nil, []*remoteHost{newRemoteHost(1, "n"), alone()} // as the first one
 	spec := &control.Job{}
-	if a.forGuest(spec, alone()); spec.System.Cluster != "own" || spec.System.Hosts != 2 {
+	if a.forExternal(spec, alone()); spec.System.Cluster != "own" || spec.System.Hosts != 2 {
 		t.Errorf("%+v", spec.System)
 	}
 }

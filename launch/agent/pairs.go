@@ -14,7 +14,7 @@ import (
 
 // placePairs chooses where hosts are in no network all together, but those that need each other are
 // in one.
-func (a *agent) placePairs(all []reach.Host, who []*elsewhere) error {
+func (a *agent) placePairs(all []reach.Host, who []*remoteHost) error {
 	number := func(i int) int {
 		if who[i] == nil {
 			return 0

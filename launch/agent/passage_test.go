@@ -44,7 +44,7 @@ func TestPassage(t *testing.T) {
 	if _, err := second.Receive(); !errors.Is(err, errChanged) || second.how() != "it was killed" {
 		t.Errorf("%v, %q", err, second.how())
 	}
-	if !(&elsewhere{conn: second}).wasQuiet() || (&elsewhere{conn: first}).wasQuiet() {
+	if !(&remoteHost{conn: second}).wasQuiet() || (&remoteHost{conn: first}).wasQuiet() {
 		t.Error("which of them had been quiet is not known")
 	}
 	if second.Send(&control.Message{Ping: 1}) == nil {

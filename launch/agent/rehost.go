@@ -13,8 +13,8 @@ import (
 // Where the processes of a part run that is started again: on the hosts where they were and, when
 // some of these are lost, on others of the system that have room.
 
-// A berth is a host on which processes may be started again.
-type berth struct {
+// A candidate is a host on which processes may be started again.
+type candidate struct {
 	slots, load int  // processes that it is for, and has
 	lost        bool // also: none of those that this agent may use
 	// how little it has to do with the part: 0 runs some of it, or of its link; 1 runs a cluster of
@@ -22,12 +22,12 @@ type berth struct {
 	far int
 }
 
-func (b *berth) free() int { return b.slots - b.load }
+func (b *candidate) free() int { return b.slots - b.load }
 
 // rehost finds hosts for processes that were on others. Each stays where it was, if that host is
 // there. The rest goes where slots are free or, with crowd, to the host with the fewest processes
 // for its slots. Together they need one host for all. False: there is no room.
-func rehost(was []int, hosts []berth, together, crowd bool) (where []int, ok bool) {
+func rehost(was []int, hosts []candidate, together, crowd bool) (where []int, ok bool) {
 	hosts = slices.Clone(hosts)
 	moves := 0
 	for _, h := range was {
@@ -58,7 +58,7 @@ func rehost(was []int, hosts []berth, together, crowd bool) (where []int, ok boo
 
 // roomiest is the host for n processes: of those with room the nearest, then that with the most;
 // -1: there is none.
-func roomiest(hosts []berth, n int, crowd bool) int {
+func roomiest(hosts []candidate, n int, crowd bool) int {
 	best := -1
 	for i := range hosts {
 		h := &hosts[i]
@@ -72,7 +72,7 @@ func roomiest(hosts []berth, n int, crowd bool) int {
 	return best
 }
 
-func better(x, y *berth, n int) bool {
+func better(x, y *candidate, n int) bool {
 	switch xFits, yFits := x.free() >= n, y.free() >= n; {
 	case xFits != yFits:
 		return xFits
@@ -93,7 +93,7 @@ func (a *agent) rehost(part int, crowd bool) (where []int, moved, why string) {
 	}
 	p := &a.spec.Programs[a.programOf(part)]
 	l := a.layoutNow()
-	where, ok := rehost(was, a.berths(part, l), p.Vaults || a.isTogether(part) &&
+	where, ok := rehost(was, a.placesIn(part, l), p.MsgLogs || a.isTogether(part) &&
 		(p.Cold > 0 || a.replays(l, part)), crowd)
 	if moved, why = a.movedTo(was, where, ok, "the other hosts of the system have"); !ok {
 		where = nil
@@ -121,11 +121,11 @@ func (a *agent) placed(e job.Event) job.Event {
 	if p.Cold == 0 {
 		return e
 	}
-	var hosts []berth
+	var hosts []candidate
 	if h := a.homeOf(part); h != nil {
-		hosts = a.berthsOfGuest(h)
+		hosts = a.placesInExternal(h)
 	} else {
-		hosts = a.berths(part, a.layoutNow())
+		hosts = a.placesIn(part, a.layoutNow())
 	}
 	places := make([]int, len(hosts)) // on each host, 1 + the first that is left
 	for _, k := range slices.Backward(m.Unused(part)) {
@@ -218,15 +218,15 @@ func (a *agent) replays(l *layout.Layout, part int) bool {
 }
 
 // berths are the hosts of the job as those for a part.
-func (a *agent) berths(part int, l *layout.Layout) []berth {
-	out := make([]berth, len(a.spec.Hosts))
+func (a *agent) placesIn(part int, l *layout.Layout) []candidate {
+	out := make([]candidate, len(a.spec.Hosts))
 	load := a.load()
 	for h := range out {
-		own := slices.ContainsFunc(a.others, func(e *elsewhere) bool {
+		own := slices.ContainsFunc(a.others, func(e *remoteHost) bool {
 			return e.number == h &&
-				(e.gone || e.isGuest() || e.joining != nil)
+				(e.gone || e.isExternal() || e.joining != nil)
 		})
-		out[h] = berth{slots: a.spec.Slots[h], load: load[h], lost: own, far: 2}
+		out[h] = candidate{slots: a.spec.Slots[h], load: load[h], lost: own, far: 2}
 	}
 	for h := range out {
 		out[h].lost = out[h].lost || !a.reachesAll(part, h, l)
@@ -291,6 +291,6 @@ func (a *agent) followTo(part int, members []control.Member) {
 	agents := a.tree.cfg.Clusters[k].Agents
 	if slices.ContainsFunc(members,
 		func(m control.Member) bool { return !slices.Contains(agents, m.Host) }) {
-		a.plant()
+		a.buildTree()
 	}
 }

@@ -11,41 +11,42 @@ import (
 // Where processes go whose hosts are lost: to near hosts with a slot free, then to others; without
 // one nowhere or, if that does not count, where there is the least to do.
 func TestRehost(t *testing.T) {
-	lost := berth{slots: 4, lost: true}
+	lost := candidate{slots: 4, lost: true}
 	for name, c := range map[string]struct {
 		was             []int
-		hosts           []berth
+		hosts           []candidate
 		together, crowd bool
 		want            []int
 	}{
 		"nothing is lost": {was: []int{1, 1},
-			hosts: []berth{{slots: 1}, {slots: 1}}, want: []int{1, 1}},
+			hosts: []candidate{{slots: 1}, {slots: 1}}, want: []int{1, 1}},
 		"the lost ones alone move": {was: []int{0, 1, 2},
-			hosts: []berth{{slots: 1}, lost, {slots: 2}}, want: []int{0, 2, 2}},
-		"those that stay have their slots": {was: []int{0, 1}, hosts: []berth{{slots: 1}, lost}},
+			hosts: []candidate{{slots: 1}, lost, {slots: 2}}, want: []int{0, 2, 2}},
+		"those that stay have their slots": {was: []int{0, 1},
+			hosts: []candidate{{slots: 1}, lost}},
 		"others have taken the slot": {was: []int{1},
-			hosts: []berth{{slots: 2, load: 2}, lost}},
-		"no slots are said of a host": {was: []int{1}, hosts: []berth{{}, lost}, crowd: true},
+			hosts: []candidate{{slots: 2, load: 2}, lost}},
+		"no slots are said of a host": {was: []int{1}, hosts: []candidate{{}, lost}, crowd: true},
 		"the nearest": {was: []int{0},
-			hosts: []berth{lost, {slots: 9, far: 2}, {slots: 1, far: 0}, {slots: 1, far: 1}},
+			hosts: []candidate{lost, {slots: 9, far: 2}, {slots: 1, far: 0}, {slots: 1, far: 1}},
 			want:  []int{2}},
 		"near ones are full": {was: []int{0},
-			hosts: []berth{lost, {slots: 9, far: 2}, {slots: 1, load: 1}, {slots: 1, far: 1}},
+			hosts: []candidate{lost, {slots: 9, far: 2}, {slots: 1, load: 1}, {slots: 1, far: 1}},
 			want:  []int{3}},
 		"as near: that with more room": {was: []int{0},
-			hosts: []berth{lost, {slots: 2, load: 1}, {slots: 2}}, want: []int{2}},
+			hosts: []candidate{lost, {slots: 2, load: 1}, {slots: 2}}, want: []int{2}},
 		"crowd, where there is room": {was: []int{0},
-			hosts: []berth{lost, {slots: 4, load: 4}, {slots: 1, far: 2}}, crowd: true,
+			hosts: []candidate{lost, {slots: 4, load: 4}, {slots: 1, far: 2}}, crowd: true,
 			want: []int{2}},
 		"crowd, without room": {was: []int{0},
-			hosts: []berth{lost, {slots: 1, load: 1, far: 1}, {slots: 4, load: 5, far: 1},
+			hosts: []candidate{lost, {slots: 1, load: 1, far: 1}, {slots: 4, load: 5, far: 1},
 				{slots: 1, load: 1}}, crowd: true, want: []int{3}},
 		"together, although one could stay": {was: []int{0, 1},
-			hosts: []berth{{slots: 1}, lost, {slots: 1}, {slots: 2, far: 2}}, together: true,
+			hosts: []candidate{{slots: 1}, lost, {slots: 1}, {slots: 2, far: 2}}, together: true,
 			want: []int{3, 3}},
 		"together, and no host has room": {was: []int{1, 1},
-			hosts: []berth{{slots: 1}, lost, {slots: 1}}, together: true},
-		"all are lost": {was: []int{0, 1}, hosts: []berth{lost, lost},
+			hosts: []candidate{{slots: 1}, lost, {slots: 1}}, together: true},
+		"all are lost": {was: []int{0, 1}, hosts: []candidate{lost, lost},
 			crowd: true},
 	} {
 		before := slices.Clone(c.hosts)

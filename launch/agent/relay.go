@@ -115,7 +115,7 @@ func packed(m *service.Message) []byte { return m.Encode()[4:] }
 
 // remote is a process of another host that has asked.
 type remote struct {
-	from   *elsewhere
+	from   *remoteHost
 	number uint64
 	gone   bool
 }
@@ -134,7 +134,7 @@ func (r *remote) Gone() bool { return r.gone }
 func (r *remote) Close()     { r.gone = true }
 
 // asked takes a question of a process of another host.
-func (a *agent) asked(h *elsewhere, q *control.Question) {
+func (a *agent) asked(h *remoteHost, q *control.Question) {
 	r := h.askers[q.Number]
 	if len(q.Text) == 0 {
 		if r != nil {
@@ -158,7 +158,7 @@ func (a *agent) asked(h *elsewhere, q *control.Question) {
 }
 
 // forgetAskers: a host is gone, and with it all that have asked.
-func (a *agent) forgetAskers(h *elsewhere) {
+func (a *agent) forgetAskers(h *remoteHost) {
 	for n, r := range h.askers {
 		delete(h.askers, n)
 		a.hungUp(r)

@@ -69,7 +69,7 @@ func (a *agent) restartPart(part int, last bool) {
 	if h == nil {
 		at, moved, why = a.rehost(part, last)
 	} else {
-		at, moved, why = a.rehostGuest(h, part, last)
+		at, moved, why = a.rehostExternal(h, part, last)
 	}
 	if why != "" {
 		a.step(job.NotRestarted{Part: part, Text: why})

@@ -531,7 +531,7 @@ func (a *agent) endSequence() {
 
 // A roll asks all hosts how far their copies have come.
 type roll struct {
-	open map[*elsewhere]bool // who has not answered
+	open map[*remoteHost]bool // who has not answered
 	all  map[int]*control.Copy
 	done func(map[int]*control.Copy) // on the main thread
 }
@@ -543,7 +543,7 @@ type rolled int
 func (a *agent) callRoll(done func(map[int]*control.Copy)) {
 	a.surveys++
 	n := a.surveys
-	r := &roll{open: map[*elsewhere]bool{}, all: map[int]*control.Copy{a.self: a.sequence.state()},
+	r := &roll{open: map[*remoteHost]bool{}, all: map[int]*control.Copy{a.self: a.sequence.state()},
 		done: done}
 	for _, h := range a.others {
 		if !h.gone && h.mesh.IsValid() {
@@ -563,7 +563,7 @@ func (a *agent) callRoll(done func(map[int]*control.Copy)) {
 }
 
 // answersRoll takes the answer of a host.
-func (a *agent) answersRoll(h *elsewhere, c *control.Copy) {
+func (a *agent) answersRoll(h *remoteHost, c *control.Copy) {
 	if r := a.rolls[c.Number]; r != nil && r.open[h] {
 		delete(r.open, h)
 		if r.all[h.number] = c; len(r.open) == 0 {

@@ -206,7 +206,7 @@ func (a *agent) serve(q *question) {
 		return
 	case service.Attach:
 		answer = a.attach(q.Peer)
-	case service.Guests:
+	case service.Externals:
 		if a.several() {
 			a.acquaint(q)
 			return
@@ -269,9 +269,9 @@ func (a *agent) awaitEnd(q *question) {
 
 // tellEnd tells those who wait: first those on other hosts, whose agents leave; in the end, when
 // all of the job is done, those here.
-func (a *agent) tellEnd(elsewhere bool) {
+func (a *agent) tellEnd(remoteHost bool) {
 	for _, q := range a.waiters {
-		if _, remote := q.conn.(*remote); remote == elsewhere {
+		if _, remote := q.conn.(*remote); remote == remoteHost {
 			q.reply(&service.Message{Number: uint64(a.status), FD: -1})
 		}
 	}
@@ -298,13 +298,13 @@ func (a *agent) hungUp(conn client) {
 func (a *agent) several() bool { return len(a.spec.Hosts) > 1 || a.spec.MoreHosts }
 
 // foreign refuses what a job of several hosts cannot answer: its processes have no one memory file
-// in which those of another job could be guests.
+// in which those of another job could be external processes.
 func (a *agent) foreign(q *question) *service.Message {
 	if !a.several() {
 		return nil
 	}
-	elsewhere := q.Kind == service.Connect && q.Peer.ID.Job != a.jobNumber() && !a.isLinked(q.conn)
-	if q.Kind != service.Attach && !elsewhere {
+	remoteHost := q.Kind == service.Connect && q.Peer.ID.Job != a.jobNumber() && !a.isLinked(q.conn)
+	if q.Kind != service.Attach && !remoteHost {
 		return nil
 	}
 	return refuse(mpierr.UnsupportedOperation,

@@ -75,7 +75,7 @@ func (a *agent) fellSilent(s silence) {
 	for _, n := range s.hosts {
 		silent[n] = true
 	}
-	var list []*elsewhere
+	var list []*remoteHost
 	var names []string
 	for _, h := range a.others {
 		if silent[h.number] && !h.gone {
@@ -117,7 +117,7 @@ func (a *agent) allowMore() string {
 
 // hangUp breaks the connection with a host's agent, if it still stands: what that one hears last is
 // that its time is over.
-func (h *elsewhere) hangUp() {
+func (h *remoteHost) hangUp() {
 	if h.link != nil {
 		h.link.hangUp()
 	} else if h.conn != nil {

@@ -29,13 +29,13 @@ type spawning struct {
 	members   []control.Member
 	codes     []uint32 // MPI error classes by process asked for
 	step      control.Step
-	open      map[*elsewhere]bool // who is not done with the step
+	open      map[*remoteHost]bool // who is not done with the step
 	failure   error
 	held      map[int]bool // numbers that are in use on other hosts
 	addresses []control.Address
 
-	arrivals *arrivals // in place of a world: processes of another job
-	guests   []control.Guest
+	arrivals  *arrivals // in place of a world: processes of another job
+	externals []control.External
 }
 
 // spawn makes the processes that are asked for, all or none, and answers then.
@@ -63,20 +63,20 @@ func (a *agent) beginSpawning() {
 	a.joinNow()
 }
 
-// tellMade answers the process that spawns, or tells what has come of guests.
+// tellMade answers the process that spawns, or tells what has come of external processes.
 func (a *agent) tellMade(s *spawning, answer *service.Message) {
 	if s.arrivals != nil {
-		a.guestsEntered(s, answer)
+		a.externalsEntered(s, answer)
 		return
 	}
 	s.question.reply(answer)
 }
 
-// numberOf is that of a new world, or of a group of guests, which is none.
+// numberOf is that of a new world, or of a group of external processes, which is none.
 func (a *agent) numberOf(s *spawning) uint32 {
 	if s.arrivals != nil {
 		a.abroad.groups++
-		return ofGuests | a.abroad.groups
+		return ofExternals | a.abroad.groups
 	}
 	a.worlds++
 	return a.worlds
@@ -91,7 +91,7 @@ func (a *agent) plan(s *spawning) error {
 		return errEnding
 	}
 	if s.arrivals != nil {
-		return a.planGuests(s)
+		return a.planExternals(s)
 	}
 	total, load := 0, a.load()
 	s.members, s.codes = nil, nil
@@ -156,7 +156,7 @@ func (a *agent) load() []int {
 	for i := range a.ranks {
 		r := &a.ranks[i]
 		awaited := i < first && r.host != a.self && !r.begun && (r.called || !a.isSpare(i))
-		if (r.alive || awaited) && !r.guest {
+		if (r.alive || awaited) && !r.external {
 			load[r.host]++
 		}
 	}
@@ -215,7 +215,7 @@ func (a *agent) leastLoaded(load []int) int {
 }
 
 func (a *agent) isLost(host int) bool {
-	return slices.ContainsFunc(a.others, func(h *elsewhere) bool {
+	return slices.ContainsFunc(a.others, func(h *remoteHost) bool {
 		return h.number == host &&
 			h.gone
 	})
@@ -270,12 +270,12 @@ func (a *agent) isCalled(n int, name string) bool {
 
 // takeStep has all hosts take a step.
 func (a *agent) takeStep(s *spawning, step control.Step) {
-	s.step, s.open, s.failure = step, map[*elsewhere]bool{}, nil
+	s.step, s.open, s.failure = step, map[*remoteHost]bool{}, nil
 	w := &control.World{Number: s.world, Step: step}
 	switch step {
 	case control.Prepare:
 		s.addresses = nil
-		w.Members, w.Guests = s.members, s.guests
+		w.Members, w.Externals = s.members, s.externals
 		if part, _, _ := partOf(a.spec, s.question.Message); part > 0 {
 			w.Life, w.Cold = a.tree.lives[part], s.cold()
 		}
@@ -356,7 +356,7 @@ func (s *spawning) take(host int, m *control.Made) {
 }
 
 // madeThere: another host is done with a step, or is gone.
-func (a *agent) madeThere(h *elsewhere, m *control.Made) {
+func (a *agent) madeThere(h *remoteHost, m *control.Made) {
 	if len(a.spawnings) == 0 {
 		return
 	}
@@ -382,7 +382,7 @@ func (a *agent) stepTaken(s *spawning) {
 		s.failure = a.obstacle(s)
 	}
 	held := slices.ContainsFunc(s.members, func(m control.Member) bool { return s.held[m.Proc] }) ||
-		slices.ContainsFunc(s.guests, func(g control.Guest) bool { return s.held[g.Proc] })
+		slices.ContainsFunc(s.externals, func(g control.External) bool { return s.held[g.Proc] })
 	switch {
 	case s.failure != nil:
 		a.undo(s)
@@ -435,8 +435,8 @@ func (a *agent) undo(s *spawning) {
 		return
 	}
 	if s.arrivals != nil {
-		for _, g := range s.guests {
-			a.guestGone(&control.Parted{Who: g.ID, Proc: g.Proc, Life: g.Life})
+		for _, g := range s.externals {
+			a.externalGone(&control.Parted{Who: g.ID, Proc: g.Proc, Life: g.Life})
 		}
 		return
 	}

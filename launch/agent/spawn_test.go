@@ -26,8 +26,8 @@ func TestLoad(t *testing.T) {
 func TestPlacer(t *testing.T) {
 	a := newAgent(&control.Job{Hosts: []string{"front", "b.example", "c", "lost"},
 		Slots: []int{0, 2, 4, 8}}, nil)
-	h := &elsewhere{number: 2}
-	a.others = []*elsewhere{{number: 1}, h, {number: 3, gone: true}}
+	h := &remoteHost{number: 2}
+	a.others = []*remoteHost{{number: 1}, h, {number: 3, gone: true}}
 	for _, c := range []struct {
 		list string
 		load []int

@@ -141,7 +141,7 @@ func (a *agent) startRank(i int, s *process.Spec, null int) error {
 		s.Stdio[0] = 0
 	}
 	r := &a.ranks[i]
-	if err := a.giveVaults(r.program, s); err != nil {
+	if err := a.giveMsgLogs(r.program, s); err != nil {
 		return err
 	}
 	name := a.tagOf(r.program, i, r.in)
@@ -234,33 +234,33 @@ func (a *agent) startCold(act job.StartCold) {
 	}
 }
 
-// giveVaults has a process of a program with Vaults inherit the files of its ranks, by rank.
-func (a *agent) giveVaults(program int, s *process.Spec) error {
+// giveMsgLogs has a process of a program with Message logs inherit the files of its ranks, by rank.
+func (a *agent) giveMsgLogs(program int, s *process.Spec) error {
 	p := &a.spec.Programs[program]
-	if !p.Vaults {
+	if !p.MsgLogs {
 		return nil
 	}
-	if a.vaults == nil {
-		a.vaults = map[int][]int{}
+	if a.msglogs == nil {
+		a.msglogs = map[int][]int{}
 	}
-	for len(a.vaults[program]) < p.Procs-p.Standbys {
+	for len(a.msglogs[program]) < p.Procs-p.Standbys {
 		fd, err := unix.MemfdCreate("spx-vault", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
 		if err != nil {
 			return fmt.Errorf("a memory file for what a rank keeps: %w", err)
 		}
-		up, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, control.VaultFD)
+		up, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, control.MsgLogFD)
 		unix.Close(fd)
 		if err != nil {
 			return fmt.Errorf("a descriptor for what a rank keeps (ulimit -n): %w", err)
 		}
-		a.vaults[program] = append(a.vaults[program], up)
+		a.msglogs[program] = append(a.msglogs[program], up)
 	}
 	var text []string
-	for _, fd := range a.vaults[program] {
+	for _, fd := range a.msglogs[program] {
 		text = append(text, strconv.Itoa(fd))
 	}
-	s.Share = append(s.Share, a.vaults[program]...)
-	s.Env = append(s.Env[:len(s.Env):len(s.Env)], service.EnvVaults+"="+strings.Join(text, ","))
+	s.Share = append(s.Share, a.msglogs[program]...)
+	s.Env = append(s.Env[:len(s.Env):len(s.Env)], service.EnvMsgLogs+"="+strings.Join(text, ","))
 	return nil
 }
 
@@ -427,7 +427,7 @@ func (a *agent) closeStdin(null int) {
 }
 
 // readerElsewhere is the host of the rank that reads standard input, if it is not this one.
-func (a *agent) readerElsewhere() *elsewhere {
+func (a *agent) readerElsewhere() *remoteHost {
 	for _, h := range a.others {
 		if a.spec.StdinRank >= 0 && a.isAt(a.spec.StdinRank, h) {
 			return h

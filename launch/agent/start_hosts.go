@@ -53,7 +53,7 @@ func (a *agent) reach() error {
 		if n == 0 {
 			continue
 		}
-		h := newElsewhere(n, name)
+		h := newRemoteHost(n, name)
 		if h.starter = starters[n]; h.starter > 0 {
 			a.unsent = append(a.unsent, h)
 			continue
@@ -91,18 +91,18 @@ func (a *agent) enoughFiles(starters []int) error {
 }
 
 // send starts the agent of a host from here.
-func (a *agent) send(h *elsewhere) {
+func (a *agent) send(h *remoteHost) {
 	l := a.newLink(h)
 	a.introduceTo(h, a.segment.Key())
 	l.startHere()
 }
 
 // startBelow has an agent that is there start those that are its to start.
-func (a *agent) startBelow(by *elsewhere) {
+func (a *agent) startBelow(by *remoteHost) {
 	if a.machine.Ending() {
 		return
 	}
-	a.unsent = slices.DeleteFunc(a.unsent, func(h *elsewhere) bool {
+	a.unsent = slices.DeleteFunc(a.unsent, func(h *remoteHost) bool {
 		if h.starter != by.number {
 			return false
 		}
@@ -116,7 +116,7 @@ func (a *agent) startBelow(by *elsewhere) {
 
 // notFrom tells that a host could not be reached from another one: once in a job, since the reason
 // is mostly the same for all.
-func (a *agent) notFrom(by *elsewhere, host, why string) {
+func (a *agent) notFrom(by *remoteHost, host, why string) {
 	if a.strayed.Swap(true) && !a.spec.Verbose {
 		return
 	}
@@ -141,7 +141,7 @@ func (a *agent) shellOf(host string) []string {
 // awaitReady waits until all other hosts are ready, or the job is being ended because one is not.
 func (a *agent) awaitReady() {
 	tell := time.Now().Add(readyPatience)
-	for (len(a.unsent) > 0 || a.waitsFor(func(h *elsewhere) bool { return !h.ready })) &&
+	for (len(a.unsent) > 0 || a.waitsFor(func(h *remoteHost) bool { return !h.ready })) &&
 		!a.machine.Ending() {
 		a.poll(min(a.timeout(), int(readyLook/time.Millisecond)))
 		now := time.Now()
@@ -155,7 +155,7 @@ func (a *agent) awaitReady() {
 }
 
 // isAwaited: the host is not ready, and does not only wait for what others say.
-func (a *agent) isAwaited(h *elsewhere) bool {
+func (a *agent) isAwaited(h *remoteHost) bool {
 	return !h.gone && !h.ready && (h.reach == nil || a.places.chosen)
 }
 

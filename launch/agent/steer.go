@@ -182,7 +182,7 @@ func (a *agent) killRanks(q *question) {
 		if s.members != nil {
 			p = int(s.members[rank])
 		}
-		if !slices.Contains(procs, p) && a.ranks[p].alive && !a.ranks[p].guest {
+		if !slices.Contains(procs, p) && a.ranks[p].alive && !a.ranks[p].external {
 			procs = append(procs, p)
 		}
 	}
@@ -191,7 +191,7 @@ func (a *agent) killRanks(q *question) {
 	if s.members == nil { // those that are there
 		size = 0
 		for i := range a.ranks {
-			if r := &a.ranks[i]; r.alive && !r.guest {
+			if r := &a.ranks[i]; r.alive && !r.external {
 				size++
 			}
 		}
@@ -213,7 +213,7 @@ func (a *agent) about() *service.Message {
 	}
 	if s.members == nil {
 		for i := range a.ranks {
-			if a.ranks[i].alive && !a.ranks[i].guest {
+			if a.ranks[i].alive && !a.ranks[i].external {
 				about.Procs++
 			}
 		}

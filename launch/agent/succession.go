@@ -67,7 +67,7 @@ type (
 		conn  *control.Conn // nil: another agent has handed it on, which stays in between
 	}
 	hasCalled struct { // that agent has called a host, or cannot
-		h    *elsewhere
+		h    *remoteHost
 		conn connection
 		err  error
 	}
@@ -332,7 +332,7 @@ func (a *agent) stand() *control.Stand {
 	out := &control.Stand{}
 	for i := range a.ranks {
 		r := &a.ranks[i]
-		if r.host != a.self || r.guest || r.pid == 0 {
+		if r.host != a.self || r.external || r.pid == 0 {
 			continue
 		}
 		s := control.Standing{Proc: i, Pid: r.pid, Passed: r.passed}
@@ -436,7 +436,7 @@ func (a *agent) succeed() {
 	procs := legacy.machine.Procs()
 	for i, p := range procs[:min(len(procs), len(a.ranks))] {
 		switch r := &a.ranks[i]; {
-		case r.host != a.self || r.guest:
+		case r.host != a.self || r.external:
 		case p.Pid == 0 && r.pid != 0 && a.isSpare(i): // its start was not heard of
 			if a.step(a.asStarted(i, r.pid, a.host)); !r.alive {
 				a.step(a.endOf(i))
@@ -448,10 +448,10 @@ func (a *agent) succeed() {
 	for _, h := range a.others {
 		switch {
 		case h.gone && h.number == s.before && s.silent:
-			a.bury(h, fmt.Sprintf("nothing was heard of it for %s%s", a.beating.waits(),
+			a.hostFailed(h, fmt.Sprintf("nothing was heard of it for %s%s", a.beating.waits(),
 				a.allowMore()), job.FaultNetwork)
 		case h.gone:
-			a.bury(h, "nothing comes from its agent any more", job.FaultHost)
+			a.hostFailed(h, "nothing comes from its agent any more", job.FaultHost)
 		}
 	}
 	a.tellMesh()
@@ -477,7 +477,7 @@ func (a *agent) callAll(l *legacy) (gone []int) {
 		if n == a.self {
 			continue
 		}
-		h := newElsewhere(n, name)
+		h := newRemoteHost(n, name)
 		h.led, h.made = true, true
 		h.wait = func() string { return connectionEnd(h.failure) }
 		a.others = append(a.others, h)
@@ -538,7 +538,7 @@ func (a *agent) takeStock(l *legacy) {
 		}
 		spare := p.Pid == 0 && a.isSpare(i)
 		switch {
-		case r.guest || spare && r.host == a.self:
+		case r.external || spare && r.host == a.self:
 			continue
 		case spare:
 			r.alive, r.pid, r.begun = false, 0, false
@@ -576,7 +576,7 @@ func (a *agent) begins(e hasCalled) {
 		if a.beating != nil && a.beating.machine != nil {
 			a.beating.hasGone(h.number, h.goneFor())
 		}
-		a.bury(h, e.err.Error(), job.FaultHost)
+		a.hostFailed(h, e.err.Error(), job.FaultHost)
 	default:
 		a.speakWith(h, e.conn)
 	}
@@ -584,7 +584,7 @@ func (a *agent) begins(e hasCalled) {
 
 // standing takes how the processes of a host are that this agent has called. What others have been
 // told of is so: a process that counts as dead ends.
-func (a *agent) standing(h *elsewhere, s *control.Stand) {
+func (a *agent) standing(h *remoteHost, s *control.Stand) {
 	if !h.led || h.ready || h.gone {
 		return
 	}

@@ -56,8 +56,8 @@ func (t *tracing) begin(a *agent) (err error) {
 	return nil
 }
 
-// beginElsewhere prepares it on another host.
-func (t *tracing) beginElsewhere(a *agent) (err error) {
+// beginOnRemoteHosts prepares it on another host.
+func (t *tracing) beginOnRemoteHosts(a *agent) (err error) {
 	if a.spec.Trace == "" {
 		return nil
 	}
@@ -105,7 +105,7 @@ func (t *tracing) note(e job.Event) {
 }
 
 // ask asks another host for its time, some times: each answer leads to the next question.
-func (t *tracing) ask(h *elsewhere) {
+func (t *tracing) ask(h *remoteHost) {
 	if t.notes == nil {
 		return
 	}
@@ -115,7 +115,7 @@ func (t *tracing) ask(h *elsewhere) {
 }
 
 // compare takes an answer: on the goroutine that reads, so that it waits for nothing.
-func (t *tracing) compare(h *elsewhere, c *control.Clock) {
+func (t *tracing) compare(h *remoteHost, c *control.Clock) {
 	after := trace.Now()
 	if h.asked.Load() <= 0 || c.Before > after {
 		return
@@ -128,7 +128,7 @@ func (t *tracing) compare(h *elsewhere, c *control.Clock) {
 }
 
 // take takes a part of a file of another host. That host may be broken: it cannot write elsewhere.
-func (t *tracing) take(h *elsewhere, p *control.TracePart) {
+func (t *tracing) take(h *remoteHost, p *control.TracePart) {
 	if t.notes == nil || p.At < 0 || filepath.Base(p.Name) != p.Name || !isTraceFile(p.Name) {
 		return
 	}

@@ -16,7 +16,7 @@ import (
 // machine of it, in a process of its own (master.go), for which this is the shell. Agents other
 // than that of spxrun's host reach that one alone, which hands on what they say to each other.
 //
-// The agent that starts processes plants the tree, and tells who is gone for certain. When a
+// The agent that starts processes builds the tree, and tells who is gone for certain. When a
 // cluster cannot go on it tells the agents of its hosts; they report that to their master, as they
 // do what lives there, that one to the system's master, who decides; and what it has decided comes
 // back in the next view.
@@ -64,8 +64,8 @@ const (
 // treeDecided: the system's master has decided.
 type treeDecided struct{ e job.Judged }
 
-// plant makes the tree, or makes it anew when hosts have been added, and tells all agents.
-func (a *agent) plant() {
+// build makes the tree, or makes it anew when hosts have been added, and tells all agents.
+func (a *agent) buildTree() {
 	if len(a.spec.Parts) == 0 {
 		return
 	}
@@ -197,7 +197,7 @@ const slowestPace = int64(job.AskLimit * 2 / 3 / treeLimit)
 // hostsOfPart are those that are there on which a part runs, or is to run.
 func (a *agent) hostsOfPart(part int) (out []int) {
 	if h := a.homeOf(part); h != nil && !h.gone {
-		return a.guestsOf(h, part)
+		return a.externalsOf(h, part)
 	}
 	for i := range a.ranks {
 		if r := &a.ranks[i]; r.part == part && !r.away && !slices.Contains(out, r.host) &&
@@ -268,7 +268,7 @@ func (a *agent) handTo(agent int, m *control.Managed) {
 }
 
 // hearTree takes a message of another agent of the tree. One of an earlier tree says nothing.
-func (a *agent) hearTree(from *elsewhere, m *control.Managed) {
+func (a *agent) hearTree(from *remoteHost, m *control.Managed) {
 	t := &a.tree
 	if t.epoch == 0 || m.Epoch != t.epoch || from != nil && from.gone {
 		return
@@ -316,7 +316,7 @@ func (a *agent) tendTree() {
 func (a *agent) countOf(part int, c *layout.Cluster) (n manage.Count) {
 	n.Life = a.tree.failed[part]
 	mine := func(r *rank) bool {
-		return r.part == part && r.host == a.self && !r.guest && (r.alive || r.fate != fateNone)
+		return r.part == part && r.host == a.self && !r.external && (r.alive || r.fate != fateNone)
 	}
 	for i := range a.ranks {
 		if r := &a.ranks[i]; mine(r) {
@@ -417,7 +417,7 @@ func (a *agent) heedView(v manage.View) {
 
 // treeLost tells all agents that some have ended for certain. When all of them end, it is of use to
 // none.
-func (a *agent) treeLost(hosts ...*elsewhere) {
+func (a *agent) treeLost(hosts ...*remoteHost) {
 	if a.tree.epoch == 0 || a.up != nil || a.dismissed {
 		return
 	}

@@ -96,9 +96,9 @@ func TestReadersWait(t *testing.T) {
 	if err := b.open(); err != nil {
 		t.Fatal(err)
 	}
-	first, other := &elsewhere{number: 1}, &elsewhere{number: 2}
+	first, other := &remoteHost{number: 1}, &remoteHost{number: 2}
 	question := &control.Message{Question: &control.Question{Text: make([]byte, 10<<10)}}
-	hear := func(h *elsewhere, m *control.Message) {
+	hear := func(h *remoteHost, m *control.Message) {
 		b.hear(&h.room, place{from: h}, m,
 			fromHost{h, m})
 	}

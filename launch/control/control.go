@@ -45,7 +45,7 @@ func init() {
 		job.Ended{}, job.Joined{}, job.Signalled{},
 		job.Publish{}, job.Say{}, job.Where{}, job.Send{}, job.SendTo{}, job.WatchJoin{},
 		job.Finish{}, job.RestartPart{}, job.StartCold{},
-		job.Hung{}, job.Slowed{}, job.WentOn{}, job.Shun{}, job.GuestAborted{}} {
+		job.Hung{}, job.Slowed{}, job.WentOn{}, job.Shun{}, job.ExternalAborted{}} {
 		gob.Register(v)
 	}
 }
@@ -71,9 +71,9 @@ const GateFD = 61
 // network namespaces.
 const DoorFD = 60
 
-// VaultFD is the least number of those under which ranks inherit the files of their vaults
-// (Program.Vaults).
-const VaultFD = 64
+// MsgLogFD is the least number of those under which ranks inherit the files of their message logs
+// (Program.MsgLogs).
+const MsgLogFD = 64
 
 // ListenFD is the number under which a rank inherits the socket on which it listens, if it is
 // reached over the network.
@@ -177,7 +177,7 @@ type Program struct {
 	Cold     int // of these, the last: each is started when a rank has died
 	// what ranks keep for their successors is in files that the agent has, since no successor may
 	// be there yet
-	Vaults bool
+	MsgLogs bool
 }
 
 // A Message is one thing said; exactly one field is set.

@@ -48,18 +48,18 @@ type World struct {
 	// (job.StartCold)
 	Cold int
 	// of Prepare, in place of a question: processes of another job. There is no Start
-	Guests []Guest
+	Externals []External
 }
 
-// A Guest is a process of another job that gets a number in the files of this one.
-type Guest struct {
+// An External is a process of another job that gets a number in the files of this one.
+type External struct {
 	ID           ident.ProcID
 	Proc, Host   int
 	Serial, Life uint32
 	At           netip.AddrPort
 }
 
-// Parted says that a guest has ended.
+// Parted says that an external process has ended.
 type Parted struct {
 	Who  ident.ProcID
 	Proc int

@@ -15,7 +15,7 @@ import (
 )
 
 // Spxrun as the client of a job that it has not started, or that has lost its spxrun (--attach).
-// The output is in a file, which the agent lends; what is there is printed here, and the agent
+// The output is in a file, which the agent hands over; what is there is printed here, and the agent
 // tells when there is more, and how the job has ended. The agent holds nothing for this process,
 // which may end at any moment.
 

@@ -21,7 +21,7 @@ func (m *Machine) ended(e Ended, now time.Duration) []Action {
 		return nil
 	}
 	switch {
-	case e.Spawning, m.procs[e.Proc].doomed:
+	case e.Spawning, m.procs[e.Proc].endedByJob:
 		return []Action{Publish{Proc: e.Proc, Dead: e.Spawning, Wait: e.Wait}}
 	case e.Aborted && e.Connected != nil:
 		return append([]Action{Publish{Proc: e.Proc, Dead: true, Wait: e.Wait}},
@@ -55,7 +55,7 @@ func (m *Machine) abort(connected []int, status int, now time.Duration, who stri
 		return m.end(now, SIGTERM, m.cfg.Grace, say...)
 	}
 	for _, p := range connected {
-		m.procs[p].doomed = true
+		m.procs[p].endedByJob = true
 	}
 	if len(connected) > 0 {
 		out = append(say, SendTo{connected, SIGKILL})

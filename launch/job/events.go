@@ -23,7 +23,7 @@ var events = map[string]reflect.Type{}
 
 func init() {
 	for _, e := range []Event{Started{}, Spawned{}, NotStarted{}, Split{}, AllStarted{}, Ended{},
-		GuestAborted{}, TookOver{}, Manned{}, Placed{}, NotRestarted{}, Inherited{}, Hung{},
+		ExternalAborted{}, TookOver{}, Manned{}, Placed{}, NotRestarted{}, Inherited{}, Hung{},
 		Slowed{}, WentOn{},
 		Grown{}, Depart{}, Coming{}, Attached{}, Detached{}, Judged{}, PartSignalled{}, Joined{},
 		Signalled{}, FrontLost{}, Reported{}, Looked{}, Tick{}} {
@@ -75,7 +75,7 @@ func (m *Machine) Accepts(e Event) bool {
 	case Ended:
 		return m.isProc(e.Proc) && m.procs[e.Proc].alive && m.areProcs(e.Connected) &&
 			m.areProcs(e.Others)
-	case GuestAborted:
+	case ExternalAborted:
 		return m.areProcs(e.Connected)
 	case TookOver:
 		return m.areProcs(e.Procs)

@@ -31,7 +31,7 @@ func anyEvent(r *rand.Rand) Event {
 	case 8, 9, 10, 11:
 		return ended
 	case 12:
-		return []Event{NotStarted{proc, "why", 3}, Split{"why"}, GuestAborted{"it", []int{proc}},
+		return []Event{NotStarted{proc, "why", 3}, Split{"why"}, ExternalAborted{"it", []int{proc}},
 			FrontLost{}, Signalled{SIGTERM}}[r.Intn(5)]
 	case 13:
 		return []Event{TookOver{part, []int{proc, 1, 3}},

@@ -17,7 +17,7 @@ func (m *Machine) Procs() []ProcState {
 	out := make([]ProcState, len(m.procs))
 	for i := range m.procs {
 		p := &m.procs[i]
-		out[i] = ProcState{p.pid, p.alive, p.doomed}
+		out[i] = ProcState{p.pid, p.alive, p.endedByJob}
 	}
 	return out
 }

@@ -66,7 +66,7 @@ func (m *Machine) hung(e Hung) (out []Action) {
 			"; meanwhile those of its link are chosen that run (iop_hang = \"report\")."})
 	case p.Hang == LeaveBe:
 		return append(out, Say{text + "; it is left alone (hang = \"report\")."})
-	case p.stopping || x.doomed: // it is ended anyway
+	case p.stopping || x.endedByJob: // it is ended anyway
 		return out
 	}
 	x.ended = true

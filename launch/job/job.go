@@ -164,8 +164,8 @@ type Ended struct {
 	Also []int
 }
 
-// GuestAborted: a process of another job, connected with some of this one, has called MPI_Abort.
-type GuestAborted struct {
+// ExternalAborted: a process of another job, connected with some of this one, has called MPI_Abort.
+type ExternalAborted struct {
 	Name      string
 	Connected []int
 }
@@ -231,14 +231,14 @@ type WatchJoin struct{}
 type Finish struct{ Status int }
 
 type process struct {
-	pid    int
-	host   string
-	alive  bool
-	name   string
-	doomed bool // ended by the job itself: nobody is told
-	hangs  bool // it does, and that was said
-	ended  bool // for that
-	part   int  // from 1; 0: none
+	pid        int
+	host       string
+	alive      bool
+	name       string
+	endedByJob bool // ended by the job itself: nobody is told
+	hangs      bool // it does, and that was said
+	ended      bool // for that
+	part       int  // from 1; 0: none
 }
 
 // Machine is the state of a job.
@@ -354,7 +354,7 @@ func (m *Machine) Step(event Event, now time.Duration) []Action {
 		m.allStarted()
 	case Ended:
 		out = m.ended(e, now)
-	case GuestAborted:
+	case ExternalAborted:
 		out = m.abort(e.Connected, StatusFailed, now, e.Name)
 	case TookOver:
 		out = m.tookOver(e)

@@ -258,12 +258,12 @@ func (m *Machine) allStarted() {
 // endedInPart decides what the end of a process means for its part.
 func (m *Machine) endedInPart(p *part, e Ended, now time.Duration) (out []Action) {
 	p.alive--
-	p.count(&e, m.procs[e.Proc].doomed)
+	p.count(&e, m.procs[e.Proc].endedByJob)
 	standby := slices.Contains(p.standbys, e.Proc)
 	p.standbys = slices.DeleteFunc(p.standbys, func(i int) bool { return i == e.Proc })
 	failed := e.Failed()
 	switch {
-	case m.procs[e.Proc].doomed:
+	case m.procs[e.Proc].endedByJob:
 		out = []Action{Publish{Proc: e.Proc, Wait: e.Wait}}
 	case p.departs:
 		out = m.endedDeparting(p, e, now)
@@ -318,7 +318,7 @@ func (m *Machine) dismiss(p *part, now time.Duration) []Action {
 	}
 	p.deadline = now + m.cfg.Grace
 	for _, i := range p.standbys {
-		m.procs[i].doomed = true
+		m.procs[i].endedByJob = true
 	}
 	return []Action{SendTo{slices.Clone(p.standbys), SIGTERM}}
 }

@@ -43,14 +43,14 @@ type savedMachine struct {
 }
 
 type savedProcess struct {
-	Pid    int
-	Host   string
-	Alive  bool
-	Name   string
-	Doomed bool
-	Hangs  bool
-	Ended  bool
-	Part   int
+	Pid        int
+	Host       string
+	Alive      bool
+	Name       string
+	EndedByJob bool
+	Hangs      bool
+	Ended      bool
+	Part       int
 }
 
 type savedPart struct {
@@ -104,7 +104,8 @@ func (m *Machine) saved(now time.Duration) []byte {
 		m.ending, m.signalAt, m.hurried, m.deadline, m.stage, m.finished, now, nil, m.added,
 		m.coming, m.serveUntil}
 	for _, p := range m.procs {
-		s.Procs = append(s.Procs, savedProcess{p.pid, p.host, p.alive, p.name, p.doomed, p.hangs,
+		s.Procs = append(s.Procs, savedProcess{p.pid, p.host, p.alive, p.name, p.endedByJob,
+			p.hangs,
 			p.ended, p.part})
 	}
 	for _, p := range m.parts {
@@ -153,7 +154,7 @@ func Resume(cfg Config, saved []byte) (*Machine, error) {
 		if p.Alive {
 			m.alive++
 		}
-		m.procs = append(m.procs, process{p.Pid, p.Host, p.Alive, p.Name, p.Doomed, p.Hangs,
+		m.procs = append(m.procs, process{p.Pid, p.Host, p.Alive, p.Name, p.EndedByJob, p.Hangs,
 			p.Ended, p.Part})
 	}
 	for k, o := range s.Parts {

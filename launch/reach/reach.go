@@ -40,8 +40,8 @@ type Address struct {
 	Addr    netip.Addr
 	Network netip.Prefix
 	Speed   int // of the interface, in Mbit/s; 0: not known
-	// of a network that does not leave the host (a bridge with no port but those of guests), or
-	// that has two ends (a tunnel): taken where it is named, only
+	// of a network that does not leave the host (a bridge with no port but those of external
+	// processes), or that has two ends (a tunnel): taken where it is named, only
 	Inner bool
 }
 

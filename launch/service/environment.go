@@ -20,7 +20,7 @@ const (
 	EnvErrhandler = "SPX_INITIAL_ERRHANDLER"
 	EnvParent     = "SPX_PARENT"
 	EnvListen     = "SPX_LISTEN"
-	EnvVaults     = "SPX_VAULTS"
+	EnvMsgLogs    = "SPX_MSGLOGS"
 	EnvNetworks   = "SPX_NETWORKS"
 )
 
@@ -72,7 +72,7 @@ func IsPlace(name string) bool {
 	switch name {
 	case EnvFD, EnvGate, EnvDoor, EnvAgent, EnvProc, EnvRank, EnvSize, EnvJob, EnvLocalRank,
 		EnvLocalSize, EnvAppnum, EnvMaxprocs,
-		EnvErrhandler, EnvParent, EnvListen, EnvVaults, EnvNetworks, "SPX_SYSTEM_LAYOUT",
+		EnvErrhandler, EnvParent, EnvListen, EnvMsgLogs, EnvNetworks, "SPX_SYSTEM_LAYOUT",
 		"MPI_LOCALRANKID", "MPI_LOCALNRANKS":
 		return true
 	}

@@ -38,10 +38,10 @@ const (
 	Publish   // Name, Text
 	Unpublish // Name, Text
 	Lookup    // Name; Number: LookEverywhere or 0; the answer: Text
-	// to the agent of another job: Peer; the answer: the memory file, Slots[0]: the guest number
-	// there
+	// to the agent of another job: Peer; the answer: the memory file, Slots[0]: the external
+	// process number there
 	Attach
-	Guests // Peers of other jobs; the answer: their guest numbers
+	Externals // Peers of other jobs; the answer: their external process numbers
 	// over the connection of an Accept or Connect: its asker waits no longer; the answer: that of
 	// its question, or this
 	Withdraw

@@ -133,7 +133,7 @@ func (p *planner) clusters() error {
 		p.job.Where = append(p.job.Where, where...)
 		env := append(append([]string(nil), c.Environment...), "SPX_CLUSTER="+c.Name)
 		p.job.Programs = append(p.job.Programs, control.Program{Procs: all, Standbys: c.Standbys +
-			c.Cold(), Cold: c.Cold(), Vaults: c.Takeover == config.Transparent && c.Cold() > 0 &&
+			c.Cold(), Cold: c.Cold(), MsgLogs: c.Takeover == config.Transparent && c.Cold() > 0 &&
 			c.Copies != config.OtherHost, Argv: append([]string{c.Program}, c.Args...),
 			Dir: p.directory(c.Directory), Env: with(p.env, env), Part: len(p.job.Parts)})
 		p.plan.Layout.Clusters = append(p.plan.Layout.Clusters,

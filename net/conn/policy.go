@@ -90,7 +90,7 @@ func (p *Policy) SwitchOf(host int) int {
 type Process struct {
 	Host, Rank int  // Rank: in its first world
 	Later      bool // it is of another world, of processes that were started later
-	Guest      bool // it is of another job
+	External   bool // it is of another job
 }
 
 // Relayed numbers the switches of processes by which messages between them are relayed; nil where
@@ -104,7 +104,7 @@ func (p *Policy) Relayed(procs []Process, world int, tcp bool) []int32 {
 	several := tcp
 	of := make([]int, len(procs))
 	for i, at := range procs {
-		if at.Guest || p.Groups > 0 && at.Later {
+		if at.External || p.Groups > 0 && at.Later {
 			return nil
 		}
 		several = several || at.Host != procs[0].Host

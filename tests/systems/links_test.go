@@ -81,8 +81,8 @@ func TestPendingReceives(t *testing.T) {
 }
 
 // A long message whose sender dies while it is on its way was never sent: its receiver gets the next one.
-func TestSpoiltMessage(t *testing.T) {
-	spoilt := program(t, "spoilt")
+func TestAbortedMessage(t *testing.T) {
+	aborted := program(t, "spoilt")
 	for _, transport := range []string{"all", "tcp", "tcp, kept"} {
 		for _, how := range []string{"posted", "found"} {
 			t.Run(transport+"/"+how, func(t *testing.T) {
@@ -95,8 +95,8 @@ func TestSpoiltMessage(t *testing.T) {
 					system, kept = "[system]\nmessages = \"kept\"\n", `, "kept"`
 				}
 				dir := t.TempDir()
-				o := file(t, system+"[failure]\nprocess = \"degrade\"\n"+link(fmt.Sprintf("program = %q\nargs = [\"send\", %q]\nranks = 2", spoilt, dir),
-					fmt.Sprintf("program = %q\nargs = [\"receive\", %q, %q%s]\nranks = 1", spoilt, dir, how, kept), "args = [\"--queue\", \"1M\"]"), env...)
+				o := file(t, system+"[failure]\nprocess = \"degrade\"\n"+link(fmt.Sprintf("program = %q\nargs = [\"send\", %q]\nranks = 2", aborted, dir),
+					fmt.Sprintf("program = %q\nargs = [\"receive\", %q, %q%s]\nranks = 1", aborted, dir, how, kept), "args = [\"--queue\", \"1M\"]"), env...)
 				if o.Stdout != "short\n" || strings.Contains(o.Text(), "check") {
 					t.Errorf("exit status %d\n%s", o.Status, o.Text())
 				}

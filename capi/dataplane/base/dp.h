@@ -137,18 +137,18 @@ typedef struct spx_unex {
   uint8_t data[];
 } spx_unex;
 SPX_HIDDEN extern uint64_t spx_unex_count;
-SPX_HIDDEN extern uint64_t spx_posted_count;  /* receives that wait for their messages */
-SPX_HIDDEN extern uint64_t spx_inlets_posted; /* of those: for messages of other clusters */
+SPX_HIDDEN extern uint64_t spx_posted_count;   /* receives that wait for their messages */
+SPX_HIDDEN extern uint64_t spx_inbound_posted; /* of those: for messages of other clusters */
 /* pollers that have to look at the clock: no thread sleeps for long */
 SPX_HIDDEN extern uint32_t spx_restless;
 /* I/O processes send to a cluster in the context that its MPI_COMM_WORLD had first; it has another
  * one when a standby has taken a rank over. 0: it has not. */
-SPX_HIDDEN extern uint64_t spx_inlet_from, spx_inlet_to;
-static inline uint64_t spx_inlet(uint64_t ctx, int32_t src)
+SPX_HIDDEN extern uint64_t spx_inbound_from, spx_inbound_to;
+static inline uint64_t spx_inbound(uint64_t ctx, int32_t src)
 {
-  if (SPX_LIKELY(!spx_is_origin(src)) || !spx_inlet_to || ctx - spx_inlet_from >= SPX_CTX_STEP)
+  if (SPX_LIKELY(!spx_is_origin(src)) || !spx_inbound_to || ctx - spx_inbound_from >= SPX_CTX_STEP)
     return ctx;
-  return spx_inlet_to + (ctx - spx_inlet_from);
+  return spx_inbound_to + (ctx - spx_inbound_from);
 }
 SPX_HIDDEN void spx_match_reset(void);
 SPX_HIDDEN void spx_post(spx_request *r);
@@ -194,7 +194,7 @@ enum {
   SPX_RF_KEPT =
       4096u /* send: announced, and complete when it was accepted where it goes: replay_long.c */,
   SPX_RF_WORD = 8192u /* receive: of such a message */,
-  SPX_RF_LENT = 16384u /* send: the kernel may still read the buffer: net_zero.c */,
+  SPX_RF_HANDED = 16384u /* send: the kernel may still read the buffer: net_zero.c */,
   SPX_RF_OVER = 32768u /* and is complete as soon as it does not, with the error that it has */
 };
 /* Writes a send whose turn it is; false: no room now. Completes it when it can, also with an

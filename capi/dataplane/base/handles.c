@@ -45,12 +45,12 @@ static table tables[SPX_K_COUNT];
 
 typedef struct {
   uint32_t kind, go;
-} grave;
+} freed_object;
 static struct {
   pthread_mutex_t lock;
-  grave *list;
+  freed_object *list;
   size_t n, cap;
-} graves = {.lock = PTHREAD_MUTEX_INITIALIZER};
+} freed = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 /* Requests are made and dropped with every nonblocking operation: they are locked only when several
  * threads may be here. */
@@ -190,34 +190,34 @@ static int in_slab(spx_kind k, const spx_obj *o)
   return d < ((uintptr_t)spx_slots_mask(k) + 1) * spx_slab_stride[k];
 }
 
-static void bury(spx_kind k, uint32_t go)
+static void free_later(spx_kind k, uint32_t go)
 {
-  pthread_mutex_lock(&graves.lock);
-  if (graves.n == graves.cap) {
-    size_t cap = graves.cap ? graves.cap * 2 : 64;
-    grave *list = realloc(graves.list, cap * sizeof *list);
+  pthread_mutex_lock(&freed.lock);
+  if (freed.n == freed.cap) {
+    size_t cap = freed.cap ? freed.cap * 2 : 64;
+    freed_object *list = realloc(freed.list, cap * sizeof *list);
     if (!list) { /* the engine keeps an object that nobody uses */
-      pthread_mutex_unlock(&graves.lock);
+      pthread_mutex_unlock(&freed.lock);
       return;
     }
-    graves.list = list;
-    graves.cap = cap;
+    freed.list = list;
+    freed.cap = cap;
   }
-  graves.list[graves.n++] = (grave){(uint32_t)k, go};
-  pthread_mutex_unlock(&graves.lock);
+  freed.list[freed.n++] = (freed_object){(uint32_t)k, go};
+  pthread_mutex_unlock(&freed.lock);
 }
 
-int spx_grave_pop(uint32_t *kind, uint32_t *go)
+int spx_freed_pop(uint32_t *kind, uint32_t *go)
 {
-  if (__atomic_load_n(&graves.n, __ATOMIC_RELAXED) == 0) return 0;
-  pthread_mutex_lock(&graves.lock);
-  int found = graves.n > 0;
+  if (__atomic_load_n(&freed.n, __ATOMIC_RELAXED) == 0) return 0;
+  pthread_mutex_lock(&freed.lock);
+  int found = freed.n > 0;
   if (found) {
-    grave g = graves.list[--graves.n];
+    freed_object g = freed.list[--freed.n];
     *kind = g.kind;
     *go = g.go;
   }
-  pthread_mutex_unlock(&graves.lock);
+  pthread_mutex_unlock(&freed.lock);
   return found;
 }
 
@@ -233,7 +233,7 @@ void spx_unref(spx_kind k, spx_obj *o)
   if (left > 0 || !in_slab(k, o)) return;
   SPX_ASSERT(left == 0);
   if (spx_destructor[k]) spx_destructor[k](o);
-  if (o->go) bury(k, o->go);
+  if (o->go) free_later(k, o->go);
   uint32_t index = (uint32_t)(((uintptr_t)o - (uintptr_t)spx_slab[k]) / spx_slab_stride[k]);
   table *t = &tables[k];
   SPX_ASSERT(slot(k, index) == o);

@@ -99,24 +99,39 @@ static void read_table(void)
   fclose(f);
 }
 
-/* What the environment says, else the table; NULL: neither. */
-static const char *given(const spx_setting *s)
+static const char *in_environment(const spx_setting *s)
 {
   const char *env = secure_getenv(s->name);
+  return env || !s->was ? env : secure_getenv(s->was);
+}
+
+const char *spx_setting_was(spx_setting_id id)
+{
+  const spx_setting *s = &spx_setting_table[id];
+  return s->was && !secure_getenv(s->name) && secure_getenv(s->was) ? s->was : NULL;
+}
+
+static bool is_name(const spx_setting *s, const char *name)
+{
+  return strcmp(name, s->name) == 0 || (s->was && strcmp(name, s->was) == 0);
+}
+
+/* The value in the environment, else in the table; NULL: neither has one. */
+static const char *given(const spx_setting *s)
+{
+  const char *env = in_environment(s);
   if (env && *env) return env;
   if (!tuned.read) read_table();
   char now = spx_setting_crowded && spx_setting_crowded() ? 'c' : 'f';
   for (int i = 0; i < tuned.n; i++)
-    if ((tuned.row[i].when == 'a' || tuned.row[i].when == now) &&
-        strcmp(tuned.row[i].name, s->name) == 0)
+    if ((tuned.row[i].when == 'a' || tuned.row[i].when == now) && is_name(s, tuned.row[i].name))
       return tuned.row[i].value;
   return env;
 }
 
 spx_setting_source spx_setting_from(spx_setting_id id)
 {
-  const char *env = secure_getenv(spx_setting_table[id].name),
-             *value = given(&spx_setting_table[id]);
+  const char *env = in_environment(&spx_setting_table[id]), *value = given(&spx_setting_table[id]);
   if (is_told(id)) return SPX_FROM_TOOL;
   return env && *env ? SPX_FROM_ENVIRONMENT : value && *value ? SPX_FROM_TABLE : SPX_FROM_NOTHING;
 }

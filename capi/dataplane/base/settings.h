@@ -17,6 +17,7 @@ enum {
 }; /* when it may change */
 typedef struct spx_setting {
   const char *name, *area, *description;
+  const char *was; /* its name before, which is still read; NULL: it had no other */
   uint8_t kind, when, width;
   int scope, level; /* MPI_T_SCOPE_*, MPI_T_VERBOSITY_* */
   uint64_t preset, min, max;
@@ -38,6 +39,8 @@ SPX_HIDDEN uint64_t spx_setting_begin(spx_setting_id id, uint64_t preset, uint64
 /* The value of a text or choice (its name): what MPI_T has written, else the environment's; "":
  * none. */
 SPX_HIDDEN const char *spx_setting_text(spx_setting_id id);
+/* The name before of a setting that is set by that alone; NULL: this one is not. */
+SPX_HIDDEN const char *spx_setting_was(spx_setting_id id);
 /* Where its value comes from: MPI_T, the environment, the machine's table; else it is preset. */
 typedef enum {
   SPX_FROM_NOTHING,
@@ -91,14 +94,14 @@ typedef struct {
   uint32_t yield;     /* yields before parking */
   /* bytes kept for other clusters: with more of them, a send is complete when it was accepted */
   uint64_t kept_max;
-  uint64_t credit;      /* bytes of records a pair may have in unexpected memory */
-  uint64_t mcast_shelf; /* bytes of copies of long multicasts on this host */
-  uint64_t mcast_chain; /* bytes: multicasts from this size on go from host to host */
-  uint64_t mcast_parts; /* bytes: those that are as long for each host go in parts */
-  uint32_t mcast_each;  /* members of a host that a master hands a message to itself */
-  uint64_t mcast_fork;  /* bytes: those shorter than this for each host go from each host to two */
-  uint32_t die_after;   /* steps of creations until this process kills itself; 0: never */
-  uint32_t wrap;        /* 1: counters begin just before their end (spx_count_from) */
+  uint64_t credit;        /* bytes of records a pair may have in unexpected memory */
+  uint64_t mcast_staging; /* bytes of copies of long multicasts on this host */
+  uint64_t mcast_chain;   /* bytes: multicasts from this size on go from host to host */
+  uint64_t mcast_parts;   /* bytes: those that are as long for each host go in parts */
+  uint32_t mcast_each;    /* members of a host that a master hands a message to itself */
+  uint64_t mcast_fork; /* bytes: those shorter than this for each host go from each host to two */
+  uint32_t die_after;  /* steps of creations until this process kills itself; 0: never */
+  uint32_t wrap;       /* 1: counters begin just before their end (spx_count_from) */
 } spx_settings;
 SPX_HIDDEN extern spx_settings spx_set;
 

@@ -113,7 +113,7 @@ SPX_HIDDEN void spx_each_handle(spx_kind k, void (*fn)(spx_obj *, void *), void 
 SPX_HIDDEN extern void (*spx_destructor[SPX_K_COUNT])(spx_obj *);
 /* Objects whose slot is gone and that had a Go side (o.go != 0): takes one out of the list; 0 when
  * there is none. The engine empties the list when it makes objects. */
-SPX_HIDDEN int spx_grave_pop(uint32_t *kind, uint32_t *go);
+SPX_HIDDEN int spx_freed_pop(uint32_t *kind, uint32_t *go);
 
 /* ---- error handlers ---- */
 typedef struct spx_errh {
@@ -171,7 +171,7 @@ enum {
   SPX_C_SELF = 4u,
   SPX_C_TOPO = 8u,
   SPX_C_FAR = 16u /* with processes of other jobs or hosts: no common memory file */,
-  SPX_C_TWIN = 32u /* made by MPI_Comm_dup without the engine, which may not know it yet */,
+  SPX_C_LITE_DUP = 32u /* made by MPI_Comm_dup without the engine, which may not know it yet */,
   SPX_C_HINTS = 64u /* has hints that a duplicate gets */,
   SPX_C_IOP = 128u /* a world in the eyes of an I/O process, which is no member */,
   SPX_C_REPLAY =
@@ -223,8 +223,8 @@ typedef struct spx_comm {
   struct spx_attrs *attrs; /* values for MPI_Comm_get_attr, owned by bodies/attr.c */
   uint32_t session;        /* handle of the session that its group comes from; 0: the World Model */
   /* behind MPISP_CLUSTER_OUT: the I/O processes, by their number (bodies/system.c) */
-  struct spx_comm *outlet;
-  /* an outlet, or a world of an I/O process: the handle that errors are raised on */
+  struct spx_comm *outbound;
+  /* an outbound channel, or a world of an I/O process: the handle that errors are raised on */
   uint32_t stands_for;
   /* In a cluster with standbys (capi/takeover.go): which of the communicators made of which one it
    * is, so that who takes a rank over finds it. */
@@ -232,8 +232,8 @@ typedef struct spx_comm {
       /* handle of the one that it was made of (0: it is not given to others), and its number among
          those */
       birth;
-  uint32_t births; /* communicators made of this one so far */
-  uint32_t heirs;  /* of them, those that were made before this process had its rank */
+  uint32_t births;    /* communicators made of this one so far */
+  uint32_t inherited; /* of them, those that were made before this process had its rank */
   char name[MPI_MAX_OBJECT_NAME];
   /* What was chosen for the last call of each collective: core/coll.Choice, the algorithm in the
    * low byte, the reason in the high one; by spx_coll_kind (bodies/coll_cache.c). Tools look at it
@@ -288,7 +288,7 @@ typedef struct {
 typedef struct {
   uint64_t order; /* of posting, among all of this process */
 } spx_posted;
-/* A receive whose data come: DATA. Written by get.c, by mcast_shelf.c (block), by net_streams.c
+/* A receive whose data come: DATA. Written by get.c, by mcast_staging.c (block), by net_streams.c
  * (beside). */
 typedef struct {
   uint64_t at;     /* bytes that have come, from the beginning of the message on */
@@ -548,7 +548,7 @@ SPX_HIDDEN void spx_request_detail(const spx_request *r);
  * events. */
 SPX_HIDDEN int spx_progress(void);
 /* The same, for who does not look for anything: it never yields. */
-SPX_HIDDEN int spx_glance(void);
+SPX_HIDDEN int spx_poll_brief(void);
 /* Waits (spin, yield, park) until r->done. Returns r->error. Comes back also when the operation
  * failed, its communicator was revoked, or its peer died: those complete the request with the ULFM
  * class. */
@@ -636,7 +636,7 @@ SPX_HIDDEN void spx_comm_revoked(spx_comm *c);
 SPX_HIDDEN void spx_comm_dropped(uint64_t ctx);
 /* MPI_COMM_WORLD has another context from now on: what I/O processes send, and have sent, belongs
  * to that. */
-SPX_HIDDEN void spx_inlet_move(uint64_t from, uint64_t to);
+SPX_HIDDEN void spx_inbound_move(uint64_t from, uint64_t to);
 /* A short message to process i outside all communicators; it waits in a queue if there is no room.
  * Lost if i is dead. At most SPX_CTRL_MAX bytes. */
 #define SPX_CTRL_MAX (1u << 20)
@@ -685,8 +685,8 @@ SPX_HIDDEN void spx_peer_part(uint32_t i);
 SPX_HIDDEN int spx_peer_holds_us(uint32_t i);
 /* parted: spx_peer_part was called for it. */
 SPX_HIDDEN void spx_peer_release(uint32_t i, int parted);
-/* Adopts the memory file of another job, in which this process is the guest number me. It stays.
- * Returns an MPI error code. */
+/* Adopts the memory file of another job, in which this process is the external process number me.
+ * It stays. Returns an MPI error code. */
 SPX_HIDDEN int spx_file_adopt(int memfd, uint32_t me, uint64_t job);
 /* Lets go of the files of jobs that have ended. Not between spx_file_adopt and spx_peer_place. */
 SPX_HIDDEN void spx_files_sweep(void);
@@ -705,8 +705,8 @@ SPX_HIDDEN uint16_t spx_epoch_at(uint32_t i);
 SPX_HIDDEN void spx_publish_owner(uint32_t state);
 /* Do this process and i use each other's memory? Both give the same answer, and so do all processes
  * of a group of which each is near all others. A process of a job that talks over the network
- * within a host (SPX_TRANSPORTS=tcp) is near no other one: not even a guest, whose messages come
- * through memory. */
+ * within a host (SPX_TRANSPORTS=tcp) is near no other one: not even an external process, whose
+ * messages come through memory. */
 SPX_HIDDEN bool spx_is_near(uint32_t i);
 /* 1: i is a process of another job, and this one has met it. */
 SPX_HIDDEN int spx_peer_is_far(uint32_t i);

@@ -41,11 +41,11 @@ void spx_stat_comm(spx_comm *c)
   spx_unlock();
 }
 
-spx_comm *spx_twin_with_context(uint64_t ctx)
+spx_comm *spx_lite_dup_with_context(uint64_t ctx)
 {
   spx_lock();
   spx_comm *c = counted;
-  while (c && !(c->ctx == ctx && c->flags & SPX_C_TWIN && c->o.handle)) c = c->counted_next;
+  while (c && !(c->ctx == ctx && c->flags & SPX_C_LITE_DUP && c->o.handle)) c = c->counted_next;
   spx_unlock();
   return c;
 }

@@ -19,14 +19,14 @@ SPX_HIDDEN void spx_stat_keep(void);
 static inline uint64_t spx_stat_moves(void)
 {
   return spx_stat.sent + spx_stat.received + spx_stat.collectives + spx_stat.sleeps +
-         spx_stat.idle_ns + spx_stat.glances;
+         spx_stat.idle_ns + spx_stat.polls;
 }
 
 /* A new communicator counts. */
 SPX_HIDDEN void spx_stat_comm(spx_comm *c);
-/* The communicator with this context, if it is a twin (SPX_C_TWIN) that has not been freed; else
- * NULL. */
-SPX_HIDDEN spx_comm *spx_twin_with_context(uint64_t ctx);
+/* The communicator with this context, if it is a lightweight duplicate (SPX_C_LITE_DUP) that has
+ * not been freed; else NULL. */
+SPX_HIDDEN spx_comm *spx_lite_dup_with_context(uint64_t ctx);
 /* The handles of the communicators that standbys inherit (spx_comm.parent), at most max; returns
  * how many there are. */
 SPX_HIDDEN uint32_t spx_comms_of(uint32_t *handles, uint32_t max);

@@ -50,7 +50,7 @@ const spx_other_way spx_clusters_way = {.sends = sends,
 
 bool spx_replay_drops(void)
 {
-  if (!spx_replay_on || !spx_replay_core.vault) return false;
+  if (!spx_replay_on || !spx_replay_core.msglog) return false;
   spx_lock();
   spx_replay_core.lost++;
   spx_replay_lost++;

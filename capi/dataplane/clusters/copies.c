@@ -156,7 +156,7 @@ static int land(void)
 
 /* ---- of our own log ---- */
 
-void spx_copies_of(const spx_vault *v, uint32_t rank, uint64_t term)
+void spx_copies_of(const spx_msglog *v, uint32_t rank, uint64_t term)
 {
   x.out.log = v;
   x.out.key = (spx_copy_key){term, spx_proc_of(spx_me)->serial + 1, rank};
@@ -516,12 +516,12 @@ int spx_copies_fetch(uint32_t rank)
   return err;
 }
 
-spx_vault *spx_copies_adopt(uint32_t rank, void **memory, uint64_t *term)
+spx_msglog *spx_copies_adopt(uint32_t rank, void **memory, uint64_t *term)
 {
   spx_log_copy *c = spx_copies_best(&x.kept, rank);
   if (!c) return NULL;
   uint64_t here = spx_copies_term(&x.kept, rank);
-  spx_vault *v = c->log;
+  spx_msglog *v = c->log;
   *memory = c->memory;
   *term = here > x.term ? here : x.term;
   spx_copies_release(&x.kept, c);

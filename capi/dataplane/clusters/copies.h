@@ -17,16 +17,16 @@ typedef struct spx_copies_setup {
   spx_comm *wire;
   /* the last so many are started later, if at all */
   int cold;
-  spx_vault *(*make)(void *arg, uint64_t area_bytes, void **memory); /* as in spx_copies */
+  spx_msglog *(*make)(void *arg, uint64_t area_bytes, void **memory); /* as in spx_copies */
   bool (*room)(void *arg, void *memory, uint64_t at, uint64_t bytes);
-  void (*drop)(void *arg, spx_vault *v, void *memory);
+  void (*drop)(void *arg, spx_msglog *v, void *memory);
 } spx_copies_setup;
 SPX_HIDDEN void spx_copies_start(const spx_copies_setup *s);
 SPX_HIDDEN void spx_copies_stop(void);
 
 /* This process has the rank, and the log, whose changes spx_replay_core.version counts: from now on
  * it is copied, under terms above this one. */
-SPX_HIDDEN void spx_copies_of(const spx_vault *v, uint32_t rank, uint64_t term);
+SPX_HIDDEN void spx_copies_of(const spx_msglog *v, uint32_t rank, uint64_t term);
 /* Others keep nothing more of it: nothing waits. */
 SPX_HIDDEN void spx_copies_close(void);
 /* Who keeps it has died, or others have come: spx_copies_keep is due. */
@@ -49,5 +49,5 @@ SPX_HIDDEN void spx_copies_go(void);
 SPX_HIDDEN int spx_copies_fetch(uint32_t rank);
 /* The copy that it has got is the caller's from now on, with its memory. *term: of no copy of that
  * rank is it higher. NULL: there is none. */
-SPX_HIDDEN spx_vault *spx_copies_adopt(uint32_t rank, void **memory, uint64_t *term);
+SPX_HIDDEN spx_msglog *spx_copies_adopt(uint32_t rank, void **memory, uint64_t *term);
 #endif

@@ -6,12 +6,12 @@
 static uint32_t area_of(uint64_t commits) { return commits ? 1 + (uint32_t)(commits % 2) : 0; }
 static uint64_t area_at(uint64_t area_bytes, uint64_t area)
 {
-  return SPX_VAULT_HEAD + area * area_bytes;
+  return SPX_MSGLOG_HEAD + area * area_bytes;
 }
 
 /* ---- of who has the log ---- */
 
-void spx_copying_begin(spx_copying *c, const spx_vault *v, spx_copy_key key)
+void spx_copying_begin(spx_copying *c, const spx_msglog *v, spx_copy_key key)
 {
   *c = (spx_copying){.log = v, .key = key};
 }
@@ -19,7 +19,7 @@ void spx_copying_begin(spx_copying *c, const spx_vault *v, spx_copy_key key)
 /* Bytes of an area that have not been sent yet. */
 static uint64_t left_of(spx_copying *c, uint32_t area)
 {
-  const spx_vault *v = c->log;
+  const spx_msglog *v = c->log;
   if (area && c->commits[area] != v->commits) {
     c->commits[area] = v->commits;
     c->sent[area] = 0;
@@ -30,7 +30,7 @@ static uint64_t left_of(spx_copying *c, uint32_t area)
 bool spx_copying_next(spx_copying *c, uint64_t version, uint64_t most, spx_copy_piece *p,
                       const uint8_t **data)
 {
-  const spx_vault *v = c->log;
+  const spx_msglog *v = c->log;
   if (!v || c->version == version) return false;
   uint32_t now = area_of(v->commits), area = left_of(c, 0) ? 0 : now;
   uint64_t left = left_of(c, area), at = c->sent[area], n = left < most ? left : most;
@@ -46,7 +46,7 @@ bool spx_copying_next(spx_copying *c, uint64_t version, uint64_t most, spx_copy_
   if (left_of(c, 0) || left_of(c, now)) return true;
   p->version = version;
   c->version = version;
-  for (uint32_t a = 0; a < SPX_VAULT_AREAS; a++) {
+  for (uint32_t a = 0; a < SPX_MSGLOG_AREAS; a++) {
     p->of[a].image = v->area[a].image;
     p->of[a].end = v->area[a].end;
     p->of[a].reached = v->area[a].reached;
@@ -148,10 +148,10 @@ void spx_copies_end(spx_copies *s)
 
 static bool is_sound(const spx_copy_piece *p)
 {
-  if (p->area >= SPX_VAULT_AREAS || p->area_bytes > 1ull << 48 || p->at > p->area_bytes ||
+  if (p->area >= SPX_MSGLOG_AREAS || p->area_bytes > 1ull << 48 || p->at > p->area_bytes ||
       p->bytes > p->area_bytes - p->at)
     return false;
-  for (uint32_t a = 0; a < SPX_VAULT_AREAS; a++)
+  for (uint32_t a = 0; a < SPX_MSGLOG_AREAS; a++)
     if (p->of[a].end > p->area_bytes || p->of[a].image > p->of[a].end) return false;
   return true;
 }
@@ -165,7 +165,7 @@ static spx_log_copy *begin(spx_copies *s, const spx_copy_piece *p)
     free(c);
     return NULL;
   }
-  spx_vault_format(c->log, p->area_bytes, (uint32_t)p->life);
+  spx_msglog_format(c->log, p->area_bytes, (uint32_t)p->life);
   c->next = s->first;
   s->first = c;
   return c;
@@ -197,7 +197,7 @@ spx_copy_result spx_copies_take(spx_copies *s, const spx_copy_piece *p, const ui
   spx_log_copy *c = spx_copies_find(s, &p->key);
   if (!c && p->at) return SPX_COPY_LATE;
   if (!c && !(c = begin(s, p))) return SPX_COPY_NO_MEMORY;
-  spx_vault *v = c->log;
+  spx_msglog *v = c->log;
   if (v->area_bytes != p->area_bytes) return SPX_COPY_WRONG;
   if (!follows(c, p)) return SPX_COPY_LATE;
   uint64_t to = area_at(p->area_bytes, p->area) + p->at;
@@ -206,7 +206,7 @@ spx_copy_result spx_copies_take(spx_copies *s, const spx_copy_piece *p, const ui
   c->got[p->area] += p->bytes;
   *of = c;
   if (!p->version) return SPX_COPY_TAKEN;
-  for (uint32_t a = 0; a < SPX_VAULT_AREAS; a++) {
+  for (uint32_t a = 0; a < SPX_MSGLOG_AREAS; a++) {
     v->area[a].image = p->of[a].image;
     v->area[a].end = p->of[a].end;
     v->area[a].reached = p->of[a].reached;

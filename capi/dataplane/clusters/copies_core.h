@@ -1,4 +1,4 @@
-/* copies_core.h - copies of message logs (of a commit, and what came since: spx_vault,
+/* copies_core.h - copies of message logs (of a commit, and what came since: spx_msglog,
  * replay_core.h) that other processes keep, so that what a rank needs to be taken over outlives its
  * host. docs/systems.md. It decides what is sent, and what a copy is worth; messages and memory are
  * its caller's (copies.c), and a simulation's (test/copies_sim.c).
@@ -9,8 +9,8 @@
  * areas with it. So a copy that got the pieces in order is, from each such piece to the next, the
  * log as it was at one moment, whatever has come of the next ones:
  *
- *   1. Who has the place of the party and goes on from a copy goes on from a state in which the
- * process itself may have died. Therefore nothing may leave that process (messages, and what it
+ *   1. Who has the place of the participant and goes on from a copy goes on from a state in which
+ * the process itself may have died. Therefore nothing may leave that process (messages, and what it
  * says of messages that it has accepted) before its copy has the version that it had then.
  *   2. Bytes of a commit go where the one before the last was; they are sent when all of the last
  * one has been (version in spx_copying), so that the last one of which the copy has all stays as it
@@ -41,18 +41,18 @@ typedef struct spx_copy_piece { /* bytes of an area follow */
   uint64_t commits;
   struct {
     uint64_t image, end, reached;
-  } of[SPX_VAULT_AREAS]; /* with a version: as they are with it */
+  } of[SPX_MSGLOG_AREAS]; /* with a version: as they are with it */
 } spx_copy_piece;
 
 /* ---- of who has the log ---- */
 typedef struct spx_copying {
-  const spx_vault *log;
+  const spx_msglog *log;
   spx_copy_key key;
-  uint64_t sent[SPX_VAULT_AREAS];    /* bytes of each area */
-  uint64_t commits[SPX_VAULT_AREAS]; /* ... of this commit */
-  uint64_t version, there;           /* that was sent, and that the copy has */
+  uint64_t sent[SPX_MSGLOG_AREAS];    /* bytes of each area */
+  uint64_t commits[SPX_MSGLOG_AREAS]; /* ... of this commit */
+  uint64_t version, there;            /* that was sent, and that the copy has */
 } spx_copying;
-void spx_copying_begin(spx_copying *c, const spx_vault *v, spx_copy_key key);
+void spx_copying_begin(spx_copying *c, const spx_msglog *v, spx_copy_key key);
 /* The next piece, of most bytes at most; they are at *data. version: of the log. false: all of it
  * has been sent. */
 bool spx_copying_next(spx_copying *c, uint64_t version, uint64_t most, spx_copy_piece *p,
@@ -64,10 +64,10 @@ bool spx_copying_has(spx_copying *c, const spx_copy_key *key, uint64_t version);
 typedef struct spx_log_copy {
   struct spx_log_copy *next;
   spx_copy_key key;
-  uint64_t version;              /* 0: it does not count yet */
-  uint64_t got[SPX_VAULT_AREAS]; /* bytes of each area, */
-  uint64_t of[SPX_VAULT_AREAS];  /* ... of this commit */
-  spx_vault *log;
+  uint64_t version;               /* 0: it does not count yet */
+  uint64_t got[SPX_MSGLOG_AREAS]; /* bytes of each area, */
+  uint64_t of[SPX_MSGLOG_AREAS];  /* ... of this commit */
+  spx_msglog *log;
   void *memory; /* the caller's */
 } spx_log_copy;
 typedef struct spx_copies {
@@ -76,9 +76,9 @@ typedef struct spx_copies {
   uint32_t *lives, nlives;
   /* A log with areas of so many bytes, of which nothing is set; NULL: no memory. room: as in
    * spx_core_io. */
-  spx_vault *(*make)(void *arg, uint64_t area_bytes, void **memory);
+  spx_msglog *(*make)(void *arg, uint64_t area_bytes, void **memory);
   bool (*room)(void *arg, void *memory, uint64_t at, uint64_t bytes);
-  void (*drop)(void *arg, spx_vault *v, void *memory);
+  void (*drop)(void *arg, spx_msglog *v, void *memory);
   void *arg;
 } spx_copies;
 typedef enum { SPX_COPY_TAKEN, SPX_COPY_NO_MEMORY, SPX_COPY_WRONG, SPX_COPY_LATE } spx_copy_result;

@@ -12,8 +12,8 @@
  *          --- DATA -->  room  --- DATA -->
  *
  * If the sender dies before all is here, the message was never sent: it is taken back
- * (SPX_REC_CANCEL) or, when its receiver has begun, spoilt (SPX_REC_SPOILT), and that receive waits
- * for another message. If the receiver dies, the rest is taken from the sender and dropped.
+ * (SPX_REC_CANCEL) or, when its receiver has begun, aborted (SPX_REC_ABORTED), and that receive
+ * waits for another message. If the receiver dies, the rest is taken from the sender and dropped.
  *
  * A message that was not announced is here already, as a rule: it is received as any other, and
  * then sent.
@@ -38,7 +38,7 @@ struct spx_pass {
   uint64_t asked;       /* the sender may send what is before this byte */
   spx_rec_cts cts;
   uint32_t from;
-  bool spoilt, recalled;
+  bool aborted, recalled;
   bool whole; /* it was not announced: it is taken in full, and then sent */
   bool sent;
 };
@@ -125,7 +125,7 @@ static int ask(spx_pass *p)
 static void spoil(spx_request *out)
 {
   spx_rec_id id = {.index = out->out.to.index, .gen = out->out.to.gen};
-  spx_tx_put(out->peer, SPX_REC_SPOILT, SPX_REC_PLAIN, &id, sizeof id);
+  spx_tx_put(out->peer, SPX_REC_ABORTED, SPX_REC_PLAIN, &id, sizeof id);
   spx_id_drop(out);
   out->state = SPX_S_NONE;
   spx_complete(out, MPIX_ERR_PROC_FAILED);
@@ -134,7 +134,7 @@ static void spoil(spx_request *out)
 static bool is_asked(spx_request *out, const spx_rec_cts *cts)
 {
   const spx_pass *p = out->priv;
-  if (!p->spoilt) return false;
+  if (!p->aborted) return false;
   out->out.to = (spx_name){cts->rx_index, cts->rx_gen};
   spoil(out);
   return true;
@@ -143,7 +143,7 @@ static bool is_asked(spx_request *out, const spx_rec_cts *cts)
 void spx_pass_again(spx_request *out)
 {
   spx_pass *p = out->priv;
-  if (p->whole || p->spoilt || p->in->error != MPI_SUCCESS || gone(p) == 0) return;
+  if (p->whole || p->aborted || p->in->error != MPI_SUCCESS || gone(p) == 0) return;
   spx_request *in = p->in;
   spx_id_drop(in);
   atomic_store_explicit(&in->done, 0, memory_order_relaxed);
@@ -160,7 +160,7 @@ static const spx_bulk room = {at_of, there, is_asked};
 static void take_back(spx_pass *p)
 {
   spx_request *out = p->out;
-  p->spoilt = true;
+  p->aborted = true;
   switch (out->state) {
   case SPX_S_QUEUED:
     spx_tx_unqueue(out->peer, out);
@@ -189,7 +189,7 @@ static void take_back(spx_pass *p)
   }
 }
 
-void spx_receive_spoilt(spx_request *r)
+void spx_receive_aborted(spx_request *r)
 {
   if (SPX_UNLIKELY(r->flags & SPX_RF_WORD)) spx_replay_unsent(r);
   spx_id_drop(r);
@@ -209,12 +209,12 @@ void spx_receive_spoilt(spx_request *r)
   spx_recv_start(r);
 }
 
-bool spx_pass_on_spoilt(uint32_t peer, const spx_rec *rec)
+bool spx_pass_on_aborted(uint32_t peer, const spx_rec *rec)
 {
   spx_rec_id id;
   memcpy(&id, rec->data, sizeof id);
   spx_request *r = spx_stream_to(id.index, id.gen);
-  if (r && r->kind == SPX_R_RECV && r->comm && r->peer == peer) spx_receive_spoilt(r);
+  if (r && r->kind == SPX_R_RECV && r->comm && r->peer == peer) spx_receive_aborted(r);
   return true;
 }
 
@@ -274,7 +274,7 @@ static int carry_on(spx_pass *p)
   } else if (spx_is_done(p->in) && p->in->error != MPI_SUCCESS && !spx_is_done(p->out))
     take_back(p);
   if (spx_is_done(p->out) && !spx_is_done(p->in) && p->in->flags & SPX_RF_WORD) abandon(p);
-  if (!spx_is_done(p->out) && !p->spoilt) moved += spx_stream_resume(p->out);
+  if (!spx_is_done(p->out) && !p->aborted) moved += spx_stream_resume(p->out);
   moved += ask(p);
   if (!spx_is_done(p->in) || !spx_is_done(p->out)) return moved;
   end(p);

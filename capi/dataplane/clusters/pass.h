@@ -16,7 +16,7 @@ struct spx_unex;
 SPX_HIDDEN void spx_pass_again(spx_request *out);
 /* What r is receiving was never sent: it waits for another message, or fails if it was meant for
  * this one alone. */
-SPX_HIDDEN void spx_receive_spoilt(spx_request *r);
+SPX_HIDDEN void spx_receive_aborted(spx_request *r);
 
 /* Hands message e, which was matched on `from`, on to rank dest of `to`, through at most so many
  * bytes if it was announced. *request is complete when that rank has it all. An error: nothing was

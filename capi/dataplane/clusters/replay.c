@@ -1,4 +1,5 @@
-/* replay.c - see replay.h: the program's calls, parties that change, the beginning and the end. */
+/* replay.c - see replay.h: the program's calls, participants that change, the beginning and the
+ * end. */
 #include "replay_flow.h"
 #include <stdlib.h>
 #include "copies.h"
@@ -22,23 +23,24 @@ uint32_t spx_flow_serial_of(uint32_t proc)
 
 /* ---- who is who ---- */
 
-/* Makes a process a party's, unless the party has had it before its present one: tables of the
- * system arrive late, and each lists all parties. A process number may have been reserved for one
- * party and then given to another's process, so the check is by party. */
-void spx_flow_place(uint32_t party, uint32_t proc)
+/* Makes a process a participant's, unless the participant has had it before its present one: tables
+ * of the system arrive late, and each lists all participants. A process number may have been
+ * reserved for one participant and then given to another's process, so the check is by
+ * participant. */
+void spx_flow_place(uint32_t participant, uint32_t proc)
 {
-  uint32_t before = spx_flow.wire->peer[party],
+  uint32_t before = spx_flow.wire->peer[participant],
            life = proc < spx_flow.nprocs ? spx_flow_serial_of(proc) : 0;
-  if (life == 0 || (before == proc && life == spx_flow.life[party])) return;
-  if (spx_flow.past_of[proc] == party + 1 && life <= spx_flow.past[proc]) return;
-  spx_flow.past[before] = spx_flow.life[party];
-  spx_flow.past_of[before] = party + 1;
-  spx_flow.life[party] = life;
+  if (life == 0 || (before == proc && life == spx_flow.life[participant])) return;
+  if (spx_flow.past_of[proc] == participant + 1 && life <= spx_flow.past[proc]) return;
+  spx_flow.past[before] = spx_flow.life[participant];
+  spx_flow.past_of[before] = participant + 1;
+  spx_flow.life[participant] = life;
   spx_flow.changed = true;
-  spx_flow.wire->peer[party] = proc;
-  spx_flow.party[proc] = party + 1;
-  spx_flow.away[party] = false;
-  spx_core_replaced(&spx_replay_core, party);
+  spx_flow.wire->peer[participant] = proc;
+  spx_flow.participant[proc] = participant + 1;
+  spx_flow.away[participant] = false;
+  spx_core_replaced(&spx_replay_core, participant);
 }
 
 /* ---- the program's calls ---- */
@@ -133,24 +135,26 @@ static bool no_room(void *arg, uint64_t at, uint64_t bytes)
   return false;
 }
 
-uint32_t spx_replay_party(uint32_t proc)
+uint32_t spx_replay_participant(uint32_t proc)
 {
-  return proc < spx_flow.nprocs ? spx_flow.party[proc] - 1 : UINT32_MAX;
+  return proc < spx_flow.nprocs ? spx_flow.participant[proc] - 1 : UINT32_MAX;
 }
 
-/* What is known by party, and by I/O process; of those that are known nothing changes but whether
- * they are replaced. false: no memory, and nothing has changed. */
+/* What is known by participant, and by I/O process; of those that are known nothing changes but
+ * whether they are replaced. false: no memory, and nothing has changed. */
 static bool make_tables(const spx_replay_setup *s)
 {
-  uint32_t before = spx_replay_on ? spx_replay_core.parties : 0, iops = 0;
-  for (uint32_t p = 0; p < s->parties; p++) iops += s->iop[p] != 0;
-  bool *heals = calloc(s->parties, sizeof *heals), *away = calloc(s->parties, sizeof *away);
-  bool *apart = calloc(s->parties, sizeof *apart);
-  uint32_t *life = calloc(s->parties, sizeof *life), *iop = calloc(s->parties, sizeof *iop);
+  uint32_t before = spx_replay_on ? spx_replay_core.participants : 0, iops = 0;
+  for (uint32_t p = 0; p < s->participants; p++) iops += s->iop[p] != 0;
+  bool *heals = calloc(s->participants, sizeof *heals),
+       *away = calloc(s->participants, sizeof *away);
+  bool *apart = calloc(s->participants, sizeof *apart);
+  uint32_t *life = calloc(s->participants, sizeof *life),
+           *iop = calloc(s->participants, sizeof *iop);
   uint32_t *at_iop = calloc(iops + 1, sizeof *at_iop);
   detour *detours = calloc(iops + 1, sizeof *detours);
   bool all = heals && away && apart && life && iop && at_iop && detours;
-  for (uint32_t p = 0; p < s->parties && all; p++) {
+  for (uint32_t p = 0; p < s->participants && all; p++) {
     heals[p] = s->heals[p];
     if ((iop[p] = s->iop[p])) at_iop[iop[p] - 1] = p;
     if (p < before) {
@@ -158,7 +162,7 @@ static bool make_tables(const spx_replay_setup *s)
       apart[p] = spx_flow.apart[p];
       life[p] = spx_flow.life[p];
     } else if (s->procs[p] < spx_flow.nprocs) {
-      spx_flow.party[s->procs[p]] = p + 1;
+      spx_flow.participant[s->procs[p]] = p + 1;
       life[p] = spx_flow_serial_of(s->procs[p]);
     }
   }
@@ -193,11 +197,12 @@ int spx_replay_begin(const spx_replay_setup *s)
                     failed,
                     NULL};
   spx_flow.nprocs = spx_map.nprocs;
-  spx_flow.party = calloc(spx_flow.nprocs, sizeof *spx_flow.party);
+  spx_flow.participant = calloc(spx_flow.nprocs, sizeof *spx_flow.participant);
   spx_flow.past = calloc(spx_flow.nprocs, sizeof *spx_flow.past);
   spx_flow.past_of = calloc(spx_flow.nprocs, sizeof *spx_flow.past_of);
   spx_flow.broken = calloc(spx_flow.nprocs, sizeof *spx_flow.broken);
-  if (!spx_flow.party || !spx_flow.past || !spx_flow.past_of || !spx_flow.broken || !make_tables(s))
+  if (!spx_flow.participant || !spx_flow.past || !spx_flow.past_of || !spx_flow.broken ||
+      !make_tables(s))
     return MPI_ERR_NO_MEM;
   spx_flow.wire = s->wire;
   spx_flow.kind = s->kind;
@@ -206,10 +211,10 @@ int spx_replay_begin(const spx_replay_setup *s)
   spx_flow.byte = (spx_type *)spx_get(SPX_K_TYPE, MPI_BYTE);
   spx_flow.last = &spx_flow.first;
   spx_flow.held_last = &spx_flow.held;
-  spx_flow.own = s->vault != NULL;
+  spx_flow.own = s->msglog != NULL;
   spx_flow.whole = s->whole;
-  if (!spx_core_begin(&spx_replay_core, &io, s->parties, s->me, spx_flow_serial_of(spx_me),
-                      s->iop[s->me] != 0, s->vault))
+  if (!spx_core_begin(&spx_replay_core, &io, s->participants, s->me, spx_flow_serial_of(spx_me),
+                      s->iop[s->me] != 0, s->msglog))
     return MPI_ERR_NO_MEM;
   spx_replay_core.sparing = spx_copies_on;
   spx_harm = 1; /* no short path past us */
@@ -220,9 +225,9 @@ int spx_replay_begin(const spx_replay_setup *s)
 
 int spx_replay_grow(const spx_replay_setup *s, uint32_t *ranks)
 {
-  uint32_t before = spx_replay_core.parties;
-  if (!make_tables(s) || !spx_core_grow(&spx_replay_core, s->parties)) return MPI_ERR_NO_MEM;
-  for (uint32_t p = 0; p < s->parties; p++)
+  uint32_t before = spx_replay_core.participants;
+  if (!make_tables(s) || !spx_core_grow(&spx_replay_core, s->participants)) return MPI_ERR_NO_MEM;
+  for (uint32_t p = 0; p < s->participants; p++)
     ranks[p] = p < before ? spx_flow.wire->peer[p] : s->procs[p];
   spx_flow.changed = true;
   return MPI_SUCCESS;
@@ -248,7 +253,7 @@ void spx_replay_end(void)
     free(f);
   }
   spx_core_end(&spx_replay_core);
-  free(spx_flow.party);
+  free(spx_flow.participant);
   free(spx_flow.heals);
   free(spx_flow.away);
   free(spx_flow.apart);
@@ -262,11 +267,11 @@ void spx_replay_end(void)
   memset(&spx_flow, 0, sizeof spx_flow);
 }
 
-void spx_replay_place(uint32_t party, uint32_t proc)
+void spx_replay_place(uint32_t participant, uint32_t proc)
 {
-  if (!spx_replay_on || party >= spx_replay_core.parties) return;
+  if (!spx_replay_on || participant >= spx_replay_core.participants) return;
   spx_lock();
-  spx_flow_place(party, proc);
+  spx_flow_place(participant, proc);
   bool changed = spx_flow.changed;
   spx_unlock();
   if (changed) spx_ring_self();
@@ -280,13 +285,13 @@ static uint32_t other_iop(void *arg, const spx_kept *m)
     int iop = spx_flow.choose(m->head.tag);
     *d = (detour){true, m->lane, iop < 0 ? UINT32_MAX : spx_flow.at_iop[iop]};
   }
-  return d->party;
+  return d->participant;
 }
 
 void spx_replay_reroute(void)
 {
   spx_lock();
-  for (uint32_t p = 0; p < spx_replay_core.parties && !spx_io_process; p++) {
+  for (uint32_t p = 0; p < spx_replay_core.participants && !spx_io_process; p++) {
     if (!spx_flow.iop[p] || !spx_proc_dead(spx_flow.wire->peer[p]) ||
         (spx_flow.away[p] && !spx_replay_core.first[p]))
       continue;
@@ -301,9 +306,9 @@ void spx_replay_reroute(void)
 uint64_t spx_replay_number(uint32_t token, uint32_t *given)
 {
   spx_lock();
-  uint32_t party;
-  uint64_t n = spx_core_number(&spx_replay_core, token, &party);
-  *given = party - 1;
+  uint32_t participant;
+  uint64_t n = spx_core_number(&spx_replay_core, token, &participant);
+  *given = participant - 1;
   spx_unlock();
   return n;
 }
@@ -311,8 +316,8 @@ uint64_t spx_replay_number(uint32_t token, uint32_t *given)
 void spx_replay_give(uint32_t token, uint32_t proc)
 {
   spx_lock();
-  uint32_t party = spx_replay_party(proc);
-  if (party != UINT32_MAX) spx_core_give(&spx_replay_core, token, party);
+  uint32_t participant = spx_replay_participant(proc);
+  if (participant != UINT32_MAX) spx_core_give(&spx_replay_core, token, participant);
   spx_unlock();
 }
 
@@ -344,44 +349,47 @@ static bool may_go_on(const void *waits)
 
 int spx_replay_excuse(uint32_t proc)
 {
-  uint32_t party = spx_replay_party(proc);
-  return party == UINT32_MAX ? 0 : spx_core_excuse(&spx_replay_core, party, may_go_on);
+  uint32_t participant = spx_replay_participant(proc);
+  return participant == UINT32_MAX ? 0 : spx_core_excuse(&spx_replay_core, participant, may_go_on);
 }
 
 bool spx_replay_awaited(uint32_t proc)
 {
-  uint32_t p = spx_replay_party(proc);
+  uint32_t p = spx_replay_participant(proc);
   return p != UINT32_MAX && !spx_flow.iop[p] && spx_flow.heals[p] && spx_proc_dies(proc);
 }
 
 bool spx_replay_is_relay(uint32_t proc)
 {
-  uint32_t party = spx_replay_party(proc);
-  return party != UINT32_MAX && spx_flow.iop[party];
+  uint32_t participant = spx_replay_participant(proc);
+  return participant != UINT32_MAX && spx_flow.iop[participant];
 }
 
-bool spx_replay_is_gone(uint32_t party, uint32_t life)
+bool spx_replay_is_gone(uint32_t participant, uint32_t life)
 {
-  uint32_t proc = spx_flow.wire->peer[party],
+  uint32_t proc = spx_flow.wire->peer[participant],
            now = proc < spx_flow.nprocs ? spx_flow_serial_of(proc) : 0;
   /* it is a later one: the tables that say so are on their way */
-  if (now < life) return !spx_flow.heals[party];
+  if (now < life) return !spx_flow.heals[participant];
   return now > life || spx_flow_end_of(proc) != RUNS;
 }
 
-void spx_replay_heals(uint32_t party, bool heals)
+void spx_replay_heals(uint32_t participant, bool heals)
 {
-  if (!spx_replay_on || party >= spx_replay_core.parties || spx_flow.heals[party] == heals) return;
+  if (!spx_replay_on || participant >= spx_replay_core.participants ||
+      spx_flow.heals[participant] == heals)
+    return;
   spx_lock();
-  spx_flow.heals[party] = heals;
+  spx_flow.heals[participant] = heals;
   spx_flow.changed = true;
   spx_unlock();
   spx_ring_self();
 }
 
-void spx_replay_apart(uint32_t party, bool apart)
+void spx_replay_apart(uint32_t participant, bool apart)
 {
-  if (spx_replay_on && party < spx_replay_core.parties) spx_flow.apart[party] = apart;
+  if (spx_replay_on && participant < spx_replay_core.participants)
+    spx_flow.apart[participant] = apart;
 }
 
 bool spx_replay_coming(void)

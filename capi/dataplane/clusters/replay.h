@@ -1,4 +1,4 @@
-/* replay.h - transparent takeover in the data plane: messages between the parties of a system
+/* replay.h - transparent takeover in the data plane: messages between the participants of a system
  * travel as frames (replay_core.h), from process to process in a context of their own, and enter
  * matching as if their sender had sent them here, at moments that can be repeated.
  * docs/systems.md. */
@@ -20,15 +20,15 @@ enum { SPX_REPLAY_OBSERVES = 1, SPX_REPLAY_ASKS = 2, SPX_REPLAY_LOCAL = 4, SPX_R
 #define SPX_NO_TAG (-1)
 
 typedef struct spx_replay_setup {
-  uint32_t parties;
+  uint32_t participants;
   uint32_t me;           /* this process's */
-  const uint32_t *procs; /* by party: its process */
-  const bool *heals;     /* by party: who dies there is replaced */
-  /* by party: 1 + its number among the I/O processes; 0: a rank of a cluster */
+  const uint32_t *procs; /* by participant: its process */
+  const bool *heals;     /* by participant: who dies there is replaced */
+  /* by participant: 1 + its number among the I/O processes; 0: a rank of a cluster */
   const uint32_t *iop;
   bool whole; /* some rank is taken over transparently: messages are not announced */
   uint64_t ctx;
-  spx_comm *wire;           /* all parties, by number, in that context */
+  spx_comm *wire;           /* all participants, by number, in that context */
   int (*kind)(uint32_t fn); /* of a function: SPX_REPLAY_* */
   /* the number of an I/O process for a message; -1: there is none. SPX_NO_TAG: not negative if
    * there is one, or will be */
@@ -36,20 +36,20 @@ typedef struct spx_replay_setup {
   /* messages that are to keep their order have the same one */
   uint32_t (*lane)(int iop, int tag);
   /* NULL: what this process receives need not outlive it */
-  spx_vault *vault;
-  bool (*room)(void *arg, uint64_t at, uint64_t bytes); /* of the vault */
+  spx_msglog *msglog;
+  bool (*room)(void *arg, uint64_t at, uint64_t bytes); /* of the message log */
 } spx_replay_setup;
 /* An MPI error code: memory. */
 SPX_HIDDEN int spx_replay_begin(const spx_replay_setup *s);
 SPX_HIDDEN void spx_replay_end(void);
-/* The system has got more parties, the next numbers: s has all of them. ranks gets the processes of
- * the wire, which is given them next; the lock is held. An MPI error code. */
+/* The system has got more participants, the next numbers: s has all of them. ranks gets the
+ * processes of the wire, which is given them next; the lock is held. An MPI error code. */
 SPX_HIDDEN int spx_replay_grow(const spx_replay_setup *s, uint32_t *ranks);
 
-/* A process is a party from now on; it gets what is kept for that. */
-SPX_HIDDEN void spx_replay_place(uint32_t party, uint32_t proc);
-/* The party that a process is; UINT32_MAX: none. */
-SPX_HIDDEN uint32_t spx_replay_party(uint32_t proc);
+/* A process is a participant from now on; it gets what is kept for that. */
+SPX_HIDDEN void spx_replay_place(uint32_t participant, uint32_t proc);
+/* The participant that a process is; UINT32_MAX: none. */
+SPX_HIDDEN uint32_t spx_replay_participant(uint32_t proc);
 /* The system has changed, and with it perhaps which I/O processes are chosen. */
 SPX_HIDDEN void spx_replay_changed(void);
 /* The program is told that there is no way left: what is lost with the last one is counted then
@@ -78,11 +78,11 @@ SPX_HIDDEN int spx_replay_release(void);
  * next. */
 SPX_HIDDEN void spx_replay_all_out(void);
 SPX_HIDDEN void spx_replay_commits(uint64_t last);
-/* Whether who dies as a party is replaced, from now on. */
-SPX_HIDDEN void spx_replay_heals(uint32_t party, bool heals);
+/* Whether who dies as a participant is replaced, from now on. */
+SPX_HIDDEN void spx_replay_heals(uint32_t participant, bool heals);
 /* Whether no link leads from this process's cluster to that rank: its sends do not wait for it, and
  * it does not wait for the rank. As long as nothing is said of a rank, a link may. */
-SPX_HIDDEN void spx_replay_apart(uint32_t party, bool apart);
+SPX_HIDDEN void spx_replay_apart(uint32_t participant, bool apart);
 /* A probe has found nothing (other_way.h). */
 SPX_HIDDEN void spx_replay_missed(uint64_t ctx, int src);
 /* Something has come that is not delivered yet. */
@@ -96,7 +96,7 @@ SPX_HIDDEN int spx_replay_excuse(uint32_t proc);
 /* A process that is dead, and whose place another one takes. */
 SPX_HIDDEN bool spx_replay_awaited(uint32_t proc);
 /* On an I/O process, of a message by its token: its number among those of its sender (0: it is not
- * kept, or done with), and the party that it is given to (UINT32_MAX: none). */
+ * kept, or done with), and the participant that it is given to (UINT32_MAX: none). */
 SPX_HIDDEN uint64_t spx_replay_number(uint32_t token, uint32_t *given);
 /* What is made of it goes to that process. */
 SPX_HIDDEN void spx_replay_give(uint32_t token, uint32_t proc);
@@ -140,9 +140,10 @@ SPX_HIDDEN void spx_replay_revoked(const spx_comm *c);
 SPX_HIDDEN int spx_replay_look_for_lost(void);
 SPX_HIDDEN bool spx_replay_has_words(void);
 SPX_HIDDEN void spx_replay_words_end(void);
-/* The process is an I/O process; the process is gone that has begun with this life as a party. */
+/* The process is an I/O process; the process is gone that has begun with this life as a
+ * participant. */
 SPX_HIDDEN bool spx_replay_is_relay(uint32_t proc);
-SPX_HIDDEN bool spx_replay_is_gone(uint32_t party, uint32_t life);
+SPX_HIDDEN bool spx_replay_is_gone(uint32_t participant, uint32_t life);
 /* deliver.c: the same for a receive, and without one. NULL: no memory. */
 SPX_HIDDEN void spx_fetch_frame(spx_request *r, uint32_t peer, const spx_frame_head *h,
                                 uint32_t number, const spx_rec_rts *rts);

@@ -8,14 +8,14 @@ static void claim(spx_core *c, const spx_passed *p)
   if (!spx_core_in_owe_claim(c, p->from, &a)) c->io.failed(c->io.arg, "no memory for a claim");
 }
 
-void spx_core_give(spx_core *c, uint32_t token, uint32_t party)
+void spx_core_give(spx_core *c, uint32_t token, uint32_t participant)
 {
   spx_passed *p = spx_core_in_find_passed(c, token);
   if (!p) return;
   p->due = true;
-  if (p->given == party + 1) return;
+  if (p->given == participant + 1) return;
   p->before = p->given;
-  p->given = party + 1;
+  p->given = participant + 1;
   c->claiming += p->claims++ == 0;
   claim(c, p);
 }
@@ -30,7 +30,7 @@ uint64_t spx_core_number(const spx_core *c, uint32_t token, uint32_t *given)
 /* What is made of p, and has not left, counts as accepted. */
 void spx_core_in_drop(spx_core *c, const spx_passed *p)
 {
-  for (uint32_t to = 0; to < c->parties; to++) {
+  for (uint32_t to = 0; to < c->participants; to++) {
     spx_kept *before = NULL;
     for (spx_kept *m = c->first[to], *next; m; m = next) {
       next = m->next;
@@ -69,10 +69,10 @@ static void insert(spx_core *c, spx_kept *m)
   c->kept_bytes += spx_core_in_cost(m);
 }
 
-/* What is made of p, and has not left, is for another party. */
+/* What is made of p, and has not left, is for another participant. */
 static void redirect(spx_core *c, const spx_passed *p, uint32_t to)
 {
-  for (uint32_t was = 0; was < c->parties; was++) {
+  for (uint32_t was = 0; was < c->participants; was++) {
     spx_kept *before = NULL;
     for (spx_kept *m = c->first[was], *next; m; m = next) {
       next = m->next;
@@ -104,7 +104,7 @@ static void answered(spx_core *c, uint32_t from, const spx_frame_claim *a)
     p->claims--;
     return;
   }
-  p->unknown = a->to > c->parties && a->to != SPX_DONE;
+  p->unknown = a->to > c->participants && a->to != SPX_DONE;
   if (p->unknown) return; /* it is claimed anew when that one is known */
   p->claims = 0;
   c->claiming--;
@@ -119,16 +119,16 @@ static void answered(spx_core *c, uint32_t from, const spx_frame_claim *a)
   spx_core_in_go(c, a->to - 1);
 }
 
-enum { REPLACED, SILENT, GROWN };
-/* Those of a party are claimed anew: another process is that party; or there are more, and the
- * answer was one of those. Or that need not be, since it does not send them again. */
-static void claim_again(spx_core *c, uint32_t party, int why)
+enum { REPLACED, SIHANDED, GROWN };
+/* Those of a participant are claimed anew: another process is that participant; or there are more,
+ * and the answer was one of those. Or that need not be, since it does not send them again. */
+static void claim_again(spx_core *c, uint32_t participant, int why)
 {
   for (int list = 0; list < 2 && c->claiming; list++)
     for (spx_passed *p = list ? c->over : c->passed; p; p = p->next) {
-      if (p->from != party || !p->claims || (why == GROWN && !p->unknown)) continue;
+      if (p->from != participant || !p->claims || (why == GROWN && !p->unknown)) continue;
       p->unknown = false;
-      p->claims = why != SILENT;
+      p->claims = why != SIHANDED;
       if (p->claims) {
         claim(c, p);
         continue;
@@ -138,15 +138,21 @@ static void claim_again(spx_core *c, uint32_t party, int why)
     }
 }
 
-void spx_core_in_claim_unknown(spx_core *c, uint32_t party) { claim_again(c, party, GROWN); }
+void spx_core_in_claim_unknown(spx_core *c, uint32_t participant)
+{
+  claim_again(c, participant, GROWN);
+}
 
-void spx_core_in_claim_replaced(spx_core *c, uint32_t party) { claim_again(c, party, REPLACED); }
+void spx_core_in_claim_replaced(spx_core *c, uint32_t participant)
+{
+  claim_again(c, participant, REPLACED);
+}
 
-void spx_core_silent(spx_core *c, uint32_t party) { claim_again(c, party, SILENT); }
+void spx_core_silent(spx_core *c, uint32_t participant) { claim_again(c, participant, SIHANDED); }
 
 static spx_kept *find_kept(const spx_core *c, uint32_t first, const spx_frame_ack *id)
 {
-  for (uint32_t i = 0; i <= c->parties; i++) {
+  for (uint32_t i = 0; i <= c->participants; i++) {
     uint32_t p = i ? i - 1 : first; /* where it is mostly */
     for (spx_kept *m = c->first[p]; m; m = m->next)
       if (spx_core_in_leaves(m->head.stream) && spx_core_in_is_of(&m->head, id)) return m;
@@ -216,7 +222,7 @@ void spx_core_in_answer(spx_core *c, uint32_t from, spx_frame_claim a)
 
 void spx_core_claimed(spx_core *c, uint32_t from, const spx_frame_claim *claims, uint32_t n)
 {
-  if (from >= c->parties) return;
+  if (from >= c->participants) return;
   for (uint32_t i = 0; i < n; i++) {
     if (c->relay) {
       answered(c, from, &claims[i]);

@@ -27,7 +27,7 @@ static bool take_one(void)
   spx_unex *e = spx_match_unexpected(spx_flow.wire->ctx, MPI_ANY_SOURCE, room ? MPI_ANY_TAG : ack);
   /* another one waits for that */
   if (!e && !room) e = spx_match_unexpected(spx_flow.wire->ctx, MPI_ANY_SOURCE, claim);
-  if (!e || (uint32_t)e->src >= spx_replay_core.parties)
+  if (!e || (uint32_t)e->src >= spx_replay_core.participants)
     return false; /* of one that has come since: it is about to be known (spx_replay_grow) */
   /* announced, and nobody is there any more to get it from */
   if (e->kind == SPX_REC_RTS && spx_proc_dead(e->proc)) {
@@ -55,12 +55,13 @@ static bool take_one(void)
 /* Of a process whose place another one has. */
 static bool is_before(const coming *a)
 {
-  return a->from < spx_replay_core.parties &&
+  return a->from < spx_replay_core.participants &&
          (spx_flow.wire->peer[a->from] != a->proc || spx_flow.life[a->from] != a->life);
 }
 
-/* A process that sends as a party is that party's: what is accepted is acknowledged to no other.
- * Its number may belong to another process by now, so what it sends has its serial number. */
+/* A process that sends as a participant is that participant's: what is accepted is acknowledged to
+ * no other. Its number may belong to another process by now, so what it sends has its serial
+ * number. */
 static void place_sender(coming *a, int kind)
 {
   size_t at =
@@ -180,7 +181,7 @@ int spx_flow_let_in(bool inside)
 int spx_flow_look_for_left(void)
 {
   int n = 0;
-  for (uint32_t p = 0; p < spx_replay_core.parties; p++) {
+  for (uint32_t p = 0; p < spx_replay_core.participants; p++) {
     uint32_t proc = spx_flow.wire->peer[p];
     if (p == spx_replay_core.me || !spx_proc_left(proc)) continue;
     if (spx_replay_core.claiming && !(spx_proc_dies(proc) && spx_flow.heals[p]))
@@ -220,7 +221,7 @@ bool spx_flow_is_only_awaited(void)
   uint64_t now = spx_now_ns();
   bool later = false, soon = false;
   if (!spx_flow.left_at) spx_flow.left_at = now;
-  for (uint32_t p = 0; p < spx_replay_core.parties; p++) {
+  for (uint32_t p = 0; p < spx_replay_core.participants; p++) {
     uint32_t proc = spx_flow.wire->peer[p];
     bool came = proc < spx_flow.nprocs && spx_life_of(proc) != 0,
          dead = came && spx_flow_end_of(proc) == DEAD;

@@ -89,28 +89,31 @@ bool spx_core_in_note_seen(spx_core *c, const spx_frame_head *h)
 
 /* ---- beginning and end ---- */
 
-bool spx_core_begin(spx_core *c, const spx_core_io *io, uint32_t parties, uint32_t me,
-                    uint32_t life, bool relay, spx_vault *vault)
+bool spx_core_begin(spx_core *c, const spx_core_io *io, uint32_t participants, uint32_t me,
+                    uint32_t life, bool relay, spx_msglog *msglog)
 {
-  *c = (spx_core){
-      .io = *io, .parties = parties, .me = me, .lost = c->lost, .lost_bytes = c->lost_bytes};
-  c->relay = relay, c->vault = vault, c->version = 1;
-  c->life = vault ? (uint32_t)vault->life : life;
+  *c = (spx_core){.io = *io,
+                  .participants = participants,
+                  .me = me,
+                  .lost = c->lost,
+                  .lost_bytes = c->lost_bytes};
+  c->relay = relay, c->msglog = msglog, c->version = 1;
+  c->life = msglog ? (uint32_t)msglog->life : life;
   c->passed_last = &c->passed;
-  c->seen[0] = calloc(parties, sizeof *c->seen[0]);
-  c->seen[1] = calloc(parties, sizeof *c->seen[1]);
-  c->next = calloc(parties, sizeof *c->next);
-  c->first = calloc(parties, sizeof *c->first);
-  c->last = calloc(parties, sizeof *c->last);
-  c->acks = calloc(parties, sizeof *c->acks);
+  c->seen[0] = calloc(participants, sizeof *c->seen[0]);
+  c->seen[1] = calloc(participants, sizeof *c->seen[1]);
+  c->next = calloc(participants, sizeof *c->next);
+  c->first = calloc(participants, sizeof *c->first);
+  c->last = calloc(participants, sizeof *c->last);
+  c->acks = calloc(participants, sizeof *c->acks);
   c->ready_last = &c->ready;
   c->logged_last = &c->logged;
   c->notes_last = &c->notes;
   if (!c->seen[0] || !c->seen[1] || !c->next || !c->first || !c->last || !c->acks) return false;
-  if (!vault) return true;
-  bool begun = vault->commits || vault->area[0].end || vault->area[0].reached;
-  if (begun) c->mode = vault->commits ? SPX_CORE_PRELUDE : SPX_CORE_REPLAY;
-  return spx_core_in_read_area(c, 0, !vault->commits);
+  if (!msglog) return true;
+  bool begun = msglog->commits || msglog->area[0].end || msglog->area[0].reached;
+  if (begun) c->mode = msglog->commits ? SPX_CORE_PRELUDE : SPX_CORE_REPLAY;
+  return spx_core_in_read_area(c, 0, !msglog->commits);
 }
 
 /* An array of the size that it is to have, of n elements at present; NULL: no memory. */
@@ -123,16 +126,16 @@ static void *grown(void *from, uint32_t n, uint32_t more, size_t each)
 
 void spx_core_unsettle(spx_core *c) { c->unsettled = c->leaving; }
 
-bool spx_core_grow(spx_core *c, uint32_t parties)
+bool spx_core_grow(spx_core *c, uint32_t participants)
 {
-  uint32_t n = c->parties;
-  if (parties <= n) return true;
-  spx_seen *seen = grown(c->seen[0], n, parties, sizeof *seen),
-           *left = grown(c->seen[1], n, parties, sizeof *left);
-  uint64_t *next = grown(c->next, n, parties, sizeof *next);
-  spx_kept **first = (spx_kept **)grown((void *)c->first, n, parties, sizeof *first);
-  spx_kept **last = (spx_kept **)grown((void *)c->last, n, parties, sizeof *last);
-  void *acks = grown(c->acks, n, parties, sizeof *c->acks);
+  uint32_t n = c->participants;
+  if (participants <= n) return true;
+  spx_seen *seen = grown(c->seen[0], n, participants, sizeof *seen),
+           *left = grown(c->seen[1], n, participants, sizeof *left);
+  uint64_t *next = grown(c->next, n, participants, sizeof *next);
+  spx_kept **first = (spx_kept **)grown((void *)c->first, n, participants, sizeof *first);
+  spx_kept **last = (spx_kept **)grown((void *)c->last, n, participants, sizeof *last);
+  void *acks = grown(c->acks, n, participants, sizeof *c->acks);
   bool all = seen && left && next && first && last && acks;
   free(all ? c->seen[0] : seen);
   free(all ? c->seen[1] : left);
@@ -147,7 +150,7 @@ bool spx_core_grow(spx_core *c, uint32_t parties)
   c->first = first;
   c->last = last;
   c->acks = acks;
-  c->parties = parties;
+  c->participants = participants;
   spx_core_unsettle(c);
   for (uint32_t p = 0; p < n && c->claiming; p++) spx_core_in_claim_unknown(c, p);
   return true;
@@ -188,7 +191,7 @@ void spx_core_in_free_noted(spx_core *c)
 
 void spx_core_end(spx_core *c)
 {
-  for (uint32_t p = 0; p < c->parties && c->first; p++) {
+  for (uint32_t p = 0; p < c->participants && c->first; p++) {
     for (spx_kept *m = c->first[p], *next; m; m = next) {
       next = m->next;
       if (!m->busy) free(m);
@@ -196,7 +199,7 @@ void spx_core_end(spx_core *c)
     free(c->acks[p].list);
     free(c->acks[p].claims);
   }
-  for (uint32_t s = 0; s < 2 * c->parties; s++)
+  for (uint32_t s = 0; s < 2 * c->participants; s++)
     if (c->seen[s & 1]) free_seen(&c->seen[s & 1][s >> 1]);
   free_list(c->ready);
   free_list(c->logged);
@@ -220,22 +223,22 @@ void spx_core_end(spx_core *c)
 
 /* ---- accepting ---- */
 
-static bool owes(const spx_core *c, uint32_t party)
+static bool owes(const spx_core *c, uint32_t participant)
 {
-  return c->acks[party].count || c->acks[party].nclaims;
+  return c->acks[participant].count || c->acks[participant].nclaims;
 }
 
-static void acknowledge(spx_core *c, uint32_t party, spx_frame_ack id)
+static void acknowledge(spx_core *c, uint32_t participant, spx_frame_ack id)
 {
-  if (c->acks[party].count == c->acks[party].room) {
-    uint32_t room = c->acks[party].room ? 2 * c->acks[party].room : 16;
-    spx_frame_ack *list = realloc(c->acks[party].list, room * sizeof *list);
+  if (c->acks[participant].count == c->acks[participant].room) {
+    uint32_t room = c->acks[participant].room ? 2 * c->acks[participant].room : 16;
+    spx_frame_ack *list = realloc(c->acks[participant].list, room * sizeof *list);
     if (!list) return; /* the message will come again, or is kept for nothing */
-    c->acks[party].list = list;
-    c->acks[party].room = room;
+    c->acks[participant].list = list;
+    c->acks[participant].room = room;
   }
-  c->owed += !owes(c, party);
-  c->acks[party].list[c->acks[party].count++] = id;
+  c->owed += !owes(c, participant);
+  c->acks[participant].list[c->acks[participant].count++] = id;
 }
 
 static spx_frame_ack id_of(const spx_frame_head *h)
@@ -250,7 +253,7 @@ bool spx_core_in_is_of(const spx_frame_head *h, const spx_frame_ack *a)
 
 void spx_core_tell(spx_core *c)
 {
-  for (uint32_t p = 0; p < c->parties && c->owed; p++)
+  for (uint32_t p = 0; p < c->participants && c->owed; p++)
     if (owes(c, p)) {
       c->owed--;
       uint32_t n = c->acks[p].count, claims = c->acks[p].nclaims;
@@ -261,17 +264,17 @@ void spx_core_tell(spx_core *c)
 }
 
 /* A claim, or an answer, is to be told. false: no memory. */
-bool spx_core_in_owe_claim(spx_core *c, uint32_t party, const spx_frame_claim *claim)
+bool spx_core_in_owe_claim(spx_core *c, uint32_t participant, const spx_frame_claim *claim)
 {
-  if (c->acks[party].nclaims == c->acks[party].claims_room) {
-    uint32_t room = c->acks[party].claims_room ? 2 * c->acks[party].claims_room : 16;
-    spx_frame_claim *list = realloc(c->acks[party].claims, room * sizeof *list);
+  if (c->acks[participant].nclaims == c->acks[participant].claims_room) {
+    uint32_t room = c->acks[participant].claims_room ? 2 * c->acks[participant].claims_room : 16;
+    spx_frame_claim *list = realloc(c->acks[participant].claims, room * sizeof *list);
     if (!list) return false;
-    c->acks[party].claims = list;
-    c->acks[party].claims_room = room;
+    c->acks[participant].claims = list;
+    c->acks[participant].claims_room = room;
   }
-  c->owed += !owes(c, party);
-  c->acks[party].claims[c->acks[party].nclaims++] = *claim;
+  c->owed += !owes(c, participant);
+  c->acks[participant].claims[c->acks[participant].nclaims++] = *claim;
   return true;
 }
 
@@ -279,10 +282,10 @@ bool spx_core_in_owe_claim(spx_core *c, uint32_t party, const spx_frame_claim *c
  * something. */
 static bool has_strayed(const spx_core *c)
 {
-  if (!c->vault || c->mode == SPX_CORE_LIVE) return false;
-  uint32_t area = c->mode == SPX_CORE_PRELUDE ? 0 : spx_core_in_area_now(c->vault);
+  if (!c->msglog || c->mode == SPX_CORE_LIVE) return false;
+  uint32_t area = c->mode == SPX_CORE_PRELUDE ? 0 : spx_core_in_area_now(c->msglog);
   return c->call == spx_core_in_reached_in(c, area) &&
-         c->calls != c->vault->area[area].reached >> SPX_CALLS;
+         c->calls != c->msglog->area[area].reached >> SPX_CALLS;
 }
 
 void spx_core_enter(spx_core *c, uint32_t fn, bool sends)
@@ -315,7 +318,7 @@ void spx_core_enter(spx_core *c, uint32_t fn, bool sends)
 bool spx_core_may_accept(const spx_core *c, bool inside)
 {
   if (c->mode == SPX_CORE_PRELUDE) return false;
-  if (!c->vault || c->call > spx_core_in_reached_in(c, spx_core_in_area_now(c->vault)))
+  if (!c->msglog || c->call > spx_core_in_reached_in(c, spx_core_in_area_now(c->msglog)))
     return c->mode == SPX_CORE_LIVE;
   return inside && c->mode == SPX_CORE_LIVE;
 }
@@ -375,7 +378,7 @@ void spx_core_in_let_go(spx_core *c, spx_passed *p)
   free_one(p);
 }
 
-/* How many of what was made of it have gone to a party; NULL: no memory. */
+/* How many of what was made of it have gone to a participant; NULL: no memory. */
 uint32_t *spx_core_in_went_to(spx_passed *p, uint32_t to)
 {
   spx_went *w = &p->went;
@@ -410,13 +413,13 @@ bool spx_core_accept(spx_core *c)
 {
   spx_came *m = c->ready;
   /* of one that is about to be known */
-  if (!m || (m->head.stream & ~SPX_LEAVES) >= c->parties) return false;
+  if (!m || (m->head.stream & ~SPX_LEAVES) >= c->participants) return false;
   const spx_seen *s = spx_core_in_seen_of(c, m->head.stream, m->head.life);
   if (!s) return false;
   bool again_here = is_seen(s, m->head.n, m->head.sub);
   spx_passed *open = NULL;
   if (!again_here) {
-    /* What cannot be delivered for want of memory was not accepted: but the vault must come
+    /* What cannot be delivered for want of memory was not accepted: but the message log must come
      * first. */
     spx_core_in_note(c, &m->head, m->data);
     uint32_t number = (uint32_t)m->head.n, token = 0;
@@ -450,7 +453,7 @@ bool spx_core_accept(spx_core *c)
 
 bool spx_core_arrived(spx_core *c, const spx_frame_head *head, const uint8_t *data)
 {
-  if (head->from >= c->parties) return true; /* of no party that is known here */
+  if (head->from >= c->participants) return true; /* of no participant that is known here */
   spx_came *m = spx_core_in_new_came(head, data, true);
   if (!m) return false;
   *c->ready_last = m;
@@ -484,15 +487,15 @@ void spx_core_asked(spx_core *c, spx_core_needs needs)
   }
 }
 
-static void accepted(spx_core *c, uint32_t party, const spx_frame_ack *a)
+static void accepted(spx_core *c, uint32_t participant, const spx_frame_ack *a)
 {
-  for (spx_kept *m = c->first[party], *before = NULL; m; before = m, m = m->next) {
+  for (spx_kept *m = c->first[participant], *before = NULL; m; before = m, m = m->next) {
     if (!spx_core_in_is_of(&m->head, a)) continue;
     if (before)
       before->next = m->next;
     else
-      c->first[party] = m->next;
-    if (c->last[party] == m) c->last[party] = before;
+      c->first[participant] = m->next;
+    if (c->last[participant] == m) c->last[participant] = before;
     spx_core_in_release(c, m, true);
     return;
   }
@@ -500,27 +503,27 @@ static void accepted(spx_core *c, uint32_t party, const spx_frame_ack *a)
 
 void spx_core_acked(spx_core *c, uint32_t from, const spx_frame_ack *acks, uint32_t n)
 {
-  if (from >= c->parties) return;
+  if (from >= c->participants) return;
   for (uint32_t i = 0; i < n; i++) accepted(c, from, &acks[i]);
 }
 
-void spx_core_left(spx_core *c, uint32_t party)
+void spx_core_left(spx_core *c, uint32_t participant)
 {
-  spx_kept *m = c->first[party];
-  c->first[party] = c->last[party] = NULL;
+  spx_kept *m = c->first[participant];
+  c->first[participant] = c->last[participant] = NULL;
   for (spx_kept *next; m; m = next) {
     next = m->next;
     spx_core_in_release(c, m, false);
   }
 }
 
-int spx_core_excuse(spx_core *c, uint32_t party, bool (*may)(const void *waits))
+int spx_core_excuse(spx_core *c, uint32_t participant, bool (*may)(const void *waits))
 {
   int n = 0;
   /* from the start after each: who was told may have changed the list */
   for (bool more = true; more;) {
     more = false;
-    for (spx_kept *m = c->first[party]; m && !more; m = m->next) {
+    for (spx_kept *m = c->first[participant]; m && !more; m = m->next) {
       void *waits = m->waits;
       if (!waits || m->head.announced || !may(waits)) continue;
       m->waits = NULL;
@@ -532,20 +535,20 @@ int spx_core_excuse(spx_core *c, uint32_t party, bool (*may)(const void *waits))
   return n;
 }
 
-void spx_core_replaced(spx_core *c, uint32_t party)
+void spx_core_replaced(spx_core *c, uint32_t participant)
 {
   c->unsettled = c->leaving;
-  for (spx_kept *m = c->first[party]; m; m = m->next)
+  for (spx_kept *m = c->first[participant]; m; m = m->next)
     if (m->out) spx_core_in_transmit(c, m);
-  spx_core_in_claim_replaced(c, party);
+  spx_core_in_claim_replaced(c, participant);
 }
 
-void spx_core_reroute(spx_core *c, uint32_t party, uint32_t (*choose)(void *arg, const spx_kept *m),
-                      void *arg)
+void spx_core_reroute(spx_core *c, uint32_t participant,
+                      uint32_t (*choose)(void *arg, const spx_kept *m), void *arg)
 {
   c->unsettled = c->leaving;
-  spx_kept *m = c->first[party], *stays = NULL;
-  c->first[party] = c->last[party] = NULL;
+  spx_kept *m = c->first[participant], *stays = NULL;
+  c->first[participant] = c->last[participant] = NULL;
   for (spx_kept *next; m; m = next) {
     next = m->next;
     c->kept_bytes -= spx_core_in_cost(m);
@@ -562,17 +565,17 @@ void spx_core_reroute(spx_core *c, uint32_t party, uint32_t (*choose)(void *arg,
   /* there is no other one: in the order that they had */
   for (spx_kept *rest = NULL; stays; stays = rest) {
     rest = stays->next;
-    stays->next = c->first[party];
-    if (!c->first[party]) c->last[party] = stays;
-    c->first[party] = stays;
+    stays->next = c->first[participant];
+    if (!c->first[participant]) c->last[participant] = stays;
+    c->first[participant] = stays;
     c->kept_bytes += spx_core_in_cost(stays);
   }
 }
 
 bool spx_core_idle(const spx_core *c)
 {
-  if (c->vault && (c->ready || c->logged)) return false;
-  for (uint32_t p = 0; p < c->parties; p++)
+  if (c->msglog && (c->ready || c->logged)) return false;
+  for (uint32_t p = 0; p < c->participants; p++)
     if (c->first[p] || owes(c, p)) return false;
   return true;
 }

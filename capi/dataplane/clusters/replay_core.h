@@ -3,46 +3,46 @@
  * rings, matching and memory files are its caller's (replay.c), and a simulation's
  * (test/replay_sim.c).
  *
- * Parties are the ranks of all clusters and the I/O processes (IOPs) of a system, by number; which
- * process a party is may change. Promises:
+ * Participants are the ranks of all clusters and the I/O processes (IOPs) of a system, by number;
+ * which process a participant is may change. Promises:
  *
  *   1. A sender keeps a message until it is accepted; when another process takes its receiver's
  * place, all that was not is sent again.
  *   2. A message is accepted once: each has a number, by which copies are known (streams, below).
- *   3. A party with a vault writes a message there before its program can see it, together with the
- * call of the program in which it came; before a message leaves, the vault says in which call that
- * was. Who takes the party's place makes the same calls, from the last commit on, is given the same
- *      messages in the same calls, and therefore sends the same messages with the same numbers
- * again, which nobody accepts twice.
- *   4. A commit puts the state into the vault: numbers, what is kept, what came and was not asked
- * for, and memory of the program. It counts from one store on.
- *   5. What a party sends to an IOP is kept until those have accepted it that the IOP handed it to.
- * When the IOP dies it goes by another one.
- *   6. What a party sends to IOPs in one lane is accepted in order by each that it goes to, also
- * when IOPs die and come back: as long as something of a lane is kept for one IOP, what follows
- * goes there, too; and when that one dies all of it goes by the same other one.
+ *   3. A participant with a message log writes a message there before its program can see it,
+ * together with the call of the program in which it came; before a message leaves, the message log
+ * says in which call that was. Who takes the participant's place makes the same calls, from the
+ * last commit on, is given the same messages in the same calls, and therefore sends the same
+ * messages with the same numbers again, which nobody accepts twice.
+ *   4. A commit puts the state into the message log: numbers, what is kept, what came and was not
+ * asked for, and memory of the program. It counts from one store on.
+ *   5. What a participant sends to an IOP is kept until those have accepted it that the IOP handed
+ * it to. When the IOP dies it goes by another one.
+ *   6. What a participant sends to IOPs in one lane is accepted in order by each that it goes to,
+ * also when IOPs die and come back: as long as something of a lane is kept for one IOP, what
+ * follows goes there, too; and when that one dies all of it goes by the same other one.
  *   7. Whom an IOP gives a message to may be its own choice. Then it claims the message for that
- * party first: the sender, who keeps it, notes to whom it is given, answers, and has that go with
- *      it from then on; of two IOPs that have it one after another, or at once since the sender was
+ * participant first: the sender, who keeps it, notes to whom it is given, answers, and has that go
+ * with it from then on; of two IOPs that have it one after another, or at once since the sender was
  * taken over, the first claim counts, also for the other. Nothing of it leaves an IOP before.
  *
- * Streams number messages: those from one party to another (stream = the sender), and those that a
- * party sends to IOPs, or an IOP to others of its own accord (stream = the sender | SPX_LEAVES),
- * which keep their numbers on their way, whichever IOP they go by. The first come in order; of the
- * second a receiver sees a part, in any order. A process that takes a party's place without its
- * vault begins anew with both: it has another life, which stands beside the numbers. A system may
- * get more parties, with the next numbers, while it runs (spx_core_grow): what comes from one that
- * is not known yet is to wait until it is.
+ * Streams number messages: those from one participant to another (stream = the sender), and those
+ * that a participant sends to IOPs, or an IOP to others of its own accord (stream = the sender |
+ * SPX_LEAVES), which keep their numbers on their way, whichever IOP they go by. The first come in
+ * order; of the second a receiver sees a part, in any order. A process that takes a participant's
+ * place without its message log begins anew with both: it has another life, which stands beside the
+ * numbers. A system may get more participants, with the next numbers, while it runs
+ * (spx_core_grow): what comes from one that is not known yet is to wait until it is.
  *
  * A message may be announced: what is kept, numbered and accepted then is a word of it, and its
  * bytes stay with its sender, or with an IOP that hands them on while they come. It counts as
  * accepted when its receiver says that it has them (received); as long as it has not, the word may
- * come again, from another IOP, and tells where the bytes are now. Where parties have vaults
- * nothing is announced.
+ * come again, from another IOP, and tells where the bytes are now. Where participants have message
+ * logs nothing is announced.
  *
- * A vault is memory that outlives the process: a head, and three areas. Area 0 is what came before
- * the first commit, and stays: who takes the party's place goes through it again, sending nothing.
- * The others are used in turn: an image of the state, and what came since.
+ * A message log is memory that outlives the process: a head, and three areas. Area 0 is what came
+ * before the first commit, and stays: who takes the participant's place goes through it again,
+ * sending nothing. The others are used in turn: an image of the state, and what came since.
  */
 #ifndef SPX_REPLAY_CORE_H
 #define SPX_REPLAY_CORE_H
@@ -54,23 +54,23 @@
 enum { SPX_LEAVES_BIT = 31 };
 #define SPX_LEAVES (1u << SPX_LEAVES_BIT)
 
-/* What stands before a message, on its way and in a vault. */
+/* What stands before a message, on its way and in a message log. */
 typedef struct spx_frame_head {
   uint64_t ctx;
   uint64_t n;     /* number in its stream, from 1 */
   uint64_t done;  /* a stream to IOPs: all up to this number have been accepted where they went */
   uint64_t bytes; /* of the message */
   int32_t tag, src;
-  uint32_t from; /* the party that has sent it on this part of its way */
+  uint32_t from; /* the participant that has sent it on this part of its way */
   uint32_t stream;
   uint32_t sub;  /* of several messages that an IOP has made of one: which */
-  uint32_t life; /* of the stream's party: which of its processes began it. Not 0 */
+  uint32_t life; /* of the stream's participant: which of its processes began it. Not 0 */
   /* 1: the message stays with who sends this, and is fetched there: what follows says how */
   uint32_t announced;
   /* of one that is announced: how often it was sent. The last one says where it is: words of I/O
    * processes that have died since come late */
   uint32_t turn;
-  uint32_t given;   /* 1 + the party that the sender has noted it is given to; 0: none */
+  uint32_t given;   /* 1 + the participant that the sender has noted it is given to; 0: none */
   uint32_t process; /* 1 + the serial number of the process that sends it on this part of its way */
 } spx_frame_head;
 
@@ -82,20 +82,20 @@ typedef struct spx_frame_ack {
   uint32_t process;
 } spx_frame_ack;
 
-/* From an IOP: it gives a message to a party; and back: to whom that message is given. */
+/* From an IOP: it gives a message to a participant; and back: to whom that message is given. */
 typedef struct spx_frame_claim {
   spx_frame_ack id;
   uint32_t token; /* the IOP's */
   uint32_t before,
-      /* 1 + the party; before: to whom it was given as far as the IOP knows, 0: to none. In an
-         answer SPX_DONE: it was accepted, by way of another IOP */
+      /* 1 + the participant; before: to whom it was given as far as the IOP knows, 0: to none. In
+         an answer SPX_DONE: it was accepted, by way of another IOP */
       to;
   uint32_t unused;
 } spx_frame_claim;
 
 #define SPX_DONE UINT32_MAX
 
-typedef struct spx_went { /* to a party went so many messages that were made of one */
+typedef struct spx_went { /* to a participant went so many messages that were made of one */
   struct spx_went *next;
   uint32_t to, count;
 } spx_went;
@@ -117,8 +117,8 @@ typedef struct spx_passed {
   /* in this call, or before, it was found that something made of it was not accepted */
   uint32_t failed;
   bool over;    /* the program has asked for another one since */
-  bool unknown; /* the last claim was answered by a party that is not known yet */
-  bool due;     /* it was given to a party, and not sent there yet */
+  bool unknown; /* the last claim was answered by a participant that is not known yet */
+  bool due;     /* it was given to a participant, and not sent there yet */
   bool done;    /* it was accepted by way of another IOP: nothing of it leaves */
 } spx_passed;
 
@@ -136,36 +136,37 @@ typedef struct spx_kept { /* a message that was sent, and is not accepted yet */
   uint8_t data[];
 } spx_kept;
 
-typedef struct spx_came { /* a message that has come, and is not accepted yet; or one of a vault */
+/* a message that has come, and is not accepted yet; or one of a message log */
+typedef struct spx_came {
   struct spx_came *next;
   uint32_t call;
   spx_frame_head head;
-  const uint8_t *data; /* behind this, or in the vault */
+  const uint8_t *data; /* behind this, or in the message log */
 } spx_came;
 
-/* ---- the vault ---- */
+/* ---- the message log ---- */
 /* from there, by standby: it has it */
-enum { SPX_VAULT_AREAS = 3, SPX_VAULT_HEAD = 4096, SPX_VAULT_MARKS = 2048 };
-typedef struct spx_vault {
+enum { SPX_MSGLOG_AREAS = 3, SPX_MSGLOG_HEAD = 4096, SPX_MSGLOG_MARKS = 2048 };
+typedef struct spx_msglog {
   uint64_t magic, area_bytes;
-  uint64_t life;    /* of the party's streams, whoever goes on with them */
+  uint64_t life;    /* of the participant's streams, whoever goes on with them */
   uint64_t commits; /* the last one is in area 1 + commits % 2 */
   struct {
     uint64_t image, end; /* bytes of the image, and of it with what came since */
     /* the last call in which something was sent; above that (SPX_CALLS) what calls led there */
     uint64_t reached;
-  } area[SPX_VAULT_AREAS];
-} spx_vault;
+  } area[SPX_MSGLOG_AREAS];
+} spx_msglog;
 enum { SPX_CALLS = 32 }; /* one store tells of both, whenever the process dies */
-#define SPX_VAULT_MAGIC 0x7370782d76617533ull
+#define SPX_MSGLOG_MAGIC 0x7370782d76617533ull
 
-/* What the caller does for the core. room: makes bytes from offset at of the vault usable; false:
- * there is no memory. */
+/* What the caller does for the core. room: makes bytes from offset at of the message log usable;
+ * false: there is no memory. */
 typedef struct spx_core_io {
   void (*transmit)(void *arg, spx_kept *m);
-  void (*acknowledge)(void *arg, uint32_t party, const spx_frame_ack *acks, uint32_t n);
+  void (*acknowledge)(void *arg, uint32_t participant, const spx_frame_ack *acks, uint32_t n);
   /* Claims, of an IOP; else answers to them. */
-  void (*claim)(void *arg, uint32_t party, const spx_frame_claim *claims, uint32_t n);
+  void (*claim)(void *arg, uint32_t participant, const spx_frame_claim *claims, uint32_t n);
   /* number: of what the program may send on, on an IOP; else the message's. token: of one that is
    * announced, for spx_core_received. */
   bool (*deliver)(void *arg, const spx_frame_head *head, uint32_t number, uint32_t token,
@@ -197,7 +198,7 @@ typedef struct spx_seen {  /* numbers of a stream that were accepted: all up to 
   } * list;
 } spx_seen;
 
-/* message n of this party's stream to IOPs is given to a party: 1 + its number */
+/* message n of this participant's stream to IOPs is given to a participant: 1 + its number */
 typedef struct spx_noted {
   struct spx_noted *next;
   uint64_t n;
@@ -214,9 +215,9 @@ enum { SPX_TOKENS = 1024 };
 
 typedef struct spx_core {
   spx_core_io io;
-  uint32_t parties, me, life;
-  bool relay;       /* this party is an IOP */
-  spx_vault *vault; /* NULL: it has none */
+  uint32_t participants, me, life;
+  bool relay;         /* this participant is an IOP */
+  spx_msglog *msglog; /* NULL: it has none */
   spx_core_mode mode;
   uint32_t call;    /* of the program since the last commit */
   uint32_t calls;   /* of which functions those were, in their order */
@@ -225,25 +226,26 @@ typedef struct spx_core {
       /* sparing: calls that only send are not noted; looked: some other call was made since the
          last that was noted */
       looked;
-  spx_seen *seen[2]; /* by party: of its streams to others, and of those to IOPs */
-  uint64_t *next;    /* by party: number of the last message to it */
+  spx_seen *seen[2]; /* by participant: of its streams to others, and of those to IOPs */
+  uint64_t *next;    /* by participant: number of the last message to it */
   uint64_t leaving;  /* the same of those to IOPs */
   /* of those: all up to this one have been accepted where they went, as last looked */
   uint64_t done;
   /* of those: up to this one they may be kept for another IOP than would be chosen now */
   uint64_t unsettled;
-  spx_kept **first, **last; /* by party: kept for it */
+  spx_kept **first, **last; /* by participant: kept for it */
   uint64_t kept_bytes;
   uint64_t lost,
-      /* messages that were kept for parties that have left, and for which there was no other way */
+      /* messages that were kept for participants that have left, and for which there was no other
+         way */
       lost_bytes;
   /* something that an IOP sent on was not accepted, since it last waited for another message */
   bool failing;
   uint32_t tokens;                   /* given out, of what has passed */
   spx_came *ready, **ready_last;     /* has come, in order */
   uint64_t waiting, waiting_bytes;   /* of those */
-  spx_came *logged, **logged_last;   /* of the vault: to be delivered again */
-  spx_came *notes, **notes_last;     /* of the vault: spx_core_note */
+  spx_came *logged, **logged_last;   /* of the message log: to be delivered again */
+  spx_came *notes, **notes_last;     /* of the message log: spx_core_note */
   spx_passed *passed, **passed_last; /* the program may make more of these */
   spx_passed *over;                  /* it will not */
   spx_passed *by_token[SPX_TOKENS];
@@ -254,34 +256,34 @@ typedef struct spx_core {
     uint32_t count, room;
     spx_frame_claim *claims; /* and of an IOP's sender, or of an IOP: claims, or answers */
     uint32_t nclaims, claims_room;
-  } * acks;               /* by party: not told yet */
-  uint32_t owed;          /* parties with such */
+  } * acks;               /* by participant: not told yet */
+  uint32_t owed;          /* participants with such */
   spx_noted *noted;       /* what was claimed, of messages that are about to be sent again */
-  spx_asked_early *early; /* claims that came before this party knew what it keeps */
+  spx_asked_early *early; /* claims that came before this participant knew what it keeps */
 } spx_core;
 
-/* No memory: false. vault: NULL or with a filled-in head (spx_vault_format), or that of the party
- * that this process takes the place of: then it begins with that one's calls. */
-/* life: not 0, and another one than that of any process which was this party before. With a vault
- * its own counts. */
-bool spx_core_begin(spx_core *c, const spx_core_io *io, uint32_t parties, uint32_t me,
-                    uint32_t life, bool relay, spx_vault *vault);
-/* There are more parties, the others as before. false: no memory, and all is as it was. A message
- * log does not grow: no party may have one. */
-bool spx_core_grow(spx_core *c, uint32_t parties);
+/* No memory: false. message log: NULL or with a filled-in head (spx_msglog_format), or that of the
+ * participant that this process takes the place of: then it begins with that one's calls. */
+/* life: not 0, and another one than that of any process which was this participant before. With a
+ * message log its own counts. */
+bool spx_core_begin(spx_core *c, const spx_core_io *io, uint32_t participants, uint32_t me,
+                    uint32_t life, bool relay, spx_msglog *msglog);
+/* There are more participants, the others as before. false: no memory, and all is as it was. A
+ * message log does not grow: no participant may have one. */
+bool spx_core_grow(spx_core *c, uint32_t participants);
 /* Which IOPs are chosen has changed: what follows something of its lane goes where that is kept. */
 void spx_core_unsettle(spx_core *c);
 void spx_core_end(spx_core *c);
-void spx_vault_format(spx_vault *v, uint64_t area_bytes, uint32_t life);
+void spx_msglog_format(spx_msglog *v, uint64_t area_bytes, uint32_t life);
 
-/* Something else that who takes the party's place has to know, from before the first commit: it
- * finds these in c->notes. */
+/* Something else that who takes the participant's place has to know, from before the first commit:
+ * it finds these in c->notes. */
 void spx_core_note(spx_core *c, const void *data, uint64_t bytes);
 
 /* The program makes a call, of function fn: delivers what came in it before. sends: whatever has
- * come by then, it does the same. Who takes the party's place and has not made that one's calls, up
- * to the last in which it has sent something, fails: what it sends from then on would not be what
- * follows. */
+ * come by then, it does the same. Who takes the participant's place and has not made that one's
+ * calls, up to the last in which it has sent something, fails: what it sends from then on would not
+ * be what follows. */
 void spx_core_enter(spx_core *c, uint32_t fn, bool sends);
 /* Something that has come may be delivered now, in the middle of a call (inside), or at its
  * beginning. */
@@ -294,24 +296,24 @@ bool spx_core_accept(spx_core *c);
 bool spx_core_arrived(spx_core *c, const spx_frame_head *head, const uint8_t *data);
 void spx_core_acked(spx_core *c, uint32_t from, const spx_frame_ack *acks, uint32_t n);
 void spx_core_tell(spx_core *c); /* says what was accepted, and what is claimed */
-/* On an IOP: its claims were answered; elsewhere: IOPs claim messages of this party. */
+/* On an IOP: its claims were answered; elsewhere: IOPs claim messages of this participant. */
 void spx_core_claimed(spx_core *c, uint32_t from, const spx_frame_claim *claims, uint32_t n);
-/* On an IOP: what is made of a message goes to that party, and to no other. Elsewhere, and of what
- * was done with, it does nothing. */
-void spx_core_give(spx_core *c, uint32_t token, uint32_t party);
+/* On an IOP: what is made of a message goes to that participant, and to no other. Elsewhere, and of
+ * what was done with, it does nothing. */
+void spx_core_give(spx_core *c, uint32_t token, uint32_t participant);
 /* On an IOP: the number of a message in the stream of its sender (0: it is none, or done with), and
- * 1 + the party that it is given to (0: none). */
+ * 1 + the participant that it is given to (0: none). */
 uint64_t spx_core_number(const spx_core *c, uint32_t token, uint32_t *given);
-/* On an IOP: that party answers no claims any more, nor sends again what it has sent. */
-void spx_core_silent(spx_core *c, uint32_t party);
+/* On an IOP: that participant answers no claims any more, nor sends again what it has sent. */
+void spx_core_silent(spx_core *c, uint32_t participant);
 /* The bytes of one that was announced are here; or (not sent) it was never sent after all, or is
  * wanted no more. */
 void spx_core_received(spx_core *c, uint32_t token, bool sent);
 
-/* A new message of so many bytes to a party, to be filled in and sent; NULL: no memory. leaving: to
- * an IOP, in a lane, which may lead it to another one. of: on an IOP, the number of the message
- * that it was made of, as it was delivered; else, or of one that it has done with, it is of its own
- * accord. */
+/* A new message of so many bytes to a participant, to be filled in and sent; NULL: no memory.
+ * leaving: to an IOP, in a lane, which may lead it to another one. of: on an IOP, the number of the
+ * message that it was made of, as it was delivered; else, or of one that it has done with, it is of
+ * its own accord. */
 spx_kept *spx_core_message(spx_core *c, uint32_t to, bool leaving, uint32_t lane, uint64_t ctx,
                            int32_t tag, int32_t src, uint64_t bytes, uint32_t of);
 void spx_core_send(spx_core *c, spx_kept *m);
@@ -322,17 +324,17 @@ void spx_core_withdraw(spx_core *c, const void *waits);
 /* The same is kept with its bytes from now on, not announced: to be filled in. It is waited for no
  * more. NULL: no memory, or it is not kept. */
 spx_kept *spx_core_copied(spx_core *c, const void *waits, uint64_t bytes);
-/* Another process is the party now: it gets all that is kept for it. */
-void spx_core_replaced(spx_core *c, uint32_t party);
-/* A party does not run: whoever waits for what is kept for it, and may go on since the message is
- * here, is told so. The number of those. */
-int spx_core_excuse(spx_core *c, uint32_t party, bool (*may)(const void *waits));
-/* A party accepts nothing more, and nobody takes its place. */
-void spx_core_left(spx_core *c, uint32_t party);
+/* Another process is the participant now: it gets all that is kept for it. */
+void spx_core_replaced(spx_core *c, uint32_t participant);
+/* A participant does not run: whoever waits for what is kept for it, and may go on since the
+ * message is here, is told so. The number of those. */
+int spx_core_excuse(spx_core *c, uint32_t participant, bool (*may)(const void *waits));
+/* A participant accepts nothing more, and nobody takes its place. */
+void spx_core_left(spx_core *c, uint32_t participant);
 /* An IOP has died: what is kept for it goes by another one (UINT32_MAX: there is none now), what is
  * of one lane by the same. */
-void spx_core_reroute(spx_core *c, uint32_t party, uint32_t (*choose)(void *arg, const spx_kept *m),
-                      void *arg);
+void spx_core_reroute(spx_core *c, uint32_t participant,
+                      uint32_t (*choose)(void *arg, const spx_kept *m), void *arg);
 /* On an IOP: the program makes a call that does not ask for a message: it may see what has
  * failed. */
 void spx_core_other(spx_core *c);
@@ -342,8 +344,8 @@ void spx_core_other(spx_core *c);
  * message, and the sender of that may wait for these to be acknowledged; none. */
 typedef enum { SPX_NEEDS_UNSEEN, SPX_NEEDS_ALL_BUT_FAILED, SPX_NEEDS_NOTHING } spx_core_needs;
 void spx_core_asked(spx_core *c, spx_core_needs needs);
-/* Nothing is kept or to be told; with a vault, nothing waits to be delivered: without one, who has
- * sent it keeps it. */
+/* Nothing is kept or to be told; with a message log, nothing waits to be delivered: without one,
+ * who has sent it keeps it. */
 bool spx_core_idle(const spx_core *c);
 
 /* ---- commits ---- */

@@ -9,7 +9,7 @@ enum {
   TAG_MESSAGE = 1,
   TAG_ACK = 2,
   TAG_CLAIM = 3,
-  TAG_KIND = 3, /* these bits; above them 1 + the party that it is for */
+  TAG_KIND = 3, /* these bits; above them 1 + the participant that it is for */
   /* frames that are taken in at once; others wait where they are, and in the end at their
    * senders */
   COMING_MOST = 64,
@@ -18,8 +18,8 @@ enum {
   /* messages that the program has not asked for: with more, one is let in at a time */
   WAITING_MOST = 64,
   LOOK_EVERY =
-      /* polls, between looks for parties that have left: where nothing has told of one, as an end
-         on another host may */
+      /* polls, between looks for participants that have left: where nothing has told of one, as an
+         end on another host may */
   64,
   KEPT_MOST =
       64 << 20 /* bytes: with more kept, calls of ranks that are taken over transparently wait */
@@ -35,8 +35,9 @@ typedef struct flight { /* a frame or acknowledgement of ours, until its memory 
 typedef struct held {
   struct held *next;
   uint64_t need; /* version of the log */
-  spx_kept *m;   /* a message; NULL: so many bytes of acknowledgements, or claims, for party */
-  uint32_t party, bytes;
+  /* a message; NULL: so many bytes of acknowledgements, or claims, for participant */
+  spx_kept *m;
+  uint32_t participant, bytes;
   int tag;
   uint8_t data[];
 } held;
@@ -52,21 +53,21 @@ typedef struct coming { /* one that comes */
 /* the I/O process that a lane goes by, when that one has died which it has gone by */
 typedef struct {
   bool known;
-  uint32_t lane, party;
+  uint32_t lane, participant;
 } detour;
 
 typedef struct {
-  spx_comm *wire; /* rank: party */
+  spx_comm *wire; /* rank: participant */
   spx_type *byte;
   uint32_t iops;    /* so many I/O processes */
-  uint32_t *iop;    /* by party: 1 + its number among them; 0: it is a rank */
-  uint32_t *at_iop; /* by that number: the party */
+  uint32_t *iop;    /* by participant: 1 + its number among them; 0: it is a rank */
+  uint32_t *at_iop; /* by that number: the participant */
   int (*kind)(uint32_t fn);
   int (*choose)(int tag);
   uint32_t (*lane)(int iop, int tag);
   bool *heals;
-  bool *apart;      /* by party: a rank to which nothing goes that this process sends */
-  bool *away;       /* by party: an I/O process that has died, and was seen to */
+  bool *apart;      /* by participant: a rank to which nothing goes that this process sends */
+  bool *away;       /* by participant: an I/O process that has died, and was seen to */
   bool asks;        /* the program has looked for a message since one was let in, and may find it */
   bool leaves;      /* in MPI_Finalize: what has come is let in, though it is not asked for */
   uint64_t left_at; /* ns: when that began */
@@ -82,30 +83,31 @@ typedef struct {
   coming *first, **last;
   uint32_t ncoming, polls;
   uint64_t looked; /* when answer_others did last, by spx_cycles */
-  /* of this process, at the last look for parties that have left: deaths ring it */
+  /* of this process, at the last look for participants that have left: deaths ring it */
   uint32_t bell;
-  bool changed;            /* who is there, and what stands for whom, has changed since */
-  uint32_t nprocs, *party; /* by process: its party + 1 */
-  uint32_t *life, *past;   /* of serial_of: by party, its process's; by process, that of the last
-                              whose place another has */
-  uint32_t *past_of;       /* by process: 1 + the party that past is of */
+  bool changed;                  /* who is there, and what stands for whom, has changed since */
+  uint32_t nprocs, *participant; /* by process: its participant + 1 */
+  uint32_t *life, *past; /* of serial_of: by participant, its process's; by process, that of the
+                            last whose place another has */
+  uint32_t *past_of;     /* by process: 1 + the participant that past is of */
   /* by process: that of one which has died while a message was on its way here */
   uint32_t *broken;
 } spx_replay_flow;
 SPX_HIDDEN extern spx_replay_flow spx_flow;
 
 SPX_HIDDEN uint32_t spx_flow_serial_of(uint32_t proc);
-SPX_HIDDEN int spx_flow_addressed(int kind, uint32_t party);
-SPX_HIDDEN void spx_flow_hold(spx_kept *m, uint32_t party, int tag, const void *data, size_t n);
+SPX_HIDDEN int spx_flow_addressed(int kind, uint32_t participant);
+SPX_HIDDEN void spx_flow_hold(spx_kept *m, uint32_t participant, int tag, const void *data,
+                              size_t n);
 SPX_HIDDEN void spx_flow_transmit(void *arg, spx_kept *m);
-SPX_HIDDEN void spx_flow_acknowledge(void *arg, uint32_t party, const spx_frame_ack *acks,
+SPX_HIDDEN void spx_flow_acknowledge(void *arg, uint32_t participant, const spx_frame_ack *acks,
                                      uint32_t n);
-SPX_HIDDEN void spx_flow_claim(void *arg, uint32_t party, const spx_frame_claim *claims,
+SPX_HIDDEN void spx_flow_claim(void *arg, uint32_t participant, const spx_frame_claim *claims,
                                uint32_t n);
 SPX_HIDDEN int spx_flow_land(void);
 SPX_HIDDEN void spx_flow_settled(void *arg, void *waits, bool accepted);
 SPX_HIDDEN void spx_flow_answer_others(void);
-SPX_HIDDEN void spx_flow_place(uint32_t party, uint32_t proc);
+SPX_HIDDEN void spx_flow_place(uint32_t participant, uint32_t proc);
 SPX_HIDDEN bool spx_flow_deliver(void *arg, const spx_frame_head *head, uint32_t number,
                                  uint32_t token, const uint8_t *data);
 SPX_HIDDEN void spx_flow_again(void *arg, const spx_frame_head *head, uint32_t token,

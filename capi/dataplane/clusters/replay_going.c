@@ -8,23 +8,25 @@
 #include "pass.h"
 #include "progress.h"
 
-static bool is_reachable(uint32_t party)
+static bool is_reachable(uint32_t participant)
 {
-  uint32_t proc = spx_flow.wire->peer[party];
+  uint32_t proc = spx_flow.wire->peer[participant];
   return proc < spx_map.nprocs && !spx_proc_left(proc);
 }
 
-/* Who has a party's place may be another one's process by now, as tables of the system arrive late:
- * what is for another party is dropped there, and goes again to the process that has that place. */
-int spx_flow_addressed(int kind, uint32_t party)
+/* Who has a participant's place may be another one's process by now, as tables of the system arrive
+ * late: what is for another participant is dropped there, and goes again to the process that has
+ * that place. */
+int spx_flow_addressed(int kind, uint32_t participant)
 {
-  return kind | (int)((party + 1) * (TAG_KIND + 1));
+  return kind | (int)((participant + 1) * (TAG_KIND + 1));
 }
 
-static void fly(uint32_t party, int kind, const void *data, uint64_t n, flight *f)
+static void fly(uint32_t participant, int kind, const void *data, uint64_t n, flight *f)
 {
-  int rc = spx_isend(data, (int64_t)n, spx_flow.byte, (int)party, spx_flow_addressed(kind, party),
-                     spx_flow.wire, SPX_CTX_P2P, SPX_M_STANDARD, SPX_RF_INTERNAL, &f->r);
+  int rc = spx_isend(data, (int64_t)n, spx_flow.byte, (int)participant,
+                     spx_flow_addressed(kind, participant), spx_flow.wire, SPX_CTX_P2P,
+                     SPX_M_STANDARD, SPX_RF_INTERNAL, &f->r);
   if (rc != MPI_SUCCESS) spx_fatal(rc, "no memory for a message on its way");
   f->next = spx_flow.flights;
   spx_flow.flights = f;
@@ -40,7 +42,7 @@ static flight *new_flight(uint64_t bytes)
 
 static bool must_wait(void) { return spx_flow.held || !spx_copies_have(spx_replay_core.version); }
 
-/* All that is kept for a party is sent again, in order: what waits of it already goes with
+/* All that is kept for a participant is sent again, in order: what waits of it already goes with
  * that, not before. */
 static void hold_no_more(spx_kept *m)
 {
@@ -51,13 +53,16 @@ static void hold_no_more(spx_kept *m)
     }
 }
 
-void spx_flow_hold(spx_kept *m, uint32_t party, int tag, const void *data, size_t n)
+void spx_flow_hold(spx_kept *m, uint32_t participant, int tag, const void *data, size_t n)
 {
   if (m && m->busy) hold_no_more(m);
   held *h = malloc(sizeof *h + n);
   if (!h) spx_fatal(MPI_ERR_NO_MEM, "no memory for a message on its way");
-  *h = (held){
-      .need = spx_replay_core.version, .m = m, .party = party, .bytes = (uint32_t)n, .tag = tag};
+  *h = (held){.need = spx_replay_core.version,
+              .m = m,
+              .participant = participant,
+              .bytes = (uint32_t)n,
+              .tag = tag};
   if (n) memcpy(h->data, data, n);
   if (m) m->busy++;
   *spx_flow.held_last = h;
@@ -74,7 +79,7 @@ static void let_go_on(spx_kept *m)
 }
 
 static void send_now(spx_kept *m);
-static void tell_now(uint32_t party, int tag, const void *data, size_t n);
+static void tell_now(uint32_t participant, int tag, const void *data, size_t n);
 
 int spx_replay_release(void)
 {
@@ -87,7 +92,7 @@ int spx_replay_release(void)
       if (!h->m->gone) send_now(h->m);
       spx_core_unbusy(&spx_replay_core, h->m);
     } else if (h->bytes)
-      tell_now(h->party, h->tag, h->data, h->bytes);
+      tell_now(h->participant, h->tag, h->data, h->bytes);
     free(h);
   }
   return n;
@@ -113,29 +118,29 @@ static void send_now(spx_kept *m)
   fly(m->to, TAG_MESSAGE, &m->head, sizeof m->head + m->head.bytes, f);
 }
 
-static void tell(uint32_t party, int tag, const void *data, size_t n)
+static void tell(uint32_t participant, int tag, const void *data, size_t n)
 {
   if (SPX_UNLIKELY(spx_copies_gate) && must_wait())
-    spx_flow_hold(NULL, party, tag, data, n);
+    spx_flow_hold(NULL, participant, tag, data, n);
   else
-    tell_now(party, tag, data, n);
+    tell_now(participant, tag, data, n);
 }
 
-void spx_flow_acknowledge(void *arg, uint32_t party, const spx_frame_ack *acks, uint32_t n)
+void spx_flow_acknowledge(void *arg, uint32_t participant, const spx_frame_ack *acks, uint32_t n)
 {
   (void)arg;
-  tell(party, TAG_ACK, acks, n * sizeof *acks);
+  tell(participant, TAG_ACK, acks, n * sizeof *acks);
 }
 
-void spx_flow_claim(void *arg, uint32_t party, const spx_frame_claim *claims, uint32_t n)
+void spx_flow_claim(void *arg, uint32_t participant, const spx_frame_claim *claims, uint32_t n)
 {
   (void)arg;
-  tell(party, TAG_CLAIM, claims, n * sizeof *claims);
+  tell(participant, TAG_CLAIM, claims, n * sizeof *claims);
 }
 
-static void tell_now(uint32_t party, int tag, const void *data, size_t n)
+static void tell_now(uint32_t participant, int tag, const void *data, size_t n)
 {
-  if (!is_reachable(party))
+  if (!is_reachable(participant))
     /* who takes that place sends again, and is known from then on: that is acknowledged,
      * or claimed, again */
     return;
@@ -143,7 +148,7 @@ static void tell_now(uint32_t party, int tag, const void *data, size_t n)
   memcpy(f->data, data, n);
   ((spx_frame_ack *)(void *)f->data)->process =
       spx_flow_serial_of(spx_me); /* a claim begins with one */
-  fly(party, tag, f->data, n, f);
+  fly(participant, tag, f->data, n, f);
 }
 
 int spx_flow_land(void)
@@ -197,7 +202,7 @@ void spx_flow_answer_others(void)
 
 bool spx_replay_send(spx_request *r)
 {
-  uint32_t to = spx_replay_party(r->peer);
+  uint32_t to = spx_replay_participant(r->peer);
   if (to == UINT32_MAX) return false;
   uint64_t n = spx_capacity(r);
   bool leaving = !spx_io_process && spx_flow.iop[to];

@@ -8,7 +8,7 @@ void spx_image_put(spx_image *w, const void *data, uint64_t n)
   if (w->failed ||
       !(w->failed = !spx_core_in_has_room(w->c, w->area, w->at, spx_core_in_round8(n)))) {
     if (w->failed) return;
-    if (n) memcpy(spx_core_in_bytes_at(w->c->vault, w->area, w->at), data, n);
+    if (n) memcpy(spx_core_in_bytes_at(w->c->msglog, w->area, w->at), data, n);
     w->at += spx_core_in_round8(n);
   }
 }
@@ -18,8 +18,8 @@ static void put_word(spx_image *w, uint64_t v) { spx_image_put(w, &v, sizeof v);
 bool spx_core_commit_begin(spx_core *c, spx_image *w)
 {
   if (c->mode != SPX_CORE_LIVE) return false;
-  *w = (spx_image){.c = c, .area = 1 + (uint32_t)((c->vault->commits + 1) % 2)};
-  for (uint32_t i = 0; i < 2 * c->parties; i++)
+  *w = (spx_image){.c = c, .area = 1 + (uint32_t)((c->msglog->commits + 1) % 2)};
+  for (uint32_t i = 0; i < 2 * c->participants; i++)
     for (const spx_seen *s = &c->seen[i & 1][i >> 1]; s; s = s->others) {
       put_word(w, s->life);
       put_word(w, s->low);
@@ -27,13 +27,13 @@ bool spx_core_commit_begin(spx_core *c, spx_image *w)
       spx_image_put(w, s->list, s->count * sizeof *s->list);
       put_word(w, s->others != NULL);
     }
-  spx_image_put(w, c->next, c->parties * sizeof *c->next);
+  spx_image_put(w, c->next, c->participants * sizeof *c->next);
   put_word(w, c->leaving);
   uint64_t kept = 0;
-  for (uint32_t p = 0; p < c->parties; p++)
+  for (uint32_t p = 0; p < c->participants; p++)
     for (const spx_kept *m = c->first[p]; m; m = m->next) kept++;
   put_word(w, kept);
-  for (uint32_t p = 0; p < c->parties; p++)
+  for (uint32_t p = 0; p < c->participants; p++)
     for (const spx_kept *m = c->first[p]; m; m = m->next) {
       put_word(w, p);
       put_word(w, m->lane);
@@ -46,7 +46,7 @@ bool spx_core_commit_begin(spx_core *c, spx_image *w)
 bool spx_core_commit_end(spx_image *w)
 {
   spx_core *c = w->c;
-  spx_vault *v = c->vault;
+  spx_msglog *v = c->msglog;
   if (w->failed) return false;
   v->area[w->area].image = v->area[w->area].end = w->at;
   v->area[w->area].reached = 0;
@@ -102,7 +102,7 @@ static bool take_kept(spx_core *c, spx_image_reader *r)
   uint64_t to, lane;
   spx_frame_head head;
   const void *h;
-  if (!take_word(r, &to) || to >= c->parties || !take_word(r, &lane) ||
+  if (!take_word(r, &to) || to >= c->participants || !take_word(r, &lane) ||
       !(h = spx_image_take(r, sizeof head)))
     return false;
   memcpy(&head, h, sizeof head);
@@ -117,18 +117,18 @@ static bool take_kept(spx_core *c, spx_image_reader *r)
 
 bool spx_core_restore_begin(spx_core *c, spx_image_reader *r)
 {
-  const spx_vault *v = c->vault;
+  const spx_msglog *v = c->msglog;
   uint32_t area = spx_core_in_area_now(v);
   if (c->mode != SPX_CORE_PRELUDE || !spx_core_in_prelude_over(c)) return false;
   r->p = spx_core_in_bytes_at(v, area, 0);
   r->end = r->p + v->area[area].image;
   uint64_t kept = 0;
   spx_core_in_free_noted(c);
-  for (uint32_t s = 0; s < 2 * c->parties; s++)
+  for (uint32_t s = 0; s < 2 * c->participants; s++)
     if (!take_seen(r, &c->seen[s & 1][s >> 1])) return false;
-  const void *next = spx_image_take(r, c->parties * sizeof *c->next);
+  const void *next = spx_image_take(r, c->participants * sizeof *c->next);
   if (!next || !take_word(r, &c->leaving) || !take_word(r, &kept)) return false;
-  memcpy(c->next, next, c->parties * sizeof *c->next);
+  memcpy(c->next, next, c->participants * sizeof *c->next);
   while (kept-- > 0)
     if (!take_kept(c, r)) return false;
   c->call = c->calls = 0;
@@ -138,7 +138,7 @@ bool spx_core_restore_begin(spx_core *c, spx_image_reader *r)
 void spx_core_restore_end(spx_core *c)
 {
   c->mode = spx_core_in_again(c) ? SPX_CORE_REPLAY : SPX_CORE_LIVE;
-  for (uint32_t p = 0; p < c->parties; p++) spx_core_replaced(c, p);
+  for (uint32_t p = 0; p < c->participants; p++) spx_core_replaced(c, p);
   for (spx_asked_early *e; (e = c->early);) {
     c->early = e->next;
     spx_core_in_answer(c, e->from, e->claim);

@@ -6,7 +6,7 @@
 #include "replay_core.h"
 
 /* In the place of a stream, in a message log: it is no message, but a note (spx_core_note), or says
- * to whom one of this party's is given. */
+ * to whom one of this participant's is given. */
 #define NOTE  UINT32_MAX
 #define GIVEN (UINT32_MAX - 1)
 
@@ -27,18 +27,18 @@ void spx_core_in_go(spx_core *c, uint32_t to);
 void spx_core_in_append(spx_core *c, spx_kept *m);
 uint64_t spx_core_in_cost(const spx_kept *m);
 void spx_core_in_note(spx_core *c, const spx_frame_head *head, const uint8_t *data);
-bool spx_core_in_owe_claim(spx_core *c, uint32_t party, const spx_frame_claim *claim);
+bool spx_core_in_owe_claim(spx_core *c, uint32_t participant, const spx_frame_claim *claim);
 uint64_t spx_core_in_round8(uint64_t n);
-uint32_t spx_core_in_area_now(const spx_vault *v);
-uint8_t *spx_core_in_bytes_at(const spx_vault *v, uint32_t area, uint64_t at);
+uint32_t spx_core_in_area_now(const spx_msglog *v);
+uint8_t *spx_core_in_bytes_at(const spx_msglog *v, uint32_t area, uint64_t at);
 bool spx_core_in_has_room(spx_core *c, uint32_t area, uint64_t at, uint64_t n);
 bool spx_core_in_read_area(spx_core *c, uint32_t area, bool seen);
 bool spx_core_in_again(const spx_core *c);
 bool spx_core_in_prelude_over(const spx_core *c);
 void spx_core_in_free_noted(spx_core *c);
 void spx_core_in_drop(spx_core *c, const spx_passed *p);
-void spx_core_in_claim_unknown(spx_core *c, uint32_t party);
-void spx_core_in_claim_replaced(spx_core *c, uint32_t party);
+void spx_core_in_claim_unknown(spx_core *c, uint32_t participant);
+void spx_core_in_claim_replaced(spx_core *c, uint32_t participant);
 bool spx_core_in_note_given(spx_core *c, uint64_t n, uint32_t given);
 uint32_t spx_core_in_take_noted(spx_core *c, uint64_t n);
 void spx_core_in_answer(spx_core *c, uint32_t from, spx_frame_claim a);

@@ -265,7 +265,7 @@ bool spx_replay_broken(spx_request *r)
   }
   bool pass = r->flags & SPX_RF_PASS;
   if (w) forget(w, false);
-  if (!pass) spx_receive_spoilt(r); /* it was never sent */
+  if (!pass) spx_receive_aborted(r); /* it was never sent */
   return !pass;
 }
 
@@ -296,7 +296,7 @@ int spx_replay_look_for_lost(void)
       spx_unex_drop(w->e);
     else {
       forget(w, false);
-      spx_receive_spoilt(r);
+      spx_receive_aborted(r);
     }
     return 1; /* others may be gone by that */
   }

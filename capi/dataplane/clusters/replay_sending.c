@@ -1,4 +1,4 @@
-/* replay_sending.c - see replay_core.h: what is kept for each party, and sent. */
+/* replay_sending.c - see replay_core.h: what is kept for each participant, and sent. */
 #include "replay_core.h"
 #include "replay_inside.h"
 #include <stdlib.h>
@@ -6,12 +6,12 @@
 
 enum { DONE_EVERY = 16 };
 
-/* All messages of this party's own stream up to this one have been accepted where they went. Those
- * that went by another IOP first stand behind others. */
+/* All messages of this participant's own stream up to this one have been accepted where they went.
+ * Those that went by another IOP first stand behind others. */
 static uint64_t done_with(const spx_core *c)
 {
   uint64_t least = c->leaving;
-  for (uint32_t p = 0; p < c->parties; p++)
+  for (uint32_t p = 0; p < c->participants; p++)
     for (const spx_kept *m = c->first[p]; m; m = m->next) {
       if (m->head.stream != (c->me | SPX_LEAVES)) continue;
       if (m->head.n <= least) least = m->head.n - 1;
@@ -89,7 +89,7 @@ static bool has_to_wait(const spx_core *c, const spx_kept *m)
   return false;
 }
 
-/* What is for a party leaves, if it need not wait any more. */
+/* What is for a participant leaves, if it need not wait any more. */
 void spx_core_in_go(spx_core *c, uint32_t to)
 {
   for (spx_kept *m = c->first[to]; m; m = m->next)
@@ -100,7 +100,7 @@ void spx_core_in_go(spx_core *c, uint32_t to)
  * in its list. */
 static spx_kept **find_waiting(spx_core *c, const void *waits, spx_kept **before)
 {
-  for (uint32_t p = 0; p < c->parties; p++) {
+  for (uint32_t p = 0; p < c->participants; p++) {
     *before = NULL;
     for (spx_kept **at = &c->first[p]; *at; at = &(*at)->next) {
       if ((*at)->waits == waits) return at;
@@ -158,7 +158,7 @@ static uint32_t follow(spx_core *c, uint32_t lane, uint32_t chosen)
   uint64_t last = 0;
   uint32_t to = chosen;
   bool settled = true;
-  for (uint32_t p = 0; p < c->parties && c->unsettled; p++)
+  for (uint32_t p = 0; p < c->participants && c->unsettled; p++)
     for (const spx_kept *m = c->first[p]; m; m = m->next) {
       if (!spx_core_in_leaves(m->head.stream)) continue;
       settled &= m->head.n > c->unsettled;
@@ -213,10 +213,10 @@ spx_kept *spx_core_message(spx_core *c, uint32_t to, bool leaving, uint32_t lane
  * log of which others keep copies is spared those that do not. */
 static void note_reached(spx_core *c)
 {
-  uint32_t area = spx_core_in_area_now(c->vault);
+  uint32_t area = spx_core_in_area_now(c->msglog);
   if (spx_core_in_reached_in(c, area) >= c->call || (c->sparing && !c->looked)) return;
   uint64_t reached = (uint64_t)c->calls << SPX_CALLS | c->call;
-  __atomic_store_n(&c->vault->area[area].reached, reached, __ATOMIC_RELEASE);
+  __atomic_store_n(&c->msglog->area[area].reached, reached, __ATOMIC_RELEASE);
   c->looked = false;
   c->version++;
 }
@@ -234,7 +234,7 @@ void spx_core_send(spx_core *c, spx_kept *m)
     uint32_t *went = spx_core_in_went_to(m->of, m->to);
     if (went) ++*went;
   }
-  if (c->vault) note_reached(c);
+  if (c->msglog) note_reached(c);
   spx_core_in_append(c, m);
   if (m->of && m->of->done)
     spx_core_in_drop(c, m->of);

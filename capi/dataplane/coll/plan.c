@@ -72,8 +72,9 @@ static spx_piece shared(const spx_run *run, const spx_operand *f)
                 : f->type == SPX_PT_SEND ? run->c->stype
                                          : run->c->rtype;
   if (f->buf == SPX_PB_CELL) {
-    char *data = run->plan->slips ? (char *)spx_share_slip(sh, (uint32_t)f->a, tick)->data
-                                  : (char *)spx_share_cell(sh, (uint32_t)f->a, tick)->data;
+    char *data = run->plan->small_slots
+                     ? (char *)spx_share_small_slot(sh, (uint32_t)f->a, tick)->data
+                     : (char *)spx_share_cell(sh, (uint32_t)f->a, tick)->data;
     return (spx_piece){data + f->off, f->count, t};
   }
   spx_piece p = {spx_share_part(sh, tick) + f->off, f->count, t};

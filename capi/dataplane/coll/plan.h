@@ -118,7 +118,7 @@ typedef struct spx_plan {
       nprefix;    /* number of the caller's receive counts whose running sums are needed, 0: none */
   uint32_t ticks; /* of shared memory */
   uint32_t signature; /* of posts; 0: none */
-  bool slips;         /* cells are slips (share.h) */
+  bool small_slots;   /* cells are small slots (share.h) */
   uint16_t choice;    /* what was chosen, and why: spx_comm.chosen */
   int64_t limit;      /* bytes: of SPX_PF_SHORT */
   int64_t unit;       /* bytes that a unit of the counts stands for in SPX_PT_BYTE, SPX_PM_PREFIX */

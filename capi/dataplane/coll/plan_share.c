@@ -89,7 +89,7 @@ static bool all_through(spx_share *sh, uint32_t tick)
 static uint32_t wanted(const spx_run *run, const spx_share *sh, const spx_step *s, uint32_t tick)
 {
   if (s->y.buf == SPX_PB_PART) return tick - SPX_SHARE_PARTS;
-  uint32_t depth = run->plan->slips ? sh->slip_depth : sh->depth;
+  uint32_t depth = run->plan->small_slots ? sh->small_depth : sh->depth;
   return tick - (run->waited ? depth / 2 : depth);
 }
 
@@ -237,10 +237,11 @@ void spx_share_look_back(spx_comm *c)
 
 /* ---- posts ---- */
 
-static bool has_posted(const spx_share *sh, uint32_t rank, uint32_t tick, bool slips)
+static bool has_posted(const spx_share *sh, uint32_t rank, uint32_t tick, bool small_slots)
 {
-  if (slips)
-    return __atomic_load_n(&spx_share_slip(sh, rank, tick)->head, __ATOMIC_ACQUIRE) >> 32 == tick;
+  if (small_slots)
+    return __atomic_load_n(&spx_share_small_slot(sh, rank, tick)->head, __ATOMIC_ACQUIRE) >> 32 ==
+           tick;
   return load(&spx_share_cell(sh, rank, tick)->tick) == tick;
 }
 
@@ -248,16 +249,16 @@ static bool has_posted(const spx_share *sh, uint32_t rank, uint32_t tick, bool s
 static bool has_posted_otherwise(const spx_run *run, const spx_share *sh, uint32_t rank,
                                  uint32_t tick)
 {
-  return rank != sh->me && has_posted(sh, rank, tick, !run->plan->slips);
+  return rank != sh->me && has_posted(sh, rank, tick, !run->plan->small_slots);
 }
 
 /* Everybody but the one who waits has posted, be it otherwise than is waited for: that has to be
  * seen, too. */
 static bool all_posted(const spx_run *run, const spx_share *sh, uint32_t tick, uint32_t but)
 {
-  bool slips = run->plan->slips;
+  bool small_slots = run->plan->small_slots;
   for (uint32_t i = 0; i < sh->n; i++)
-    if (i != but && !has_posted(sh, i, tick, slips) && !has_posted(sh, i, tick, !slips))
+    if (i != but && !has_posted(sh, i, tick, small_slots) && !has_posted(sh, i, tick, !small_slots))
       return false;
   return true;
 }
@@ -282,8 +283,8 @@ static void wake(spx_run *run, spx_share *sh, const spx_step *s, uint32_t tick)
   }
 }
 
-enum { LINE_SLIPS = SPX_LINE / sizeof(spx_slip), AHEAD = 2 * LINE_SLIPS };
-static bool is_first_of_line(uint32_t tick) { return tick % LINE_SLIPS == 0; }
+enum { LINE_SMALL_SLOTS = SPX_LINE / sizeof(spx_small_slot), AHEAD = 2 * LINE_SMALL_SLOTS };
+static bool is_first_of_line(uint32_t tick) { return tick % LINE_SMALL_SLOTS == 0; }
 
 static bool post(spx_run *run, spx_share *sh, const spx_step *s, uint32_t tick)
 {
@@ -304,11 +305,13 @@ static bool post(spx_run *run, spx_share *sh, const spx_step *s, uint32_t tick)
     else
       spx_piece_copy(from, to);
   }
-  if (run->plan->slips) {
-    spx_slip *slip = spx_share_slip(sh, sh->me, tick);
-    __atomic_store_n(&slip->head, spx_slip_head(tick, sh->through, run->plan->signature),
+  if (run->plan->small_slots) {
+    spx_small_slot *small_slot = spx_share_small_slot(sh, sh->me, tick);
+    __atomic_store_n(&small_slot->head,
+                     spx_small_slot_head(tick, sh->through, run->plan->signature),
                      __ATOMIC_RELEASE);
-    if (is_first_of_line(tick)) __builtin_prefetch(spx_share_slip(sh, sh->me, tick + AHEAD), 1);
+    if (is_first_of_line(tick))
+      __builtin_prefetch(spx_share_small_slot(sh, sh->me, tick + AHEAD), 1);
   } else {
     spx_cell *cell = spx_share_cell(sh, sh->me, tick);
     cell->signature = run->plan->signature;
@@ -341,13 +344,13 @@ static void fetch_next(const spx_share *sh, const spx_step *s, uint32_t tick)
     __builtin_prefetch(spx_share_cell(sh, (uint32_t)i, tick + 1));
 }
 
-/* The same for slips: the next line, when this one is written already. */
+/* The same for small slots: the next line, when this one is written already. */
 static void fetch_next_line(const spx_share *sh, const spx_step *s, uint32_t tick)
 {
   enum { MOST = 8 };
   for (int32_t i = s->first; i < s->first + s->n && i < s->first + MOST; i++)
-    if (has_posted(sh, (uint32_t)i, tick + LINE_SLIPS - 1, true))
-      __builtin_prefetch(spx_share_slip(sh, (uint32_t)i, tick + LINE_SLIPS));
+    if (has_posted(sh, (uint32_t)i, tick + LINE_SMALL_SLOTS - 1, true))
+      __builtin_prefetch(spx_share_small_slot(sh, (uint32_t)i, tick + LINE_SMALL_SLOTS));
 }
 
 /* What a rank has posted in a tick: false: nothing yet. */
@@ -355,10 +358,10 @@ static bool read_post(const spx_run *run, const spx_share *sh, uint32_t rank, ui
                       uint32_t *through, bool *matches)
 {
   uint32_t signature = run->plan->signature;
-  if (run->plan->slips) {
-    uint64_t head = __atomic_load_n(&spx_share_slip(sh, rank, tick)->head, __ATOMIC_ACQUIRE);
+  if (run->plan->small_slots) {
+    uint64_t head = __atomic_load_n(&spx_share_small_slot(sh, rank, tick)->head, __ATOMIC_ACQUIRE);
     *through = tick - (head >> 16 & 0xffff);
-    *matches = (uint16_t)(head ^ spx_slip_head(tick, tick, signature)) == 0;
+    *matches = (uint16_t)(head ^ spx_small_slot_head(tick, tick, signature)) == 0;
     return head >> 32 == tick;
   }
   const spx_cell *cell = spx_share_cell(sh, rank, tick);
@@ -393,7 +396,7 @@ static bool await(spx_run *run, spx_share *sh, const spx_step *s, uint32_t tick)
     /* nobody was later */
     if (SPX_UNLIKELY(!run->waited && load(&sh->head->asleep))) wake_all(run->c->comm, sh);
   }
-  if (run->plan->slips) {
+  if (run->plan->small_slots) {
     if (!run->waited && is_first_of_line(tick)) fetch_next_line(sh, s, tick);
   } else if (!run->waited && spx_share_cell(sh, sh->me, tick)->tick != tick)
     fetch_next(sh, s, tick);
@@ -415,9 +418,9 @@ static column column_of(const spx_run *run, const spx_operand *x)
 {
   const spx_share *sh = run->c->comm->share;
   uint32_t tick = run->tick + (uint32_t)x->b;
-  if (x->buf == SPX_PB_CELL && run->plan->slips)
-    return (column){(char *)spx_share_slip(sh, 0, tick)->data + x->off,
-                    (int64_t)(sh->slip_depth * sizeof(spx_slip))};
+  if (x->buf == SPX_PB_CELL && run->plan->small_slots)
+    return (column){(char *)spx_share_small_slot(sh, 0, tick)->data + x->off,
+                    (int64_t)(sh->small_depth * sizeof(spx_small_slot))};
   if (x->buf == SPX_PB_CELL)
     return (column){(char *)spx_share_cell(sh, 0, tick)->data + x->off,
                     (int64_t)(sh->depth * sizeof(spx_cell))};
@@ -514,7 +517,7 @@ bool spx_share_end(spx_run *run)
   spx_share *sh = run->c->comm->share;
   if (!is_turn(run, sh)) return false;
   uint32_t last = run->tick + run->plan->ticks - 1;
-  if (sh->through != last && (!run->plan->slips || last - sh->through >= SPX_SHARE_SAYS))
+  if (sh->through != last && (!run->plan->small_slots || last - sh->through >= SPX_SHARE_SAYS))
     set_through(run, sh, last);
   atomic_store_explicit(&sh->finished, last, memory_order_release);
   run->ended = 1;
@@ -538,7 +541,7 @@ bool spx_share_ready(spx_run *run)
   uint32_t tick = run->tick + (uint32_t)s->slot, next = (uint32_t)s->first + run->seen;
   if (s->op != SPX_P_AWAIT) return all_through(sh, wanted(run, sh, s, tick));
   /* it does not wait for itself */
-  return next == sh->me || has_posted(sh, next, tick, run->plan->slips);
+  return next == sh->me || has_posted(sh, next, tick, run->plan->small_slots);
 }
 
 /* Whom the run waits for has gone another way. */

@@ -8,19 +8,19 @@ enum { PAGE = 4096, NEAR = 4 /* entries that a context may have */, BROKEN = 1, 
 #define ROUND(n, to) (((uint64_t)(n) + (to)-1) / (to) * (to))
 
 typedef struct {
-  uint64_t lines, cells, slips, bulk, bytes;
-  uint32_t depth, slip_depth;
+  uint64_t lines, cells, small_slots, bulk, bytes;
+  uint32_t depth, small_depth;
 } shape;
 
-/* Up to 16 ranks have 256 KiB of slips in all: who can run ahead for long gives up its processor
- * rarely. */
+/* Up to 16 ranks have 256 KiB of small slots in all: who can run ahead for long gives up its
+ * processor rarely. */
 static shape shape_of(uint32_t n)
 {
-  shape s = {.depth = n <= 64 ? 32 : 16, .slip_depth = n <= 16 ? 1024 : n <= 64 ? 128 : 64};
+  shape s = {.depth = n <= 64 ? 32 : 16, .small_depth = n <= 16 ? 1024 : n <= 64 ? 128 : 64};
   s.lines = ROUND(sizeof(spx_share_head) + n, PAGE);
   s.cells = s.lines + ROUND((uint64_t)n * sizeof(spx_share_line), PAGE);
-  s.slips = s.cells + ROUND((uint64_t)n * s.depth * sizeof(spx_cell), PAGE);
-  s.bulk = s.slips + ROUND((uint64_t)n * s.slip_depth * sizeof(spx_slip), PAGE);
+  s.small_slots = s.cells + ROUND((uint64_t)n * s.depth * sizeof(spx_cell), PAGE);
+  s.bulk = s.small_slots + ROUND((uint64_t)n * s.small_depth * sizeof(spx_small_slot), PAGE);
   s.bytes = s.bulk + (uint64_t)SPX_SHARE_PARTS * SPX_SHARE_PART;
   return s;
 }
@@ -29,17 +29,17 @@ static shape shape_of(uint32_t n)
 
 /* The entries that may be a context's; NULL: there is no table. The first entry of the table is
  * that of the job's first world. */
-static spx_berth *entries_of(uint64_t ctx)
+static spx_dir_entry *entries_of(uint64_t ctx)
 {
   if (!spx_segment || !spx_segment->share_off) return NULL;
   uint64_t h = ctx / SPX_CTX_STEP * 0x9e3779b97f4a7c15ull >> 32;
-  spx_berth *table = (spx_berth *)((char *)spx_segment + spx_segment->share_off);
+  spx_dir_entry *table = (spx_dir_entry *)((char *)spx_segment + spx_segment->share_off);
   return table + 1 + h % ((SPX_SHARE_ENTRIES - 1) / NEAR) * NEAR;
 }
 
 void spx_share_offer(uint64_t ctx)
 {
-  spx_berth *e = entries_of(ctx);
+  spx_dir_entry *e = entries_of(ctx);
   for (int i = 0; e && i < NEAR; i++) {
     uint64_t was = 0;
     if (!__atomic_compare_exchange_n(&e[i].ctx, &was, ctx, false, __ATOMIC_ACQ_REL,
@@ -59,12 +59,12 @@ static bool is_first_world(const spx_comm *c)
 }
 
 /* The entry of c, or NULL: nobody has offered one. */
-static spx_berth *entry_of(const spx_comm *c)
+static spx_dir_entry *entry_of(const spx_comm *c)
 {
   if (c->flags & SPX_C_INTER || !c->ctx) return NULL;
-  spx_berth *e = entries_of(c->ctx);
+  spx_dir_entry *e = entries_of(c->ctx);
   if (!e) return NULL;
-  if (is_first_world(c)) return (spx_berth *)((char *)spx_segment + spx_segment->share_off);
+  if (is_first_world(c)) return (spx_dir_entry *)((char *)spx_segment + spx_segment->share_off);
   int k = 0;
   while (k < NEAR && __atomic_load_n(&e[k].ctx, __ATOMIC_ACQUIRE) != c->ctx) k++;
   return k < NEAR ? &e[k] : NULL;
@@ -72,7 +72,7 @@ static spx_berth *entry_of(const spx_comm *c)
 
 /* The entry of c, unless a member is of another job and has another memory file, or there is nobody
  * to share it with. */
-static spx_berth *offered(const spx_comm *c)
+static spx_dir_entry *offered(const spx_comm *c)
 {
   return c->size < 2 || c->flags & (SPX_C_FAR | SPX_C_REPLAY) ? NULL : entry_of(c);
 }
@@ -80,7 +80,7 @@ static spx_berth *offered(const spx_comm *c)
 int spx_share_offered(const spx_comm *c) { return offered(c) != NULL; }
 
 /* Nobody will use the entry of c any more. */
-static void withdraw(const spx_comm *c, spx_berth *e)
+static void withdraw(const spx_comm *c, spx_dir_entry *e)
 {
   uint64_t was = c->ctx;
   if (!is_first_world(c))
@@ -89,10 +89,10 @@ static void withdraw(const spx_comm *c, spx_berth *e)
 
 /* A slot that was never posted in is 0, which is a tick of the first one of each rank, after 2^32
  * ticks. It gets one that comes in another. */
-static void clear_first(spx_cell *cell, spx_slip *slip)
+static void clear_first(spx_cell *cell, spx_small_slot *small_slot)
 {
   cell->tick = 1;
-  slip->head = (uint64_t)1 << 32;
+  small_slot->head = (uint64_t)1 << 32;
 }
 
 /* SPX_WRAP=1: what new memory at `place` holds is before the first tick. False: no memory. */
@@ -102,14 +102,14 @@ static bool set_back(uint64_t place, const shape *s, uint32_t n)
   for (uint32_t i = 0; map && i < n; i++) {
     ((spx_share_line *)(map + s->lines))[i].through = spx_share_first() - 1;
     clear_first((spx_cell *)(map + s->cells) + i * s->depth,
-                (spx_slip *)(map + s->slips) + i * s->slip_depth);
+                (spx_small_slot *)(map + s->small_slots) + i * s->small_depth);
   }
   if (map) spx_file_unmap(map, s->bulk);
   return map != NULL;
 }
 
 /* The place in the file of what the entry stands for; who comes first chooses it. */
-static uint64_t place_of(spx_berth *e, const shape *s, uint32_t n)
+static uint64_t place_of(spx_dir_entry *e, const shape *s, uint32_t n)
 {
   uint64_t place = __atomic_load_n(&e->place, __ATOMIC_ACQUIRE);
   if (place) return place & ~(uint64_t)BROKEN;
@@ -127,7 +127,7 @@ static bool allocate(uint64_t from, uint64_t bytes) { return spx_file_allocate(f
 
 static int no_memory(const spx_comm *c)
 {
-  spx_berth *e = offered(c);
+  spx_dir_entry *e = offered(c);
   if (e) __atomic_fetch_or(&e->place, BROKEN, __ATOMIC_ACQ_REL);
   spx_detail("no memory for the collectives of a communicator of %d processes", c->size);
   return MPI_ERR_NO_MEM;
@@ -142,7 +142,7 @@ void spx_share_break(spx_comm *c)
 int spx_share_attach(spx_comm *c)
 {
   if (c->share) return MPI_SUCCESS;
-  spx_berth *e = offered(c);
+  spx_dir_entry *e = offered(c);
   spx_share *sh = e ? calloc(1, sizeof *sh) : NULL;
   if (!sh) return no_memory(c);
   shape s = shape_of((uint32_t)c->size);
@@ -161,16 +161,16 @@ int spx_share_attach(spx_comm *c)
   sh->head = (spx_share_head *)sh->map;
   sh->lines = (spx_share_line *)(sh->map + s.lines);
   sh->cells = (spx_cell *)(sh->map + s.cells);
-  sh->slips = (spx_slip *)(sh->map + s.slips);
+  sh->small_slots = (spx_small_slot *)(sh->map + s.small_slots);
   sh->bulk = sh->map + s.bulk;
   sh->n = (uint32_t)c->size;
   sh->me = (uint32_t)c->rank;
   sh->depth = s.depth;
-  sh->slip_depth = s.slip_depth;
+  sh->small_depth = s.small_depth;
   sh->next = spx_share_first();
   sh->noted = SPX_SHARE_NONE;
   sh->through = sh->safe = sh->next - 1;
-  clear_first(spx_share_cell(sh, sh->me, 0), spx_share_slip(sh, sh->me, 0));
+  clear_first(spx_share_cell(sh, sh->me, 0), spx_share_small_slot(sh, sh->me, 0));
   atomic_store_explicit(&sh->finished, sh->next - 1, memory_order_relaxed);
   c->share = sh;
   return MPI_SUCCESS;
@@ -200,7 +200,7 @@ static bool is_gone(uint32_t proc)
 void spx_share_leave(spx_comm *c)
 {
   spx_share *sh = c->share;
-  spx_berth *e = entry_of(c);
+  spx_dir_entry *e = entry_of(c);
   uint64_t place = e ? __atomic_load_n(&e->place, __ATOMIC_ACQUIRE) & ~(uint64_t)BROKEN : 0;
   c->share = NULL;
   /* nobody has used it, nobody will */

@@ -6,17 +6,17 @@
  *   head    who has left; how many wait in the kernel
  *   lines   one a rank: the tick up to which it has read all that it wants
  *   cells   `depth` a rank, used in turn: a tick, and up to SPX_SHARE_CELL bytes of data
- *   slips   the same for operations with up to SPX_SHARE_SLIP bytes: four to a cache line, and more
- * of them bulk    SPX_SHARE_PARTS parts, used in turn, for longer data
+ *   small slots   the same for operations with up to SPX_SHARE_SMALL_SLOT bytes: four to a cache
+ * line, and more of them bulk    SPX_SHARE_PARTS parts, used in turn, for longer data
  *
  * Time counts in ticks, equally many at all ranks in each operation (core/coll/shared.go). Each
  * cell and line has one writer. A process writes a cell or a part again when the lines of all ranks
  * say that what it held before has been read. The memory that is used grows with the number of
  * ranks (4 KiB each, 2 KiB above 64 ranks) and has at most 4 MiB of bulk.
  *
- * Who uses slips does not say after each operation what it has read, but every SPX_SHARE_SAYS ticks
- * and before it waits: others wait for that word only in operations that this process has yet to
- * take part in.
+ * Who uses small slots does not say after each operation what it has read, but every SPX_SHARE_SAYS
+ * ticks and before it waits: others wait for that word only in operations that this process has yet
+ * to take part in.
  *
  * The process that makes a context offers memory for it by an entry in the table of layout.h before
  * any other process knows the context, so that all members agree whether there is some. Who uses it
@@ -30,7 +30,7 @@ enum {
   SPX_SHARE_PARTS = 4,
   SPX_SHARE_PART = 1 << 20,
   SPX_SHARE_CELL = 48,
-  SPX_SHARE_SLIP = 8,
+  SPX_SHARE_SMALL_SLOT = 8,
   SPX_SHARE_SAYS = 16
 };
 
@@ -42,10 +42,10 @@ typedef struct spx_cell { /* the owner writes; tick last */
   uint8_t data[SPX_SHARE_CELL];
 } spx_cell;
 
-typedef struct spx_slip { /* the owner writes; head last */
-  uint64_t head;          /* spx_slip_head */
-  uint8_t data[SPX_SHARE_SLIP];
-} spx_slip;
+typedef struct spx_small_slot { /* the owner writes; head last */
+  uint64_t head;                /* spx_small_slot_head */
+  uint8_t data[SPX_SHARE_SMALL_SLOT];
+} spx_small_slot;
 
 enum { SPX_SHARE_OUTSIDE = 12, SPX_SHARE_INSIDE = 8 };
 typedef struct spx_share_line { /* the owner writes */
@@ -78,9 +78,9 @@ typedef struct spx_share {
   spx_share_head *head;
   spx_share_line *lines;
   spx_cell *cells;
-  spx_slip *slips;
-  spx_berth *entry;
-  uint32_t n, me, depth, slip_depth;
+  spx_small_slot *small_slots;
+  spx_dir_entry *entry;
+  uint32_t n, me, depth, small_depth;
   uint32_t next;             /* the first tick of the next operation */
   _Atomic uint32_t finished; /* the last tick of the operations that are over here */
   uint32_t through;          /* own line; `finished` may be further on */
@@ -124,13 +124,14 @@ static inline spx_cell *spx_share_cell(const spx_share *sh, uint32_t rank, uint3
 {
   return &sh->cells[rank * sh->depth + (tick & (sh->depth - 1))];
 }
-static inline spx_slip *spx_share_slip(const spx_share *sh, uint32_t rank, uint32_t tick)
+static inline spx_small_slot *spx_share_small_slot(const spx_share *sh, uint32_t rank,
+                                                   uint32_t tick)
 {
-  return &sh->slips[rank * sh->slip_depth + (tick & (sh->slip_depth - 1))];
+  return &sh->small_slots[rank * sh->small_depth + (tick & (sh->small_depth - 1))];
 }
-/* A slip's tick, how far its owner's line was behind it, and its signature, the halves of which are
- * folded. */
-static inline uint64_t spx_slip_head(uint32_t tick, uint32_t through, uint32_t signature)
+/* A small slot's tick, how far its owner's line was behind it, and its signature, the halves of
+ * which are folded. */
+static inline uint64_t spx_small_slot_head(uint32_t tick, uint32_t through, uint32_t signature)
 {
   uint32_t lag = tick - through;
   return (uint64_t)tick << 32 | (lag < 0xffff ? lag : 0xffff) << 16 |

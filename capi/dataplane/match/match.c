@@ -27,7 +27,7 @@ typedef struct {
   spx_unex *first, *last;
 } unex_bin;
 
-uint64_t spx_unex_count, spx_inlet_from, spx_inlet_to;
+uint64_t spx_unex_count, spx_inbound_from, spx_inbound_to;
 static uint64_t next_order;
 static uint32_t posted_bins, unex_bins; /* powers of two */
 static posted_bin *posted, wild;
@@ -141,7 +141,7 @@ void spx_post(spx_request *r)
   r->state = SPX_S_POSTED;
   bin_append(bin_of(r), r);
   spx_posted_count++;
-  if (SPX_UNLIKELY(spx_is_origin(r->want_src))) spx_inlets_posted++;
+  if (SPX_UNLIKELY(spx_is_origin(r->want_src))) spx_inbound_posted++;
 }
 
 void spx_unpost(spx_request *r)
@@ -149,12 +149,12 @@ void spx_unpost(spx_request *r)
   bin_remove(bin_of(r), r);
   r->state = SPX_S_NONE;
   spx_posted_count--;
-  if (SPX_UNLIKELY(spx_is_origin(r->want_src))) spx_inlets_posted--;
+  if (SPX_UNLIKELY(spx_is_origin(r->want_src))) spx_inbound_posted--;
 }
 
 spx_request *spx_match_posted(uint64_t ctx, int32_t src, int32_t tag)
 {
-  ctx = spx_inlet(ctx, src);
+  ctx = spx_inbound(ctx, src);
   spx_request *exact = posted[hash(ctx, src, tag) & (posted_bins - 1)].first;
   while (exact && !(exact->ctx == ctx && exact->want_src == src && exact->want_tag == tag))
     exact = exact->bin_next;

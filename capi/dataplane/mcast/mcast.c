@@ -5,8 +5,8 @@
  * others, and so on along a tree (mcast_wire.c): at once when the record arrives, whether a receive
  * is posted or not. Short messages carry their data and wait among the unexpected like any other;
  * long ones, and those for which some member has no credit, are announced, and every member fetches
- * the data: long ones, on the master's host, from its shelf (mcast_shelf.c), else from the master
- * (get.c).
+ * the data: long ones, on the master's host, from its staging buffer (mcast_staging.c), else from
+ * the master (get.c).
  *
  * Every message has a number for each of its members: 1, 2, 3 ... among those from this master to
  * this member. A member delivers in this order and drops what it had already (mcast_arrive.c). The
@@ -71,8 +71,8 @@ bool spx_mcast_prepare(void)
 
 void spx_mcast_detach(void)
 {
-  spx_mcast_relay_detach(); /* they write to the shelf */
-  spx_shelf_detach();
+  spx_mcast_relay_detach(); /* they write to the staging buffer */
+  spx_staging_detach();
   spx_acks_detach();
   spx_mcast_forget_all();
   while (kept) {
@@ -157,7 +157,7 @@ static bool is_there(const entry *e, const spx_mcast_head *h, spx_member m)
 {
   const op *o = e->r ? e->r->priv : NULL;
   uint32_t at = o && o->fetched ? place_of(o->set, m.proc) : UINT32_MAX;
-  return h->flags & SPX_MCAST_ANNOUNCED && !spx_shelf_reaches(m.proc) &&
+  return h->flags & SPX_MCAST_ANNOUNCED && !spx_staging_reaches(m.proc) &&
          (at == UINT32_MAX || o->fetched[at] == FETCHED);
 }
 
@@ -316,7 +316,7 @@ static bool waits_for_room(const op *o)
   if (o->head != SPX_NO_PEER && spx_txs[o->head].pend) return true;
   if (o->lead != SPX_NO_PEER && spx_txs[o->lead].pend) return true;
   for (uint32_t i = 0; (o->direct || o->whole) && i < o->set->n; i++)
-    if (spx_txs[o->set->procs[i]].pend && (o->direct || spx_shelf_reaches(o->set->procs[i])))
+    if (spx_txs[o->set->procs[i]].pend && (o->direct || spx_staging_reaches(o->set->procs[i])))
       return true;
   return false;
 }
@@ -415,21 +415,22 @@ static uint32_t number(op *o, uint64_t charge)
   return n;
 }
 
-/* Room on the shelf for a long message to the members of this host, the first n of `members`, with
- * its first part: while the rest is put there, who hands it on wakes up. A single one copies a very
- * long one faster by itself. */
-static void shelve(spx_request *r, uint32_t n, spx_mcast_rts *where)
+/* Room on the staging buffer for a long message to the members of this host, the first n of
+ * `members`, with its first part: while the rest is put there, who hands it on wakes up. A single
+ * one copies a very long one faster by itself. */
+static void stage(spx_request *r, uint32_t n, spx_mcast_rts *where)
 {
   enum { ALONE_MOST = 1 << 20 };
   op *o = r->priv;
   uint32_t readers = 0;
   if (r->bytes <= spx_set.eager_max) return;
-  for (uint32_t i = 0; i < n; i++) readers += spx_shelf_reaches(members[i].proc);
+  for (uint32_t i = 0; i < n; i++) readers += spx_staging_reaches(members[i].proc);
   if (readers == 0 || (readers == 1 && r->bytes > ALONE_MOST)) return;
-  if (!(o->block = spx_shelf_take((uint64_t)r->bytes, members, n, false, where))) return;
+  if (!(o->block = spx_staging_take((uint64_t)r->bytes, members, n, false, where))) return;
   bool tree = !(o->set->flags & MPIX_MCAST_ORDERED);
   o->whole = tree && !is_acked(r) && spx_mcast_whole(r, readers);
-  o->there = o->whole ? spx_shelf_fill(o->block, r, 0, true) : spx_shelf_begin(o->block, r, tree);
+  o->there =
+      o->whole ? spx_staging_fill(o->block, r, 0, true) : spx_staging_begin(o->block, r, tree);
 }
 
 /* The message is not complete before the first n of `members` have fetched it, or told that they
@@ -444,8 +445,8 @@ static bool expect(spx_request *r, uint32_t n, uint32_t *index, uint32_t *gen)
   return true;
 }
 
-/* The data of an announced message: where they are. Those who read them from the shelf need not
- * fetch them. */
+/* The data of an announced message: where they are. Those who read them from the staging buffer
+ * need not fetch them. */
 static bool announce(spx_request *r, uint32_t n, spx_mcast_rts *where)
 {
   op *o = r->priv;
@@ -456,9 +457,9 @@ static bool announce(spx_request *r, uint32_t n, spx_mcast_rts *where)
     rts->addr = (uint64_t)(uintptr_t)r->buf;
     rts->type = contiguous ? 0 : (uint64_t)(uintptr_t)r->type;
   }
-  if (!spx_chain_is(o)) shelve(r, n, where);
+  if (!spx_chain_is(o)) stage(r, n, where);
   for (uint32_t i = 0; o->block && !is_acked(r) && i < n; i++)
-    if (spx_shelf_reaches(members[i].proc)) strike(o, members[i].proc);
+    if (spx_staging_reaches(members[i].proc)) strike(o, members[i].proc);
   return true;
 }
 
@@ -553,7 +554,7 @@ static int send_out(spx_request *r)
     if (!announce(e->r, n, &where)) {
       if (s) {
         s->error = MPI_ERR_NO_MEM;
-        spx_shelf_drop(((op *)s->priv)->block);
+        spx_staging_drop(((op *)s->priv)->block);
         settle(s); /* lets go of r, and of what it has */
       }
       free(e);
@@ -573,14 +574,14 @@ static int send_out(spx_request *r)
   }
   if (o->inner && !(r->flags & SPX_RF_BLOCKING)) {
     op *inner = o->inner->priv;
-    inner->source.there = spx_shelf_fill(inner->block, r, inner->source.there, true);
+    inner->source.there = spx_staging_fill(inner->block, r, inner->source.there, true);
   }
   if ((o->waits = waits_for_room(o))) {
     o->request = r;
     o->room.poll = poll_room;
     spx_poller_add(&o->room);
   }
-  if (o->block) spx_shelf_fill(o->block, r, o->there, true);
+  if (o->block) spx_staging_fill(o->block, r, o->there, true);
   if (!eager) spx_stat.announced++;
   spx_count_sent(r->comm, (uint64_t)r->bytes);
   return MPI_SUCCESS;
@@ -745,10 +746,10 @@ void spx_mcast_each_missing(const spx_request *r, void (*fn)(uint32_t proc, void
 
 static void died(uint32_t peer)
 {
-  spx_shelf_bury(peer);
-  spx_mcast_relay_bury(peer);
+  spx_staging_peer_failed(peer);
+  spx_mcast_relay_peer_failed(peer);
   spx_mcast_forget(peer);
-  spx_acks_bury(peer);
+  spx_acks_peer_failed(peer);
   if (!out) return;
   for (entry *e = kept, *next; e; e = next) {
     next = e->next;

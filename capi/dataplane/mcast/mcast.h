@@ -103,13 +103,13 @@ enum {
  * will be, here, and you will get it. */
 enum { SPX_ASK_FOR, SPX_ASK_NONE, SPX_ASK_HERE };
 /* Where the data of an announced message are: at the master and, for processes of its host, on its
- * shelf; or for the processes of another host on the shelf of one of them. */
+ * staging buffer; or for the processes of another host on the staging buffer of one of them. */
 typedef struct {
   spx_rec_rts rts;
-  /* the master's shelf in the memory file, 0: they are not on it; its bytes */
-  uint64_t shelf, room;
+  /* the master's staging buffer in the memory file, 0: they are not on it; its bytes */
+  uint64_t staging, room;
   uint64_t at;     /* of the block in it */
-  uint32_t keeper; /* whose shelf it is; SPX_NO_PEER: the master's */
+  uint32_t keeper; /* whose staging buffer it is; SPX_NO_PEER: the master's */
   /* SPX_MCAST_CHAIN: who has the data, or will have them; SPX_MCAST_PARTS: who has sent the
    * announcement */
   uint32_t source;
@@ -159,7 +159,7 @@ SPX_HIDDEN bool spx_mcast_has(const spx_request *r, uint32_t peer);
 /* In the rank of such a HAVE: these have the data, or find them on their host; have received the
  * message; have said so to processes that are gone. */
 enum { SPX_MCAST_DATA, SPX_MCAST_GOT, SPX_MCAST_LOST };
-typedef struct spx_gathering spx_gathering;
+typedef struct spx_ack_aggregation spx_ack_aggregation;
 /* The multicast r, announced: peer has fetched the data, or asks for them. */
 SPX_HIDDEN void spx_mcast_fetched(spx_request *r, uint32_t peer);
 SPX_HIDDEN void spx_mcast_asked(spx_request *r, uint32_t peer, const spx_rec_cts *cts, bool relays);
@@ -173,7 +173,7 @@ SPX_HIDDEN bool spx_mcast_wanted(const spx_request *r);
 /* Hands a message on to n members, whose order changes; g: or NULL, what is to be waited for
  * then. */
 SPX_HIDDEN void spx_mcast_hand_on(spx_mcast_head h, spx_member *m, uint32_t n, const void *data,
-                                  uint32_t len, spx_gathering *g);
+                                  uint32_t len, spx_ack_aggregation *g);
 /* The same, each with a record of its own. */
 SPX_HIDDEN void spx_mcast_hand_each(spx_mcast_head h, const spx_member *m, uint32_t n,
                                     const void *data, uint32_t len);
@@ -203,11 +203,11 @@ SPX_HIDDEN void spx_mcast_forget_all(void);
 /* A message has come from peer, that it is to tell who has received: this process, unless it has
  * (the message came twice), and `behind` others, which it is handed on to. fetched: this process
  * has it, or is getting it, from the master. NULL: nobody wants to know any more. */
-SPX_HIDDEN spx_gathering *spx_acks_begin(uint32_t peer, const spx_mcast_head *h,
-                                         spx_mcast_name name, bool twice, bool fetched,
-                                         uint32_t behind);
+SPX_HIDDEN spx_ack_aggregation *spx_acks_begin(uint32_t peer, const spx_mcast_head *h,
+                                               spx_mcast_name name, bool twice, bool fetched,
+                                               uint32_t behind);
 /* The process will speak for those that it hands the message on to. */
-SPX_HIDDEN void spx_acks_behind(spx_gathering *g, uint32_t proc);
+SPX_HIDDEN void spx_acks_behind(spx_ack_aggregation *g, uint32_t proc);
 /* Tells what is known now. To be called when all of the above is done. */
 SPX_HIDDEN void spx_acks_settle(void);
 /* A receive has taken the message; fetches: the master knows by that it gets the data from
@@ -216,7 +216,7 @@ SPX_HIDDEN void spx_mcast_took(uint32_t master, spx_mcast_name name, bool fetche
 /* What peer says of n members. */
 SPX_HIDDEN void spx_acks_got(uint32_t peer, const spx_rec_have *have, const spx_member *m,
                              uint32_t n, bool more);
-SPX_HIDDEN void spx_acks_bury(uint32_t peer);
+SPX_HIDDEN void spx_acks_peer_failed(uint32_t peer);
 SPX_HIDDEN void spx_acks_revoked(uint64_t ctx);
 /* This process receives nothing any more. Returns how many messages others have still to speak
  * of. */
@@ -265,7 +265,7 @@ typedef struct {
  * finds them. Returns how many members are left for others to look after, the first ones. */
 SPX_HIDDEN uint32_t spx_mcast_relay(spx_mcast_head *h, spx_member *members, uint32_t n,
                                     spx_mcast_rts *where, const spx_mcast_leads_list *leads,
-                                    spx_gathering *g);
+                                    spx_ack_aggregation *g);
 /* The announcement of a message has come: who had asked for its data before is answered. */
 SPX_HIDDEN void spx_mcast_answer_early(uint32_t master, const spx_mcast_rts *where);
 /* Tells process `to` something of n members, whose order changes, in records of a few. */
@@ -274,8 +274,8 @@ SPX_HIDDEN void spx_mcast_tell(uint32_t to, const spx_rec_have *have, int32_t wh
 /* This process relays no message of a chain: those behind it get it as if there were none, and the
  * one before need not wait for this one. */
 SPX_HIDDEN void spx_mcast_leave_chain(spx_mcast_head *h, const spx_mcast_rts *where);
-/* The data of message `number` of the master are still on their way to this process's shelf. It has
- * come again: the master is told when they are there. */
+/* The data of message `number` of the master are still on their way to this process's staging
+ * buffer. It has come again: the master is told when they are there. */
 SPX_HIDDEN bool spx_mcast_relays(uint32_t master, uint32_t number);
 /* Messages that are being relayed. */
 SPX_HIDDEN extern uint32_t spx_mcast_relaying;
@@ -285,44 +285,44 @@ SPX_HIDDEN void spx_mcast_on_have(uint32_t peer, const struct spx_rec *rec);
 /* The communicator is revoked: their masters may not have them any more. */
 SPX_HIDDEN void spx_mcast_relay_revoked(uint64_t ctx);
 /* Process peer is dead. */
-SPX_HIDDEN void spx_mcast_relay_bury(uint32_t peer);
+SPX_HIDDEN void spx_mcast_relay_peer_failed(uint32_t peer);
 /* Gives up what is being relayed. Who can wait waits until spx_mcast_relaying is 0, for others need
  * it. */
 SPX_HIDDEN void spx_mcast_relay_detach(void);
 
-/* ---- mcast_shelf.c ---- */
-#define SPX_SHELF_STEP (128u << 10) /* bytes that are put down at a time */
+/* ---- mcast_staging.c ---- */
+#define SPX_STAGING_STEP (128u << 10) /* bytes that are put down at a time */
 typedef struct spx_block spx_block;
-/* Can the process read this one's shelf, and the other way round? */
-SPX_HIDDEN bool spx_shelf_reaches(uint32_t proc);
-/* Are the data on a shelf that this process reads? */
-SPX_HIDDEN bool spx_shelf_has(uint32_t master, const spx_mcast_rts *where);
-/* Does it say a place in the memory that shelves of this host can have? */
-SPX_HIDDEN bool spx_shelf_sound(const spx_mcast_rts *where);
+/* Can the process read this one's staging buffer, and the other way round? */
+SPX_HIDDEN bool spx_staging_reaches(uint32_t proc);
+/* Are the data on a staging buffer that this process reads? */
+SPX_HIDDEN bool spx_staging_has(uint32_t master, const spx_mcast_rts *where);
+/* Does it say a place in the memory that staging buffers of this host can have? */
+SPX_HIDDEN bool spx_staging_sound(const spx_mcast_rts *where);
 /* A block for a message of so many bytes to those of the n members that it reaches, and to this
  * process if it reads too, and where it is; NULL: there is no room. */
-SPX_HIDDEN spx_block *spx_shelf_take(uint64_t bytes, const spx_member *members, uint32_t n,
-                                     bool self, spx_mcast_rts *where);
+SPX_HIDDEN spx_block *spx_staging_take(uint64_t bytes, const spx_member *members, uint32_t n,
+                                       bool self, spx_mcast_rts *where);
 /* Where the data of a block go; so many bytes have come; all have, and this process needs the block
  * no more, unless it reads as others do. */
-SPX_HIDDEN void *spx_shelf_room(const spx_block *b);
-SPX_HIDDEN void spx_shelf_came(spx_block *b, uint64_t bytes);
-SPX_HIDDEN void spx_shelf_close(spx_block *b, bool reads);
+SPX_HIDDEN void *spx_staging_room(const spx_block *b);
+SPX_HIDDEN void spx_staging_came(spx_block *b, uint64_t bytes);
+SPX_HIDDEN void spx_staging_close(spx_block *b, bool reads);
 /* They will not come: nobody knows of the block; or this process alone, whose receives from it
  * fail. */
-SPX_HIDDEN void spx_shelf_drop(spx_block *b);
-SPX_HIDDEN void spx_shelf_lost(spx_block *b, int error);
+SPX_HIDDEN void spx_staging_drop(spx_block *b);
+SPX_HIDDEN void spx_staging_lost(spx_block *b, int error);
 /* Puts down what has to be there of r before its readers are told of the block: all, or one, who
  * tells the others. Returns the bytes that are there. */
-SPX_HIDDEN uint64_t spx_shelf_begin(spx_block *b, const spx_request *r, bool one);
+SPX_HIDDEN uint64_t spx_staging_begin(spx_block *b, const spx_request *r, bool one);
 /* Puts down the data of r from byte `from` on: the first part, or all the rest. Returns the bytes
  * that are there. */
-SPX_HIDDEN uint64_t spx_shelf_fill(spx_block *b, const spx_request *r, uint64_t from, bool all);
+SPX_HIDDEN uint64_t spx_staging_fill(spx_block *b, const spx_request *r, uint64_t from, bool all);
 /* Receives the message into the matched receive r. */
-SPX_HIDDEN void spx_shelf_read(spx_request *r, uint32_t master, const spx_mcast_rts *where);
+SPX_HIDDEN void spx_staging_read(spx_request *r, uint32_t master, const spx_mcast_rts *where);
 /* Nobody here will receive it. */
-SPX_HIDDEN void spx_shelf_pass(uint32_t master, const spx_mcast_rts *where);
+SPX_HIDDEN void spx_staging_pass(uint32_t master, const spx_mcast_rts *where);
 /* Process peer is dead. */
-SPX_HIDDEN void spx_shelf_bury(uint32_t peer);
-SPX_HIDDEN void spx_shelf_detach(void);
+SPX_HIDDEN void spx_staging_peer_failed(uint32_t peer);
+SPX_HIDDEN void spx_staging_detach(void);
 #endif

@@ -19,8 +19,8 @@
 #include <stdlib.h>
 #include "dp.h"
 
-typedef struct spx_gathering {
-  spx_gathering *next;
+typedef struct spx_ack_aggregation {
+  spx_ack_aggregation *next;
   uint64_t ctx;
   uint32_t master, parent; /* parent: whom the message came from */
   spx_mcast_name name;
@@ -29,31 +29,31 @@ typedef struct spx_gathering {
   uint32_t n, room; /* members that have it */
   uint32_t *behind;
   spx_member *got;
-} gathering;
+} aggregation;
 
-static gathering *all;
+static aggregation *all;
 static spx_poller watch;
 
-static bool is_of(const gathering *g, uint32_t master, spx_mcast_name name)
+static bool is_of(const aggregation *g, uint32_t master, spx_mcast_name name)
 {
   return g->master == master && g->name.index == name.index && g->name.gen == name.gen;
 }
 
-static void drop(gathering **p)
+static void drop(aggregation **p)
 {
-  gathering *g = *p;
+  aggregation *g = *p;
   *p = g->next;
   free(g);
   if (!all) spx_poller_del(&watch);
 }
 
-static void add(gathering *g, const spx_member *m, uint32_t n)
+static void add(aggregation *g, const spx_member *m, uint32_t n)
 {
   for (uint32_t i = 0; i < n && g->n < g->room; i++) g->got[g->n++] = m[i];
 }
 
 /* To the process that the message came from: what is known. */
-static void speak(gathering *g)
+static void speak(aggregation *g)
 {
   spx_rec_have have = {g->master, g->name.index, g->name.gen, 0};
   if (spx_proc_left(g->parent)) return;
@@ -67,7 +67,7 @@ static void speak(gathering *g)
 
 void spx_acks_settle(void)
 {
-  for (gathering **p = &all; *p;) {
+  for (aggregation **p = &all; *p;) {
     if ((*p)->own || (*p)->waits > 0) {
       p = &(*p)->next;
       continue;
@@ -82,7 +82,7 @@ static int look_for_left(spx_poller *p)
 {
   int n = 0;
   (void)p;
-  for (gathering *g = all; g; g = g->next) {
+  for (aggregation *g = all; g; g = g->next) {
     uint32_t before = g->waits;
     for (uint32_t i = 0; i < g->waits;)
       if (spx_proc_left(g->behind[i]) && !spx_proc_dead(g->behind[i]))
@@ -98,16 +98,17 @@ static int look_for_left(spx_poller *p)
   return n;
 }
 
-spx_gathering *spx_acks_begin(uint32_t peer, const spx_mcast_head *h, spx_mcast_name name,
-                              bool twice, bool fetched, uint32_t behind)
+spx_ack_aggregation *spx_acks_begin(uint32_t peer, const spx_mcast_head *h, spx_mcast_name name,
+                                    bool twice, bool fetched, uint32_t behind)
 {
   bool own = !twice;
-  for (const gathering *g = all; g && !own; g = g->next) own = g->own && is_of(g, h->master, name);
+  for (const aggregation *g = all; g && !own; g = g->next)
+    own = g->own && is_of(g, h->master, name);
   if (spx_proc_left(h->master)) return NULL;
-  gathering *g = malloc(sizeof *g + (behind + 1) * (sizeof *g->got + sizeof *g->behind));
+  aggregation *g = malloc(sizeof *g + (behind + 1) * (sizeof *g->got + sizeof *g->behind));
   if (!g)
     spx_fatal(MPI_ERR_NO_MEM, "no memory to acknowledge a multicast of process %u", h->master);
-  *g = (gathering){
+  *g = (aggregation){
       .next = all, .ctx = h->ctx, .master = h->master, .parent = peer, .name = name, .own = own};
   g->room = behind + 1;
   g->got = (spx_member *)(g + 1);
@@ -120,14 +121,14 @@ spx_gathering *spx_acks_begin(uint32_t peer, const spx_mcast_head *h, spx_mcast_
   return all = g;
 }
 
-void spx_acks_behind(spx_gathering *g, uint32_t proc)
+void spx_acks_behind(spx_ack_aggregation *g, uint32_t proc)
 {
   if (g && g->waits < g->room) g->behind[g->waits++] = proc;
 }
 
 void spx_mcast_took(uint32_t master, spx_mcast_name name, bool fetches)
 {
-  for (gathering *g = all; g; g = g->next) {
+  for (aggregation *g = all; g; g = g->next) {
     if (!g->own || !is_of(g, master, name)) continue;
     g->own = false;
     if (!fetches) add(g, &(spx_member){spx_me, 1}, 1);
@@ -139,7 +140,7 @@ void spx_acks_got(uint32_t peer, const spx_rec_have *have, const spx_member *m, 
                   bool more)
 {
   spx_mcast_name name = {have->index, have->gen};
-  for (gathering *g = all; g; g = g->next) {
+  for (aggregation *g = all; g; g = g->next) {
     uint32_t at = 0;
     while (at < g->waits && g->behind[at] != peer) at++;
     if (at == g->waits || !is_of(g, have->master, name)) continue;
@@ -150,10 +151,10 @@ void spx_acks_got(uint32_t peer, const spx_rec_have *have, const spx_member *m, 
   spx_acks_settle();
 }
 
-void spx_acks_bury(uint32_t peer)
+void spx_acks_peer_failed(uint32_t peer)
 {
-  for (gathering **p = &all; *p;) {
-    gathering *g = *p;
+  for (aggregation **p = &all; *p;) {
+    aggregation *g = *p;
     if (g->master == peer) {
       drop(p);
       continue;
@@ -170,7 +171,7 @@ void spx_acks_bury(uint32_t peer)
 
 void spx_acks_revoked(uint64_t ctx)
 {
-  for (gathering **p = &all; *p;)
+  for (aggregation **p = &all; *p;)
     if ((*p)->ctx - ctx < SPX_CTX_STEP)
       drop(p);
     else
@@ -180,10 +181,10 @@ void spx_acks_revoked(uint64_t ctx)
 uint32_t spx_acks_leave(void)
 {
   uint32_t n = 0;
-  for (gathering *g = all; g; g = g->next)
+  for (aggregation *g = all; g; g = g->next)
     g->own = false; /* it will not receive it any more: others may wait for what is known of them */
   spx_acks_settle();
-  for (const gathering *g = all; g; g = g->next) n++;
+  for (const aggregation *g = all; g; g = g->next) n++;
   return n;
 }
 

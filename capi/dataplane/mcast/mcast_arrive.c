@@ -150,9 +150,9 @@ static void deliver_held(uint32_t master)
   }
 }
 
-/* May what peer says of the data of an announced message be true? Those on a shelf, or in the
- * memory of their master, are named by who shares that memory alone: a message goes to the other
- * members of a host from one of them. */
+/* May what peer says of the data of an announced message be true? Those on a staging buffer, or in
+ * the memory of their master, are named by who shares that memory alone: a message goes to the
+ * other members of a host from one of them. */
 static bool may_be(uint32_t peer, uint32_t master, const spx_mcast_head *h,
                    const spx_mcast_rts *where)
 {
@@ -160,13 +160,13 @@ static bool may_be(uint32_t peer, uint32_t master, const spx_mcast_head *h,
   if (h->flags & SPX_MCAST_CHAIN &&
       (where->source >= spx_segment->nprocs || where->source == spx_me))
     return false;
-  bool near = spx_shelf_reaches(peer);
+  bool near = spx_staging_reaches(peer);
   if (where->keeper != SPX_NO_PEER &&
-      !(near && where->keeper < spx_segment->nprocs && where->keeper != spx_me && where->shelf &&
-        spx_shelf_reaches(where->keeper)))
+      !(near && where->keeper < spx_segment->nprocs && where->keeper != spx_me && where->staging &&
+        spx_staging_reaches(where->keeper)))
     return false;
-  if (spx_shelf_reaches(master) && !near) return false;
-  return !spx_shelf_has(master, where) || spx_shelf_sound(where);
+  if (spx_staging_reaches(master) && !near) return false;
+  return !spx_staging_has(master, where) || spx_staging_sound(where);
 }
 
 /* Does a set stand behind the place of the data where it has to, and nowhere else? */
@@ -261,8 +261,8 @@ static void had_already(const incoming *from, const spx_mcast_head *h, const spx
 }
 
 /* Somebody wants to know who has received it. */
-static spx_gathering *gather(uint32_t peer, const spx_mcast_head *h, const uint8_t *data,
-                             bool twice, uint32_t n)
+static spx_ack_aggregation *gather(uint32_t peer, const spx_mcast_head *h, const uint8_t *data,
+                                   bool twice, uint32_t n)
 {
   const incoming *from = &in[h->master];
   spx_mcast_name name;
@@ -272,8 +272,8 @@ static spx_gathering *gather(uint32_t peer, const spx_mcast_head *h, const uint8
   if (h->flags & SPX_MCAST_ANNOUNCED) {
     memcpy(&where, data, sizeof where);
     name = (spx_mcast_name){where.rts.index, where.rts.gen};
-    bool shelf = where.keeper == SPX_NO_PEER && spx_shelf_has(h->master, &where);
-    fetched = twice && !shelf && !was_relayed(from, h->number);
+    bool staging = where.keeper == SPX_NO_PEER && spx_staging_has(h->master, &where);
+    fetched = twice && !staging && !was_relayed(from, h->number);
   }
   return spx_acks_begin(peer, h, name, twice, fetched, n);
 }
@@ -314,7 +314,8 @@ static bool message(uint32_t peer, const uint8_t *data, uint32_t len)
     memcpy(&where, data + skip, sizeof where);
     len -= who.bytes;
   }
-  spx_gathering *g = h.flags & SPX_MCAST_ACKED ? gather(peer, &h, data + skip, twice, n) : NULL;
+  spx_ack_aggregation *g =
+      h.flags & SPX_MCAST_ACKED ? gather(peer, &h, data + skip, twice, n) : NULL;
   if (announced && !twice) left = spx_mcast_relay(&h, members, n, &where, &who, g);
   if (twice && h.flags & SPX_MCAST_CHAIN) spx_mcast_leave_chain(&h, &where);
   if (announced) spx_mcast_answer_early(h.master, &where);
@@ -325,7 +326,7 @@ static bool message(uint32_t peer, const uint8_t *data, uint32_t len)
   if (twice) {
     if (!(h.flags & SPX_MCAST_AGAIN) && from->due > 0) from->due--;
     if (!(h.flags & SPX_MCAST_ACKED)) had_already(from, &h, &where);
-    if (where.keeper != SPX_NO_PEER) spx_shelf_pass(h.master, &where);
+    if (where.keeper != SPX_NO_PEER) spx_staging_pass(h.master, &where);
     return true;
   }
   if (where.keeper != SPX_NO_PEER) {

@@ -1,8 +1,8 @@
 /* mcast_chain.c - the master of a chain of hosts (mcast_relay.c).
  *
- * The message is put on the shelf, whence all get it, and becomes a multicast of its own there,
- * which nobody waits for: its caller may go on when the first host has the data. What is put down
- * is sent on at once, part by part.
+ * The message is put on the staging buffer, whence all get it, and becomes a multicast of its own
+ * there, which nobody waits for: its caller may go on when the first host has the data. What is put
+ * down is sent on at once, part by part.
  */
 #include "mcast.h"
 #include <stdlib.h>
@@ -19,7 +19,7 @@ static void let_caller_go(spx_request *s)
   spx_request *r = o->outer;
   if (!r) return;
   if (o->source.there < o->source.bytes) /* it is over before that: members of this host may read */
-    o->source.there = spx_shelf_fill(o->block, r, o->source.there, true);
+    o->source.there = spx_staging_fill(o->block, r, o->source.there, true);
   spx_mcast_op *outer = r->priv;
   o->outer = outer->inner = NULL;
   outer->failed = outer->failed || o->failed;
@@ -33,7 +33,7 @@ void spx_chain_end(spx_request *s)
   let_caller_go(s);
   spx_poller_del(&o->pump);
   spx_source_end(&o->source);
-  spx_shelf_close(o->block, false);
+  spx_staging_close(o->block, false);
 }
 
 static int finish_inner(spx_request *r, MPI_Status *st)
@@ -49,7 +49,8 @@ static int pump(spx_poller *p)
   spx_mcast_op *o = (spx_mcast_op *)((char *)p - offsetof(spx_mcast_op, pump));
   uint64_t before = o->source.there;
   uint32_t served = o->source.served;
-  if (before < o->source.bytes) o->source.there = spx_shelf_fill(o->block, o->outer, before, false);
+  if (before < o->source.bytes)
+    o->source.there = spx_staging_fill(o->block, o->outer, before, false);
   int moved = spx_source_pump(&o->source) + (o->source.there > before);
   if (o->source.there == o->source.bytes && o->source.served > 0) let_caller_go(o->request);
   if (o->source.served > served) spx_mcast_settle(o->request);
@@ -69,15 +70,15 @@ bool spx_chain_pays(const spx_request *r, const spx_member *members, uint32_t n)
   return away > 1 && !(spx_segment->flags & SPX_SEG_TCP);
 }
 
-/* The multicast r as one of its own, from the shelf; NULL: there is no room. */
+/* The multicast r as one of its own, from the staging buffer; NULL: there is no room. */
 spx_request *spx_chain_begin(spx_request *r, const spx_member *members, uint32_t n,
                              void (*release)(spx_request *), spx_mcast_rts *where)
 {
   spx_mcast_op *outer = r->priv, *o = malloc(sizeof *o);
-  spx_block *b = o ? spx_shelf_take((uint64_t)r->bytes, members, n, true, where) : NULL;
+  spx_block *b = o ? spx_staging_take((uint64_t)r->bytes, members, n, true, where) : NULL;
   spx_request *s = b ? (spx_request *)spx_new(SPX_K_REQ) : NULL;
   if (!s) {
-    if (b) spx_shelf_drop(b);
+    if (b) spx_staging_drop(b);
     free(o);
     return NULL;
   }
@@ -88,13 +89,13 @@ spx_request *spx_chain_begin(spx_request *r, const spx_member *members, uint32_t
                       .pump.poll = pump,
                       .head = SPX_NO_PEER,
                       .lead = SPX_NO_PEER};
-  o->source = (spx_source){.data = spx_shelf_room(b), .bytes = (uint64_t)r->bytes};
+  o->source = (spx_source){.data = spx_staging_room(b), .bytes = (uint64_t)r->bytes};
   s->kind = SPX_R_MCAST;
   s->mode = r->mode;
   s->flags = SPX_RF_ACTIVE | SPX_RF_INTERNAL | SPX_RF_FREED;
   s->src = s->want_src = MPI_ANY_SOURCE;
   s->tag = s->want_tag = r->want_tag;
-  s->buf = spx_shelf_room(b);
+  s->buf = spx_staging_room(b);
   s->count = s->bytes = r->bytes;
   s->type = spx_byte_type();
   s->comm = r->comm;
@@ -107,7 +108,7 @@ spx_request *spx_chain_begin(spx_request *r, const spx_member *members, uint32_t
   spx_ref(&o->set->o);
   spx_ref(&s->comm->o);
   spx_ref(&s->type->o);
-  o->source.there = spx_shelf_fill(b, r, 0, false);
+  o->source.there = spx_staging_fill(b, r, 0, false);
   spx_poller_add(&o->pump);
   outer->inner = s;
   return s;

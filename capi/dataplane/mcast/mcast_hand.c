@@ -63,7 +63,7 @@ void spx_mcast_switches(const uint32_t *of, uint32_t n)
 }
 
 void spx_mcast_hand_on(spx_mcast_head h, spx_member *m, uint32_t n, const void *data, uint32_t len,
-                       spx_gathering *g)
+                       spx_ack_aggregation *g)
 {
   spx_mcast_place *known = spx_mcast_known_switches();
   spx_mcast_tree t = spx_mcast_tree_of(m, spx_mcast_living(m, n), host_of(spx_me), host_of, known,
@@ -100,18 +100,18 @@ static uint32_t lead_of(const spx_member *m, uint32_t n)
 
 bool spx_mcast_whole(const spx_request *r, uint32_t readers)
 {
-  return spx_crowded && readers <= spx_set.mcast_each && (uint64_t)r->bytes <= SPX_SHELF_STEP;
+  return spx_crowded && readers <= spx_set.mcast_each && (uint64_t)r->bytes <= SPX_STAGING_STEP;
 }
 
-/* Hands it to those of the n members that read it from the shelf; returns how many others there
- * are. Each is told in its own channel, but along no tree: what else this process has sent to it
- * may come before or after. */
+/* Hands it to those of the n members that read it from the staging buffer; returns how many others
+ * there are. Each is told in its own channel, but along no tree: what else this process has sent to
+ * it may come before or after. */
 static uint32_t hand_to_near(spx_mcast_head h, spx_member *m, uint32_t n, const void *data,
                              uint32_t len)
 {
   uint32_t k = 0;
   for (uint32_t i = 0; i < n; i++)
-    if (spx_shelf_reaches(m[i].proc))
+    if (spx_staging_reaches(m[i].proc))
       spx_mcast_hand_each(h, &m[i], 1, data, len);
     else
       m[k++] = m[i];

@@ -1,7 +1,7 @@
 /* mcast_match.c - multicasts among the messages that receives match: kinds.h. docs/multicast.md.
  *
  * A multicast enters matching in its turn (mcast_arrive.c), with its data or, if it is announced,
- * with the place of these: on this host (mcast_shelf.c), or at its master.
+ * with the place of these: on this host (mcast_staging.c), or at its master.
  */
 #include "dp.h"
 #include "kinds.h"
@@ -41,9 +41,9 @@ static void fetch_mcast(spx_request *r, uint32_t master, const void *data, bool 
   spx_mcast_rts where;
   memcpy(&where, data, sizeof where);
   spx_accept(r, where.rts.bytes);
-  bool here = spx_shelf_has(master, &where);
+  bool here = spx_staging_has(master, &where);
   if (here)
-    spx_shelf_read(r, master, &where);
+    spx_staging_read(r, master, &where);
   else
     spx_fetch_now(r, master, &where.rts);
   if (acked) spx_mcast_took(master, (spx_mcast_name){where.rts.index, where.rts.gen}, !here);
@@ -94,7 +94,7 @@ static void pass(const spx_unex *e)
 {
   spx_mcast_rts where;
   memcpy(&where, e->data, sizeof where);
-  if (spx_shelf_has(e->proc, &where)) spx_shelf_pass(e->proc, &where);
+  if (spx_staging_has(e->proc, &where)) spx_staging_pass(e->proc, &where);
 }
 
 static void drop(const spx_unex *e)

@@ -6,7 +6,8 @@
 /* What the request of a multicast has behind priv. */
 typedef struct {
   spx_rankset *set;
-  spx_block *block; /* the data are on the shelf, for members of this host: so many bytes so far */
+  /* the data are on the staging buffer, for members of this host: so many bytes so far */
+  spx_block *block;
   uint64_t there;
   bool whole;        /* all of them, before anybody is told */
   spx_request *self; /* the message to ourselves, not complete yet */
@@ -27,7 +28,7 @@ typedef struct {
   uint8_t *fetched; /* a byte for each member of the set: NOT_YET ... */
   /* A message that goes from host to host: its caller need not wait for all of them. The caller's
    * request has the op `inner` do all that has to be done until all have it; that one has the data
-   * on the shelf. */
+   * on the staging buffer. */
   spx_request *inner, *outer; /* outer: the caller still waits for this one */
   spx_source source;          /* inner: of the first host, and of all who ask for the data */
   spx_poller pump;            /* puts more data down, and sends them */
@@ -48,8 +49,8 @@ SPX_HIDDEN void spx_mcast_put(uint32_t to, spx_mcast_head h, const spx_member *s
 SPX_HIDDEN uint32_t spx_mcast_living(spx_member *m, uint32_t n);
 /* NULL: nothing is known of them. */
 SPX_HIDDEN spx_mcast_place *spx_mcast_known_switches(void);
-/* Is r, which so many members of this host read from the shelf, put there before they are told, by
- * this process and each by itself? */
+/* Is r, which so many members of this host read from the staging buffer, put there before they are
+ * told, by this process and each by itself? */
 SPX_HIDDEN bool spx_mcast_whole(const spx_request *r, uint32_t readers);
 /* Hands it to one member, who looks after the others; before, if it is put down already, to those
  * who read it. */
@@ -61,7 +62,7 @@ SPX_HIDDEN void spx_mcast_hand_over(spx_mcast_op *o, spx_mcast_head h, spx_membe
 static inline bool spx_chain_is(const spx_mcast_op *o) { return o->source.data != NULL; }
 /* The multicast r to n members is worth a chain of hosts. */
 SPX_HIDDEN bool spx_chain_pays(const spx_request *r, const spx_member *members, uint32_t n);
-/* The inner one of r, with its first bytes on the shelf; NULL: there is no room. */
+/* The inner one of r, with its first bytes on the staging buffer; NULL: there is no room. */
 SPX_HIDDEN spx_request *spx_chain_begin(spx_request *r, const spx_member *members, uint32_t n,
                                         void (*release)(spx_request *), spx_mcast_rts *where);
 /* How the inner one s goes on to the hosts of n members, in the flags of h; switched: their

@@ -1,17 +1,17 @@
 /* mcast_relay.c - one copy of a long multicast for each host, and chains of hosts.
  *
  * The member that is to hand an announced message on to others of its host, or to further hosts,
- * gets the data itself, onto its shelf (mcast_shelf.c), and hands the message on to its host when
- * all of them are there: who reads them needs neither the network nor the master. Each member gets
- * its own record.
+ * gets the data itself, onto its staging buffer (mcast_staging.c), and hands the message on to its
+ * host when all of them are there: who reads them needs neither the network nor the master. Each
+ * member gets its own record.
  *
  * From spx_set.mcast_chain bytes on, hosts form a chain: the first one of each, the relay, asks for
  * the data where the announcement says, the master or the relay before, hands the announcement on
  * to the next host at once, and sends what it has got to who asks for it, as it comes
  * (mcast_source.c): all hosts have the message after about the time that one transfer takes. Each
- * piece waits on a shelf: so a host that takes nothing costs the one before it the memory of one
- * message, and holds up nobody but those behind it; who finds no room there leaves the chain, and
- * all behind it get the message without one. Where a chain would be long for the message
+ * piece waits on a staging buffer: so a host that takes nothing costs the one before it the memory
+ * of one message, and holds up nobody but those behind it; who finds no room there leaves the
+ * chain, and all behind it get the message without one. Where a chain would be long for the message
  * (spx_set.mcast_fork), each host has two behind it, which look after half of the rest each: every
  * byte leaves a host twice, and a piece is everywhere after log2(hosts) steps. Shorter messages
  * each relay fetches from the master.
@@ -150,7 +150,7 @@ static spx_request *receive(relay *x, uint32_t i)
   r->flags = SPX_RF_INTERNAL | SPX_RF_ACTIVE;
   r->src = r->want_src = MPI_ANY_SOURCE;
   r->tag = r->want_tag = MPI_ANY_TAG;
-  r->buf = (char *)spx_shelf_room(x->block) + s->base;
+  r->buf = (char *)spx_staging_room(x->block) + s->base;
   r->count = r->bytes = (int64_t)(x->span[i].end - s->base);
   r->full = (uint64_t)r->bytes;
   r->type = spx_byte_type();
@@ -267,7 +267,7 @@ void spx_mcast_answer_early(uint32_t master, const spx_mcast_rts *where)
   }
 }
 
-void spx_mcast_relay_bury(uint32_t peer)
+void spx_mcast_relay_peer_failed(uint32_t peer)
 {
   for (early **p = &earlies; *p;) {
     early *e = *p;
@@ -419,9 +419,9 @@ static void end(relay *x, int error)
   spx_source_end(&x->source);
   cancel_all(x, error);
   if (error == MPI_SUCCESS)
-    spx_shelf_close(x->block, true);
+    spx_staging_close(x->block, true);
   else
-    spx_shelf_lost(x->block, error);
+    spx_staging_lost(x->block, error);
   if (!x->revoked && !(x->h.flags & SPX_MCAST_ACKED)) tell(x); /* else they will speak themselves */
   retire_all(x);
   free(x);
@@ -444,7 +444,7 @@ static bool took_more(relay *x)
   while (i + 1 < parts_of(x) && x->span[i].there == x->span[i].end) i++;
   if (x->span[i].there == x->source.there) return moved;
   x->source.there = x->span[i].there;
-  spx_shelf_came(x->block, x->source.there);
+  spx_staging_came(x->block, x->source.there);
   return true;
 }
 
@@ -674,11 +674,11 @@ static relay *begin(const spx_mcast_head *h, const spx_member *mine, uint32_t n,
   x->chain = h->flags & SPX_MCAST_CHAIN;
   x->up = x->chain ? where->source : h->master;
   x->where.keeper = x->where.source = spx_me;
-  if (!(x->block = spx_shelf_take(where->rts.bytes, mine, n, true, &x->where))) {
+  if (!(x->block = spx_staging_take(where->rts.bytes, mine, n, true, &x->where))) {
     free(x);
     return NULL;
   }
-  x->source = (spx_source){.data = spx_shelf_room(x->block),
+  x->source = (spx_source){.data = spx_staging_room(x->block),
                            .bytes = where->rts.bytes,
                            .spans = x->span,
                            .parts = parts};
@@ -691,7 +691,7 @@ static relay *begin(const spx_mcast_head *h, const spx_member *mine, uint32_t n,
     x->next = all;
     return all = x;
   }
-  spx_shelf_drop(x->block);
+  spx_staging_drop(x->block);
   spx_mcast_relaying--;
   retire_all(x);
   free(x);
@@ -710,21 +710,21 @@ static bool wanted(const spx_mcast_head *h, uint32_t mine, const spx_mcast_rts *
 {
   if (h->flags & SPX_MCAST_CHAIN) return true;
   return mine > 0 && host_of(h->master) != host_of(spx_me) && !spx_peer_is_far(h->master) &&
-         !spx_shelf_has(h->master, where) && where->rts.bytes > spx_set.eager_max;
+         !spx_staging_has(h->master, where) && where->rts.bytes > spx_set.eager_max;
 }
 
 uint32_t spx_mcast_relay(spx_mcast_head *h, spx_member *members, uint32_t n, spx_mcast_rts *where,
-                         const spx_mcast_leads_list *leads, spx_gathering *g)
+                         const spx_mcast_leads_list *leads, spx_ack_aggregation *g)
 {
   uint32_t mine = 0, k = 0, m = 0;
   bool chain = h->flags & SPX_MCAST_CHAIN;
   for (uint32_t i = 0; i < n; i++)
-    mine += spx_shelf_reaches(members[i].proc) && !spx_proc_left(members[i].proc);
+    mine += spx_staging_reaches(members[i].proc) && !spx_proc_left(members[i].proc);
   if (!wanted(h, mine, where)) return n;
   relay *x = NULL;
   spx_member *own = malloc((mine + 1) * sizeof *own), *rest = malloc((n + 1) * sizeof *rest);
   for (uint32_t i = 0; own && rest && i < n; i++)
-    if (spx_shelf_reaches(members[i].proc) && !spx_proc_left(members[i].proc))
+    if (spx_staging_reaches(members[i].proc) && !spx_proc_left(members[i].proc))
       own[m++] = members[i];
     else
       rest[k++] = members[i];

@@ -52,7 +52,8 @@ static uint64_t used_by_job(void)
         spx_proc_of(i)->host != spx_segment->host)
       continue;
     pid_t pid = spx_pid_of(i);
-    if (!pid && spx_proc_of(i)->home_job != 0) continue; /* a guest that this process has not met */
+    /* an external process that this one has not met */
+    if (!pid && spx_proc_of(i)->home_job != 0) continue;
     seen++;
     if (!pid || clock_getcpuclockid(pid, &clock) != 0 || clock_gettime(clock, &t) != 0) return 0;
     sum += (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;

@@ -32,9 +32,9 @@ SPX_HIDDEN extern int (*spx_late_source)(void);
 /* System calls that a look makes when there is nothing to be read. */
 SPX_HIDDEN extern uint32_t spx_poll_calls;
 
-/* A send with SPX_RF_LENT is over. True: the kernel may still read its buffer, and it is complete
+/* A send with SPX_RF_HANDED is over. True: the kernel may still read its buffer, and it is complete
  * as soon as that does not. */
-SPX_HIDDEN extern bool (*spx_lent_ends)(spx_request *r, int error);
+SPX_HIDDEN extern bool (*spx_handed_ends)(spx_request *r, int error);
 
 typedef struct {
   /* Writes what waits for a process. False: it is not reached over sockets, and has a bell. */

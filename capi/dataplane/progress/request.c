@@ -8,7 +8,7 @@
 #include "progress.h"
 
 const spx_other_way *spx_other;
-bool (*spx_lent_ends)(spx_request *r, int error);
+bool (*spx_handed_ends)(spx_request *r, int error);
 static spx_request *reap; /* freed before they were complete, and now complete */
 
 static void drop_held(spx_request *r)
@@ -47,9 +47,9 @@ spx_request *spx_take_freed(void)
 void spx_complete(spx_request *r, int error)
 {
   spx_lock();
-  if (SPX_UNLIKELY(r->flags & (SPX_RF_WORD | SPX_RF_LENT))) {
+  if (SPX_UNLIKELY(r->flags & (SPX_RF_WORD | SPX_RF_HANDED))) {
     bool again = r->flags & SPX_RF_WORD && spx_other->ends(r, error);
-    if (again || (r->flags & SPX_RF_LENT && spx_lent_ends(r, error))) {
+    if (again || (r->flags & SPX_RF_HANDED && spx_handed_ends(r, error))) {
       spx_unlock();
       return;
     }

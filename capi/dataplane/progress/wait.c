@@ -35,7 +35,7 @@
 /* who waits for messages of other clusters looks so often whether anybody is left */
 #define INLETS_NS 100000000ull
 
-uint64_t spx_events, spx_posted_count, spx_inlets_posted;
+uint64_t spx_events, spx_posted_count, spx_inbound_posted;
 spx_progress_source spx_sources;
 int (*spx_late_source)(void);
 const spx_socket_sleep *spx_on_sockets;
@@ -257,13 +257,13 @@ static void make_way(int n)
   if (vain % PASS_AFTER == PASS_AFTER - 1) let_in(true);
 }
 
-int spx_glance(void)
+int spx_poll_brief(void)
 {
   if (!spx_segment) return 0;
   spx_lock();
   static uint32_t quiet;
   int n = spx_sources.poll(true);
-  spx_stat.glances++;
+  spx_stat.polls++;
   if (n == 0) spx_sources.settle();
   if ((quiet = n ? 0 : quiet + 1) == QUIET) spx_sources.rest();
   if (SPX_UNLIKELY(spx_due)) spx_run_due();
@@ -275,7 +275,7 @@ int spx_glance(void)
 int spx_progress(void)
 {
   static SPX_TLS uint32_t vain;
-  int n = spx_glance();
+  int n = spx_poll_brief();
   vain = n ? 0 : vain + 1;
   if (vain >= GLANCES && spx_set.spin == 0 && !(spx_mt && spx_lock_is_mine())) {
     vain = 0;
@@ -496,7 +496,7 @@ uint32_t spx_restless;
 static uint64_t longest(void)
 {
   if (SPX_UNLIKELY(spx_restless != 0)) return RESTLESS_NS;
-  return SPX_UNLIKELY(spx_inlets_posted != 0) ? INLETS_NS : FOREVER;
+  return SPX_UNLIKELY(spx_inbound_posted != 0) ? INLETS_NS : FOREVER;
 }
 
 static int wait_for(spx_request *r)

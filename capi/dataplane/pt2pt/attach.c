@@ -30,7 +30,7 @@ static void fill_in(const spx_failure_observer *const *failures,
   all_handlers[SPX_REC_VIA] = spx_net_via;
   all_handlers[SPX_REC_CLOSE] = spx_net_closes;
   spx_handlers = all_handlers;
-  spx_lent_ends = spx_zero_keeps;
+  spx_handed_ends = spx_zero_keeps;
   spx_sources = spx_message_source;
   spx_on_sockets = &spx_net_sleeping;
   spx_detours = &spx_relay_detour;

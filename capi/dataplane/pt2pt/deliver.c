@@ -110,7 +110,7 @@ static bool keep(uint32_t peer, const spx_rec *rec, uint32_t kind)
   uint64_t payload = kind == SPX_REC_RTS ? 0 : rec->len - prefix;
   spx_unex *e = spx_unex_new(payload);
   if (!e) return false;
-  e->ctx = spx_inlet(rec->as.envelope.ctx, rec->as.envelope.src);
+  e->ctx = spx_inbound(rec->as.envelope.ctx, rec->as.envelope.src);
   e->src = rec->as.envelope.src;
   e->tag = rec->as.envelope.tag;
   e->proc = peer;
@@ -174,7 +174,7 @@ static spx_unex *unmatched(uint32_t peer, const spx_frame_head *h, uint32_t numb
 {
   spx_unex *e = spx_unex_new(here);
   if (!e) return NULL;
-  e->ctx = spx_inlet(h->ctx, h->src);
+  e->ctx = spx_inbound(h->ctx, h->src);
   e->src = h->src;
   e->tag = h->tag;
   e->proc = peer;
@@ -325,7 +325,7 @@ static void on_cancel(uint32_t peer, const spx_rec *rec)
 {
   spx_rec_cancel ask;
   memcpy(&ask, rec->data, sizeof ask);
-  spx_unex *e = spx_match_unexpected(spx_inlet(rec->as.envelope.ctx, rec->as.envelope.src),
+  spx_unex *e = spx_match_unexpected(spx_inbound(rec->as.envelope.ctx, rec->as.envelope.src),
                                      rec->as.envelope.src, rec->as.envelope.tag);
   while (e && !(e->proc == peer && e->seq == ask.seq && e->kind != SPX_REC_MCAST &&
                 e->kind != SPX_REC_MCAST_RTS))

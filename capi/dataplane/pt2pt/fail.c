@@ -40,9 +40,9 @@ typedef struct {
   uint32_t peer;     /* SPX_NO_PEER: any */
   const spx_comm *c; /* NULL: any */
   int error;
-} doom;
+} failing;
 
-static bool is_doomed(const spx_request *r, const doom *d)
+static bool must_fail(const spx_request *r, const failing *d)
 {
   /* it goes on */
   if (SPX_UNLIKELY(r->flags & SPX_RF_KEPT) && (!d->c || d->c->flags & SPX_C_REPLAY)) return false;
@@ -51,28 +51,28 @@ static bool is_doomed(const spx_request *r, const doom *d)
 }
 
 /* Ends an operation that nothing is left of here. */
-static void finish(spx_request *r, const doom *d)
+static void finish(spx_request *r, const failing *d)
 {
   if (d->error == MPIX_ERR_PROC_FAILED && !d->c && spx_send_parks && spx_send_parks(r)) return;
   spx_complete(r, d->error);
 }
 
-static void doom_posted(spx_request *r, void *arg)
+static void fail_posted(spx_request *r, void *arg)
 {
-  const doom *d = arg;
-  if (!is_doomed(r, d)) return;
+  const failing *d = arg;
+  if (!must_fail(r, d)) return;
   spx_unpost(r);
   spx_complete(r, d->error);
 }
 
-static void doom_id(spx_request *r, void *arg)
+static void fail_id(spx_request *r, void *arg)
 {
-  const doom *d = arg;
+  const failing *d = arg;
   if (SPX_UNLIKELY(r->flags & (SPX_RF_KEPT | SPX_RF_WORD)) && !d->c && r->peer == d->peer) {
     spx_other->lost(r, d->error);
     return;
   }
-  if (!is_doomed(r, d)) return;
+  if (!must_fail(r, d)) return;
   if (spx_kinds[r->kind]) {
     spx_kinds[r->kind]->ends(r, d->error);
     return;
@@ -88,15 +88,15 @@ static void doom_id(spx_request *r, void *arg)
     finish(r, d);
 }
 
-static void doom_queues(uint32_t peer, const doom *d)
+static void fail_queues(uint32_t peer, const failing *d)
 {
   spx_tx *tx = &spx_txs[peer];
   for (;;) { /* from the start after each: completing may change the lists */
     spx_request *r = NULL;
     for (spx_txitem *it = tx->pend; it && !r; it = it->next)
-      if (it->r && is_doomed(it->r, d)) r = it->r;
+      if (it->r && must_fail(it->r, d)) r = it->r;
     for (spx_request *s = tx->stream; s && !r; s = s->next)
-      if (is_doomed(s, d)) r = s;
+      if (must_fail(s, d)) r = s;
     if (!r) return;
     spx_tx_unqueue(peer, r);
     spx_id_drop(r);
@@ -106,8 +106,8 @@ static void doom_queues(uint32_t peer, const doom *d)
 
 static void end_in_vain(spx_request *r, void *arg)
 {
-  const doom *d = arg;
-  if (r->kind != SPX_R_SEND || !is_doomed(r, d)) return;
+  const failing *d = arg;
+  if (r->kind != SPX_R_SEND || !must_fail(r, d)) return;
   bool was_complete = r->state == SPX_S_RECALL;
   spx_id_drop(r);
   r->state = SPX_S_NONE;
@@ -116,8 +116,8 @@ static void end_in_vain(spx_request *r, void *arg)
 
 void spx_sends_in_vain(uint32_t peer)
 {
-  doom d = {.peer = peer, .error = MPIX_ERR_PROC_FAILED};
-  doom_queues(peer, &d);
+  failing d = {.peer = peer, .error = MPIX_ERR_PROC_FAILED};
+  fail_queues(peer, &d);
   spx_each_id(end_in_vain, &d);
 }
 
@@ -127,7 +127,7 @@ static void note_death(uint32_t i, uint16_t life)
 {
   spx_rx *rx = &spx_rxs[i];
   spx_rx_drain(i, life); /* what it sent before it died is delivered */
-  spx_net_bury(i);
+  spx_net_peer_failed(i);
   /* else the next process of this number would be taken for it: spx_rx_stale */
   if (!rx->base) spx_rx_init_as(i, life);
   spx_places[i].dead = true;
@@ -139,10 +139,10 @@ static void note_death(uint32_t i, uint16_t life)
   if (spx_tracer_now) spx_tracer_now->died(i);
   free(rx->ctrl);
   rx->ctrl = NULL;
-  doom d = {.peer = i, .error = MPIX_ERR_PROC_FAILED};
-  spx_each_posted(doom_posted, &d);
-  spx_each_id(doom_id, &d);
-  doom_queues(i, &d);
+  failing d = {.peer = i, .error = MPIX_ERR_PROC_FAILED};
+  spx_each_posted(fail_posted, &d);
+  spx_each_id(fail_id, &d);
+  fail_queues(i, &d);
   spx_tx_kill(i);
   for (const spx_failure_observer *const *o = observers; *o; o++)
     if ((*o)->died) (*o)->died(i);
@@ -176,10 +176,10 @@ int spx_notice_deaths(void)
   return n + 1;
 }
 
-static void doom_self(spx_unex *e, void *arg)
+static void fail_self(spx_unex *e, void *arg)
 {
   spx_request *r = e->self;
-  if (!r || !is_doomed(r, arg)) return;
+  if (!r || !must_fail(r, arg)) return;
   spx_unex_drop(e);
   spx_complete(r, MPIX_ERR_REVOKED);
 }
@@ -188,11 +188,11 @@ void spx_comm_revoked(spx_comm *c)
 {
   spx_lock();
   spx_harm = 1;
-  doom d = {.peer = SPX_NO_PEER, .c = c, .error = MPIX_ERR_REVOKED};
-  spx_each_posted(doom_posted, &d);
-  spx_each_id(doom_id, &d);
-  spx_each_unexpected(doom_self, &d);
-  for (uint32_t i = 0; i < spx_map.nprocs; i++) doom_queues(i, &d);
+  failing d = {.peer = SPX_NO_PEER, .c = c, .error = MPIX_ERR_REVOKED};
+  spx_each_posted(fail_posted, &d);
+  spx_each_id(fail_id, &d);
+  spx_each_unexpected(fail_self, &d);
+  for (uint32_t i = 0; i < spx_map.nprocs; i++) fail_queues(i, &d);
   for (const spx_failure_observer *const *o = observers; *o; o++)
     if ((*o)->revoked) (*o)->revoked(c);
   spx_happened(1);
@@ -214,12 +214,12 @@ static void move_if_of(spx_unex *e, void *arg)
   spx_unex_add(e);
 }
 
-void spx_inlet_move(uint64_t from, uint64_t to)
+void spx_inbound_move(uint64_t from, uint64_t to)
 {
   uint64_t ctx[2] = {from, to};
   spx_lock();
-  if (!spx_inlet_to) spx_inlet_from = from;
-  spx_inlet_to = to;
+  if (!spx_inbound_to) spx_inbound_from = from;
+  spx_inbound_to = to;
   if (spx_unex_count) spx_each_unexpected(move_if_of, ctx);
   spx_unlock();
 }

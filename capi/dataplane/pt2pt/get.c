@@ -44,7 +44,7 @@
  *            asked.due, read while the word is live    NONE     retract the sender's word; DONE;
  * complete asked.due, the sender was first           DATA     none: its DATA come DATA     DATA,
  * LONG                                DATA     store; count in.at up DATA, the last NONE complete
- *            SPOILT: it was never sent (pass.c)        POSTED   as if nothing had come
+ *            ABORTED: it was never sent (pass.c)        POSTED   as if nothing had come
  *
  *   all      the peer dies, the communicator is        NONE     out of all queues; complete with
  * the error, RECALL as it was revoked, or the peer has left (fail.c)

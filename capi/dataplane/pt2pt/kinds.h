@@ -11,7 +11,7 @@
 typedef bool spx_record_handler(uint32_t peer, const spx_rec *rec);
 /* By kind of record, up to SPX_REC_LAST; NULL: none. */
 SPX_HIDDEN extern spx_record_handler *const *spx_handlers;
-SPX_HIDDEN spx_record_handler spx_mcast_on_record, spx_pass_on_spoilt;
+SPX_HIDDEN spx_record_handler spx_mcast_on_record, spx_pass_on_aborted;
 
 /* A request that is neither a send nor a receive, and has a descriptor (spx_id_new). */
 typedef struct {

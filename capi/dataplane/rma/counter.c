@@ -10,23 +10,23 @@
 
 enum {
   PAGE = 4096,
-  LINES = 256,     /* of a plot of the memory file */
+  LINES = 256,     /* of a chunk of the memory file */
   TAG_ANSWER = 16, /* and SERIES more */
   SERIES = 1 << 20
 };
 
 /* ---- rank 0: lines of the memory file ---- */
 
-/* A plot is kept, mapped, for as long as its file is in use: another process may still have a line
+/* A chunk is kept, mapped, for as long as its file is in use: another process may still have a line
  * of it mapped. */
-typedef struct plot {
-  struct plot *next;
+typedef struct chunk {
+  struct chunk *next;
   uint64_t offset, bytes;
   char *map;
   uint32_t free_lines;
   uint8_t taken[LINES];
-} plot;
-static plot *plots;         /* under spx_lock */
+} chunk;
+static chunk *chunks;       /* under spx_lock */
 static uint8_t file_id[16]; /* the memory file that they belong to */
 
 /* MPI may have ended and begun anew with another file. */
@@ -34,31 +34,31 @@ static void check_file(void)
 {
   if (memcmp(file_id, spx_segment->job_id, sizeof file_id) == 0) return;
   memcpy(file_id, spx_segment->job_id, sizeof file_id);
-  for (plot *p = plots, *next; p; p = next) {
+  for (chunk *p = chunks, *next; p; p = next) {
     next = p->next;
     spx_file_unmap(p->map, p->bytes);
     free(p);
   }
-  plots = NULL;
+  chunks = NULL;
 }
 
-static plot *new_plot(void)
+static chunk *new_chunk(void)
 {
-  plot *p = calloc(1, sizeof *p);
+  chunk *p = calloc(1, sizeof *p);
   if (!p) return NULL;
-  if (spx_plot_take((uint64_t)LINES * SPX_LINE, &p->offset, &p->bytes) != 0) {
+  if (spx_chunk_take((uint64_t)LINES * SPX_LINE, &p->offset, &p->bytes) != 0) {
     free(p);
     return NULL;
   }
-  p->map = spx_plot_map(p->offset, p->bytes);
+  p->map = spx_chunk_map(p->offset, p->bytes);
   if (!p->map) {
     spx_file_drop(p->offset, p->bytes);
     free(p);
     return NULL;
   }
   p->free_lines = LINES;
-  p->next = plots;
-  return plots = p;
+  p->next = chunks;
+  return chunks = p;
 }
 
 /* Takes a line for k; false: no memory. */
@@ -66,9 +66,9 @@ static bool take_line(spx_counter *k)
 {
   spx_lock();
   check_file();
-  plot *p = plots;
+  chunk *p = chunks;
   while (p && !p->free_lines) p = p->next;
-  if (!p) p = new_plot();
+  if (!p) p = new_chunk();
   if (p) {
     uint32_t i = 0;
     while (p->taken[i]) i++;
@@ -87,7 +87,7 @@ static void give_line(const spx_counter *k)
 {
   spx_lock();
   check_file();
-  for (plot *p = plots; p; p = p->next) {
+  for (chunk *p = chunks; p; p = p->next) {
     uint64_t at = (uint64_t)k->place - p->offset;
     if ((uint64_t)k->place < p->offset || at >= (uint64_t)LINES * SPX_LINE) continue;
     p->taken[at / SPX_LINE] = 0;

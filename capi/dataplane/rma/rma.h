@@ -83,9 +83,9 @@ typedef struct spx_win {
   /* flushes since something was done but looking at one place: somebody is waited for */
   uint32_t vain;
   uint64_t looked; /* the place that was looked at */
-  int mail;        /* mail is the only way to some process */
+  int am;          /* active messages is the only way to some process */
   int boxed;       /* there are mailboxes */
-  bool guest;      /* of the memory file of another job: that of the leader */
+  bool external;   /* of the memory file of another job: that of the leader */
   bool elsewhere;  /* some process is reached over the network */
   /* the lowest rank that shares memory with this one: it takes and gives back the window's memory
    * there */
@@ -125,19 +125,19 @@ SPX_HIDDEN uint64_t spx_memory_available_in(const char *self, const char *root);
 SPX_HIDDEN void spx_file_unmap(char *map, uint64_t bytes);
 
 /* ---- rma_memory.c: memory of windows, and locks ---- */
-/* Memory of windows comes in plots, zeroed. Small ones are kept, with their mappings, for the next
+/* Memory of windows comes in chunks, zeroed. Small ones are kept, with their mappings, for the next
  * window: to allocate and map one, and to touch its pages, takes ten times as long as anything else
  * in making a window. */
-/* Takes a plot of at least bytes: *offset, *got; or an errno. */
-SPX_HIDDEN int spx_plot_take(uint64_t bytes, uint64_t *offset, uint64_t *got);
-/* Takes the plot that was given back last: its size, 0: there is none. */
-SPX_HIDDEN uint64_t spx_plot_spare(uint64_t *offset);
+/* Takes a chunk of at least bytes: *offset, *got; or an errno. */
+SPX_HIDDEN int spx_chunk_take(uint64_t bytes, uint64_t *offset, uint64_t *got);
+/* Takes the chunk that was given back last: its size, 0: there is none. */
+SPX_HIDDEN uint64_t spx_chunk_spare(uint64_t *offset);
 /* Gives one back that nobody uses any more, of which bytes at map may be other than zero. */
-SPX_HIDDEN void spx_plot_give(uint64_t offset, uint64_t bytes, char *map, uint64_t used);
+SPX_HIDDEN void spx_chunk_give(uint64_t offset, uint64_t bytes, char *map, uint64_t used);
 /* Maps one; NULL: errno. */
-SPX_HIDDEN char *spx_plot_map(uint64_t offset, uint64_t bytes);
-/* This process needs the mapping no more; again: the plot may come back. */
-SPX_HIDDEN void spx_plot_unmap(char *map, uint64_t offset, uint64_t bytes, bool again);
+SPX_HIDDEN char *spx_chunk_map(uint64_t offset, uint64_t bytes);
+/* This process needs the mapping no more; again: the chunk may come back. */
+SPX_HIDDEN void spx_chunk_unmap(char *map, uint64_t offset, uint64_t bytes, bool again);
 /* Bytes that cells, rows and mailboxes of n processes need, and where they are in w->map. */
 SPX_HIDDEN uint64_t spx_win_control_bytes(int n, int boxed);
 SPX_HIDDEN void spx_win_control_set(spx_win *w);
@@ -180,13 +180,13 @@ static inline bool spx_rma_given_up(const spx_win *w)
 SPX_HIDDEN int spx_rma_lost(const spx_win *w, int target);
 SPX_HIDDEN int spx_rma_no_memory(int target, uint64_t addr);
 
-/* ---- rma_mail.c: through the owner ---- */
-/* spx_rma_move by mail. *moved: bytes that were moved, fewer than m when the target did not answer
- * in time and the kernel can do it. */
-SPX_HIDDEN int spx_rma_by_mail(spx_win *w, int target, bool put, uint64_t raddr,
-                               const spx_type *rtype, int64_t at, void *lbuf, const spx_type *ltype,
-                               int64_t lat, int64_t m, int64_t *moved);
-/* This process answers mail: starts and stops it. */
+/* ---- rma_am.c: through the owner ---- */
+/* spx_rma_move by active messages. *moved: bytes that were moved, fewer than m when the target did
+ * not answer in time and the kernel can do it. */
+SPX_HIDDEN int spx_rma_by_am(spx_win *w, int target, bool put, uint64_t raddr,
+                             const spx_type *rtype, int64_t at, void *lbuf, const spx_type *ltype,
+                             int64_t lat, int64_t m, int64_t *moved);
+/* This process answers active messages: starts and stops it. */
 SPX_HIDDEN void spx_rma_serve(spx_win *w);
 SPX_HIDDEN void spx_rma_serve_end(spx_win *w);
 /* May the memory of that process be read and written by the kernel for us? 0: no, or not known. */

@@ -65,11 +65,11 @@ typedef struct job {
 } job;
 
 /* A lock that an origin waits for. */
-typedef struct wish {
-  struct wish *next;
+typedef struct lock_request {
+  struct lock_request *next;
   int32_t rank, tag;
   spx_held how;
-} wish;
+} lock_request;
 
 struct spx_win_far {
   spx_poller poller;
@@ -78,8 +78,8 @@ struct spx_win_far {
   spx_request *slot[SLOTS];
   char *buf[SLOTS]; /* ASK_MOST each */
   job *jobs;
-  wish *wishes;
-  bool granting, again; /* wishes are being looked at; and they are to be, once more */
+  lock_request *lock_requests;
+  bool granting, again; /* lock requests are being looked at; and they are to be, once more */
 };
 
 static spx_type *bytes_type(void) { return &spx_basic_types[SPX_B_BYTE]; }
@@ -141,7 +141,7 @@ static int look_at_jobs(struct spx_win_far *f)
 
 static void grant(spx_win *w)
 {
-  for (wish **at = &w->far->wishes, *x; (x = *at) != NULL;) {
+  for (lock_request **at = &w->far->lock_requests, *x; (x = *at) != NULL;) {
     bool gone = spx_ndead && spx_proc_dead(w->targets[x->rank].proc);
     job *j = gone ? NULL : new_job(x->rank, x->tag, 0);
     if (!gone && !(j && spx_win_try_lock(w, w->rank, x->rank, x->how))) {
@@ -156,8 +156,8 @@ static void grant(spx_win *w)
 }
 
 /* Lets those have their locks whose turn it is. Who waits for the word that guards a lock makes
- * progress meanwhile, and so comes here again from within, or lets another thread come: wishes are
- * taken out of the list by the outer one alone. */
+ * progress meanwhile, and so comes here again from within, or lets another thread come: lock
+ * requests are taken out of the list by the outer one alone. */
 void spx_rma_far_grant(spx_win *w)
 {
   struct spx_win_far *f = w->far;
@@ -176,9 +176,9 @@ void spx_rma_far_grant(spx_win *w)
 static int want_lock(struct spx_win_far *f, int rank, const ask *a)
 {
   if (a->op != SPX_HELD_SHARED && a->op != SPX_HELD_EXCLUSIVE) return MPI_ERR_LOCKTYPE;
-  wish *x = malloc(sizeof *x), **last = &f->wishes;
+  lock_request *x = malloc(sizeof *x), **last = &f->lock_requests;
   if (!x) return MPI_ERR_NO_MEM;
-  *x = (wish){NULL, rank, a->tag, (spx_held)a->op};
+  *x = (lock_request){NULL, rank, a->tag, (spx_held)a->op};
   for (; *last; last = &(*last)->next)
     if ((*last)->rank == rank) { /* who waits for the lock cannot ask for it */
       free(x);
@@ -382,7 +382,7 @@ static int serve(spx_poller *p)
     spx_request_free(r);
     if (post(f, i) != MPI_SUCCESS) f->slot[i] = NULL;
   }
-  if (SPX_UNLIKELY(f->wishes != NULL)) spx_rma_far_grant(f->w);
+  if (SPX_UNLIKELY(f->lock_requests != NULL)) spx_rma_far_grant(f->w);
   return n;
 }
 
@@ -424,7 +424,7 @@ void spx_rma_far_end(spx_win *w)
     spx_request_free(j->r);
     free(j);
   }
-  for (wish *x = f->wishes, *next; x; x = next) {
+  for (lock_request *x = f->lock_requests, *next; x; x = next) {
     next = x->next;
     free(x);
   }

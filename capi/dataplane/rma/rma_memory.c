@@ -17,29 +17,29 @@
 #define PAGE         4096u
 #define ROUND(n, to) (((uint64_t)(n) + (to)-1) / (to) * (to))
 
-/* ---- plots ---- */
+/* ---- chunks ---- */
 
-enum { PLOT_LEAST = 16384, PLOT_MOST = 1 << 20, SPARES = 2, MAPS = 4 };
+enum { CHUNK_LEAST = 16384, CHUNK_MOST = 1 << 20, SPARES = 2, MAPS = 4 };
 typedef struct {
   uint64_t offset, bytes;
   char *map; /* NULL among the spares */
-} plot;
-static plot spares[SPARES], maps[MAPS]; /* oldest first; bytes 0: none. Under spx_lock */
-static uint8_t file_id[16];             /* the memory file that they belong to */
+} chunk;
+static chunk spares[SPARES], maps[MAPS]; /* oldest first; bytes 0: none. Under spx_lock */
+static uint8_t file_id[16];              /* the memory file that they belong to */
 
 /* Takes an entry out; what is behind it moves up. */
-static plot take_out(plot *list, int n, int i)
+static chunk take_out(chunk *list, int n, int i)
 {
-  plot p = list[i];
+  chunk p = list[i];
   memmove(&list[i], &list[i + 1], (size_t)(n - i - 1) * sizeof *list);
-  list[n - 1] = (plot){0, 0, NULL};
+  list[n - 1] = (chunk){0, 0, NULL};
   return p;
 }
 
 /* Puts an entry at the end; returns what has to go for it. */
-static plot put_in(plot *list, int n, plot p)
+static chunk put_in(chunk *list, int n, chunk p)
 {
-  plot out = {0, 0, NULL};
+  chunk out = {0, 0, NULL};
   int i = 0;
   while (i < n && list[i].bytes) i++;
   if (i == n) {
@@ -61,9 +61,9 @@ static void check_file(void)
   memset(spares, 0, sizeof spares);
 }
 
-uint64_t spx_plot_spare(uint64_t *offset)
+uint64_t spx_chunk_spare(uint64_t *offset)
 {
-  plot p = {0, 0, NULL};
+  chunk p = {0, 0, NULL};
   spx_lock();
   check_file();
   for (int i = SPARES - 1; i >= 0 && !p.bytes; i--)
@@ -73,42 +73,42 @@ uint64_t spx_plot_spare(uint64_t *offset)
   return p.bytes;
 }
 
-int spx_plot_take(uint64_t bytes, uint64_t *offset, uint64_t *got)
+int spx_chunk_take(uint64_t bytes, uint64_t *offset, uint64_t *got)
 {
   *got = bytes;
-  if (bytes <= PLOT_MOST) {
+  if (bytes <= CHUNK_MOST) {
     *got = 0;
     spx_lock();
     check_file();
     for (int i = SPARES - 1; i >= 0 && !*got; i--)
       if (spares[i].bytes >= bytes) {
-        plot p = take_out(spares, SPARES, i);
+        chunk p = take_out(spares, SPARES, i);
         *offset = p.offset;
         *got = p.bytes;
       }
     spx_unlock();
     if (*got) return 0;
-    for (*got = PLOT_LEAST; *got < bytes;) *got *= 2;
+    for (*got = CHUNK_LEAST; *got < bytes;) *got *= 2;
   }
   return spx_file_take(*got, offset);
 }
 
-void spx_plot_give(uint64_t offset, uint64_t bytes, char *map, uint64_t used)
+void spx_chunk_give(uint64_t offset, uint64_t bytes, char *map, uint64_t used)
 {
-  if (bytes <= PLOT_MOST) {
+  if (bytes <= CHUNK_MOST) {
     if (map) memset(map, 0, used);
     spx_lock();
     check_file();
-    plot out = put_in(spares, SPARES, (plot){offset, bytes, NULL});
+    chunk out = put_in(spares, SPARES, (chunk){offset, bytes, NULL});
     spx_unlock();
     offset = out.offset, bytes = out.bytes;
   }
   spx_file_drop(offset, bytes);
 }
 
-char *spx_plot_map(uint64_t offset, uint64_t bytes)
+char *spx_chunk_map(uint64_t offset, uint64_t bytes)
 {
-  plot p = {0, 0, NULL};
+  chunk p = {0, 0, NULL};
   spx_lock();
   check_file();
   for (int i = 0; i < MAPS && !p.bytes; i++)
@@ -117,10 +117,10 @@ char *spx_plot_map(uint64_t offset, uint64_t bytes)
   return p.bytes ? p.map : spx_file_map(offset, bytes);
 }
 
-void spx_plot_unmap(char *map, uint64_t offset, uint64_t bytes, bool again)
+void spx_chunk_unmap(char *map, uint64_t offset, uint64_t bytes, bool again)
 {
-  plot out = {offset, bytes, map};
-  if (again && bytes <= PLOT_MOST) {
+  chunk out = {offset, bytes, map};
+  if (again && bytes <= CHUNK_MOST) {
     spx_lock();
     check_file();
     out = put_in(maps, MAPS, out);
@@ -150,8 +150,8 @@ void spx_win_control_set(spx_win *w)
 
 /* ---- latches ---- */
 
-/* The owner works, has lost its processor, answers our mail (then we have to answer its), or is
- * dead. */
+/* The owner works, has lost its processor, answers our active messages (then we have to answer
+ * its), or is dead. */
 void spx_latch_slow(const spx_win *w, uint32_t *latch)
 {
   uint32_t me = (uint32_t)w->rank + 1;

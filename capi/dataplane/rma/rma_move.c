@@ -1,10 +1,10 @@
 /* rma_move.c - moving data between a process and the window memory of another. MPI-5.0, 12.3.
  *
  * Four ways: loads and stores, when the memory is mapped here; process_vm_readv and
- * process_vm_writev; mail (rma_mail.c), where the kernel does not let us, or is slow: it looks up
- * every run of memory anew, 0.4 us each; and messages (rma_far.c), where no memory is shared. In
- * all of them the origin takes datatypes apart, so that a target only ever sees addresses and
- * lengths.
+ * process_vm_writev; active messages (rma_am.c), where the kernel does not let us, or is slow: it
+ * looks up every run of memory anew, 0.4 us each; and messages (rma_far.c), where no memory is
+ * shared. In all of them the origin takes datatypes apart, so that a target only ever sees
+ * addresses and lengths.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -172,7 +172,7 @@ static int by_kernel(spx_win *w, int target, bool put, uint64_t raddr, const spx
 {
   uint32_t proc = w->targets[target].proc;
   pid_t pid = spx_pid_of(proc);
-  bool willing = w->boxes != NULL; /* the target answers mail */
+  bool willing = w->boxes != NULL; /* the target answers active messages */
   for (int64_t done = 0; done < m;) {
     struct iovec remote[IOVS];
     int64_t rn, moved = 0, some = at_a_time(rtype, m - done);
@@ -181,8 +181,8 @@ static int by_kernel(spx_win *w, int target, bool put, uint64_t raddr, const spx
     if (are_short(nr, rn)) {
       if (!put) moved = sieve(pid, raddr, rtype, at + done, lbuf, ltype, lat + done, some);
       if (moved == 0 && willing) {
-        int err = spx_rma_by_mail(w, target, put, raddr, rtype, at + done, lbuf, ltype, lat + done,
-                                  some, &moved);
+        int err = spx_rma_by_am(w, target, put, raddr, rtype, at + done, lbuf, ltype, lat + done,
+                                some, &moved);
         if (err != MPI_SUCCESS) return err;
         willing = moved == some;
       }
@@ -213,7 +213,6 @@ int spx_rma_move(spx_win *w, int target, bool put, uint64_t raddr, const spx_typ
   if (w->targets[target].far)
     return spx_rma_far_move(w, target, put, raddr, rtype, at, lbuf, ltype, lat, m);
   int64_t moved;
-  if (w->mail)
-    return spx_rma_by_mail(w, target, put, raddr, rtype, at, lbuf, ltype, lat, m, &moved);
+  if (w->am) return spx_rma_by_am(w, target, put, raddr, rtype, at, lbuf, ltype, lat, m, &moved);
   return by_kernel(w, target, put, raddr, rtype, at, lbuf, ltype, lat, m);
 }

@@ -1,4 +1,4 @@
-/* rma_rows.h - window memory as requests to its owner describe it (rma_mail.c, rma_far.c): runs of
+/* rma_rows.h - window memory as requests to its owner describe it (rma_am.c, rma_far.c): runs of
  * bytes. Runs of one length and distance are one row, so that a vector is one row however long it
  * is. */
 #ifndef SPX_RMA_ROWS_H

@@ -1,5 +1,5 @@
 /* file_memory.c - memory behind the parts of the job's memory file that are laid out in layout.h:
- * windows, what communicators share, shelves of multicasts. Who needs some adds its size to
+ * windows, what communicators share, staging buffers of multicasts. Who needs some adds its size to
  * spx_seg.win_bytes and allocates what it has got, so that nothing is left behind and a full memory
  * is an error. Places are not used twice (the file is sparse and its addresses have 63 bits);
  * memory that is given back becomes a hole.

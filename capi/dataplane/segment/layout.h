@@ -63,7 +63,7 @@ typedef struct spx_seg {
   uint32_t flags;                /* SPX_SEG_* */
   /* SPX_TIE_*, one byte per process, a row per holder: whom it can send to (peers.c) */
   uint64_t held_off, held_stride;
-  uint64_t share_off;     /* spx_berth[SPX_SHARE_ENTRIES]; 0: there are none */
+  uint64_t share_off;     /* spx_dir_entry[SPX_SHARE_ENTRIES]; 0: there are none */
   uint32_t universe_size; /* MPI_UNIVERSE_SIZE */
   uint32_t host;          /* number of this host in the job, from 0 */
   /* of the job: both ends of a connection prove that they have it */
@@ -82,7 +82,7 @@ typedef struct spx_seg {
   int32_t abort_code;
   /* bytes behind total_bytes that are taken (file_memory.c): any process adds what it takes */
   uint64_t win_bytes;
-  uint64_t shelf_bytes; /* of them, on shelves of multicasts (mcast_shelf.c) */
+  uint64_t staging_bytes; /* of them, on staging buffers of multicasts (mcast_staging.c) */
   /* a spx_ways (ways.h): whether long messages of exchanges are streamed or got, which all
    * processes find out together */
   uint32_t way_cost[3], way_gets;
@@ -146,9 +146,9 @@ typedef struct spx_proc {
   uint32_t exit_status; /* wait status, valid when DEAD or EXITED */
   /* number of the process in its job, never given twice: its contexts begin with it */
   uint32_t serial;
-  /* home_job != 0: a guest, a process of that job (first eight bytes of its id) that is connected
-   * with this one. world_id, world_rank and home_incarnation then say who it is there; its bell and
-   * its descriptors are in its own job's file. */
+  /* home_job != 0: an external process, a process of that job (first eight bytes of its id) that is
+   * connected with this one. world_id, world_rank and home_incarnation then say who it is there;
+   * its bell and its descriptors are in its own job's file. */
   uint32_t home_incarnation;
   uint64_t home_job;
   uint32_t host;    /* that it runs on; a process of another host has this line only */
@@ -193,7 +193,8 @@ typedef struct spx_proc {
   /* an I/O process of a system of clusters: what it says that it holds (MPISP_Held) */
   uint32_t io_messages;
   uint64_t io_bytes;
-  uint32_t vault; /* transparent takeover: 1 + the descriptor of its vault; 0: it has none (yet) */
+  /* transparent takeover: 1 + the descriptor of its message log; 0: it has none (yet) */
+  uint32_t msglog;
   uint8_t pad2[4];
   /* Its socket has the abstract name spx-bell- and this number, in 16 hexadecimal digits. It is
    * chosen by chance: a process of another user cannot take the name first. 0: it has no such
@@ -214,11 +215,11 @@ typedef struct spx_chan {
 
 /* Where the shared memory of a communicator is. The maker of the context writes ctx from 0, who
  * leaves last takes it back. */
-typedef struct spx_berth {
+typedef struct spx_dir_entry {
   uint64_t ctx;
   /* 0: not chosen yet, by the first to use it; bit 0: some member could not get memory */
   uint64_t place;
-} spx_berth;
+} spx_dir_entry;
 
 /* spx_diag_wait.what */
 enum {
@@ -324,7 +325,7 @@ typedef struct spx_counters {
   uint64_t net_zerocopy,
       /* of net_direct: that the kernel was to send out of the buffers; that it copied after all */
       net_zerocopy_copied;
-  uint64_t glances; /* looks for messages in calls that do not wait */
+  uint64_t polls; /* looks for messages in calls that do not wait */
   /* times that the system began to keep short messages until those before were acknowledged */
   uint64_t net_bursts;
 } spx_counters;

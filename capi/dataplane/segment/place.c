@@ -1,8 +1,8 @@
 /* place.c - the memory files of other jobs, and where each process lies: place.h. MPI-5.0, 11.8.
  *
- * A process of another job is a guest in our file, as we are in its: a record lies in its
- * receiver's file. Receiving therefore knows one file only; sending finds its file here. Bells and
- * descriptors are those of the peer's own file.
+ * A process of another job is an external process in our file, as we are in its: a record lies in
+ * its receiver's file. Receiving therefore knows one file only; sending finds its file here. Bells
+ * and descriptors are those of the peer's own file.
  */
 #define _GNU_SOURCE
 #include "place.h"

@@ -30,7 +30,7 @@ typedef struct {
 } spx_ring;
 
 /* A memory file that this process writes to: its own job's, and those of jobs that it is connected
- * with, where it is a guest. A record always lies in its receiver's file. */
+ * with, where it is an external process. A record always lies in its receiver's file. */
 typedef struct spx_file {
   struct spx_file *next;
   char *base;

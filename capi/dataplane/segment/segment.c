@@ -91,7 +91,7 @@ static void read_settings(void)
       .spin_busy = (uint32_t)spx_setting_begin(SPX_SET_SPIN_BUSY, 300, UINT32_MAX),
       .yield = (uint32_t)spx_setting_begin(SPX_SET_YIELD, yields[crowded_by], UINT32_MAX),
       .credit = spx_setting_begin(SPX_SET_CREDIT, credit < 65536 ? 65536 : credit, UINT64_MAX),
-      .mcast_shelf = spx_setting_begin(SPX_SET_MCAST_SHELF, 256u << 20, UINT64_MAX),
+      .mcast_staging = spx_setting_begin(SPX_SET_MCAST_STAGING, 256u << 20, UINT64_MAX),
       .kept_max = spx_setting_begin(SPX_SET_KEPT_MAX, 4u << 20, UINT64_MAX),
       .mcast_each = (uint32_t)spx_setting_begin(SPX_SET_MCAST_EACH, 64, UINT32_MAX),
       .mcast_fork = spx_setting_begin(SPX_SET_MCAST_FORK, 64u << 10, UINT64_MAX),

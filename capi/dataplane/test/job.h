@@ -1,8 +1,9 @@
 /* job.h - a job for tests of the data plane: forks processes that share a memory file, and plays
- * their agent. No Go, no launcher. What belongs to the shims is answered simply in party.h. */
+ * their agent. No Go, no launcher. What belongs to the shims is answered simply in
+ * participant.h. */
 #ifndef SPX_TEST_JOB_H
 #define SPX_TEST_JOB_H
-#include "party.h"
+#include "participant.h"
 #include "attach.h"
 #include "basic.h"
 #include "other_way.h"

@@ -283,9 +283,9 @@ static void add_mcast(part *p)
   spx_rec_id id = some_id(&sends);
   uint64_t behind = (spx_segment->total_bytes + 4095) / 4096 * 4096;
   spx_mcast_rts where = {.rts = {.index = id.index, .gen = id.gen, .bytes = some_length()},
-                         .shelf = once_in(2)   ? 0
-                                  : once_in(2) ? rnd(&dice)
-                                               : behind + below(16) * 4096,
+                         .staging = once_in(2)   ? 0
+                                    : once_in(2) ? rnd(&dice)
+                                                 : behind + below(16) * 4096,
                          .room = once_in(2) ? some_length() : below(64) * 4096,
                          .at = once_in(2) ? some_length() : below(100) * 64,
                          .keeper = wrong_in(1) ? below(PROCS + 1) : SPX_NO_PEER,
@@ -330,7 +330,7 @@ static part of_kind(spx_rec_kind kind, int depth)
   part p = {.ctx = world->ctx + (once_in(10) ? below(SPX_CTX_STEP) : SPX_CTX_P2P),
             .tag = (int32_t)below(4),
             .src = BAD};
-  bool of_receive = kind == SPX_REC_DATA || kind == SPX_REC_LONG || kind == SPX_REC_SPOILT;
+  bool of_receive = kind == SPX_REC_DATA || kind == SPX_REC_LONG || kind == SPX_REC_ABORTED;
   spx_rec_id id = some_id(of_receive ? &receives : &sends), other = {below(6), 1 + below(3), 0};
   switch (kind) {
   case SPX_REC_EAGER: fill(&p, below(3000)); break;

@@ -65,7 +65,8 @@ static void say(int who, spx_rec_kind kind, uint64_t ctx, int32_t tag, int32_t s
   }
 }
 
-static void say_mcast(uint32_t master, uint64_t shelf, uint64_t at, uint64_t bytes, uint32_t keeper)
+static void say_mcast(uint32_t master, uint64_t staging, uint64_t at, uint64_t bytes,
+                      uint32_t keeper)
 {
   struct {
     spx_mcast_head h;
@@ -78,7 +79,7 @@ static void say_mcast(uint32_t master, uint64_t shelf, uint64_t at, uint64_t byt
           .epoch = 1,
           .flags = SPX_MCAST_ANNOUNCED},
          {.rts = {.index = 0, .gen = 1, .bytes = bytes},
-          .shelf = shelf,
+          .staging = staging,
           .room = 1 << 20,
           .at = at,
           .keeper = keeper,

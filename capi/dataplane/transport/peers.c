@@ -6,7 +6,7 @@
  * spx_seg.held tells the agent. What an earlier process of the number has left behind in channels
  * is told by its epoch and by positions, so that nothing has to be cleaned while others run.
  *
- * A process of another job is a guest here, as we are in its file: place.h.
+ * A process of another job is an external process here, as we are in its file: place.h.
  */
 #define _GNU_SOURCE
 #include <errno.h>

@@ -102,7 +102,7 @@ typedef enum {
   SPX_REC_LONG,
   SPX_REC_CHECK, /* SPX_CHECK=1: what the sender does in a collective: spx_diag_check (layout.h) */
   /* spx_rec_id of the receiver: the message that it is receiving was never sent (pass.c) */
-  SPX_REC_SPOILT,
+  SPX_REC_ABORTED,
   /* what this connection brings is to be acknowledged when it is read, for more is kept until then;
      or no longer (net_burst.c) */
   SPX_REC_PROMPT,

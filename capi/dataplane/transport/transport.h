@@ -157,18 +157,18 @@ static inline bool spx_tx_warm(const spx_tx *tx)
  * it wakes by itself now and then: the relay).
  *
  * What is seen when a pair ends:
- *   the peer has died    its agent says so. After spx_rx_drain and spx_net_bury all that it had
- * committed to memory, or its kernel had taken, has arrived: whole records, the first ones of all
- * that it sent. Nothing comes later, also not for the next process of its number, nor is that sent
- * what was for this one. What is sent meanwhile is for nobody; spx_tx_kill drops the queue, but for
- * requests. a connection breaks  each end has the first ones of the other's records, as above.
- * Records are for nobody from then on, and do not wait; streams wait until they are taken back, or
- * the peer's end is told. The engine is told once, by each end (SPX_NET_LOST). No connection is
- * made again. it closes in order   nothing is lost or doubled; the next connection goes on where it
- * ended. A second one that comes while there is one is closed, and what it brings is not read. a
- * relay has died     nothing is lost as long as another way leads to the peer. detach at any time:
- * memory, mappings, descriptors, sockets not yet taken are given back. Requests in queues are their
- * callers'. */
+ *   the peer has died    its agent says so. After spx_rx_drain and spx_net_peer_failed all that it
+ * had committed to memory, or its kernel had taken, has arrived: whole records, the first ones of
+ * all that it sent. Nothing comes later, also not for the next process of its number, nor is that
+ * sent what was for this one. What is sent meanwhile is for nobody; spx_tx_kill drops the queue,
+ * but for requests. a connection breaks  each end has the first ones of the other's records, as
+ * above. Records are for nobody from then on, and do not wait; streams wait until they are taken
+ * back, or the peer's end is told. The engine is told once, by each end (SPX_NET_LOST). No
+ * connection is made again. it closes in order   nothing is lost or doubled; the next connection
+ * goes on where it ended. A second one that comes while there is one is closed, and what it brings
+ * is not read. a relay has died     nothing is lost as long as another way leads to the peer.
+ * detach at any time: memory, mappings, descriptors, sockets not yet taken are given back. Requests
+ * in queues are their callers'. */
 typedef struct spx_transport {
   const char *name;
   bool (*reaches)(uint32_t peer); /* the same answer as long as the number is that process's */

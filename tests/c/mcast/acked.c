@@ -1,7 +1,7 @@
 /* Long multicasts that are complete when all members receive them: one member after the other does, also those of other hosts, and until the last one has
  * begun they are not; the others have the data meanwhile. */
 // run: n=2,5,8 timeout=40
-// run: n=6 env=SPX_MCAST_SHELF=0 timeout=40
+// run: n=6 env=SPX_MCAST_STAGING=0 timeout=40
 // run: n=7 env=SPX_TRANSPORTS=tcp timeout=40
 #include <mpi-ext.h>
 #include <stdlib.h>

@@ -4,7 +4,7 @@
 // run: n=9 spxrun="--with-ft" args="1 1 4" timeout=60
 // run: n=9 spxrun="--with-ft" args="2 2 5 7" timeout=60
 // run: n=6 spxrun="--with-ft" args="3 1" env=SPX_TRANSPORTS=tcp timeout=60
-// run: n=9 spxrun="--with-ft" args="4 1 2" env=SPX_MCAST_SHELF=1M timeout=60
+// run: n=9 spxrun="--with-ft" args="4 1 2" env=SPX_MCAST_STAGING=1M timeout=60
 // run: n=30 spxrun="--with-ft" args="5 1 16 8 24" timeout=60
 #include <mpi-ext.h>
 #include <signal.h>

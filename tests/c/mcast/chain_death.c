@@ -3,7 +3,7 @@
 // run: n=9 spxrun="--with-ft" args="1 1 4" timeout=60
 // run: n=9 spxrun="--with-ft" args="2 2" timeout=60
 // run: n=7 spxrun="--with-ft" args="3 1 2 5" env=SPX_MCAST_CHAIN=64K timeout=60
-// run: n=9 spxrun="--with-ft" args="4 1 2" env=SPX_MCAST_SHELF=6M timeout=60
+// run: n=9 spxrun="--with-ft" args="4 1 2" env=SPX_MCAST_STAGING=6M timeout=60
 #include <mpi-ext.h>
 #include <signal.h>
 #include <stdlib.h>

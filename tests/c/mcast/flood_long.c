@@ -1,7 +1,8 @@
 /* Long multicasts to a member that does not receive: they take a bounded part of its host's memory, then they wait at the master; the others, also those of hosts
  * that come after its own, receive all of them. In the end the member receives everything, in order. */
-// run: n=8 env=SPX_MCAST_SHELF=8M timeout=60
-// run: n=5 env=SPX_MCAST_SHELF=2M env=SPX_MCAST_CHAIN=20K timeout=60
+// run: n=8 env=SPX_MCAST_STAGING=8M timeout=60
+// run: n=8 env=SPX_MCAST_SHELF=8M stderr~"libspx: SPX_MCAST_SHELF is now called SPX_MCAST_STAGING" timeout=60
+// run: n=5 env=SPX_MCAST_STAGING=2M env=SPX_MCAST_CHAIN=20K timeout=60
 #include <mpi-ext.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,9 +2,9 @@
  * each for itself, into other datatypes, too little room, or after a probe; what no member has room for waits at the master. A master that
  * has left MPI still gives. */
 // run: n=5 timeout=40
-// run: n=5 env=SPX_MCAST_SHELF=0 timeout=40
+// run: n=5 env=SPX_MCAST_STAGING=0 timeout=40
 // run: n=5 env=SPX_MCAST_EACH=0 timeout=40
-// run: n=5 env=SPX_MCAST_SHELF=1M timeout=40
+// run: n=5 env=SPX_MCAST_STAGING=1M timeout=40
 // run: n=3 env=SPX_CMA=0 timeout=40
 // run: n=4 env=SPX_TRANSPORTS=tcp timeout=40
 #include <mpi-ext.h>

@@ -6,12 +6,12 @@
 // run: n=16 args="60" timeout=40
 // run: n=7 env=SPX_MCAST_EACH=0 timeout=40
 // run: n=6 env=SPX_TRANSPORTS=tcp timeout=40
-// run: n=5 env=SPX_MCAST_SHELF=800K timeout=40
+// run: n=5 env=SPX_MCAST_STAGING=800K timeout=40
 // run: n=6 env=SPX_CREDIT=4K env=SPX_EAGER_MAX=512 timeout=40
 // run: n=6 args="6000 0" args.few="1500 0" timeout=60
 // run: n=6 args="34000 0" timeout=150 full=1
 // run: n=7,12 n.few=9 env=SPX_MCAST_CHAIN=20000 timeout=60
-// run: n=9 env=SPX_MCAST_CHAIN=20000 env=SPX_MCAST_SHELF=800K timeout=60
+// run: n=9 env=SPX_MCAST_CHAIN=20000 env=SPX_MCAST_STAGING=800K timeout=60
 // run: n=5 env=SPX_CMA=0 env=SPX_STREAM_MAX=1K timeout=40
 #include <mpi-ext.h>
 #include <stdlib.h>

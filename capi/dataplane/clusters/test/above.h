@@ -9,7 +9,7 @@ static void job_above(void);
 
 static void job_above(void)
 {
-  job_handlers[SPX_REC_SPOILT] = spx_pass_on_spoilt;
+  job_handlers[SPX_REC_ABORTED] = spx_pass_on_aborted;
   job_failures[0] = &spx_clusters_failures;
   spx_other = &spx_clusters_way;
 }
@@ -30,13 +30,13 @@ static uint32_t one_lane(int iop, int tag)
   return 0;
 }
 
-/* This process is party me of n (at most 8), which procs are now, all ranks, each of which is
+/* This process is participant me of n (at most 8), which procs are now, all ranks, each of which is
  * replaced if it dies. */
-static inline void job_party(uint32_t me, const uint32_t *procs, uint32_t n)
+static inline void job_participant(uint32_t me, const uint32_t *procs, uint32_t n)
 {
   static const bool heals[8] = {true, true, true, true, true, true, true, true};
   static const uint32_t iop[8];
-  spx_replay_setup s = {.parties = n,
+  spx_replay_setup s = {.participants = n,
                         .me = me,
                         .procs = procs,
                         .heals = heals,

@@ -50,20 +50,20 @@ static void cut(parcel **at)
   }
 }
 
-static spx_vault *make(void *arg, uint64_t area_bytes, void **memory)
+static spx_msglog *make(void *arg, uint64_t area_bytes, void **memory)
 {
   (void)arg;
   (void)memory;
   if (area_bytes != AREA) abort();
-  return calloc(1, SPX_VAULT_HEAD + 3ul * AREA);
+  return calloc(1, SPX_MSGLOG_HEAD + 3ul * AREA);
 }
 static bool room_for(void *arg, void *memory, uint64_t at, uint64_t bytes)
 {
   (void)arg;
   (void)memory;
-  return at + bytes <= SPX_VAULT_HEAD + 3ull * AREA;
+  return at + bytes <= SPX_MSGLOG_HEAD + 3ull * AREA;
 }
-static void drop(void *arg, spx_vault *v, void *memory)
+static void drop(void *arg, spx_msglog *v, void *memory)
 {
   (void)arg;
   (void)memory;
@@ -132,20 +132,20 @@ static void keep_at(uint32_t i, uint32_t host)
 {
   on[i].keeper = host;
   on[i].life = hosts[host].life;
-  spx_copying_begin(&on[i].out, (spx_vault *)(void *)vaults[i],
-                    (spx_copy_key){on[i].out.key.term + 1, parties[i].life, i});
+  spx_copying_begin(&on[i].out, (spx_msglog *)(void *)msglogs[i],
+                    (spx_copy_key){on[i].out.key.term + 1, participants[i].life, i});
 }
 
 /* What goes from here waits for the copy, and stays in order. */
 static waiting *holds_bytes(uint32_t i, spx_kept *m, uint32_t to, const void *data, size_t n)
 {
   if (i >= RANKS) return NULL;
-  uint64_t version = parties[i].core.version;
+  uint64_t version = participants[i].core.version;
   if (!on[i].first && on[i].out.there >= version) return NULL;
   for (waiting *w = on[i].first; w && m; w = w->next)
     if (w->m == m) {
       w->m = NULL;
-      spx_core_unbusy(&parties[i].core, m);
+      spx_core_unbusy(&participants[i].core, m);
     }
   waiting *w = malloc(sizeof *w + n);
   *w = (waiting){.need = version, .m = m, .to = to};
@@ -172,7 +172,7 @@ static bool holds_claims(uint32_t i, uint32_t to, const spx_frame_claim *claims,
 
 static void release_to(uint32_t i, bool sends)
 {
-  party *p = &parties[i];
+  participant *p = &participants[i];
   for (waiting *w; (w = on[i].first) && (!sends || on[i].out.there >= w->need);) {
     on[i].first = w->next;
     if (!w->next) on[i].last = &on[i].first;
@@ -204,10 +204,10 @@ static void copies_begin(uint32_t i)
 {
   uint64_t term = 0;
   uint32_t best = best_of(i, HOSTS);
-  if (parties[i].life > 1) {
+  if (participants[i].life > 1) {
     if (best == HOSTS) abort();
     for (uint32_t h = 0; h < HOSTS; h++) {
-      if (hosts[h].up && !spx_copies_fence(&hosts[h].kept, i, parties[i].life)) abort();
+      if (hosts[h].up && !spx_copies_fence(&hosts[h].kept, i, participants[i].life)) abort();
       uint64_t t = hosts[h].up ? spx_copies_term(&hosts[h].kept, i) : 0;
       if (t > term) term = t;
     }
@@ -220,19 +220,20 @@ static void copies_begin(uint32_t i)
     spx_copying_begin(&all, c->log, c->key);
     while (spx_copying_next(&all, c->version, MOST, &p, &data))
       if (spx_copies_take(&mine, &p, data, &got) != SPX_COPY_TAKEN) abort();
-    memcpy(vaults[i], got->log, SPX_VAULT_HEAD + 3ul * AREA);
+    memcpy(msglogs[i], got->log, SPX_MSGLOG_HEAD + 3ul * AREA);
     spx_copies_end(&mine);
     on[i].host = another(HOSTS);
     if (on[i].host == best) spx_copies_forget(&hosts[best].kept, i, UINT64_MAX);
     /* what spx_core_begin has read is what was there before */
-    spx_core_end(&parties[i].core);
-    spx_core_io io = {transmit, acknowledge, claim, deliver, NULL, NULL, room, failed, &parties[i]};
-    if (!spx_core_begin(&parties[i].core, &io, PARTIES, i, parties[i].life, false,
-                        (spx_vault *)(void *)vaults[i]))
+    spx_core_end(&participants[i].core);
+    spx_core_io io = {transmit, acknowledge, claim,  deliver,         NULL,
+                      NULL,     room,        failed, &participants[i]};
+    if (!spx_core_begin(&participants[i].core, &io, PARTICIPANTS, i, participants[i].life, false,
+                        (spx_msglog *)(void *)msglogs[i]))
       abort();
   } else
     on[i].host = i % HOSTS;
-  parties[i].core.sparing = true;
+  participants[i].core.sparing = true;
   on[i].first = NULL;
   on[i].last = &on[i].first;
   on[i].out.key.term = term;
@@ -244,8 +245,8 @@ static void pump(uint32_t i)
   parcel q = {.life = 0};
   const uint8_t *data;
   if (i >= RANKS) return;
-  q.life = parties[i].life;
-  while (spx_copying_next(&on[i].out, parties[i].core.version, MOST, &q.piece, &data)) {
+  q.life = participants[i].life;
+  while (spx_copying_next(&on[i].out, participants[i].core.version, MOST, &q.piece, &data)) {
     memcpy(q.data, data, q.piece.bytes);
     /* else it is lost */
     if (hosts[on[i].keeper].life == on[i].life) add(&to_host[i][on[i].keeper], &q);
@@ -265,7 +266,7 @@ static void at_host(uint32_t i, uint32_t h)
   spx_log_copy *c;
   if (!q) return;
   if (spx_copies_bars(&hosts[h].kept, &q->piece.key)) {
-    if (q->life >= parties[i].life) abort();
+    if (q->life >= participants[i].life) abort();
     barred++;
   } else if (q->forget)
     spx_copies_forget(&hosts[h].kept, i, q->piece.key.term);
@@ -281,7 +282,7 @@ static void at_rank(uint32_t i, uint32_t h)
 {
   parcel *q = next_of(&to_rank[i][h]);
   if (!q) return;
-  if (parties[i].up && q->life == parties[i].life && h == on[i].keeper) {
+  if (participants[i].up && q->life == participants[i].life && h == on[i].keeper) {
     bool first = !on[i].out.there;
     if (spx_copying_has(&on[i].out, &q->piece.key, q->piece.version)) {
       on[i].term = q->piece.key.term;
@@ -301,7 +302,7 @@ static bool may_lose(uint32_t h)
   uint32_t up = 0;
   for (uint32_t k = 0; k < HOSTS; k++) up += hosts[k].up && k != h;
   for (uint32_t i = 0; i < RANKS; i++)
-    if ((!parties[i].up || on[i].host == h) && !is_safe(i, h)) return false;
+    if ((!participants[i].up || on[i].host == h) && !is_safe(i, h)) return false;
   return hosts[h].up && up >= 2;
 }
 
@@ -316,7 +317,7 @@ static void lose(uint32_t h)
     parcel **at = &to_rank[i][h];
     while (*at && chance(2)) at = &(*at)->next;
     cut(at);
-    if (parties[i].up && on[i].host == h) dies(i);
+    if (participants[i].up && on[i].host == h) dies(i);
   }
 }
 
@@ -329,7 +330,7 @@ static void host_turn(void)
     at_host((uint32_t)chance(RANKS), (uint32_t)chance(HOSTS));
     at_rank((uint32_t)chance(RANKS), (uint32_t)chance(HOSTS));
   }
-  if (!parties[i].up) return;
+  if (!participants[i].up) return;
   /* another one keeps it */
   if (hosts[on[i].keeper].life != on[i].life || (deaths && chance(300) == 0)) {
     keep_at(i, another(on[i].host));
@@ -342,7 +343,7 @@ static bool copies_quiet(void)
 {
   for (uint32_t i = 0; i < RANKS; i++) {
     if (on[i].first || hosts[on[i].keeper].life != on[i].life || on[i].keeper == on[i].host ||
-        on[i].out.there != parties[i].core.version)
+        on[i].out.there != participants[i].core.version)
       return false;
     for (uint32_t h = 0; h < HOSTS; h++) {
       if (to_host[i][h] || to_rank[i][h]) return false;

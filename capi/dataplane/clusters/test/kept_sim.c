@@ -14,22 +14,22 @@
 #include <string.h>
 #include "replay_core.h"
 
-/* Parties: four ranks, three I/O processes; and a rank and an I/O process that come later. */
+/* Participants: four ranks, three I/O processes; and a rank and an I/O process that come later. */
 enum { ANY = 1000 }; /* a message for which an I/O process chooses the receiver */
 enum {
   RANKS = 5,
   RELAYS = 4,
-  PARTIES = RANKS + RELAYS,
-  FIRST = PARTIES - 2,
+  PARTICIPANTS = RANKS + RELAYS,
+  FIRST = PARTICIPANTS - 2,
   STEPS = 80,
   RUNS = 1000,
   MOST = 4000
 };
 static uint32_t rank_at(uint32_t i) { return i < RANKS - 1 ? i : FIRST; }
 static uint32_t relay_at(uint32_t i) { return i < RELAYS - 1 ? RANKS - 1 + i : FIRST + 1; }
-static bool is_relay(uint32_t party)
+static bool is_relay(uint32_t participant)
 {
-  return party == FIRST + 1 || (party >= RANKS - 1 && party < FIRST);
+  return participant == FIRST + 1 || (participant >= RANKS - 1 && participant < FIRST);
 }
 
 static uint64_t seed;
@@ -61,17 +61,17 @@ typedef struct inbox {
 typedef struct {
   spx_core core;
   bool up;
-  uint32_t knows; /* so many parties */
-  uint32_t life, steps, known[PARTIES];
+  uint32_t knows; /* so many participants */
+  uint32_t life, steps, known[PARTICIPANTS];
   uint32_t out[RELAYS]; /* by lane: messages of this life */
-  uint32_t in[PARTIES][2 * RELAYS],
+  uint32_t in[PARTICIPANTS][2 * RELAYS],
       /* by sender and lane, those for whom a receiver is chosen apart: the number of the last one
          of its life `of` */
-      of[PARTIES];
+      of[PARTICIPANTS];
   inbox *first, **last;
   jmp_buf gone;
-} party;
-static party parties[PARTIES], *running;
+} participant;
+static participant participants[PARTICIPANTS], *running;
 static bool deaths;
 static int bad;
 
@@ -88,12 +88,12 @@ typedef struct packet {
   uint64_t acks, claims;
   uint8_t data[];
 } packet;
-static packet *net[PARTIES][PARTIES];
+static packet *net[PARTICIPANTS][PARTICIPANTS];
 static void learn(uint32_t who, uint32_t of);
 
-static packet *post(const party *p, uint32_t to, uint32_t acks, const void *data, size_t n)
+static packet *post(const participant *p, uint32_t to, uint32_t acks, const void *data, size_t n)
 {
-  uint32_t from = (uint32_t)(p - parties);
+  uint32_t from = (uint32_t)(p - participants);
   packet *q = malloc(sizeof *q + n), **at = &net[from][to];
   *q =
       (packet){.from = from, .from_life = p->life, .to = to, .to_life = p->known[to], .acks = acks};
@@ -125,14 +125,14 @@ static void claim(void *arg, uint32_t to, const spx_frame_claim *claims, uint32_
 static bool deliver(void *arg, const spx_frame_head *head, uint32_t number, uint32_t token,
                     const uint8_t *data)
 {
-  party *p = arg;
+  participant *p = arg;
   inbox *m = malloc(sizeof *m);
   *m = (inbox){.head = *head, .number = number, .token = token, .from_life = p->known[head->from]};
   memcpy(&m->which, data, sizeof m->which);
   body *b = &sent[m->which];
-  if (b->to == ANY && !head->announced && !is_relay((uint32_t)(p - parties)))
-    b->to = (uint32_t)(p - parties);
-  if (p - parties == b->to && !b->there && !head->announced) b->there = p->life;
+  if (b->to == ANY && !head->announced && !is_relay((uint32_t)(p - participants)))
+    b->to = (uint32_t)(p - participants);
+  if (p - participants == b->to && !b->there && !head->announced) b->there = p->life;
   *p->last = m;
   p->last = &m->next;
   may_die();
@@ -141,7 +141,7 @@ static bool deliver(void *arg, const spx_frame_head *head, uint32_t number, uint
 
 static void again(void *arg, const spx_frame_head *head, uint32_t token, const uint8_t *data)
 {
-  party *p = arg;
+  participant *p = arg;
   (void)data;
   for (inbox *m = p->first; m; m = m->next) {
     if (m->token != token) continue;
@@ -149,7 +149,7 @@ static void again(void *arg, const spx_frame_head *head, uint32_t token, const u
     m->from_life = p->known[head->from];
     return;
   }
-  fprintf(stderr, "party %d: a message comes again that is not there\n", (int)(p - parties));
+  fprintf(stderr, "party %d: a message comes again that is not there\n", (int)(p - participants));
   bad++;
 }
 
@@ -160,18 +160,18 @@ static void settled(void *arg, void *waits, bool accepted)
 
 static void failed(void *arg, const char *why)
 {
-  fprintf(stderr, "party %d: %s\n", (int)((party *)arg - parties), why);
+  fprintf(stderr, "party %d: %s\n", (int)((participant *)arg - participants), why);
   abort();
 }
 
 static void arrive(packet *q)
 {
-  party *p = &parties[q->to];
+  participant *p = &participants[q->to];
   if (p->up && p->life == q->to_life) {
     if (q->from_life > p->known[q->from]) learn(q->to, q->from);
     if ((q->acks || q->claims) && q->from_life != p->known[q->from])
       ; /* who has its place was sent them again, and is to say that it has them */
-    else if (q->claims && (!parties[q->from].up || parties[q->from].life != q->from_life))
+    else if (q->claims && (!participants[q->from].up || participants[q->from].life != q->from_life))
       ; /* it is known to be dead, mostly, and sends nothing of that any more */
     else if (q->claims)
       spx_core_claimed(&p->core, q->from, (const spx_frame_claim *)(void *)q->data,
@@ -190,14 +190,14 @@ static void arrive(packet *q)
 static void arrive_first(uint32_t from, uint32_t to)
 {
   packet *q = net[from][to];
-  if (!q || (parties[to].up && from >= parties[to].knows)) return;
+  if (!q || (participants[to].up && from >= participants[to].knows)) return;
   net[from][to] = q->next;
   arrive(q);
 }
 
 /* ---- life and death ---- */
 
-static void empty(party *p)
+static void empty(participant *p)
 {
   for (inbox *m = p->first, *next; m; m = next) {
     next = m->next;
@@ -207,30 +207,30 @@ static void empty(party *p)
   p->last = &p->first;
 }
 
-static uint32_t relay_for(const party *p, uint32_t lane)
+static uint32_t relay_for(const participant *p, uint32_t lane)
 {
   for (uint32_t i = 0; i < RELAYS; i++) {
     uint32_t at = relay_at((lane + i) % RELAYS);
-    if (at < p->knows && parties[at].up && parties[at].life == p->known[at]) return at;
+    if (at < p->knows && participants[at].up && participants[at].life == p->known[at]) return at;
   }
   return UINT32_MAX;
 }
 
 static uint32_t other_relay(void *arg, const spx_kept *m) { return relay_for(arg, m->lane); }
 
-static uint32_t there = FIRST; /* parties of the system by now */
+static uint32_t there = FIRST; /* participants of the system by now */
 
-/* A party hears that there are more. */
-static void grow(party *p)
+/* A participant hears that there are more. */
+static void grow(participant *p)
 {
-  for (uint32_t k = p->knows; k < there; k++) p->known[k] = parties[k].life;
+  for (uint32_t k = p->knows; k < there; k++) p->known[k] = participants[k].life;
   p->knows = there;
   if (!spx_core_grow(&p->core, there)) abort();
 }
 
 static void start(uint32_t i)
 {
-  party *p = &parties[i];
+  participant *p = &participants[i];
   spx_core_io io = {transmit, acknowledge, claim, deliver, again, settled, NULL, failed, p};
   p->known[i] = ++p->life;
   p->up = true;
@@ -242,8 +242,8 @@ static void start(uint32_t i)
 
 static void dies(uint32_t i)
 {
-  party *p = &parties[i];
-  for (uint32_t k = 0; k < PARTIES; k++) /* what it has sent may come, up to some message */
+  participant *p = &participants[i];
+  for (uint32_t k = 0; k < PARTICIPANTS; k++) /* what it has sent may come, up to some message */
     for (packet **at = &net[i][k], *q; (q = *at);)
       if (chance(2))
         at = &q->next;
@@ -259,13 +259,13 @@ static void dies(uint32_t i)
 
 static void learn(uint32_t who, uint32_t of)
 {
-  party *p = &parties[who], *was = running;
+  participant *p = &participants[who], *was = running;
   running = NULL;
   for (uint32_t k = 0; k < nsent && is_relay(who);
        k++) /* an I/O process cannot get what the dead one had announced */
-    if (sent[k].from == of && sent[k].life != parties[of].life)
+    if (sent[k].from == of && sent[k].life != participants[of].life)
       spx_core_withdraw(&p->core, &sent[k]);
-  p->known[of] = parties[of].life;
+  p->known[of] = participants[of].life;
   if (is_relay(of) && !is_relay(who)) spx_core_reroute(&p->core, of, other_relay, p);
   spx_core_replaced(&p->core, of);
   running = was;
@@ -275,23 +275,23 @@ static void learn(uint32_t who, uint32_t of)
 
 static uint64_t came_announced;
 
-static void drop_first(party *p)
+static void drop_first(participant *p)
 {
   p->first = p->first->next;
   if (!p->first) p->last = &p->first;
 }
 
-static void receive(party *p)
+static void receive(participant *p)
 {
   inbox *m = p->first;
   if (!m) return;
   body *b = &sent[m->which];
   if (m->head.announced) {
-    const party *from = &parties[m->head.from], *origin = &parties[b->from];
+    const participant *from = &participants[m->head.from], *origin = &participants[b->from];
     bool never = !origin->up || origin->life != b->life;
     if (!never && (!from->up || from->life != m->from_life)) return; /* it comes again */
     if (!never && chance(2)) return;
-    if (!never && b->to == ANY) b->to = (uint32_t)(p - parties);
+    if (!never && b->to == ANY) b->to = (uint32_t)(p - participants);
     if (!never && !b->there) b->there = p->life;
     if (never) drop_first(p);
     spx_core_received(&p->core, m->token, !never);
@@ -301,7 +301,8 @@ static void receive(party *p)
     }
     came_announced++;
   }
-  uint32_t me = (uint32_t)(p - parties), *last = &p->in[b->from][b->lane + (b->any ? RELAYS : 0)];
+  uint32_t me = (uint32_t)(p - participants),
+           *last = &p->in[b->from][b->lane + (b->any ? RELAYS : 0)];
   if (p->of[b->from] > b->life) last = NULL; /* of one that has died: its lanes are over */
   if (last && p->of[b->from] < b->life) {
     memset(p->in[b->from], 0, sizeof p->in[b->from]);
@@ -321,7 +322,7 @@ static void receive(party *p)
   free(m);
 }
 
-static void put(party *p, uint32_t by, uint32_t to, uint32_t lane, bool leaving)
+static void put(participant *p, uint32_t by, uint32_t to, uint32_t lane, bool leaving)
 {
   uint32_t which = nsent++;
   bool any = leaving && chance(3) == 0;
@@ -329,17 +330,17 @@ static void put(party *p, uint32_t by, uint32_t to, uint32_t lane, bool leaving)
   spx_kept *m = spx_core_message(&p->core, by, leaving, lane, 1, (int32_t)to, 0, sizeof which, 0);
   memcpy(m->data, &which, sizeof which);
   if ((m->head.announced = chance(3) == 0)) m->waits = &sent[which];
-  sent[which] = (body){(uint32_t)(p - parties), p->life, to, lane, ++p->out[lane], 0, any, 0};
+  sent[which] = (body){(uint32_t)(p - participants), p->life, to, lane, ++p->out[lane], 0, any, 0};
   spx_core_send(&p->core, m);
 }
 
-static void accept_some(party *p)
+static void accept_some(participant *p)
 {
   while (spx_core_accept(&p->core) && chance(4)) may_die();
   spx_core_tell(&p->core);
 }
 
-static void rank_turn(party *p)
+static void rank_turn(participant *p)
 {
   accept_some(p);
   if (chance(2)) receive(p);
@@ -349,7 +350,7 @@ static void rank_turn(party *p)
   for (uint32_t r = 0; r < p->knows; r++)
     if (!is_relay(r))
       continue;
-    else if (p->known[r] != parties[r].life || !parties[r].up)
+    else if (p->known[r] != participants[r].life || !participants[r].up)
       spx_core_reroute(&p->core, r, other_relay, p);
   running = p;
   uint32_t lane = (uint32_t)chance(RELAYS), by = relay_for(p, lane);
@@ -359,7 +360,7 @@ static void rank_turn(party *p)
 
 static uint64_t chosen, followed;
 
-static void relay_turn(party *p)
+static void relay_turn(participant *p)
 {
   spx_core_asked(&p->core, SPX_NEEDS_UNSEEN);
   accept_some(p);
@@ -385,7 +386,7 @@ static void relay_turn(party *p)
                                  sizeof m->which, m->number);
   memcpy(k->data, &m->which, sizeof m->which);
   if ((k->head.announced = m->head.announced)) k->waits = &sent[m->which];
-  if (k->waits && sent[m->which].life != parties[sent[m->which].from].life)
+  if (k->waits && sent[m->which].life != participants[sent[m->which].from].life)
     free(k); /* nothing of it can be had */
   else
     spx_core_send(&p->core, k);
@@ -395,7 +396,7 @@ static void relay_turn(party *p)
 
 static void turn(uint32_t i)
 {
-  party *p = &parties[i];
+  participant *p = &participants[i];
   running = p;
   if (setjmp(p->gone) == 0) {
     if (is_relay(i))
@@ -412,11 +413,11 @@ static void turn(uint32_t i)
 static bool quiet(void)
 {
   for (uint32_t i = 0; i < there; i++) {
-    if (!parties[i].up || parties[i].knows < there || parties[i].first || parties[i].core.ready ||
-        !spx_core_idle(&parties[i].core))
+    if (!participants[i].up || participants[i].knows < there || participants[i].first ||
+        participants[i].core.ready || !spx_core_idle(&participants[i].core))
       return false;
     for (uint32_t k = 0; k < there; k++)
-      if (net[i][k] || parties[i].known[k] != parties[k].life) return false;
+      if (net[i][k] || participants[i].known[k] != participants[k].life) return false;
   }
   return true;
 }
@@ -424,42 +425,43 @@ static bool quiet(void)
 static void run(uint64_t which, uint64_t *dead, uint64_t *messages)
 {
   seed = which * 0x9e3779b97f4a7c15ull + 1;
-  memset(parties, 0, sizeof parties);
+  memset(participants, 0, sizeof participants);
   nsent = 0;
   there = FIRST;
   for (uint32_t i = 0; i < there; i++) start(i);
   for (uint32_t i = 0; i < there; i++)
-    for (uint32_t k = 0; k < there; k++) parties[i].known[k] = 1;
+    for (uint32_t k = 0; k < there; k++) participants[i].known[k] = 1;
   uint64_t turns = 0, more = 1000 + chance(1000), grows = which % 4 ? chance(more) : UINT64_MAX;
   for (; (turns < more || !quiet()) && turns < 200000; turns++) {
     deaths = which % 10 != 0 && turns < more;
     if (turns == grows) {
-      there = PARTIES;
-      for (uint32_t k = FIRST; k < PARTIES; k++) start(k);
-      for (uint32_t k = FIRST; k < PARTIES; k++)
-        for (uint32_t j = 0; j < PARTIES; j++) parties[k].known[j] = parties[j].life;
+      there = PARTICIPANTS;
+      for (uint32_t k = FIRST; k < PARTICIPANTS; k++) start(k);
+      for (uint32_t k = FIRST; k < PARTICIPANTS; k++)
+        for (uint32_t j = 0; j < PARTICIPANTS; j++) participants[k].known[j] = participants[j].life;
     }
     uint32_t i = (uint32_t)chance(there), of = (uint32_t)chance(there);
-    if (!parties[i].up) {
+    if (!participants[i].up) {
       if (chance(8)) continue;
       ++*dead;
-      for (uint32_t k = 0; k < PARTIES;
+      for (uint32_t k = 0; k < PARTICIPANTS;
            k++) /* what it had sent comes before what its successor sends */
         while (net[i][k] && chance(4)) arrive_first(i, k);
       start(i);
       continue;
     }
-    if (parties[i].knows < there) {
+    if (participants[i].knows < there) {
       if (chance(8))
         of = i;
       else
-        grow(&parties[i]);
+        grow(&participants[i]);
     }
     turn(i);
-    if (parties[i].up && of < parties[i].knows && parties[of].up &&
-        parties[i].known[of] != parties[of].life)
+    if (participants[i].up && of < participants[i].knows && participants[of].up &&
+        participants[i].known[of] != participants[of].life)
       learn(i, of);
-    for (int n = 0; n < 4; n++) arrive_first((uint32_t)chance(PARTIES), (uint32_t)chance(PARTIES));
+    for (int n = 0; n < 4; n++)
+      arrive_first((uint32_t)chance(PARTICIPANTS), (uint32_t)chance(PARTICIPANTS));
   }
   if (turns >= 200000) {
     fprintf(stderr, "it does not come to rest\n");
@@ -467,15 +469,15 @@ static void run(uint64_t which, uint64_t *dead, uint64_t *messages)
   }
   *messages += nsent;
   for (uint32_t k = 0; k < nsent; k++)
-    if (!sent[k].there && sent[k].life == parties[sent[k].from].life) {
+    if (!sent[k].there && sent[k].life == participants[sent[k].from].life) {
       fprintf(stderr, "message %u from %u to %u was lost\n", k, sent[k].from, sent[k].to);
       bad++;
     }
   if (bad) fprintf(stderr, "again: kept_sim %llu\n", (unsigned long long)which);
-  for (uint32_t i = 0; i < PARTIES; i++) {
-    if (parties[i].up) spx_core_end(&parties[i].core);
-    empty(&parties[i]);
-    for (uint32_t k = 0; k < PARTIES; k++)
+  for (uint32_t i = 0; i < PARTICIPANTS; i++) {
+    if (participants[i].up) spx_core_end(&participants[i].core);
+    empty(&participants[i]);
+    for (uint32_t k = 0; k < PARTICIPANTS; k++)
       for (packet *q; (q = net[i][k]);) {
         net[i][k] = q->next;
         free(q);

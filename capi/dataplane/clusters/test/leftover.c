@@ -1,6 +1,6 @@
-/* What a process has sent as a party of a system is read when another process has its number, and
- * another party: the number stays with that one. The party whose process had it has another
- * process, which is not to be lost by this. */
+/* What a process has sent as a participant of a system is read when another process has its number,
+ * and another participant: the number stays with that one. The participant whose process had it has
+ * another process, which is not to be lost by this. */
 // sanitize: address,undefined
 #include "above.h"
 #include "replay.h"
@@ -9,19 +9,19 @@ enum {
   RECEIVER,
   BEFORE,
   AFTER,
-  PARTIES,
-  OTHER = PARTIES,
+  PARTICIPANTS,
+  OTHER = PARTICIPANTS,
   PROCESSES
-}; /* parties have the processes of these numbers at first */
+}; /* participants have the processes of these numbers at first */
 
 static void body(spx_comm *world)
 {
-  static const uint32_t procs[PARTIES] = {RECEIVER, BEFORE, AFTER};
+  static const uint32_t procs[PARTICIPANTS] = {RECEIVER, BEFORE, AFTER};
   spx_comm *c = job_comm(1000, NULL, PROCESSES, world->rank);
   int sent = 7, got = 0;
   barrier(world);
   if (world->rank == BEFORE) {
-    job_party(BEFORE, procs, PARTIES);
+    job_participant(BEFORE, procs, PARTICIPANTS);
     c->flags |= SPX_C_REPLAY;
     spx_request *r;
     CHECK(spx_isend(&sent, sizeof sent, job_bytes, RECEIVER, 1, c, SPX_CTX_P2P, SPX_M_STANDARD, 0,
@@ -33,15 +33,15 @@ static void body(spx_comm *world)
     barrier(world); /* it lives as long */
     return;
   }
-  job_party(RECEIVER, procs, PARTIES);
+  job_participant(RECEIVER, procs, PARTICIPANTS);
   spx_replay_place(BEFORE, OTHER);
   spx_proc_of(BEFORE)->serial = 9; /* a later process has this number */
   spx_proc_of(BEFORE)->incarnation++;
   spx_replay_place(AFTER, BEFORE);
-  CHECK(spx_replay_party(OTHER) == BEFORE && spx_replay_party(BEFORE) == AFTER);
+  CHECK(spx_replay_participant(OTHER) == BEFORE && spx_replay_participant(BEFORE) == AFTER);
   CHECK(spx_recv(&got, sizeof got, job_bytes, BEFORE, 1, c, SPX_CTX_P2P, NULL) == 0);
   CHECK(got == sent);
-  CHECK(spx_replay_party(BEFORE) == AFTER);
+  CHECK(spx_replay_participant(BEFORE) == AFTER);
   barrier(world);
 }
 

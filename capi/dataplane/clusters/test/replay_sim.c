@@ -1,4 +1,4 @@
-/* replay_core.c with parties that die at any moment: ranks that send to each other and by I/O
+/* replay_core.c with participants that die at any moment: ranks that send to each other and by I/O
  * processes, receive whatever is there, look without waiting, and commit now and then; what they do
  * next follows from what they have received. A message takes any time, but stays behind those of
  * its process. Who has a dead one's place is learnt at any time, by each by itself, or from the
@@ -15,7 +15,7 @@
 enum {
   RANKS = 4,
   RELAYS = 3,
-  PARTIES = RANKS + RELAYS,
+  PARTICIPANTS = RANKS + RELAYS,
   STEPS = 60,
   AREA = 1 << 18,
   BODY = 32,
@@ -69,7 +69,7 @@ static bool copies_told(uint64_t runs);
 #define copies_told(runs)              true
 #endif
 
-/* ---- a party ---- */
+/* ---- a participant ---- */
 
 typedef struct inbox { /* delivered, and not received by the program */
   struct inbox *next;
@@ -87,22 +87,22 @@ typedef struct { /* the program's: what a commit saves */
 typedef struct {
   spx_core core;
   bool up, began, committed;
-  uint32_t life, known[PARTIES]; /* known: the lives of the others, as this one has heard */
+  uint32_t life, known[PARTICIPANTS]; /* known: the lives of the others, as this one has heard */
   inbox *first, **last;
   state s;
   jmp_buf out;
   uint64_t calls; /* of this life */
   uint64_t got_id, got_from;
-} party;
-static party parties[PARTIES];
-static uint8_t *vaults[RANKS];
+} participant;
+static participant participants[PARTICIPANTS];
+static uint8_t *msglogs[RANKS];
 static bool deaths; /* may happen now */
-static party *running;
+static participant *running;
 
 /* Anything may be the last that a process does. */
 static void may_die(void)
 {
-  if (deaths && running && chance(700) == 0 && spares((uint32_t)(running - parties)))
+  if (deaths && running && chance(700) == 0 && spares((uint32_t)(running - participants)))
     longjmp(running->out, 1);
 }
 
@@ -114,16 +114,16 @@ typedef struct packet {
   size_t bytes;
   uint8_t data[];
 } packet;
-static packet *net[PARTIES][PARTIES];
+static packet *net[PARTICIPANTS][PARTICIPANTS];
 static void learn(uint32_t who, uint32_t of);
 
 static packet *post(uint32_t from, uint32_t to, uint32_t acks, const void *data, size_t n)
 {
   packet *p = malloc(sizeof *p + n), **at = &net[from][to];
   *p = (packet){.from = from,
-                .from_life = parties[from].life,
+                .from_life = participants[from].life,
                 .to = to,
-                .to_life = parties[from].known[to],
+                .to_life = participants[from].known[to],
                 .acks = acks,
                 .bytes = n};
   memcpy(p->data, data, n);
@@ -134,34 +134,34 @@ static packet *post(uint32_t from, uint32_t to, uint32_t acks, const void *data,
 
 static void transmit(void *arg, spx_kept *m)
 {
-  party *p = arg;
+  participant *p = arg;
   may_die();
-  if (holds((uint32_t)(p - parties), m, 0, NULL, 0)) return;
-  post((uint32_t)(p - parties), m->to, 0, &m->head, sizeof m->head + m->head.bytes);
+  if (holds((uint32_t)(p - participants), m, 0, NULL, 0)) return;
+  post((uint32_t)(p - participants), m->to, 0, &m->head, sizeof m->head + m->head.bytes);
   may_die();
 }
 
 /* What goes to a dead one is lost. */
 static void acknowledge(void *arg, uint32_t to, const spx_frame_ack *acks, uint32_t n)
 {
-  party *p = arg;
+  participant *p = arg;
   may_die();
-  if (holds((uint32_t)(p - parties), NULL, to, acks, n)) return;
-  post((uint32_t)(p - parties), to, n, acks, n * sizeof *acks);
+  if (holds((uint32_t)(p - participants), NULL, to, acks, n)) return;
+  post((uint32_t)(p - participants), to, n, acks, n * sizeof *acks);
 }
 
 static void claim(void *arg, uint32_t to, const spx_frame_claim *claims, uint32_t n)
 {
-  party *p = arg;
+  participant *p = arg;
   may_die();
-  if (holds_claims((uint32_t)(p - parties), to, claims, n)) return;
-  post((uint32_t)(p - parties), to, 0, claims, n * sizeof *claims)->claims = n;
+  if (holds_claims((uint32_t)(p - participants), to, claims, n)) return;
+  post((uint32_t)(p - participants), to, 0, claims, n * sizeof *claims)->claims = n;
 }
 
 static bool deliver(void *arg, const spx_frame_head *head, uint32_t number, uint32_t token,
                     const uint8_t *data)
 {
-  party *p = arg;
+  participant *p = arg;
   inbox *m = malloc(sizeof *m);
   *m = (inbox){.head = *head, .number = number};
   if (head->bytes != BODY) abort();
@@ -176,18 +176,18 @@ static bool room(void *arg, uint64_t at, uint64_t bytes)
 {
   (void)arg;
   may_die();
-  return at + bytes <= SPX_VAULT_HEAD + 3ull * AREA;
+  return at + bytes <= SPX_MSGLOG_HEAD + 3ull * AREA;
 }
 
 static void failed(void *arg, const char *why)
 {
-  fprintf(stderr, "party %d: %s\n", (int)((party *)arg - parties), why);
+  fprintf(stderr, "party %d: %s\n", (int)((participant *)arg - participants), why);
   abort();
 }
 
 static void arrive(packet *q)
 {
-  party *p = &parties[q->to];
+  participant *p = &participants[q->to];
   if (p->up && p->life == q->to_life) {
     if (q->from_life > p->known[q->from]) learn(q->to, q->from);
     if (q->acks)
@@ -207,7 +207,7 @@ static void arrive(packet *q)
 
 /* ---- life and death ---- */
 
-static void empty(party *p)
+static void empty(participant *p)
 {
   for (inbox *m = p->first, *next; m; m = next) {
     next = m->next;
@@ -217,12 +217,13 @@ static void empty(party *p)
   p->last = &p->first;
 }
 
-/* The I/O process for a lane, as this party sees it: its own one, or the next one that lives. */
-static uint32_t relay_for(const party *p, uint32_t lane)
+/* The I/O process for a lane, as this participant sees it: its own one, or the next one that
+ * lives. */
+static uint32_t relay_for(const participant *p, uint32_t lane)
 {
   for (uint32_t i = 0; i < RELAYS; i++) {
     uint32_t at = RANKS + (lane + i) % RELAYS;
-    if (parties[at].up && parties[at].life == p->known[at]) return at;
+    if (participants[at].up && participants[at].life == p->known[at]) return at;
   }
   return UINT32_MAX;
 }
@@ -231,7 +232,7 @@ static uint32_t other_relay(void *arg, const spx_kept *m) { return relay_for(arg
 
 static void start(uint32_t i)
 {
-  party *p = &parties[i];
+  participant *p = &participants[i];
   spx_core_io io = {transmit, acknowledge, claim, deliver, NULL, NULL, room, failed, p};
   p->life++;
   p->known[i] = p->life;
@@ -241,16 +242,16 @@ static void start(uint32_t i)
   memset(&p->s, 0, sizeof p->s);
   p->s.hash = mix(i, 77);
   empty(p);
-  if (!spx_core_begin(&p->core, &io, PARTIES, i, p->life, i >= RANKS,
-                      i < RANKS ? (spx_vault *)(void *)vaults[i] : NULL))
+  if (!spx_core_begin(&p->core, &io, PARTICIPANTS, i, p->life, i >= RANKS,
+                      i < RANKS ? (spx_msglog *)(void *)msglogs[i] : NULL))
     abort();
   if (i < RANKS) copies_begin(i);
 }
 
 static void dies(uint32_t i)
 {
-  party *p = &parties[i];
-  for (uint32_t k = 0; k < PARTIES;
+  participant *p = &participants[i];
+  for (uint32_t k = 0; k < PARTICIPANTS;
        k++) /* what it has sent may come, or not; what comes for it is lost */
     for (packet **at = &net[i][k], *q; (q = *at);) {
       if (chance(2)) {
@@ -273,7 +274,7 @@ static void dies(uint32_t i)
  * its successor sends. */
 static void replace(uint32_t i)
 {
-  for (uint32_t k = 0; k < PARTIES; k++)
+  for (uint32_t k = 0; k < PARTICIPANTS; k++)
     while (net[i][k] && chance(4)) {
       packet *q = net[i][k];
       net[i][k] = q->next;
@@ -285,9 +286,9 @@ static void replace(uint32_t i)
 /* All that is kept for it, or what no other one could take, goes to who has its place. */
 static void learn(uint32_t who, uint32_t of)
 {
-  party *p = &parties[who], *was = running;
+  participant *p = &participants[who], *was = running;
   running = NULL;
-  p->known[of] = parties[of].life;
+  p->known[of] = participants[of].life;
   if (of >= RANKS && who < RANKS) spx_core_reroute(&p->core, of, other_relay, p);
   spx_core_replaced(&p->core, of);
   running = was;
@@ -295,20 +296,21 @@ static void learn(uint32_t who, uint32_t of)
 
 static void hear(uint32_t who)
 {
-  uint32_t of = (uint32_t)chance(PARTIES);
-  if (parties[who].up && parties[of].up && parties[who].known[of] != parties[of].life)
+  uint32_t of = (uint32_t)chance(PARTICIPANTS);
+  if (participants[who].up && participants[of].up &&
+      participants[who].known[of] != participants[of].life)
     learn(who, of);
 }
 
 /* ---- the programs ---- */
 
-static void poll(party *p, bool inside)
+static void poll(participant *p, bool inside)
 {
   while (spx_core_may_accept(&p->core, inside) && spx_core_accept(&p->core) && chance(4)) may_die();
   spx_core_tell(&p->core);
 }
 
-static void enter(party *p, bool sends)
+static void enter(participant *p, bool sends)
 {
   p->calls++;
   may_die();
@@ -319,21 +321,22 @@ static void enter(party *p, bool sends)
 
 /* A rank that notices a death sends what was on its way there by others, before it sends anything
  * else. */
-static void notice(party *p)
+static void notice(participant *p)
 {
   running = NULL;
-  for (uint32_t r = RANKS; r < PARTIES; r++)
-    if (p->known[r] != parties[r].life || !parties[r].up)
+  for (uint32_t r = RANKS; r < PARTICIPANTS; r++)
+    if (p->known[r] != participants[r].life || !participants[r].up)
       spx_core_reroute(&p->core, r, other_relay, p);
   running = p;
 }
 
-static void put(party *p, uint32_t to)
+static void put(participant *p, uint32_t to)
 {
   bool leaving = (p->s.hash >> 20 & 3) != 0;
   uint32_t lane = (uint32_t)(p->s.hash >> 24) % RELAYS, by = to;
   bool any = leaving && (p->s.hash >> 28 & 3) == 0;
-  uint64_t body[BODY / 8] = {mix(p->s.hash, p->s.step), any ? ANY : to, (uint64_t)(p - parties)};
+  uint64_t body[BODY / 8] = {mix(p->s.hash, p->s.step), any ? ANY : to,
+                             (uint64_t)(p - participants)};
   enter(p, true);
   if (leaving) {
     notice(p);
@@ -342,7 +345,7 @@ static void put(party *p, uint32_t to)
     if (!any) body[3] = (uint64_t)lane << 32 | ++p->s.lane_out[to][lane];
   }
   spx_kept *m = spx_core_message(&p->core, by, leaving, lane, 1, (int32_t)body[1],
-                                 (int32_t)(p - parties), BODY, 0);
+                                 (int32_t)(p - participants), BODY, 0);
   memcpy(m->data, body, BODY);
   if (any) {
     p->s.left_any += mix(body[0], 5);
@@ -358,17 +361,17 @@ static void put(party *p, uint32_t to)
 }
 
 static uint64_t out_of_order;
-static bool take(party *p)
+static bool take(participant *p)
 {
   inbox *m = p->first;
   uint64_t body[BODY / 8];
   if (!m) return false;
   memcpy(body, m->data, BODY);
-  if (body[1] != ANY && body[1] != (uint64_t)(p - parties)) abort();
+  if (body[1] != ANY && body[1] != (uint64_t)(p - participants)) abort();
   if (body[1] == ANY) {
     p->s.came_any[body[2]] += mix(body[0], 5);
     p->s.came_anys[body[2]]++;
-  } else if (m->head.stream >= PARTIES) {
+  } else if (m->head.stream >= PARTICIPANTS) {
     p->s.came_from[body[2]] += mix(body[0], 5);
     p->s.came[body[2]]++;
     uint32_t lane = (uint32_t)(body[3] >> 32);
@@ -382,7 +385,7 @@ static bool take(party *p)
   return true;
 }
 
-static void commit(party *p)
+static void commit(participant *p)
 {
   enter(p, false);
   if (p->core.mode == SPX_CORE_PRELUDE) {
@@ -401,7 +404,7 @@ static void commit(party *p)
     return;
   }
   spx_image w;
-  pump((uint32_t)(p - parties));
+  pump((uint32_t)(p - participants));
   if (!spx_core_commit_begin(&p->core, &w)) abort(); /* a program whose calls differ */
   uint64_t n = 0;
   for (inbox *m = p->first; m; m = m->next) n++;
@@ -414,7 +417,7 @@ static void commit(party *p)
 }
 
 /* A turn of a rank: one call of its program, or a part of one that waits. */
-static void rank_turn(party *p)
+static void rank_turn(participant *p)
 {
   if (p->s.waits) { /* in a receive */
     poll(p, true);
@@ -441,7 +444,7 @@ static void rank_turn(party *p)
     p->s.hash = mix(p->s.hash, take(p));
   } else if (what < 14 && p->committed)
     commit(p);
-  else if (p->s.sent[(p - parties)] % 3 == 1 ||
+  else if (p->s.sent[(p - participants)] % 3 == 1 ||
            what == 15) { /* waits only when something must come: from itself there may be nothing */
     enter(p, false);
     p->s.hash = mix(p->s.hash, 1);
@@ -452,7 +455,7 @@ static void rank_turn(party *p)
 
 static uint64_t followed; /* the choice of another one */
 
-static void relay_turn(party *p)
+static void relay_turn(participant *p)
 {
   spx_core_asked(&p->core, SPX_NEEDS_UNSEEN);
   while (spx_core_accept(&p->core)) may_die();
@@ -477,7 +480,7 @@ static void relay_turn(party *p)
 
 static void turn(uint32_t i)
 {
-  party *p = &parties[i];
+  participant *p = &participants[i];
   running = p;
   if (setjmp(p->out) == 0) {
     if (i < RANKS)
@@ -494,12 +497,13 @@ static void turn(uint32_t i)
 
 static bool quiet(void)
 {
-  for (uint32_t i = 0; i < PARTIES; i++) {
-    if (!parties[i].up || parties[i].first || !spx_core_idle(&parties[i].core)) return false;
-    if (i < RANKS && (parties[i].s.step < STEPS || parties[i].core.mode != SPX_CORE_LIVE))
+  for (uint32_t i = 0; i < PARTICIPANTS; i++) {
+    if (!participants[i].up || participants[i].first || !spx_core_idle(&participants[i].core))
       return false;
-    for (uint32_t k = 0; k < PARTIES; k++)
-      if (net[i][k] || parties[i].known[k] != parties[k].life) return false;
+    if (i < RANKS && (participants[i].s.step < STEPS || participants[i].core.mode != SPX_CORE_LIVE))
+      return false;
+    for (uint32_t k = 0; k < PARTICIPANTS; k++)
+      if (net[i][k] || participants[i].known[k] != participants[k].life) return false;
   }
   return copies_quiet();
 }
@@ -510,19 +514,19 @@ static int check(uint64_t which, uint64_t *messages)
   for (int a = 0; a < RANKS; a++) {
     uint64_t sum = 0, n = 0;
     for (int b = 0; b < RANKS; b++) {
-      sum += parties[b].s.came_any[a];
-      n += parties[b].s.came_anys[a];
+      sum += participants[b].s.came_any[a];
+      n += participants[b].s.came_anys[a];
     }
-    *messages += parties[a].s.any;
-    if (sum == parties[a].s.left_any && n == parties[a].s.any) continue;
+    *messages += participants[a].s.any;
+    if (sum == participants[a].s.left_any && n == participants[a].s.any) continue;
     fprintf(stderr, "run %llu: from %d to whom an I/O process chose: %llu left, %llu came\n",
-            (unsigned long long)which, a, (unsigned long long)parties[a].s.any,
+            (unsigned long long)which, a, (unsigned long long)participants[a].s.any,
             (unsigned long long)n);
     bad++;
   }
   for (int a = 0; a < RANKS; a++)
     for (int b = 0; b < RANKS; b++) {
-      const state *s = &parties[a].s, *r = &parties[b].s;
+      const state *s = &participants[a].s, *r = &participants[b].s;
       *messages += s->sent[b] + s->left[b];
       if (s->sent_to[b] == r->got_from[a] && s->left_for[b] == r->came_from[a] &&
           s->left[b] == r->came[a])
@@ -539,20 +543,20 @@ static int run(uint64_t which, uint64_t *dead, uint64_t *messages)
 {
   seed = which * 0x9e3779b97f4a7c15ull + 1;
   for (int i = 0; i < RANKS; i++) {
-    memset(vaults[i], 0, SPX_VAULT_HEAD);
-    spx_vault_format((spx_vault *)(void *)vaults[i], AREA, 1 + i);
+    memset(msglogs[i], 0, SPX_MSGLOG_HEAD);
+    spx_msglog_format((spx_msglog *)(void *)msglogs[i], AREA, 1 + i);
   }
-  memset(parties, 0, sizeof parties);
+  memset(participants, 0, sizeof participants);
   hosts_begin();
-  for (uint32_t i = 0; i < PARTIES; i++) start(i);
-  for (uint32_t i = 0; i < PARTIES; i++)
-    for (uint32_t k = 0; k < PARTIES; k++) parties[i].known[k] = 1;
+  for (uint32_t i = 0; i < PARTICIPANTS; i++) start(i);
+  for (uint32_t i = 0; i < PARTICIPANTS; i++)
+    for (uint32_t k = 0; k < PARTICIPANTS; k++) participants[i].known[k] = 1;
   uint64_t turns = 0, more = 3000 + chance(3000);
   for (; !quiet() && turns < 400000; turns++) {
     deaths = which % 10 != 0 && turns < more;
     host_turn();
-    uint32_t i = (uint32_t)chance(PARTIES);
-    if (!parties[i].up) {
+    uint32_t i = (uint32_t)chance(PARTICIPANTS);
+    if (!participants[i].up) {
       if (chance(8) == 0) {
         ++*dead;
         replace(i);
@@ -562,7 +566,7 @@ static int run(uint64_t which, uint64_t *dead, uint64_t *messages)
     turn(i);
     if (chance(10) == 0) hear(i);
     for (int n = 0; n < 4; n++) {
-      packet **at = &net[chance(PARTIES)][chance(PARTIES)], *q = *at;
+      packet **at = &net[chance(PARTICIPANTS)][chance(PARTICIPANTS)], *q = *at;
       if (!q) continue;
       *at = q->next;
       arrive(q);
@@ -576,11 +580,11 @@ static int run(uint64_t which, uint64_t *dead, uint64_t *messages)
   bad += out_of_order > 0;
   out_of_order = 0;
   bad += check(which, messages);
-  for (uint32_t i = 0; i < PARTIES; i++) {
+  for (uint32_t i = 0; i < PARTICIPANTS; i++) {
     if (i < RANKS) copies_end(i);
-    spx_core_end(&parties[i].core);
-    empty(&parties[i]);
-    for (uint32_t k = 0; k < PARTIES; k++)
+    spx_core_end(&participants[i].core);
+    empty(&participants[i]);
+    for (uint32_t k = 0; k < PARTICIPANTS; k++)
       while (net[i][k]) {
         packet *q = net[i][k];
         net[i][k] = q->next;
@@ -600,13 +604,13 @@ int main(int argc, char **argv)
   uint64_t first = argc > 1 ? strtoull(argv[1], NULL, 10) : 0, last = argc > 1 ? first + 1 : RUNS,
            dead = 0, messages = 0;
   int bad = 0;
-  for (int i = 0; i < RANKS; i++) vaults[i] = malloc(SPX_VAULT_HEAD + 3ul * AREA);
+  for (int i = 0; i < RANKS; i++) msglogs[i] = malloc(SPX_MSGLOG_HEAD + 3ul * AREA);
   for (uint64_t i = first; i < last && bad < 5; i++) bad += run(i, &dead, &messages);
   printf("%llu runs, %llu messages, %llu deaths, %llu times an I/O process followed the choice of "
          "another one, %d wrong\n",
          (unsigned long long)(last - first), (unsigned long long)messages, (unsigned long long)dead,
          (unsigned long long)followed, bad);
-  for (int i = 0; i < RANKS; i++) free(vaults[i]);
+  for (int i = 0; i < RANKS; i++) free(msglogs[i]);
   return bad != 0 || dead < (last - first) || (argc == 1 && followed < RUNS) ||
          !copies_told(last - first);
 }

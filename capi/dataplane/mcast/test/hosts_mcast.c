@@ -41,7 +41,7 @@ int main(void)
   setenv("SPX_MCAST_FORK", "1G", 1);
   bad += run_job((job){.procs = 9}, body) + deaths(6, full_or(6, 1));
   bad += in_parts(false, 1) + in_parts(true, 8);
-  setenv("SPX_MCAST_SHELF", "1M", 1); /* many find no room */
+  setenv("SPX_MCAST_STAGING", "1M", 1); /* many find no room */
   bad += run_job((job){.procs = 8}, body);
   setenv("SPX_MCAST_WAY", "doubling", 1);
   bad += full_or(1, 0) && run_job((job){.procs = 8}, body);

@@ -243,7 +243,7 @@ static void by_hand(spx_comm *c)
   }
 }
 
-/* A portion that is spoilt does not count; a receive that is over is not written to any more. */
+/* A portion that is aborted does not count; a receive that is over is not written to any more. */
 static void over(spx_comm *c)
 {
   enum { BYTES = 2000000 };
@@ -314,7 +314,7 @@ static void send_over(spx_comm *c)
       .index = rts.index, .gen = rts.gen, .rx_index = 3, .rx_gen = 4, .bytes = rts.bytes};
   say(SPX_REC_CTS, 0, SPX_CTS_FURTHER, 0, &cts, sizeof cts);
   while (!atomic_load(&job_done[1])) usleep(100); /* the other end has revoked */
-  bool spoilt = false;
+  bool aborted = false;
   for (int s = 0; s < JOB_FURTHER; s++) {
     int fd = job_further[s][0][1][1];
     head h;
@@ -326,10 +326,10 @@ static void send_over(spx_comm *c)
     read_all(fd, &seal, sizeof seal);
     while (i < h.n && buf[i] == 1) i++;
     CHECK(seal == (i < h.n ? 2 : 1));
-    spoilt |= seal == 2;
+    aborted |= seal == 2;
     while (i < h.n) CHECK(buf[i++] == 0);
   }
-  CHECK(spoilt);
+  CHECK(aborted);
   char rest[65536];
   while (read(job_ends[1][0], rest, sizeof rest) > 0) {}
 }

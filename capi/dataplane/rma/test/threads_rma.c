@@ -1,6 +1,6 @@
 /* Several threads of two processes on one window: accumulates on the same memory, moves on their
  * own, locks of different targets. The window's memory is mapped, reached by the kernel, or reached
- * by mail. MPI-5.0 12.3.4, 12.5.3 and 12.7. */
+ * by active messages. MPI-5.0 12.3.4, 12.5.3 and 12.7. */
 // sanitize: address,undefined thread
 // timeout: 240
 #include "job.h"
@@ -75,12 +75,12 @@ static void guarded(int target)
   spx_win_unlock(w, target, SPX_HELD_EXCLUSIVE);
 }
 
-/* What a thread does to its own process's memory is ordered with the mail of others by their locks:
- * the thread sanitizer does not see through another process. */
+/* What a thread does to its own process's memory is ordered with the active messages of others by
+ * their locks: the thread sanitizer does not see through another process. */
 static bool others_only(void)
 {
 #ifdef __SANITIZE_THREAD__
-  return w->mail;
+  return w->am;
 #else
   return false;
 #endif
@@ -109,7 +109,7 @@ static void make_window(spx_comm *c, way how)
   w->rank = c->rank;
   w->size = PROCS;
   w->flavor = how == MAPPED ? MPI_WIN_FLAVOR_ALLOCATE : MPI_WIN_FLAVOR_CREATE;
-  w->mail = w->boxed = how == MAIL;
+  w->am = w->boxed = how == MAIL;
   w->bytes = sizeof(memory);
   if (c->rank == 0) {
     CHECK(spx_file_take(control + PROCS * sizeof(memory), &place[0]) == 0);
@@ -161,7 +161,7 @@ static void run(spx_comm *c, way how)
   make_window(c, how);
   running = THREADS;
   for (intptr_t i = 0; i < THREADS; i++) pthread_create(&t[i], NULL, worker, (void *)i);
-  while (running > 0) { /* somebody answers the others' mail */
+  while (running > 0) { /* somebody answers the others' active messages */
     uint32_t ticket = spx_ticket();
     if (running > 0) spx_wait_event(ticket, 0);
   }

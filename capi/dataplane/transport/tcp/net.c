@@ -260,7 +260,7 @@ static void arrive(int fd, uint32_t peer, uint32_t life, uint8_t kind)
   __atomic_fetch_add(&arrived, 1, __ATOMIC_SEQ_CST);
   syscall(SYS_futex, &arrived, FUTEX_WAKE_PRIVATE, INT32_MAX, NULL, NULL, 0);
   spx_ring_self();
-  if (carry) spx_net_tell(SPX_NET_LENT, 0);
+  if (carry) spx_net_tell(SPX_NET_HANDED, 0);
 }
 
 void spx_net_adopt(int fd, uint32_t peer, uint32_t life) { arrive(fd, peer, life, FIRST); }
@@ -591,7 +591,7 @@ static void write_out(spx_conn *c)
   if (spx_txs[c->peer].active) spx_ring_self();
 }
 
-/* As spx_net_push, and nothing is lent. */
+/* As spx_net_push, and nothing is handed over. */
 static void push(spx_conn *c)
 {
   const spx_tx *tx = &spx_txs[c->peer];
@@ -612,7 +612,7 @@ static void push(spx_conn *c)
 void spx_net_push(spx_conn *c)
 {
   push(c);
-  if (SPX_UNLIKELY(spx_net_lend(c))) take_arrivals();
+  if (SPX_UNLIKELY(spx_net_hand_over(c))) take_arrivals();
 }
 
 static spx_rec *reserve_room(spx_tx *tx, uint32_t bytes)
@@ -630,7 +630,7 @@ static spx_rec *reserve_room(spx_tx *tx, uint32_t bytes)
     if (c->long_out.left) c->long_out.at -= aligned;
   }
   if (tx->pos + bytes <= tx->size) return (spx_rec *)(c->out + tx->pos);
-  if (spx_net_lend(c)) take_arrivals();
+  if (spx_net_hand_over(c)) take_arrivals();
   return NULL;
 }
 
@@ -737,7 +737,7 @@ bool spx_net_silent(uint32_t peer)
   return silent;
 }
 
-void spx_net_bury(uint32_t peer)
+void spx_net_peer_failed(uint32_t peer)
 {
   if (!spx_beyond_host()) return;
   take_arrivals(); /* what it has sent may lie in one of them */

@@ -25,11 +25,11 @@ SPX_HIDDEN void spx_net_together(int change);
 /* Tells a sender how much of what it sent has been asked for. */
 SPX_HIDDEN void spx_net_credit(uint32_t peer, uint64_t matched);
 /* Takes in all that a process that is dead has sent, and closes the connection. */
-SPX_HIDDEN void spx_net_bury(uint32_t peer);
+SPX_HIDDEN void spx_net_peer_failed(uint32_t peer);
 /* What there is of this number is of an earlier process. */
 SPX_HIDDEN bool spx_net_is_new(uint32_t peer);
 
-/* A send with SPX_RF_LENT is over. True: the kernel may still read its buffer, and it is complete
+/* A send with SPX_RF_HANDED is over. True: the kernel may still read its buffer, and it is complete
  * as soon as that does not. */
 SPX_HIDDEN bool spx_zero_keeps(struct spx_request *r, int error);
 /* Wakes process i of the job whose memory file this is, which sleeps on its sockets (progress.h).
@@ -50,8 +50,8 @@ SPX_HIDDEN void spx_net_start(int fd);
 /* A connection with the process that has number peer in its incarnation life: both ends have proved
  * who they are. The socket is the data plane's from now on. Any thread. */
 SPX_HIDDEN void spx_net_adopt(int fd, uint32_t peer, uint32_t life);
-/* Writes what the program has left behind (net_lend.c), as far as sockets take it now; to be called
- * again unless that is all. Any thread. */
+/* Writes what the program has left behind (net_hand_over.c), as far as sockets take it now; to be
+ * called again unless that is all. Any thread. */
 enum { SPX_CARRY_ALL, SPX_CARRY_SOME, SPX_CARRY_NONE };
 SPX_HIDDEN int spx_net_carry(void);
 /* As spx_net_adopt, for a further stream of the pair (net_streams.c); out: this process has made

@@ -112,11 +112,11 @@ struct spx_conn {
   uint64_t progress;                        /* ns: when the last one came, or the first byte went */
   uint64_t rewound;                         /* ns */
 
-  /* lent to the engine (net_lend.c) */
-  uint32_t lent; /* bytes from out[flushed] on; 0: none */
-  uint32_t lent_done;
-  int lent_fd;
-  struct spx_conn *next_lent;
+  /* handed over to the engine (net_hand_over.c) */
+  uint32_t handed; /* bytes from out[flushed] on; 0: none */
+  uint32_t handed_done;
+  int handed_fd;
+  struct spx_conn *next_handed;
 
   bool quiet; /* little was in the buffers since look_round was here */
 
@@ -175,8 +175,8 @@ enum {
 #define SPX_NET_MOST (189u << 24)
 /* One more further stream to the process is wanted. */
 #define SPX_NET_STREAM (192u << 24)
-/* Something was lent (net_lend.c). */
-#define SPX_NET_LENT (191u << 24)
+/* Something was handed over (net_hand_over.c). */
+#define SPX_NET_HANDED (191u << 24)
 
 /* ---- net.c ---- */
 typedef struct spx_arrival spx_arrival; /* a connection on its way from the engine */
@@ -232,18 +232,18 @@ SPX_HIDDEN bool spx_net_deliver(spx_conn *c, int *n);
 /* The part of in that was not delivered is moved to its start. */
 SPX_HIDDEN void spx_net_to_start(spx_conn *c);
 
-/* ---- net_lend.c ---- */
+/* ---- net_hand_over.c ---- */
 /* What is left in the buffer is the engine's to write, until it is taken back. True: connections
  * have come meanwhile, this one's perhaps, and are to be taken. */
-SPX_HIDDEN bool spx_net_lend(spx_conn *c);
+SPX_HIDDEN bool spx_net_hand_over(spx_conn *c);
 /* What waits for a connection, which is this, is written to it, and it is handed over. True:
  * spx_net_carry is to be called, too. */
 SPX_HIDDEN bool spx_net_carry_first(int fd, uint32_t peer, uint32_t life, spx_arrival *a);
-SPX_HIDDEN void spx_net_take_back(spx_conn *c);
+SPX_HIDDEN void spx_net_reclaim(spx_conn *c);
 /* To be called before anything is done with out, flushed or fd. */
 static inline void spx_net_recall(spx_conn *c)
 {
-  if (SPX_UNLIKELY(c->lent != 0)) spx_net_take_back(c);
+  if (SPX_UNLIKELY(c->handed != 0)) spx_net_reclaim(c);
 }
 
 /* ---- net_burst.c: only where burst.may, but for the first ---- */

@@ -8,7 +8,7 @@
  *
  * - The last bytes of a message always go in a DATA record: a receive is complete only when that
  * has come. If the send is over before all is written (revoked, or the receiver does not want it
- * any more), zeros take the place of what was announced, and that record is spoilt: the receive is
+ * any more), zeros take the place of what was announced, and that record is aborted: the receive is
  * never complete by bytes that the message did not have.
  * - If the receive is over, what comes for it is read and dropped.
  * - Only over a connection that is neither being closed nor greeted: what goes through others is

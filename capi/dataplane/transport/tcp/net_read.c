@@ -85,7 +85,7 @@ static bool sound(const spx_rec *rec)
   case SPX_REC_ACK:
   case SPX_REC_DONE:
   case SPX_REC_CANCELLED:
-  case SPX_REC_SPOILT: return rec->len == sizeof(spx_rec_id);
+  case SPX_REC_ABORTED: return rec->len == sizeof(spx_rec_id);
   case SPX_REC_CTS: return rec->len == sizeof(spx_rec_cts);
   case SPX_REC_CANCEL: return rec->len == sizeof(spx_rec_cancel);
   case SPX_REC_CREDIT:

@@ -7,7 +7,7 @@
  * the last record of what it carries, and knows nothing of the rest but that the message's end has
  * come nearer. The receiver counts what has come either way.
  *
- *   head: receive, offset, length    bytes of the message    seal: good, or spoilt
+ *   head: receive, offset, length    bytes of the message    seal: good, or aborted
  *
  * - A portion counts when its seal has come. If the send is over before all is written, zeros take
  * the place of what was announced, and the seal says so.
@@ -50,7 +50,7 @@ typedef struct {
   uint64_t at, none;
 } head;
 
-enum { GOOD = 1, SPOILT = 2 };
+enum { GOOD = 1, ABORTED = 2 };
 
 typedef struct {
   uint64_t seal;
@@ -368,7 +368,7 @@ void spx_further_recall(spx_conn *c, const spx_request *r)
   for (spx_further *s = c->further.out; s; s = s->next)
     if (s->r == r) {
       s->r = NULL;
-      if (s->left) s->b.seal = SPOILT;
+      if (s->left) s->b.seal = ABORTED;
     }
 }
 
@@ -441,9 +441,9 @@ static ssize_t read_some(spx_further *s)
 /* The portion is here, and s->b.seal says whether it is good. False: that is no seal. */
 static bool sealed(const spx_further *s)
 {
-  if (s->b.seal != GOOD && s->b.seal != SPOILT) return false;
+  if (s->b.seal != GOOD && s->b.seal != ABORTED) return false;
   spx_request *r = receive_of(s, &s->of);
-  if (s->b.seal == SPOILT || !r) return true;
+  if (s->b.seal == ABORTED || !r) return true;
   /* with what came meanwhile */
   if (s->of.n > (uint64_t)r->bytes - r->in.at - r->in.beside) return false;
   r->in.beside += s->of.n;

@@ -73,7 +73,7 @@ ssize_t spx_zero_send(spx_conn *c)
   if (sent > 0) {
     SPX_ASSERT(!write_of(z, z->next)->r && z->next - z->first < SPX_ZERO_WRITES);
     *write_of(z, z->next++) = (spx_zero_write){.r = o->r, .bytes = (uint32_t)sent};
-    o->r->flags |= SPX_RF_LENT;
+    o->r->flags |= SPX_RF_HANDED;
     spx_zero_writes++;
     spx_stat.net_zerocopy += (uint64_t)sent;
     return sent;
@@ -89,7 +89,7 @@ ssize_t spx_zero_send(spx_conn *c)
 }
 
 /* Does the kernel still read what belongs to r? */
-static bool is_lent(const spx_zero *z, const spx_request *r)
+static bool is_handed(const spx_zero *z, const spx_request *r)
 {
   for (uint32_t i = z->first; i != z->next; i++)
     if (z->writes[i % SPX_ZERO_WRITES].r == r) return true;
@@ -100,12 +100,12 @@ static bool is_lent(const spx_zero *z, const spx_request *r)
 static void let_go(spx_zero *z, uint32_t number)
 {
   spx_request *r = write_of(z, number)->r;
-  SPX_ASSERT(r->flags & SPX_RF_LENT && spx_zero_writes > 0);
+  SPX_ASSERT(r->flags & SPX_RF_HANDED && spx_zero_writes > 0);
   *write_of(z, number) = (spx_zero_write){.r = NULL};
   spx_zero_writes--;
-  if (is_lent(z, r)) return;
+  if (is_handed(z, r)) return;
   bool over = r->flags & SPX_RF_OVER;
-  r->flags &= ~(uint32_t)(SPX_RF_LENT | SPX_RF_OVER);
+  r->flags &= ~(uint32_t)(SPX_RF_HANDED | SPX_RF_OVER);
   if (over) spx_complete(r, r->error);
 }
 
@@ -148,8 +148,8 @@ int spx_zero_reap(spx_conn *c)
 bool spx_zero_keeps(spx_request *r, int error)
 {
   const spx_conn *c = spx_net.conns ? spx_net.conns[r->peer] : NULL;
-  if (!c || !is_lent(&c->zero, r)) {
-    r->flags &= ~(uint32_t)SPX_RF_LENT;
+  if (!c || !is_handed(&c->zero, r)) {
+    r->flags &= ~(uint32_t)SPX_RF_HANDED;
     return false;
   }
   r->error = error;

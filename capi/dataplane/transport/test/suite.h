@@ -2,12 +2,12 @@
  * has.
  *
  * A case is a test (suite_tests.h, suite_loss.h) over a row, one transport and one way to wire its
- * processes (suite_rows.h). Its *parties* talk to each other; a row may need further processes,
- * relays, which only serve. This process is the agent: it makes the memory files and the sockets,
- * starts the processes, and publishes how they end. A case shares one board. */
+ * processes (suite_rows.h). Its *participants* talk to each other; a row may need further
+ * processes, relays, which only serve. This process is the agent: it makes the memory files and the
+ * sockets, starts the processes, and publishes how they end. A case shares one board. */
 #ifndef SPX_TEST_SUITE_H
 #define SPX_TEST_SUITE_H
-#include "party.h"
+#include "participant.h"
 #include <dirent.h>
 #include <linux/futex.h>
 #include <netinet/in.h>
@@ -50,7 +50,7 @@ typedef struct row {
   uint32_t has;            /* HAS_* */
   uint32_t flags;          /* SPX_SEG_*: how processes of the job reach each other */
   uint32_t longest;        /* bytes of payload of the longest record; 0: of a quarter of a ring */
-  /* So many processes for n parties, and which one party i is. */
+  /* So many processes for n participants, and which one participant i is. */
   uint32_t (*processes)(uint32_t n);
   uint32_t (*process)(uint32_t i, uint32_t n);
   uint32_t (*host)(uint32_t process);
@@ -65,9 +65,9 @@ static const row *tried;
 /* ---- what all processes of a case share ---- */
 
 typedef struct {
-  _Atomic uint32_t stage[MOST];      /* by party: how far its body is */
+  _Atomic uint32_t stage[MOST];      /* by participant: how far its body is */
   _Atomic uint32_t deep[MOST];       /* by process: sleeps that only another process ends */
-  _Atomic uint32_t done, needed;     /* parties that have nothing more to do; of so many */
+  _Atomic uint32_t done, needed;     /* participants that have nothing more to do; of so many */
   _Atomic uint32_t started;          /* processes that are attached */
   _Atomic uint32_t released;         /* processes that have let go of the number of a dead one */
   _Atomic uint32_t life[MOST];       /* by process: the incarnation that runs now */
@@ -77,11 +77,14 @@ typedef struct {
 } board_t;
 static board_t *board;
 
-static uint32_t parties, processes; /* of the case */
-static uint32_t me;                 /* this party; a relay: MOST */
-static uint32_t party_of[MOST];     /* by process; MOST: a relay */
+static uint32_t participants, processes; /* of the case */
+static uint32_t me;                      /* this participant; a relay: MOST */
+static uint32_t participant_of[MOST];    /* by process; MOST: a relay */
 static const char *case_name = "";
-static uint32_t process_of(uint32_t party) { return tried->process(party, parties); }
+static uint32_t process_of(uint32_t participant)
+{
+  return tried->process(participant, participants);
+}
 static uint32_t my_life = 1;
 static int the_ends[SOCKETS][MOST][MOST]; /* of process i, towards k */
 static spx_type *bytes_type;
@@ -133,10 +136,10 @@ static bool word_reaches(_Atomic uint32_t *word, uint32_t value)
 }
 
 static void at_stage(uint32_t k) { set_word(&board->stage[me], k); }
-#define AWAIT_STAGE(party, k)                                                                      \
+#define AWAIT_STAGE(participant, k)                                                                \
   do {                                                                                             \
-    if (word_reaches(&board->stage[party], k)) break;                                              \
-    SAY("in vain for %d s: stage %u of party %u", PATIENCE_S, k, party);                           \
+    if (word_reaches(&board->stage[participant], k)) break;                                        \
+    SAY("in vain for %d s: stage %u of party %u", PATIENCE_S, k, participant);                     \
     show_state();                                                                                  \
     _exit(1);                                                                                      \
   } while (0)
@@ -193,24 +196,24 @@ static _Atomic uint32_t *made_of(uint32_t a, uint32_t b)
   return a < b ? &board->made[a][b] : &board->made[b][a];
 }
 
-/* ---- the engine, played: it makes connections when it is asked, and writes what it is lent
+/* ---- the engine, played: it makes connections when it is asked, and writes what it is handed over
  * ---- */
 
 static int words_of_engine = -1; /* what the data plane tells it */
 static uint32_t taken[MOST];     /* by process: sockets towards it that were adopted, */
 static uint32_t in_order[MOST];  /* and closed in order: else there is one already */
 static struct {
-  uint32_t connect, closed, lost, lent, shut; /* words, so many of each */
+  uint32_t connect, closed, lost, handed, shut; /* words, so many of each */
 } told;
-static bool carries; /* it writes what it is lent */
+static bool carries; /* it writes what it is handed over */
 
 static void hear_engine(void)
 {
   uint32_t w[2];
   while (words_of_engine >= 0 && read(words_of_engine, w, sizeof w) == (ssize_t)sizeof w) {
     uint32_t peer = w[0] & 0xffffff, kind = w[0] >> 24;
-    if (w[0] == SPX_NET_LENT) {
-      told.lent++;
+    if (w[0] == SPX_NET_HANDED) {
+      told.handed++;
       while (carries && spx_net_carry() == SPX_CARRY_SOME) {}
     } else if (w[0] == SPX_NET_SHUT)
       told.shut++;
@@ -290,7 +293,7 @@ static int suite_attach(int fd, uint32_t process)
                                       .wants_room = spx_tx_waiting};
   spx_on_sockets = &spx_net_sleeping;
   spx_detours = &spx_relay_detour;
-  spx_lent_ends = spx_zero_keeps;
+  spx_handed_ends = spx_zero_keeps;
   spx_idle_attach();
   err = spx_places_attach();
   if (err == 0) err = spx_peers_attach(observers);
@@ -327,7 +330,7 @@ static int notice_deaths(void)
         __atomic_load_n(&spx_proc_of(i)->agent_state, __ATOMIC_ACQUIRE) != SPX_AGENT_DEAD)
       continue;
     spx_rx_drain(i, (uint16_t)life);
-    spx_net_bury(i);
+    spx_net_peer_failed(i);
     if (!spx_rxs[i].base) spx_rx_init_as(i, (uint16_t)life);
     spx_places[i].dead = true;
     spx_ndead++;
@@ -381,7 +384,7 @@ static void look(void)
 {
   hear_engine();
   if (looks_for_sockets) take_sockets();
-  int n = spx_glance();
+  int n = spx_poll_brief();
   meet_successors();
   if (n == 0) sched_yield();
 }
@@ -399,7 +402,7 @@ static void look(void)
     }                                                                                              \
   } while (0)
 
-/* The program makes no call meanwhile; the engine's threads write what it has been lent. */
+/* The program makes no call meanwhile; the engine's threads write what it has been handed over. */
 #define WITHOUT_CALLS_UNTIL(condition)                                                             \
   do {                                                                                             \
     uint64_t end_ = now_ns() + PATIENCE_S * 1000000000ull;                                         \
@@ -415,22 +418,23 @@ static void look(void)
 
 /* ---- running a case ---- */
 
-/* of number k of a way, from party to party */
+/* of number k of a way, from participant to participant */
 typedef uint32_t length_fn(uint32_t from, uint32_t to, uint32_t k);
 
 typedef struct test {
   const char *name;
   const char *states; /* what of the contract it states */
-  uint32_t parties;
+  uint32_t participants;
   uint32_t needs;     /* HAS_* */
-  void (*body)(void); /* in each party */
+  void (*body)(void); /* in each participant */
   /* so long are records, texts and streams; NULL: any_length and the like */
   length_fn *record, *text;
   uint64_t (*stream)(uint32_t from, uint32_t to, uint32_t k);
-  bool wrap;           /* also with counters that begin just before their end */
-  uint32_t rings;      /* rings of each process; 0: as usual */
-  bool dies, succeeds; /* party 0 dies by SIGKILL, or not; another process gets its number then */
-  bool stays_apart;    /* the body does what ends a party itself */
+  bool wrap;      /* also with counters that begin just before their end */
+  uint32_t rings; /* rings of each process; 0: as usual */
+  /* participant 0 dies by SIGKILL, or not; another process gets its number then */
+  bool dies, succeeds;
+  bool stays_apart; /* the body does what ends a participant itself */
 } test;
 static const test *running;
 static void set_lengths(const test *t);
@@ -497,7 +501,7 @@ static void serve(void)
   spx_wait_event(ticket, now_ns() + 1000000);
 }
 
-/* A party has nothing more to do: it serves until all are so far, for what others send may go
+/* A participant has nothing more to do: it serves until all are so far, for what others send may go
  * through it. */
 static void finish(void)
 {
@@ -530,7 +534,7 @@ static _Noreturn void child(int fd, uint32_t process, uint32_t life)
   alarm(LIMIT_S);
   signal(SIGTERM, on_failure);
   my_life = life;
-  me = party_of[process];
+  me = participant_of[process];
   close_sockets(SOCKETS, process);
   spx_basic_init();
   bytes_type = (spx_type *)spx_get(SPX_K_TYPE, MPI_BYTE);
@@ -663,20 +667,20 @@ static bool run_case(const row *r, const test *t, bool wrap)
   tried = r;
   running = t;
   set_lengths(t);
-  parties = t->parties;
-  processes = r->processes(parties);
+  participants = t->participants;
+  processes = r->processes(participants);
   snprintf(name, sizeof name, "%s %s%s", r->name, t->name, wrap ? " (wrap)" : "");
   case_name = name;
   setenv("SPX_WRAP", wrap ? "1" : "0", 1);
   memset(board, 0, sizeof *board);
-  board->needed = t->parties - (t->dies && !t->succeeds);
+  board->needed = t->participants - (t->dies && !t->succeeds);
   hosts = 1;
   for (uint32_t i = 0; i < processes; i++) {
-    party_of[i] = MOST;
+    participant_of[i] = MOST;
     if (r->host(i) + 1 > hosts) hosts = r->host(i) + 1;
     for (uint32_t k = 0; k < i; k++) board->made[k][i] = r->wired(i, k, processes);
   }
-  for (uint32_t i = 0; i < parties; i++) party_of[process_of(i)] = i;
+  for (uint32_t i = 0; i < participants; i++) participant_of[process_of(i)] = i;
   for (uint32_t h = 0; h < hosts; h++) files[h] = memory_of(h);
   make_sockets();
   for (uint32_t i = 0; i < processes; i++) board->life[i] = 1;

@@ -283,9 +283,9 @@ static bool has_come(uint32_t from)
          with[from].streams_heard == 1;
 }
 
-static bool connection_over(uint32_t party)
+static bool connection_over(uint32_t participant)
 {
-  const spx_conn *c = spx_net.conns ? spx_net.conns[process_of(party)] : NULL;
+  const spx_conn *c = spx_net.conns ? spx_net.conns[process_of(participant)] : NULL;
   return c && c->over;
 }
 
@@ -392,7 +392,7 @@ static void stutters(void)
   armed = false;
 }
 
-/* The parties lose nothing. */
+/* The participants lose nothing. */
 static void relay_dies(void)
 {
   uint32_t other = 1 - me;
@@ -424,7 +424,7 @@ static const struct {
 } losses[] = {
     {DIES,
      {.name = "dies",
-      .parties = 2,
+      .participants = 2,
       .body = loses_process,
       SEQUENCE_LENGTHS,
       .dies = true,
@@ -433,7 +433,7 @@ static const struct {
           "what a dead process has sent comes whole or not at all; its successor's are its own"}},
     {HALF_DIES,
      {.name = "half-dies",
-      .parties = 2,
+      .participants = 2,
       .needs = HAS_SOCKETS,
       .body = loses_process,
       SEQUENCE_LENGTHS,
@@ -442,7 +442,7 @@ static const struct {
       .states = "half a record is none"}},
     {BREAKS,
      {.name = "breaks",
-      .parties = 2,
+      .participants = 2,
       .needs = HAS_SOCKETS,
       .body = breaks,
       SEQUENCE_LENGTHS,
@@ -451,7 +451,7 @@ static const struct {
           "a broken connection is told once; its ends have a beginning, and wait for nothing"}},
     {HALF_BREAKS,
      {.name = "half-breaks",
-      .parties = 2,
+      .participants = 2,
       .needs = HAS_SOCKETS,
       .body = breaks,
       SEQUENCE_LENGTHS,
@@ -459,42 +459,42 @@ static const struct {
       .states = "the same in the middle of a record"}},
     {CLOSES,
      {.name = "closes",
-      .parties = 2,
+      .participants = 2,
       .needs = HAS_SOCKETS,
       .body = closes,
       SEQUENCE_LENGTHS,
       .states = "a connection that is closed in order and made again has lost nothing"}},
     {BOTH_CLOSE,
      {.name = "both-close",
-      .parties = 2,
+      .participants = 2,
       .needs = HAS_SOCKETS,
       .body = closes,
       SEQUENCE_LENGTHS,
       .states = "the same when both ends close it"}},
     {TWICE,
      {.name = "twice",
-      .parties = 2,
+      .participants = 2,
       .needs = HAS_SOCKETS,
       .body = closes,
       SEQUENCE_LENGTHS,
       .states = "a second connection of a pair is none"}},
     {STUTTERS,
      {.name = "stutters",
-      .parties = 2,
+      .participants = 2,
       .needs = HAS_SOCKETS,
       .body = stutters,
       SEQUENCE_LENGTHS,
       .states = "system calls that do a part of their work lose nothing"}},
     {RELAY_DIES,
      {.name = "relay-dies",
-      .parties = 2,
+      .participants = 2,
       .needs = HAS_RELAYS,
       .body = relay_dies,
       SEQUENCE_LENGTHS,
       .states = "a way that is lost loses nothing while there is another one"}},
     {DETACHES,
      {.name = "detaches",
-      .parties = 2,
+      .participants = 2,
       .body = detaches,
       SEQUENCE_LENGTHS,
       .stays_apart = true,

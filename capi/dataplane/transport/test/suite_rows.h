@@ -28,7 +28,7 @@ static bool each_with_each(uint32_t a, uint32_t b, uint32_t n)
 
 /* ---- relays: neighbours alone are connected ---- */
 
-/* In a ring: two parties are opposite in one of four, so that there are two ways. */
+/* In a ring: two participants are opposite in one of four, so that there are two ways. */
 static uint32_t in_ring(uint32_t n) { return n == 2 ? 4 : n == 3 ? 6 : n; }
 static uint32_t ring_process(uint32_t i, uint32_t n) { return n <= 3 ? 2 * i : i; }
 static uint32_t around(uint32_t a, uint32_t b, uint32_t n)

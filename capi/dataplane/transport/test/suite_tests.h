@@ -235,7 +235,7 @@ static void refused(void)
 /* ---- room ---- */
 
 /* A receiver that does not look: the sender's calls come back, what the pair holds is bounded,
- * other pairs go on; then all of it comes. Party 0 sends to 1, which does not look, and talks
+ * other pairs go on; then all of it comes. Participant 0 sends to 1, which does not look, and talks
  * with 2. */
 enum { NO_ROOM_MOST = 64 << 20 };
 static void room(void)
@@ -304,14 +304,14 @@ static void many(void)
 {
   uint32_t n = rounds(60);
   for (uint32_t k = 0; k < n; k++) {
-    for (uint32_t to = 0; to < parties; to++)
+    for (uint32_t to = 0; to < participants; to++)
       if (to != me) say(to);
     if (k % 4 == 0) look();
     if (k == n / 2)
-      for (uint32_t to = 0; to < parties; to++)
+      for (uint32_t to = 0; to < participants; to++)
         if (to != me) say_stream(to), say_text(to);
   }
-  for (uint32_t from = 0; from < parties; from++)
+  for (uint32_t from = 0; from < participants; from++)
     if (from != me)
       UNTIL(with[from].heard == n && with[from].streams_heard == 1 && with[from].texts_heard == 1);
 }
@@ -321,22 +321,22 @@ static void few_rings(void)
 {
   uint32_t n = rounds(60), widened = 0;
   for (uint32_t k = 0; k < n; k++) {
-    uint32_t to = (me + 1 + k % (parties - 1)) % parties;
+    uint32_t to = (me + 1 + k % (participants - 1)) % participants;
     for (int i = 0; i < 30; i++) say(to);
     if (k % 7 == 3) say_text(to);
     if (k % 5 == 2 && with[to].streams < STREAMS_MOST) say_stream(to);
     UNTIL(!spx_tx_waiting());
     widened += spx_txs[process_of(to)].ring >= 0;
     uint32_t rings = 0;
-    for (uint32_t p = 0; p < parties; p++)
+    for (uint32_t p = 0; p < participants; p++)
       rings += p != me && spx_txs[process_of(p)].by && spx_txs[process_of(p)].ring >= 0;
     CHECK(rings <= running->rings);
   }
   CHECK(widened > 0 && (rounds(1) == 1 || widened < n));
-  for (uint32_t p = 0; p < parties; p++) {
+  for (uint32_t p = 0; p < participants; p++) {
     uint32_t records = 0, t = 0, s = 0;
     for (uint32_t k = 0; p != me && k < n; k++)
-      if ((p + 1 + k % (parties - 1)) % parties == me)
+      if ((p + 1 + k % (participants - 1)) % participants == me)
         records += 30, t += k % 7 == 3, s += k % 5 == 2 && s < STREAMS_MOST;
     if (p != me)
       UNTIL(with[p].heard == records && with[p].texts_heard == t && with[p].streams_heard == s);
@@ -355,10 +355,10 @@ static bool sleeps_until_woken(void)
 }
 
 /* Waits until a process is in a sleep that only others end. */
-static void await_sleep(uint32_t party, uint32_t *seen)
+static void await_sleep(uint32_t participant, uint32_t *seen)
 {
-  CHECK(word_reaches(&board->deep[process_of(party)], *seen + 1));
-  *seen = atomic_load(&board->deep[process_of(party)]);
+  CHECK(word_reaches(&board->deep[process_of(participant)], *seen + 1));
+  *seen = atomic_load(&board->deep[process_of(participant)]);
 }
 
 /* A receiver that sleeps is woken by a record, of any length and by any way, whose sender makes no
@@ -437,7 +437,7 @@ static void *engine(void *none)
   }
   return none;
 }
-static void lent(void)
+static void handed(void)
 {
   if (me == 1) {
     uint32_t n = 0;
@@ -686,12 +686,12 @@ static void leaves_all(void)
 
 /* ---- threads ---- */
 
-/* Two threads send, to two parties each in turn, and two wait, with the lock; the engine has its
- * own. */
+/* Two threads send, to two participants each in turn, and two wait, with the lock; the engine has
+ * its own. */
 static uint32_t thread_rounds;
 static void *sends(void *which)
 {
-  uint32_t to = (me + 1 + (uint32_t)(uintptr_t)which) % parties;
+  uint32_t to = (me + 1 + (uint32_t)(uintptr_t)which) % participants;
   for (uint32_t k = 0; k < thread_rounds; k++) {
     say(to);
     if (k % 8 == 0) spx_progress();
@@ -705,7 +705,7 @@ static void *waits(void *none)
     spx_wait_event(spx_ticket(), now_ns() + 1000000);
     spx_lock();
     bool all = true;
-    for (uint32_t from = 0; from < parties; from++)
+    for (uint32_t from = 0; from < participants; from++)
       all &= from == me || with[from].heard == thread_rounds;
     atomic_store(&heard_all, all);
     spx_unlock();

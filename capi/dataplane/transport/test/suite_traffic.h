@@ -1,5 +1,5 @@
-/* suite_traffic.h - what parties send each other, in three ways, each numbered by itself, and what
- * each of them checks of what comes: that it is the next of its way, whole and unchanged.
+/* suite_traffic.h - what participants send each other, in three ways, each numbered by itself, and
+ * what each of them checks of what comes: that it is the next of its way, whole and unchanged.
  *
  *   records  one record each, by spx_tx_put, put_two, write, or as a request whose turn comes
  * (spx_carried.send) texts    control messages, which pair.c cuts into pieces streams  long
@@ -23,7 +23,7 @@ static uint64_t key_of(uint32_t way, uint32_t from, uint32_t to, uint32_t k, uin
   return (uint64_t)way * 131071 + from * 8191 + to * 127 + (uint64_t)k * 3 + life * 524287;
 }
 
-/* By party. */
+/* By participant. */
 static struct {
   uint32_t records, texts, streams;           /* sent; begun */
   uint32_t over;                              /* streams that are written */
@@ -34,7 +34,7 @@ static struct {
   spx_request *in[STREAMS_MOST], *out[STREAMS_MOST];
 } with[MOST];
 
-static uint32_t life_of(uint32_t party) { return with[party].life + 1; }
+static uint32_t life_of(uint32_t participant) { return with[participant].life + 1; }
 
 /* Steps of the sequence that a loss may strike (suite_loss.h). */
 static void (*at_step)(const char *where);
@@ -217,7 +217,7 @@ static bool stream_more(spx_tx *tx, spx_request *r, int *moved)
 
 static void stream_written(spx_request *r)
 {
-  uint32_t to = party_of[r->peer];
+  uint32_t to = participant_of[r->peer];
   CHECK(r->out.at == r->out.end);
   with[to].out[r->tag] = NULL;
   with[to].over++;
@@ -270,7 +270,7 @@ static void hear_piece(uint32_t from, const spx_rec *rec)
 static spx_request *stream_sink(uint32_t index, uint32_t gen)
 {
   uint32_t from = index >> 16, k = index & 0xffff;
-  if (from >= parties || k >= STREAMS_MOST || gen != life_of(from)) return NULL;
+  if (from >= participants || k >= STREAMS_MOST || gen != life_of(from)) return NULL;
   spx_request *r = with[from].in[k];
   if (!r) {
     with[from].in[k] = r = calloc(1, sizeof *r);
@@ -289,7 +289,7 @@ static spx_request *stream_sink(uint32_t index, uint32_t gen)
 /* As much as has come is the message's, and nothing was stored behind it. */
 static void check_stream(const spx_request *r)
 {
-  uint32_t from = party_of[r->peer];
+  uint32_t from = participant_of[r->peer];
   const uint8_t *buf = r->buf;
   CHECK(pattern_is(buf, key_of(STREAM, from, me, (uint32_t)r->tag, life_of(from)), r->in.at));
   CHECK(buf[r->bytes] == 0xee);
@@ -304,14 +304,14 @@ static void stream_came(spx_request *r, uint64_t n)
   free(r->buf);
   r->buf = NULL;
   r->state = SPX_S_NONE;
-  with[party_of[r->peer]].streams_heard++;
+  with[participant_of[r->peer]].streams_heard++;
 }
 
 static void hear_data(uint32_t from, const spx_rec *rec)
 {
-  if (rec->as.stream.index == UINT32_MAX) return; /* spoilt: its send was taken back */
+  if (rec->as.stream.index == UINT32_MAX) return; /* aborted: its send was taken back */
   spx_request *r = stream_sink(rec->as.stream.index, rec->as.stream.gen);
-  CHECK(r && party_of[r->peer] == from && rec->as.stream.bytes == 0 &&
+  CHECK(r && participant_of[r->peer] == from && rec->as.stream.bytes == 0 &&
         rec->len <= (uint64_t)r->bytes - r->in.at);
   memcpy((uint8_t *)r->buf + r->in.at, rec->data, rec->len);
   stream_came(r, rec->len);
@@ -319,11 +319,11 @@ static void hear_data(uint32_t from, const spx_rec *rec)
 
 static bool arrives(uint32_t peer, spx_rx *rx, const spx_rec *rec, uint32_t kind)
 {
-  uint32_t from = party_of[peer];
+  uint32_t from = participant_of[peer];
   CHECK(rx == &spx_rxs[peer]);
   if (kind == SPX_REC_VIA) return spx_net_via(peer, rec);
   if (kind == SPX_REC_CLOSE) return spx_net_closes(peer, rec);
-  CHECK(from < parties && me < parties && rec->len <= rec->valid - SPX_REC_HEADER);
+  CHECK(from < participants && me < participants && rec->len <= rec->valid - SPX_REC_HEADER);
   if (no_memory()) return false;
   switch (kind) {
   case SPX_REC_EAGER: hear_record(from, rec); break;
@@ -354,23 +354,24 @@ static spx_request *queued(uint32_t process)
 static void show_state(void)
 {
   fprintf(stderr, "  %s process %u, life %u: told %u connect %u closed %u lost %u lent %u shut\n",
-          case_name, spx_me, my_life, told.connect, told.closed, told.lost, told.lent, told.shut);
+          case_name, spx_me, my_life, told.connect, told.closed, told.lost, told.handed, told.shut);
   for (uint32_t p = 0; spx_txs && p < processes; p++) {
     const spx_tx *tx = &spx_txs[p];
     const spx_conn *c = spx_net.conns ? spx_net.conns[p] : NULL;
-    uint32_t party = party_of[p];
+    uint32_t participant = participant_of[p];
     if (p == spx_me) continue;
     fprintf(stderr,
             "  %s process %u, to process %u: slow %u, pend %d, stream %d, pos %u, head-tail %u",
             case_name, spx_me, p, tx->slow, tx->pend != NULL, tx->stream != NULL, tx->pos,
             (unsigned)(tx->head - tx->tail));
-    if (party < MOST)
-      fprintf(stderr, "; said %u/%u/%u, %u over, heard %u/%u/%u", with[party].records,
-              with[party].texts, with[party].streams, with[party].over, with[party].heard,
-              with[party].texts_heard, with[party].streams_heard);
+    if (participant < MOST)
+      fprintf(stderr, "; said %u/%u/%u, %u over, heard %u/%u/%u", with[participant].records,
+              with[participant].texts, with[participant].streams, with[participant].over,
+              with[participant].heard, with[participant].texts_heard,
+              with[participant].streams_heard);
     if (c)
       fprintf(stderr, "; %u sockets, done %u got %u lent %u closing %d asked %d", taken[p], c->done,
-              c->got, c->lent, c->closing, c->asked);
+              c->got, c->handed, c->closing, c->asked);
     if (c)
       fprintf(stderr,
               "; fd %d flushed %u sent %u in %u-%u stalled %d over %d full %d busy %d gathered %d",
@@ -392,34 +393,35 @@ static void drop_queued(uint32_t process)
   }
 }
 
-/* What was sent to a party in vain goes, and what has come half; what has come is checked once
- * more. */
-static void drop_traffic(uint32_t party)
+/* What was sent to a participant in vain goes, and what has come half; what has come is checked
+ * once more. */
+static void drop_traffic(uint32_t participant)
 {
-  drop_queued(process_of(party));
+  drop_queued(process_of(participant));
   for (int k = 0; k < STREAMS_MOST; k++) {
-    spx_request *in = with[party].in[k], *out = with[party].out[k];
+    spx_request *in = with[participant].in[k], *out = with[participant].out[k];
     if (in && in->buf) check_stream(in);
     if (in) free(in->buf);
     free(in);
-    with[party].in[k] = NULL;
+    with[participant].in[k] = NULL;
     if (!out) continue;
-    spx_tx_unqueue(process_of(party), out);
+    spx_tx_unqueue(process_of(participant), out);
     drop_send(out);
-    with[party].out[k] = NULL;
+    with[participant].out[k] = NULL;
   }
-  free(with[party].text);
-  with[party].text = NULL;
+  free(with[participant].text);
+  with[participant].text = NULL;
 }
 
-static uint32_t heard_at_death[MOST]; /* records, by party */
+static uint32_t heard_at_death[MOST]; /* records, by participant */
 static void forget_traffic(uint32_t process)
 {
-  uint32_t party = party_of[process], life = party < MOST ? with[party].life : 0;
-  if (party == MOST) return;
-  drop_traffic(party);
-  heard_at_death[party] = with[party].heard;
-  memset(&with[party], 0, sizeof with[party]);
-  with[party].life = life + 1;
+  uint32_t participant = participant_of[process],
+           life = participant < MOST ? with[participant].life : 0;
+  if (participant == MOST) return;
+  drop_traffic(participant);
+  heard_at_death[participant] = with[participant].heard;
+  memset(&with[participant], 0, sizeof with[participant]);
+  with[participant].life = life + 1;
 }
 #endif

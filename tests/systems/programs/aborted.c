@@ -1,4 +1,4 @@
-/* spoilt send DIR: rank 0 dies while a long message of its is on its way; then rank 1 sends a short one. spoilt receive DIR posted|found [kept]: the long message
+/* aborted send DIR: rank 0 dies while a long message of its is on its way; then rank 1 sends a short one. aborted receive DIR posted|found [kept]: the long message
  * was never sent: whoever was receiving it, or had only found it, gets that of rank 1. kept: an I/O process may have had the whole of it; then it arrives. */
 #include <mpi.h>
 #include <mpisp.h>

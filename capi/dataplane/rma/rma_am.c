@@ -1,4 +1,4 @@
-/* rma_mail.c - window memory that is reached through its owner. MPI-5.0, 12.3.
+/* rma_am.c - window memory that is reached through its owner. MPI-5.0, 12.3.
  *
  * A request is written into the target's mailbox (one per process and window), and the target does
  * it in its progress. Where the kernel forbids reading and writing other processes, that is the
@@ -110,9 +110,9 @@ static int64_t describe(mailbox *b, uint64_t raddr, const spx_type *rtype, int64
   return spx_rma_describe(b->row, ROWS, &b->n, raddr, rtype, at, m, runs);
 }
 
-int spx_rma_by_mail(spx_win *w, int target, bool put, uint64_t raddr, const spx_type *rtype,
-                    int64_t at, void *lbuf, const spx_type *ltype, int64_t lat, int64_t m,
-                    int64_t *moved)
+int spx_rma_by_am(spx_win *w, int target, bool put, uint64_t raddr, const spx_type *rtype,
+                  int64_t at, void *lbuf, const spx_type *ltype, int64_t lat, int64_t m,
+                  int64_t *moved)
 {
   mailbox *b = box_of(w, target);
   int err = MPI_SUCCESS;
@@ -129,7 +129,7 @@ int spx_rma_by_mail(spx_win *w, int target, bool put, uint64_t raddr, const spx_
     if (put) spx_pack(lbuf, 0, ltype, lat + done, lat + done + n, b->data);
     __atomic_store_n(&b->state, MAIL_ASKED, __ATOMIC_RELEASE);
     spx_ring_bell(w->targets[target].proc);
-    if (!w->mail && !await_taking(b, runs)) break;
+    if (!w->am && !await_taking(b, runs)) break;
     if (!await_answer(w, target, b))
       err = spx_rma_lost(w, target);
     else if (b->error != MPI_SUCCESS)

@@ -13,13 +13,13 @@ import (
 	"libspx/shm"
 )
 
-// Guests are processes of other jobs that processes of this one are connected with. They have a
-// number in the memory file, so that they can write to our processes, and are watched by pidfd, so
-// that ours learn of their death.
+// External processes are processes of other jobs that processes of this one are connected with.
+// They have a number in the memory file, so that they can write to our processes, and are watched
+// by pidfd, so that ours learn of their death.
 
 // attach gives a process of another job the memory file and its number there.
 func (a *agent) attach(who service.Peer) *service.Message {
-	slot, err := a.guest(who)
+	slot, err := a.external(who)
 	if err != nil {
 		return refuse(mpierr.NoMem, "%v", err)
 	}
@@ -30,7 +30,7 @@ func (a *agent) attach(who service.Peer) *service.Message {
 func (a *agent) receive(peers []service.Peer) *service.Message {
 	answer := &service.Message{FD: -1}
 	for _, p := range peers {
-		slot, err := a.guest(p)
+		slot, err := a.external(p)
 		if err != nil {
 			return refuse(mpierr.NoMem, "%v", err)
 		}
@@ -39,9 +39,9 @@ func (a *agent) receive(peers []service.Peer) *service.Message {
 	return answer
 }
 
-// guest finds or makes the number of a process of another job.
-func (a *agent) guest(who service.Peer) (int, error) {
-	if slot, ok := a.guests[who.ID]; ok {
+// external finds or makes the number of a process of another job.
+func (a *agent) external(who service.Peer) (int, error) {
+	if slot, ok := a.externals[who.ID]; ok {
 		return slot, nil
 	}
 	free := a.freeSlots(1, 0, nil)
@@ -61,12 +61,12 @@ func (a *agent) guest(who service.Peer) (int, error) {
 	a.segment.SetAddress(slot, netip.AddrPort{}) // it is met in memory
 	pidfd, err := unix.PidfdOpen(int(who.Pid), 0)
 	a.segment.MarkStarted(slot, int(who.Pid))
-	a.guests[who.ID] = slot
+	a.externals[who.ID] = slot
 	r := a.rank(slot)
-	*r = rank{guest: true, pid: int(who.Pid), pidfd: pidfd, alive: err == nil}
+	*r = rank{external: true, pid: int(who.Pid), pidfd: pidfd, alive: err == nil}
 	if err != nil || a.watchProcess(slot) != nil {
 		r.alive = false
-		a.guestEnded(slot)
+		a.externalEnded(slot)
 		return slot, nil
 	}
 	a.segment.Announce()
@@ -84,16 +84,16 @@ func (a *agent) rank(slot int) *rank {
 // freeSlots returns n numbers for new processes, or fewer, none of those that are in use elsewhere.
 // Numbers that the table of a system has for another part than this one (from 1, 0: none) are not
 // free either, although nobody lives there: it is to come again.
-func (a *agent) freeSlots(n, part int, elsewhere map[int]bool) []int {
+func (a *agent) freeSlots(n, part int, remoteHost map[int]bool) []int {
 	kept := a.keptFor(part)
 	free := a.segment.Free(n, func(i int) bool {
-		return !elsewhere[i] && !kept[i] &&
+		return !remoteHost[i] && !kept[i] &&
 			(i >= len(a.ranks) || !a.ranks[i].alive)
 	})
-	for id, slot := range a.guests { // who it was is forgotten with the number
+	for id, slot := range a.externals { // who it was is forgotten with the number
 		for _, f := range free {
 			if f == slot {
-				delete(a.guests, id)
+				delete(a.externals, id)
 			}
 		}
 	}
@@ -107,10 +107,10 @@ func (a *agent) full(n int) error {
 			"are connected included; start the job with --usize N", n, a.segment.MaxProcs())
 }
 
-// guestEnded tells our processes of the end of one of another job. Its own agent decides what it
+// externalEnded tells our processes of the end of one of another job. Its own agent decides what it
 // means there; here, those who wait for it learn it, and an MPI_Abort ends those who are connected
 // with it.
-func (a *agent) guestEnded(i int) {
+func (a *agent) externalEnded(i int) {
 	r := &a.ranks[i]
 	if r.pidfd >= 0 {
 		defer unix.Close(r.pidfd)
@@ -123,7 +123,7 @@ func (a *agent) guestEnded(i int) {
 		m := a.segment.Member(i)
 		name := fmt.Sprintf("%v (pid %d)", ident.ProcID{Job: m.Job, World: m.World, Rank: m.Rank,
 			Incarnation: m.Incarnation}, r.pid)
-		a.step(job.GuestAborted{Name: name, Connected: a.connected(i)})
+		a.step(job.ExternalAborted{Name: name, Connected: a.connected(i)})
 	default:
 		a.segment.MarkDead(i, 0)
 	}

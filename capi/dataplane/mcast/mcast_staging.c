@@ -1,26 +1,26 @@
-/* mcast_shelf.c - copies of long multicasts in the memory file of their master's host, which the
+/* mcast_staging.c - copies of long multicasts in the memory file of their master's host, which the
  * members of that host read.
  *
- * A master copies a long message once, into a block of its shelf, and is free: its members copy
- * from there, all at the same time and while the rest is still being put down, whether the master
- * calls MPI or not. Processes that read each other's memory pay the kernel for each page, and keep
- * the master until the last of them has begun.
+ * A master copies a long message once, into a block of its staging buffer, and is free: its members
+ * copy from there, all at the same time and while the rest is still being put down, whether the
+ * master calls MPI or not. Processes that read each other's memory pay the kernel for each page,
+ * and keep the master until the last of them has begun.
  *
- *   shelf   of a process: addresses behind the laid-out parts of the memory file, with memory as
- * far as blocks have reached block   head, a byte for each process of the file (that process writes
- * it: it has what it wants), data
+ *   staging buffer   of a process: addresses behind the laid-out parts of the memory file, with
+ * memory as far as blocks have reached block   head, a byte for each process of the file (that
+ * process writes it: it has what it wants), data
  *
- * A block is used again when all its readers have said so, are dead or have left MPI. All shelves
- * of a host together take at most spx_set.mcast_shelf bytes, one of them a quarter of that; who
- * finds no room lets his members fetch from him. What a process that has died has put down stays:
- * members who know of a block that is full still receive it.
+ * A block is used again when all its readers have said so, are dead or have left MPI. All staging
+ * buffers of a host together take at most spx_set.mcast_staging bytes, one of them a quarter of
+ * that; who finds no room lets his members fetch from him. What a process that has died has put
+ * down stays: members who know of a block that is full still receive it.
  */
 #include <stdlib.h>
 #include "dp.h"
 #include "rma.h"
 
 #define PIPELINED    4u           /* readers for each processor who begin before all is there */
-#define GROW         (256u << 10) /* bytes of memory that a shelf gets at a time */
+#define GROW         (256u << 10) /* bytes of memory that a staging buffer gets at a time */
 #define ROUND(n, to) (((uint64_t)(n) + (to)-1) / (to) * (to))
 
 typedef struct {
@@ -40,20 +40,20 @@ typedef struct {
 
 struct spx_block {
   spx_block *next;
-  uint64_t at, bytes; /* in the shelf, head included */
+  uint64_t at, bytes; /* in the staging buffer, head included */
   uint32_t n, seen;   /* readers; of them, those known to have it */
   bool open;          /* data still come from elsewhere: nothing else may be put there */
   reader readers[];
 };
 
-/* This process's shelf. Blocks lie in the order of their places. */
+/* This process's staging buffer. Blocks lie in the order of their places. */
 static struct {
   uint64_t place, room, backed; /* in the file; bytes of addresses, with memory */
   char *map;
   spx_block *blocks;
-} shelf;
+} staging;
 
-/* The shelves of others, by process. */
+/* The staging buffers of others, by process. */
 static struct {
   uint64_t place, room;
   char *map;
@@ -64,7 +64,7 @@ static spx_poller reader_poller;
 
 static uint64_t head_bytes(void) { return ROUND(sizeof(head) + spx_map.nprocs, SPX_LINE); }
 
-bool spx_shelf_reaches(uint32_t proc)
+bool spx_staging_reaches(uint32_t proc)
 {
   return !(spx_segment->flags & SPX_SEG_TCP) && proc != spx_me && !spx_peer_is_far(proc) &&
          spx_proc_of(proc)->host == spx_proc_of(spx_me)->host;
@@ -72,7 +72,7 @@ bool spx_shelf_reaches(uint32_t proc)
 
 /* ---- the master's side ---- */
 
-static head *head_of(const spx_block *b) { return (head *)(shelf.map + b->at); }
+static head *head_of(const spx_block *b) { return (head *)(staging.map + b->at); }
 static void say(head *h, uint8_t what)
 {
   __atomic_store_n(&h->got[spx_me], what, __ATOMIC_RELEASE);
@@ -92,7 +92,7 @@ static bool is_read(spx_block *b)
 
 static void sweep(void)
 {
-  for (spx_block **p = &shelf.blocks; *p;) {
+  for (spx_block **p = &staging.blocks; *p;) {
     spx_block *b = *p;
     if (!is_read(b)) {
       p = &b->next;
@@ -103,69 +103,71 @@ static void sweep(void)
   }
 }
 
-/* Memory for the shelf up to end; false: there is none, or others have it. */
+/* Memory for the staging buffer up to end; false: there is none, or others have it. */
 static bool back(uint64_t end)
 {
-  if (SPX_LIKELY(end <= shelf.backed)) return true;
-  uint64_t most = ROUND(end, GROW), more = (most < shelf.room ? most : shelf.room) - shelf.backed;
-  uint64_t all = __atomic_add_fetch(&spx_segment->shelf_bytes, more, __ATOMIC_RELAXED);
-  if (all <= spx_set.mcast_shelf && spx_file_allocate(shelf.place + shelf.backed, more) == 0) {
-    shelf.backed += more;
+  if (SPX_LIKELY(end <= staging.backed)) return true;
+  uint64_t most = ROUND(end, GROW),
+           more = (most < staging.room ? most : staging.room) - staging.backed;
+  uint64_t all = __atomic_add_fetch(&spx_segment->staging_bytes, more, __ATOMIC_RELAXED);
+  if (all <= spx_set.mcast_staging &&
+      spx_file_allocate(staging.place + staging.backed, more) == 0) {
+    staging.backed += more;
     return true;
   }
-  __atomic_sub_fetch(&spx_segment->shelf_bytes, more, __ATOMIC_RELAXED);
+  __atomic_sub_fetch(&spx_segment->staging_bytes, more, __ATOMIC_RELAXED);
   return false;
 }
 
-static bool have_shelf(void)
+static bool have_staging(void)
 {
-  if (SPX_LIKELY(shelf.map != NULL)) return true;
-  if (!(shelf.room = ROUND(spx_set.mcast_shelf / 4, GROW))) return false;
-  if (!shelf.place) shelf.place = spx_file_reserve(shelf.room);
-  return (shelf.map = spx_file_map(shelf.place, shelf.room)) != NULL;
+  if (SPX_LIKELY(staging.map != NULL)) return true;
+  if (!(staging.room = ROUND(spx_set.mcast_staging / 4, GROW))) return false;
+  if (!staging.place) staging.place = spx_file_reserve(staging.room);
+  return (staging.map = spx_file_map(staging.place, staging.room)) != NULL;
 }
 
-spx_block *spx_shelf_take(uint64_t bytes, const spx_member *members, uint32_t n, bool self,
-                          spx_mcast_rts *where)
+spx_block *spx_staging_take(uint64_t bytes, const spx_member *members, uint32_t n, bool self,
+                            spx_mcast_rts *where)
 {
-  if (bytes > spx_set.mcast_shelf / 4) return NULL;
+  if (bytes > spx_set.mcast_staging / 4) return NULL;
   uint64_t need = head_bytes() + ROUND(bytes, SPX_LINE), at = 0;
-  if (need > spx_set.mcast_shelf / 4 || !have_shelf()) return NULL;
+  if (need > spx_set.mcast_staging / 4 || !have_staging()) return NULL;
   sweep();
-  spx_block **p = &shelf.blocks, *b;
+  spx_block **p = &staging.blocks, *b;
   for (; *p && (*p)->at - at < need; p = &(*p)->next) at = (*p)->at + (*p)->bytes;
-  if (at + need > shelf.room || !back(at + need) ||
+  if (at + need > staging.room || !back(at + need) ||
       !(b = malloc(sizeof *b + (n + 1) * sizeof *b->readers)))
     return NULL;
   *b = (spx_block){.next = *p, .at = at, .bytes = need};
   *p = b;
   for (uint32_t i = 0; i < n; i++)
-    if (spx_shelf_reaches(members[i].proc))
+    if (spx_staging_reaches(members[i].proc))
       b->readers[b->n++] = (reader){members[i].proc, spx_life_of(members[i].proc)};
   if (self) b->readers[b->n++] = (reader){spx_me, spx_life_of(spx_me)};
   b->open = self;
   memset(head_of(b), 0, head_bytes());
   head_of(b)->readers = b->n;
-  where->shelf = shelf.place;
-  where->room = shelf.room;
+  where->staging = staging.place;
+  where->room = staging.room;
   where->at = at;
   return b;
 }
 
-void *spx_shelf_room(const spx_block *b) { return (char *)head_of(b) + head_bytes(); }
+void *spx_staging_room(const spx_block *b) { return (char *)head_of(b) + head_bytes(); }
 
-void spx_shelf_came(spx_block *b, uint64_t bytes)
+void spx_staging_came(spx_block *b, uint64_t bytes)
 {
   __atomic_store_n(&head_of(b)->filled, bytes, __ATOMIC_RELEASE);
 }
 
-void spx_shelf_close(spx_block *b, bool reads)
+void spx_staging_close(spx_block *b, bool reads)
 {
   if (!reads) say(head_of(b), HAS);
   b->open = false;
 }
 
-void spx_shelf_drop(spx_block *b)
+void spx_staging_drop(spx_block *b)
 {
   b->n = b->seen = 0;
   b->open = false;
@@ -179,7 +181,7 @@ static uint64_t put_down(spx_block *b, const spx_request *r, uint64_t from, uint
 {
   head *h = head_of(b);
   while (from < to) {
-    uint64_t next = to - from < SPX_SHELF_STEP ? to : from + SPX_SHELF_STEP;
+    uint64_t next = to - from < SPX_STAGING_STEP ? to : from + SPX_STAGING_STEP;
     spx_pack(r->buf, r->count, r->type, (int64_t)from, (int64_t)next,
              (char *)h + head_bytes() + from);
     __atomic_store_n(&h->filled, next, __ATOMIC_RELEASE);
@@ -188,12 +190,12 @@ static uint64_t put_down(spx_block *b, const spx_request *r, uint64_t from, uint
   return from;
 }
 
-uint64_t spx_shelf_fill(spx_block *b, const spx_request *r, uint64_t from, bool all)
+uint64_t spx_staging_fill(spx_block *b, const spx_request *r, uint64_t from, bool all)
 {
   uint64_t n = (uint64_t)r->bytes;
   if (from == n) return n;
   from = put_down(b, r, from,
-                  all || is_alone(b) || n - from < SPX_SHELF_STEP ? n : from + SPX_SHELF_STEP);
+                  all || is_alone(b) || n - from < SPX_STAGING_STEP ? n : from + SPX_STAGING_STEP);
   if (from < n) return from;
   __atomic_thread_fence(__ATOMIC_SEQ_CST);
   /* who waits may sleep; whom the message has not reached sleeps on */
@@ -205,11 +207,11 @@ uint64_t spx_shelf_fill(spx_block *b, const spx_request *r, uint64_t from, bool 
   return from;
 }
 
-uint64_t spx_shelf_begin(spx_block *b, const spx_request *r, bool one)
+uint64_t spx_staging_begin(spx_block *b, const spx_request *r, bool one)
 {
   uint64_t n = (uint64_t)r->bytes;
-  if (!one) return spx_shelf_fill(b, r, 0, false);
-  return put_down(b, r, 0, is_alone(b) && n > SPX_SHELF_STEP ? n - SPX_SHELF_STEP : 0);
+  if (!one) return spx_staging_fill(b, r, 0, false);
+  return put_down(b, r, 0, is_alone(b) && n > SPX_STAGING_STEP ? n - SPX_STAGING_STEP : 0);
 }
 
 /* ---- the members' side ---- */
@@ -219,19 +221,20 @@ static uint32_t keeper_of(uint32_t master, const spx_mcast_rts *where)
   return where->keeper == SPX_NO_PEER ? master : where->keeper;
 }
 
-bool spx_shelf_has(uint32_t master, const spx_mcast_rts *where)
+bool spx_staging_has(uint32_t master, const spx_mcast_rts *where)
 {
-  return where->shelf && (where->keeper == spx_me || spx_shelf_reaches(keeper_of(master, where)));
+  return where->staging &&
+         (where->keeper == spx_me || spx_staging_reaches(keeper_of(master, where)));
 }
 
-bool spx_shelf_sound(const spx_mcast_rts *where)
+bool spx_staging_sound(const spx_mcast_rts *where)
 {
   enum { PAGE = 4096 };
   uint64_t end = ROUND(spx_segment->total_bytes, PAGE) +
                  __atomic_load_n(&spx_segment->win_bytes, __ATOMIC_ACQUIRE);
-  if (where->shelf % PAGE || where->shelf < spx_segment->total_bytes || where->shelf > end)
+  if (where->staging % PAGE || where->staging < spx_segment->total_bytes || where->staging > end)
     return false;
-  if (where->room > end - where->shelf || where->at % SPX_LINE || where->at > where->room)
+  if (where->room > end - where->staging || where->at % SPX_LINE || where->at > where->room)
     return false;
   return head_bytes() <= where->room - where->at &&
          where->rts.bytes <= where->room - where->at - head_bytes();
@@ -241,16 +244,16 @@ static head *block_of(uint32_t master, const spx_mcast_rts *where)
 {
   uint32_t i = keeper_of(master, where);
   if (!others && !(others = calloc(spx_map.nprocs, sizeof *others))) return NULL;
-  if (others[i].place != where->shelf || others[i].room != where->room) { /* of another life */
+  if (others[i].place != where->staging || others[i].room != where->room) { /* of another life */
     if (others[i].map && !reading) spx_file_unmap(others[i].map, others[i].room);
-    others[i].map = spx_file_map(where->shelf, where->room);
-    others[i].place = others[i].map ? where->shelf : 0;
+    others[i].map = spx_file_map(where->staging, where->room);
+    others[i].place = others[i].map ? where->staging : 0;
     others[i].room = where->room;
   }
   return others[i].map ? (head *)(others[i].map + where->at) : NULL;
 }
 
-void spx_shelf_pass(uint32_t master, const spx_mcast_rts *where)
+void spx_staging_pass(uint32_t master, const spx_mcast_rts *where)
 {
   head *h = block_of(master, where);
   if (h) say(h, HAS);
@@ -272,7 +275,8 @@ static bool go_on(spx_request *r)
   uint64_t want = (uint64_t)r->bytes, there = __atomic_load_n(&h->filled, __ATOMIC_ACQUIRE),
            from = r->in.at;
   const char *data = (const char *)h + head_bytes();
-  uint64_t to = there < want ? there : want; /* `want` lies in the shelf: spx_shelf_sound */
+  /* `want` lies in the staging buffer: spx_staging_sound */
+  uint64_t to = there < want ? there : want;
   if (to > from) {
     if (r->type->flags & SPX_T_CONTIG && is_past_cache(h, want))
       spx_copy_past_cache((char *)r->buf + from, data + from, to - from);
@@ -316,7 +320,7 @@ static int read_more(spx_poller *p)
   return n;
 }
 
-void spx_shelf_read(spx_request *r, uint32_t master, const spx_mcast_rts *where)
+void spx_staging_read(spx_request *r, uint32_t master, const spx_mcast_rts *where)
 {
   head *h = block_of(master, where);
   r->in.at = 0;
@@ -338,7 +342,7 @@ void spx_shelf_read(spx_request *r, uint32_t master, const spx_mcast_rts *where)
   }
 }
 
-void spx_shelf_lost(spx_block *b, int error)
+void spx_staging_lost(spx_block *b, int error)
 {
   const void *own = others && others[spx_me].map ? others[spx_me].map + b->at : NULL;
   /* the message may still be among the unexpected ones here */
@@ -358,7 +362,7 @@ void spx_shelf_lost(spx_block *b, int error)
   }
 }
 
-void spx_shelf_bury(uint32_t peer)
+void spx_staging_peer_failed(uint32_t peer)
 {
   if (!reading) return;
   for (spx_request **q = &reading; *q;) {
@@ -373,20 +377,20 @@ void spx_shelf_bury(uint32_t peer)
   if (!reading) spx_poller_del(&reader_poller);
 }
 
-void spx_shelf_detach(void)
+void spx_staging_detach(void)
 {
   sweep();
-  if (!shelf.blocks && shelf.backed) {
-    spx_file_drop(shelf.place, shelf.backed);
-    __atomic_sub_fetch(&spx_segment->shelf_bytes, shelf.backed, __ATOMIC_RELAXED);
+  if (!staging.blocks && staging.backed) {
+    spx_file_drop(staging.place, staging.backed);
+    __atomic_sub_fetch(&spx_segment->staging_bytes, staging.backed, __ATOMIC_RELAXED);
   }
-  while (shelf.blocks) { /* members may still read: the memory goes with the file */
-    spx_block *b = shelf.blocks;
-    shelf.blocks = b->next;
+  while (staging.blocks) { /* members may still read: the memory goes with the file */
+    spx_block *b = staging.blocks;
+    staging.blocks = b->next;
     free(b);
   }
-  if (shelf.map) spx_file_unmap(shelf.map, shelf.room);
-  memset(&shelf, 0, sizeof shelf);
+  if (staging.map) spx_file_unmap(staging.map, staging.room);
+  memset(&staging, 0, sizeof staging);
   if (reading) spx_poller_del(&reader_poller);
   reading = NULL;
   free(others); /* the mappings stay until the process ends, or are found again */

@@ -5,15 +5,15 @@
 #include "job.h"
 #include <sched.h>
 
-enum { HOME = 1, GUESTS = 6, BIG = 300000, LIMIT_S = 60 };
+enum { HOME = 1, EXTERNALS = 6, BIG = 300000, LIMIT_S = 60 };
 enum {
   RECEIVER = 0,
-  GUEST = 1,
+  EXTERNAL = 1,
   FRESH = 2
-}; /* numbers in the receiver's file; a guest is 0 in its own, and the receiver 1 */
+}; /* numbers in the receiver's file; an external process is 0 in its own, and the receiver 1 */
 
 static _Atomic int *stage; /* shared by all */
-static int home, files[GUESTS];
+static int home, files[EXTERNALS];
 
 static void until(int k)
 {
@@ -67,12 +67,12 @@ static void take(spx_comm *c, int n, int tag)
   CHECK(pattern_is(b, (uint64_t)tag, (size_t)n));
 }
 
-/* Guest k, of job k + 2. Some end without a word. */
+/* External process k, of job k + 2. Some end without a word. */
 enum { UNHEARD = 0, FIRST = 1, SECOND = 2, DIES = 3, LAST = 4, EARLY = 5 };
 
-static uint32_t number(int k) { return k == EARLY ? FRESH : GUEST; }
+static uint32_t number(int k) { return k == EARLY ? FRESH : EXTERNAL; }
 
-static void guest(int k)
+static void external(int k)
 {
   attach(files[k]);
   enter(spx_proc_of(1), HOME, 1);
@@ -86,7 +86,7 @@ static void guest(int k)
   _exit(0);
 }
 
-/* Gives the number to guest k, and waits for what it does first. */
+/* Gives the number to external process k, and waits for what it does first. */
 static void expect(int k, pid_t who)
 {
   enter(spx_proc_of(number(k)), (uint64_t)k + 2, (uint32_t)who);
@@ -131,7 +131,7 @@ static void receiver(const pid_t *who)
   __atomic_store_n(&spx_segment->nprocs, 3, __ATOMIC_RELEASE);
   /* One that nobody here knew has died: the next is alive. */
   expect(UNHEARD, who[UNHEARD]);
-  leave(GUEST, SPX_AGENT_DEAD);
+  leave(EXTERNAL, SPX_AGENT_DEAD);
   spx_progress();
   expect(FIRST, who[FIRST]);
   talk(FIRST);
@@ -147,12 +147,12 @@ static void receiver(const pid_t *who)
   talk(SECOND);
   /* One that has died before it was known is known to be dead. */
   expect(DIES, who[DIES]);
-  leave(GUEST, SPX_AGENT_DEAD);
+  leave(EXTERNAL, SPX_AGENT_DEAD);
   spx_progress();
-  spx_comm *c = meet(files[DIES], DIES + 2, 0, GUEST, 1);
+  spx_comm *c = meet(files[DIES], DIES + 2, 0, EXTERNAL, 1);
   char x;
   CHECK(spx_recv(&x, 1, job_bytes, 1, 0, c, SPX_CTX_P2P, NULL) == MPIX_ERR_PROC_FAILED);
-  spx_peer_release(GUEST, 0);
+  spx_peer_release(EXTERNAL, 0);
   expect(LAST, who[LAST]);
   talk(LAST);
   /* The first of a number is heard before it is known where its bell is. */
@@ -163,7 +163,7 @@ static void receiver(const pid_t *who)
 
 int main(void)
 {
-  pid_t who[GUESTS], r;
+  pid_t who[EXTERNALS], r;
   int bad = 0, status;
   setenv("SPX_CMA", "0", 1); /* large messages need room */
   setenv("SPX_SPIN", "0", 1);
@@ -171,22 +171,22 @@ int main(void)
   stage = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (stage == MAP_FAILED) return 1;
   home = job_file(3, 1, 2, 16384);
-  for (int k = 0; k < GUESTS; k++) files[k] = job_file(2, 2, 2, 16384);
-  for (int k = 0; k < GUESTS; k++) {
+  for (int k = 0; k < EXTERNALS; k++) files[k] = job_file(2, 2, 2, 16384);
+  for (int k = 0; k < EXTERNALS; k++) {
     who[k] = fork();
-    if (who[k] == 0) guest(k);
+    if (who[k] == 0) external(k);
   }
   r = fork();
   if (r == 0) {
     receiver(who);
     _exit(0);
   }
-  for (int k = 0; k <= GUESTS; k++) {
+  for (int k = 0; k <= EXTERNALS; k++) {
     pid_t p = wait(&status);
     if (status == 0) continue;
     fprintf(stderr, "process %d (receiver %d) ended with %#x at stage %d\n", p, r, status, *stage);
     bad = 1;
-    for (int i = 0; i < GUESTS; i++) kill(who[i], SIGKILL); /* they would wait */
+    for (int i = 0; i < EXTERNALS; i++) kill(who[i], SIGKILL); /* they would wait */
     kill(r, SIGKILL);
   }
   return bad;

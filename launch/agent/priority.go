@@ -12,25 +12,25 @@ import (
 // death or is heard of by others: it asks for short turns, which come soon (Linux 6.12), and for
 // priority, where that is allowed. It has little to do, so that nobody misses the time.
 const (
-	hurryNice = -10
-	hurryTurn = 100_000 // ns
+	urgentNice  = -10
+	urgentSlice = 100_000 // ns
 )
 
-// hurryBeat is for the thread of the heartbeats. It is not to wait for the Go runtime either, whose
-// processors may belong to threads that wait for their turns.
-func hurryBeat() {
+// prioritizeHeartbeat is for the thread of the heartbeats. It is not to wait for the Go runtime
+// either, whose processors may belong to threads that wait for their turns.
+func prioritizeHeartbeat() {
 	const processors = 8
 	runtime.LockOSThread()
 	runtime.GOMAXPROCS(max(processors, runtime.GOMAXPROCS(0)))
-	if !hurryPast() {
+	if !prioritizeRealTime() {
 		hurry(0, 0)
 	}
 }
 
-// hurryPast puts the calling thread before all that have no turns in real time, where that is
-// allowed: a nice value counts within a session alone, where the kernel shares processors out among
-// sessions (sched_autogroup), and each host's ranks may be in one.
-func hurryPast() bool {
+// prioritizeRealTime puts the calling thread before all that have no turns in real time, where that
+// is allowed: a nice value counts within a session alone, where the kernel shares processors out
+// among sessions (sched_autogroup), and each host's ranks may be in one.
+func prioritizeRealTime() bool {
 	attr, err := unix.SchedGetAttr(0, 0)
 	if err != nil || attr.Policy != unix.SCHED_NORMAL {
 		return false
@@ -64,9 +64,9 @@ func hurry(tid int, flags uint64) {
 	}
 	given := attr.Nice
 	attr.Flags |= flags
-	attr.Runtime = hurryTurn
+	attr.Runtime = urgentSlice
 	if given == 0 || flags == 0 {
-		attr.Nice = hurryNice
+		attr.Nice = urgentNice
 	}
 	if unix.SchedSetAttr(tid, attr, 0) != nil {
 		attr.Nice = given

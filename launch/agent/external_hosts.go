@@ -18,11 +18,11 @@ import (
 // it is its own host that is lost, and the cluster goes on as the file says. With the host of the
 // cluster's spxrun all of them are lost.
 
-// isGuest: what runs there was started by a spxrun of its own.
-func (h *elsewhere) isGuest() bool { return h.attached != nil || h.of != nil || h.kin != nil }
+// isExternal: what runs there was started by a spxrun of its own.
+func (h *remoteHost) isExternal() bool { return h.attached != nil || h.of != nil || h.kin != nil }
 
 // by is the host through whose agent this one's is reached; nil: it is reached from here.
-func (h *elsewhere) by() *elsewhere {
+func (h *remoteHost) by() *remoteHost {
 	if h.of != nil {
 		return h.of
 	}
@@ -30,7 +30,7 @@ func (h *elsewhere) by() *elsewhere {
 }
 
 // leading is, of a host of an attached cluster, that of its spxrun.
-func (h *elsewhere) leading() *elsewhere {
+func (h *remoteHost) leading() *remoteHost {
 	if h.of != nil {
 		return h.of
 	}
@@ -38,7 +38,7 @@ func (h *elsewhere) leading() *elsewhere {
 }
 
 // members are the other hosts of an attached cluster that are there.
-func (h *elsewhere) members() (out []*elsewhere) {
+func (h *remoteHost) members() (out []*remoteHost) {
 	if h.attached == nil {
 		return nil
 	}
@@ -51,7 +51,7 @@ func (h *elsewhere) members() (out []*elsewhere) {
 }
 
 // numberOf is, of a host of an attached cluster, its number in the job; -1: it is not there yet.
-func (g *guestCluster) numberOf(index int) int {
+func (g *externalCluster) numberOf(index int) int {
 	if index >= len(g.hosts) || g.hosts[index] == nil {
 		return -1
 	}
@@ -60,7 +60,7 @@ func (g *guestCluster) numberOf(index int) int {
 
 // firstPlaces are the hosts of the job on which the processes of a part of an attached cluster run
 // first.
-func (g *guestCluster) firstPlaces(part string) (out []int) {
+func (g *externalCluster) firstPlaces(part string) (out []int) {
 	for _, i := range g.at[part] {
 		out = append(out, g.numberOf(i))
 	}
@@ -73,15 +73,15 @@ type want struct {
 	procs int
 }
 
-// guestHosts are the hosts that a cluster wants to be taken with, and where its parts are to run,
-// by their names; why it cannot be.
-func guestHosts(e *control.Arrival, wants []want) (list []hosts.Host, at map[string][]int,
+// externalHosts are the hosts that a cluster wants to be taken with, and where its parts are to
+// run, by their names; why it cannot be.
+func externalHosts(e *control.Arrival, wants []want) (list []hosts.Host, at map[string][]int,
 	why string) {
 	at = map[string][]int{}
 	slots := []int{e.Slots}
-	list = []hosts.Host{{Name: guestName(e.Cluster, e.Host)}}
+	list = []hosts.Host{{Name: externalName(e.Cluster, e.Host)}}
 	for _, h := range e.Hosts {
-		list, slots = append(list, hosts.Host{Name: guestName(e.Cluster, h.Name)}),
+		list, slots = append(list, hosts.Host{Name: externalName(e.Cluster, h.Name)}),
 			append(slots, h.Slots)
 	}
 	load := make([]int, len(list))
@@ -101,9 +101,9 @@ func guestHosts(e *control.Arrival, wants []want) (list []hosts.Host, at map[str
 	return list, at, ""
 }
 
-// guestName is what a host is called on which a cluster runs that has attached: another one may run
-// there, too.
-func guestName(cluster, host string) string { return cluster + "@" + host }
+// externalName is what a host is called on which a cluster runs that has attached: another one may
+// run there, too.
+func externalName(cluster, host string) string { return cluster + "@" + host }
 
 // admitMember asks the agent of another host of a cluster that comes to be one of the job's.
 func (a *agent) admitMember(d *addition, host hosts.Host) error {
@@ -115,7 +115,7 @@ func (a *agent) admitMember(d *addition, host hosts.Host) error {
 	}
 	way := d.lead.behind.to(&d.lead.box, d.index)
 	d.slots = host.Slots
-	h := newElsewhere(len(a.spec.Hosts), host.Name)
+	h := newRemoteHost(len(a.spec.Hosts), host.Name)
 	h.joining, h.of, h.home, h.conn, h.wait = d, d.lead, d.lead.number, way, way.how
 	a.growth.now, a.growth.callers = h, append(a.growth.callers, h)
 	a.introduceTo(h, [32]byte{}) // it is given the key by the agent that reaches it
@@ -123,9 +123,9 @@ func (a *agent) admitMember(d *addition, host hosts.Host) error {
 	return nil
 }
 
-// guestJoined: a host of a cluster that comes is one of the job's. When all are, its processes are
-// started.
-func (a *agent) guestJoined(d *addition, h *elsewhere) {
+// externalJoined: a host of a cluster that comes is one of the job's. When all are, its processes
+// are started.
+func (a *agent) externalJoined(d *addition, h *remoteHost) {
 	if h.of == nil {
 		d.lead = h
 	} else {
@@ -152,7 +152,7 @@ func (a *agent) notAttached(cluster, text string) {
 // losesMembers: with the host of a cluster's spxrun the others of the cluster are lost, whose
 // agents were reached through it. The consequences are drawn when it is called back: none of them
 // is asked about the ends of the others' processes.
-func (a *agent) losesMembers(h *elsewhere, fault job.Fault) (then func()) {
+func (a *agent) losesMembers(h *remoteHost, fault job.Fault) (then func()) {
 	list := append(h.members(), a.losesBehind(h)...)
 	for _, m := range list {
 		m.gone = true
@@ -162,7 +162,8 @@ func (a *agent) losesMembers(h *elsewhere, fault job.Fault) (then func()) {
 	}
 	return func() {
 		for _, m := range list {
-			a.bury(m, fmt.Sprintf("host %s is lost, through which its agent was reached", h.name),
+			a.hostFailed(m, fmt.Sprintf("host %s is lost, through which its agent was reached",
+				h.name),
 				fault)
 		}
 	}
@@ -185,7 +186,7 @@ func (a *agent) notMade(e notMade) {
 
 // lostWith: the connection with a host has ended since that with the host of its cluster's spxrun
 // has: what follows is that one's matter.
-func (h *elsewhere) lostWith() bool {
+func (h *remoteHost) lostWith() bool {
 	if h.of == nil || h.joining != nil || h.of.gone {
 		return false
 	}
@@ -197,12 +198,13 @@ func (h *elsewhere) lostWith() bool {
 	}
 }
 
-// guestsOf are the hosts that are there on which a part of an attached cluster runs, or is to run.
-func (a *agent) guestsOf(h *elsewhere, part int) (out []int) {
+// externalsOf are the hosts that are there on which a part of an attached cluster runs, or is to
+// run.
+func (a *agent) externalsOf(h *remoteHost, part int) (out []int) {
 	if h.gone {
 		return nil
 	}
-	for _, n := range a.placesOfGuest(h, part) {
+	for _, n := range a.placesOfExternal(h, part) {
 		if n >= 0 && !slices.Contains(out, n) && !a.isLost(n) {
 			out = append(out, n)
 		}
@@ -238,7 +240,7 @@ func (a *agent) networksOf(hosts int) [][]int {
 }
 
 // hostNumbered is another host by its number.
-func (a *agent) hostNumbered(n int) *elsewhere {
+func (a *agent) hostNumbered(n int) *remoteHost {
 	for _, h := range a.others {
 		if h.number == n {
 			return h
@@ -247,9 +249,9 @@ func (a *agent) hostNumbered(n int) *elsewhere {
 	return nil
 }
 
-// placesOfGuest are the hosts of the processes of a part of an attached cluster, as it was started
-// last, or is to be.
-func (a *agent) placesOfGuest(h *elsewhere, part int) []int {
+// placesOfExternal are the hosts of the processes of a part of an attached cluster, as it was
+// started last, or is to be.
+func (a *agent) placesOfExternal(h *remoteHost, part int) []int {
 	first := h.attached.firstPlaces(a.spec.Join.Declared[part-1].Name)
 	m, decides := a.machine.(*job.Machine)
 	if !decides || !h.attached.begun {
@@ -263,31 +265,33 @@ func (a *agent) placesOfGuest(h *elsewhere, part int) []int {
 }
 
 // isOf: a host, by its number, is one of an attached cluster.
-func (a *agent) isOf(host int, lead *elsewhere) bool {
+func (a *agent) isOf(host int, lead *remoteHost) bool {
 	return slices.ContainsFunc(lead.attached.hosts,
-		func(m *elsewhere) bool { return m != nil && m.number == host })
+		func(m *remoteHost) bool { return m != nil && m.number == host })
 }
 
-// rehostGuest says where the processes of a part of an attached cluster run that is started, or
+// rehostExternal says where the processes of a part of an attached cluster run that is started, or
 // started again: on hosts of the cluster. As rehost else.
-func (a *agent) rehostGuest(h *elsewhere, part int, crowd bool) (where []int, moved, why string) {
-	was := a.placesOfGuest(h, part)
+func (a *agent) rehostExternal(h *remoteHost, part int, crowd bool) (where []int, moved,
+	why string) {
+	was := a.placesOfExternal(h, part)
 	p := &a.spec.Programs[a.programOf(part)]
 	first := h.attached.firstPlaces(a.spec.Join.Declared[part-1].Name)
 	together := !slices.ContainsFunc(first, func(n int) bool { return n != first[0] })
-	where, ok := rehost(was, a.berthsOfGuest(h), p.Vaults || together &&
+	where, ok := rehost(was, a.placesInExternal(h), p.MsgLogs || together &&
 		(p.Cold > 0 || a.replays(a.layoutNow(), part)), crowd)
 	moved, why = a.movedTo(was, where, ok, "the other hosts of the cluster have")
 	return where, moved, why
 }
 
-// berthsOfGuest are the hosts of the job as those for the processes of an attached cluster: its
+// placesInExternal are the hosts of the job as those for the processes of an attached cluster: its
 // own.
-func (a *agent) berthsOfGuest(h *elsewhere) []berth {
-	room := make([]berth, len(a.spec.Hosts))
+func (a *agent) placesInExternal(h *remoteHost) []candidate {
+	room := make([]candidate, len(a.spec.Hosts))
 	load := a.load()
 	for n := range room {
-		room[n] = berth{slots: a.spec.Slots[n], load: load[n], lost: !a.isOf(n, h) || a.isLost(n)}
+		room[n] = candidate{slots: a.spec.Slots[n], load: load[n], lost: !a.isOf(n, h) ||
+			a.isLost(n)}
 	}
 	return room
 }

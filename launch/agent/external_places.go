@@ -16,9 +16,9 @@ import (
 // (pairs.go). A host that is in several networks listens in all of them, since clusters may come by
 // any.
 
-// placeGuest chooses the addresses of a host that comes. at is the one by which it has called; not
-// valid: it has not.
-func (a *agent) placeGuest(h *elsewhere, at netip.Addr) error {
+// placeExternal chooses the addresses of a host that comes. at is the one by which it has called;
+// not valid: it has not.
+func (a *agent) placeExternal(h *remoteHost, at netip.Addr) error {
 	p, self := &a.places, a.describeOwn()
 	known, numbers := []reach.Known{{Host: &self, At: a.address}}, []int{a.self}
 	for _, o := range a.others {
@@ -81,8 +81,8 @@ func (p *places) add(n int, at netip.Addr, known []reach.Known, numbers []int, m
 }
 
 // placeMember chooses the addresses of another host of a cluster that comes.
-func (a *agent) placeMember(h *elsewhere) {
-	if err := a.placeGuest(h, netip.Addr{}); err != nil {
+func (a *agent) placeMember(h *remoteHost) {
+	if err := a.placeExternal(h, netip.Addr{}); err != nil {
 		a.cannotJoin(h, err.Error())
 		return
 	}
@@ -94,7 +94,7 @@ func (a *agent) placeMember(h *elsewhere) {
 }
 
 // talk tells whether processes of a host that comes have to reach some of another host.
-func (a *agent) talk(h *elsewhere, host int) bool {
+func (a *agent) talk(h *remoteHost, host int) bool {
 	l, d := a.layoutNow(), h.joining
 	if d.lead != nil && a.isOf(host, d.lead) {
 		return true

@@ -1,15 +1,15 @@
-/* net_lend.c - what a program leaves behind when it makes no more calls of MPI: bytes that it has
- * sent, and that no socket has taken.
+/* net_hand_over.c - what a program leaves behind when it makes no more calls of MPI: bytes that it
+ * has sent, and that no socket has taken.
  *
  * A send is over when its bytes lie in the connection's buffer. They are to arrive whatever the
  * program does then (MPI-5.0 3.5: the receive that matches a send that is over completes). So what
  * a call leaves in a buffer, because the connection is not made yet or because its socket is full,
- * is lent to the engine, whose threads carry it on; whoever touches the buffer next takes it back
- * first. The bytes that are lent do not change and do not move; no lock is taken where nothing
- * waits, which is almost always.
+ * is handed over to the engine, whose threads carry it on; whoever touches the buffer next takes it
+ * back first. The bytes that are handed over do not change and do not move; no lock is taken where
+ * nothing waits, which is almost always.
  *
- * Not lent: what goes through others (the relays' own calls move it), and what waits behind a long
- * message, whose send is not over.
+ * Not handed over: what goes through others (the relays' own calls move it), and what waits behind
+ * a long message, whose send is not over.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -17,8 +17,9 @@
 #include "net_conn.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static spx_conn *first;  /* under lock, as next_lent, lent_fd and lent_done of each */
-static bool told, again; /* under lock: the engine looks at them; something was lent since it did */
+static spx_conn *first; /* under lock, as next_handed, handed_fd and handed_done of each */
+/* under lock: the engine looks at them; something was handed over since it did */
+static bool told, again;
 
 /* Of what is to be written, the part whose sends are over. */
 static uint32_t over_part(const spx_conn *c)
@@ -27,35 +28,35 @@ static uint32_t over_part(const spx_conn *c)
   return end - c->flushed;
 }
 
-bool spx_net_lend(spx_conn *c)
+bool spx_net_hand_over(spx_conn *c)
 {
   bool idle = c->fd < 0 ? spx_net.relays || c->over : !c->full || c->closing || c->must_answer;
-  if (SPX_LIKELY(idle || c->lent || spx_txs[c->peer].conn != c)) return false;
+  if (SPX_LIKELY(idle || c->handed || spx_txs[c->peer].conn != c)) return false;
   uint32_t n = over_part(c);
   if (n == 0) return false;
   pthread_mutex_lock(&lock);
-  c->lent = n;
-  c->lent_done = 0;
-  c->lent_fd = c->fd;
-  c->next_lent = first;
+  c->handed = n;
+  c->handed_done = 0;
+  c->handed_fd = c->fd;
+  c->next_handed = first;
   first = c;
   bool tell = !told && c->fd >= 0; /* else the engine is about to make the connection */
   again = true;
   told |= tell;
   bool there = c->fd < 0 && spx_net_arrivals_wait();
   pthread_mutex_unlock(&lock);
-  if (tell) spx_net_tell(SPX_NET_LENT, 0);
+  if (tell) spx_net_tell(SPX_NET_HANDED, 0);
   return there;
 }
 
-void spx_net_take_back(spx_conn *c)
+void spx_net_reclaim(spx_conn *c)
 {
   pthread_mutex_lock(&lock);
   spx_conn **p = &first;
-  while (*p != c) p = &(*p)->next_lent;
-  *p = c->next_lent;
-  uint32_t n = c->lent_done;
-  c->lent = 0;
+  while (*p != c) p = &(*p)->next_handed;
+  *p = c->next_handed;
+  uint32_t n = c->handed_done;
+  c->handed = 0;
   pthread_mutex_unlock(&lock);
   if (n && spx_txs[c->peer].conn == c) spx_net_done(c, n); /* else it is of an earlier process */
 }
@@ -64,24 +65,24 @@ void spx_net_take_back(spx_conn *c)
  * too. */
 static bool carry(spx_conn *c)
 {
-  uint32_t before = c->lent_done;
-  while (c->lent_done < c->lent) {
-    ssize_t n = send(c->lent_fd, c->out + c->flushed + c->lent_done, c->lent - c->lent_done,
+  uint32_t before = c->handed_done;
+  while (c->handed_done < c->handed) {
+    ssize_t n = send(c->handed_fd, c->out + c->flushed + c->handed_done, c->handed - c->handed_done,
                      MSG_DONTWAIT | MSG_NOSIGNAL);
     if (n <= 0) break;
-    c->lent_done += (uint32_t)n;
+    c->handed_done += (uint32_t)n;
   }
-  return c->lent_done != before;
+  return c->handed_done != before;
 }
 
 int spx_net_carry(void)
 {
   bool moved = false, left = false;
   pthread_mutex_lock(&lock);
-  for (spx_conn *c = first; c; c = c->next_lent) {
-    if (c->lent_fd < 0) continue;
+  for (spx_conn *c = first; c; c = c->next_handed) {
+    if (c->handed_fd < 0) continue;
     moved |= carry(c);
-    left |= c->lent_done < c->lent;
+    left |= c->handed_done < c->handed;
   }
   told = left || again;
   again = false;
@@ -94,14 +95,14 @@ bool spx_net_carry_first(int fd, uint32_t peer, uint32_t life, spx_arrival *a)
 {
   bool tell = false;
   pthread_mutex_lock(&lock);
-  for (spx_conn *c = first; c; c = c->next_lent) {
-    if (c->peer != peer || c->life != life || c->lent_fd >= 0) continue;
-    c->lent_fd = fd;
+  for (spx_conn *c = first; c; c = c->next_handed) {
+    if (c->peer != peer || c->life != life || c->handed_fd >= 0) continue;
+    c->handed_fd = fd;
     carry(c);
-    tell = !told && c->lent_done < c->lent;
+    tell = !told && c->handed_done < c->handed;
     told |= tell;
   }
-  spx_net_arrives(a); /* who lends after that sees it */
+  spx_net_arrives(a); /* who hands over after that sees it */
   pthread_mutex_unlock(&lock);
   return tell;
 }

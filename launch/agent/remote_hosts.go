@@ -21,12 +21,12 @@ import (
 )
 
 // The other hosts of a job, as the agent sees them that decides. Each has an agent of its own
-// (outpost.go), started by ssh or its like, whose standard input and output carry the messages of
-// launch/control. What happens there comes up as an event of the machine; what the machine decides
-// goes down to all.
+// (remote_agent.go), started by ssh or its like, whose standard input and output carry the messages
+// of launch/control. What happens there comes up as an event of the machine; what the machine
+// decides goes down to all.
 
 // elsewhere is the agent of another host.
-type elsewhere struct {
+type remoteHost struct {
 	number int
 	name   string
 	// by which this one has had it started; nil: it has come by itself (join.go)
@@ -48,18 +48,18 @@ type elsewhere struct {
 	made    bool // all its processes have been made
 	gone    bool
 
-	attached *guestCluster // it runs a cluster that was started by itself
+	attached *externalCluster // it runs a cluster that was started by itself
 	// it is one of the other hosts of such a cluster: the agent of this one reaches it
-	of *elsewhere
+	of *remoteHost
 	// it is one of the other hosts of a cluster whose spxrun was lost with the host that led: this
 	// agent reaches it
-	kin *guestCluster
+	kin *externalCluster
 	// the number of the first host of its cluster, in a system whose clusters are started one by
 	// one
 	home   int
-	copies bool       // in such a system: its agent keeps a copy of what decides, or is to
-	behind passages   // to those, and others
-	via    *elsewhere // it has come through the agent of this one
+	copies bool        // in such a system: its agent keeps a copy of what decides, or is to
+	behind passages    // to those, and others
+	via    *remoteHost // it has come through the agent of this one
 
 	// it was sent away, and is heard until it is no member of those any more that keep copies of
 	// what decides
@@ -86,7 +86,7 @@ type elsewhere struct {
 
 // fromHost is a message, or the end, of another host's agent.
 type fromHost struct {
-	from *elsewhere
+	from *remoteHost
 	m    *control.Message // nil: it has gone
 }
 
@@ -96,25 +96,25 @@ const (
 	dismissLimit = 15 * time.Second // between Finish and their ends
 )
 
-func newElsewhere(number int, name string) *elsewhere {
-	return &elsewhere{number: number, name: name, ended: make(chan struct{}), window: newWindow(),
+func newRemoteHost(number int, name string) *remoteHost {
+	return &remoteHost{number: number, name: name, ended: make(chan struct{}), window: newWindow(),
 		askers: map[uint64]*remote{}}
 }
 
 // waitsFor: some other host that is there is so.
-func (a *agent) waitsFor(is func(*elsewhere) bool) bool {
-	return slices.ContainsFunc(a.others, func(h *elsewhere) bool { return !h.gone && is(h) })
+func (a *agent) waitsFor(is func(*remoteHost) bool) bool {
+	return slices.ContainsFunc(a.others, func(h *remoteHost) bool { return !h.gone && is(h) })
 }
 
 // introduceTo tells a host of the job, and begins to listen to what it says.
-func (a *agent) introduceTo(h *elsewhere, key [32]byte) {
+func (a *agent) introduceTo(h *remoteHost, key [32]byte) {
 	spec := *a.spec
 	spec.Self, spec.ID, spec.Key, spec.Near = h.number, a.segment.JobID(), key, ownAddresses()
 	spec.Join, spec.System = nil, nil
 	if a.meeting != nil {
-		a.forGuest(&spec, h)
+		a.forExternal(&spec, h)
 	}
-	if h.isGuest() || spec.Joined { // its processes have their variables from elsewhere
+	if h.isExternal() || spec.Joined { // its processes have their variables from elsewhere
 		conceal(&spec)
 	}
 	if spec.Late = h.joining != nil; spec.Late {
@@ -143,7 +143,7 @@ func addPlain(mux *output.Mux, from *os.File) error {
 }
 
 // hearFrom reads the messages of a host, prints its output, and tells the main thread the rest.
-func (a *agent) hearFrom(h *elsewhere) {
+func (a *agent) hearFrom(h *remoteHost) {
 	var printers [3]*printer
 	for {
 		m, err := h.conn.Receive()
@@ -204,7 +204,7 @@ type printer struct {
 	pipe *os.File
 }
 
-func (a *agent) newPrinter(h *elsewhere, stream int) *printer {
+func (a *agent) newPrinter(h *remoteHost, stream int) *printer {
 	p := &printer{}
 	p.more.L = &p.mu
 	r, w, err := os.Pipe()
@@ -230,7 +230,7 @@ func (p *printer) close() {
 	p.more.Signal()
 }
 
-func (p *printer) run(h *elsewhere, works bool) {
+func (p *printer) run(h *remoteHost, works bool) {
 	for {
 		p.mu.Lock()
 		for len(p.list) == 0 && !p.over {
@@ -256,7 +256,7 @@ func (p *printer) run(h *elsewhere, works bool) {
 }
 
 // heard handles a message of another host.
-func (a *agent) heard(h *elsewhere, m *control.Message) {
+func (a *agent) heard(h *remoteHost, m *control.Message) {
 	switch {
 	case m == nil:
 		a.lost(h)
@@ -285,7 +285,7 @@ func (a *agent) heard(h *elsewhere, m *control.Message) {
 	}
 }
 
-func (a *agent) isReady(h *elsewhere, r *control.Ready) {
+func (a *agent) isReady(h *remoteHost, r *control.Ready) {
 	if r.Text != "" && h.joining != nil {
 		a.cannotJoin(h, r.Text)
 		return
@@ -312,13 +312,13 @@ func (a *agent) isReady(h *elsewhere, r *control.Ready) {
 }
 
 // isAt: process i is one of host h.
-func (a *agent) isAt(i int, h *elsewhere) bool {
+func (a *agent) isAt(i int, h *remoteHost) bool {
 	return i >= 0 && i < len(a.ranks) && a.ranks[i].host == h.number
 }
 
 // happened takes over what another host's agent has seen. That agent may be broken: what cannot
 // have happened there is left aside.
-func (a *agent) happened(h *elsewhere, e job.Event) {
+func (a *agent) happened(h *remoteHost, e job.Event) {
 	switch e := e.(type) {
 	case job.Started:
 		if a.isAt(e.Proc, h) && !a.ranks[e.Proc].begun {
@@ -356,8 +356,8 @@ func (a *agent) happened(h *elsewhere, e job.Event) {
 		a.step(e)
 	case job.Joined:
 		a.step(e)
-	case job.GuestAborted:
-		a.guestAborted(e.Name)
+	case job.ExternalAborted:
+		a.externalAborted(e.Name)
 	case job.Hung:
 		a.seenAt(h, e.Proc, e)
 	case job.Slowed:
@@ -368,7 +368,7 @@ func (a *agent) happened(h *elsewhere, e job.Event) {
 }
 
 // seenAt takes what another host's agent has seen of one of its processes that lives.
-func (a *agent) seenAt(h *elsewhere, proc int, e job.Event) {
+func (a *agent) seenAt(h *remoteHost, proc int, e job.Event) {
 	if a.isAt(proc, h) && a.ranks[proc].alive {
 		a.step(e)
 	}
@@ -376,7 +376,7 @@ func (a *agent) seenAt(h *elsewhere, proc int, e job.Event) {
 
 // allMade tells the machine when the processes of all hosts have been made.
 func (a *agent) allMade() {
-	if a.made && !a.waitsFor(func(h *elsewhere) bool { return !h.made }) {
+	if a.made && !a.waitsFor(func(h *remoteHost) bool { return !h.made }) {
 		a.step(job.AllStarted{})
 		a.tellTable()
 		if !a.machine.Ending() {
@@ -386,7 +386,7 @@ func (a *agent) allMade() {
 }
 
 // lost: the agent of a host has gone. Its processes have died with it.
-func (a *agent) lost(h *elsewhere) {
+func (a *agent) lost(h *remoteHost) {
 	if h.lostWith() {
 		return
 	}
@@ -410,32 +410,32 @@ func (a *agent) lost(h *elsewhere) {
 		}
 		a.beating.hasGone(h.number, h.goneFor())
 	}
-	a.bury(h, h.how, fault)
+	a.hostFailed(h, h.how, fault)
 }
 
 // wasQuiet: the agent through which this one's is reached had not heard of it for some time.
-func (h *elsewhere) wasQuiet() bool {
+func (h *remoteHost) wasQuiet() bool {
 	way, through := h.conn.(*passage)
 	return through && way.quiet()
 }
 
 // goneFor is why a host whose connection has ended is out.
-func (h *elsewhere) goneFor() detect.Reason {
+func (h *remoteHost) goneFor() detect.Reason {
 	if errors.Is(h.failure, errChanged) {
 		return detect.OutChanged
 	}
 	return detect.OutClosed
 }
 
-// bury draws the consequences of the loss of a host.
-func (a *agent) bury(h *elsewhere, how string, fault job.Fault) {
-	a.loseHosts([]*elsewhere{h}, how, fault)
+// hostFailed draws the consequences of the loss of a host.
+func (a *agent) hostFailed(h *remoteHost, how string, fault job.Fault) {
+	a.loseHosts([]*remoteHost{h}, how, fault)
 }
 
 // hasMade counts the processes of a lost host as started: its agent was ordered to start them, and
 // its report may have been lost with it. They may have been in MPI, so that their deaths are
 // treated as those on a host that is lost later.
-func (a *agent) hasMade(h *elsewhere) {
+func (a *agent) hasMade(h *remoteHost) {
 	for i := range a.ranks {
 		if r := &a.ranks[i]; r.host == h.number && !r.away && !r.begun &&
 			(r.called || !a.isSpare(i)) {
@@ -446,7 +446,7 @@ func (a *agent) hasMade(h *elsewhere) {
 }
 
 // loseHosts does what follows when hosts are lost, perhaps all of a switch at once.
-func (a *agent) loseHosts(list []*elsewhere, how string, fault job.Fault) {
+func (a *agent) loseHosts(list []*remoteHost, how string, fault job.Fault) {
 	for _, h := range list {
 		h.fate = how
 		h.box.close()
@@ -505,7 +505,7 @@ func (a *agent) loseHosts(list []*elsewhere, how string, fault job.Fault) {
 type judgement struct {
 	number int
 	end    job.Ended
-	open   map[*elsewhere]bool // who has not answered
+	open   map[*remoteHost]bool // who has not answered
 	until  time.Time
 }
 
@@ -524,7 +524,7 @@ func (a *agent) judgeAll(ends []job.Ended) {
 		}
 		e.Returns, e.OtherMPI = e.Returns || a.anyReturns(), e.OtherMPI || a.anyMPI(e.Proc)
 		told := a.spec.Succeeds && e.Owner == job.OwnerInit // whatever the others say
-		if !a.waitsFor(func(*elsewhere) bool { return true }) || e.Owner == job.OwnerFinalized ||
+		if !a.waitsFor(func(*remoteHost) bool { return true }) || e.Owner == job.OwnerFinalized ||
 			told || e.Spawning || a.machine.Ending() {
 			clear = append(clear, e)
 		} else {
@@ -543,7 +543,7 @@ func (a *agent) judgeAll(ends []job.Ended) {
 // survey asks the other hosts what the end of a process means.
 func (a *agent) survey(e job.Ended) {
 	a.surveys++
-	j := &judgement{number: a.surveys, end: e, open: map[*elsewhere]bool{},
+	j := &judgement{number: a.surveys, end: e, open: map[*remoteHost]bool{},
 		until: time.Now().Add(surveyLimit)}
 	a.judging = append(a.judging, j)
 	for _, h := range a.others {
@@ -554,7 +554,7 @@ func (a *agent) survey(e job.Ended) {
 	}
 }
 
-func (a *agent) answered(h *elsewhere, f *control.Facts) {
+func (a *agent) answered(h *remoteHost, f *control.Facts) {
 	for i, j := range a.judging {
 		if j.number != f.Survey || !j.open[h] {
 			continue
@@ -663,7 +663,7 @@ func (a *agent) dismiss() {
 		}
 	}
 	limit, hurry := time.Now().Add(dismissLimit), a.machine.Hurried()
-	for a.waitsFor(func(*elsewhere) bool { return true }) && time.Now().Before(limit) {
+	for a.waitsFor(func(*remoteHost) bool { return true }) && time.Now().Before(limit) {
 		if at := a.tracing.latest(); at.Add(dismissLimit).After(limit) && !hurry {
 			limit = at.Add(dismissLimit) // what they have written down is still coming
 		}
@@ -705,7 +705,7 @@ func (a *agent) dismiss() {
 }
 
 // sendInput copies a file to the standard input of a host's processes.
-func sendInput(h *elsewhere, from *os.File) {
+func sendInput(h *remoteHost, from *os.File) {
 	defer from.Close()
 	b := make([]byte, 32<<10)
 	for {

@@ -16,7 +16,7 @@ import (
 
 // twoHosts is an agent of a job with rank 0 on host 0, rank 1 on host 1 and rank 2 on host 2, none
 // of them started; and host 1.
-func twoHosts(t testing.TB, self int) (*agent, *elsewhere) {
+func twoHosts(t testing.TB, self int) (*agent, *remoteHost) {
 	segment, err := shm.Create(3, 3, 1, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -47,7 +47,7 @@ func twoHosts(t testing.TB, self int) (*agent, *elsewhere) {
 	}
 	a.machine = job.New(job.Config{Host: "h", Procs: 3})
 	for n := 1; n < 3; n++ {
-		a.others = append(a.others, &elsewhere{number: n, name: a.spec.Hosts[n],
+		a.others = append(a.others, &remoteHost{number: n, name: a.spec.Hosts[n],
 			window: newWindow()})
 	}
 	return a, a.others[0]
@@ -115,7 +115,7 @@ func TestLostWhileItStarts(t *testing.T) {
 			a.heard(h, &control.Message{Event: job.AllStarted{}})
 		}
 		a.made = true
-		a.loseHosts([]*elsewhere{h}, "its agent has ended", job.FaultHost)
+		a.loseHosts([]*remoteHost{h}, "its agent has ended", job.FaultHost)
 		if h.made != begins || a.ranks[1].begun != begins || a.ranks[1].alive {
 			t.Errorf("told: %v: %+v, made: %v", begins, a.ranks[1], h.made)
 		}

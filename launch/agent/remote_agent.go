@@ -23,11 +23,11 @@ import (
 
 // The agent of a host that is not spxrun's. It holds what every agent holds, the memory file, the
 // processes, their output; but it decides nothing: what happens goes up to the agent of spxrun's
-// host (elsewhere.go), and what that one decides comes down. When that one is gone, so are the
+// host (remote_hosts.go), and what that one decides comes down. When that one is gone, so are the
 // processes here.
 
-// outpost is Main for such an agent.
-func outpost() int {
+// remoteAgent is Main for such an agent.
+func remoteAgent() int {
 	if os.Getenv("SLURM_STEP_ID") != "" {
 		unbind()
 	}
@@ -259,7 +259,7 @@ func (a *agent) settle() (files []string, err error) {
 	if err := a.shut(); err != nil {
 		return nil, err
 	}
-	if err := a.tracing.beginElsewhere(a); err != nil {
+	if err := a.tracing.beginOnRemoteHosts(a); err != nil {
 		return nil, err
 	}
 	if err := a.prepare(); err != nil {
@@ -377,7 +377,7 @@ func (a *agent) obey(m *control.Message) {
 	case m.Abandon != 0:
 		a.abandon(m.Abandon)
 	case m.Parted != nil:
-		a.guestParted(m.Parted)
+		a.externalParted(m.Parted)
 	case m.Inspect != nil:
 		a.inspectForAbove(m.Inspect)
 	case m.Actions != nil:

@@ -1,7 +1,7 @@
-/* party.h - what each process of a test has, whatever layers it brings up: the shims' answers,
- * CHECK, a memory file, numbers and patterns. No Go, no launcher. */
-#ifndef SPX_TEST_PARTY_H
-#define SPX_TEST_PARTY_H
+/* participant.h - what each process of a test has, whatever layers it brings up: the shims'
+ * answers, CHECK, a memory file, numbers and patterns. No Go, no launcher. */
+#ifndef SPX_TEST_PARTICIPANT_H
+#define SPX_TEST_PARTICIPANT_H
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -78,7 +78,7 @@ static int job_file(uint32_t maxprocs, uint32_t nprocs, uint32_t ncpus, uint32_t
   g.held_off = up(g.dirty_off + maxprocs * g.dirty_stride, 4096);
   g.held_stride = g.dirty_stride;
   g.share_off = up(g.held_off + maxprocs * g.held_stride, 4096);
-  g.chan_off = up(g.share_off + SPX_SHARE_ENTRIES * sizeof(spx_berth), 4096);
+  g.chan_off = up(g.share_off + SPX_SHARE_ENTRIES * sizeof(spx_dir_entry), 4096);
   g.chan_row = up((uint64_t)maxprocs * SPX_CHAN_BYTES, 4096);
   g.sdesc_off = g.chan_off + maxprocs * g.chan_row;
   g.sdesc_row = SPX_SDESC_PER_PROC * 8;
