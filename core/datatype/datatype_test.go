@@ -73,8 +73,8 @@ func imageBytes(w []int64, runs func(basic, size int64)) (out []int64) {
 	return out
 }
 
-// checkPasses panics unless the passes at w move the bytes of a node at base, whose displacements
-// are want, each of them at least once and nothing else.
+// checkPasses panics unless the passes at w move the bytes of a node at base to where they are
+// wanted (want: displacements), each of them at least once and nothing else.
 func checkPasses(w []int64, base int64, want []int64) {
 	moved := map[int64]bool{}
 	for p := range w[0] {

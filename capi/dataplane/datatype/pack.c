@@ -38,7 +38,7 @@ ALWAYS_INLINE void move_two(char *mem, char *packed, size_t len, size_t n, bool 
   move_bytes(mem + len - n, packed + len - n, n, unpack);
 }
 
-/* A block of a length that is not known at compile time: short ones without a call. */
+/* A block of any length: short ones without a call. */
 ALWAYS_INLINE void move_block(char *mem, char *packed, size_t len, bool unpack)
 {
   if (len >= 8 && len <= 16)
@@ -58,9 +58,9 @@ ALWAYS_INLINE void move_block(char *mem, char *packed, size_t len, bool unpack)
 }
 
 /* ---- kernels ----
- * Rows lie at a stride, or at places of their own, on the memory's side, and at a stride on the
+ * Rows are at a stride, or at places of their own, on the memory's side, and at a stride on the
  * packed side; so many of them, and all that again further on. A row is up to four moves, those of
- * a pass, or of a block whose length is known at compile time. All of some rows is read before any
+ * a pass, or of a block of a known length. All of some rows is read before any
  * of it is written, so that no load waits for a store that might be to the same place. */
 typedef struct {
   char *mem, *packed;
@@ -227,7 +227,7 @@ ALWAYS_INLINE void long_rows(const rows *r, size_t len, bool unpack)
   }
 }
 
-/* Rows of one block each, whose length is known at compile time. */
+/* Rows of one block each, of a length that is known at compile time. */
 ALWAYS_INLINE void block_rows(const rows *r, int64_t len, bool scattered, bool unpack)
 {
   const int64_t h = len >= 16  ? 16

@@ -34,7 +34,7 @@ typedef struct spx_node {
   /* SPX_B_* of all the data in this node; 0: several, see the children. Only in typed layouts. */
   int64_t basic;
   int64_t elements; /* basic elements in this node. Only in typed layouts. */
-  /* Of a block whose child is short or has moves: the displacements once more, of 32 bits; or 0. */
+  /* Of a block of short runs or of nodes with moves: the displacements of 32 bits; or 0. */
   int64_t near;
   int64_t moves; /* of a node of few short runs: a number of passes, and they; or 0 */
 } spx_node;

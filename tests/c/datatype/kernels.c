@@ -45,7 +45,7 @@ static void add(sample *to, const sample *kid, long at)
   for (int i = 0; i < kid->n && to->n < MOST; i++) to->at[to->n++] = at + kid->at[i];
 }
 
-/* Blocks of kid at displacements in bytes. All lie far enough apart that nothing overlaps. */
+/* Blocks of kid at displacements in bytes. */
 static sample derived(sample kid)
 {
   sample s = {MPI_DATATYPE_NULL, 0, malloc(MOST * sizeof(long))};
