@@ -23,7 +23,7 @@ type Item struct {
 	Kind       int32 // Memory or File
 }
 
-// A Version is one that every rank has saved, and somebody has every part of.
+// A Version is one that every rank has saved, and of which every part is available.
 type Version struct {
 	Generation int64
 	Version    int32
@@ -64,9 +64,9 @@ func Complete(items []Item) []Version {
 	})
 }
 
-// Sources says for every rank that has saved v who is to serve its part: who has it in memory
-// rather than in a file, the process that has this rank now before others, then those that serve
-// least.
+// Sources returns, for every rank that has saved v, the process that serves its part: holders in
+// memory come before holders of a file, then the process that has this rank now, then those that
+// serve least.
 func Sources(items []Item, v Version) []int {
 	best := make([]Item, v.Ranks)
 	for r := range best {
@@ -112,8 +112,8 @@ func Sources(items []Item, v Version) []int {
 type Copy struct{ Rank, From, To int }
 
 // Missing lists the copies that have to be made so that every part of v is in the memory of 1 +
-// copies processes again (or of all), given who serves each part. hosts is as for Buddies. Sources
-// count as having the part in memory.
+// copies processes again (or of all), given the source of each part. hosts is as for Buddies.
+// Sources count as having the part in memory.
 func Missing(items []Item, v Version, sources, hosts []int, copies int) []Copy {
 	var out []Copy
 	holders := make([]map[int]bool, v.Ranks)

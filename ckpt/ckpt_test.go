@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// On one host and on several, of one size and of many: buddies are others, on other hosts if there
-// are such, and evenly spread.
+// On one host and on several, of one size and of many: buddies are other ranks, on other hosts if
+// there are any, and evenly spread.
 func TestBuddies(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	for range 2000 {
@@ -46,8 +46,8 @@ func TestBuddies(t *testing.T) {
 	}
 }
 
-// Whoever dies, as long as every part is left, the version is found, everybody has a source that
-// has the part, and after the copies that are said to be missing are made any one host may be lost.
+// Whichever processes die, as long as every part is left, the version is found, every rank has a
+// source that has the part, and after the missing copies are made any one host may be lost.
 func TestSurvivors(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(3, 4))
 	for range 2000 {
@@ -199,7 +199,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// Whatever stands in a file, regions lie in it, behind one another, and what is accepted has the
+// For any content of a file, its regions are inside it, in order, and what is accepted has the
 // checksum of its data.
 func FuzzParse(f *testing.F) {
 	f.Add(part([]byte("some data"), nil, []byte("more")))
@@ -225,7 +225,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// sealed is the same with a checksum that fits, so that what lies behind it is tried too.
+// sealed is the same with a checksum that fits, so that the checks behind it are reached too.
 func sealed(data []byte) []byte {
 	b := slices.Clone(data)
 	if len(b) >= HeadBytes {

@@ -17,7 +17,7 @@ func (o *Object) Attach(p Peers) error {
 	return err
 }
 
-// meet: the processes get to know each other's settings, then what each of them has.
+// meet: the processes exchange their settings, then the parts that each of them has.
 func (o *Object) meet() error {
 	newest, err := o.greet()
 	if err != nil {
@@ -65,7 +65,7 @@ func (o *Object) greet() (newest int64, err error) {
 	return newest, nil
 }
 
-// lookAtFiles forgets the files that are known and lists those that are there. The processes of a
+// lookAtFiles replaces the list of known files by the existing ones. The processes of a
 // host share that between them.
 func (o *Object) lookAtFiles() error {
 	o.parts = slices.DeleteFunc(o.parts, func(p *held) bool { return p.Kind == File })
@@ -116,8 +116,8 @@ func (o *Object) takeStock(status error) error {
 func pair(a, b int32) uint64             { return uint64(uint32(a))<<32 | uint64(uint32(b)) }
 func unpair(w uint64) (a int32, b int32) { return int32(w >> 32), int32(w) }
 
-// Detach gives the processes up. It waits for what was begun to be saved: the others have their
-// ends of that under way, or have revoked the communicator. Parts stay.
+// Detach releases the processes. It waits for a save that was begun: the other processes have their
+// ends of it under way, or have revoked the communicator. Parts stay.
 func (o *Object) Detach() {
 	o.forget()
 	o.settle() //nolint:errcheck // it is as if it had not been committed

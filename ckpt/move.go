@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// The end of a restore: data move to those that have asked for them, and copies are made.
+// The end of a restore: data move to the processes that have requested them, and copies are made.
 
 // endRestore: status is why this process cannot restore; all get an error then.
 func (o *Object) endRestore(status error) error {
@@ -42,7 +42,7 @@ func (o *Object) goBack() {
 	o.saved = -1
 }
 
-// hasFile tells whether this process has the same part in a file.
+// hasFile reports whether this process has the same part in a file.
 func (o *Object) hasFile(i Item) bool {
 	return slices.ContainsFunc(o.parts, func(p *held) bool {
 		return p.Kind == File && p.Rank == i.Rank && p.version() == i.version()
@@ -58,7 +58,7 @@ type order struct {
 // orderWords is how many words an order takes between processes.
 const orderWords = 3
 
-// deliver moves what was asked for. Messages of a pair of processes are in the order of its orders.
+// deliver moves the requested data. Messages of a pair of processes are in the order of its orders.
 func (o *Object) deliver() error {
 	serve, err := o.placeOrders()
 	if err != nil {

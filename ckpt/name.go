@@ -17,8 +17,8 @@ func FileName(name string, i Item) string {
 		suffix)
 }
 
-// ParseName tells whether a file is one of name's, which part it should hold, and whether it is one
-// that was being written.
+// ParseName reports whether a file belongs to name, the part it should contain, and whether it is a
+// temporary file of an unfinished write.
 func ParseName(name, file string) (i Item, temporary, ok bool) {
 	whole, temporary := strings.CutSuffix(file, Temporary)
 	rest, found := strings.CutPrefix(whole, name+"-g")

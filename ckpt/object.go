@@ -14,7 +14,7 @@ const ErrCheckpoint mpierr.Class = 16388
 // Newest is MPIX_CHECKPOINT_NEWEST, in place of a version's number.
 const Newest = -16387
 
-// Settings are what the program has asked for: the same at all processes, but for the directory's
+// Settings are the program's settings: the same at all processes, but for the directory's
 // name.
 type Settings struct {
 	Copies   int // how many other processes keep a copy of each part in memory
@@ -44,7 +44,7 @@ type Object struct {
 
 	restoring bool
 	chosen    Version
-	sources   []int   // who serves each part of chosen
+	sources   []int   // the rank that serves each part of chosen
 	table     []entry // its regions, in ascending order of rank and id
 	items     []Item  // what all have
 	wants     []want
@@ -148,8 +148,8 @@ func (o *Object) ready(restoring bool) error {
 	return nil
 }
 
-// together does what all processes do at the same time. If it does not return, as the program has
-// left it, the others do not wait for this process.
+// together runs a collective step. If it does not return, because the program has left it, the
+// other processes do not wait for this one.
 func (o *Object) together(do func() error) error {
 	returns := false
 	defer func() {

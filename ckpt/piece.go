@@ -83,8 +83,8 @@ func Seal(part []byte) {
 	binary.LittleEndian.PutUint32(part[8:], crc32.Checksum(part[sumEnd:], castagnoli))
 }
 
-// Head reads the fixed beginning of a part, of which size bytes are there altogether. The part is
-// what it says, but for its regions and its checksum.
+// Head reads the fixed beginning of a part, of which size bytes are there altogether. The result
+// describes the part, without its regions and checksum.
 func Head(head []byte, size int64) (Item, error) {
 	if len(head) < HeadBytes || string(head[:8]) != Magic {
 		return Item{}, fmt.Errorf("this is no checkpoint")

@@ -1,9 +1,9 @@
 package ckpt
 
 // Buddies returns the ranks that keep copies of a rank's part in their memory: copies of them, or
-// fewer when there are not so many others. hosts has a number for the host of every rank. They are
-// on other hosts while there are any; every rank keeps as many copies as every other if no host has
-// more than half of the ranks.
+// fewer when there are not so many other ranks. hosts has a number for the host of every rank. They
+// are on other hosts while there are any; every rank keeps as many copies as every other if no host
+// has more than half of the ranks.
 func Buddies(hosts []int, rank, copies int) []int {
 	order, most := byHost(hosts)
 	n, at := len(order), 0
@@ -43,7 +43,7 @@ func Buddies(hosts []int, rank, copies int) []int {
 	return all[:min(copies, len(all))]
 }
 
-// byHost lists the ranks host by host, and says how many the largest host has.
+// byHost lists the ranks host by host, and returns the number of ranks on the largest host.
 func byHost(hosts []int) (order []int, most int) {
 	on := map[int][]int{}
 	var first []int

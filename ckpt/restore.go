@@ -25,7 +25,8 @@ type want struct {
 }
 
 // RestoreBegin begins to go back to a version, or to the Newest: the parts that this process is to
-// serve are in its memory then, and all know what all parts have. It returns which version it is.
+// serve are in its memory then, and all processes know the content of all parts. It returns the
+// version.
 func (o *Object) RestoreBegin(version int) (Version, error) {
 	if err := o.ready(false); err != nil {
 		return Version{}, err
@@ -166,9 +167,9 @@ func (o *Object) Bytes(rank, id int) (int64, error) {
 	return -1, nil
 }
 
-// Fetch asks for count elements of size bytes each, from an offset in bytes of a region of a rank
-// on, for buf, which gets them at RestoreEnd. kept tells whether the Object has buf now, and
-// releases it then.
+// Fetch requests count elements of size bytes each, from an offset in bytes of a region of a rank
+// on, for buf, which gets them at RestoreEnd. kept reports whether the Object owns buf now, and
+// will release it.
 func (o *Object) Fetch(rank, id int, offset, count, size int64, buf Buffer) (kept bool, err error) {
 	if err := o.ready(true); err != nil {
 		return false, err
@@ -200,7 +201,7 @@ func (o *Object) fetch(rank, id int, offset, count, size int64, buf Buffer) (kep
 	return true, nil
 }
 
-// RestoreEnd moves what was asked for, and makes the copies anew that were lost. What is newer than
+// RestoreEnd moves the requested data, and makes the copies anew that were lost. What is newer than
 // the version is dropped.
 func (o *Object) RestoreEnd() error {
 	if err := o.ready(true); err != nil {
@@ -255,7 +256,7 @@ func (o *Object) fetchOwn(again func(Buffer) Buffer) error {
 	return nil
 }
 
-// forget gives up what belongs to a restore that goes on no more.
+// forget releases the resources of a restore that does not continue.
 func (o *Object) forget() {
 	for _, w := range o.wants {
 		o.mem.Release(w.into)

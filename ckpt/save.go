@@ -15,8 +15,8 @@ type save struct {
 	writing *transfer // into a file; nil: it is not
 }
 
-// cannot notes why this process cannot keep all of what is saved. The others are notified when it
-// is committed.
+// cannot records why this process cannot keep all saved data. The other processes are notified at
+// the commit.
 func (o *Object) cannot(err error) { o.trouble = cmp.Or(o.trouble, err) }
 
 // Save copies the regions, as version, to all places where it is kept. It counts when Commit has
@@ -117,8 +117,8 @@ func (o *Object) pack(s *save) {
 	o.mem.Pack(all)
 }
 
-// sendCopies: those that keep copies of this process's part hear how large it is, and say whether
-// they have memory for it. Then it is on its way, and theirs to here.
+// sendCopies sends the size of this process's part to its buddies, which reply whether they have
+// memory for it. Then the part is sent, and those of others are received.
 func (o *Object) sendCopies(s *save) error {
 	size := uint64(0)
 	if s.part != nil {
@@ -181,7 +181,7 @@ func fill(n int, w uint64) []uint64 {
 	return out
 }
 
-// ask sends a word to each of to, and returns those that each of from has sent.
+// ask sends a word to each rank of to, and returns the words received from the ranks of from.
 func (o *Object) ask(tag int, from, to []int, mine []uint64) ([]uint64, error) {
 	room := make([]byte, 8*len(from))
 	var receives, sends []Message
@@ -245,7 +245,7 @@ func (o *Object) written(i Item, err error) {
 	o.keep(i, nil)
 }
 
-// end gives up what is left of a save: what is not waited for and the memory that was not kept.
+// end releases what is left of a save: unfinished transfers and the memory that was not kept.
 func (s *save) end(o *Object) {
 	for _, t := range []*transfer{s.copies, s.writing} {
 		if t != nil {
@@ -307,8 +307,7 @@ func (o *Object) commit() error {
 		"version %d: rank %d could not keep its part; it has the reason", version, worst)
 }
 
-// count makes v the newest of those that are known, and drops what is older than those that are to
-// be kept.
+// count makes v the newest known version, and drops versions beyond the number to be kept.
 func (o *Object) count(v Version) {
 	o.known = append([]Version{v}, o.known[:min(len(o.known), o.set.Versions-1)]...)
 	o.saved = -1

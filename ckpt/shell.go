@@ -36,12 +36,12 @@ type Transfer interface {
 type Peers interface {
 	Rank() int
 	Size() int
-	// Host is a number that all processes of this process's host have, and no others.
+	// Host is a number that all processes of this process's host have, and no other.
 	Host() int
 	// Gather gives all processes what each of them has, by rank: as many words of each.
 	Gather(mine []uint64) ([]uint64, error)
-	// Post makes a transfer of messages that has not been begun. failed is called, before the
-	// others are waited for, when one has failed.
+	// Post makes a transfer of messages that has not been begun. failed is called when one has
+	// failed, before the wait for the rest.
 	Post(receives, sends []Message, failed func()) (Transfer, error)
 	// Revoke makes all calls fail that any process makes here, or is in. It does not wait.
 	Revoke()

@@ -12,7 +12,7 @@ import (
 
 // Tags of messages.
 const (
-	tagSizes    = 1 + iota // how large a part is of which a copy is asked for
+	tagSizes    = 1 + iota // size of a part of which a copy is requested
 	tagVerdicts            // whether there is memory for it
 	tagCopies              // the part
 	tagSpread
@@ -158,10 +158,10 @@ func words(from []byte, to []uint64) {
 	}
 }
 
-// spread gives all processes what each of them has, by rank: as many words as counts says, which
-// all know. In each step, a process sends all that it has to one that is twice as far away as in
-// the step before (Bruck et al., Efficient Algorithms for All-to-All Communications in Multiport
-// Message-Passing Systems, IEEE TPDS 8 (11), 1997, section 4).
+// spread gives all processes what each of them has, by rank: counts has the number of words of
+// each, known to all. In each step, a process sends all that it has to one that is twice as far
+// away as in the step before (Bruck et al., Efficient Algorithms for All-to-All Communications in
+// Multiport Message-Passing Systems, IEEE TPDS 8 (11), 1997, section 4).
 func (o *Object) spread(mine []uint64, counts []int) ([][]uint64, error) {
 	n, me := len(counts), o.peers.Rank()
 	out := make([][]uint64, n)

@@ -5,28 +5,29 @@ import (
 	"slices"
 )
 
-// aggregation is what a process knows about who has received an acked message: itself, and those
-// behind it in the tree. When all have, or have died, it tells the process that the message came
-// from. A member that gets the message another way, too, tells both: so what was told to a process
-// that died is told to the master, who sends the message again to all that it knows nothing of.
+// aggregation is the set of members known to have received an acked message: this process, and
+// those behind it in the tree. When all have, or have died, it reports to the process from which
+// the message came. A member that gets the message a second way reports to both: so reports lost
+// with a dead process also reach the master, which sends the message again to all members without a
+// report.
 type aggregation struct {
 	master uint32
 	id     uint64
 	parent uint32
 	own    bool     // this process has still to receive it
-	wait   []uint32 // who has still to say something of those behind
+	wait   []uint32 // members behind whose report is missing
 	got    []Member
 }
 
-// behind notes that the message was handed on to child.
+// behind records that the message was forwarded to child.
 func (g *aggregation) behind(child uint32) {
 	if g != nil {
 		g.wait = append(g.wait, child)
 	}
 }
 
-// gather begins to wait for what is to be told to peer, from whom the message came; nil: nothing
-// is.
+// gather begins to collect the report to peer, from which the message came; nil: no report is
+// needed.
 func (p *Process) gather(peer uint32, rec Record, own bool) *aggregation {
 	if rec.Kind != Acked {
 		return nil
@@ -39,7 +40,7 @@ func (p *Process) gather(peer uint32, rec Record, own bool) *aggregation {
 	return g
 }
 
-// isUnread tells whether the message, which has come before, has still to be received here.
+// isUnread reports whether the message, which has arrived before, has still to be received here.
 func (p *Process) isUnread(rec Record) bool {
 	return slices.ContainsFunc(p.acks, func(g *aggregation) bool {
 		return g.own &&
@@ -47,7 +48,7 @@ func (p *Process) isUnread(rec Record) bool {
 	})
 }
 
-// tell tells what is known now.
+// tell sends the reports that are complete now.
 func (p *Process) tell(res *Result) {
 	p.acks = slices.DeleteFunc(p.acks, func(g *aggregation) bool {
 		if g.own || len(g.wait) > 0 && p.Defect != NoAggregation {
@@ -75,7 +76,7 @@ func (p *Process) Received(rec Record) Result {
 	return res
 }
 
-// got is what a process behind says, or tells the master.
+// got handles a report from a process behind, or one to the master.
 func (p *Process) got(res *Result, from uint32, rec Record) {
 	members, err := Decode(rec.Set, p.procs)
 	if err != nil {
@@ -97,7 +98,7 @@ func (p *Process) got(res *Result, from uint32, rec Record) {
 	p.tell(res)
 }
 
-// gone: nothing more is said by who. What it has said before it left may still come, or it has not
+// gone: no more reports come from who. Its reports before it left may still arrive, or it has not
 // had the message from this process: the master sends it again.
 func (p *Process) gone(res *Result, who uint32, died bool) {
 	p.acks = slices.DeleteFunc(p.acks, func(g *aggregation) bool { return died && g.master == who })
@@ -121,8 +122,7 @@ func (p *Process) lost(res *Result, rec Record) {
 	p.passGone(res)
 }
 
-// passGone: members that have left have received what they were sent; what they said of it may be
-// lost.
+// passGone: members that have left have received their messages; their reports may be lost.
 func (p *Process) passGone(res *Result) {
 	for _, k := range p.kept {
 		if k.lossy && k.kind == Acked {
@@ -132,6 +132,6 @@ func (p *Process) passGone(res *Result) {
 	}
 }
 
-// Aggregation tells whether others depend on what this process has still to tell: it must not
-// leave.
+// Aggregation reports whether other processes depend on outstanding reports of this one: it must
+// not leave.
 func (p *Process) Aggregation() bool { return len(p.acks) > 0 }

@@ -41,7 +41,7 @@ func TestWireComesBack(t *testing.T) {
 	}
 }
 
-// S2.1, and what the design asks for: few of very many take bytes, not kilobytes.
+// S2.1, and the design's requirement: few of very many take bytes, not kilobytes.
 func TestWireIsShort(t *testing.T) {
 	var strided, alone []Member
 	for i := range uint32(8) {
@@ -107,7 +107,7 @@ func spread(rest []Member, home uint32, host, sw func(uint32) uint32, width int,
 	return depth
 }
 
-// switches deals hosts out to n switches; 0: nobody knows.
+// switches distributes hosts over n switches; 0: unknown.
 func switches(n uint32) func(uint32) uint32 {
 	if n == 0 {
 		return nil
@@ -342,8 +342,8 @@ func TestStepsOfPlans(t *testing.T) {
 
 var update = flag.Bool("update", false, "write the table of cases for C anew")
 
-// Where processes outnumber processors, each process that hands on costs a turn: with 16 branches,
-// 256 members of a host are reached by way of 15 others at most, and in two levels.
+// Where processes outnumber processors, each forwarding process costs a scheduling turn: with 16
+// branches, 256 members of a host are reached by way of 15 others at most, and in two levels.
 func TestWideTreeIsFlat(t *testing.T) {
 	host := func(uint32) uint32 { return 0 }
 	var levels func(rest []Member) int
@@ -361,8 +361,8 @@ func TestWideTreeIsFlat(t *testing.T) {
 	}
 }
 
-// What the wire form is and whom the tree reaches: capi/dataplane/mcast/test/mcast_wire.c compares
-// its own with it.
+// The wire form and the members that the tree reaches: capi/dataplane/mcast/test/mcast_wire.c
+// compares its own with it.
 func TestCasesForC(t *testing.T) {
 	const path = "../capi/dataplane/mcast/test/zz_mcast_cases.h"
 	var b strings.Builder

@@ -5,8 +5,9 @@ import (
 	"testing"
 )
 
-// Every part comes to every host from its own one, over others: along a ring in n-1 steps, doubling
-// in log2(n), rounded down. No host sends more of the message than one that has it once.
+// Every part comes to every host from the part's own host, through other hosts: along a ring in n-1
+// steps, doubling in log2(n), rounded down. No host sends more of the message than one that has it
+// once.
 func TestPartsReachEveryHost(t *testing.T) {
 	for n := 1; n <= 70; n++ {
 		for _, way := range []struct {

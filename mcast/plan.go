@@ -3,15 +3,14 @@ package mcast
 import "math/bits"
 
 // A Send is one step of a plan: bytes lo to hi of the message go from one process to another. A
-// process carries out its sends in the order of the plan, each as soon as it has the bytes.
+// process performs its sends in the order of the plan, each as soon as it has the bytes.
 type Send struct {
 	From, To int
 	Lo, Hi   int
 }
 
-// A Plan lists who sends what to whom so that every member gets every byte of a message once.
-// master is not a member; it sends to the first member only, unless the plan says otherwise, and is
-// then free.
+// A Plan lists sends such that every member gets every byte of a message once. master is not a
+// member; it sends to the first member only, unless the plan specifies otherwise, and is then free.
 type Plan func(master int, members []int, bytes int) []Send
 
 // Binomial sends whole messages along a binomial tree of the members: log2(n) steps, for short
@@ -134,9 +133,9 @@ func Chain(segment int) Plan {
 	}
 }
 
-// Fork passes a message on in segments, as Chain does, but each member to two others, which look
-// after half of the rest each: every byte leaves a process twice, and n members have a segment
-// after log2(n) steps.
+// Fork passes a message on in segments, as Chain does, but each member to two others, each of which
+// serves half of the rest: every byte leaves a process twice, and n members have a segment after
+// log2(n) steps.
 func Fork(segment int) Plan {
 	return func(master int, members []int, bytes int) []Send {
 		var out []Send
@@ -158,8 +157,8 @@ func fork(out []Send, from int, members []int, lo, hi int) []Send {
 	return fork(out, members[0], rest[len(near):], lo, hi)
 }
 
-// TwoLevel carries out across among the first members of each host, and inside among the members of
-// every host, whose first member is then the master of the others.
+// TwoLevel applies across to the first members of each host, and inside to the members of every
+// host, whose first member is then the master of the other members.
 func TwoLevel(host func(proc int) int, across, inside Plan) Plan {
 	return func(master int, members []int, bytes int) []Send {
 		var leads, order []int

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// AckEvery is after how many messages of a master a member tells it how far it has come.
+// AckEvery is the number of messages of a master after which a member acknowledges them.
 const AckEvery = 32
 
 // Kind is what a Record is.
@@ -17,12 +17,12 @@ const (
 	Ask                   // a member wants the data of message ID
 	Answer                // here they are
 	Ack                   // all messages of the receiver's up to Number have come
-	// the same; and who says so leaves, without having handed on all that it might have had to
+	// the same; and its sender leaves, possibly without having forwarded all that it had to
 	Bye
-	// a message, with its data, whose master wants to know that all have received it
+	// a message, with its data, whose master requires acknowledgement by all
 	Acked
 	Got  // those in Set have received message ID of Master
-	Lost // what some have said of message ID may not come
+	Lost // some reports on message ID may not arrive
 )
 
 // A Record goes from one process to another. Records of a pair arrive in the order in which they
@@ -45,7 +45,7 @@ type Put struct {
 // Result is what follows from an event at a Process.
 type Result struct {
 	Puts []Put
-	// messages whose turn it is; of an announced one the data are asked for by Fetch
+	// messages whose turn it is; the data of an announced one are requested by Fetch
 	Delivered []Record
 	// announced or acked multicasts of this process that all living members have fetched, or
 	// received
@@ -67,10 +67,10 @@ type kept struct {
 	id      uint64
 	kind    Kind
 	members []Member
-	// announced: have not asked for it yet; acked: are not known to have received it
+	// announced: have not requested it yet; acked: are not known to have received it
 	left   []uint32
 	failed bool
-	lossy  bool // a member has died: what others had told it may be lost
+	lossy  bool // a member has died: reports to it may be lost
 	tree   bool // it has gone along the tree
 	split  bool // and to some members directly: these may leave before they have handed it on
 	all    bool // to all members directly that had not acknowledged it
@@ -84,10 +84,10 @@ type incoming struct {
 	due int
 }
 
-// Process is one process's part in multicasts: numbers, handing on, holding back, acknowledging,
-// and what deaths do. It decides as capi/dataplane/mcast/mcast.c does, without data and credit, so
-// that the rules can be run by a simulator. Events are calls; each tells what is to be sent and
-// delivered.
+// Process is one process's part in multicasts: numbers, forwarding, holding back, acknowledging,
+// and the handling of deaths. It decides as capi/dataplane/mcast/mcast.c does, without data and
+// credit, so that the rules can be run by a simulator. Events are calls; each returns what is to be
+// sent and delivered.
 type Process struct {
 	me    uint32
 	procs uint32
@@ -109,19 +109,20 @@ type Defect uint8
 const (
 	None            Defect = iota
 	NoHoldingBack          // what comes early is delivered at once
-	NoSendingAgain         // nothing is done about what a dead process should have handed on
+	NoSendingAgain         // messages that a dead process should have forwarded are not sent again
 	NoDroppingTwice        // what comes twice is delivered twice
 	NoOrder                // an ordered multicast goes along the tree
 	NoBye                  // a member leaves without a word
 	NoLastWord             // a master does
-	// who has handed an acked message on does not wait for what those behind it say
+	// a process that has forwarded an acked message does not wait for the reports of members behind
+	// it
 	NoAggregation
-	// nothing is done about acknowledgements that a dead process had to hand on
+	// acknowledgements that a dead process had to forward are not recovered
 	NoNewWay
 	NoLost // nor about those of a process that has left
 )
 
-// NewProcess makes process me of procs processes; host tells where each is. sw, width: as for
+// NewProcess makes process me of procs processes; host maps each to its host. sw, width: as for
 // Children.
 func NewProcess(me, procs uint32, host, sw func(uint32) uint32, width int) *Process {
 	return &Process{me: me, procs: procs, host: host, sw: sw, width: width, dead: map[uint32]bool{},
@@ -170,9 +171,9 @@ func (p *Process) Send(id uint64, members []uint32, kind Kind, ordered bool) Res
 	return res
 }
 
-// handOver gives the message to one member, the first on this host if there is one, or on this
-// switch, who looks after all others. Where processes outnumber processors, few members that are
-// all on this host get it at once.
+// handOver sends the message to one member, the first on this host if there is one, or on this
+// switch, which serves all others. Where processes outnumber processors, few members that are all
+// on this host get it at once.
 func (p *Process) handOver(res *Result, k *kept) {
 	k.tree = true
 	rest := slices.Clone(k.members)
@@ -323,9 +324,9 @@ func (p *Process) strike(res *Result, member uint32, which func(*kept) bool, die
 	}
 }
 
-// Died is called when this process learns of a death. Nothing of the dead is given to Arrived from
-// then on. What the dead may have had to hand on is sent again, to all that have not acknowledged
-// it.
+// Died is called when this process learns of a death. No message of the dead process is passed to
+// Arrived from then on. Messages that it may have had to forward are sent again, to all that have
+// not acknowledged it.
 func (p *Process) Died(who uint32) Result {
 	var res Result
 	p.dead[who] = true
@@ -342,7 +343,7 @@ func (p *Process) Died(who uint32) Result {
 	return res
 }
 
-// Fetch asks for the data of a delivered message that was announced.
+// Fetch requests the data of a delivered message that was announced.
 func (p *Process) Fetch(rec Record) Put {
 	return Put{rec.Master, Record{Kind: Ask, Master: rec.Master, ID: rec.ID}}
 }
@@ -352,7 +353,7 @@ func (k *kept) has(member uint32) bool {
 }
 
 // sendAll sends a message to all members that have not acknowledged it, and an acked one to those
-// that are not known to have received it, who answer this process.
+// not known to have received it, which answer this process.
 func (p *Process) sendAll(res *Result, k *kept) {
 	k.all = true
 	k.lossy = k.kind == Acked && p.Defect != NoNewWay
@@ -365,8 +366,8 @@ func (p *Process) sendAll(res *Result, k *kept) {
 	}
 }
 
-// sendSplit sends those messages to all their members that have gone to some of them directly, to
-// the others along a tree.
+// sendSplit sends to all their members those messages that have gone to some members directly, and
+// to the rest along a tree.
 func (p *Process) sendSplit(res *Result, which func(*kept) bool) {
 	for _, k := range p.kept {
 		if k.split && !k.all && which(k) {
@@ -376,9 +377,9 @@ func (p *Process) sendSplit(res *Result, which func(*kept) bool) {
 	p.passGone(res)
 }
 
-// Leave is called when this process will take nothing any more. Those that may depend on what it
-// has not handed on get it from their master, who is told; and those that it is the master of, from
-// itself.
+// Leave is called when this process will accept no more messages. Members that may depend on
+// messages it has not forwarded get them from the master, which is notified, or from this process
+// if it is the master.
 func (p *Process) Leave() Result {
 	var res Result
 	if p.Defect != NoLastWord {
@@ -395,7 +396,7 @@ func (p *Process) Leave() Result {
 }
 
 // Left is called when this process learns that another one has left: nothing is to be sent to it
-// any more. What it has said is still given to Arrived.
+// any more. Its earlier messages are still passed to Arrived.
 func (p *Process) Left(who uint32) Result {
 	var res Result
 	p.dead[who] = true

@@ -6,20 +6,20 @@ import (
 	"slices"
 )
 
-// A Branch is a part of a set: its first member gets the message and takes care of the others.
+// A Branch is a part of a set: its first member gets the message and forwards it to the rest.
 type Branch []Member
 
 // Lead is the member that gets the message.
 func (b Branch) Lead() Member { return b[0] }
 
-// Children are the branches that a process on host home hands a message on to, who has to take care
-// of rest, in order of sending. A host gets the message once: its first member has the rest of the
+// Children are the branches to which a process on host home, which has to serve rest, forwards a
+// message, in order of sending. A host gets the message once: its first member has the rest of the
 // host. Both the hosts and the members of a host form a binomial tree, so that n members have it
-// after log2(n) steps. Where processes outnumber processors, each step means that another one has
-// to get its turn to run: then the members of a host are cut into `width` equal branches instead;
-// 0: they are not. Processes of one host have consecutive numbers. Where sw tells the switch of
-// each host (nil: it is not known), a switch gets the message once, too: its first member has the
-// hosts of that switch, and first of all half of the other switches.
+// after log2(n) steps. Where processes outnumber processors, each step costs a scheduling turn:
+// then the members of a host are cut into `width` equal branches instead; 0: they are not.
+// Processes of one host have consecutive numbers. Where sw gives the switch of each host (nil: not
+// known), a switch gets the message once, too: its first member has the hosts of that switch, and
+// first of all half of the other switches.
 func Children(rest []Member, home uint32, host, sw func(uint32) uint32, width int) []Branch {
 	var out []Branch
 	var mine []Member

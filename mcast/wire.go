@@ -10,7 +10,7 @@ import (
 // to it: 1, 2, 3 ... A member delivers them in this order, whichever way each of them has come.
 type Member struct{ Proc, Number uint32 }
 
-// An item is what the wire form is made of: count members, stride apart from first on, whose
+// An item is the unit of the wire form: count members, stride apart from first on, whose
 // messages have the same number.
 type item struct {
 	first, number uint32
@@ -40,7 +40,7 @@ func Encode(dst []byte, members []Member) []byte {
 
 func (it *item) last() uint32 { return it.first + uint32(it.count-1)*uint32(it.stride) }
 
-// grows tells whether m is the next one of the progression.
+// grows reports whether m is the next one of the progression.
 func (it *item) grows(m Member) bool {
 	gap := m.Proc - it.last()
 	return m.Number == it.number && it.count < math.MaxUint16 && gap <= math.MaxUint16 &&

@@ -5,7 +5,8 @@ import (
 	"io"
 )
 
-// Counters are what a process of this host has counted since it began (spx_counters in layout.h). They stay when it has ended.
+// Counters are what a process of this host has counted since it began (spx_counters in layout.h).
+// They stay when it has ended.
 type Counters struct {
 	Sent, SentBytes, Received, ReceivedBytes uint64 // messages, and bytes in them
 	Collectives, Failures                    uint64 // begun; of others, noticed
@@ -13,7 +14,8 @@ type Counters struct {
 	Unexpected, UnexpectedBytes              uint64 // messages before their receive
 	Peers                                    uint64 // processes sent to
 	NetOpen, NetAgain                        uint64 // connections to other hosts; frames sent again
-	HeldMessages, HeldBytes                  uint64 // an I/O process: what it says that it holds (MPISP_Held)
+	// an I/O process: held, as it reports (MPISP_Held)
+	HeldMessages, HeldBytes uint64
 }
 
 // Counters are those of process i of this host, at the time now (ns of CLOCK_MONOTONIC).

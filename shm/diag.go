@@ -6,8 +6,8 @@ import (
 	"io"
 )
 
-// What processes say of their waiting (capi/dataplane/introspect/diag.c). The records are read from the file, and not by the mapping: pages that no process
-// has written take no memory.
+// What processes publish of their waiting (capi/dataplane/introspect/diag.c). The records are read
+// from the file, and not by the mapping: pages that no process has written take no memory.
 
 // What a wait is for.
 const (
@@ -35,7 +35,7 @@ type Wait struct {
 	Context            uint64
 	CommRank, CommSize int32
 	PeerRank           int32
-	Peer               uint32 // 1<<32 - 1: nobody in particular
+	Peer               uint32 // 1<<32 - 1: no process in particular
 	Tag, Root          int32
 	Coll               uint32 // kind of the collective + 1; 0: none
 	Seq                uint32
@@ -43,7 +43,7 @@ type Wait struct {
 	Bytes              uint64
 	Registers          [cDiagRegisters]uint64 // pc, sp, bp, bx, r12 to r15; pc 0: unknown
 	Comm, Type         string
-	Parked, Woken      bool // it sleeps until others wake it, and they have
+	Parked, Woken      bool // it sleeps until woken, and has been
 	Derived            bool // the datatype is a derived one, of Type if that is not empty
 	Members            []int
 	MoreMembers        int
@@ -63,7 +63,8 @@ type Queues struct {
 	Entries                     []QueueEntry
 }
 
-// record reads n bytes at off of process i's row, whole: the version stands first. nil: it is being written all the time, or not there.
+// record reads n bytes at off of process i's row, whole: the version stands first. nil: it is being
+// written all the time, or not there.
 func (s *Segment) record(i, off, n int) []byte {
 	at := int64(s.geo.diagOff + i*cDiagBytes + off)
 	a, b := make([]byte, n), make([]byte, n)
@@ -124,7 +125,8 @@ func (s *Segment) Waits(i int) (list []Wait) {
 	return list
 }
 
-// Queues are those of process i of this host, as they were when it last went to sleep in an MPI call; false: they are being written.
+// Queues are those of process i of this host, as they were when it last went to sleep in an MPI
+// call; false: they are being written.
 func (s *Segment) Queues(i int) (q Queues, ok bool) {
 	b := s.record(i, cDiagQueues, diagQueueBytes+cDiagEntries*diagEntryBytes)
 	if b == nil {

@@ -5,12 +5,14 @@ import (
 	"io"
 )
 
-// A Pulse is what a process of this host shows of being at work: who watches it judges by that (package launch/watch).
+// A Pulse is a process's published sign of activity on this host, by which hangs are judged
+// (package launch/watch).
 type Pulse struct {
 	Moves   uint64 // grows with all that it does for MPI (spx_stat_moves)
 	Sleeps  bool   // it sleeps in a call of MPI, and was not woken
 	Pending bool   // other processes of this host have written to it, and it has not looked
-	// What it has said of its own silence (MPISP_Alive): how often so far, for how long the last time, and Moves then.
+	// Its announcements of its own silence (MPISP_Alive): their number, the duration of the last
+	// one, and Moves then.
 	Promises   uint32
 	PromiseMS  uint64
 	PromisedAt uint64
@@ -35,7 +37,8 @@ func (s *Segment) Pulse(i int) (p Pulse) {
 	return p
 }
 
-// SetHangs says of process i, an I/O process, that it does not run, or that it does again: processes of this host that send choose another one meanwhile.
+// SetHangs publishes that process i, an I/O process, does not run, or runs again: senders of this
+// host choose another one meanwhile.
 func (s *Segment) SetHangs(i int, hangs bool) {
 	v := uint32(0)
 	if hangs {

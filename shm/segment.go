@@ -1,11 +1,14 @@
-// Package shm makes and watches the memory file of one host and job: the memfd that all processes of the job on this host
-// and their agent share. Its layout is capi/dataplane/segment/layout.h; zz_layout.go is generated from that header.
+// Package shm makes and watches the memory file of one host and job: the memfd that all processes
+// of the job on this host and their agent share. Its layout is capi/dataplane/segment/layout.h;
+// zz_layout.go is generated from that header.
 //
-// It owns the geometry of the file, the cells that the agent writes (which process lives, with which pid; deaths), and
-// the reading of what processes publish about themselves. It must not touch channels, rings or descriptors: those belong to
-// the C data plane. There is one writer per cell: everything that this package writes after creation is the agent's.
+// It owns the geometry of the file, the cells that the agent writes (which process lives, with
+// which pid; deaths), and the reading of the state that processes publish. It must not touch
+// channels, rings or descriptors: those belong to the C data plane. There is one writer per cell:
+// everything that this package writes after creation is the agent's.
 //
-// The file is sparse. It has no name in any file system, so nothing is left behind, whatever dies.
+// The file is sparse. It has no name in any file system, so nothing is left behind, whichever
+// processes die.
 package shm
 
 //go:generate go run ./layoutgen ../capi/dataplane/segment/layout.h zz_layout.go
@@ -22,12 +25,12 @@ import (
 
 // Flags of Create.
 const (
-	WithFT uint32 = cSegWithFt // deaths are told to the survivors, whatever their error handlers
+	WithFT uint32 = cSegWithFt // survivors are notified of deaths, whatever their error handlers
 	TCP    uint32 = cSegTcp    // processes talk over the network although they share a host
 	Hosts  uint32 = cSegHosts  // the job has several hosts
 )
 
-// What a process says about itself (OwnerState).
+// States that a process publishes of itself (OwnerState).
 const (
 	OwnerNone      = cOwnerNone      // not in MPI_Init yet, or not an MPI program
 	OwnerInit      = cOwnerInit      // between MPI_Init and the end of MPI_Finalize
@@ -36,7 +39,7 @@ const (
 	OwnerDone      = cOwnerDone      // in MPI_Finalize, and no other process needs it any more
 )
 
-// What the agent says about a process (AgentState).
+// States that the agent publishes of a process (AgentState).
 const (
 	AgentEmpty   = cAgentEmpty
 	AgentStarted = cAgentStarted
@@ -47,17 +50,19 @@ const (
 // MaxProcsLimit is the largest capacity that Create accepts.
 const MaxProcsLimit = 1 << 16
 
-// A Segment is the agent's view of the memory file. Its methods may be called from several goroutines.
+// A Segment is the agent's view of the memory file. Its methods may be called from several
+// goroutines.
 type Segment struct {
 	file *os.File
 	mem  []byte // offset 0 up to the channels
 	geo  geometry
 
-	mu    sync.Mutex // guards the agent's cells against two goroutines of the agent
-	bells int        // under mu: descriptor + 1 of the socket that datagrams are sent from; 0: not made yet
+	mu sync.Mutex // guards the agent's cells against two goroutines of the agent
+	// under mu: descriptor + 1 of the socket that datagrams are sent from; 0: not made yet
+	bells int
 
 	together int  // under mu: calls of Together under way
-	ringDue  bool // under mu: somebody is to be woken up when they return
+	ringDue  bool // under mu: a wake-up is due when they return
 }
 
 type geometry struct {
@@ -68,8 +73,9 @@ const pageBytes = 4096
 
 func roundUp(n, to int) int { return (n + to - 1) / to * to }
 
-// ringBytes is the size of a ring in a world of n processes. Many processes may each have all their rings: smaller ones then,
-// so that their memory stays within 256 MiB on a host, and with smaller rings within 1 GiB.
+// ringBytes is the size of a ring in a world of n processes. Many processes may each have all their
+// rings: smaller ones then, so that their memory stays within 256 MiB on a host, and with smaller
+// rings within 1 GiB.
 func ringBytes(n int) int {
 	size := cRingBytes
 	if n*cRingsPerProc*size > 1<<28 {
@@ -99,13 +105,14 @@ func geometryFor(maxProcs, worldSize int) geometry {
 	return g
 }
 
-// Room is the capacity to be given to the memory file of a job of n processes: there is room for as many more to be spawned or
-// to connect, at least spare. The file is sparse: room that is not used costs nothing.
+// Room is the capacity to be given to the memory file of a job of n processes: there is room for as
+// many more to be spawned or to connect, at least spare. The file is sparse: room that is not used
+// costs nothing.
 func Room(n, spare int) int { return min(max(2*n, n+spare), MaxProcsLimit) }
 
-// Create makes the memory file for up to maxProcs processes on this host (spawned ones included), of which worldSize form the
-// first world. ncpus is the number of processors that the job may use here; flags are WithFT and TCP. Fails when the host has no
-// memfd or no memory.
+// Create makes the memory file for up to maxProcs processes on this host (spawned ones included),
+// of which worldSize form the first world. ncpus is the number of processors that the job may use
+// here; flags are WithFT and TCP. Fails when the host has no memfd or no memory.
 func Create(maxProcs, worldSize, ncpus int, flags uint32) (*Segment, error) {
 	if maxProcs < 1 || maxProcs > MaxProcsLimit || worldSize < 1 || ncpus < 1 {
 		return nil, fmt.Errorf("shm: bad size: %d processes of capacity, world of %d, %d processors", maxProcs, worldSize, ncpus)
@@ -161,11 +168,13 @@ func mapSegment(file *os.File, g geometry) (*Segment, error) {
 	return &Segment{file: file, mem: mem, geo: g}, nil
 }
 
-// windowRoom is the size of the file: windows lie behind the rings, at places that are not used twice. It has all of it from the beginning, since growing
-// counts against each process's limit on the size of files.
+// windowRoom is the size of the file: windows are behind the rings, at places that are not reused.
+// It has all of it from the beginning, since growing counts against each process's limit on the
+// size of files.
 const windowRoom = 1 << 62
 
-// stretch gives the sparse file its size: windowRoom, or at least total bytes where this process's limit on the size of files (ulimit -f) lets it have no more.
+// stretch gives the sparse file its size: windowRoom, or at least total bytes where this process's
+// limit on the size of files (ulimit -f) lets it have no more.
 func stretch(file *os.File, total int64) error {
 	size := int64(windowRoom)
 	var l syscall.Rlimit
@@ -236,7 +245,8 @@ func firstError(errs ...error) error {
 	return nil
 }
 
-// File is the memfd, to be inherited by the processes. It is close-on-exec; the child's copy must not be.
+// File is the memfd, to be inherited by the processes. It is close-on-exec; the child's copy must
+// not be.
 func (s *Segment) File() *os.File { return s.file }
 
 // MaxProcs is the capacity in processes.
@@ -273,7 +283,7 @@ func (s *Segment) Key() (key [32]byte) {
 // SetKey replaces it; before the first process starts.
 func (s *Segment) SetKey(key [32]byte) { copy(s.mem[segOffKey:], key[:]) }
 
-// SetHost says which of the job's hosts this is; before the first process starts.
+// SetHost sets the number of this host in the job; before the first process starts.
 func (s *Segment) SetHost(number int) { s.put32(segOffHost, uint32(number)) }
 
 func (s *Segment) proc(i int) int { return s.geo.procOff + i*procBytes }

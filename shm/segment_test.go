@@ -11,7 +11,8 @@ import (
 	"testing"
 )
 
-// A death is published in the order that readers rely on: state first, then the sequence number, then the bells.
+// A death is published in the order that readers rely on: state first, then the sequence number,
+// then the bells.
 func TestLifeOfAProcess(t *testing.T) {
 	s, err := Create(8, 2, 2, WithFT)
 	if err != nil {
@@ -51,7 +52,8 @@ func TestLifeOfAProcess(t *testing.T) {
 	}
 }
 
-// A process sleeps on its sockets, and who died was about to wake it: it had taken the mark by which others see that it sleeps, and has sent nothing. The death wakes it.
+// A process sleeps on its sockets, and a peer dies that was about to wake it: the peer had cleared
+// the sleep mark, and has sent nothing. The death wakes the sleeper.
 func TestDeathWakesWhoSeemsAwake(t *testing.T) {
 	s, err := Create(4, 2, 1, WithFT)
 	if err != nil {
@@ -81,7 +83,7 @@ func TestDeathWakesWhoSeemsAwake(t *testing.T) {
 	}
 }
 
-// Deaths that are published together are all to be seen by whom they wake, and wake once.
+// Deaths that are published together are all visible to the woken process, and wake it once.
 func TestDeathsTogether(t *testing.T) {
 	const n = 5
 	s, err := Create(n, n, 1, WithFT)
@@ -191,7 +193,8 @@ int main(void) { printf("%zu %zu %zu %zu %zu %zu %zu\n", sizeof(spx_seg), offset
 	}
 }
 
-// Two processes of different worlds are connected while one of them holds the other for good, and the other has not left it.
+// Two processes of different worlds are connected while one of them holds the other for good, and
+// the other has not left it.
 func TestConnected(t *testing.T) {
 	s, err := Create(4, 1, 2, 0)
 	if err != nil {
@@ -220,7 +223,8 @@ func TestConnected(t *testing.T) {
 	}
 }
 
-// No process that has the file can make it smaller: the others would end by SIGBUS when they next touch it. It may grow, as windows do.
+// No process that has the file can make it smaller: the other processes would end by SIGBUS at
+// their next access. It may grow, as windows do.
 func TestFileKeepsItsSize(t *testing.T) {
 	s, err := Create(4, 2, 1, 0)
 	if err != nil {
@@ -243,7 +247,8 @@ func TestFileKeepsItsSize(t *testing.T) {
 	}
 }
 
-// What a slot's processes have written to others is told apart by the low 16 bits of their incarnations: it is gone when these go round.
+// The data that a slot's processes have written to other slots is distinguished by the low 16 bits
+// of their incarnations: it is cleared when these wrap around.
 func TestIncarnationsGoRound(t *testing.T) {
 	s, err := Create(4, 1, 2, 0)
 	if err != nil {
@@ -273,7 +278,8 @@ func TestIncarnationsGoRound(t *testing.T) {
 	}
 }
 
-// Nothing that a process has said of itself is there when another one gets its number: the descriptor of its message log would be looked for in the other one. Its bell counts on.
+// No state of a process is left when another one gets its number: the descriptor of its message log
+// would be looked up in the new one. The bell counter is kept.
 func TestNothingStaysOfAProcess(t *testing.T) {
 	s, err := Create(4, 2, 2, 0)
 	if err != nil {

@@ -34,7 +34,8 @@ func memfd(name string) (*os.File, error) {
 	return os.NewFile(fd, "memfd:"+name), nil
 }
 
-// keepSize takes the possibility away to make a memfd smaller: no process can so end others, which have it mapped (SIGBUS).
+// keepSize seals a memfd against shrinking: no process can thereby end others, which have it mapped
+// (SIGBUS).
 func keepSize(file *os.File) error {
 	if _, _, errno := syscall.Syscall(syscall.SYS_FCNTL, file.Fd(), addSeals, sealSeal|sealShrink); errno != 0 {
 		return errno

@@ -1,11 +1,11 @@
-// Package backlog is what waits for one that takes messages one after another. Messages are taken
-// in the order in which they came. Of those with the same key the newest alone waits, in the place
-// of the one before: what is periodic, or describes again how something is, takes no more room than
-// there are keys, however slowly it is taken. It serves the management tree of a system of clusters
-// (MPI/SPx, section 3.4), whose messages pass through the agents of its hosts.
+// Package backlog is a queue of messages for a consumer that takes them one at a time, in order of
+// arrival. Of messages with the same key only the newest is kept, in the place of the previous one:
+// periodic messages and state updates take no more room than there are keys, however slow the
+// consumer. It serves the management tree of a system of clusters (MPI/SPx, section 3.4), whose
+// messages pass through the agents of its hosts.
 //
-// It is pure, and bounds nothing that has no key: the caller puts no more of that in when Bytes is
-// large enough.
+// It is pure, and bounds nothing that has no key: the caller adds no more unkeyed messages when
+// Bytes is large enough.
 package backlog
 
 // A Queue holds messages of type M, some of which have a key. The zero value is empty.

@@ -1,10 +1,10 @@
 // Package choice plans how one of several I/O processes (IOPs) is chosen for a message that leaves
 // a cluster (MPI/SPx: hidden IOPs, and load balancing that the user sets). It owns the policies and
-// what they make of a set of IOPs: a Plan, a short table that the data plane reads for each message
+// their result for a set of IOPs: a Plan, a short table that the data plane reads for each message
 // (capi/bodies/system.c). It knows neither messages nor processes, and keeps no state.
 //
-// Whatever the policy, an IOP that has died or has left is passed over at the moment of sending:
-// the next one in the plan takes its place, and nobody else's place changes.
+// Whatever the policy, an IOP that has died or has left is skipped at the moment of sending: the
+// next one in the plan takes its place, and no other place changes.
 package choice
 
 import (
@@ -26,10 +26,10 @@ const (
 	Key
 	Load  // the slot whose IOP holds the fewest bytes
 	Queue // the slot whose IOP has the fewest messages waiting
-	User  // what a function of the user's says
+	User  // the result of a user function
 )
 
-// A Policy is what a link or the user asks for.
+// A Policy is the policy requested by a link or the user.
 type Policy struct {
 	Mode     Mode
 	Weighted bool   // Cycle: in proportion to the weights
@@ -89,7 +89,7 @@ type Candidate struct {
 	Weight int // of the weighted policy, and of the share of tags and keys; at least 1 is taken
 }
 
-// A Plan says which IOP comes when: Slots are indices of candidates.
+// A Plan is the order of the IOPs: Slots are indices of candidates.
 type Plan struct {
 	Mode  Mode
 	Slots []int
@@ -148,7 +148,7 @@ func mix(x uint64) uint64 {
 }
 
 // cycle deals the candidates in proportion to their weights, each as evenly as possible over the
-// cycle: whoever is furthest behind its share is next.
+// cycle: the candidate furthest behind its share is next.
 func cycle(from []Candidate) []int {
 	weights, total, common := make([]int, len(from)), 0, 0
 	for i, c := range from {

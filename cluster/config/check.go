@@ -57,7 +57,7 @@ func (r *reader) check(s *System) {
 	}
 }
 
-// checkOthers looks at the clusters that another file describes, and adds them to those that links
+// checkOthers reads the clusters that another file describes, and adds them to those that links
 // may name.
 func (r *reader) checkOthers(s *System, names []string) []string {
 	for i, name := range s.Others {
@@ -101,7 +101,7 @@ func (r *reader) checkMany(s *System) {
 	}
 }
 
-// checkAddress looks at the form of where clusters meet.
+// checkAddress checks the form of the address where clusters meet.
 func (r *reader) checkAddress(key, at string) {
 	if at == "" {
 		return
@@ -257,8 +257,8 @@ func lacksRestart(c *Cluster) string {
 	return ""
 }
 
-// checkHang looks whether there is what could take the place of a rank that hangs. own: the cluster
-// says so itself, and not [failure] for all: there clusters for which it cannot be are stopped.
+// checkHang checks whether there is a replacement for a rank that hangs. own: set by the cluster
+// itself, and not by [failure] for all, with which clusters that cannot replace ranks are stopped.
 func (r *reader) checkHang(path []string, c *Cluster, own bool) {
 	f := &c.Failure
 	at := append(append([]string(nil), path...), "failure")
@@ -280,8 +280,8 @@ func (r *reader) checkHang(path []string, c *Cluster, own bool) {
 	}
 }
 
-// checkRestart looks at how many processes may be started in the place of ranks: each has a place
-// in the tables from the beginning. inherited: [failure] says so, for all.
+// checkRestart checks how many processes may be started in the place of ranks: each has a place
+// in the tables from the beginning. inherited: set by [failure], for all.
 func (r *reader) checkRestart(path []string, c *Cluster, inherited bool) {
 	at := append(append([]string(nil), path...), "failure")
 	if inherited {
@@ -309,7 +309,7 @@ func (r *reader) checkRestart(path []string, c *Cluster, inherited bool) {
 	}
 }
 
-// checkHosts looks at the form of entries; whether there are such hosts is seen when they are
+// checkHosts checks the form of entries; the existence of the hosts is checked when they are
 // needed.
 func (r *reader) checkHosts(path []string, list []string) {
 	for i, h := range list {
@@ -338,7 +338,7 @@ func (r *reader) checkStart(path []string, s *Start, names []string) {
 	if _, given := r.places[key(at)]; given && s.Wait != WaitPart {
 		r.wrong(at, `clusters: they count with wait = "part" alone; here it is %q`, s.Wait)
 	}
-	if _, given := r.places[key(at)]; !given { // those of [start] are looked at once
+	if _, given := r.places[key(at)]; !given { // those of [start] are checked once
 		return
 	}
 	for i, name := range s.Clusters {

@@ -1,13 +1,13 @@
-// Package config reads the system file: which clusters a system has, which links join them, and
-// what is done when something fails (MPI/SPx, section 3.1: the cluster configuration table). It
-// owns the file's schema, which its tables of fields say once for reading, for checking and for the
-// manual (schema.go), and the picture of a system (picture.go, svg.go).
+// Package config reads the system file: which clusters a system has, which links join them, and the
+// treatment of failures (MPI/SPx, section 3.1: the cluster configuration table). It owns the file's
+// schema, which its tables of fields define once for reading, for checking and for the manual
+// (schema.go), and the picture of a system (picture.go, svg.go).
 //
-// It is pure: text in, a System or all Problems out. It opens no file, looks at no host and starts
+// It is pure: text in, a System or all Problems out. It opens no file, queries no host and starts
 // nothing; whether a program exists is seen when it is started.
 package config
 
-// A System is what a system file says, with all that it leaves open filled in.
+// A System is the content of a system file, with defaults filled in.
 type System struct {
 	Name     string `json:"name"`
 	Masters  string `json:"masters"`  // MastersAgent or MastersIOP
@@ -16,8 +16,8 @@ type System struct {
 	Directory string `json:"directory"`
 	// HOST:PORT where clusters meet that are started one by one; empty: they are not
 	Address string `json:"address,omitempty"`
-	// more of these, for clusters that do not reach that one: on hosts of others, which hand on
-	// what they say
+	// more of these, for clusters that do not reach that one: on hosts of other clusters, which
+	// forward their messages
 	Through []string `json:"through,omitempty"`
 	// file of the system's key; relative to the system file
 	Key string `json:"key,omitempty"`
@@ -44,7 +44,7 @@ type Cluster struct {
 	Copies   string  `json:"copies,omitempty"`   // with Transparent: NoCopies or OtherHost
 	Start    Start   `json:"start"`
 	Failure  Failure `json:"failure"`
-	Line     int     `json:"-"` // where the file says it
+	Line     int     `json:"-"` // in the file
 }
 
 // A Link joins clusters by I/O processes: what one of From sends to MPISP_CLUSTER_OUT, one of To
@@ -67,18 +67,18 @@ type Link struct {
 	Line          int      `json:"-"`
 }
 
-// Start says for whom MPI_Init waits, and how long.
+// Start defines for which clusters MPI_Init waits, and how long.
 type Start struct {
 	Wait     string   `json:"wait"`               // WaitSystem, WaitPart or WaitNone
 	Clusters []string `json:"clusters,omitempty"` // of WaitPart
 	LimitMS  int64    `json:"limit_ms"`
 }
 
-// Failure says what is done by kind of failure: Restart, Replace, Degrade or Stop.
+// Failure is the treatment by kind of failure: Restart, Replace, Degrade or Stop.
 type Failure struct {
 	Process string `json:"process"` // a rank has died
 	Host    string `json:"host"`    // a host is lost with all that ran there
-	// a path stays broken; one that comes again is joined anew and nobody notices
+	// a path stays broken; one that returns is rejoined transparently
 	Network string `json:"network"`
 	IOP     string `json:"iop"`     // an I/O process has died
 	Cluster string `json:"cluster"` // a cluster cannot go on
@@ -91,25 +91,25 @@ type Failure struct {
 	HangMS  int64  `json:"hang_ms"`  // it hangs that has not run for so long
 	// ... and that has computed for so long while messages wait for it; 0: never
 	SilentMS int64 `json:"silent_ms"`
-	// with process Restart: for processes that are started, in the whole life of a cluster
+	// with process Restart: for processes that are started, over the lifetime of a cluster
 	Places int `json:"places,omitempty"`
 }
 
-// Who the masters of the management tree are.
+// Which processes are the masters of the management tree.
 const (
 	MastersAgent = "agent" // agents of the hosts: I/O processes do data alone
 	MastersIOP   = "iop"   // the agents beside I/O processes: the paper's arrangement
 )
 
-// What it says that a send to another cluster is complete.
+// The meaning of completion of a send to another cluster.
 const (
 	// its sender keeps the message until it was accepted there, and sends it by another I/O process
 	// when one dies
 	MessagesKept = "kept"
-	MessagesFast = "fast" // an I/O process has it: what that one has when it dies is lost
+	MessagesFast = "fast" // an I/O process has it: its messages are lost if it dies
 )
 
-// For whom MPI_Init waits.
+// The clusters for which MPI_Init waits.
 const (
 	WaitSystem = "system" // all clusters
 	WaitPart   = "part"   // those that are named, and the own one
@@ -120,7 +120,7 @@ const (
 const (
 	Restart = "restart" // start it again
 	Replace = "replace" // a standby takes its rank
-	Degrade = "degrade" // the others are told and go on without it
+	Degrade = "degrade" // the other clusters are notified and continue without it
 	Report  = "report"  // of what hangs: say so, and when it goes on
 	Stop    = "stop"    // end what it belongs to: its cluster, or for a cluster the system
 )

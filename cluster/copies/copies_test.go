@@ -50,9 +50,9 @@ func TestKeeper(t *testing.T) {
 	}
 }
 
-// Whatever lives: the copy is never with who it is of or with a dead one, on another host and at
-// another switch while there are any, stays where it is when it is asked for again, and many ranks
-// do not have theirs with few.
+// For any set of living members: the copy is never with its owner or a dead member, is on another
+// host and at another switch if there are any, stays where it is when queried again, and the copies
+// are not concentrated on few members.
 func TestKeeperAtRandom(t *testing.T) {
 	for seed := range uint64(3000) {
 		r := rand.New(rand.NewPCG(seed, 1))
@@ -98,7 +98,7 @@ func TestKeeperAtRandom(t *testing.T) {
 			load[k]++
 			kept[me] = k
 		}
-		/* On two hosts with ranks here and standbys there, each standby has as many as the others, or one more. */
+		/* On two hosts with ranks here and standbys there, the numbers of copies per standby differ by at most one. */
 		two := make([]Member, 0, 2*n)
 		for range n {
 			two = append(two, Member{Lives: true, Works: true})

@@ -8,7 +8,7 @@ import (
 	"libspx/core/ident"
 )
 
-// Check tells what is wrong with a layout.
+// Check returns an error for an invalid layout.
 func (l *Layout) Check() error {
 	if l.Version == 0 {
 		return errors.New("layout: the version is 0; the first is 1")
@@ -35,7 +35,7 @@ func (l *Layout) Check() error {
 // taken is what may be there once.
 type taken struct {
 	names  map[string]bool
-	worlds map[uint32]string // who has it
+	worlds map[uint32]string // by cluster or IOP
 	procs  map[int]string
 }
 
@@ -90,7 +90,7 @@ func (l *Layout) checkClusters(t *taken) error {
 	return nil
 }
 
-// areClusters tells whether a list names clusters, each once.
+// areClusters reports whether a list names clusters, each once.
 func (l *Layout) areClusters(list []int) error {
 	for k, c := range list {
 		if c < 0 || c >= len(l.Clusters) {
@@ -169,7 +169,8 @@ func (l *Layout) checkIOPs(t *taken) error {
 	return nil
 }
 
-// Follows tells why l cannot come after old: indices that processes have kept must mean the same.
+// Follows returns the reason why l cannot follow old: indices that processes have kept must mean
+// the same.
 func (l *Layout) Follows(old *Layout) error {
 	switch {
 	case l.System != old.System:

@@ -1,18 +1,18 @@
-// Package layout says who is who in a system of clusters (MPI/SPx): the paper's "cluster
-// configuration table", as the processes of a running system know it. It owns the table, its text
+// Package layout assigns the roles in a system of clusters (MPI/SPx): the paper's "cluster
+// configuration table", as used by the processes of a running system. It owns the table, its text
 // form and its rules. It starts nothing and chooses nothing: launch/ makes the first layout and the
 // later ones, capi/ reads them, and cluster/choice picks I/O processes (IOPs).
 //
 // A system is one job: one key, one membership, one memory file on each host. Its processes are
 // divided into worlds. Each cluster is a world of its own, with the ranks 0..N-1 of its compute
-// processes, whatever else is attached to the system. An IOP has no rank in any cluster. It
+// processes, independent of the other parts of the system. An IOP has no rank in any cluster. It
 // receives from the clusters In and sends to the clusters Out: messages that a compute process
 // sends to MPISP_CLUSTER_OUT go to one of the IOPs that have its cluster in In, and those that it
 // receives from MPISP_CLUSTER_IN come from one of those that have it in Out.
 //
 // # How a system is started
 //
-// Who starts one makes a control.Job whose programs have the world numbers of this table
+// The starter makes a control.Job whose programs have the world numbers of this table
 // (control.Program.World), and gives the layout to it:
 //
 //	job.Programs[k].World = cluster.World  // each program of a cluster; ranks of a world are counted through its programs
@@ -24,7 +24,7 @@
 // are any distinct ones; spawned worlds get those above the largest.
 //
 // A later layout has a higher Version and keeps what has an index: a cluster, link or IOP that is
-// no more stays in its place with Gone set (Follows).
+// gone stays in its place with Gone set (Follows).
 package layout
 
 import (
@@ -37,8 +37,8 @@ import (
 // that such a system is started with.
 const Variable = "SPX_SYSTEM_LAYOUT"
 
-// Limits. A text must fit into one environment variable (128 KiB on Linux); the others are what a
-// message can carry of its origin.
+// Limits. A text must fit into one environment variable (128 KiB on Linux); the other limits follow
+// from the size of a message's origin field.
 const (
 	MaxText     = 96 << 10
 	MaxClusters = 255
@@ -54,7 +54,7 @@ type Layout struct {
 	Clusters []Cluster `json:"clusters"`
 	Links    []Link    `json:"links,omitempty"`
 	IOPs     []IOP     `json:"iops,omitempty"`
-	// how often clusters, links and IOPs have been added that it did not begin with
+	// how often clusters, links and IOPs have been added after the start
 	Growths int `json:"growths,omitempty"`
 }
 
@@ -69,9 +69,9 @@ type Cluster struct {
 	Cold int `json:"cold,omitempty"`
 	// 1 + the serial number of the process that was rank 0 first; 0: Procs[0] is
 	Lead uint32 `json:"lead,omitempty"`
-	// who has died is replaced: messages for it are kept
+	// dead ranks are replaced: messages for it are kept
 	Heals bool `json:"heals,omitempty"`
-	// they are not replaced, all the same, while others of the cluster live
+	// ranks that are nevertheless not replaced, while others of the cluster live
 	Dead Procs `json:"dead,omitempty"`
 	// transparently: what it has received is kept, and received again
 	Replays bool `json:"replays,omitempty"`
@@ -80,7 +80,7 @@ type Cluster struct {
 	Gone   bool `json:"gone,omitempty"` // it has ended
 	// it came with that growth; 0: the system began with it
 	Since int `json:"since,omitempty"`
-	// it leaves the system, or has left it, and may come again: what is for it then waits
+	// it leaves the system, or has left it, and may return: messages for it then wait
 	Leaving bool `json:"leaving,omitempty"`
 }
 
@@ -108,11 +108,11 @@ type IOP struct {
 	Heals bool `json:"heals,omitempty"`
 	Gone  bool `json:"gone,omitempty"`
 	Since int  `json:"since,omitempty"` // as of a cluster
-	// likewise: it hands on what it has, and takes nothing more
+	// likewise: it forwards the messages that it has, and accepts no more
 	Leaving bool `json:"leaving,omitempty"`
 }
 
-// Role says what a process is.
+// Role is the role of a process.
 type Role int
 
 // Roles.

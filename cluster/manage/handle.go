@@ -21,7 +21,7 @@ func (m *Machine) handle(msg Message) {
 	}
 }
 
-// clusterBeat answers a master, or one who wants to be that, of a cluster on this host.
+// clusterBeat answers a master, or a candidate, of a cluster on this host.
 func (m *Machine) clusterBeat(msg Message) {
 	s := m.clusters[msg.Seat]
 	if s == nil {
@@ -57,7 +57,7 @@ func (m *Machine) systemBeat(msg Message) {
 	s, vote := m.clusters[c], m.votes[c]
 	if s == nil || !s.held || vote == nil {
 		if c >= 0 && c < len(m.masters) && m.masters[c] >= 0 && m.masters[c] != m.cfg.Self {
-			answer.Holder = m.masters[c] // ask there
+			answer.Holder = m.masters[c] // query that agent
 		}
 		answer.Term = m.view.Term
 		m.send(answer)
@@ -107,12 +107,12 @@ func (m *Machine) answered(msg Message) {
 	m.top = max(m.top, msg.Term2)
 	for i, c := range msg.Clusters {
 		if seat := msg.Seat; seat != System && c != seat || seat == System && c != msg.Voter {
-			continue // nobody reports that
+			continue // never reported
 		}
 		m.take(msg.Seat, c, msg.Voter, msg.Counts[i])
 	}
 	switch {
-	case msg.Sent == 0: // a report: nobody has asked
+	case msg.Sent == 0: // a report: not requested
 	case msg.Granted:
 		s.acked[msg.Voter] = max(s.acked[msg.Voter], min(msg.Sent, m.now))
 		if msg.Seat == System {
@@ -137,7 +137,7 @@ func (m *Machine) answered(msg Message) {
 	}
 }
 
-// yield gives up to want a seat: somebody else has promises for it.
+// yield ends a candidacy for a seat: another agent has promises for it.
 func (m *Machine) yield(s *seat, seat int) {
 	s.yield(m.cfg.Self, m.now)
 	m.heard[seat] = m.now
@@ -168,8 +168,8 @@ func (m *Machine) take(seat, cluster, from int, c Count) {
 	}
 }
 
-// report tells what has changed, up the tree: this host's master of the cluster, or, of its whole,
-// that of the system.
+// report sends changes up the tree: to this host's master of the cluster or, for the whole cluster,
+// to the system's master.
 func (m *Machine) report(cluster int) {
 	s := m.clusters[cluster]
 	if s == nil {
@@ -190,7 +190,7 @@ func (m *Machine) report(cluster int) {
 	}
 }
 
-// listen notes, as the system's master, of which clusters nothing has been heard for too long.
+// listen records, as the system's master, the clusters that have been silent for too long.
 func (m *Machine) listen() {
 	if !m.system.held {
 		return
@@ -208,7 +208,7 @@ func (m *Machine) listen() {
 	}
 }
 
-// sum is what all hosts of a cluster have of its latest life.
+// sum is the total over all hosts of a cluster, for its latest incarnation.
 func (m *Machine) sum(cluster int) (total Count) {
 	for _, c := range m.reports[cluster] {
 		total.Life = max(total.Life, c.Life)
@@ -225,7 +225,7 @@ func (m *Machine) sum(cluster int) (total Count) {
 	return total
 }
 
-// learn takes a view that is newer, and does what it says for this host.
+// learn adopts a newer view, and performs its changes for this host.
 func (m *Machine) learn(v *View) bool {
 	if !v.newer(&m.view) {
 		return false
@@ -241,8 +241,8 @@ func (m *Machine) learn(v *View) bool {
 	return true
 }
 
-// tell hands a new view to the shell, behind what it means for the processes here: a machine that
-// begins anew with this view takes that for done.
+// tell passes a new view to the shell, after the actions for the processes here: a machine
+// restarted with this view assumes them done.
 func (m *Machine) tell() {
 	for i := range m.cfg.Clusters {
 		if m.clusters[i] == nil {
@@ -265,9 +265,9 @@ func (m *Machine) tell() {
 	m.out = append(m.out, Learned{*m.copyView()})
 }
 
-// judge is the system's master's: what the reports mean, and what is to be done. A change of how a
-// cluster is goes down at once, one of how many of its processes live with the next heartbeat:
-// there may be many of those.
+// judge evaluates the reports at the system's master, and decides the actions. A change of a
+// cluster's state is sent down at once, a change of its number of living processes with the next
+// heartbeat, as there may be many.
 func (m *Machine) judge(anew bool) {
 	if !m.system.held || !m.Holds(System, m.now) { // one that has just won has its own term first
 		return
@@ -300,7 +300,7 @@ func (m *Machine) judge(anew bool) {
 
 func (m *Machine) judgeCluster(i int, c *ClusterView) {
 	cfg, n := &m.cfg.Clusters[i], m.whole[i]
-	if n.Life > c.Life { // started again by a master whose last view has not come here
+	if n.Life > c.Life { // restarted by a master whose last view has not arrived here
 		c.State, c.Life, c.Alive = Starting, n.Life, 0
 	}
 	if m.silent[i] {
@@ -316,7 +316,7 @@ func (m *Machine) judgeCluster(i int, c *ClusterView) {
 		c.State, c.Alive = Done, 0
 		return
 	}
-	// else it is clusterFailed, and waits for others
+	// else clusterFailed has handled it, and it waits for other clusters
 	begun := c.State == Running || c.State == Degraded || c.State == Starting &&
 		(c.Alive > 0 || c.Life == 1)
 	if len(cfg.Agents) > 0 && m.isLost(i) && begun {
@@ -324,7 +324,7 @@ func (m *Machine) judgeCluster(i int, c *ClusterView) {
 		m.clusterFailed(i, c)
 		return
 	}
-	if n.Life != c.Life { // of a life before
+	if n.Life != c.Life { // of an earlier incarnation
 		return
 	}
 	c.Alive = n.Alive
@@ -341,7 +341,7 @@ func (m *Machine) judgeCluster(i int, c *ClusterView) {
 	}
 }
 
-// clusterFailed: a cluster is dead, and its policy says what that means for the system.
+// clusterFailed: a cluster is dead, and its policy determines the effect on the system.
 func (m *Machine) clusterFailed(i int, c *ClusterView) {
 	switch cfg := &m.cfg.Clusters[i]; {
 	case m.view.Stopping:

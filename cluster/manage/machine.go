@@ -9,7 +9,7 @@ type Machine struct {
 	now    int64
 
 	clusters map[int]*seat // those of this agent's clusters
-	// as a candidate, and as the voter of the clusters whose master it is
+	// as a candidate, and as the voter for the clusters whose master this agent is
 	system *seat
 	// by cluster: its promise for the system's seat, while this agent speaks for it
 	votes   map[int]*seat
@@ -18,23 +18,23 @@ type Machine struct {
 	whole   map[int]Count         // to the system's master: by cluster
 
 	view    View
-	masters []int         // whom this agent takes for the master of each cluster; -1: nobody yet
-	tries   []int         // candidates that were asked instead
-	top     uint64        // the highest term of a view that anybody has told of
+	masters []int         // the agent assumed to be the master of each cluster; -1: none yet
+	tries   []int         // candidates that were queried instead
+	top     uint64        // the highest term of a view received from any agent
 	heard   map[int]int64 // by seat: when its holder last was
-	silent  []bool        // to the system's master: clusters of which nothing is heard
+	silent  []bool        // to the system's master: silent clusters
 	// term and version of the view that an agent is known to have, by seat and voter
 	has map[[2]int]View
 	// agents that are gone for certain: from when on their promises have run out
 	gone   map[int]int64
-	word   int64 // when the system's master was last heard of
+	word   int64 // when the system's master last sent something
 	fenced bool
-	// agents that belong to no cluster: the system's master tells them itself
+	// agents that belong to no cluster: the system's master notifies them itself
 	apart []int
-	// seats for which it stands behind all others: it was revived, and nobody has held them since
+	// seats for which it stands behind all others: it was revived, and no agent has held them since
 	behind  map[int]bool
 	quiet   int64          // then: until when that one was not to promise anything
-	started map[int]uint32 // lives of clusters that this host was told to start
+	started map[int]uint32 // incarnations of clusters that this host had to start
 	ended   map[int]uint32 // and to end
 
 	out      []Action
@@ -45,8 +45,8 @@ type Machine struct {
 }
 
 // Resume makes the machine of an agent of a system that has run before with other agents, or
-// clusters elsewhere. view is what it was then. What was promised then has to run out before
-// anybody is promised anything; messages of then are not to be handed to the machine.
+// clusters elsewhere. view is the last view of that run. Earlier promises have to expire before any
+// new promise is made; messages of that run must not be passed to the machine.
 func Resume(cfg Config, view View, now int64) *Machine {
 	m := New(cfg, now)
 	if view.Clusters == nil {
@@ -103,7 +103,7 @@ func New(cfg Config, now int64) *Machine {
 	return m
 }
 
-// View is the system as this agent knows it.
+// View is the system as known to this agent.
 func (m *Machine) View() View { return *m.copyView() }
 
 // Holds reports whether this agent may act in a seat at time now.
@@ -163,8 +163,8 @@ func (m *Machine) due(s *seat, seat int) int64 {
 	return m.now + m.cfg.BeatMS
 }
 
-// turn is this agent's place among those who may stand for a seat, the dead left aside; -1: it may
-// not. For the system's these are the masters of clusters, in their order.
+// turn is this agent's position among the living candidates for a seat; -1: it is none. For the
+// system's these are the masters of clusters, in their order.
 func (m *Machine) turn(s *seat, seat int) int {
 	turn, places := -1, 0
 	if seat != System {
@@ -200,7 +200,8 @@ func (m *Machine) turn(s *seat, seat int) int {
 	return turn
 }
 
-// isLast: only those are left of a cluster who are the system's master when nobody else can be.
+// isLast: the remaining agents of a cluster are only those that may be the system's master as a
+// last resort.
 func (m *Machine) isLast(cluster int) bool {
 	return !slices.ContainsFunc(m.cfg.Clusters[cluster].Agents,
 		func(a int) bool { return !m.isGone(a) && !m.cfg.Agents[a].Last })
@@ -221,13 +222,14 @@ func (m *Machine) isGone(agent int) bool {
 	return is
 }
 
-// isLost: nobody is left who could speak for a cluster, if there has been anybody.
+// isLost: no agent is left that could represent a cluster, if there ever was one.
 func (m *Machine) isLost(cluster int) bool {
 	return !slices.ContainsFunc(m.cfg.Clusters[cluster].Agents,
 		func(a int) bool { return !m.isGone(a) })
 }
 
-// vacant is when this agent stands for a seat if nobody is heard: the first candidate first.
+// vacant is the time at which this agent stands for a seat if no holder is heard: the first
+// candidate first.
 func (m *Machine) vacant(s *seat, seat, turn int) int64 {
 	return max(s.until, m.heard[seat]+m.cfg.LimitMS) + int64(turn)*m.cfg.BeatMS*2
 }
@@ -299,7 +301,7 @@ func (m *Machine) changed(s *seat, seat int, holds bool) {
 		m.word = m.now
 		m.judge(true)
 	case seat != System && !holds:
-		if !m.sole(seat) { // else nobody promises anything for it meanwhile
+		if !m.sole(seat) { // else no agent makes a promise for it meanwhile
 			delete(m.votes, seat)
 		}
 		if m.turn(m.system, System) < 0 {
@@ -315,14 +317,14 @@ func (m *Machine) changed(s *seat, seat int, holds bool) {
 	}
 }
 
-// ownTerm is the next term, from one on, that no other agent ever has: nobody knows for certain
-// which terms others had.
+// ownTerm is the next term, from one on, that no other agent ever has: the terms of other agents
+// are not known for certain.
 func (m *Machine) ownTerm(least uint64) uint64 {
 	n, self := uint64(len(m.cfg.Agents)), uint64(m.cfg.Self)
 	return least + (self+n-least%n)%n
 }
 
-// fence ends the processes of an agent that nobody speaks to any more.
+// fence ends the processes of an agent that no longer receives messages.
 func (m *Machine) fence() {
 	cut := m.cfg.FenceMS > 0 && m.now-m.word >= m.cfg.FenceMS
 	if cut && !m.fenced {
@@ -331,7 +333,7 @@ func (m *Machine) fence() {
 	m.fenced = cut
 }
 
-// beat speaks to the voters of a seat, with the view for those that are not known to have it.
+// beat sends heartbeats to the voters of a seat, with the view for those not known to have it.
 func (m *Machine) beat(s *seat, seat int) {
 	for _, v := range s.voters {
 		to := v
@@ -359,7 +361,7 @@ func (m *Machine) beat(s *seat, seat int) {
 	}
 }
 
-// tellApart tells those agents the news that belong to no cluster.
+// tellApart sends the view to the agents that belong to no cluster.
 func (m *Machine) tellApart() {
 	for _, a := range m.apart {
 		if has := m.has[[2]int{Watch, a}]; m.view.newer(&has) && !m.isGone(a) {
@@ -375,8 +377,8 @@ func (m *Machine) copyView() *View {
 	return &v
 }
 
-// masterOf is whom to speak to for a cluster: its master or, when that does not answer, each of its
-// candidates in turn.
+// masterOf is the agent to contact for a cluster: its master or, if that does not answer, each of
+// its candidates in turn.
 func (m *Machine) masterOf(cluster int) int {
 	candidates := m.cfg.Clusters[cluster].Candidates
 	if m.masters[cluster] >= 0 && m.tries[cluster] < 3 {

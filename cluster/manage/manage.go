@@ -1,21 +1,21 @@
-// Package manage decides who the masters of a system of clusters are, and what they do (MPI/SPx,
-// section 3.4, figures 12 to 14).
+// Package manage decides which agents are the masters of a system of clusters, and their actions
+// (MPI/SPx, section 3.4, figures 12 to 14).
 //
 // Every host has an agent, the master of its host. Each cluster has a master among the agents of
-// its hosts, and the system has one among the masters of its clusters. What happens on hosts goes
-// up this tree in reports, in counts and not by process; what the system is goes down it as a View,
-// so that clusters which share no network learn of each other. A message between agents without a
+// its hosts, and the system has one among the masters of its clusters. Events on hosts go up this
+// tree as reports, in counts and not by process; the state of the system goes down it as a View, so
+// that clusters which share no network learn of each other. A message between agents without a
 // common network is relayed by those between them.
 //
-// A place in the tree is a seat (seat.go). Who holds one has a lease: a majority of the voters has
-// promised, a short time ago, to support nobody else. A lease ends before the promises do, so that
-// two never act in one seat at a time, however messages are lost or late; who is cut off stops to
-// act before another begins. Clocks may differ, but must run at about the same speed (within a
-// tenth).
+// A place in the tree is a seat (seat.go). Its holder has a lease: a majority of the voters has
+// recently promised to support no other agent. A lease ends before the promises do, so that two
+// never act in one seat at a time, however messages are lost or late; an agent that is cut off
+// stops acting before another begins. Clocks may differ, but must run at about the same speed
+// (within a tenth).
 //
 // It is pure: Step(event, now) returns what is to be done; the shell sends messages, starts and
-// ends processes, and calls Step with Tick when Deadline has come. It starts nothing, and does not
-// know what processes compute. Times are in milliseconds from any origin.
+// ends processes, and calls Step with Tick when Deadline has come. It starts nothing, and is
+// independent of what processes compute. Times are in milliseconds from any origin.
 package manage
 
 import (
@@ -23,14 +23,14 @@ import (
 	"math"
 )
 
-// A Config is what all agents of a system know from its file, and which of them this one is.
+// A Config is the part of the system file that all agents have, and the number of this agent.
 type Config struct {
 	Self     int
 	Agents   []Agent // by number
 	Clusters []Cluster
 	BeatMS   int64 // between heartbeats
-	LimitMS  int64 // how long a promise holds: who is silent so long is replaced
-	SilentMS int64 // a cluster of which the system's master hears nothing for so long is dead
+	LimitMS  int64 // duration of a promise: an agent silent for so long is replaced
+	SilentMS int64 // a cluster from which the system's master receives nothing for so long is dead
 	// without word from the system's master for so long, an agent ends its processes; 0: never
 	FenceMS int64
 }
@@ -39,28 +39,29 @@ type Config struct {
 type Agent struct {
 	Networks []int // it reaches the agents that have one of these
 	IOP      bool  // I/O processes run beside it
-	// it is the system's master only when nobody else can be: with it the system ends anyway
+	// system's master only if no other agent can be: the system ends with it anyway
 	Last bool
 }
 
-// A Cluster is what has to be known of one.
+// A Cluster is the configuration of a cluster.
 type Cluster struct {
 	Name       string
 	Agents     []int // of its hosts; none: it is not there yet, or not any more, and has no vote
 	Candidates []int // those that may be its master, the best first
 	Want       int   // processes, standbys left aside
 	Degrade    bool  // it goes on when ranks are lost
-	// that it cannot go on is said by who counts, as Failed: its lost ranks may still be taken over
+	// the counting agent reports as Failed that it cannot continue: its lost ranks may still be
+	// taken over
 	Told     bool
 	OnDeath  Treatment
-	Restarts int // at most; Unbounded: who starts it counts, and gives it up
+	Restarts int // at most; Unbounded: the starter counts, and abandons it
 }
 
 // Unbounded is more restarts than any cluster can have.
 const Unbounded = math.MaxInt32
 
-// Check tells what is wrong with a configuration that somebody else has sent: machines count on all
-// that is asked here.
+// Check returns an error for an invalid configuration from another process: machines rely on all
+// conditions checked here.
 func (c *Config) Check() error {
 	agent := func(a int) bool { return a >= 0 && a < len(c.Agents) }
 	if !agent(c.Self) || c.BeatMS < 1 || c.LimitMS < c.BeatMS || c.BeatMS > mostTime ||
@@ -109,9 +110,9 @@ func (s State) String() string {
 type Count struct {
 	Life   uint32 // which start of the cluster they belong to, from 1
 	Alive  int
-	Lost   int  // have died, and nobody has taken their ranks
+	Lost   int  // have died, and their ranks have not been taken over
 	Done   int  // have ended well
-	Failed bool // the cluster cannot go on, says who counts
+	Failed bool // the cluster cannot continue, as reported by the counting agent
 }
 
 func (c *Count) add(o Count) {
@@ -129,7 +130,7 @@ type ClusterView struct {
 	Master int // agent, -1: none
 }
 
-// A View is the system as its master has told all. A later one has a higher term, or the same term
+// A View is the system as published by its master. A later one has a higher term, or the same term
 // and a higher version.
 type View struct {
 	Term, Version uint64
@@ -171,13 +172,15 @@ type Message struct {
 	Term     uint64
 	Sent     int64 // of a beat, on its sender's clock; answers repeat it
 
-	Age      int64 // of a beat: how long ago its sender has heard of the system's master
-	Beat     bool  // from who holds a seat, or wants to
-	Held     bool  // of a beat: its sender holds the seat
-	Granted  bool  // of an answer: the promise is given
-	Voter    int   // of an answer: who promises: an agent or, for the system's seat, a cluster
-	Promised int   // of an answer that refuses: to whom the promise is given and holds, -1: nobody
-	Holder   int   // of an answer for the system's seat: who speaks for the cluster, -1: not known
+	Age     int64 // of a beat: age of the sender's last news of the system's master
+	Beat    bool  // from the holder of a seat, or a candidate
+	Held    bool  // of a beat: its sender holds the seat
+	Granted bool  // of an answer: the promise is given
+	// of an answer: the promising voter: an agent or, for the system's seat, a cluster
+	Voter    int
+	Promised int // of an answer that refuses: the agent with the current promise, -1: none
+	// of an answer for the system's seat: the agent that represents the cluster, -1: not known
+	Holder   int
 	Counts   []Count
 	Clusters []int // which clusters the counts are of
 	View     *View // when the receiver may not have it
@@ -209,8 +212,8 @@ type Counted struct {
 	Count
 }
 
-// Gone: an agent has ended for certain, its host's processes with it: the kernel has said so, or it
-// is fenced. A cluster of which all agents are gone has no vote any more.
+// Gone: an agent has ended for certain, its host's processes with it: reported by the kernel, or
+// fenced. A cluster of which all agents are gone has no vote any more.
 type Gone struct{ Agent int }
 
 // An Action is one of the types below.
@@ -222,22 +225,23 @@ type Send struct {
 	Message Message
 }
 
-// Learned: this is the system now. The shell tells its processes which clusters are there.
+// Learned: this is the system now. The shell notifies its processes of the present clusters.
 type Learned struct{ View View }
 
-// Start: processes of a cluster that belong on this host are to be started, in this life of the
-// cluster. Another machine of the same agent (Revive) may say it again.
+// Start: processes of a cluster that belong on this host are to be started, in this incarnation of
+// the cluster. Another machine of the same agent (Revive) may repeat it.
 type Start struct {
 	Cluster int
 	Life    uint32
 }
 
-// End: processes of a cluster on this host are to be ended, those of this life and before: the
-// cluster is dead, or the system stops.
+// End: processes of a cluster on this host are to be ended, those of this incarnation and earlier
+// ones: the cluster is dead, or the system stops.
 type End struct {
 	Cluster int
 	Life    uint32
 }
 
-// Fence: this agent is cut off; its processes are to be ended, since others may go on without it.
+// Fence: this agent is cut off; its processes are to be ended, since the other agents may continue
+// without it.
 type Fence struct{}

@@ -47,7 +47,7 @@ func TestBegin(t *testing.T) {
 }
 
 // A cluster that cannot go on is known everywhere within a second, also where networks do not meet,
-// and its policy is carried out.
+// and its policy is applied.
 func TestClusterDies(t *testing.T) {
 	for name, s := range shapes {
 		for seed := range uint64(5) {
@@ -108,8 +108,8 @@ func TestRestartsEnd(t *testing.T) {
 	}
 }
 
-// Masters die, one after the other, also the system's; others take their places, and nobody has
-// two.
+// Masters die, one after the other, also the system's; other agents take their places, and no seat
+// has two holders.
 func TestMastersDie(t *testing.T) {
 	for seed := range uint64(20) {
 		w := build(shape{clusters: 5, hosts: 5, procs: 2, apart: seed%2 == 0, iop: seed%4 < 2,
@@ -137,7 +137,7 @@ func TestMastersDie(t *testing.T) {
 	}
 }
 
-// A cluster of which nothing is heard is dead for the others; when it is heard again it joins.
+// A silent cluster is dead for the other clusters; when it is heard again it joins.
 func TestSilentCluster(t *testing.T) {
 	w := build(shape{clusters: 4, hosts: 3, procs: 2, apart: true, onDeath: RestartIt, restarts: 3},
 		5)
@@ -185,7 +185,7 @@ func TestSplitBrain(t *testing.T) {
 		w.split = small * hosts
 		w.run(w.now + w.cfg.LimitMS) // its lease has run out
 		before := w.machines[old].View()
-		// nobody may decide about this one here
+		// no agent may decide about this cluster here
 		w.count(one[0], 0, Count{Life: 1, Alive: 1, Lost: 1})
 		took := w.must2(t, 3000, func(v View) bool {
 			return v.Master >= small*hosts &&
@@ -221,7 +221,7 @@ func TestSplitBrain(t *testing.T) {
 	}
 }
 
-// must2 is must for those who are not cut off.
+// must2 is must for agents that are not cut off.
 func (w *world) must2(t *testing.T, limit int64, is func(View) bool, but []int) int64 {
 	t.Helper()
 	begin := w.now

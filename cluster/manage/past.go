@@ -2,27 +2,27 @@ package manage
 
 import "slices"
 
-// A Past is what outlives a machine whose process dies. The shell that carries its messages has
-// seen what it has promised and told, and begins the next machine of the same agent with that
-// (Revive): what others count on is kept, and what the dead one alone had, its seats and what was
-// reported to it, is void.
+// A Past is the state that survives a machine whose process dies. The shell that carries its
+// messages has seen its promises and views, and starts the next machine of the same agent with them
+// (Revive): state on which other agents rely is kept, and state that only the dead machine had, its
+// seats and the reports to it, is void.
 type Past struct {
-	View     View      // the latest that it has told
+	View     View      // the latest that it has published
 	Top      uint64    // the highest term for the system's seat of which it has spoken
-	Promises []Promise // the last to others, by seat and voter
+	Promises []Promise // the last to other agents, by seat and voter
 	// until then it was not to promise anything: that of a machine that was resumed
 	Quiet int64
 }
 
-// A Promise is one to support nobody else in a seat until then.
+// A Promise is a promise to support no other agent in a seat until then.
 type Promise struct {
 	Seat, Voter, To int
 	Term            uint64
 	Until           int64
 }
 
-// Sent notes a message of the machine that is handed on at time now. One that is not handed on has
-// promised nothing.
+// Sent records a message of the machine that is forwarded at time now. A message that is not
+// forwarded promises nothing.
 func (p *Past) Sent(m *Message, cfg *Config, now int64) {
 	if m.From != cfg.Self {
 		return
@@ -42,7 +42,7 @@ func (p *Past) Sent(m *Message, cfg *Config, now int64) {
 		Promise{m.Seat, m.Voter, m.To, m.Term, now + cfg.LimitMS})
 }
 
-// Told notes a view that the machine has told the shell; false: it is not newer than the one
+// Told records a view that the machine has passed to the shell; false: it is not newer than the one
 // before.
 func (p *Past) Told(v *View) bool {
 	if !v.newer(&p.View) {
@@ -52,10 +52,10 @@ func (p *Past) Told(v *View) bool {
 	return true
 }
 
-// Revive makes the machine of an agent in the place of one that has ended at some time before now
-// and that nobody hears any more. It holds no seat, keeps what that one has promised to others, and
-// stands for seats behind all others: who has died once may die again. Messages for the dead one
-// may be handed to it. The shell then hands it what is Gone, and what is Counted.
+// Revive makes the machine of an agent in the place of one that ended before now and can no longer
+// be heard. It holds no seat, keeps the promises of that one to other agents, and stands for seats
+// behind all others, as an agent that has died once may die again. Messages for the dead machine
+// may be passed to it. The shell then passes Gone and Counted events to it.
 func Revive(cfg Config, past Past, now int64) *Machine {
 	m := New(cfg, now)
 	m.top = past.Top
@@ -81,7 +81,7 @@ func Revive(cfg Config, past Past, now int64) *Machine {
 			s.term, s.until = 1, past.Quiet
 			m.behind[i] = !m.sole(i)
 			if m.sole(i) {
-				m.heard[i] = now - cfg.LimitMS // there is nobody to wait for
+				m.heard[i] = now - cfg.LimitMS // there is no agent to wait for
 				m.votes[i] = newSeat(nil, nil)
 				m.votes[i].until = past.Quiet
 			}
@@ -111,8 +111,8 @@ func (m *Machine) sole(cluster int) bool {
 	return len(a) == 1 && a[0] == m.cfg.Self
 }
 
-// voteOf is the vote of a cluster whose master this agent has become. What the one before has
-// promised has to run out first.
+// voteOf is the vote of a cluster whose master this agent has become. The promises of the previous
+// master have to expire first.
 func (m *Machine) voteOf(cluster int, s *seat) *seat {
 	if vote := m.votes[cluster]; vote != nil {
 		return vote

@@ -20,7 +20,7 @@ func TestProcessDies(t *testing.T) {
 	for name, build := range map[string]func() *world{"alone": alone, "two": two, "three": three,
 		"wide": wide} {
 		for seed := range uint64(20) {
-			w, most := build(), 5 // things that it still says
+			w, most := build(), 5 // messages that it still sends
 			if name == "alone" {
 				most, w.now, w.cfg.BeatMS, w.cfg.LimitMS = 2, 1, 10000, 40000
 				w.again(nil)
@@ -52,8 +52,8 @@ func TestProcessDies(t *testing.T) {
 	}
 }
 
-// A process that begins anew keeps what the one before has promised, and asks for nothing that
-// others have.
+// A restarted process keeps the promises of its predecessor, and requests nothing that other agents
+// hold.
 func TestPastKeeps(t *testing.T) {
 	w := star(3, goesOn("a", 0), goesOn("b", 1), goesOn("c", 2))
 	w.running()
@@ -74,8 +74,8 @@ func TestPastKeeps(t *testing.T) {
 	})
 }
 
-// What was promised to others holds behind the death, for as long as it would have; the one to whom
-// it was promised is not asked to wait. What the dead one has promised itself is void.
+// Promises to other agents hold beyond the death, for as long as they would have; the agent that
+// has the promise need not wait. Promises of the dead machine to itself are void.
 func TestPastPromises(t *testing.T) {
 	cfg := star(4, goesOn("a", 1, 2, 3), goesOn("b", 0)).cfg
 	cfg.Self = 1
@@ -115,7 +115,7 @@ func TestPastPromises(t *testing.T) {
 	}
 }
 
-// A process stands still, and goes on when others have its seats: it does nothing in them any more
+// A process is stopped, and continues when other agents have its seats: it no longer acts in them
 // (check).
 func TestProcessStops(t *testing.T) {
 	for pause := int64(50); pause < 1500; pause += 75 {
@@ -128,7 +128,7 @@ func TestProcessStops(t *testing.T) {
 	}
 }
 
-// Processes of machines die in the middle of what they say, and stand still, while messages are
+// Processes of machines die between their messages, and are stopped, while messages are
 // lost and late, networks cut and clusters started again: two never act in one seat, no view goes
 // back, and when it ends all agree, on as many starts as there were deaths.
 func TestStormOfProcesses(t *testing.T) {

@@ -8,7 +8,7 @@ type routes struct {
 	agents   []Agent
 	members  map[int][]int // of every network
 	distance map[int][]int // by destination: of every agent from it
-	turns    map[int]int   // by destination: how often another way was asked for
+	turns    map[int]int   // by destination: number of requests for another way
 }
 
 func newRoutes(c *Config) *routes {
@@ -22,8 +22,8 @@ func newRoutes(c *Config) *routes {
 	return r
 }
 
-// to is the agent to whom a message for another one is handed: one that is nearer to it, so that
-// nothing goes in a circle. way says which, where there are several; -1: there is none.
+// to is the agent to which a message for another one is forwarded: one that is nearer to it, so
+// that there are no cycles. way selects one of several; -1: there is none.
 func (r *routes) to(agent, way int) int {
 	mine := r.agents[r.self].Networks
 	if slices.ContainsFunc(mine, func(n int) bool {

@@ -3,21 +3,21 @@ package manage
 import "sort"
 
 // A seat is a place that one agent holds at a time: master of a cluster, or of the system. Its
-// voters are agents or, for the system, clusters, whose masters speak for them.
+// voters are agents or, for the system, clusters, whose masters represent them.
 //
-// Who wants to hold it sends beats. A voter that answers with its promise supports nobody else
-// until LimitMS after the beat has arrived. The holder counts the same time from when it has sent
-// the beat, less a tenth for clocks: its lease ends before the promises do.
+// A candidate sends beats. A voter that answers with its promise supports no other agent until
+// LimitMS after the beat has arrived. The holder counts the same time from when it has sent the
+// beat, less a tenth for clocks: its lease ends before the promises do.
 type seat struct {
 	voters     []int
 	candidates []int
 
 	// as a voter
 	term     uint64
-	promised int // to whom, -1: nobody
+	promised int // to which agent, -1: none
 	until    int64
 
-	// as one who holds it, or wants to
+	// as its holder, or a candidate
 	standing bool
 	acked    map[int]int64 // when the last beat was sent that a voter has answered with its promise
 	nextBeat int64
@@ -39,7 +39,7 @@ func (s *seat) grant(from int, term uint64, now, limit int64) bool {
 	return true
 }
 
-// taken is to whom the promise is given that holds now; -1: nobody.
+// taken is the agent that has the current promise; -1: none.
 func (s *seat) taken(now int64) int {
 	if now < s.until {
 		return s.promised

@@ -14,25 +14,25 @@ type world struct {
 	machines []*Machine
 	alive    []bool
 	cut      map[int]bool // networks that carry nothing
-	// agents below this number, and the others, do not reach each other; 0: they do
+	// agents below this number cannot reach the rest, nor the reverse; 0: they do
 	split    int
 	lossy    float64 // of messages
 	slowMS   int64   // a message takes up to so long
 	queue    timeline
 	serial   int
 	counts   [][]Count // by agent and cluster
-	seen     []View    // by agent: the latest that it was told
+	seen     []View    // by agent: the latest that it received
 	stopped  []map[int]bool
 	starts   []map[int]uint32
 	fences   []int
 	wrong    []string
 	lastTick []int64
 	shells   []shell
-	// who has been the system's master in each: agent, and which of its machines
+	// the system's master in each: agent, and which of its machines
 	terms map[uint64][2]int
 }
 
-// shell is what outlives an agent's machine, whose process may die, or stand still.
+// shell is the part that survives an agent's machine, whose process may die, or be stopped.
 type shell struct {
 	past Past
 	left []int // agents that are gone for certain
@@ -64,7 +64,7 @@ func (t timeline) Swap(i, j int) { t[i], t[j] = t[j], t[i] }
 func (t *timeline) Push(x any)   { *t = append(*t, x.(timed)) }
 func (t *timeline) Pop() any     { x := (*t)[len(*t)-1]; *t = (*t)[:len(*t)-1]; return x }
 
-// shape says how a system is built.
+// shape is the structure of a system.
 type shape struct {
 	clusters, hosts, procs int // hosts of a cluster, processes of a host
 	// every cluster has a network of its own; the host behind its last one is on that of the next
@@ -133,7 +133,7 @@ func (w *world) post(at int64, to, from int, e Event) {
 	heap.Push(&w.queue, timed{at, w.serial, to, e, from})
 }
 
-// count tells an agent what runs on its host.
+// count sets the count of an agent's host.
 func (w *world) count(agent, cluster int, c Count) {
 	w.counts[agent][cluster] = c
 	w.post(w.now+1, agent, -1, Counted{cluster, c})
@@ -142,14 +142,14 @@ func (w *world) count(agent, cluster int, c Count) {
 // die ends an agent with all its host's processes.
 func (w *world) die(agent int) { w.alive[agent] = false }
 
-// kill has the process of an agent's machine die as soon as it has said so many more things;
-// another one begins so much later, with what the shell knows.
+// kill has the process of an agent's machine die after so many more messages; another one starts
+// after delay, with the state of the shell.
 func (w *world) kill(agent, more int, delay int64) {
 	w.shells[agent].dying, w.shells[agent].until = more, w.now+delay
 	w.post(w.now, agent, -1, Tick{})
 }
 
-// stop has it stand still for so long.
+// stop stops it for so long.
 func (w *world) stop(agent int, delay int64) { w.shells[agent].until = w.now + delay }
 
 // revive begins the next machine of an agent.
@@ -168,7 +168,7 @@ func (w *world) revive(agent int) {
 	w.post(w.now, agent, -1, Tick{})
 }
 
-// certain tells all agents that one is gone.
+// certain notifies all agents that one is gone.
 func (w *world) certain(agent int) {
 	for i := range w.machines {
 		w.post(w.now+int64(w.rand.IntN(50)), i, -1, Gone{agent})
@@ -262,7 +262,7 @@ func (w *world) do(agent int, actions []Action) {
 			w.shells[agent].past.Told(&a.View)
 		case Start:
 			n := w.counts[agent][a.Cluster]
-			if n.Life >= a.Life { // the machine before has said it
+			if n.Life >= a.Life { // the previous machine has sent it
 				continue
 			}
 			w.starts[agent][a.Cluster]++
@@ -309,8 +309,8 @@ func (w *world) check() {
 	}
 }
 
-// settled tells why the living do not agree on one view in which every cluster has a state; "":
-// they do.
+// settled returns the reason why the living do not agree on one view in which every cluster has a
+// state; "": they do.
 func (w *world) settled(is func(View) bool) string {
 	master := -1
 	for i, m := range w.machines {

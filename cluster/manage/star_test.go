@@ -2,8 +2,8 @@ package manage
 
 import "testing"
 
-// star makes a system as spxrun starts it: agent 0 reaches all others, which reach it alone, and
-// cannot be done without.
+// star makes a system as spxrun starts it: agent 0 reaches all others, which reach only it, and is
+// indispensable.
 func star(hosts int, clusters ...Cluster) *world {
 	w := build(shape{clusters: len(clusters), hosts: 1, procs: 1}, 7)
 	w.cfg = Config{BeatMS: 100, LimitMS: 400, SilentMS: 1 << 40, Agents: make([]Agent, hosts),
@@ -56,8 +56,8 @@ func (w *world) running() {
 	}
 }
 
-// Who cannot be done without is the master when nobody else is left; the others die one after the
-// other, with their clusters, and each time one is found within a second.
+// The indispensable agent is the master when no other is left; the others die one after the other,
+// with their clusters, and each time one is found within a second.
 func TestStar(t *testing.T) {
 	w := star(4, goesOn("a", 0), goesOn("b", 1), goesOn("c", 2), goesOn("d", 3))
 	w.running()
@@ -82,7 +82,7 @@ func TestStar(t *testing.T) {
 }
 
 // A cluster on two hosts loses its master, and has another one; an agent that belongs to no cluster
-// learns it, too. What cannot go on is said by who counts.
+// learns it, too. The counting agent reports a cluster that cannot continue.
 func TestToldAndApart(t *testing.T) {
 	w := star(4, goesOn("a", 1, 2), Cluster{Name: "b", Agents: []int{3}, Candidates: []int{3},
 		Want: 2, Told: true, OnDeath: RestartIt, Restarts: 1})
@@ -112,8 +112,8 @@ func TestToldAndApart(t *testing.T) {
 	}
 }
 
-// A system is told of more agents: nobody is promised anything before what was promised has run
-// out, and the view goes on from what it was.
+// Agents are added to a system: no promise is made before the old ones have expired, and the view
+// continues from the old one.
 func TestResume(t *testing.T) {
 	w := star(1, goesOn("a", 0), goesOn("b"))
 	w.running()

@@ -7,8 +7,8 @@ import (
 	"math"
 )
 
-// The form in which messages travel: numbers of variable length, those that may be negative folded.
-// What is decoded has no agents, clusters or states that the receiver does not know.
+// The wire format of messages: numbers of variable length, those that may be negative folded.
+// Decoded messages contain no agents, clusters or states unknown to the receiver.
 
 // wireVersion is the first byte.
 const wireVersion = 1
@@ -163,9 +163,9 @@ func (r *reader) view(cfg *Config, stopping bool) *View {
 	return v
 }
 
-// A Slot is what a message is about. A later message with the same slot says all that an earlier
-// one does that is still of use, and messages may be lost: what carries them may drop one that
-// waits when a later one has come.
+// A Slot identifies the subject of a message. A later message with the same slot supersedes an
+// earlier one, and messages may be lost: the transport may drop a waiting message when a later one
+// has come.
 type Slot struct {
 	From, To, Seat, Voter int
 	Kind                  byte

@@ -6,7 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// fuzzed is a system with an agent between two others, for the messages of which agent 1 is asked.
+// fuzzed is a system with an agent between two others, for whose messages agent 1 is tested.
 func fuzzed() Config {
 	return Config{Self: 1, BeatMS: 100, LimitMS: 400, SilentMS: 700, FenceMS: 3000,
 		Agents: []Agent{{Networks: []int{0, 1}, Last: true}, {Networks: []int{0}},

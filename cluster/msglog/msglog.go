@@ -42,12 +42,11 @@ type Source interface {
 	See(rank int) Seen
 	// Open opens the log of a rank as it was seen, by its pid. ErrGone: see there.
 	Open(rank int, as Seen) (fd int, err error)
-	// Runs reports whether the process of the rank has not ended: until then its pid is no other
-	// one's.
+	// Runs reports whether the process of the rank has not ended: until then its pid is not reused.
 	Runs(rank int) bool
 	Close(fd int)
-	// Tell notes in the log of a rank, which is open as fd, that this standby has it, and lets the
-	// rank look.
+	// Tell records in the log of a rank, which is open as fd, that this standby has it, and wakes
+	// the rank.
 	Tell(rank, fd int) error
 }
 
@@ -75,7 +74,7 @@ func Inherited(src Source, held []int) *Standby { return &Standby{src: src, held
 // Held are the descriptors of the logs, by rank.
 func (s *Standby) Held() []int { return s.held }
 
-// Look opens what there is, and reports whether all logs are open. It is called again when
+// Look opens the available logs, and reports whether all logs are open. It is called again when
 // something may have changed. An error, one of this package's or of Source.Open: some log will
 // never be.
 func (s *Standby) Look() (all bool, err error) {
@@ -136,9 +135,9 @@ func (s *Standby) Keep(rank int) (fd int) {
 	return fd
 }
 
-// MayBegin reports whether a rank may go on from MPI_Init: by standby, has is that it has the
-// log, left that it has ended. A rank that dies before all standbys have its log that live is not
-// replaced. How many have it does not suffice: one of those may have ended.
+// MayBegin reports whether a rank may go on from MPI_Init: by standby, has: it has the log, left:
+// it has ended. A rank that dies before all standbys have its log that live is not replaced. The
+// number of holders does not suffice: one of them may have ended.
 func MayBegin(has, left []bool) bool {
 	for s := range has {
 		if !has[s] && !left[s] {

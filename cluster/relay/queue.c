@@ -1,13 +1,13 @@
-/* queue.c - what has been received and not sent on.
+/* queue.c - the messages received and not yet forwarded.
  *
- * Messages are taken in the order in which they come, and sent on in that order where they have the
- * same source: a send is started when its message is complete, and no earlier one of its source is
- * not. Long ones are handed on while they come (MPISP_Pass), through memory that they have for
- * themselves: as much as is left of the limit, and PASS_LEAST in any case. The memory for all is
- * bounded: when the limit is reached nothing more is taken, so that the senders wait, who hold what
- * is long themselves. Where ranks that die are replaced, or another cluster can take it, a message
- * is kept as a whole, if it is not longer than the limit: it may have to be sent again; and so is
- * one that goes to several clusters. */
+ * Messages are taken in the order in which they come, and sent on in that order where they have
+ * the same source: a send is started when its message is complete, and no earlier one of its
+ * source is not. Long ones are forwarded while they arrive (MPISP_Pass), through memory that
+ * they have for themselves: as much as is left of the limit, and PASS_LEAST in any case. The
+ * memory for all is bounded: at the limit no more messages are accepted, so that the senders
+ * wait, which hold long messages themselves. Where ranks that die are replaced, or another
+ * cluster can take it, a message is kept as a whole, if it is not longer than the limit: it may
+ * have to be sent again; and so is one that goes to several clusters. */
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,17 +15,17 @@
 #include <time.h>
 #include "relay.h"
 
-#define MESSAGES_MAX 1024 /* held at once, however short: each is looked at in each round */
-/* bytes: from this length on a message is handed on while it comes */
+#define MESSAGES_MAX 1024 /* held at once, however short: each is polled in each round */
+/* bytes: from this length on a message is forwarded while it arrives */
 #define PASS_FROM  (256 << 10)
 #define PASS_LEAST (64 << 10)
-#define AT_ONCE    16384 /* bytes: what is taken in and sent on without being kept, as a rule */
+#define AT_ONCE    16384 /* bytes: forwarded without being kept, as a rule */
 
 typedef struct message {
   struct message *next;
   char *data;
   MPI_Count bytes, held;
-  MPI_Message found; /* it is to be handed on, and that has not begun */
+  MPI_Message found; /* to be forwarded, not begun yet */
   MPI_Status from;
   int cluster, source;
   MPI_Request in;
@@ -96,7 +96,7 @@ static void fails(relay *r, message *m, int i, int code)
     relay_fail("a message for rank %d of cluster %d: error %d", m->send[i].rank, to->cluster, code);
   to->waiting[m->send[i].rank]--;
   bool one = !goes_to_all(r, relay_from(r, m->cluster));
-  if (m->data) /* what was handed on while it came is here no more */
+  if (m->data) /* a message forwarded while it arrived is no longer here */
     m->send[i].due =
         relay_may_take(to, m->send[i].rank) || (one && relay_is_gone(to) && choose(r, m, i));
   /* it is not done with */
@@ -118,7 +118,7 @@ static void start_send(relay *r, message *m, int i)
   MPISP_Forward(&m->from);
   if (m->found != MPI_MESSAGE_NULL)
     code = MPISP_Pass(&m->found, rank, to->comm, m->held, &m->send[i].request);
-  else if (r->route == ROUTE_DEMAND) /* complete when it has been asked for */
+  else if (r->route == ROUTE_DEMAND) /* complete when it has been requested */
     code = MPI_Issend_c(m->data, m->bytes, MPI_BYTE, rank, m->from.MPI_TAG, to->comm,
                         &m->send[i].request);
   else
@@ -133,7 +133,7 @@ static void start_sends(relay *r, message *m)
 {
   const world *from = relay_from(r, m->cluster);
   if (!goes_to_all(r, from)) {
-    if (!choose(r, m, 0)) /* all are gone: the send to one of them fails, and says so */
+    if (!choose(r, m, 0)) /* all are gone: the send to one of them fails with an error */
       goes(m, 0, relay_choose_rank(r, &r->world[from->to[0]], &m->from));
     m->sends = 1;
     start_send(r, m, 0);
@@ -161,7 +161,7 @@ static bool has_to_wait(const queue *q, const message *m)
   return false;
 }
 
-/* Looks at everything once; true: something has happened. */
+/* Polls everything once; true: there was progress. */
 static bool carry_on(relay *r, queue *q)
 {
   bool moved = false;
@@ -225,7 +225,7 @@ static message *new_message(int sends, MPI_Status *st)
   return m;
 }
 
-/* Handed on while it comes, or kept until all of it is here? */
+/* Is the message forwarded while it arrives, or kept until it is complete? */
 static bool is_handed_on(const relay *r, const world *from, MPI_Count bytes)
 {
   if (bytes < PASS_FROM || goes_to_all(r, from)) return false;
@@ -262,7 +262,7 @@ static void take(relay *r, queue *q, MPI_Message *found, MPI_Status *st)
   if (q->bytes > r->most) r->most = q->bytes;
 }
 
-/* Takes what there is, if there is room. */
+/* Accepts the available messages, if there is room. */
 static bool take_in(relay *r, queue *q)
 {
   bool any = false;

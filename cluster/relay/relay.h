@@ -1,9 +1,8 @@
-/* relay.h - spx-iop, the relay that comes with libspx: an I/O process of a system of clusters that
- * hands messages on. docs/systems.md.
+/* relay.h - spx-iop, the relay that comes with libspx: an I/O process of a system of clusters
+ * that forwards messages. docs/systems.md.
  *
- *   main.c    options, and what the worlds of this process are
- *   route.c   whom a message goes to
- *   queue.c   what has been received and not sent on: order, bounds, back-pressure
+ * main.c options, and what the worlds of this process are route.c the destination of a message
+ * queue.c messages not yet forwarded: order, bounds, back-pressure
  *
  * It is an ordinary MPI program: it uses nothing that a user's I/O process could not. */
 #ifndef SPX_RELAY_H
@@ -30,7 +29,7 @@ typedef struct {
   bool heals;   /* ranks that die are replaced: messages for them are kept */
   bool *lost;   /* by rank: not so, it is dead for good */
   bool hurt;    /* a message for it has found its rank there no more */
-  long asked;   /* in which round that was asked last */
+  long asked;   /* round of the last query */
   bool told;    /* that messages are dropped */
 } world;
 
@@ -69,7 +68,7 @@ bool relay_is_gone(world *w);
 choice relay_choose_rank(const relay *r, world *w, const MPI_Status *message);
 
 /* ---- main.c ---- */
-/* Asks whether ranks of w that die are replaced now: a cluster may be given up, and come again. */
+/* Queries whether dead ranks of w are replaced now: a cluster may be abandoned, and return. */
 void relay_ask_heals(world *w);
 
 /* ---- queue.c ---- */

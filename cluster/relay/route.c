@@ -1,4 +1,5 @@
-/* route.c - whom a message goes to: the sender named no rank, only that it leaves its cluster. */
+/* route.c - the destination of a message: the sender named no rank, only that it leaves its
+ * cluster. */
 #include <stdint.h>
 #include <stdlib.h>
 #include "relay.h"
@@ -55,7 +56,7 @@ bool relay_is_gone(world *w)
     left += state[i] == LEFT;
   }
   free(state);
-  w->hurt = dead + left > 0; /* a cluster may come again */
+  w->hurt = dead + left > 0; /* a cluster may return */
   return left == w->size || (dead + left == w->size && !w->heals);
 }
 
@@ -83,7 +84,7 @@ static int in_turn(uint64_t turn, int of, uint64_t sender)
   return (int)((turn % n + mixed(turn / n ^ mixed(sender)) % n) % n);
 }
 
-/* A number for who has sent a message: for its cluster and its rank. */
+/* A number for the sender of a message: its cluster and rank. */
 static uint64_t sender_of(const MPI_Status *message)
 {
   int cluster, rank;

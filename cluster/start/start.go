@@ -1,10 +1,10 @@
 // Package start decides when MPI_Init returns in a system of clusters (MPI/SPx, section 3.4 and its
-// open problem of synchronised start): when those that a cluster waits for are complete, or with
-// the names of those that are missing when its patience is over.
+// open problem of synchronised start): when the clusters that it waits for are complete, or with
+// the names of the missing ones at its timeout.
 //
 // Times are in ns since the job began. It is a pure state machine: the shell around it
-// (launch/agent) says who has come, who is gone and what time it is, and carries the answers to the
-// processes that wait. It knows no process but by its number in the job.
+// (launch/agent) supplies arrivals, departures and the time, and delivers the answers to the
+// waiting processes. Processes are identified by their number in the job.
 package start
 
 import (
@@ -20,13 +20,13 @@ type Member struct {
 	Procs  int    // processes that have to come: ranks, not standbys
 	Awaits []int  // members that have to be complete as well, by their place in the list
 	Limit  int64  // ns that its processes wait at most
-	Heals  bool   // ranks that die are taken over: nobody has to come for them
+	Heals  bool   // dead ranks are taken over: no process has to arrive for them
 }
 
 // An Answer is for a process that waits in MPI_Init.
 type Answer struct {
 	Proc    int
-	Missing string // who has not come, in words; empty: go on
+	Missing string // the missing processes, in words; empty: continue
 }
 
 // waiter is a process that waits.
@@ -39,8 +39,8 @@ type member struct {
 	Member
 	come  map[int]int // rank by process
 	ready bool        // has been complete, or is not waited for
-	// some of its processes have gone on: who comes now has the rank of one that died, and waits
-	// for nobody
+	// some of its processes have continued: a process that arrives now has the rank of a dead one,
+	// and does not wait
 	begun bool
 }
 
@@ -57,7 +57,7 @@ func New(list []Member) *Machine {
 	return m
 }
 
-// Add takes more members in, behind the others: those have not waited for them, and will not.
+// Add appends members: the existing ones have not waited for them, and will not.
 func (m *Machine) Add(list []Member) {
 	for _, x := range list {
 		m.members = append(m.members, member{Member: x, come: map[int]int{}})
@@ -78,9 +78,9 @@ func (m *Machine) Arrived(in, rank, proc int, now int64) []Answer {
 	return m.answers(now)
 }
 
-// Ended: a process is gone, whether it had come or not. That of one which had not come, and has not
-// failed, counts as having come: programs need not use MPI. So does one that is taken over, for who
-// does that may wait for the others.
+// Ended: a process is gone, whether it had come or not. A process that ended without failure before
+// it arrived counts as arrived: programs need not use MPI. So does a rank that is taken over,
+// because its successor may wait for the other ranks.
 func (m *Machine) Ended(in, rank, proc int, failed bool, now int64) []Answer {
 	m.waiting = slices.DeleteFunc(m.waiting, func(w waiter) bool { return w.proc == proc })
 	if in < 0 || in >= len(m.members) {
@@ -95,8 +95,8 @@ func (m *Machine) Ended(in, rank, proc int, failed bool, now int64) []Answer {
 	return m.answers(now)
 }
 
-// Passed: a process has gone on before this machine was made. So its member was complete then, and
-// those for which that waits; who comes now waits for nobody.
+// Passed: a process continued before this machine was made. So its member was complete then, and
+// those for which it waits; a process that arrives now does not wait.
 func (m *Machine) Passed(in, rank, proc int, now int64) []Answer {
 	if in < 0 || in >= len(m.members) {
 		return nil
@@ -124,13 +124,13 @@ func (m *Machine) Again(in int) {
 	x.come, x.ready, x.begun = map[int]int{}, false, false
 }
 
-// Gone: a member will not come any more, and the others are to go on without it.
+// Gone: a member will not come any more, and the other members continue without it.
 func (m *Machine) Gone(in int, now int64) []Answer {
 	m.members[in].ready = true
 	return m.answers(now)
 }
 
-// Tick answers those whose patience is over.
+// Tick answers the waiters whose timeout has passed.
 func (m *Machine) Tick(now int64) []Answer { return m.answers(now) }
 
 // Deadline is when the machine wants the next Tick, if ok.
@@ -162,7 +162,7 @@ func (m *Machine) answers(now int64) (out []Answer) {
 	return out
 }
 
-// missing says in words who has not come of those that a member waits for.
+// missing describes the processes that have not arrived of those that a member waits for.
 func (m *Machine) missing(in int) string {
 	var words []string
 	for i := range m.members {

@@ -7,7 +7,7 @@ import (
 
 const second = int64(1e9)
 
-// system: cluster a waits for b, b for nobody, an I/O process for both. a has the processes 0 and
+// system: cluster a waits for b, b for none, an I/O process for both. a has the processes 0 and
 // 1, b 2 to 5, the I/O process is 6.
 func system() *Machine {
 	return New([]Member{
@@ -27,8 +27,8 @@ func procs(list []Answer) (out []int) {
 	return out
 }
 
-// A cluster that is added while the system runs waits for those that it says, who have come; it is
-// not awaited.
+// A cluster that is added while the system runs waits for the clusters that it names, which have
+// arrived; it is not awaited.
 func TestAdded(t *testing.T) {
 	m := system()
 	for proc, in := range []int{0, 0, 1, 1, 1, 1, 2} {
@@ -98,8 +98,8 @@ func TestWhoIsMissing(t *testing.T) {
 	}
 }
 
-// Who ends without MPI counts as there, who dies does not; a cluster that is started again is to be
-// complete again, one that is gone is not waited for.
+// A process that ends without MPI counts as arrived, one that dies does not; a cluster that is
+// started again is to be complete again, one that is gone is not waited for.
 func TestEnds(t *testing.T) {
 	m := system()
 	m.Arrived(0, 0, 0, 0)
@@ -125,7 +125,7 @@ func TestEnds(t *testing.T) {
 	}
 }
 
-// A rank that is taken over is not waited for, and counts once with who has it then.
+// A rank that is taken over is not waited for, and counts once with its successor.
 func TestHeals(t *testing.T) {
 	m := New([]Member{{Name: "a", Procs: 3, Limit: second, Heals: true}})
 	m.Arrived(0, 1, 1, 0)
@@ -139,8 +139,8 @@ func TestHeals(t *testing.T) {
 	if got := procs(m.Ended(0, 0, 0, true, 0)); !slices.Equal(got, []int{2, 3}) {
 		t.Errorf("rank 0 will be taken over: %v go on", got)
 	}
-	// Once the others have gone on, who takes a rank over does not wait, though a cluster that it
-	// waits for begins again.
+	// Once the other ranks have continued, a process that takes a rank over does not wait, though a
+	// cluster that it waits for begins again.
 	m = New([]Member{{Name: "a", Procs: 1, Awaits: []int{1}, Limit: second},
 		{Name: "b", Procs: 1, Limit: second}})
 	m.Arrived(0, 0, 0, 0)
@@ -157,8 +157,9 @@ func TestHeals(t *testing.T) {
 	}
 }
 
-// Another machine goes on in the middle of a start: who has gone on before shows that its member
-// was complete, and those for which that waits. Who waits still asks again.
+// Another machine continues in the middle of a start: a process that continued before shows that
+// its member was complete, and those for which it waits. Processes that still wait repeat their
+// request.
 func TestPassed(t *testing.T) {
 	m := system()
 	m.Passed(1, 2, 4, second)

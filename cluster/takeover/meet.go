@@ -2,25 +2,25 @@ package takeover
 
 import "fmt"
 
-// A Shell is what a Process asks of the process of the operating system that it is part of. Every
-// function may wait for other processes, and by then others may have died; those that return
-// nothing cannot fail. None is called by two threads at once.
+// A Shell is the interface of a Process to its operating-system process. Every function may wait
+// for other processes, and meanwhile processes may die; those that return nothing cannot fail. None
+// is called by two threads at once.
 type Shell interface {
-	// Decide has all living processes of the cluster meet, out of whatever they do. done: this one
-	// needs the others no more. home: all that have a rank are there, or were done, and all that
-	// live are done. Nothing has changed yet.
+	// Decide has all living processes of the cluster meet, from any state. done: this one no longer
+	// needs the others. home: all that have a rank are there, or were done, and all that live are
+	// done. Nothing has changed yet.
 	Decide(done bool) (home bool, err error)
 	// Form gives the ranks of dead processes to standbys, among those that have met. It calls
 	// Process.Together at those that are to have ranks, again if one of them dies. works: this
 	// process has a rank now.
 	Form() (works bool, err error)
-	// Join is what a process does that was started when others had died: it waits for those that
-	// form without it, and forms with them.
+	// Join is called by a process that was started after deaths: it waits for the members that form
+	// without it, and forms with them.
 	Join() (works bool, err error)
-	// Await waits until others meet, or no process with a rank lives and at least one of them has
-	// died.
+	// Await waits until other processes meet, or no process with a rank lives and at least one of
+	// them has died.
 	Await()
-	// Late reports whether this process was started when others had died.
+	// Late reports whether this process was started after deaths.
 	Late() bool
 	// Died reports whether a process is known to have died that has a rank.
 	Died() bool
@@ -34,7 +34,7 @@ type Shell interface {
 	Fetch() error
 	// Exchange gives each process that is to have a rank the Statements of all; within Together.
 	Exchange() error
-	// Apply gives the communicators their members, as the last Exchange has it. It returns the
+	// Apply gives the communicators their members, as in the last Exchange. It returns the
 	// number of ranks that were taken over.
 	Apply() (replaced int, err error)
 	// Lack returns the error for ranks that have no process: so many of them.
@@ -47,13 +47,13 @@ type Shell interface {
 	Begin() error
 	// Settle waits until all that this process has sent was accepted.
 	Settle()
-	// Publish lets the others of this host know whether this process is done with its work.
+	// Publish notifies the other processes of this host whether this one is done with its work.
 	Publish(done bool)
 	// Hold keeps messages from being delivered while it is on: which process has which rank
 	// changes.
 	Hold(on bool)
-	// Met is called after a meeting, with no meeting under way: what depends on which processes
-	// live is to be looked at.
+	// Met is called after a meeting, with no meeting under way: state that depends on the living
+	// processes is to be updated.
 	Met()
 	// Fail ends the job: there is no way on.
 	Fail(err error)
@@ -61,9 +61,9 @@ type Shell interface {
 	Exit()
 }
 
-// A Process is one process's part in the takeovers of its cluster: when it meets the others, how
-// often, and when it leaves. The order of its steps is such that each process may be killed between
-// any two of them (sim/takeover.go).
+// A Process is one process's part in the takeovers of its cluster: when and how often it meets the
+// others, and when it leaves. The order of its steps is such that each process may be killed
+// between any two of them (sim/takeover.go).
 type Process struct {
 	sh      Shell
 	ranks   int  // of the cluster
@@ -88,7 +88,7 @@ func (p *Process) Together() error {
 	if p.working = p.sh.Working(); p.working < p.ranks {
 		return nil
 	}
-	if p.standby && !p.taken { // the others wait for what follows, and so they answer
+	if p.standby && !p.taken { // the other ranks wait for what follows, and so they answer
 		if err := p.sh.Fetch(); err != nil {
 			p.sh.Fail(err)
 			return err
@@ -128,7 +128,7 @@ func (p *Process) StandBy() error {
 		return err
 	}
 	works, home, err := false, false, error(nil)
-	if p.sh.Late() { // the others have begun already
+	if p.sh.Late() { // the other ranks have begun already
 		works, _, err = p.formed(p.sh.Join())
 	}
 	for err == nil && !works {
@@ -151,9 +151,9 @@ func (p *Process) rest() {
 	p.sh.Exit()
 }
 
-// Notice is called when processes may have died, or others have begun to meet, within whatever call
-// of MPI the program is in. A process that is called although none with a rank is dead comes when
-// it leaves: others that live do not need it before.
+// Notice is called when processes may have died, or other processes have begun to meet, within any
+// MPI call of the program. A process that is called although none with a rank is dead takes part
+// when it leaves: living processes do not need it before.
 func (p *Process) Notice() {
 	if !p.meeting && p.sh.Died() {
 		p.meetAll(false)
@@ -181,7 +181,7 @@ func (p *Process) meetAll(done bool) (home bool) {
 func (p *Process) Leave() {
 	for {
 		p.sh.Settle()
-		p.sh.Publish(true) // before others know of it, and have left
+		p.sh.Publish(true) // before other processes see it, and have left
 		if p.meetAll(true) {
 			return
 		}
@@ -189,7 +189,7 @@ func (p *Process) Leave() {
 	}
 }
 
-// Repair is one meeting that the program has asked for (MPISP_Repair). It returns the number of
+// Repair is one meeting requested by the program (MPISP_Repair). It returns the number of
 // ranks that were taken over.
 func (p *Process) Repair() (replaced int, err error) {
 	_, _, replaced, err = p.meet(false)

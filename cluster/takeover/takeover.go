@@ -1,10 +1,10 @@
 // Package takeover decides which communicators a standby inherits with the rank that it takes over,
-// and which stay of use to those that have lost a member (MPI/SPx: M+N redundancy). Those that will
-// work together tell each other what they have (a Statement each), and every one of them comes to
-// the same list (Merge).
+// and which remain usable after the loss of a member (MPI/SPx: M+N redundancy). The processes that
+// will work together exchange what they have (a Statement each), and each computes the same list
+// (Merge).
 //
-// It is pure: statements in, a list out. It knows neither processes nor messages; capi/takeover.go
-// carries out what it says.
+// It is pure: statements in, a list out. It deals with neither processes nor messages;
+// capi/takeover.go performs its decisions.
 package takeover
 
 import (
@@ -31,15 +31,15 @@ type Comm struct {
 	Freed  []uint32 // numbers of those that were freed
 }
 
-// A Has says that a process has a communicator.
+// A Has states that a process has a communicator.
 type Has struct {
 	Ctx    uint64
 	Births uint32
 	Freed  []uint32
 }
 
-// A Statement is what one process has: all of its communicators, and those in full that nobody of a
-// lower rank tells of.
+// A Statement lists one process's communicators; those that no lower rank reports are given in
+// full.
 type Statement struct {
 	Has []Has
 	Led []Comm
@@ -136,10 +136,10 @@ func Decode(b []byte) (*Statement, error) {
 	return s, nil
 }
 
-// Merge comes to the communicators that all have from now on, parents before what was made of them.
-// Statements are by rank; replaced says whose rank a standby has now: it has nothing. The first of
-// them leads a new MPI_COMM_WORLD, for when all are new. A communicator stays if all of its members
-// have it that were not replaced.
+// Merge computes the communicators that all ranks have from now on, parents before their children.
+// Statements are by rank; replaced marks the ranks that a standby has now, which has no
+// communicators. The first of them leads a new MPI_COMM_WORLD, used if all are new. A communicator
+// stays if all of its members that were not replaced have it.
 func Merge(statements []*Statement, replaced []bool) []Comm {
 	has := make([]map[uint64]*Has, len(statements))
 	for rank, s := range statements {
@@ -152,7 +152,8 @@ func Merge(statements []*Statement, replaced []bool) []Comm {
 	survivors := slices.Contains(replaced, false)
 	for rank, s := range statements {
 		for _, c := range s.Led {
-			if replaced[rank] == survivors { // what one who is new leads counts when all are
+			// a communicator led by a new process counts only if all are new
+			if replaced[rank] == survivors {
 				continue
 			}
 			if agree(&c, has, replaced) {
@@ -165,7 +166,7 @@ func Merge(statements []*Statement, replaced []bool) []Comm {
 	return inOrder(kept)
 }
 
-// agree tells whether all have c that should, and what was made of it.
+// agree reports whether all ranks that should have c do, and computes the number of its children.
 func agree(c *Comm, has []map[uint64]*Has, replaced []bool) bool {
 	c.Births = ^uint32(0)
 	for _, m := range slices.Concat(c.Local, c.Remote) {
@@ -184,15 +185,15 @@ func agree(c *Comm, has []map[uint64]*Has, replaced []bool) bool {
 	}
 	slices.Sort(c.Freed)
 	c.Freed = slices.Compact(c.Freed)
-	if c.Births == ^uint32(0) { // nobody had it
+	if c.Births == ^uint32(0) { // no rank had it
 		c.Births = 0
 		return c.Parent == 0
 	}
 	return true
 }
 
-// inOrder puts parents first. What was made of one that is no more stays, as somebody's who has it,
-// but nobody inherits it.
+// inOrder puts parents first. A communicator whose parent is gone stays at the ranks that have it,
+// but is not inherited.
 func inOrder(kept []Comm) (out []Comm) {
 	births := map[uint64]uint32{}
 	for _, c := range kept {
@@ -222,11 +223,11 @@ func inOrder(kept []Comm) (out []Comm) {
 // lost is the parent of those that have none any more.
 const lost = ^uint64(0)
 
-// Inherited tells whether a standby is given c with its rank when it makes the communicator that
-// its predecessor has made.
+// Inherited reports whether a standby gets c with its rank when it makes the communicator that its
+// predecessor has made.
 func (c *Comm) Inherited() bool { return c.Parent != lost }
 
-// Has tells whether rank is a member of c, and in which group.
+// Has reports whether rank is a member of c, and in which group.
 func (c *Comm) Has(rank int) (local, remote bool) {
 	return slices.Contains(c.Local, rank), slices.Contains(c.Remote, rank)
 }

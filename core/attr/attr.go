@@ -1,7 +1,7 @@
 // Package attr implements cached attributes (MPI-5.0, section 7.7): keyvals, and the values that
 // communicators, datatypes and windows hold under them. It owns keyvals and values, and decides
-// which user function is called when and what follows from its result; it never calls one: each
-// operation is a Walk, whose calls the owner (capi/) carries out with no lock held.
+// which user function is called when and the effect of its result; it never calls one: each
+// operation is a Walk, whose calls the owner (capi/) makes with no lock held.
 package attr
 
 import (
@@ -11,7 +11,7 @@ import (
 	"libspx/core/mpierr"
 )
 
-// Kind says what sort of object a keyval is for.
+// Kind is the kind of object of a keyval.
 type Kind int
 
 // The kinds of objects that have attributes.
@@ -42,7 +42,7 @@ type Keyval struct {
 	freed bool // the user has freed it; guarded by Registry.mu
 }
 
-// A keyval's number is kind<<28 | generation<<20 | index + 1: a freed number is told from a live
+// A keyval's number is kind<<28 | generation<<20 | index + 1: a freed number differs from a live
 // one.
 const (
 	indexBits = 20
@@ -57,8 +57,8 @@ type Registry struct {
 	mu    sync.Mutex
 	slots []slot
 	free  []int
-	// OnKeyval, if set, is told of every number that becomes or ceases to be valid. Called with the
-	// lock held.
+	// OnKeyval, if set, is called for every number that becomes or ceases to be valid. Called with
+	// the lock held.
 	OnKeyval func(num int, live bool)
 }
 
@@ -111,9 +111,9 @@ func (r *Registry) lookup(kind Kind, num int) (*Keyval, error) {
 		r.slots[k].kv.Kind, kind)
 }
 
-// Free gives the user's handle back (MPI_Comm_free_keyval and its kin). The keyval lives on while
-// objects hold values under it; meanwhile freeing it again has no effect, for delete functions do
-// so.
+// Free releases the user's handle (MPI_Comm_free_keyval and related functions). The keyval lives on
+// while objects hold values under it; meanwhile freeing it again has no effect, for delete
+// functions do so.
 func (r *Registry) Free(kind Kind, num int) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -150,7 +150,7 @@ type entry struct {
 type List struct {
 	reg     *Registry
 	entries []entry // guarded by reg.mu
-	// OnChange, if set, is told of every change. Called with the registry's lock held.
+	// OnChange, if set, is called for every change. Called with the registry's lock held.
 	OnChange func(num int, value uintptr, present bool)
 }
 

@@ -123,8 +123,8 @@ func (l *List) DeleteAll() *Walk {
 	return w
 }
 
-// CopyAll copies the attributes of l to the new object's list, the oldest first, as the copy
-// functions say.
+// CopyAll copies the attributes of l to the new object's list, the oldest first, as decided by the
+// copy functions.
 func (l *List) CopyAll(to *List) *Walk {
 	todo := l.snapshot()
 	w := &Walk{}

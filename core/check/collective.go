@@ -1,8 +1,8 @@
-// Package check words what a program does wrong, with SPX_CHECK=1: collectives that do not fit each
-// other (MPI-5.0, 6.1), and what is left when MPI ends (11.2.2).
+// Package check describes errors of a program, with SPX_CHECK=1: mismatched collectives (MPI-5.0,
+// 6.1), and objects left when MPI ends (11.2.2).
 //
-// It is pure. What each process is about to do is written and read by C (capi/bodies/check_coll.c),
-// which asks only where two processes differ.
+// It is pure. The description of each process's call is written and read by C
+// (capi/bodies/check_coll.c), which calls this package only where two processes differ.
 package check
 
 import "libspx/core/mpierr"

@@ -12,8 +12,8 @@ import (
 // Kind is a kind of object that may be left.
 type Kind struct{ Several, Remedy string } // "communicators", "MPI_Comm_free each"
 
-// Text is what one process has to say. Processes with the same Cause say it once; Shortly stands
-// for those that do not say it.
+// Text is one process's report. Processes with the same Cause report it once; Shortly stands for
+// the omitted ones.
 type Text struct{ Cause, Shortly, Text string }
 
 // mostPlaces are the places that are named of one kind.

@@ -25,7 +25,7 @@ func allgatherRing(b *builder) {
 	b.ring(func(i int) Ref { return b.blocks(i, i+1) })
 }
 
-// allgatherLinear: everybody sends its block to everybody: many messages, but no rank waits for
+// allgatherLinear: every rank sends its block to every other: many messages, but no rank waits for
 // another's turn to run.
 func allgatherLinear(b *builder) {
 	b.mine()

@@ -11,7 +11,7 @@ func allreduceReduceBcast(b *builder) {
 // allreduceDoubling: partners 2^k apart exchange and both reduce; log2(n) rounds. The operand of
 // the lower ranks always comes first, so that all ranks compute the same bits and a non-commutative
 // operation is served too. Of the ranks beyond a power of two, the even ones below twice their
-// number hand their data to the next rank and get the result back.
+// number send their data to the next rank and get the result back.
 func allreduceDoubling(b *builder) {
 	b.noteRounds()
 	dst := b.recvRef(0, b.RCount)

@@ -46,7 +46,7 @@ func (k Kind) String() string {
 	return fmt.Sprintf("collective %d", uint8(k))
 }
 
-// Type is what a schedule must know of a datatype, in bytes. MPI-5.0 5.1.
+// Type describes a datatype as far as a schedule needs it, in bytes. MPI-5.0 5.1.
 type Type struct {
 	Size       int64 // data
 	Extent     int64
@@ -92,14 +92,14 @@ type Args struct {
 	// Shared is the size of a part of the communicator's shared memory (shared.go), 0 when it has
 	// none; everywhere.
 	Shared int64
-	// Levels says which ranks are near each other (levels.go), nil: nobody knows, or all are;
+	// Levels groups ranks that are near each other (levels.go), nil: unknown, or all are;
 	// everywhere.
 	Levels [][]int32
 	// Switched: the outermost of them are switches, with several hosts behind some of them;
 	// everywhere.
 	Switched bool
 	// Near is the switch of each rank, numbered from 0, where messages between switches are relayed
-	// (byswitch.go); nil: nothing is, or nobody knows; everywhere.
+	// (byswitch.go); nil: no relaying, or unknown; everywhere.
 	Near []int32
 	// Slice is how many bytes of a vector are reduced at once; 0: SliceBytes. Everywhere.
 	Slice int64
@@ -110,9 +110,9 @@ type Args struct {
 	Force     string
 	ForcedBy  Reason
 	ForceFrom string
-	// Sources and Dests are whom this rank receives from and sends to in neighbourhood collectives,
-	// in the order of the blocks; RootNone (MPI_PROC_NULL) where there is nobody. Paired: they are
-	// those of a grid, two for each dimension.
+	// Sources and Dests are the ranks from which this rank receives and to which it sends in
+	// neighbourhood collectives, in the order of the blocks; RootNone (MPI_PROC_NULL) where there
+	// is none. Paired: they are those of a grid, two for each dimension.
 	Sources, Dests []int
 	Paired         bool
 }
@@ -147,7 +147,7 @@ func (a *Args) Data() int64 {
 	return a.RCount * a.RType.Size
 }
 
-// nothing: no rank has anything to do or to say.
+// nothing: no rank has anything to do or to send.
 func (a *Args) nothing() bool {
 	switch a.Kind {
 	case Barrier, Gatherv, Scatterv, Allgatherv, Alltoallv, Alltoallw, ReduceScatter,
@@ -158,9 +158,9 @@ func (a *Args) nothing() bool {
 	return a.Remote == 0 && a.Data() == 0
 }
 
-// crowded: more ranks than processors. A rank that waits then has to let others run, and every
-// message may cost a switch. Not with several hosts: what is chosen for all must not rest on how
-// many processors one of them has.
+// crowded: more ranks than processors. A rank that waits then has to yield the processor, and every
+// message may cost a switch. Not with several hosts: a choice for all must not depend on the number
+// of processors of one host.
 func (a *Args) crowded() bool { return !a.Several && a.Size > a.CPUs }
 
 // Compile makes this rank's plan. It fails only when Force names an algorithm that does not exist

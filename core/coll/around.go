@@ -1,7 +1,7 @@
 package coll
 
-// What is around the ranks of a communicator, as far as the choice of an algorithm rests on it. The
-// library fills it in from the memory file of the job, spxctl explain from what it is told.
+// The environment of the ranks of a communicator, as far as the choice of an algorithm depends on
+// it. The library fills it in from the memory file of the job, spxctl explain from its arguments.
 
 // PartBytes is the size of a part of the memory that the ranks of a communicator share
 // (Args.Shared).
@@ -15,7 +15,7 @@ type Place struct {
 	Node, Cache uint32
 }
 
-// Around is what is known of the ranks of a communicator together; alike at all of them.
+// Around is the information about the ranks of a communicator together; equal at all of them.
 type Around struct {
 	Places []Place // by rank
 	CPUs   int     // processors that the ranks of a host share
@@ -28,7 +28,7 @@ type Around struct {
 	Moving   bool // they may come to other hosts: what they are bound to does not count
 }
 
-// Nearness is which ranks are near each other, as Args says it.
+// Nearness groups ranks that are near each other, as in Args.
 type Nearness struct {
 	Levels   [][]int32
 	Switched bool
@@ -68,7 +68,7 @@ func (w *Around) Near() Nearness {
 	return Nearness{}
 }
 
-// Place says in the call where its ranks are.
+// Place sets in the call the places of its ranks.
 func (a *Args) Place(w *Around, n *Nearness) {
 	a.CPUs = w.CPUs
 	a.Wired = w.TCP && !n.Foreign
@@ -76,7 +76,8 @@ func (a *Args) Place(w *Around, n *Nearness) {
 }
 
 // Share gives the call the memory that its communicator shares, if there is any: all on one host,
-// who do not talk over the network. Ranks may start persistent calls in another order than others.
+// and not communicating over the network. Ranks may start persistent calls in another order than
+// others.
 func (a *Args) Share(offered bool) {
 	if offered && !a.Persistent && a.Remote == 0 {
 		a.Shared = PartBytes

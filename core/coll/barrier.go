@@ -3,9 +3,9 @@ package coll
 // empty is a message without data.
 func empty() Ref { return Ref{Buf: BufRecv, Type: TypeByte} }
 
-// barrierTree: every rank tells its parent in a binomial tree that its subtree is there, and rank
-// 0's word comes back down. 2(n-1) messages in all, which is what counts when a message wakes a
-// sleeper.
+// barrierTree: every rank notifies its parent in a binomial tree that its subtree has arrived, and
+// rank 0's release comes back down. 2(n-1) messages in all, which is what counts when a message
+// wakes a sleeper.
 func barrierTree(b *builder) {
 	t := b.tree(b.Rank)
 	var slots []int32
@@ -22,7 +22,7 @@ func barrierTree(b *builder) {
 	}
 }
 
-// barrierDissemination: in round k every rank tells the rank 2^k further on; log2(n) rounds.
+// barrierDissemination: in round k every rank notifies the rank 2^k further on; log2(n) rounds.
 func barrierDissemination(b *builder) {
 	b.noteRounds()
 	for d := 1; d < b.Size; d <<= 1 {

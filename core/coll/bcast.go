@@ -67,7 +67,7 @@ func bcastScatterAllgather(b *builder) {
 	finish()
 }
 
-// owns tells whether relative rank v got piece p already by the binomial scatter.
+// owns reports whether relative rank v got piece p already by the binomial scatter.
 func (b *builder) owns(v, p int) bool {
 	v %= b.Size
 	return p >= v && p < v+span(v, b.Size)

@@ -4,15 +4,15 @@ import "slices"
 
 // All-to-all where what goes from switch to switch is relayed (SPX_CONNECTIONS=topology:K): a
 // process has connections to all behind its own switch, and to one behind each other, or a few
-// (net/conn.Static). A message for each pair would go through others mostly; here each rank hands
-// what is for others behind the switch to the one of its own switch that is connected with them,
-// and that one hands on what it got from all of its switch, as one message: as many messages as
+// (net/conn.Static). Messages for each pair would mostly be relayed; here each rank sends its
+// blocks for ranks behind another switch to the rank of its own switch that is connected with them,
+// and that rank forwards the blocks from all of its switch as one message: as many messages as
 // there are connections, whatever the number of ranks.
 //
 //	source --all blocks for the ranks that k is connected with--> rank k of the own switch --the blocks from all of the switch--> destination
 //
-// Only its two ends know how long a block of the v forms is, so there the blocks of a message stand
-// behind their lengths (the mode Row): what has to be moved is moved, and no more. Blocks that are
+// The length of a block of the v forms is known only at its two ends, so there the blocks of a
+// message follow their lengths (the mode Row): no more than the data is moved. Blocks that are
 // longer than a row takes go from end to end.
 
 const (
@@ -38,7 +38,7 @@ func gathers(near []int32, size int) bool {
 	return len(groups) > 1 && 2*(len(groups)+most) <= size
 }
 
-// bySwitch lists the ranks behind each switch, and says the place of each rank in its list.
+// bySwitch lists the ranks behind each switch, and the position of each rank in its list.
 func bySwitch(near []int32) (groups [][]int, index []int) {
 	index = make([]int, len(near))
 	for rank, s := range near {
@@ -51,7 +51,7 @@ func bySwitch(near []int32) (groups [][]int, index []int) {
 	return groups, index
 }
 
-// viaSwitches moves blocks between the ranks, of which each is in the group that near says: put
+// viaSwitches moves blocks between the ranks, whose groups are given by near: put
 // fills the place of the block for a peer, take empties that of a peer's block. size is that of a
 // place; with rows the most that a block takes in one, with its length.
 func (b *builder) viaSwitches(near []int32, size int64, rows bool, put,

@@ -5,12 +5,12 @@ import (
 	"strings"
 )
 
-// A condition is what a line of the table, or an algorithm, asks of a call. The chooser asks holds,
-// and a Decision has the words: whoever adds a condition writes both here, side by side.
+// A condition is a requirement of a line of the table, or of an algorithm, on a call. The chooser
+// evaluates holds, and a Decision contains the words: a new condition has both here, side by side.
 type condition struct {
 	says  string // completes "where ..."
 	holds func(*Args) bool
-	here  func(*Args) string // the values of a call that it looks at; nil: says has them
+	here  func(*Args) string // the values of a call that it tests; nil: says has them
 }
 
 // conditions hold together; nil: always.
@@ -152,8 +152,8 @@ var (
 	many = where("there are more than 2 ranks", func(a *Args) bool { return a.Size > 2 },
 		(*Args).ranksHere)
 
-	// inCell: what a rank posts lies beside the word, so that a root that runs ahead of the others
-	// does so by many operations.
+	// inCell: a rank's data are beside its word, so that a root can run many operations ahead of
+	// the other ranks.
 	inCell = where(fmt.Sprintf("all fits into a cell of %d bytes", CellBytes),
 		func(a *Args) bool { return a.cellBytes() <= CellBytes },
 		func(a *Args) string { return plural(a.cellBytes(), "byte") })

@@ -98,7 +98,7 @@ func (r rule) String() string {
 	return strings.Join(words, ", ")
 }
 
-// fits says why a line is not for a call; "": it is.
+// fits returns the reason why a line does not apply to a call; "": it does.
 func (r *rule) fits(a *Args) string {
 	alg := find(r.kind, r.use)
 	switch {
@@ -156,8 +156,8 @@ func (a *Args) byTable(but string) (alg *algorithm, reason Reason) {
 	return nil, Unknown
 }
 
-// decide is what is done for a call that need not be cut into slices: nothing, what there is
-// between groups, or an algorithm.
+// decide chooses for a call that need not be cut into slices: nothing, the schedule between groups,
+// or an algorithm.
 func decide(a *Args) (*algorithm, Choice, error) {
 	switch {
 	case a.nothing():

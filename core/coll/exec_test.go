@@ -8,8 +8,8 @@ import (
 
 // The simulated network: it runs the plans of all ranks in a random order. A receive fills its
 // buffer, and a rendezvous send reads its own, at any moment between start and completion, so that
-// a plan that touches a buffer too early computes something else. When nobody can go on, that is a
-// deadlock.
+// a plan that touches a buffer too early computes something else. When no rank can continue, that
+// is a deadlock.
 
 // layout is a datatype of the test: the data bytes of an element, in order, relative to the
 // element's address.
@@ -42,8 +42,9 @@ type proc struct {
 	through          int32 // tick
 }
 
-// sharedMemory is what the ranks of a group share. Cells and parts are poisoned when they may be
-// used again, so that who reads too late or writes too early computes something else.
+// sharedMemory is the memory that the ranks of a group share. Cells and parts are poisoned when
+// they may be reused, so that a rank that reads too late or writes too early computes something
+// else.
 type sharedMemory struct {
 	cells [][]cell // by rank and tick modulo cellDepth
 	parts [Parts]memory
@@ -160,7 +161,7 @@ func (p *proc) resolve(r Ref) (m memory, t layout, off, count int64) {
 	return m, t, off, count
 }
 
-// rowLength is what a row says of the length of a block.
+// rowLength is the length of a block as stored in its row.
 func (p *proc) rowLength(r Ref) int64 {
 	m := p.mem[r.Buf]
 	return int64(binary.LittleEndian.Uint64(m.data[m.origin+r.Off+8*int64(r.A):]))
@@ -197,7 +198,7 @@ func (p *proc) unpack(r Ref, from []byte) {
 	}
 }
 
-// step carries out the next step if it can, and tells whether it did.
+// step performs the next step if it can, and reports whether it did.
 func (n *network) step(p *proc) bool {
 	if p.pc == len(p.plan.Steps) {
 		return false
@@ -261,9 +262,9 @@ func (n *network) step(p *proc) bool {
 	return true
 }
 
-// assign is what a user function may do besides: it reads and writes whole structures where
-// elements are such, with what no datatype knows of. Temporary memory must have room for that. In
-// the user's buffers it is the user's affair.
+// assign is what a user function may also do: it reads and writes whole structures, including bytes
+// outside the datatype. Temporary memory must have room for that. In the user's buffers it is the
+// user's responsibility.
 func (p *proc) assign(r Ref, rng *rand.Rand) {
 	m, t, off, n := p.resolve(r)
 	if r.Buf < BufTemp || r.Buf >= BufCell || t.TrueLB < 0 || t.TrueLB+t.TrueExtent > t.Extent {
@@ -354,7 +355,7 @@ func (n *network) deliver(i int) {
 	m.to.done[m.rSlot] = true
 }
 
-// run carries out all plans. It returns the number of messages, or says who is stuck.
+// run executes all plans. It returns the number of messages, or an error naming the blocked ranks.
 func (n *network) run() (int, error) {
 	n.sends, n.recvs = map[[3]int][]*message{}, map[[3]int][]*message{}
 	n.share()

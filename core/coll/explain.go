@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// An Explanation is what was chosen for a call, and why, in words. All of it comes from the plan of
-// the call and from the chooser, asked about this call and about others like it.
+// An Explanation describes the choice for a call, and its reason, in words. All of it is derived
+// from the plan of the call and from the chooser, evaluated for this call and for similar ones.
 type Explanation struct {
 	Operation  string      `json:"operation"`
 	Bytes      int64       `json:"bytes"` // Args.Data: see Measure
@@ -45,7 +45,7 @@ type Range struct {
 	Algorithm string `json:"algorithm"`
 }
 
-// Measure says what the bytes are that the choice for an operation rests on; "": it rests on none.
+// Measure names the number of bytes on which the choice for an operation depends; "": none.
 func Measure(k Kind) string {
 	switch k {
 	case Bcast, Reduce, Allreduce, Scan, Exscan:
@@ -74,7 +74,7 @@ func (a Args) WithBytes(n int64) Args {
 	return a
 }
 
-// Explain says what is chosen for a call at a rank, and why. It fails where Compile does.
+// Explain returns the choice for a call at a rank, and its reason. It fails where Compile does.
 func Explain(a Args) (*Explanation, error) {
 	p, err := Compile(a)
 	if err != nil {
@@ -100,7 +100,7 @@ func Explain(a Args) (*Explanation, error) {
 	return e, nil
 }
 
-// explain adds what the chooser says of a call that it has been asked about.
+// explain adds the chooser's results for a call.
 func (e *Explanation) explain(a *Args) {
 	_, refused, _ := a.forced()
 	if refused != nil {
@@ -139,7 +139,7 @@ func tooLong(before []rule, taken string, a *Args) string {
 	return ""
 }
 
-// from says where a setting comes from.
+// from names the source of a setting.
 func from(r Reason, file string) string {
 	switch {
 	case r == ByTool:
@@ -180,12 +180,12 @@ func (r *rule) of(a *Args) string {
 	return fmt.Sprintf("%s (here %s)", text, strings.Join(values, ", "))
 }
 
-// mostBytes is the largest size that Ranges looks at.
+// mostBytes is the largest size that Ranges examines.
 const mostBytes = 1 << 40
 
-// Ranges says what is chosen for calls like this one of other sizes. Between two sizes at which it
-// was looked, and at which the same is chosen, nothing else is: limits are round numbers, or such
-// ones divided by the number of ranks.
+// Ranges returns the choices for calls like this one of other sizes. Between two examined sizes
+// with the same choice there is no other: limits are round numbers, or such ones divided by the
+// number of ranks.
 func (a Args) Ranges() ([]Range, error) {
 	if Measure(a.Kind) == "" || a.Remote > 0 {
 		return nil, nil

@@ -145,7 +145,7 @@ func TestReasonsAtLimits(t *testing.T) {
 }
 
 // Every explanation is that of the plan: of the algorithm that Compile has taken, at all ranks; and
-// what it says would be taken otherwise is taken once the first is not there.
+// the alternative it names is taken when the first is not available.
 func TestExplanationIsOfThePlan(t *testing.T) {
 	n := 0
 	for k := range Kinds {
@@ -244,8 +244,8 @@ func TestRanges(t *testing.T) {
 	}
 }
 
-// A setting is the reason where it is followed; where it cannot be, the table's line is, and it is
-// said why.
+// A setting is the reason where it is followed; where it cannot be, the table's line is, and the
+// explanation contains why.
 func TestForcedReason(t *testing.T) {
 	a := callOf(Allgather, 64, 6, 16, 1)
 	a.Force = "recursive_doubling"

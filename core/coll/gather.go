@@ -120,7 +120,7 @@ func (b *builder) scatterAtRoot(children []int, block int64) {
 func sendBlock(i int) Ref { return Ref{Buf: BufSend, Mode: Index, Type: TypeSend, A: int32(i)} }
 func recvBlock(i int) Ref { return Ref{Buf: BufRecv, Mode: Index, Type: TypeRecv, A: int32(i)} }
 
-// gathervLinear: everybody who has data sends them to the root.
+// gathervLinear: every rank that has data sends them to the root.
 func gathervLinear(b *builder) {
 	if b.Rank != b.Root {
 		b.send(b.Root, ownSend())
@@ -132,7 +132,7 @@ func gathervLinear(b *builder) {
 	b.own(ownSend(), recvBlock(b.Rank))
 }
 
-// scattervLinear: the root sends to everybody who gets data.
+// scattervLinear: the root sends to every rank that gets data.
 func scattervLinear(b *builder) {
 	if b.Rank != b.Root {
 		b.recv(b.Root, ownRecv())

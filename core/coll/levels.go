@@ -3,16 +3,17 @@ package coll
 import "slices"
 
 // Schedules by levels: ranks that are near each other (a host, what is behind one switch, what
-// shares a cache) make a domain, and a domain's leader talks to the others' for all its members. So
-// data cross what is slow once for each domain and direction, whatever the order of the ranks.
+// shares a cache) make a domain, and a domain's leader communicates with the other leaders for all
+// its members. So data cross slow links once for each domain and direction, whatever the order of
+// the ranks.
 //
-// Args.Levels says for each level, the outermost first, in which domain each rank is. A stage is
-// what the members of a domain do among themselves: those of an innermost one, the leaders of these
-// in the next one, at last the leaders of the outermost. The root leads wherever it is.
+// Args.Levels gives for each level, the outermost first, the domain of each rank. A stage is the
+// communication among the members of a domain: those of an innermost one, the leaders of these in
+// the next one, at last the leaders of the outermost. The root leads wherever it is.
 
-// Levels makes one list of domains for each level that says something: an inner level divides the
-// domains of the outer ones further. Domains that are all of one rank, or the whole, say nothing.
-// Numbers may be any; what comes out is numbered from 0.
+// Levels makes one list of domains for each relevant level: an inner level divides the domains of
+// the outer ones further. Levels whose domains are single ranks, or the whole, are irrelevant.
+// Input numbers are arbitrary; the result is numbered from 0.
 func Levels(levels ...[]uint32) [][]int32 {
 	var out [][]int32
 	var outer []int32
@@ -150,8 +151,8 @@ func (s *stage) sort(switches []int32, root, rank int) {
 	s.at = slices.Index(s.members, rank)
 }
 
-// pastSwitches lets do make steps as if nothing was known of switches, but that hosts stand in
-// their order.
+// pastSwitches lets do make steps as if switches were unknown, except that hosts are in their
+// order.
 func (b *builder) pastSwitches(do func()) {
 	args := b.Args
 	a := *args

@@ -1,7 +1,7 @@
 package coll
 
 // Operations with a root, and prefixes, where ranks are on several hosts: a host's blocks, or its
-// sum, go to others in one message.
+// sum, go to other hosts in one message.
 
 // aHost is a host's ranks, and the one of them that speaks for all: the root where it is.
 type aHost struct {
@@ -9,7 +9,7 @@ type aHost struct {
 	leader  int
 }
 
-// hostsWith lists the hosts, and says which one this rank is on.
+// hostsWith lists the hosts, and the one of this rank.
 func (b *builder) hostsWith(root int) (hosts []aHost, own int) {
 	level := innermost(b.Args)
 	groups, _ := bySwitch(level)

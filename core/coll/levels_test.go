@@ -18,7 +18,7 @@ func modulo(n, k int) []uint32 {
 	return out
 }
 
-// Levels that say nothing are left out, and inner ones divide the outer.
+// Irrelevant levels are left out, and inner ones divide the outer.
 func TestLevels(t *testing.T) {
 	for _, c := range []struct {
 		in   [][]uint32
@@ -210,7 +210,7 @@ func TestHostsDiffer(t *testing.T) {
 	}
 }
 
-// Long data cross to each switch once, and each host once, and nobody sends them to two others;
+// Long data cross to each switch once, and each host once, and no rank sends them to two others;
 // short data cross to each switch once.
 func TestBcastPastSwitches(t *testing.T) {
 	const n, perHost = 24, 2

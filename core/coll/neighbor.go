@@ -5,7 +5,7 @@ package coll
 // neighbours.
 
 // direct starts all receives, then all sends. Between two ranks there may be several edges, whose
-// messages are told apart by their order alone: it is that of the blocks. On a grid what goes in
+// messages are distinguished by their order alone: it is that of the blocks. On a grid what goes in
 // negative direction arrives from the positive one, so the two receives of a dimension are started
 // the other way round than its sends.
 func (b *builder) direct(out, in func(i int) Ref) {

@@ -41,7 +41,7 @@ const (
 	BufPart Buf = 255
 )
 
-// Mode says how a Ref finds its offset and count.
+// Mode defines how a Ref finds its offset and count.
 type Mode uint8
 
 // The modes.
@@ -59,10 +59,10 @@ const (
 	Prefix Mode = 2
 )
 
-// A row is blocks whose lengths only those who made and use them know: B words of 8 bytes with the
-// lengths of the blocks in bytes, and then the blocks, each from a multiple of 8 bytes on. A block
-// of more than Plan.Limit bytes is not there, only its length is. Its blocks are put there in their
-// order, by OpCopy.
+// A row is blocks whose lengths are known only to their producers and consumers: B words of 8 bytes
+// with the lengths of the blocks in bytes, and then the blocks, each from a multiple of 8 bytes on.
+// A block of more than Plan.Limit bytes is not there, only its length is. Its blocks are put there
+// in their order, by OpCopy.
 
 // Kind of datatype that a Ref is read with.
 type TypeRef uint8
@@ -134,7 +134,7 @@ type Plan struct {
 	Ticks      int32  // of shared memory
 	Limit      int64  // see FlagShort, and rows
 	Signature  uint32 // ranks whose posts have another take part in another operation
-	// posts carry up to SmallSlotBytes each, and nothing lies in parts: cells are small slots
+	// posts carry up to SmallSlotBytes each, and parts are unused: cells are small slots
 	SmallSlots bool
 }
 
@@ -143,7 +143,7 @@ type Plan struct {
 type Parameter struct {
 	Name  string `json:"name"`
 	Value int64  `json:"value"`
-	Unit  string `json:"unit,omitempty"` // "bytes"; "": it is a number of what Name says
+	Unit  string `json:"unit,omitempty"` // "bytes"; "": it is a number of Name
 }
 
 // note puts a parameter into the plan, once. Which ones there are may differ between ranks: those
@@ -256,9 +256,9 @@ func (t *Type) footprint(n int64) (low, high int64) {
 	return low, high + (n-1)*t.Extent
 }
 
-// place says how vectors of n elements lie in temporary memory: off is where an element's address
-// is in it, so that the first vector fits and the user function finds its data aligned as in the
-// user's buffers; one vector takes size bytes.
+// place returns the layout of vectors of n elements in temporary memory: off is the offset of an
+// element's address, so that the first vector fits and the user function finds its data aligned as
+// in the user's buffers; one vector takes size bytes.
 func (t *Type) place(n int64) (off, size int64) {
 	low, high := t.footprint(n)
 	off = aligned(-low)
@@ -293,8 +293,8 @@ func (b *builder) unitRegion() Ref {
 	return Ref{Buf: b.region(off+high, t.Extent), Type: TypeRecv, Off: off}
 }
 
-// ownSend and ownRecv are what the caller gives or gets in a v form: as many elements as it says at
-// the call.
+// ownSend and ownRecv are what the caller passes or gets in a v form: the number of elements is
+// given at the call.
 func ownSend() Ref { return Ref{Buf: BufSend, Mode: Own, Type: TypeSend} }
 func ownRecv() Ref { return Ref{Buf: BufRecv, Mode: Own, Type: TypeRecv} }
 

@@ -1,6 +1,6 @@
 package coll
 
-// partial is a partial result on its way: where it lies, and where the next one may be put.
+// partial is a partial result on its way: its location, and where the next one may be put.
 type partial struct {
 	b     *builder
 	cur   Ref    // holds the result so far
@@ -132,7 +132,7 @@ type halving struct {
 	v     int             // this rank's number
 	pof2  int
 	extra int // numbers beyond the power of two: odd numbers below 2*extra sit out
-	n     int // this rank's number among those who halve, -1: sits out
+	n     int // this rank's number among the halving ranks, -1: takes no part
 	acc   Ref // vector that partial results are built in
 	cur   Ref // vector that the operand is read from: the user's until the first reduction
 	tmp   Ref
@@ -159,7 +159,7 @@ func (b *builder) newHalving(root int, acc Ref) *halving {
 	return h
 }
 
-// number is the v of the n-th among those who halve.
+// number is the v of the n-th halving rank.
 func (h *halving) number(n int) int {
 	if n < h.extra {
 		return 2 * n
@@ -187,7 +187,7 @@ func (h *halving) merge(peer int, from, to int64, also ...int32) {
 	b.reduce(b.part(h.tmp, from, to), b.part(h.acc, from, to))
 }
 
-// reduceScatter leaves piece n reduced in acc at the n-th of those who halve.
+// reduceScatter leaves piece n reduced in acc at the n-th halving rank.
 func (h *halving) reduceScatter() {
 	b := h.b
 	if h.n < 0 {

@@ -52,8 +52,8 @@ func (p *proc) length(at Ref) *byte {
 	return &m.data[off-1]
 }
 
-// free tells whether all ranks are through with what the memory of a tick was used for before, and
-// takes it.
+// free reports whether all ranks have finished with the previous use of a tick's memory, and takes
+// it.
 func (n *network) free(by *proc, tick int32, part bool) bool {
 	for _, p := range n.procs {
 		if p.through < tick-cellDepth || part && p.through < tick-Parts {

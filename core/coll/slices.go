@@ -8,7 +8,7 @@ package coll
 // SliceBytes is the longest vector that is reduced at once.
 const SliceBytes = 1 << 28
 
-// mostSlices bounds the length of a plan: a vector of a TiB. Nobody has longer ones.
+// mostSlices bounds the length of a plan: a vector of a TiB. Longer ones do not occur.
 const mostSlices = 4096
 
 // slice is how many elements are reduced at once.

@@ -2,9 +2,9 @@ package coll
 
 import "math"
 
-// algorithm is one way to do an operation. needs says what it cannot do without; a forced algorithm
-// whose needs are not met gives way to the table's choice, at all ranks alike. about says in a few
-// words how the data go.
+// algorithm is one way to do an operation. needs lists its requirements; a forced algorithm whose
+// needs are not met is replaced by the table's choice, at all ranks alike. about describes the flow
+// of data in a few words.
 type algorithm struct {
 	name  string
 	build func(*builder)
@@ -171,12 +171,11 @@ const (
 )
 
 // table: the first line that fits and whose algorithm can do the call is taken. When ranks
-// outnumber the processors, what counts is how often each rank has to get its turn to run (16 ranks
-// on 2 processors: a barrier takes 16 switches over a flat tree, 66 over a binomial one); else it
-// is the number of rounds. For long data it is the number of bytes that pass through one rank.
-// Where each rank has a processor, what lies in memory that all share costs a fraction of the
-// rounds; its limits are those of measurements with 2 to 16 ranks on 16 cores
-// (docs/bench/cores-16.md).
+// outnumber the processors, the cost is the number of scheduling turns per rank (16 ranks on 2
+// processors: a barrier takes 16 switches over a flat tree, 66 over a binomial one); else it is the
+// number of rounds. For long data it is the number of bytes that pass through one rank. Where each
+// rank has a processor, shared memory costs a fraction of the rounds; its limits are those of
+// measurements with 2 to 16 ranks on 16 cores (docs/bench/cores-16.md).
 var table = []rule{
 	{Barrier, 8, anyBytes, always, "shared"},
 	{Barrier, 1024, anyBytes, crowded, "shared"},

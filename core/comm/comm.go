@@ -1,13 +1,13 @@
-// Package comm implements what communicators are (MPI-5.0, chapter 7): a context, one or two
+// Package comm implements communicators (MPI-5.0, chapter 7): a context, one or two
 // groups, and the algorithms by which processes create them together. Messages go over a Link, so
 // that the algorithms run over the data plane and, in tests, between goroutines. The package owns
 // no handles, attributes or descriptors, and takes no lock while it waits: two threads may create
 // communicators at once.
 //
 // Every collective creation works alike: one process, the leader, decides the new context from its
-// own counter and tells the others along a binomial tree; what members must know of each other is
+// own counter and sends it to the other members along a binomial tree; data about members is
 // gathered along the same tree before. An error, such as a dead process or a bad argument, travels
-// along the tree in place of the data, so that nobody waits for what will not come.
+// along the tree in place of the data, so that no process waits for a message that will not come.
 package comm
 
 import (
@@ -45,7 +45,7 @@ const (
 // jobs that are connected later do not deal out the same ones. Addition wraps.
 type Origin uint64
 
-// Near tells whether jobs with these origins could deal out the same contexts: then they must not
+// Near reports whether jobs with these origins could deal out the same contexts: then they must not
 // be connected. It is practically never so.
 func (o Origin) Near(p Origin) bool {
 	d := (uint64(o) - uint64(p)) & contextMask
@@ -62,16 +62,15 @@ type Contexts struct {
 	proc   uint64
 	next   atomic.Uint64
 
-	// OnTakeFor, unless nil, is called with each context that TakeFor deals out, before anybody
-	// else can know it. Set it before the first is dealt out.
+	// OnTakeFor, unless nil, is called with each context that TakeFor deals out, before any other
+	// process can have it. Set it before the first is dealt out.
 	OnTakeFor func(ctx uint64)
 
 	from   *Contexts
 	settle func(first uint64) uint64
 }
 
-// Settled deals as x does, but that settle says which contexts are taken in the place of those that
-// would be.
+// Settled deals as x does, but settle chooses the contexts to take instead.
 func (x *Contexts) Settled(settle func(first uint64) uint64) *Contexts {
 	return &Contexts{from: x, settle: settle, OnTakeFor: x.OnTakeFor}
 }
@@ -167,7 +166,7 @@ func (t *Table) Group() *group.Group {
 	return t.members
 }
 
-// Version tells how many ranks have been taken over so far.
+// Version returns the number of ranks taken over so far.
 func (t *Table) Version() uint32 {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -203,7 +202,7 @@ type Made struct {
 }
 
 // NewFromGroup is the outcome for a member of a group whose members have agreed on a context by
-// other means (shrink, spawn, sessions). It is nil for others.
+// other means (shrink, spawn, sessions). It is nil for other processes.
 func NewFromGroup(g *group.Group, ctx uint64, me ident.ProcID) *Made {
 	rank := g.Rank(me)
 	if rank == group.Undefined {
@@ -222,8 +221,8 @@ type Comm struct {
 	// intercommunicator; then it belongs to context LocalCtx.
 	LocalLink Link
 
-	// OfPair, in the communicator of two leaders (Bridge, Settle), is what an error means that the
-	// other one, or its group, has caused; nil: what it says.
+	// OfPair, in the communicator of two leaders (Bridge, Settle), translates an error caused by
+	// the other leader, or its group; nil: unchanged.
 	OfPair func(error) error
 
 	local, remote *Table // the same unless it is an intercommunicator
@@ -253,7 +252,7 @@ func (c *Comm) Contexts() int {
 	return 1
 }
 
-// Inter tells whether c is an intercommunicator.
+// Inter reports whether c is an intercommunicator.
 func (c *Comm) Inter() bool { return c.local != c.remote }
 
 // LocalTable maps the ranks of the local group to processes.

@@ -151,8 +151,8 @@ func TestCreateWithDisjointGroups(t *testing.T) {
 	}
 }
 
-// MPI-5.0, section 7.4.2: only the members call MPI_Comm_create_group, and the tag tells concurrent
-// calls apart.
+// MPI-5.0, section 7.4.2: only the members call MPI_Comm_create_group, and the tag distinguishes
+// concurrent calls.
 func TestCreateGroupAmongMembersOnly(t *testing.T) {
 	n := 5
 	w := newNetwork(t, n)
@@ -358,9 +358,9 @@ func TestTableTakeover(t *testing.T) {
 	}
 }
 
-// Whoever dies, and whenever: all others come back from a creation, with a communicator or with an
-// error. Some may have the communicator and others the error (the standard promises no more): here
-// who gets an error leaves the job, and so tells the rest.
+// Whichever process dies, and whenever: all others return from a creation, with a communicator or
+// with an error. Some may have the communicator and others the error (the standard promises no
+// more): here a process that gets an error leaves the job, which the rest detect.
 func TestDeathInTheMiddle(t *testing.T) {
 	n := 9
 	calls := map[string]func(w *network, world *Comm, ids *Contexts) error{

@@ -20,9 +20,9 @@ type Edge struct {
 	Rank   int
 }
 
-// DupTree is this process's place in the duplication of a communicator: who tells it the new
-// context (nil: nobody, it decides), and whom it tells. The message has the tag given and the form
-// of EncodeContext. MPI_Comm_idup follows it in the background.
+// DupTree is this process's place in the duplication of a communicator: the process from which it
+// gets the new context (nil: it decides), and those to which it sends it. The message has the tag
+// given and the form of EncodeContext. MPI_Comm_idup follows it in the background.
 type DupTree struct {
 	Tag      int
 	Parent   *Edge
@@ -80,7 +80,7 @@ func (c *Comm) linkOf(e Edge) Link {
 }
 
 // Dup agrees on the context of a duplicate (MPI_Comm_dup). failure, if not nil, is an error of this
-// process in what came before: it has none, and those that it would tell get none either.
+// process in what came before: it gets no context, nor do those to which it would send it.
 // Collective over c.
 func (c *Comm) Dup(ids *Contexts, failure error) (*Made, error) {
 	d := c.NewDupTree()
@@ -125,7 +125,7 @@ func (c *Comm) checkSubset(g *group.Group) error {
 }
 
 // Create makes a communicator of the members of g (MPI_Comm_create). Collective over c, whose
-// processes may pass different groups if these are disjoint; those outside get nil at once.
+// processes may pass different groups if these are disjoint; processes outside get nil at once.
 func (c *Comm) Create(ids *Contexts, g *group.Group) (*Made, error) {
 	tag := c.nextTag()
 	if c.Inter() {
@@ -143,7 +143,7 @@ func (c *Comm) CreateGroup(ids *Contexts, g *group.Group, userTag int) (*Made, e
 	return c.createAmong(ids, g, createGroupTag|userTag)
 }
 
-// createAmong lets the first member of g decide and tell the other members.
+// createAmong lets the first member of g decide and notify the other members.
 func (c *Comm) createAmong(ids *Contexts, g *group.Group, tag int) (*Made, error) {
 	if err := c.checkSubset(g); err != nil {
 		return nil, err

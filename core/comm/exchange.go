@@ -2,9 +2,9 @@ package comm
 
 import "encoding/binary"
 
-// Exchange brings blocks of any size from all processes to rank 0, whose answer makes of them, in
-// the order of ranks, one block for each process. Collective over the local group of c. failure, if
-// not nil, is an error of this process: all get it instead of a block.
+// Exchange brings blocks of any size from all processes to rank 0, whose answer turns them, in the
+// order of ranks, into one block for each process. Collective over the local group of c. failure,
+// if not nil, is an error of this process: all get it instead of a block.
 func (c *Comm) Exchange(block []byte, failure error,
 	answer func(blocks [][]byte) ([][]byte, error)) ([]byte, error) {
 	t := c.localTree(c.nextTag(), 0)

@@ -8,7 +8,7 @@ import (
 )
 
 // Creation from groups alone (MPI-5.0, sections 7.4.2 and 7.6.2): there is no communicator to send
-// messages on. The members meet on a context that they make from the string tag; it lies beyond the
+// messages on. The members meet on a context that they make from the string tag; it is beyond the
 // contexts of all processes.
 
 // rendezvousProc is the process number in the contexts of string tags. No process has it.

@@ -33,7 +33,7 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// script is a Link that receives what it is given, whoever sends.
+// script is a Link that receives the given messages, whichever process sends.
 type script struct{ list [][]byte }
 
 func (s *script) Send(_, _ int, data []byte) error {
@@ -138,7 +138,7 @@ func FuzzUnframe(f *testing.F) {
 	})
 }
 
-// What the root of a spawn tells.
+// The message of the root of a spawn.
 func FuzzOutcome(f *testing.F) {
 	f.Add(Outcome{Asked: 3}.Encode())
 	f.Add(Outcome{Asked: 3, Codes: []uint32{0, 53, 0}}.Encode())

@@ -9,8 +9,8 @@ import (
 	"libspx/core/mpierr"
 )
 
-// contextBetween lets the leader of the first side take n contexts and tell the other leader. An
-// error on either side becomes one on both.
+// contextBetween lets the leader of the first side take n contexts and send them to the other
+// leader. An error on either side becomes one on both.
 func contextBetween(l Link, with, tag int, first bool, n int, take func(n int) uint64,
 	failure error) (uint64, error) {
 	if first {
@@ -30,7 +30,7 @@ func contextBetween(l Link, with, tag int, first bool, n int, take func(n int) u
 }
 
 // InterCreate makes an intercommunicator of two groups (MPI_Intercomm_create). Collective over the
-// two local communicators. peer, remoteLeader and failure (an error in these arguments) count on
+// two local communicators. peer, remoteLeader and failure (an error in these arguments) are used on
 // the leader alone, whose rank in local is leader.
 func InterCreate(ids *Contexts, local *Comm, leader int, peer *Comm, remoteLeader, userTag int,
 	failure error) (*Made, error) {
@@ -49,10 +49,10 @@ func InterCreate(ids *Contexts, local *Comm, leader int, peer *Comm, remoteLeade
 	return local.across(t, payload, failure)
 }
 
-// Bridge makes an intercommunicator of two groups whose leaders alone know how to reach each other:
+// Bridge makes an intercommunicator of two groups whose leaders alone can reach each other:
 // over pair, a communicator of the two (spawn, accept and connect, join). Collective over the two
 // local communicators. An error of any process, passed in as failure, is one of all on both sides.
-// pair is nil at the leader when there is nobody to meet because of failure.
+// pair is nil at the leader when there is no peer because of failure.
 func Bridge(ids *Contexts, local *Comm, leader int, pair *Comm, failure error) (*Made, error) {
 	t := local.localTree(local.nextTag(), leader)
 	_, failure = t.gather(nil, failure)
@@ -74,9 +74,9 @@ func (c *Comm) caused(own, err error) error {
 	return err
 }
 
-// Settle ends what Bridge has begun, whatever came of it: when it returns without an error, every
-// process on both sides has called it without one. So nobody who has made the intercommunicator can
-// be gone before the others find it. Collective like Bridge.
+// Settle completes Bridge, with any result: when it returns without an error, every process on both
+// sides has called it without one. So no process that has made the intercommunicator can be gone
+// before the others have it. Collective like Bridge.
 func Settle(local *Comm, leader int, pair *Comm, failure error) error {
 	t := local.localTree(local.nextTag(), leader)
 	_, failure = t.gather(nil, failure)
@@ -89,13 +89,13 @@ func Settle(local *Comm, leader int, pair *Comm, failure error) error {
 	return failure
 }
 
-// Tell hands the root's payload, or its error, to all of the local group. Collective over it.
+// Tell sends the root's payload, or its error, to all of the local group. Collective over it.
 func (c *Comm) Tell(root int, payload []byte, failure error) ([]byte, error) {
 	return c.localTree(c.nextTag(), root).bcast(payload, failure)
 }
 
-// across lets the leader tell the others what it has agreed upon with the other one, and builds the
-// outcome.
+// across lets the leader send its group what it has agreed upon with the other leader, and builds
+// the outcome.
 func (c *Comm) across(t *tree, payload []byte, failure error) (*Made, error) {
 	payload, err := t.bcast(payload, failure)
 	if err != nil {
@@ -175,7 +175,7 @@ func (c *Comm) Merge(ids *Contexts, high bool) (*Made, error) {
 }
 
 // createInter is Create on an intercommunicator: g counts on its own side. If either side's group
-// is empty, nobody gets one.
+// is empty, no process gets one.
 func (c *Comm) createInter(ids *Contexts, g *group.Group, tag int) (*Made, error) {
 	t := c.localTree(tag, 0)
 	mine := c.checkSubset(g)

@@ -1,11 +1,11 @@
 package comm
 
-// How two groups that have not known each other get an intercommunicator (MPI-5.0, 11.8 to 11.10),
-// whoever dies meanwhile. Every living process goes through every round, with its error in place of
-// the data: then none waits for one that lives and has given up, and the numbers of collective
-// creations stay the same at all of them. Only the last round, in which the leader tells that all
-// have the intercommunicator, may end differently at different processes: who is not told gives it
-// up for all (Maker.GiveUp).
+// How two unconnected groups get an intercommunicator (MPI-5.0, 11.8 to 11.10), whichever process
+// dies meanwhile. Every living process goes through every round, with its error in place of the
+// data: then none waits for a living one that has failed, and the numbers of collective creations
+// stay the same at all of them. Only the last round, in which the leader announces that all have
+// the intercommunicator, may end differently at different processes: a process that is not notified
+// abandons it for all (Maker.GiveUp).
 
 // Maker is what a process does with the intercommunicator.
 type Maker struct {

@@ -123,7 +123,7 @@ func firstError(errs ...error) error {
 	return nil
 }
 
-// errShort is for payloads that are shorter than their form says.
+// errShort is for payloads that are shorter than their form requires.
 var errShort = &mpierr.Error{Class: mpierr.Intern, Text: "a message of the engine is cut short"}
 
 // takeUint64 splits a number off a payload.

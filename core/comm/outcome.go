@@ -7,16 +7,16 @@ import (
 	"libspx/core/mpierr"
 )
 
-// Outcome is what the root of MPI_Comm_spawn tells the other parents of the start (MPI-5.0,
-// 11.8.2): the error, or nil; how many processes were asked for; and their error codes, none if all
-// were or none was started.
+// Outcome is the result of a start that the root of MPI_Comm_spawn sends the other parents
+// (MPI-5.0, 11.8.2): the error, or nil; the number of processes requested; and their error codes,
+// none if all were or none was started.
 type Outcome struct {
 	Failure error
 	Asked   int
 	Codes   []uint32
 }
 
-// class of the error, number of codes (4 bytes each), processes asked for (8); then the codes, and
+// class of the error, number of codes (4 bytes each), processes requested (8); then the codes, and
 // the text of the error
 const outcomeHead = 16
 

@@ -31,8 +31,8 @@ func (t *tree) span() int {
 
 func (t *tree) parent() int { return t.me & (t.me - 1) }
 
-// bcast hands the root's payload, or its error, down to all. The root passes it in; the others'
-// arguments are ignored. A process that cannot hear of it hands the reason down.
+// bcast sends the root's payload, or its error, down to all. The root passes it in; the others'
+// arguments are ignored. A process that cannot receive it sends the reason down.
 func (t *tree) bcast(payload []byte, failure error) ([]byte, error) {
 	if t.me != 0 {
 		payload, failure = recv(t.link, t.ranks(t.parent()), t.tag)
@@ -48,7 +48,7 @@ func (t *tree) bcast(payload []byte, failure error) ([]byte, error) {
 }
 
 // gather collects one block of the same size from each process at the root, in the order of the
-// processes. If a process passes in an error, or cannot be heard, the root gets an error instead.
+// processes. If a process passes in an error, or cannot be reached, the root gets an error instead.
 func (t *tree) gather(block []byte, failure error) ([]byte, error) {
 	size := len(block)
 	all := append([]byte(nil), block...)

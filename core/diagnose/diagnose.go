@@ -1,11 +1,11 @@
-// Package diagnose says why a job stands still. It is given what is known of every process (which
-// call it waits in, for whom, since when, its queues, its stack), and finds deadlocks, processes
-// that are missing in a collective, collectives that do not fit each other, messages that nobody
-// receives, receives that nothing fits, and waits for processes that have ended
+// Package diagnose finds out why a job makes no progress. Its input is the state of every process
+// (the call it waits in, for which process, since when, its queues, its stack), and it finds
+// deadlocks, processes that are missing in a collective, mismatched collectives, messages that are
+// not received, receives without a matching message, and waits for processes that have ended
 // (docs/diagnosis.md).
 //
-// It is pure: who collects is launch/inspect. It serves no section of MPI-5.0; what a call may wait
-// for follows from 3.4, 3.5, 3.7 and 6.1.
+// It is pure: launch/inspect collects the data. It serves no section of MPI-5.0; what a call may
+// wait for follows from 3.4, 3.5, 3.7 and 6.1.
 package diagnose
 
 import (
@@ -58,7 +58,7 @@ const ClusterIn = -16385
 // ClusterOut stands for MPISP_CLUSTER_OUT: the I/O processes that lead away from a cluster.
 const ClusterOut = -16386
 
-// A Proc is what is known of a process.
+// A Proc is the known state of a process.
 type Proc struct {
 	Proc  int    `json:"proc"` // its number in the job
 	Rank  int    `json:"rank"` // in its MPI_COMM_WORLD
@@ -86,7 +86,7 @@ type Proc struct {
 	Place   *Place  `json:"place,omitempty"` // nil: not known
 }
 
-// Place is where a process is, as the choice of algorithms looks at it (docs/collectives.md).
+// Place is where a process is, as the choice of algorithms uses it (docs/collectives.md).
 type Place struct {
 	Host    int  `json:"host"`              // its number in the job
 	CPUs    int  `json:"processors"`        // that the job may use there
@@ -114,7 +114,7 @@ type Traffic struct {
 	Peers           uint64  `json:"peers"`       // processes that it has sent to
 	Connections     uint64  `json:"connections"` // to processes of other hosts, open
 	SentAgain       uint64  `json:"frames_sent_again"`
-	// an I/O process: what it says that it holds
+	// an I/O process: what it reports to hold
 	HeldMessages uint64 `json:"messages_held,omitempty"`
 	HeldBytes    uint64 `json:"bytes_held,omitempty"`
 }
@@ -163,7 +163,7 @@ type Queues struct {
 const (
 	PostedReceive = "posted"
 	Unexpected    = "unexpected"
-	Announced     = "sent"   // the receiver knows of it, and has not received it
+	Announced     = "sent"   // announced to the receiver, and not received
 	NoRoom        = "queued" // waits for room
 )
 
@@ -203,7 +203,7 @@ func (p *Proc) kind() (what, of string) {
 	return what, of
 }
 
-// plural of what kind says.
+// plural is the plural of what.
 func plural(what string) string {
 	switch what {
 	case "I/O process":
@@ -295,5 +295,5 @@ func Ranges(list []int) string {
 	return b.String()
 }
 
-// Alive: it has not ended, as far as is known.
+// Alive: it has not ended, as far as known.
 func (p *Proc) Alive() bool { return p.State != Ended && p.State != Dead }

@@ -8,8 +8,7 @@ import (
 	"strings"
 )
 
-// A Finding is something that is wrong, in one line, and what is known of those concerned, in
-// further ones.
+// A Finding is a problem, in one line, and details of the processes concerned, in further ones.
 type Finding struct {
 	Kind    string   `json:"kind"`
 	Text    string   `json:"text"`
@@ -31,7 +30,7 @@ const (
 	Link       = "nothing comes in"
 )
 
-// Find looks at a job, and says what holds it up: the most telling first.
+// Find examines a job, and returns what blocks it: the most significant first.
 func Find(procs []Proc) []Finding {
 	j := newJob(procs)
 	stuck := j.stuck()
@@ -163,7 +162,7 @@ func (j *job) endedPeers(stuck map[*Proc]bool, add adder) {
 	}
 }
 
-// fate says how a process that is gone has gone.
+// fate describes how a process has ended.
 func (p *Proc) fate() string {
 	switch {
 	case p.State == Finalized:
@@ -175,7 +174,7 @@ func (p *Proc) fate() string {
 }
 
 // wrongMatches: receives that wait for a message while another one from the same process, which
-// does not fit, lies there.
+// does not match, is queued.
 func (j *job) wrongMatches(stuck map[*Proc]bool, add adder) {
 	for _, p := range j.list {
 		for i := range p.Waits {
@@ -243,7 +242,7 @@ func (p *Proc) sendsOrReceives() bool {
 	})
 }
 
-// oddOnes: processes that are missing in a collective that others are in.
+// oddOnes: processes missing in a collective that other ranks are in.
 func (j *job) oddOnes(stuck map[*Proc]bool, add adder) {
 	seen := map[operation]bool{}
 	for _, p := range j.list {
@@ -303,7 +302,7 @@ func (j *job) linksIn(add adder) {
 	}
 }
 
-// computing: processes that are in no MPI call that waits, while others wait for them.
+// computing: processes that are in no MPI call that waits, while other processes wait for them.
 func (j *job) computing(more bool, add adder) {
 	for _, q := range j.list {
 		if q.State != Running && q.State != Stopped && q.State != Starting {

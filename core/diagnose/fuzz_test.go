@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// What agents of other hosts say of their processes is looked through, whatever it is.
+// Any report of other hosts' agents about their processes is handled.
 func FuzzFind(f *testing.F) {
 	for _, procs := range [][]Proc{
 		jobOf(f, "send 1 7", "recv any 3 1 2", "coll MPI_Bcast 3 0", "event"),

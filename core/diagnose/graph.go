@@ -4,7 +4,7 @@ import (
 	"slices"
 )
 
-// Who waits for whom.
+// The graph of waiting processes.
 
 // job is the processes by their numbers.
 type job struct {
@@ -70,13 +70,13 @@ func (j *job) procs(numbers []int) (list []*Proc) {
 }
 
 // fromRoot are the collectives in which all but the root wait for the root; toRoot those in which
-// the root waits for the others, each of which may have done its part.
+// the root waits for the other ranks, each of which may have done its part.
 var (
 	fromRoot = []string{"MPI_Bcast", "MPI_Scatter", "MPI_Scatterv"}
 	toRoot   = []string{"MPI_Gather", "MPI_Gatherv", "MPI_Reduce", "MPI_Scan", "MPI_Exscan"}
 )
 
-// isNeighbourly: its members wait for some of the others only.
+// isNeighbourly: its members wait for some of the other ranks only.
 func isNeighbourly(coll string) bool { return len(coll) > 12 && coll[:12] == "MPI_Neighbor" }
 
 // missing are the members of a collective that have not come to it.
@@ -174,7 +174,8 @@ func (j *job) canGo(p *Proc, goes map[*Proc]bool) bool {
 	return false
 }
 
-// fits: what a receive or probe waits for lies in the process's queue; it is about to see it.
+// fits: the message that a receive or probe waits for is in the process's queue; it is about to see
+// it.
 func (j *job) fits(p *Proc, w *Wait) bool {
 	return (w.What == Recv || w.What == Probe) && p.Queues != nil &&
 		slices.ContainsFunc(p.Queues.Entries, func(e Entry) bool {

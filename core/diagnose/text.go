@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// How things are said.
+// Wording.
 
 func (w *Wait) commName() string {
 	switch {
@@ -106,7 +106,7 @@ func (w *Wait) Text() string {
 	return fmt.Sprintf("%s(%s%s)", w.Call, what, strings.Join(args, ", "))
 }
 
-// place is the frame that a user knows: the innermost that is not libspx's.
+// place is the frame that the user can recognize: the innermost that is not libspx's.
 func place(stack []Frame) string {
 	for _, f := range stack {
 		if base := path.Base(f.Object); !strings.HasPrefix(base, "libspx") &&
@@ -128,7 +128,7 @@ func (f Frame) Text() string {
 	return fmt.Sprintf("%#x (in %s)", f.PC, path.Base(f.Object))
 }
 
-// where says where a process is that is in no call that waits.
+// where describes where a process is that is in no waiting call.
 func (p *Proc) where() string {
 	what := "is in no MPI call that waits"
 	switch p.State {
@@ -143,7 +143,7 @@ func (p *Proc) where() string {
 	return what
 }
 
-// doing says what a process does: "is in MPI_Recv(...) for 3.1 s, at main (x.c:12)".
+// doing describes what a process does: "is in MPI_Recv(...) for 3.1 s, at main (x.c:12)".
 func doing(p *Proc) string {
 	switch {
 	case p.State.gone():
@@ -191,7 +191,7 @@ func Waits(procs []Proc) []string {
 	return out
 }
 
-// group says what every process does, those together that do the same.
+// group describes what every process does, with equal ones grouped.
 func group(procs []Proc) (out []string) {
 	by := map[string][]*Proc{}
 	var order []string
@@ -217,7 +217,7 @@ func group(procs []Proc) (out []string) {
 	return out
 }
 
-// ofMany says of several processes what a text says of one.
+// ofMany turns a text about one process into one about several.
 func ofMany(text string) string {
 	verb, rest, _ := strings.Cut(text, " ")
 	switch verb {
@@ -308,5 +308,5 @@ func QueueLines(procs []Proc) (out []string) {
 	return out
 }
 
-// Brief says why, and what every process does: for a report that comes unasked.
+// Brief returns why, and what every process does: for an unsolicited report.
 func Brief(procs []Proc) []string { return Waits(procs) }

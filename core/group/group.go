@@ -148,7 +148,7 @@ func (g *Group) makeIndex() {
 	}
 }
 
-// Has tells whether a process is a member.
+// Has reports whether a process is a member.
 func (g *Group) Has(id ident.ProcID) bool { return g.Rank(id) != Undefined }
 
 // CheckRanks verifies that ranks are members and differ.

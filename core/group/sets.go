@@ -52,7 +52,7 @@ const (
 	Unequal   Relation = 204
 )
 
-// Compare tells whether two groups have the same members in the same order (Ident), in another
+// Compare returns whether two groups have the same members in the same order (Ident), in another
 // order (Similar), or different members (Unequal): MPI_Group_compare.
 func Compare(a, b *Group) Relation {
 	if a == b {

@@ -1,6 +1,6 @@
 // Package ident names processes. Every process of a job, however it was started, has one ProcID for
-// as long as it lives; groups (MPI-5.0, section 7.3) are lists of ProcIDs, and communicators map
-// ranks to them. The package knows nothing of hosts, memory or connections.
+// its lifetime; groups (MPI-5.0, section 7.3) are lists of ProcIDs, and communicators map ranks to
+// them. The package is independent of hosts, memory and connections.
 package ident
 
 import (
@@ -35,7 +35,7 @@ func (p ProcID) Next(step int) ProcID {
 	return p
 }
 
-// SameWorld tells whether p and q differ in their ranks at most.
+// SameWorld reports whether p and q differ in their ranks at most.
 func (p ProcID) SameWorld(q ProcID) bool {
 	q.Rank = p.Rank
 	return p == q

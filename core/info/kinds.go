@@ -30,7 +30,7 @@ func Kinds(requested string) string {
 	return strings.Join(out, ",")
 }
 
-// KindsSupported tells whether all kinds of a list are supported.
+// KindsSupported reports whether all kinds of a list are supported.
 func KindsSupported(list string) bool {
 	return !slices.ContainsFunc(split(list), func(k string) bool { return !supported(k) })
 }

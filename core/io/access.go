@@ -29,8 +29,8 @@ func borrow(n int64) (p []byte, giveBack func()) {
 }
 
 // Access moves all of m from or to the positions of v from pos on. It returns how many bytes were
-// moved: fewer than m has when a file that is read ends before. locked: under a lock of all that
-// lies between its first byte and its last, as atomic mode needs it, and a file of which hosts keep
+// moved: fewer than m has when a file that is read ends before. locked: under a lock of the range
+// from its first byte to its last, as needed by atomic mode, and by a file of which hosts cache
 // parts (Hints.Locked).
 func Access(b Backend, v *View, m Memory, pos int64, write, locked bool) (int64, error) {
 	n := m.Size()
@@ -88,8 +88,8 @@ func Access(b Backend, v *View, m Memory, pos int64, write, locked bool) (int64,
 }
 
 // write writes p to the ranges. Many short ones that lie close together are stored into a mapping
-// of the file: to read what lies between them and write it back would undo what others write there
-// at the same time.
+// of the file: reading the gaps and writing them back would undo concurrent writes of other
+// processes there.
 func (l rows) write(b Backend, p []byte) error {
 	for len(l) > 0 {
 		first := l[0].off

@@ -7,7 +7,7 @@ import (
 
 // Collective access in two phases (MPI-5.0, 15.4.1 and 15.2.8): the part of the file that is
 // accessed is divided among some processes, the aggregators. In each round every aggregator has a
-// window of its part: processes tell it which ranges they want, data travel between them and the
+// window of its part: processes send it their ranges, data travel between them and the
 // aggregator, and it moves them from or to the file in long pieces.
 
 // Hints are the settings of collective access, the same on all processes.
@@ -15,11 +15,11 @@ type Hints struct {
 	Aggregators int   // number of aggregators: cb_nodes
 	Window      int64 // bytes: cb_buffer_size
 	Mode        int   // CollectiveAuto, ...: collective_buffering
-	// Locked: the file is accessed by several hosts, each of which keeps parts of it that the
-	// others may change, as on NFS (nfs(5), "Data and metadata coherence"). Each access is then
-	// made under a lock: taking one drops what the host has kept, giving it back brings what was
-	// written to the server. Without it a host that writes a few bytes may write back the old page
-	// around them.
+	// Locked: the file is accessed by several hosts, each of which caches parts of it that the
+	// other hosts may change, as on NFS (nfs(5), "Data and metadata coherence"). Each access is
+	// then made under a lock: taking one drops what the host has kept, giving it back brings what
+	// was written to the server. Without it a host that writes a few bytes may write back the old
+	// page around them.
 	Locked bool
 }
 
@@ -30,7 +30,7 @@ const (
 	CollectiveNever  = 2
 )
 
-// plan says who aggregates what. It is the same on all processes.
+// plan assigns file ranges to aggregators. It is the same on all processes.
 type plan struct {
 	lo, hi  int64 // what is accessed
 	step    int64 // bytes of an aggregator's part
@@ -45,18 +45,17 @@ type plan struct {
 // 0.
 type reach struct{ first, last, n int64 }
 
-// isSound tells whether what a process says it accesses can be, when its offsets go up without
-// overlap.
+// isSound reports whether a process's extent is possible for offsets that go up without overlap.
 func (e reach) isSound() bool {
 	return e.n == 0 || e.n > 0 && e.first >= 0 && e.last < math.MaxInt64 && e.n-1 <= e.last-e.first
 }
 
-// is tells whether a row from elsewhere is what a process accesses.
+// is reports whether a row from elsewhere is what a process accesses.
 func (r row) is(e reach) bool {
 	return r.fits(e.last+1) && r.off == e.first && r.end() == e.last+1 && r.bytes() == e.n
 }
 
-// interleaved tells whether the processes' ranges mix, so that working together pays.
+// interleaved reports whether the processes' ranges mix, so that working together pays.
 func interleaved(all []reach) bool {
 	end := int64(-1)
 	for _, r := range all {
@@ -77,10 +76,10 @@ const (
 	wasteMax  = 8 // how often what it wants a process may read, for it to read alone
 )
 
-// aloneIsBetter tells whether this process does not need the others to be fast, when ranges
-// interleave: its ranges are long, or it reads, and has use for a good part of what lies between
-// the first and the last of them. The device's work is not doubled by several who read the same
-// part of a file: it is in the memory of the host by then.
+// aloneIsBetter reports whether this process is fast without the other processes, when ranges
+// interleave: its ranges are long, or it reads, and uses a good part of the bytes between the first
+// and the last of them. The device's work is not doubled by several readers of the same part of a
+// file: it is in the memory of the host by then.
 func aloneIsBetter(v *View, pos int64, mine reach, write bool) bool {
 	if mine.n == 0 || !write && (mine.last-mine.first)/wasteMax <= mine.n {
 		return true
@@ -134,7 +133,7 @@ func (p *plan) at(a, round int) (from, to int64) {
 	return from, min(from+p.window, begin+p.step, p.hi)
 }
 
-// meets tells whether process r may have data in [from, to).
+// meets reports whether process r may have data in [from, to).
 func (p *plan) meets(r int, from, to int64) bool {
 	e := p.extents[r]
 	return e.n > 0 && from < to && e.first < to && e.last >= from
@@ -203,9 +202,9 @@ func AccessAll(peers Peers, h Hints, b Backend, v *View, m Memory, pos int64, wr
 	return done, Agree(peers, failure)
 }
 
-// WriteOwn is a collective write in which, as all know, nobody needs the others: each writes by
-// itself. failure is an error that the caller has found in its arguments. All return the same
-// error. (A process without one may do its part in C: bodies/file.c.)
+// WriteOwn is a collective write in which, as known to all, no process needs the others: each
+// writes by itself. failure is an error that the caller has found in its arguments. All return the
+// same error. (A process without one may do its part in C: bodies/file.c.)
 func WriteOwn(peers Peers, h Hints, b Backend, v *View, m Memory, pos int64, failure error) (int64,
 	error) {
 	done := int64(0)
@@ -228,9 +227,10 @@ type twoPhase struct {
 	pos    int64
 	mine   reach
 	locked bool // Hints.Locked
-	// what each process wants, if that is one row for each: then nobody has to tell
-	known    []row
-	failure  error    // of this process as an aggregator: the others are told in the end
+	// what each process wants, if that is one row for each: then it need not be sent
+	known []row
+	// of this process as an aggregator: the other processes are notified in the end
+	failure  error
 	borrowed []func() // gives buffers of the round back
 }
 
@@ -255,8 +255,8 @@ type request struct {
 
 const headerBytes = 16 // number of rows, bytes of data
 
-// run goes through all rounds and returns the bytes that were moved. An error is one of talking to
-// the others.
+// run goes through all rounds and returns the bytes that were moved. An error is one of
+// communication.
 func (t *twoPhase) run(write bool) (int64, error) {
 	defer t.giveBack()
 	end := t.mine.n // what a file that is read has is cut at its end
@@ -323,7 +323,7 @@ func (t *twoPhase) parts(round int) []*part {
 }
 
 // tell sends the aggregators the ranges, and the data if they are written. As an aggregator this
-// process hears what is asked of [from, to).
+// process receives the requests for [from, to).
 func (t *twoPhase) tell(parts []*part, asked []*request, from, to int64, write bool) error {
 	if t.known != nil {
 		return t.bring(parts, asked, write)
@@ -351,7 +351,7 @@ func (t *twoPhase) tell(parts []*part, asked []*request, from, to int64, write b
 	for _, q := range asked {
 		n, bytes, err := decodeHeader(q.header, to-from)
 		if err != nil {
-			t.failure = err // the others are served, and told in the end
+			t.failure = err // the others are served, and notified in the end
 		}
 		if n == 0 {
 			continue
@@ -385,7 +385,8 @@ func decodeHeader(b []byte, window int64) (n, bytes int64, err error) {
 	return n, bytes, nil
 }
 
-// bring is tell where the aggregators know who wants what: data alone travel, if they are written.
+// bring is tell where the aggregators know the ranges of all: only data travel, if they are
+// written.
 func (t *twoPhase) bring(parts []*part, asked []*request, write bool) error {
 	var sends, recvs []Message
 	for _, q := range asked {
@@ -496,7 +497,7 @@ func (t *twoPhase) fetch(asked []*request, from, to int64) int64 {
 	buf := t.borrow(to - from)
 	unlock, err := t.lock(from, to, false)
 	if err != nil {
-		t.failure = err // the others are served, and told in the end
+		t.failure = err // the others are served, and notified in the end
 		return limit
 	}
 	defer unlock()
@@ -516,8 +517,8 @@ func (t *twoPhase) fetch(asked []*request, from, to int64) int64 {
 	return limit
 }
 
-// answer brings the data to those who asked, and stores what this process gets. It returns the
-// number of bytes of the whole access before the file's end, as far as this round knows.
+// answer sends the data to the requesters, and stores what this process gets. It returns the
+// number of bytes of the whole access before the file's end, as known in this round.
 func (t *twoPhase) answer(parts []*part, asked []*request, limit int64) (int64, error) {
 	var sends, recvs []Message
 	end := t.mine.n

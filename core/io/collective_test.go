@@ -164,7 +164,7 @@ func TestTwoPhasesAgainstByteMaps(t *testing.T) {
 	}
 }
 
-// A device that is full in the middle: all processes get that error, whoever has seen it.
+// A device that is full in the middle: all processes get that error, whichever has seen it.
 func TestNoSpaceReachesAll(t *testing.T) {
 	ft := must(t, intType, nil)
 	f := &memFile{room: 10000}
@@ -181,7 +181,7 @@ func TestNoSpaceReachesAll(t *testing.T) {
 	})
 }
 
-// An error in one process's arguments is everybody's, and nobody waits.
+// An error in one process's arguments is returned by all, and none waits.
 func TestFailureReachesAll(t *testing.T) {
 	together(3, func(p Peers) {
 		v, _ := NewView(0, intType, intType)

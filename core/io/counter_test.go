@@ -6,7 +6,7 @@ import (
 	"libspx/core/mpierr"
 )
 
-// testCounter is rank 0's alone in these tests: the others do not touch it.
+// testCounter is rank 0's alone in these tests: the other ranks do not touch it.
 type testCounter struct {
 	n    int64
 	fail error

@@ -24,7 +24,7 @@ func joined(lists []rows, gap int64) rows {
 		}
 		whole = append(whole, long)
 	}
-	for len(whole) > 1 { // neighbours in pairs, so that each range is looked at log n times
+	for len(whole) > 1 { // neighbours in pairs, so that each range is visited log n times
 		half := whole[:0]
 		for i := 0; i < len(whole); i += 2 {
 			if i+1 == len(whole) {
@@ -60,7 +60,7 @@ func merge(a, b rows, gap int64) rows {
 	return out
 }
 
-// coverage says for each unit of a window whether it is covered.
+// coverage records for each unit of a window whether it is covered.
 type coverage struct {
 	from, unit, units int64
 	words             []uint64

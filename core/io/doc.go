@@ -1,4 +1,4 @@
-// Package io is the engine's knowledge of files (MPI-5.0, chapter 15): views, that is mappings from
+// Package io implements files in the engine (MPI-5.0, chapter 15): views, that is mappings from
 // positions in what a process sees to ranges of the file; pointers; and the algorithms by which the
 // processes of a file move data together.
 //
@@ -8,10 +8,10 @@
 //  2. Data access knows the file as a Backend, user memory as a Memory, and the other processes as
 //     Peers. The package opens nothing, and imports no operating system: io/posix has the backend
 //     for POSIX files.
-//  3. A collective call returns on all processes, whatever happens on one: errors are agreed upon
+//  3. A collective call returns on all processes, whatever fails on one: errors are agreed upon
 //     before it returns, and all processes return the same one.
 //
-// It must not know handles, datatypes in C, or callbacks: capi/ converts data representations
+// It must not depend on handles, datatypes in C, or callbacks: capi/ converts data representations
 // before data come here.
 package io
 
@@ -50,7 +50,7 @@ type Memory interface {
 	Load(p []byte, from int64)
 	// Store copies p to where packed bytes from position from on belong.
 	Store(p []byte, from int64)
-	// Direct returns the memory itself when the packed form lies there as it is, else nil.
+	// Direct returns the memory itself when it is in packed form, else nil.
 	Direct(from, n int64) []byte
 }
 

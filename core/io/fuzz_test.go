@@ -24,8 +24,8 @@ func plainView(t *testing.T) *View {
 	return v
 }
 
-// What a process says it wants of a window, by header and table: what is accepted lies in the
-// window, and can be moved.
+// A process's request for a window, by header and table: an accepted one is within the window, and
+// can be moved.
 func FuzzRows(f *testing.F) {
 	const from, to = 1000, 1512
 	f.Add(words(0, 0), []byte{})
@@ -81,7 +81,7 @@ func FuzzRows(f *testing.F) {
 	})
 }
 
-// A process that says nonsense about what it accesses gets an error, and so does everybody else.
+// A process that sends an invalid extent gets an error, and so do all others.
 func TestNonsenseAboutRows(t *testing.T) {
 	const page = partAlign
 	for _, header := range [][]byte{words(-1, 8), words(1, -8), words(1<<60, 8), words(1, 1<<60),

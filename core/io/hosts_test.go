@@ -8,9 +8,9 @@ import (
 	"libspx/core/datatype"
 )
 
-// A file system of several hosts that do not tell each other of what they write, as NFS: each host
-// keeps pages. What is written goes to the server later, and if the host knows the whole page and
-// holds no lock, it writes back the whole page. Taking a lock drops what is kept.
+// A file system of several hosts that do not notify each other of writes, as NFS: each host caches
+// pages. Written data goes to the server later, and if the host has the whole page and holds no
+// lock, it writes back the whole page. Taking a lock drops the cache.
 
 const hostPage = 64
 
@@ -137,8 +137,8 @@ func (k *keeper) Preallocate(int64) error           { return nil }
 func (k *keeper) Close() error                      { return nil }
 
 // Processes of two hosts, each of which has every fourth int, write and read in turns, alone and
-// together. Nothing that one writes may be lost, and all must be seen by the others when they have
-// met: with locks. Without them, this file system is not kind enough.
+// together. With locks, no write may be lost, and all must be visible to the other processes after
+// they have met. Without locks, this file system fails that.
 func TestHostsThatKeepPages(t *testing.T) {
 	lost := func(locked bool, mode int) (wrong int) {
 		const ranks, ints, rounds = 4, 300, 6

@@ -58,7 +58,7 @@ func GatherInts(p Peers, values ...int64) ([][]int64, error) {
 	return out, nil
 }
 
-const textMax = 240 // bytes of an error's text that others get
+const textMax = 240 // bytes of an error's text that other processes get
 
 // Agree gives every process the first process's error, by rank: nil if none has one.
 func Agree(p Peers, mine error) error {

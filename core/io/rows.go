@@ -262,7 +262,7 @@ func decodeRows(b []byte, n, from, to int64) (rows, error) {
 	return l, nil
 }
 
-// fits tells whether a row from elsewhere is one, and ends before offset to.
+// fits reports whether a row from elsewhere is valid, and ends before offset to.
 func (r row) fits(to int64) bool {
 	switch {
 	case r.off < 0 || r.n < 1 || r.count < 1 || r.n > to || r.off > to-r.n:

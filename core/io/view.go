@@ -12,10 +12,10 @@ import (
 type View struct {
 	Disp  int64 // offset in the file at which the first filetype begins
 	Etype int64 // bytes of an etype in the file, at least 1
-	// Overlaps says that a filetype has a byte of the file more than once: such views are for
+	// Overlaps: the filetype contains a byte of the file more than once: such views are for
 	// reading.
 	Overlaps bool
-	// tangled says that a filetype's data reach into the next tile. That is no overlap while only
+	// tangled: the filetype's data reach into the next tile. That is no overlap while only
 	// one tile is accessed: a filetype of which one copy is all that is wanted may have any extent.
 	tangled bool
 
@@ -44,7 +44,7 @@ func NewView(disp int64, etype, filetype *datatype.Type) (*View, error) {
 	return v, v.inspect()
 }
 
-// inspectMax bounds the number of runs that are looked at: larger types are believed.
+// inspectMax bounds the number of runs that are checked: larger types are trusted.
 const inspectMax = 1 << 16
 
 // inspect checks the order of the filetype's data, and finds out whether the view is in one piece
@@ -103,7 +103,7 @@ func (v *View) Simple() (first, run, stride int64, ok bool) {
 	return 0, 0, 0, false
 }
 
-// ordered tells whether offsets go up, without overlap, over positions [from, to).
+// ordered reports whether offsets go up, without overlap, over positions [from, to).
 func (v *View) ordered(from, to int64) bool {
 	return !v.Overlaps && (!v.tangled || from >= to || from/v.size == (to-1)/v.size)
 }

@@ -1,5 +1,5 @@
 // Package mpierr carries MPI error classes through the engine: what went wrong, as a class of the
-// standard (MPI-5.0, section 9.4) and a sentence for the user. It raises nothing and knows no
+// standard (MPI-5.0, section 9.4) and a sentence for the user. It raises nothing and has no
 // communicator: capi/ turns such an error into a call of the right error handler.
 package mpierr
 
@@ -81,7 +81,7 @@ const (
 	UnsupportedOperation Class = 55
 )
 
-// Error is an error with its MPI class. Text says what was wrong, with the value, and what to do.
+// Error is an error with its MPI class. Text describes the error, with the value, and a remedy.
 type Error struct {
 	Class Class
 	Text  string

@@ -9,7 +9,7 @@ import (
 // What is chosen for collectives, for tools: for each operation two performance variables of a
 // communicator, the algorithm and the reason of its last call, which are states (MPI-5.0, 16.3.7)
 // whose enumerations have the names that core/coll has; and an event for each choice. Numbers and
-// names are core/coll's: nothing is said of algorithms here.
+// names are core/coll's: this file has nothing about algorithms.
 
 // allCounters is how many there are with those of choices.
 const allCounters = Counters + 1 + 2*Counter(coll.Kinds)

@@ -169,7 +169,7 @@ func (s *State) WriteCvar(handle Handle, buf []byte) Code {
 	return s.process.WriteNumber(v.setting, binary.NativeEndian.Uint64(buf))
 }
 
-// upToNUL looks at no byte behind the NUL: the caller's buffer may end there. false: there is none.
+// upToNUL reads no byte behind the NUL: the caller's buffer may end there. false: there is none.
 func upToNUL(b []byte) (string, bool) {
 	for i := range b {
 		if b[i] == 0 {

@@ -131,7 +131,7 @@ func (r *registration) chosen() callback {
 	return callback{}
 }
 
-// Listener is a registration that has a callback, for those who call it. Functions and data are
+// Listener is a registration that has a callback, for its callers. Functions and data are
 // addresses of the program's.
 type Listener struct {
 	Order             uint64 // grows from one registration to the next

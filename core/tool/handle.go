@@ -29,7 +29,7 @@ const (
 // perhaps.
 func (h Handle) Index() int { return int(h & (1<<indexBits - 1)) }
 
-// handles are those of one kind. No value is given out twice, but after 2^36 others with its index.
+// handles are those of one kind. A value is reused only after 2^36 others with its index.
 type handles[T any] struct {
 	kind  Handle
 	slots []slot[T]

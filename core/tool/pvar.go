@@ -3,7 +3,7 @@ package tool
 import "math"
 
 // Performance variables (MPI-5.0, section 16.3.7). The process counts all the time: a variable is a
-// way to look at one of its counters.
+// view of one of its counters.
 
 // Class is the class of a performance variable: MPI_T_PVAR_CLASS_*.
 type Class int

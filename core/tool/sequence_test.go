@@ -32,8 +32,8 @@ type modelEvent struct {
 	dropped uintptr
 }
 
-// FuzzCalls makes calls as the bytes say, right and wrong ones, and compares each with the model:
-// codes, values, who listens, what is released. Two bytes are a call: what, and on which handle.
+// FuzzCalls makes the calls given by the bytes, right and wrong ones, and compares each with the
+// model: codes, values, listeners, releases. Two bytes are a call: what, and on which handle.
 func FuzzCalls(f *testing.F) {
 	f.Add([]byte{0, 0, 1, 0, 2, 0, 4, 0, 9, 3, 7, 0, 5, 0, 9, 1, 6, 0, 3, 0, 11, 0})
 	f.Add([]byte{0, 0, 1, 0, 1, 0, 2, 9, 2, 73, 4, 255, 9, 7, 7, 0, 7, 1, 3, 0, 7, 0, 7, 1, 11, 0,
@@ -455,7 +455,7 @@ func (r *run) event(what byte, k int) {
 	}
 }
 
-// checkListeners: those of the model, and no others, in the order in which they were registered.
+// checkListeners: those of the model, and only those, in the order in which they were registered.
 func (r *run) checkListeners() {
 	n := 0
 	for h, e := range r.m.events {

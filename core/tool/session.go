@@ -2,9 +2,9 @@ package tool
 
 // Sessions of performance variables, their handles, and values (MPI-5.0, section 16.3.7). A handle
 // of a counter remembers what the counter was when it was started, and has what it has seen in the
-// times when it ran. The process keeps one high-water mark of a level: whenever a handle is looked
-// at, all running ones are raised to it and it begins again, so that each has the highest level
-// since its own start.
+// times when it ran. The process keeps one high-water mark of a level: whenever a handle is read,
+// all running ones are raised to it and it restarts, so that each has the highest level since its
+// own start.
 
 // session is what its handles are: see pvar.session.
 type session struct{}
@@ -88,8 +88,8 @@ func (s *State) freePvar(key Handle, h *pvar) {
 	}
 }
 
-// AllocPvar is MPI_T_pvar_handle_alloc. bind is asked for the object if the variable is bound to
-// one, and returns nil where the caller has given none.
+// AllocPvar is MPI_T_pvar_handle_alloc. bind is called for the object if the variable is bound to
+// one, and returns nil if the caller has passed none.
 func (s *State) AllocPvar(in Handle, i int, bind func() Object, handle *Handle, count *int32) Code {
 	v := variable(i)
 	switch {
@@ -296,7 +296,7 @@ func (s *State) ReadReset(in, key Handle, buf *uint64) Code {
 		*buf = h.v.bits(s.value(h))
 		return s.reset(h)
 	}
-	now := s.now(h) // the counter is looked at once
+	now := s.now(h) // the counter is read once
 	*buf = h.v.bits(h.seen + now - h.base)
 	h.seen, h.base = 0, now
 	return Success

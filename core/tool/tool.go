@@ -109,7 +109,7 @@ type Process interface {
 	Listen(list []Listener) bool
 	// DropEvents forgets the events that have not been delivered.
 	DropEvents()
-	// Show has what is read of handle key be as v says, from now on, without ReadPvar.
+	// Show makes reads of handle key return v from now on, without ReadPvar.
 	Show(key Handle, v View)
 	// Hide ends Show.
 	Hide(key Handle)

@@ -10,7 +10,7 @@ import (
 	"libspx/api"
 )
 
-// world is a process of the tests: it counts what a test says.
+// world is a process of the tests: it counts what a test sets.
 type world struct {
 	counts   [allCounters]uint64
 	high     uint64 // of UnexpectedLength, since the last look
@@ -485,7 +485,7 @@ func TestEnumerations(t *testing.T) {
 	}
 }
 
-// A handle counts while it runs, apart from the others (section 16.3.7).
+// A handle counts while it runs, independently of other handles (section 16.3.7).
 func TestCounter(t *testing.T) {
 	w, s := begun(t)
 	in := open(t, s)

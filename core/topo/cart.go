@@ -32,7 +32,7 @@ func NewCart(dims []int, periods []bool, size int) (*Cart, error) {
 	return &Cart{Dims: dims, Periods: periods}, nil
 }
 
-// Kind tells that it is a grid.
+// Kind returns IsCart.
 func (c *Cart) Kind() Kind { return IsCart }
 
 // Size is the number of points.

@@ -152,7 +152,7 @@ func ceilRoot(n, k int) int {
 	return r + 1
 }
 
-// powerExceeds tells whether r^k > n.
+// powerExceeds reports whether r^k > n.
 func powerExceeds(r, k, n int) bool {
 	p := 1
 	for range k {

@@ -28,7 +28,7 @@ func grids(n, k, most int) (out [][]int) {
 	return out
 }
 
-// better compares two grids as Balance says.
+// better compares two grids by the rule of Balance.
 func better(a, b []int) bool {
 	last := len(a) - 1
 	if sa, sb := a[0]-a[last], b[0]-b[last]; sa != sb {
@@ -60,7 +60,7 @@ func TestBalanceAgainstAllGrids(t *testing.T) {
 	}
 }
 
-// TestBalanceStandard: the examples of MPI-5.0, 9.5.2, and what its text says of given dimensions.
+// TestBalanceStandard: the examples of MPI-5.0, 9.5.2, and its text on given dimensions.
 func TestBalanceStandard(t *testing.T) {
 	for _, c := range []struct {
 		n          int

@@ -14,7 +14,7 @@ type DistGraph struct {
 	Weighted               bool
 }
 
-// Kind tells that it is a distributed graph.
+// Kind returns IsDistGraph.
 func (g *DistGraph) Kind() Kind { return IsDistGraph }
 
 // Neighbors are those of the process that the graph was made at.
@@ -23,7 +23,7 @@ func (g *DistGraph) Neighbors(int) Neighbors {
 		Dests: g.Dests}
 }
 
-// NewAdjacent makes a process's part of a graph from what it says of its own edges
+// NewAdjacent makes a process's part of a graph from its own edges
 // (MPI_Dist_graph_create_adjacent). A weight array is nil when there are no weights. size is the
 // number of processes. Errors: MPI_ERR_RANK for a neighbour that is none of them, MPI_ERR_ARG for a
 // negative weight.
@@ -65,7 +65,7 @@ func checkWeights(name string, weights []int) error {
 	return nil
 }
 
-// Contribution is what a process says of a graph, not only of its own edges
+// Contribution is a process's part of the description of a graph, not only of its own edges
 // (MPI_Dist_graph_create): edges from Sources[i] to each of the next Degrees[i] entries of Dests,
 // with the weights beside them.
 type Contribution struct {
@@ -74,7 +74,7 @@ type Contribution struct {
 	Weighted                bool
 }
 
-// EndCount returns the number of destinations that degrees ask for. Errors: MPI_ERR_ARG for a
+// EndCount returns the number of destinations that degrees add up to. Errors: MPI_ERR_ARG for a
 // negative degree.
 func EndCount(degrees []int) (int, error) {
 	n := 0
@@ -99,7 +99,7 @@ func (c *Contribution) Check(size int) error {
 	return checkWeights("weights", c.Weights)
 }
 
-// How a contribution travels: a word that says whether it has weights (and, when it has no edges,
+// The encoding of a contribution: a word for whether it has weights (and, when it has no edges,
 // whether it would have), then source, destination and weight of each edge.
 const (
 	unweighted = iota
@@ -139,8 +139,7 @@ func wordAt(b []byte, i int) int { return int(binary.LittleEndian.Uint32(b[4*i:]
 
 // Route turns the contributions of all processes, by rank, into the parts that each gets. Edges
 // keep the order of the contributors and of their arrays, at both ends, so that parallel edges have
-// the same order at both. Errors: MPI_ERR_ARG when some contributions have weights and others do
-// not.
+// the same order at both. Errors: MPI_ERR_ARG when only some contributions have weights.
 func Route(all [][]byte) ([][]byte, error) {
 	type part struct{ in, out []byte }
 	parts := make([]part, len(all))

@@ -2,7 +2,7 @@ package topo
 
 import "libspx/core/mpierr"
 
-// Graph is a graph that every process knows wholly (MPI-5.0, 9.5.3).
+// Graph is a graph that every process has in full (MPI-5.0, 9.5.3).
 type Graph struct {
 	Index []int // Index[i]: number of the edges of nodes 0 to i
 	Edges []int // the neighbours of node 0, of node 1, ...
@@ -33,7 +33,7 @@ func NewGraph(index, edges []int, size int) (*Graph, error) {
 	return &Graph{Index: index, Edges: edges[:n]}, nil
 }
 
-// EdgeCount returns the number of edges that an index array asks for. Errors: MPI_ERR_ARG when it
+// EdgeCount returns the number of edges that an index array implies. Errors: MPI_ERR_ARG when it
 // decreases.
 func EdgeCount(index []int) (int, error) {
 	last := 0
@@ -46,7 +46,7 @@ func EdgeCount(index []int) (int, error) {
 	return last, nil
 }
 
-// Kind tells that it is a graph.
+// Kind returns IsGraph.
 func (g *Graph) Kind() Kind { return IsGraph }
 
 // Of returns the neighbours of a node (MPI_Graph_neighbors).

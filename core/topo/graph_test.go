@@ -42,7 +42,8 @@ func TestGraph(t *testing.T) {
 
 type edge struct{ from, to, weight int }
 
-// TestRoute: whoever contributes an edge, both its ends learn of it, in the same order at both.
+// TestRoute: whichever process contributes an edge, both its ends get it, in the same order at
+// both.
 func TestRoute(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	for round := range 200 {

@@ -1,7 +1,7 @@
 // Package topo implements virtual topologies (MPI-5.0, chapter 9): grids, graphs, and distributed
-// graphs, as plain values that know ranks and nothing else. It owns no communicators and does no
-// communication; what processes must tell each other to make a distributed graph is encoded and
-// routed here, and carried by core/comm.
+// graphs, as plain values that contain only ranks. It owns no communicators and does no
+// communication; the data exchanged to make a distributed graph is encoded and routed here, and
+// carried by core/comm.
 //
 // Topologies are immutable and safe for concurrent use. Their slices must not be changed by
 // callers.
@@ -12,7 +12,7 @@ import "libspx/core/group"
 // ProcNull stands for a neighbour that does not exist, at the border of a grid.
 const ProcNull = group.ProcNull
 
-// Kind is what MPI_Topo_test tells, by its value in the standard ABI.
+// Kind is the result of MPI_Topo_test, by its value in the standard ABI.
 type Kind int
 
 // The kinds of topologies.
@@ -25,7 +25,7 @@ const (
 // Topology is a *Cart, *Graph or *DistGraph.
 type Topology interface {
 	Kind() Kind
-	// Neighbors returns whom a rank talks to in neighbourhood collectives. A DistGraph only knows
+	// Neighbors returns the neighbours of a rank in neighbourhood collectives. A DistGraph has only
 	// those of its own process.
 	Neighbors(rank int) Neighbors
 }

@@ -106,12 +106,12 @@ type creation struct {
 	Host
 	w     *Window
 	spare Chunk // what this process has at hand for the window
-	last  bool  // it is in the round after which others use the memory, or behind it
+	last  bool  // in or after the round after which other processes use the memory
 }
 
 // Create makes a window: collective over p. The arguments have been checked. When it fails, nothing
 // of the window is left here; when a wait is left by longjmp it is unwound by a panic, and memory
-// that others may have mapped by then stays.
+// that other processes may have mapped by then stays.
 func Create(a Args, p Peers, h Host) (_ *Window, err error) {
 	c := &creation{Peers: p, Host: h, w: &Window{Args: a}}
 	whole, how := false, Lost
@@ -142,8 +142,8 @@ func (c *creation) returnSpare() {
 	}
 }
 
-// EndOf is how a window ends with this error. After the failure of a process, others may have the
-// window or wait in it, since they have seen the failure later or not at all.
+// EndOf is how a window ends with this error. After the failure of a process, other processes may
+// have the window or wait in it, since they see the failure later or not at all.
 func EndOf(err error) End {
 	switch mpierr.ClassOf(err) {
 	case 0:
@@ -175,7 +175,7 @@ func (c *creation) findLeader() {
 	c.w.Leader = max(first, 0)
 }
 
-// bring prepares this process. The others learn from its part if it has no memory.
+// bring prepares this process. Its part shows the other processes if it has no memory.
 func (c *creation) bring() share {
 	a := c.w.Args
 	mine := share{base: int64(a.Base), size: a.Size, unit: a.Unit}
@@ -198,7 +198,7 @@ func (c *creation) bring() share {
 	return mine
 }
 
-// hear is the round in which all learn what each process brings.
+// hear is the round in which all processes exchange their parts.
 func (c *creation) hear(mine share) ([]share, error) {
 	all := make([]uint64, shareWords*c.Size())
 	err := c.Gather(mine.words(), all)
@@ -239,7 +239,7 @@ func number(yes bool) uint64 {
 	return 0
 }
 
-// putTogether makes the window of what all bring. err: that could not be heard.
+// putTogether makes the window from all parts. err: the error of receiving them.
 func (c *creation) putTogether(parts []share, err error) error {
 	if err == nil && c.Rank() != 0 {
 		c.Name(parts[0].context)
@@ -261,9 +261,9 @@ func (c *creation) putTogether(parts []share, err error) error {
 }
 
 // askForAM finds out whether the kernel keeps this process from reaching another one's memory,
-// where the kernel is a way, and which windows have mailboxes. It comes when all have been heard
-// of. Of many processes it takes a round: only if the kernel is no way for some of them are there
-// mailboxes, which need memory.
+// where the kernel is a way, and which windows have mailboxes. It is called when all parts have
+// arrived. Of many processes it takes a round: only if the kernel is no way for some of them are
+// there mailboxes, which need memory.
 func (c *creation) askForAM(err error) (forbidden bool, _ error) {
 	if c.w.Flavor.Allocates() {
 		return false, err
@@ -344,7 +344,7 @@ func (c *creation) takeMemory(spare Chunk, bytes uint64, am bool, err error) (ta
 	return taken{Errno(head[0]), Chunk{head[1], head[2]}}, nil
 }
 
-// serve is the last round of a window whose processes do not all share memory: each answers the
+// serve is the last round of a window whose processes do not all share memory: each serves the
 // others.
 func (c *creation) serve(err error) error {
 	class := mpierr.ClassOf(err)

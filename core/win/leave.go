@@ -10,9 +10,10 @@ type Link interface {
 }
 
 // Leave waits until all processes of the window have called MPI_Win_free, and so will not touch its
-// memory again. stop ends answering the others and is nil where no process asks any: then, when all
-// are here, no process asks for anything more, and none looks at its mailbox when the memory goes.
-// An error does not end it early, and there is nothing more to be done with the window after it.
+// memory again. stop ends the serving of other processes and is nil where there are no requests:
+// then, when all are here, no process sends further requests, and none polls its mailbox when the
+// memory is released. An error does not end it early, and there is nothing more to be done with the
+// window after it.
 func Leave(l Link, stop func()) error {
 	err := meet(l)
 	if stop == nil {
@@ -25,10 +26,10 @@ func Leave(l Link, stop func()) error {
 	return err
 }
 
-// meet waits for all processes: each goes through all rounds, whatever has failed, since others
-// wait for its messages. In round k a process hears from the one 2^k ranks before it, so that after
-// the last it has heard, by others, from all (Hensgen, Finkel, Manber: Two Algorithms for Barrier
-// Synchronization, 1988).
+// meet waits for all processes: each goes through all rounds, whatever has failed, since other
+// processes wait for its messages. In round k a process receives from the one 2^k ranks before it,
+// so that after the last it has heard, indirectly, from all (Hensgen, Finkel, Manber: Two
+// Algorithms for Barrier Synchronization, 1988).
 func meet(l Link) (err error) {
 	n := l.Size()
 	for d := 1; d < n; d *= 2 {

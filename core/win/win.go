@@ -1,5 +1,5 @@
 // Package win makes and frees windows for one-sided communication (MPI-5.0, 12.2): which arguments
-// make one, which processes share memory, where the memory of each lies in the memory file, and the
+// make one, which processes share memory, where the memory of each is in the memory file, and the
 // rounds in which all processes agree that they have the window, or that none has.
 //
 // It owns no memory and sends nothing by itself. Create and Leave work through a Peers (what the
@@ -112,7 +112,7 @@ func pages(bytes uint64) uint64 { return (bytes + page - 1) / page * page }
 
 // layOut is where the memory of each process begins in the window's chunk, behind the control part,
 // and how many bytes the chunk needs. Parts of a shared window follow each other without gaps
-// unless a process has asked for pages of its own (MPI-5.0, 12.2.3); processes that are far have
+// unless a process has requested pages of its own (MPI-5.0, 12.2.3); processes that are far have
 // none here.
 func layOut(flavor Flavor, control uint64, parts []share, near func(rank int) bool) (at []uint64,
 	end uint64) {
@@ -138,7 +138,7 @@ func layOut(flavor Flavor, control uint64, parts []share, near func(rank int) bo
 	return at, end
 }
 
-// targets are how this process reaches the others.
+// targets are the ways in which this process reaches the others.
 func targets(flavor Flavor, parts []share, at []uint64, near func(rank int) bool) []Target {
 	out := make([]Target, len(parts))
 	for i, p := range parts {

@@ -1,6 +1,6 @@
-// Package agree is a uniform agreement among the living members of a communicator: all who return
-// from one agreement return the same decision, also those that die afterwards. MPIX_Comm_agree and
-// MPIX_Comm_shrink are both one agreement.
+// Package agree is a uniform agreement among the living members of a communicator: all members that
+// return from one agreement return the same decision, including those that die afterwards.
+// MPIX_Comm_agree and MPIX_Comm_shrink are both one agreement.
 //
 // # Protocol
 //
@@ -8,13 +8,13 @@
 // hosts. A dead rank is bypassed: its children belong to its nearest living ancestor, and where
 // there is none, to the lowest living rank of the host. The root is the lowest living rank of all,
 // and its rank is the ballot: when it dies, the next lowest becomes root of a higher ballot.
-// Because failure knowledge is certain (package ft), everybody who learns that all ranks below b
-// are dead has promised to take no proposal of a ballot below b.
+// Because failure knowledge is certain (package ft), every member that learns that all ranks below
+// b are dead has thereby promised to accept no proposal of a ballot below b.
 //
-// Who has told its parent that its subtree has contributed, or accepted, has spoken for all who
-// live below it, also those that come to it later: they were below one below it that has died. Who
-// moves to another parent says it again there; the next head of a host has another parent than
-// before.
+// A member that has reported to its parent that its subtree has contributed, or accepted, has
+// reported for all living members below it, including those that join it later: these were below
+// one of its descendants that has died. A member that moves to another parent reports again there;
+// the next head of a host has another parent than before.
 //
 //	Gather   up    contributions of a whole subtree
 //	Propose  down  the root's decision: the proposal that it has accepted before if there is any, else the merged contributions
@@ -28,12 +28,12 @@
 //
 // # What the caller must do
 //
-//  1. Carry out the sends of an Output in order, then return the decision to the application when
+//  1. Perform the sends of an Output in order, then return the decision to the application when
 //     Done is set.
 //  2. Deliver messages between living ranks once and in order.
-//  3. Tell every living member of every death, sooner or later (Failed).
+//  3. Notify every living member of every death eventually (Failed).
 //  4. Keep the machine, and go on feeding it, until the next agreement of the communicator has been
-//     decided: a member that has returned still answers those that have not.
+//     decided: a member that has returned still answers those that have not returned.
 package agree
 
 import (
@@ -66,10 +66,10 @@ type Send struct {
 	Data []byte
 }
 
-// Output is what the caller has to carry out after an event.
+// Output is what the caller has to perform after an event.
 type Output struct {
-	// unless 0: this member's context, which stands in its decision from now on; nobody else knows
-	// it before Sends
+	// unless 0: this member's context, which stands in its decision from now on; no other member
+	// has it before Sends
 	Fresh uint64
 	Sends []Send
 	Done  *Decision // set once: the agreement returns this
@@ -90,7 +90,7 @@ type Machine struct {
 	places  *place.Map
 	n, self int
 	failed  rankset.Set
-	ballot  int // lowest rank not known dead: proposals below are refused
+	ballot  int // lowest rank not known to be dead: proposals below are refused
 
 	parent   int // none for the root
 	children []int
@@ -103,7 +103,7 @@ type Machine struct {
 
 	acceptedBallot       int
 	accepted             Decision
-	sentGather, sentAcpt int // ballot for which the parent has been told, none: not yet
+	sentGather, sentAcpt int // ballot reported to the parent, none: not yet
 
 	committed bool
 	decision  Decision
@@ -111,8 +111,8 @@ type Machine struct {
 	out Output
 }
 
-// New makes the machine of the rank at place self of a communicator, of which failed are known
-// dead.
+// New makes the machine of the rank at place self of a communicator, of which the members in failed
+// are known to be dead.
 func New(places *place.Map, self int, failed rankset.Set) *Machine {
 	m := &Machine{places: places, n: places.Len(), self: self, gathers: map[int]gather{},
 		accepts:        map[int]int{},
@@ -128,7 +128,8 @@ func (m *Machine) Committed() bool { return m.committed }
 // Call is the application's call. It is made at most once.
 func (m *Machine) Call(c Contribution) Output {
 	m.called, m.mine = true, c
-	// possible only when the others decided without us, which a living member's absence forbids
+	// possible only when the other members decided without this one, which the agreement excludes
+	// while it lives
 	if m.committed {
 		d := m.decision
 		m.out.Done = &d
@@ -137,7 +138,7 @@ func (m *Machine) Call(c Contribution) Output {
 	return m.take()
 }
 
-// Failed tells the machine of deaths; what it knows already is ignored.
+// Failed notifies the machine of deaths; deaths already known are ignored.
 func (m *Machine) Failed(dead rankset.Set) Output {
 	m.learn(dead)
 	m.advance()
@@ -210,8 +211,8 @@ func (m *Machine) onAccept(from int, msg message) {
 	}
 }
 
-// commit makes the decision final here and tells the neighbours in the tree, except the one who
-// told us.
+// commit makes the decision final here and forwards it to the neighbours in the tree, except the
+// sender.
 func (m *Machine) commit(d Decision, from int) {
 	if m.committed {
 		return
@@ -228,7 +229,7 @@ func (m *Machine) commit(d Decision, from int) {
 	}
 }
 
-// learn takes in deaths: the tree changes, and who is new in it hears where we are.
+// learn records deaths: the tree changes, and new neighbours are sent this member's state.
 func (m *Machine) learn(dead rankset.Set) {
 	if m.failed.Contains(dead) {
 		return
@@ -311,10 +312,10 @@ func (m *Machine) merge() message {
 	return sum
 }
 
-// propose is the root's choice once it has heard from everybody.
+// propose is the root's choice once all members have contributed.
 func (m *Machine) propose(sum message) {
 	d := sum.decision
-	if m.acceptedBallot != none { // it may have been committed by somebody who is dead now
+	if m.acceptedBallot != none { // a member that is dead now may have committed it
 		d = m.accepted
 	} else {
 		d.Context = m.mine.Context

@@ -1,60 +1,60 @@
-// Package detect finds hosts that have fallen silent, and sees to it that nobody whom the others
-// have given up goes on: the agents of a job's hosts, one machine each, beat along a tree.
+// Package detect finds hosts that have fallen silent, and ensures that no host continues that the
+// other hosts have excluded: the agents of a job's hosts, one machine each, beat along a tree.
 // Processes take no part in it.
 //
 // # Protocol
 //
 // Host 0 decides; it is the root of a tree of the hosts (tree.go), in which a host that is out is
-// bypassed. Once in a Period it counts a tick and sends it down; who gets a new tick hands it on at
-// once and answers whoever sent it.
+// bypassed. Once in a Period it counts a tick and sends it down; a host that receives a new tick
+// forwards it at once and answers the sender.
 //
-//	Beat    down  the newest tick, and the hosts that are out in which epoch, and why
-//	Echo    up    the answer, and whether everybody below has been heard of
-//	Seek    up    to all ancestors: no tick has come for a while. They send theirs from now on, so the end of an inner host costs no others
+//	Beat    down  the newest tick, the excluded hosts with their epochs, and the reasons
+//	Echo    up    the answer, and whether all hosts below have answered
+//	Seek    up    to all ancestors: no tick has come for a while. They send theirs from now on, so the loss of an inner host costs no other host
 //	Report  root  hosts below that have been silent for nearly the Limit
-//	Out           to a host that is out, whatever it says, and why it is
+//	Out           to an excluded host, in reply to any message, with the reason
 //
 // A host that has been silent for the Limit is *suspected*: it may have died, hang, or be cut off.
-// Host 0 alone draws the consequence: the host is out in a new epoch, if host 0's side has at least
-// half of the hosts of the epoch before, without all that have been silent for nearly as long (with
-// exactly half of them it goes on because it has the lowest number); else its own side has to end
-// (Split), unless Config.Alone. A host that has got no tick for the Limit less two Periods has lost
-// host 0, whose side alone may go on: it is Fenced, as is one that learns that it is out. The echo
-// of its last tick may have been lost, and that of the tick before, hence the Periods: a host is
-// fenced before it is given up, if it runs at all. Only one that got a tick more than two Periods
-// after the last of its echoes came through may run for so much longer, or until it hears that it
-// is out; whoever has been told refuses what it says.
+// Only host 0 acts on that: the host is out in a new epoch, if host 0's side has at least half of
+// the hosts of the epoch before, without all that have been silent for nearly as long (with exactly
+// half of them it goes on because it has the lowest number); else its own side has to end (Split),
+// unless Config.Alone. A host that has got no tick for the Limit less two Periods has lost host 0,
+// whose side alone may go on: it is Fenced, as is one that learns that it is out. The echoes of its
+// last two ticks may have been lost, hence the Periods: a host is fenced before it is excluded, if
+// it runs at all. Only a host that got a tick more than two Periods after its last echo arrived may
+// run for that much longer, or until it is notified that it is out; hosts that were notified refuse
+// its messages.
 //
 // The limit follows what is seen: where beats stayed without answer for a while and the host
-// answered later, silence is not death there, and host 0 waits for `patience` times the longest
-// such silence, if that is more than Limit; never for more than Most. Echoes tell it of silences
-// below, and beats tell all the limit that holds: it only grows, and whoever has not yet been told
-// of a longer one is fenced the earlier. Where no silence was seen, it is Limit.
+// answered later, silence does not mean death, and host 0 waits for `patience` times the longest
+// such silence, if that is more than Limit; never for more than Most. Echoes report silences below
+// to it, and beats carry the current limit to all hosts: the limit only grows, and a host that has
+// not yet received a longer one is fenced earlier. Where no silence was seen, it is Limit.
 //
-// An end that is *certain* (the agent's connection has ended) is told by Gone and needs no
+// An end that is *certain* (the agent's connection has ended) is reported by Gone and needs no
 // majority: 20 of 24 hosts may end one after another. The reason of an exclusion goes with it: a
 // host that still runs reports it to its user.
 //
-// Nobody is suspected before it was heard for the first time, so a network that lets none of this
-// through raises no alarm. Time in which the machine itself was not run is held against nobody:
-// neither a suspended machine nor an agent that waits for a processor takes its own absence for
-// that of others.
+// No host is suspected before its first message arrived, so a network that passes none of these
+// messages raises no alarm. Time in which this machine itself was not run does not count as
+// silence: neither a suspended machine nor an agent that waits for a processor takes its own
+// absence for that of its peers.
 //
-// Where hosts are reached through others alone (Tree) those beat for them, so that one message
-// passes each way in a Period, and the caller hands on what is for a host that it does not reach.
-// With the one in between such hosts fall silent as well, whatever has become of them: they count
-// for neither side of a network that is cut then.
+// Where hosts are reached only through relays (Tree), the relays beat for them, so that one message
+// passes each way in a Period, and the caller forwards messages for a host that it does not reach.
+// If the relay falls silent, so do the hosts behind it, even if they run: they count for neither
+// side of a network that is cut then.
 //
 // Hosts may be added while the machines run (Grow), with the next number each time. Host 0's side
-// decides, and only that one can go on, so that the others may learn of it at any time: one that
-// does not know a host beats for nobody there, and who was not heard is not suspected. That a host
-// is out may come before. Numbers are not given again.
+// decides, and only that side can continue, so the other hosts may learn of the new host at any
+// time: until then they do not beat for it, and a host that was never heard is not suspected. The
+// exclusion of a host may arrive before its addition. Numbers are not reused.
 //
 // # What the caller must do
 //
-//  1. Hand in messages that are proved to come from a host of the job, then call Tick when Deadline
-//     has come; messages before Tick, if both wait.
-//  2. Carry out an Output before the next event. Messages may be lost, delayed, doubled and
+//  1. Pass in messages that are authenticated to come from a host of the job, then call Tick when
+//     Deadline has come; messages before Tick, if both wait.
+//  2. Perform an Output before the next event. Messages may be lost, delayed, doubled and
 //     reordered.
 //  3. End the processes of the host when Fenced is set, the job when Split is.
 package detect
@@ -72,7 +72,7 @@ type Time int64
 // Never is a deadline that does not come.
 const Never = Time(1<<63 - 1)
 
-// Config is what a machine knows from the start.
+// Config is the machine's initial configuration.
 type Config struct {
 	Self, Hosts int
 	Period      Time // between two ticks; at most Limit/5
@@ -94,13 +94,13 @@ type Reason int
 // Reasons. From OutSilent on they are host 0's for the exclusion of a host.
 const (
 	NotFenced   Reason = iota
-	LostContact        // host 0 has not been heard of for nearly the limit
-	OutSilent          // nothing was heard of the host for the limit
+	LostContact        // host 0 has been silent for nearly the limit
+	OutSilent          // the host was silent for the limit
 	OutClosed          // its connection with host 0 has ended
 	OutChanged         // bytes of that connection were changed on the way
 )
 
-// Output is what the caller has to carry out after an event.
+// Output is what the caller has to perform after an event.
 type Output struct {
 	Sends  []Send
 	Lost   []int  // on host 0: the hosts that are out from now on because they were silent
@@ -108,7 +108,7 @@ type Output struct {
 	Fenced Reason // on another host
 }
 
-// peer is what is known of another host.
+// peer is the state kept of another host.
 type peer struct {
 	said     uint64 // number of its latest message
 	heard    Time   // when it came, or when watching began
@@ -117,7 +117,7 @@ type peer struct {
 	armed    bool   // it was heard
 	complete bool   // by its own word, everybody below it was
 	adopted  bool   // it has sought: it gets our beats though it is no child
-	silence  Time   // at host 0: what somebody has reported, at time reported
+	silence  Time   // at host 0: as reported by another host, at time reported
 	reported Time
 }
 
@@ -127,7 +127,7 @@ type Machine struct {
 	epoch   uint64
 	out     rankset.Set
 	closed  rankset.Set // of out, with OutClosed
-	changed rankset.Set // of out, with OutChanged; the others with OutSilent
+	changed rankset.Set // of out, with OutChanged; the rest with OutSilent
 	peers   []peer
 	// by host: those of which it is the host above; nil: that follows from the numbers
 	under    [][]int
@@ -161,11 +161,11 @@ func New(cfg Config, now Time) *Machine {
 func (m *Machine) root() bool { return m.cfg.Self == 0 }
 
 // early is the silence from which a host counts as silent when another one has reached the limit,
-// and after which one ends that hears nothing.
+// and after which a host that receives nothing ends itself.
 func (m *Machine) early() Time { return m.limit - 2*m.cfg.Period }
 
-// patience is how many times the longest silence that has ended a host may be silent: who has come
-// again from one may come again from a longer one.
+// patience is how many times the longest silence that has ended a host may be silent: a host that
+// has returned from one silence may return from a longer one.
 const patience = 4
 
 // learn takes note of a silence that has ended.
@@ -176,14 +176,14 @@ func (m *Machine) learn(span Time) {
 	}
 }
 
-// Limit is the silence after which a host is given up, as it holds now.
+// Limit is the silence after which a host is excluded, at its current value.
 func (m *Machine) Limit() Time { return m.limit }
 
-// Worst is the longest time that beats stayed without answer, of a host that answered later, as far
-// as this host knows.
+// Worst is the longest time that beats stayed without answer, of a host that answered later, as
+// recorded at this host.
 func (m *Machine) Worst() Time { return m.worst }
 
-// seekAfter is how long a host waits for ticks before it looks for others who have them.
+// seekAfter is how long a host waits for ticks before it seeks other hosts that have them.
 func (m *Machine) seekAfter() Time { return m.cfg.Limit/2 - m.cfg.Period }
 
 // Deadline is when Tick is to be called.
@@ -196,14 +196,13 @@ func (m *Machine) Epoch() uint64 { return m.epoch }
 // what the limit must exceed.
 func (m *Machine) Longest() Time { return m.longest }
 
-// Again counts messages that came after a later one of their sender: late ones, and such as
-// somebody has recorded and says again.
+// Again counts messages that came after a later one of their sender: late ones, and replayed ones.
 func (m *Machine) Again() uint64 { return m.again }
 
 // OutSet is the hosts that are out.
 func (m *Machine) OutSet() rankset.Set { return m.out }
 
-// Watching lists the hosts of whose silence this one would tell, and that were heard.
+// Watching lists the hosts whose silence this one would report, and that were heard.
 func (m *Machine) Watching() []int {
 	return slices.DeleteFunc(m.watched(), func(h int) bool { return !m.sure(h) })
 }
@@ -237,7 +236,7 @@ func (m *Machine) Receive(from int, data []byte, now Time) (Output, error) {
 		return m.take(now), err
 	}
 	p := &m.peers[from]
-	if msg.number <= p.said { // late, or said again
+	if msg.number <= p.said { // late, or replayed
 		m.again++
 		return m.take(now), nil
 	}
@@ -282,8 +281,8 @@ func (m *Machine) Gone(host int, why Reason, now Time) Output {
 	return m.take(now)
 }
 
-// Grow takes note that the job has so many hosts now, and of the tree that they are in: it is as
-// before for those that were known.
+// Grow sets the number of hosts of the job and their tree, which must be unchanged for the hosts
+// already known.
 func (m *Machine) Grow(hosts int, tree Tree, now Time) Output {
 	m.excuse(now)
 	if hosts > len(m.peers) {
@@ -307,7 +306,7 @@ func (m *Machine) Grow(hosts int, tree Tree, now Time) Output {
 	return m.take(now)
 }
 
-// excuse does not count against others what this machine was not run for.
+// excuse does not count as silence the time for which this machine was not run.
 func (m *Machine) excuse(now Time) {
 	if m.wake == Never || now-m.wake <= m.cfg.Period/2 {
 		return
@@ -342,7 +341,7 @@ func (m *Machine) sendBeat(to int, now Time) {
 		closed: m.closed, changed: m.changed})
 }
 
-// sendOut tells a host that it is out.
+// sendOut notifies a host that it is out.
 func (m *Machine) sendOut(to int) {
 	m.send(to, message{kind: kindOut, epoch: m.epoch, why: m.whyOut(to)})
 }

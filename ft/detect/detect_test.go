@@ -128,8 +128,8 @@ func (f *field) quiet(what string) {
 
 var sizes = []int{2, 3, 8, 9, 10, 40, 100}
 
-// Nobody is given up while all run, though messages are lost, and two messages a host and period
-// are all that it costs.
+// No host is excluded while all run, even if messages are lost, and the cost is two messages per
+// host and period.
 func TestNoAlarm(t *testing.T) {
 	for _, n := range sizes {
 		f := newField(t, n, 1)
@@ -175,8 +175,8 @@ func TestOneDies(t *testing.T) {
 	}
 }
 
-// A network is cut in two: host 0's side goes on if it has at least half of the hosts; the others
-// are fenced, before they are given up.
+// A network is cut in two: host 0's side goes on if it has at least half of the hosts; the other
+// hosts are fenced, before they are excluded.
 func TestCut(t *testing.T) {
 	for seed := range uint64(200) {
 		n := 2 + rand.New(rand.NewPCG(seed, 2)).IntN(40)
@@ -208,7 +208,7 @@ func TestCut(t *testing.T) {
 	}
 }
 
-// Who was not heard for half of the limit is quiet, until it is heard again.
+// A host that was silent for half of the limit is quiet, until it is heard again.
 func TestQuiet(t *testing.T) {
 	f := newField(t, 3, 1)
 	quiet := func(want string) {
@@ -229,8 +229,8 @@ func TestQuiet(t *testing.T) {
 	quiet("[]")
 }
 
-// Hosts fall silent shortly one after another: each is given up at its own limit, when it has ended
-// itself if it still runs, also where echoes of its last ticks were lost.
+// Hosts fall silent shortly one after another: each is excluded at its own limit, by when it has
+// ended itself if it still runs, even if echoes of its last ticks were lost.
 func TestOneAfterAnother(t *testing.T) {
 	for seed := range uint64(200) {
 		f := newField(t, 8+int(seed%40), seed)
@@ -253,8 +253,8 @@ func TestOneAfterAnother(t *testing.T) {
 	}
 }
 
-// A host that was paused for longer than the limit learns that it is out; a pause of all at once is
-// nobody's fault.
+// A host that was paused for longer than the limit learns that it is out; a simultaneous pause of
+// all excludes no host.
 func TestPauses(t *testing.T) {
 	f := newField(t, 8, 1)
 	f.run(500 * ms)
@@ -274,7 +274,8 @@ func TestPauses(t *testing.T) {
 	}
 	f.run(65000 * ms)
 	f.quiet("all paused")
-	f.paused[0] = f.now + 3000*ms // host 0 alone: the others cannot know whether it was cut off
+	// host 0 alone: the other hosts cannot tell whether it was cut off
+	f.paused[0] = f.now + 3000*ms
 	f.run(6000 * ms)
 	for h := 1; h < 40; h++ {
 		if f.fenced[h] != LostContact {
@@ -349,7 +350,8 @@ func TestRandomDeaths(t *testing.T) {
 	}
 }
 
-// join adds a host. Host 0 and the new one know of it at once, the others later, in their own time.
+// join adds a host. Host 0 and the new one know of it at once, the other hosts later, each at its
+// own time.
 func (f *field) join() {
 	n := len(f.hosts) + 1
 	f.hosts = append(f.hosts, New(Config{Self: n - 1, Hosts: n, Period: period, Limit: limit},
@@ -360,9 +362,9 @@ func (f *field) join() {
 }
 
 // Hosts are added, one after another or several at a time, while others die and messages are lost.
-// Each host learns of the new ones late, some not before hosts have gone that it never knew. Who
-// lives is given up by nobody, and who dies, whether it was there from the beginning or not, is
-// found.
+// Each host learns of the new ones late, sometimes after hosts have gone that it never knew. No
+// living host is excluded, and every dead host is found, whether it was there from the beginning or
+// not.
 func TestGrow(t *testing.T) {
 	for seed := range uint64(100) {
 		r := rand.New(rand.NewPCG(seed, 9))

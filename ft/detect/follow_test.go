@@ -24,8 +24,8 @@ func (f *field) gap(host int, span Time) {
 	f.run(6 * period) // until all know what follows
 }
 
-// A host that has been silent for a while, and was heard again, is waited for longer the next time,
-// wherever in the tree it is; not where the bound says otherwise.
+// A host that has been silent for a while, and was heard again, gets a longer limit the next time,
+// wherever in the tree it is, within the configured bound.
 func TestLimitFollowsSilences(t *testing.T) {
 	for _, n := range []int{2, 8, 40, 100} {
 		for _, most := range []Time{0, limit, 2 * limit, 10 * limit} {
@@ -69,9 +69,9 @@ func TestLimitOfAQuietNetwork(t *testing.T) {
 	}
 }
 
-// Silences at random, shorter than what the hosts are waited for: none is given up, the limit stays
-// within its bounds and never shrinks, and who is cut off in the end is fenced before it is given
-// up, in time.
+// Silences at random, shorter than the limit: no host is excluded, the limit stays within its
+// bounds and never shrinks, and a host that is cut off in the end is fenced in time, before it is
+// excluded.
 func TestLimitInBounds(t *testing.T) {
 	for seed := range uint64(60) {
 		r := rand.New(rand.NewPCG(seed, 9))

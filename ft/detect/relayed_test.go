@@ -7,8 +7,8 @@ import (
 	"libspx/ft/rankset"
 )
 
-// A row of networks: 0 to 2 are in the first one; host 2 reaches 3 to 6 for the others, and of
-// these 4 reaches 7 and 8. Host 9 is in the first one, behind host 1 by its number.
+// A row of networks: 0 to 2 are in the first one; host 2 reaches 3 to 6 for the first network, and
+// of these 4 reaches 7 and 8. Host 9 is in the first one, behind host 1 by its number.
 var row = Tree{Up: []int{-1, -1, -1, 2, 2, 2, 2, 4, 4, -1},
 	By: []int{-1, -1, -1, 2, 2, 2, 2, 4, 4, -1}}
 
@@ -133,7 +133,7 @@ func TestRelayedLoss(t *testing.T) {
 	}
 }
 
-// A host comes that is reached through another one: it is heard at once, not in the next period,
+// A host is added that is reached through another one: it is heard at once, not in the next period,
 // and so missed if it dies then.
 func TestRelayedGrow(t *testing.T) {
 	f := newRow(t, 3)

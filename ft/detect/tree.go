@@ -5,8 +5,8 @@ import "slices"
 // Arity is how many hosts one beats for. A job of up to Arity + 1 hosts is a star.
 const Arity = 8
 
-// A Tree says who beats for whom where the numbers of the hosts do not: where hosts are reached
-// through others alone.
+// A Tree specifies which host beats for which one where that does not follow from the host numbers:
+// where hosts are reached only through relays.
 type Tree struct {
 	// by host, the one that beats for it: one of a lower number; -1, or not there: that follows
 	// from the numbers
@@ -89,7 +89,7 @@ func (m *Machine) retree(now Time) {
 	m.children = m.below(m.cfg.Self)
 	m.adopted = slices.DeleteFunc(m.adopted, func(h int) bool {
 		p := &m.peers[h]
-		// who has sought may depend on it for long
+		// a host that has sought may depend on this one for long
 		p.adopted = !m.out.Has(h) && !slices.Contains(m.children, h)
 		return !p.adopted
 	})
@@ -105,7 +105,8 @@ func (m *Machine) watched() []int {
 	return append(slices.Clone(m.children), m.adopted...)
 }
 
-// sure: host h, which is below this one, was heard, here or by one in between that has said so.
+// sure: host h, which is below this one, was heard, by this host or by one in between that has
+// reported so.
 func (m *Machine) sure(h int) bool {
 	if m.peers[h].armed {
 		return true

@@ -14,7 +14,7 @@ type silent struct {
 }
 
 // silents lists the hosts below that have been silent for at least the early time: those watched
-// and, below them, those who have not sought.
+// and, below them, those that have not sought.
 func (m *Machine) silents(now Time) (list []silent) {
 	for _, h := range m.watched() {
 		if time := now - m.peers[h].heard; time >= m.early() && m.sure(h) {
@@ -36,8 +36,8 @@ func (m *Machine) unsought(list []silent, h int, time Time) []silent {
 	return list
 }
 
-// Quiet lists the hosts that were not heard for half of the limit, as far as this one knows. One of
-// them whose end becomes certain then may have ended because it was cut off.
+// Quiet lists the hosts that were not heard for half of the limit, as recorded at this one. If one
+// of them is then found to have certainly ended, the cause may be that it was cut off.
 func (m *Machine) Quiet(now Time) (list []int) {
 	for h := range m.peers {
 		if p := &m.peers[h]; m.known(h, now) > 0 || slices.Contains(m.watched(), h) && m.sure(h) &&
@@ -48,7 +48,7 @@ func (m *Machine) Quiet(now Time) (list []int) {
 	return list
 }
 
-// report tells host 0 who is silent here.
+// report sends host 0 the hosts that are silent here.
 func (m *Machine) report(now Time) {
 	if m.ended || now < m.tellAt {
 		return
@@ -72,7 +72,7 @@ func (m *Machine) onReport(msg message, now Time) {
 	m.judge(now)
 }
 
-// known is the silence of a host by somebody's report; 0: there is none that counts.
+// known is the silence of a host as reported by another host; 0: no valid report.
 func (m *Machine) known(h int, now Time) Time {
 	p := &m.peers[h]
 	if p.silence == 0 || m.out.Has(h) || now-p.reported > 3*m.cfg.Period || p.armed &&
@@ -82,9 +82,9 @@ func (m *Machine) known(h int, now Time) Time {
 	return p.silence + now - p.reported
 }
 
-// judge gives up who has been silent for the limit. Who is as good as silent counts against the
-// majority at once, so that a network that is cut in two shows on whose side who is; but that one
-// is given up only at its own limit, before which it may not have ended its processes.
+// judge excludes the hosts that have been silent for the limit. A host that is nearly silent counts
+// against the majority at once, so that in a network cut in two each host is counted on the right
+// side; but it is excluded only at its own limit, before which it may not have ended its processes.
 func (m *Machine) judge(now Time) {
 	group := map[int]Time{}
 	for _, s := range m.silents(now) {
@@ -136,7 +136,7 @@ func (m *Machine) hidden(h int, silent map[int]Time) bool {
 	return false
 }
 
-// exclude begins an epoch without some hosts, and tells all, also them.
+// exclude begins an epoch without some hosts, and notifies all hosts, the excluded ones included.
 func (m *Machine) exclude(list []int, why Reason, now Time) {
 	m.epoch++
 	set := rankset.Of(list...)

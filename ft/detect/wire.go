@@ -89,7 +89,7 @@ const mostSilence = 1 << 50
 // mostHosts is more than any job has.
 const mostHosts = 1 << 20
 
-// decode reads a message in a job of n hosts, as far as this one knows: others may be out already.
+// decode reads a message in a job of n hosts, as known here: hosts unknown here may be out already.
 func decode(src []byte, n int) (msg message, err error) {
 	if len(src) == 0 || src[0] < kindBeat || src[0] > kindOut {
 		return message{}, errMalformed

@@ -7,7 +7,7 @@ import (
 	"libspx/ft/agree"
 )
 
-// carryOut carries out the commands that are pending, at all processes, until one of them has
+// carryOut executes the pending commands, at all processes, until one of them has
 // changed something.
 func (m *Machine) carryOut() (Step, error) {
 	for m.order.Killing == 0 && m.order.next() != "" {
@@ -34,7 +34,7 @@ func (m *Machine) carryOut() (Step, error) {
 	return Stay, nil
 }
 
-// one carries out a command.
+// one executes a command.
 func (m *Machine) one(word string) (int, error) {
 	c, err := ParseCommand(word, m.size())
 	switch {
@@ -75,7 +75,7 @@ func (m *Machine) shrinkTo(n int) (int, error) {
 	return changed, nil
 }
 
-// End gives up the communicators of a process that leaves.
+// End frees the communicators of a process that leaves.
 func (m *Machine) End() {
 	for _, w := range []World{m.world, m.former} {
 		if w != nil {
@@ -152,7 +152,7 @@ func (m *Machine) merge(inter Inter, high bool) (World, error) {
 
 // drill lets the processes with these ranks end themselves.
 func (m *Machine) drill(ranks []int) (int, error) {
-	how, err := m.settle(nil, nil) // all know of the command, also those that are left
+	how, err := m.settle(nil, nil) // all have the command, including the remaining ones
 	if how != changed || err != nil {
 		return how, err
 	}

@@ -9,15 +9,15 @@ import (
 // TextMax is the number of bytes of commands that are taken at once, and of an answer.
 const TextMax = 4095
 
-// Command is one of those that all processes carry out together: there are to be Size processes, or
-// those of Kill end themselves.
+// Command is a command that all processes execute together: change to Size processes, or the
+// processes of Kill end themselves.
 type Command struct {
 	Size int   // 0: Kill holds
 	Kill []int // different ranks
 }
 
-// ParseCommand reads a command without blanks for size processes: "8", or "k3,0,12". Its error says
-// what is wrong.
+// ParseCommand reads a command without blanks for size processes: "8", or "k3,0,12". The error
+// describes what is wrong.
 func ParseCommand(word string, size int) (Command, error) {
 	if list, ok := strings.CutPrefix(word, "k"); ok {
 		ranks, ok := parseRanks(list, size)
@@ -66,8 +66,8 @@ func parseRanks(list string, size int) (ranks []int, ok bool) {
 // blanks are those of C's isspace.
 const blanks = " \t\n\v\f\r"
 
-// Commands takes the commands out of text, without blanks and comments (from # to the end of the
-// line), each with a semicolon behind it. What they are is looked at when they are carried out.
+// Commands extracts the commands from text, without blanks and comments (from # to the end of the
+// line), each with a semicolon behind it. They are parsed when they are executed.
 func Commands(text string) string {
 	var out []byte
 	for line := range strings.SplitSeq(text, "\n") {
@@ -101,8 +101,8 @@ func BehindAnswer(text string) string {
 	return rest
 }
 
-// Answer is what is written into the command file over a text of former bytes: the number of
-// processes, how long the changes took, and why a command could not be carried out, unless refused
+// Answer is the text written into the command file over a text of former bytes: the number of
+// processes, how long the changes took, and why a command could not be executed, unless refused
 // is empty. Blank lines follow up to the end of the former text.
 func Answer(size int, seconds float64, refused string, former int) string {
 	text := fmt.Sprintf("%d\n%s%.6f s\n", size, answered, seconds)

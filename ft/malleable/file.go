@@ -10,21 +10,21 @@ import (
 // When commands are done, the number of processes is written into it.
 
 const (
-	lookEvery = 2 * millisecond // between looks at the file
+	lookEvery = 2 * millisecond // between polls of the file
 	// for which a last line without its end is taken for one that is being written
 	unfinished = 50 * millisecond
 	// a file that was changed so lately may be changed again without another time
 	sameTick = 100 * millisecond
 )
 
-// Stamp tells contents of the command file apart.
+// Stamp distinguishes versions of the command file.
 type Stamp struct {
 	Modified uint64 // when it was changed, ns
 	File     uint64 // which file, and its size
 	Content  uint64 // a hash
 }
 
-// FileState is what the system knows of a file.
+// FileState is the status of a file (stat).
 type FileState struct {
 	Regular  bool
 	Modified int64 // ns since 1970
@@ -42,7 +42,7 @@ func (s FileState) stamp() Stamp {
 // Disk has the command file.
 type Disk interface {
 	Name() string
-	// Stat looks at the file without opening it.
+	// Stat reads the status of the file without opening it.
 	Stat() (FileState, error)
 	// Open opens it, for writing as well if write is set. missing: there is none.
 	Open(write bool) (f OpenFile, missing bool, err error)
@@ -65,8 +65,8 @@ type content struct {
 	text  []byte // more than TextMax bytes: the file is longer
 }
 
-// readFile reads an open file; nil: it cannot be read, or is just being written: with the time of
-// before the same commands would be others a moment later.
+// readFile reads an open file; nil: it cannot be read, or is being written (with the earlier time,
+// the same commands would count as new ones a moment later).
 func readFile(f OpenFile) *content {
 	before, err := f.Stat()
 	if err != nil || !before.Regular {
@@ -107,7 +107,7 @@ func (m *Machine) fresh() *content {
 	return c
 }
 
-// look takes commands if there are some, and none is being carried out.
+// look takes the next commands from the file, if there are any and no command is being executed.
 func (m *Machine) look() {
 	now := m.shell.Now()
 	if m.order.Source != None || now-m.looked < lookEvery {
@@ -158,7 +158,8 @@ func (m *Machine) take(commands string, source Source) {
 	m.seconds = 0
 }
 
-// writeBack writes what has come of the commands into the file, unless there are others by now.
+// writeBack writes the outcome of the commands into the file, unless it contains new commands by
+// now.
 func (m *Machine) writeBack() {
 	m.order.Unanswered = 0
 	f, missing, err := m.disk.Open(true)

@@ -2,15 +2,15 @@
 // loss: ulfm_dyprc, the interface of DyProReconf (docs/malleability.md).
 //
 // All processes meet in a reduction, every so many calls of ulfm_dyprc_poll, and at the point of
-// the program to which they go back. Rank 0 says there whether there is a command; all carry it out
-// together. Every change ends with an agreement on the old communicator: either all living
-// processes have the new one and use it, or none does. If a process has died meanwhile, those that
-// are left recover, meet again, and try once more. A recovery is the same agreement, the only one
-// that is ever called on the communicator of all processes: so a process meets the others in it,
-// whichever call it comes from. A process that has seen a failure says so in it, and one that has
-// made the next communicator says that.
+// the program to which they go back. There rank 0 announces a command if there is one; all execute
+// it together. Every change ends with an agreement on the old communicator: either all living
+// processes have the new one and use it, or none does. If a process has died meanwhile, the
+// remaining ones recover, meet again, and try once more. A recovery is the same agreement, the only
+// one that is ever called on the communicator of all processes: so all processes meet in it,
+// whichever call they come from. In it a process reports that it has seen a failure, or that it has
+// made the next communicator.
 //
-// It is pure: what a process can do is a Shell, a Disk, and a World (capi/dyprc.go,
+// It is pure: a process's operations are a Shell, a Disk, and a World (capi/dyprc.go,
 // sim/malleable.go). Their calls may wait.
 package malleable
 
@@ -43,10 +43,10 @@ type World interface {
 	Greatest(values []int64) ([]int64, error)
 	// Bcast gives all the words of rank 0.
 	Bcast(words []uint64) error
-	// Split makes two communicators, of those that give stays and of the others, in the order of
-	// their ranks.
+	// Split makes two communicators, of the processes with stays set and of the rest, in the order
+	// of their ranks.
 	Split(stays bool) (World, error)
-	// Left tells whether all processes from a rank on have ended. Call Yield between two questions.
+	// Left reports whether all processes from a rank on have ended. Call Yield between two calls.
 	Left(from int) bool
 	// Free gives it up, here.
 	Free()
@@ -76,24 +76,24 @@ type Shell interface {
 	Adopted(w World)
 	// Spawn starts n processes that call Join, by all processes of w together.
 	Spawn(w World, n int) (Inter, error)
-	// Yield lets others run.
+	// Yield yields the processor.
 	Yield()
 	// Kill ends this process by a signal. It does not return.
 	Kill()
-	// IsFailure tells whether an error says that a process has died, or another has revoked the
-	// communicator.
+	// IsFailure reports whether an error means that a process has died, or another one has revoked
+	// the communicator.
 	IsFailure(err error) bool
 
 	// The rest is called at rank 0 alone.
 
-	// Members tells the agent which processes are those of w, epoch growing with each change. The
-	// agent ends those that were spawned and are not among them: those that have spawned them have
-	// died on the way. least is not 0 if the agent does not take it, as it has had such an epoch;
-	// least is the lowest that it takes. false: it cannot be reached.
+	// Members reports the processes of w to the agent; epoch grows with each change. The agent ends
+	// spawned processes that are not among them, whose parents have died meanwhile. least is not 0
+	// if the agent refuses the epoch because it has had it; least is then the lowest that it
+	// accepts. false: the agent cannot be reached.
 	Members(w World, epoch uint64) (least uint64, ok bool)
 	// Mail returns the next command of the agent after that with a number, if it has come.
 	Mail(after uint64) (text string, number uint64, ok bool)
-	// Report tells the agent what has come of a command.
+	// Report sends the outcome of a command to the agent.
 	Report(number uint64, text string)
 }
 
@@ -121,15 +121,14 @@ type Machine struct {
 	disk  Disk
 
 	world World // all processes; nil before Start or Join
-	// the one before, from stayed on with processes that leave: they may still have to hear what
-	// was decided
+	// the previous world; its ranks from stayed on leave, and may still need the decision
 	former  World
 	stayed  int
 	order   Orders  // the same at all, when decided
-	seconds float64 // that the changes took that were asked for together
+	seconds float64 // total time of the changes requested together
 
 	newcomer bool // spawned, and not yet past the point
-	told     bool // at rank 0: the agent knows which processes there are
+	told     bool // at rank 0: the agent has the current processes
 	restart  bool // the next pass of the point is one after a change
 
 	stride int      // calls from one meeting to the next
@@ -150,7 +149,7 @@ func (m *Machine) size() int { return m.world.Size() }
 // World is the communicator of all processes.
 func (m *Machine) World() World { return m.world }
 
-// Newcomer tells whether the process was spawned and has not passed the point yet.
+// Newcomer reports whether the process was spawned and has not passed the point yet.
 func (m *Machine) Newcomer() bool { return m.newcomer }
 
 // Stride is the number of calls of ulfm_dyprc_poll until the next meeting.
@@ -163,9 +162,9 @@ const (
 	every     = 2 * millisecond // between meetings, which is aimed at
 )
 
-// Quick tells whether the next meeting may be over without the machine, if its news say that
-// nothing is on; at rank 0 only until LookEvery has passed since looked, the last look for
-// commands.
+// Quick reports whether the next meeting may be completed without the machine, if its news show
+// that nothing is pending; at rank 0 only until LookEvery has passed since looked, the last look
+// for commands.
 func (m *Machine) Quick() (quick bool, looked Duration) {
 	return m.former == nil && !m.restart && (m.world.Rank() != 0 || m.told &&
 		m.order.Source == None), m.looked
@@ -190,8 +189,7 @@ func (m *Machine) Start(all World) {
 	}
 }
 
-// Join begins with a process that was spawned by others, which inter leads to. false: they are
-// gone.
+// Join initializes a spawned process; inter connects it to its parents. false: they are gone.
 func (m *Machine) Join(inter Inter) (bool, error) {
 	all, err := m.merge(inter, true)
 	if err != nil || all == nil {
@@ -202,7 +200,7 @@ func (m *Machine) Join(inter Inter) (bool, error) {
 	return true, nil
 }
 
-// hear gives all the orders of rank 0.
+// hear broadcasts the orders of rank 0.
 func (m *Machine) hear() error {
 	w := m.order.Encode()
 	err := m.world.Bcast(w)
@@ -236,12 +234,13 @@ func (m *Machine) adopt(next World) {
 	m.stride, m.restart, m.told = 1, true, false
 }
 
-// forget gives up the former communicator as soon as those that leave have left; wait: not before.
+// forget frees the former communicator if the leaving processes have left; wait: waits until they
+// have.
 func (m *Machine) forget(wait bool) {
 	if m.former == nil {
 		return
 	}
-	// they are on their way: no event tells when they are there
+	// they are about to leave: no event reports when they have
 	for wait && !m.former.Left(m.stayed) {
 		m.shell.Yield()
 	}
@@ -280,7 +279,7 @@ func (m *Machine) over() {
 	}
 }
 
-// conclude ends the commands, if the last of them has been carried out, or cannot be.
+// conclude ends the commands, if the last of them has been executed, or cannot be.
 func (m *Machine) conclude() {
 	if m.order.Source == None || m.order.Killing > 0 || m.order.next() != "" {
 		return
@@ -292,7 +291,7 @@ func (m *Machine) conclude() {
 	m.seconds = 0
 }
 
-// done says what has come of the commands.
+// done reports the outcome of the commands.
 func (m *Machine) done() {
 	if m.order.Refused != "" {
 		m.shell.Say(m.order.Refused)
@@ -324,8 +323,8 @@ func (m *Machine) pace() int {
 const NewsWords = 5
 
 // News is what this process gives to the next meeting: that it restarts; that there is a command;
-// calls until the next meeting; the print of the orders that it knows, and minus that. Of each the
-// greatest counts.
+// calls until the next meeting; the fingerprint of the orders that it has, and minus that. Each
+// word is reduced with MAX.
 func (m *Machine) News(restart bool) []int64 {
 	news := make([]int64, NewsWords)
 	if restart {
@@ -343,7 +342,7 @@ func (m *Machine) News(restart bool) []int64 {
 	return news
 }
 
-// meet lets all processes meet, and carry out what there is to do. restarts: one of them comes
+// meet lets all processes meet, and executes what is pending. restarts: one of them comes
 // after a change.
 func (m *Machine) meet(restart bool) (s Step, restarts bool, err error) {
 	news, err := m.world.Greatest(m.News(restart))
@@ -384,8 +383,8 @@ func (m *Machine) Met(news []int64, err error) (s Step, restarts bool, fatal err
 	return Stay, restarts, nil
 }
 
-// tell tells the agent which processes there are now. This rank 0 may know less than one before it
-// that has died.
+// tell reports the current processes to the agent. This rank 0 may have an older state than a
+// previous one that has died.
 func (m *Machine) tell() {
 	for range tries {
 		least, ok := m.shell.Members(m.world, m.order.Epoch)
@@ -402,8 +401,8 @@ func (m *Machine) Poll() (Step, error) {
 	return s, err
 }
 
-// Resume is the point. jumped: the process comes back to it; newcomer: the program says that it is
-// new. restart: one of the processes comes after a change.
+// Resume is the point. jumped: the process comes back to it; newcomer: the program declares it new.
+// restart: one of the processes comes after a change.
 func (m *Machine) Resume(jumped, newcomer bool) (restart bool, s Step, err error) {
 	m.restart = m.restart || jumped || newcomer && m.newcomer
 	for s = Another; s == Another && err == nil; {
@@ -415,9 +414,9 @@ func (m *Machine) Resume(jumped, newcomer bool) (restart bool, s Step, err error
 	return restart, s, err
 }
 
-// settle has all agree on what has come of making another communicator, with err here. changed: it
-// is to be used. unchanged: no process has it, and nothing has happened to the old one. abandon,
-// unless nil, gives it up.
+// settle makes all processes agree on the outcome of making another communicator; err is the local
+// result. changed: it is to be used. unchanged: no process has it, and nothing has happened to the
+// old one. abandon, unless nil, frees it.
 func (m *Machine) settle(abandon func(), err error) (int, error) {
 	flags := uint32(agree.Calm | agree.Go)
 	if err != nil {
@@ -425,7 +424,7 @@ func (m *Machine) settle(abandon func(), err error) (int, error) {
 		if m.shell.IsFailure(err) {
 			flags = 0
 			m.begin("after a failure")
-			m.world.Revoke() // others may wait for this process in the same call
+			m.world.Revoke() // other ranks may wait for this process in the same call
 		}
 	}
 	decided, left, err := m.world.Decide(flags)

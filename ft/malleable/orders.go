@@ -20,15 +20,15 @@ const (
 // tries is how often a command is begun while processes die.
 const tries = 4
 
-// Orders is what all processes know of the commands that were taken. Rank 0 sends it to the others,
-// so that its successor can go on.
+// Orders is the state of the commands that were taken, at all processes. Rank 0 sends it to the
+// other ranks, so that its successor can continue.
 type Orders struct {
 	Stamp  Stamp  // of the command file when commands were taken from it
 	Number uint64 // of the latest command of the agent
 	Source Source // of these commands
 	At     uint64 // position in Text of the next one
 	Tries  uint64 // how often it has failed because a process died meanwhile
-	// processes that end themselves as the command said: it is done when the others have recovered
+	// processes that the command ends: it is done when the other processes have recovered
 	Killing uint64
 	From    uint64 // number of processes when these were named
 	// 1: commands were taken from the file, and no process is known to have written the answer
@@ -36,7 +36,7 @@ type Orders struct {
 	First      uint64 // number of processes when they were taken
 	Epoch      uint64 // number of changes so far
 	Text       string // commands, each with a semicolon behind it
-	Refused    string // why the first that could not be carried out could not; empty: none
+	Refused    string // why the first command that failed could not be executed; empty: none
 }
 
 // Sizes of the texts in words of 8 bytes, and of all orders.
@@ -54,7 +54,7 @@ func (o *Orders) next() string {
 	return word
 }
 
-// pending tells whether a command is to be carried out now.
+// pending reports whether a command is to be executed now.
 func (o *Orders) pending() bool { return o.Source != None && o.Killing == 0 && o.next() != "" }
 
 // pass goes on behind the next command.
@@ -63,7 +63,7 @@ func (o *Orders) pass() {
 	o.Tries = 0
 }
 
-// refuse notes why a command cannot be carried out, if it is the first.
+// refuse notes why a command cannot be executed, if it is the first.
 func (o *Orders) refuse(why error) {
 	if o.Refused == "" {
 		o.Refused = printable(why.Error(), refusedMax)
@@ -130,7 +130,7 @@ func unwords(w []uint64, n uint64) string {
 	return string(b.Bytes()[:n])
 }
 
-// print tells orders apart; it is not negative.
+// print is a fingerprint of the orders; it is not negative.
 func (o *Orders) print() int64 {
 	h := fnv.New64a()
 	for _, v := range o.Encode() {

@@ -1,6 +1,6 @@
 // Package member is one process's part in all failure protocols of one communicator: it numbers the
 // agreements, keeps the last ones alive for members that are behind, and carries revocations. It is
-// pure; see package ft for who acts.
+// pure; see package ft for its shell.
 //
 // Agreements of a communicator happen in the same order at all members (they are collective calls),
 // so their number names them. A member may be one agreement behind another, never more: the later
@@ -27,7 +27,7 @@ const (
 // keep is how many decided agreements stay to answer members that are behind.
 const keep = 2
 
-// Output is what the caller has to carry out after an event, in this order.
+// Output is what the caller has to perform after an event, in this order.
 type Output struct {
 	Fresh   uint64 // as agree.Output's
 	Sends   []agree.Send
@@ -45,8 +45,8 @@ type Machine struct {
 	revoke  *revoke.Machine
 }
 
-// New makes the machine of rank self of a communicator whose ranks are where places says, of which
-// failed are known dead. What goes in and comes out names ranks.
+// New makes the machine of rank self of a communicator whose ranks have the places given by places,
+// of which the ranks in failed are known to be dead. Arguments and results are ranks.
 func New(places *place.Map, self int, failed rankset.Set) *Machine {
 	self, failed = places.Place(self), places.Places(failed)
 	return &Machine{places: places, self: self, failed: failed, agrees: map[uint64]*agree.Machine{},
@@ -110,7 +110,7 @@ func (m *Machine) Revoke() Output {
 	return Output{Sends: m.revocations(m.revoke.Revoke()), Revoked: true}
 }
 
-// Failed takes in deaths.
+// Failed records deaths.
 func (m *Machine) Failed(dead rankset.Set) Output {
 	dead = m.places.Places(dead)
 	if m.failed.Contains(dead) {

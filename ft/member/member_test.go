@@ -9,8 +9,8 @@ import (
 	"libspx/ft/rankset"
 )
 
-// Any bytes of other members: no panic; what is refused had no effect; and no agreement is made for
-// a number that is out of reach, so that nobody makes the machine grow.
+// For arbitrary bytes of other members: no panic; a refused message has no effect; and no agreement
+// is created for a number out of reach, so that no sender can make the machine grow.
 func FuzzReceive(f *testing.F) {
 	const n = 4
 	places := place.New(n, []int{0, 1, 0, 1}, 0, 0)

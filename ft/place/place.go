@@ -1,8 +1,8 @@
-// Package place says who talks to whom in the failure protocols: members of one host among each
-// other, and of each host only its lowest living member, its head, with other hosts. So a protocol
-// needs a connection for each pair of hosts that are neighbours, not for pairs of members, and
-// whoever is woken on a host is woken over its memory. It is pure, and every member computes the
-// same from what it knows of deaths.
+// Package place determines which members communicate in the failure protocols: members of one host
+// among each other, and of each host only its lowest living member, its head, with other hosts. So
+// a protocol needs a connection for each pair of hosts that are neighbours, not for pairs of
+// members, and wake-ups within a host use its shared memory. It is pure, and every member computes
+// the same from its known deaths.
 //
 // Places are numbers of members, host by host, so that the lowest living place is the head of the
 // first host that lives.
@@ -15,8 +15,7 @@ import (
 )
 
 // Widths of the trees: of a host's members, and of the hosts. On a host each level costs every
-// member that has others below it a turn at a processor, twice; between hosts sending is what
-// costs.
+// inner member two scheduling turns; between hosts the cost is in sending.
 const (
 	NearWidth = 8
 	FarWidth  = 4
@@ -92,7 +91,7 @@ func (m *Map) Place(member int) int {
 	return m.place[member]
 }
 
-// Member is who is at a place.
+// Member is the member at a place.
 func (m *Map) Member(place int) int {
 	if m.member == nil {
 		return place
@@ -125,7 +124,7 @@ func (m *Map) host(place int) int {
 	return h
 }
 
-// head is the lowest living place of a host, None when nobody lives there.
+// head is the lowest living place of a host, None if no member lives there.
 func (m *Map) head(host int, failed rankset.Set) int {
 	if p := failed.FirstAbsentFrom(m.first[host]); p < m.first[host+1] {
 		return p
@@ -133,12 +132,12 @@ func (m *Map) head(host int, failed rankset.Set) int {
 	return None
 }
 
-// Relatives is a place's own in the tree of all that live, as far as deaths are known: the one
-// above, None at the lowest living place, and those below. The trees are fixed, and the dead are
-// bypassed: what is below one belongs to the nearest living one above it, or if there is none to
-// the lowest living one of the tree.
+// Relatives returns a place's neighbours in the tree of the living places, as far as deaths are
+// known: the parent, None at the lowest living place, and the children. The trees are fixed, and
+// dead places are bypassed: their children belong to the nearest living ancestor, or if there is
+// none to the lowest living place of the tree.
 func (m *Map) Relatives(self int, failed rankset.Set) (parent int, children []int) {
-	if failed.Has(self) { // given up by the others: it decides nothing any more
+	if failed.Has(self) { // excluded by the other members: it decides nothing any more
 		return failed.FirstAbsent(), nil
 	}
 	h := m.host(self)
@@ -178,7 +177,7 @@ func (t tree) relatives(self int) (parent int, children []int) {
 		children = t.living(t.width*self+k+1, children)
 	}
 	if self == t.first {
-		if self != 0 { // those who have no living ancestor
+		if self != 0 { // those that have no living ancestor
 			for _, top := range t.living(0, nil) {
 				if top != self {
 					children = append(children, top)
@@ -210,9 +209,9 @@ func (t tree) living(i int, out []int) []int {
 	return out
 }
 
-// Neighbours is whom a place tells what everybody has to know: on its host those 1, 4, 16, ...
+// Neighbours lists the places to which a place forwards broadcasts: on its host those 1, 4, 16, ...
 // living places behind it, in a circle; the head of a host also the heads of the hosts 1, 4, 16,
-// ... behind it. Whoever dies, the circles close.
+// ... behind it. The circles close over dead places.
 func (m *Map) Neighbours(self int, failed rankset.Set) (out []int) {
 	h := m.host(self)
 	var near []int

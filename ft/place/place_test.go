@@ -9,8 +9,8 @@ import (
 )
 
 // With any members dead, the living are one tree, whose root is the lowest of them, parents and
-// children say the same, and few pairs are on different hosts; and who tells its neighbours what it
-// hears reaches everybody.
+// children agree, and few pairs are on different hosts; and flooding over the neighbours reaches
+// all places.
 func TestLiving(t *testing.T) {
 	for seed := range uint64(3000) {
 		r := rand.New(rand.NewPCG(seed, 1))
@@ -93,7 +93,8 @@ func TestTurns(t *testing.T) {
 	}
 }
 
-// Who is told of its own death takes no part: it has a parent, so that it never decides.
+// A member that is notified of its own death takes no part: it has a parent, so that it never
+// decides.
 func TestGivenUp(t *testing.T) {
 	m := New(6, []int{0, 0, 1, 1, 2, 2}, 0, 0)
 	if parent, children := m.Relatives(1, rankset.Below(3)); parent != 3 || len(children) > 0 {

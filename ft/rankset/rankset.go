@@ -197,7 +197,7 @@ func (s Set) Append(dst []byte) []byte {
 	for _, r := range s.runs {
 		dst = binary.AppendUvarint(dst, uint64(r.lo-next))
 		dst = binary.AppendUvarint(dst, uint64(r.hi-r.lo))
-		next = r.hi + 2 // two runs are at least one rank apart
+		next = r.hi + 2 // runs are separated by at least one rank
 	}
 	return dst
 }

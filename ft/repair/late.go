@@ -7,18 +7,19 @@ import (
 	"libspx/ft/agree"
 )
 
-// Members that are started when others have died. Each host hears of a start from its agent, at its
-// own time, and before it hears of the death that is the reason: so the living agree on who has
-// been started, and wait until all of them have heard of these.
+// Members that are started when others have died. Each host is notified of a start by its agent, at
+// its own time, and before it is notified of the death that is the reason: so the living members
+// agree on which have been started, and wait until all of them have been notified.
 
 const (
 	patience = 3 * 1000 * millisecond // for a start that is due after a death
-	look     = 2 * millisecond        // between looks at what agents publish, which rings no bell
+	// between polls of the state that agents publish, which triggers no wake-up
+	look     = 2 * millisecond
 	lookLate = 20 * millisecond
 )
 
-// late is the n-th of those that were started, counted from 1; false: it has not been yet, as far
-// as is known here.
+// late is the n-th of those that were started, counted from 1; false: not started yet, as far as
+// known here.
 func (r *Repair) late(n int) (member int, ok bool) {
 	for m := r.size - r.cfg.Late; m < r.size; m++ {
 		if r.shell.Order(m) == n {
@@ -40,9 +41,9 @@ func (r *Repair) woken() int {
 	return n
 }
 
-// grow has the members of pool, who live, agree on who has been started since, when all of them
-// have heard of these; it returns the pool with these. If a member has died by the end of the
-// agreement, another one is started in its place: that is waited for as well.
+// grow makes the living members of pool agree on which members have been started since, when all of
+// them have been notified; it returns the pool with these members. If a member has died by the end
+// of the agreement, another one is started in its place: grow waits for that one as well.
 func (r *Repair) grow(pool Comm) (Comm, error) {
 	for {
 		before := len(pool.Members())
@@ -78,12 +79,12 @@ func (r *Repair) grow(pool Comm) (Comm, error) {
 	}
 }
 
-// hearsOf waits until the launcher has notified this host, too, of the first now starts: it has
-// notified another one, whose processes have said so. False: a member of pool has died meanwhile.
-// It may have been the only one that was notified, by a launcher that was lost with it, and the one
-// that decides now knows nothing of it: the living ask each other again. Nothing else ends the
-// wait: without the agent of its host no process lives, and agents find each other dead in their
-// own time.
+// hearsOf waits until the launcher has notified this host, too, of the first now starts: its
+// processes have reported that another host was notified. False: a member of pool has died
+// meanwhile. It may have been the only one that was notified, by a launcher that was lost with it,
+// and the member that decides now has no record of it: the living members repeat the agreement.
+// Nothing else ends the wait: without the agent of its host no process lives, and agents detect
+// each other's death in their own time.
 func (r *Repair) hearsOf(pool Comm, now int) bool {
 	heard := func() bool { return r.woken() >= now }
 	r.shell.Wait(look, 0, func() bool { return heard() || pool.Broken() })
@@ -117,7 +118,7 @@ func (r *Repair) send(v *Invitation, to []int) {
 	}
 }
 
-// isFirst tells whether no member is left that could invite this one: it begins.
+// isFirst reports whether no member is left that could invite this one, which then begins.
 func (r *Repair) isFirst() bool {
 	own := r.shell.Order(r.self)
 	for m := range r.size {
@@ -133,8 +134,8 @@ func (r *Repair) isFirst() bool {
 	return true
 }
 
-// Join is what one that was started late does: it waits for the others, who have met, and meets
-// them; if none is left, those like it. Then Active and Role hold.
+// Join is called by a member that was started late: it waits for the other members, which have met,
+// and meets them; if none is left, it meets other late members. Then Active and Role hold.
 func (r *Repair) Join() error {
 	v, err := r.invited()
 	if err != nil {
@@ -152,11 +153,11 @@ func (r *Repair) Join() error {
 		return err
 	}
 	r.send(v, v.Fresh[slices.Index(v.Fresh, r.self)+1:])
-	return r.form(pool, false) // those who have invited it have just grown
+	return r.form(pool, false) // the members that have invited it have just grown
 }
 
-// invited waits for an invitation; nil: this process begins. What others have sent before they died
-// is there when that is known.
+// invited waits for an invitation; nil: this process begins. Messages sent by a member before its
+// death have arrived when the death is known.
 func (r *Repair) invited() (v *Invitation, err error) {
 	first := false
 	r.shell.Wait(lookLate, 0, func() bool {

@@ -2,11 +2,10 @@ package repair
 
 import "slices"
 
-// Assign gives the places of the dead to spares: places lists, by rank of the communicator of those
-// that work, the member of the base that has it; living are the members that live, ascending. The
-// living keep their places, the lowest spares get those of the dead, and when there are no more
-// spares, the remaining ranks close up. All members compute the same. The arguments stay as they
-// are.
+// Assign assigns the places of dead members to spares. places lists, by rank of the working
+// communicator, the member of the base at that rank; living lists the living members, ascending.
+// Living members keep their places, the lowest spares get those of the dead, and if the spares run
+// out, the remaining ranks close up. All members compute the same. The arguments are not modified.
 func Assign(places, living []int) []int {
 	works := make(map[int]bool, len(places))
 	for _, m := range places {

@@ -32,9 +32,9 @@ type Comm interface {
 	Members() []int
 	// Revoke makes the communicator useless for all of its members; what they wait for on it fails.
 	Revoke()
-	// Revoked tells whether it is known here that a member has revoked it.
+	// Revoked reports whether a member is known to have revoked the communicator.
 	Revoked() bool
-	// Broken is Revoked, or that a member is known to have died.
+	// Broken reports whether Revoked holds or a member is known to have died.
 	Broken() bool
 	// Decide is an agreement on flags among the living members: of all flags given, decided has
 	// those that all gave. Without agree.Calm next is the communicator of the living, in their
@@ -44,23 +44,24 @@ type Comm interface {
 	Agree(ok bool) bool
 	// Greatest returns the greatest of the values that the members give.
 	Greatest(value int) (int, error)
-	// Split makes a communicator of those members that give in, ordered by key; nil for the others.
+	// Split makes a communicator of those members that give in, ordered by key; nil for the other
+	// members.
 	Split(in bool, key int) (Comm, error)
 	// Free gives the communicator up, here.
 	Free()
 }
 
-// Shell is what the process can do, and knows of others.
+// Shell is the process's operations, and its information about other members.
 type Shell interface {
 	// Base is the number of members of the base, and this process's rank in it.
 	Base() (size, self int)
-	// Wait returns when over does, true then; false after limit (0: none). It asks again when
-	// something has happened, and after each time every (0: not for that reason).
+	// Wait returns when over does, true then; false after limit (0: none). It evaluates over again
+	// after each event, and after each interval every (0: no interval).
 	Wait(every, limit Duration, over func() bool) bool
-	// Order is the position of a member among those that are started when others have died, from 1,
-	// in the order of their starts; 0: it is none of these, or not started yet.
+	// Order is the position of a member among those that are started when members have died, from
+	// 1, in the order of their starts; 0: it is none of these, or not started yet.
 	Order(member int) int
-	// Left tells whether a member has ended, in order or not; Died, whether it has died; Done,
+	// Left reports whether a member has ended, in order or not; Died, whether it has died; Done,
 	// whether it had announced the end of its work, where that is known of all members alike.
 	Left(member int) bool
 	Died(member int) bool
@@ -73,8 +74,8 @@ type Shell interface {
 	Send(member int, words []uint64)
 	// Receive returns an invitation that has come, nil if there is none yet.
 	Receive() ([]uint64, error)
-	// Together is what those that will work do on the next active communicator before it counts. An
-	// error: it is done again, with those that live then.
+	// Together is called by the members that will work, on the next active communicator, before it
+	// takes effect. On error it is repeated, with the members that live then.
 	Together(active Comm) error
 }
 
@@ -89,7 +90,7 @@ const (
 	Spare                   // it has no place
 )
 
-// Config says how a base begins.
+// Config is the initial state of a base.
 type Config struct {
 	Working int // the first members work
 	// the last members are not there before some have died; they are started then, in any order
@@ -144,7 +145,7 @@ func (r *Repair) Begin(base Comm) error {
 }
 
 // Repair makes the next active communicator of the living, unless Dismiss has just taken part in
-// that. At a spare it waits until it has a place or, home, all others are done. Then Active and
+// that. A spare waits until it has a place or all other members are done (home). Then Active and
 // Role hold.
 func (r *Repair) Repair() (home bool, err error) {
 	if r.ready {
@@ -161,7 +162,7 @@ func (r *Repair) Repair() (home bool, err error) {
 	return r.StandBy()
 }
 
-// StandBy waits as long as this process is a spare. home: all others are done.
+// StandBy waits as long as this process is a spare. home: all other members are done.
 func (r *Repair) StandBy() (home bool, err error) {
 	for err == nil && r.Active == nil && !home {
 		r.Await()
@@ -170,7 +171,7 @@ func (r *Repair) StandBy() (home bool, err error) {
 	return home, err
 }
 
-// Dismiss ends the work, if all others are done; ErrAgain: another process repairs.
+// Dismiss ends the work, if all other members are done; ErrAgain: another process repairs.
 func (r *Repair) Dismiss() error {
 	home, err := r.meet(isDone)
 	if err == nil && !home {
@@ -186,9 +187,9 @@ const (
 	isSpare = agree.Go << 1
 )
 
-// meet is where all living members come together on the pool. home: all of them are done, and one
-// that works has said so. Otherwise there is another active communicator: if all that work have
-// died, possibly after they had called the spares, these get their places.
+// meet lets all living members meet on the pool. home: all of them are done, and a working one has
+// reported so. Otherwise another active communicator is made: if all that work have died, possibly
+// after they had called the spares, these get their places.
 func (r *Repair) meet(flags uint32) (home bool, err error) {
 	r.pool.Revoke()
 	decided, next, err := r.pool.Decide(flags)
@@ -204,7 +205,7 @@ func (r *Repair) meet(flags uint32) (home bool, err error) {
 	return false, r.Form(next)
 }
 
-// End gives up the communicators.
+// End frees the communicators.
 func (r *Repair) End() {
 	for _, c := range []Comm{r.Active, r.pool} {
 		if c != nil {
@@ -265,9 +266,9 @@ func (r *Repair) make(pool Comm, next []int) (Comm, error) {
 	return active, err
 }
 
-// together lets those that will work meet on active, when all have it: one that has it would wait
-// for a living one that has got an error instead, and therefore cannot revoke it. err: what making
-// it has failed with.
+// together lets the members that will work meet on active, once all have it: otherwise a member
+// that has it would wait for a living one that got an error instead, and therefore cannot revoke
+// it. err is the error of making it.
 func (r *Repair) together(pool, active Comm, err error) error {
 	all := pool.Agree(err == nil)
 	switch {
@@ -301,10 +302,10 @@ func (r *Repair) takeOver(active Comm, places []int) {
 	r.Active, r.places = active, places
 }
 
-// Decide is for clusters with standbys: all living members meet, out of whatever they do, and
-// decide whether they leave together. home: all that work are in pool, or were done, and all living
-// members have given done. Otherwise pool is for Form. Nothing has changed yet; waiting for the
-// others is waiting like any other, as they may need this process meanwhile.
+// Decide is for clusters with standbys: all living members meet, from any state, and decide whether
+// they leave together. home: all working members are in pool, or were done, and all living members
+// have passed done. Otherwise pool is for Form. Nothing has changed yet; the wait makes progress
+// like any other, as other members may need this process meanwhile.
 func (r *Repair) Decide(done bool) (pool Comm, home bool, err error) {
 	flags := uint32(0)
 	if done {
@@ -323,12 +324,12 @@ func (r *Repair) Decide(done bool) (pool Comm, home bool, err error) {
 	return pool, !slices.ContainsFunc(r.places, gone), nil
 }
 
-// Empty tells whether those that work have all ended.
+// Empty reports whether all working members have ended.
 func (r *Repair) Empty() bool {
 	return !slices.ContainsFunc(r.places, func(m int) bool { return !r.shell.Left(m) })
 }
 
-// Await waits until a member meets the others, or those that work have all ended, not all of them
+// Await waits until a member enters a meeting, or all working members have ended, not all of them
 // at the end of their work.
 func (r *Repair) Await() {
 	r.shell.Wait(0, 0, func() bool {

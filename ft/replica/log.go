@@ -17,7 +17,7 @@ type storage struct {
 	m *Machine
 }
 
-// begin makes the log of a group in which nothing has happened yet: the same at all who are there.
+// begin makes the log of a group in which nothing has happened yet: the same at all its agents.
 func (s *storage) begin(conf *pb.ConfState) {
 	// it is the first
 	s.ApplySnapshot(&pb.Snapshot{Metadata: &pb.SnapshotMetadata{Index: new(uint64(1)), Term: new(uint64(1)), ConfState: conf}}) //nolint:errcheck
@@ -25,7 +25,7 @@ func (s *storage) begin(conf *pb.ConfState) {
 	s.SetHardState(&pb.HardState{Term: new(uint64(1)), Commit: new(uint64(1))}) //nolint:errcheck
 }
 
-// Snapshot is made when raft wants to send one: so it knows of the agent that it is for.
+// Snapshot is made when raft wants to send one: so it includes the agent that it is for.
 func (s *storage) Snapshot() (*pb.Snapshot, error) {
 	m := s.m
 	term, err := s.Term(m.applied.Index)
@@ -52,7 +52,7 @@ func (s *storage) compact() {
 
 // restore takes over what another agent has made of the entries.
 func (m *Machine) restore(snap *pb.Snapshot) {
-	at, last, state, _ := readSnapshot(snap.GetData()) // possible has looked at it
+	at, last, state, _ := readSnapshot(snap.GetData()) // validated by possible
 	m.applied = Mark{snap.GetMetadata().GetIndex(), at}
 	m.conf = snap.GetMetadata().GetConfState()
 	m.last = last
@@ -60,7 +60,7 @@ func (m *Machine) restore(snap *pb.Snapshot) {
 	m.cfg.State.Load(state, m.applied)
 }
 
-// readSnapshot takes the data of one apart.
+// readSnapshot decodes the data of a snapshot.
 func readSnapshot(b []byte) (at int64, last map[int]uint64, state []byte, ok bool) {
 	r := reader{b: b}
 	at, last = int64(r.number(mostTime)), map[int]uint64{}

@@ -8,13 +8,13 @@ import (
 	"go.etcd.io/raft/v3/tracker"
 )
 
-// Who votes. The leader changes one member at a time until they are those that are there, and of
-// one voter makes three at once.
+// The voters. The leader changes one member at a time until the members are the present agents; it
+// goes from one voter to three in one step.
 
 // oddMost is the largest odd number that is not larger than n.
 func oddMost(n int) int { return n - 1 + n%2 }
 
-// tend brings the members nearer to those that this agent, if it leads, knows to be there.
+// tend moves the members towards the agents known to be present, if this agent leads.
 func (m *Machine) tend() {
 	if !m.settled || m.applied.Index < m.changing || len(m.wanted) == 0 || m.isJoint() {
 		return

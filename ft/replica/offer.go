@@ -22,7 +22,7 @@ type proposals struct {
 	before  uint64 // number of the last that was applied
 	offered int    // of the list: those that the leader has been offered
 	idle    int    // ticks since something happened to them
-	asked   int    // agents that were asked, while no leader is known
+	asked   int    // agents queried while no leader is known
 }
 
 func (p *proposals) add(data []byte) { p.list = append(p.list, slices.Clone(data)) }
@@ -68,8 +68,8 @@ func (p *proposals) next() (first uint64, list [][]byte) {
 	return first, list
 }
 
-// offer sends the leader what this agent proposes. While none is known, other agents are asked in
-// turn: they know.
+// offer sends the leader what this agent proposes. While none is known, other agents are queried in
+// turn.
 func (m *Machine) offer() {
 	for m.proposals.offered < min(window, len(m.proposals.list)) {
 		to := m.Leader()
@@ -120,12 +120,13 @@ func (m *Machine) take(o *offer) {
 	}
 }
 
-// answer tells an agent that has not got the entries which of its own have been applied.
+// answer reports to an agent that does not have the entries which of its own have been applied.
 func (m *Machine) answer(origin int) {
 	m.out = append(m.out, Send{Message{From: m.cfg.Self, To: origin, taken: m.last[origin]}})
 }
 
-// taken hears which of this agent's proposals have been applied, and who leads.
+// taken processes the report of which of this agent's proposals have been applied, and of the
+// leader.
 func (m *Machine) taken(msg *Message) {
 	if !m.isMember(m.cfg.Self) {
 		m.hint = msg.From

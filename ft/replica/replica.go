@@ -1,35 +1,35 @@
-// Package replica keeps one sequence of entries at several agents, so that no agent is special:
-// what is in it was taken over by a majority, and outlives the loss of fewer. Elections and
+// Package replica keeps one sequence of entries at several agents, so that no agent is special: its
+// entries were accepted by a majority, and survive the loss of fewer agents. Elections and
 // replication are those of Raft (go.etcd.io/raft, of which this uses the pure core); the package
-// says what libspx does with them: who votes, how what is proposed comes in exactly once, and how
-// messages travel.
+// defines how libspx uses them: which agents vote, how proposals are applied exactly once, and how
+// messages are encoded.
 //
 // A Machine is one agent's part. Its shell (launch/agent, or sim) owns clock and network, and has
 // these duties:
 //
-//  1. It calls Step with a Tick every period, and with everything that arrives; it sends what Send
-//     says. Messages may be lost, late, out of order, or there twice.
-//  2. It gives the State that belongs to the sequence: that is a function of the entries alone, at
+//  1. It calls Step with a Tick every period, and with every message that arrives; it performs the
+//     Sends. Messages may be lost, late, reordered, or duplicated.
+//  2. It provides the State of the sequence, which is a function of the entries alone, at
 //     every agent the same.
-//  3. An agent that has lost its memory comes back with a number that no agent has had. There is
-//     nothing on a disk here: an agent that came back empty under its old number would deny what it
-//     has voted.
-//  4. It says by Members who is there. The agent that leads makes voters of them, an odd number: so
-//     half of the hosts, and one more, are as a rule a majority, and with two hosts there is one
-//     voter, which goes on without the other. Who is not there any more is removed, after which
-//     fewer are a majority. An agent that is removed does not always hear of that: whoever hears of
-//     no leader for long has to ask itself whether it still belongs to the group.
-//  5. It says what time it is. Clocks of agents need not agree; as far as they do not, the time of
+//  3. An agent that has lost its memory comes back with a number that no agent has had. Nothing is
+//     stored on disk: an agent that came back empty under its old number would contradict its
+//     votes.
+//  4. It reports the present agents by Members. The agent that leads makes voters of them, an odd
+//     number: so half of the hosts, and one more, are as a rule a majority, and with two hosts
+//     there is one voter, which goes on without the other. Agents that are no longer present are
+//     removed, after which fewer are a majority. A removed agent is not always notified: an agent
+//     that has no contact to a leader for long has to check whether it still belongs to the group.
+//  5. It supplies the time. Clocks of agents need not agree; as far as they do not, the time of
 //     the sequence stands still when the next leader's is behind, and jumps when it is ahead.
 //
 // What an agent proposes (Propose) is numbered by itself, from 1, and offered to the agent that
 // leads until it has been applied: again after a while, and to each new leader. Entries of one
-// agent are applied in the order of their numbers, each once, wherever they have come in more than
-// once. The leader writes its time into an entry: times never go back in the sequence.
+// agent are applied in the order of their numbers, each once, even if received more than once. The
+// leader writes its time into an entry: times never go back in the sequence.
 //
-// A leader that does not hear of a majority any more gives up within two election times, and what
-// it takes in meanwhile is not applied anywhere, itself included. So whoever acts on what was
-// applied alone never acts on what others do not know.
+// A leader that loses contact to a majority steps down within two election times, and the proposals
+// it accepts meanwhile are applied nowhere, itself included. So an agent that acts only on applied
+// entries never acts on state that other agents do not have.
 package replica
 
 import (
@@ -42,11 +42,11 @@ import (
 	pb "go.etcd.io/raft/v3/raftpb"
 )
 
-// Config is what an agent knows beforehand.
+// Config is the initial configuration of an agent.
 type Config struct {
 	Self int // number of this agent, from 0
 	// the agents that begin, the same list at each: the first of them leads, as a rule. nil: this
-	// one comes later, by the Members of the others
+	// one joins later, through the Members of the other agents
 	First  []int
 	Seed   uint64 // of the times after which this agent wants to lead: each has another one
 	Voters int    // at most; 0: MostVoters. An odd number
@@ -63,11 +63,11 @@ const (
 )
 
 // electionTicks is after how many ticks without a leader agents begin to want to be it, within as
-// many more. A leader says every tick that it is there.
+// many more. A leader sends a heartbeat every tick.
 const electionTicks = 10
 
-// retryTicks is after how many ticks, or twice as many, an agent that was not elected asks again,
-// the first time.
+// retryTicks is after how many ticks, or twice as many, an agent that was not elected retries the
+// first time.
 const retryTicks = 3
 
 // mostTries is how many elections in vain count: the time between two has grown to electionTicks by
@@ -108,7 +108,7 @@ type Received struct{ Message Message }
 // Propose: this agent wants Data to be an entry. At most MostData bytes.
 type Propose struct{ Data []byte }
 
-// Members: these agents are there, as far as this one knows, in the order in which they should
+// Members: the agents present, as far as known here, in the order in which they should
 // vote.
 type Members struct{ Agents []int }
 
@@ -118,9 +118,9 @@ type Action interface{}
 // Send sends a message to the agent Message.To.
 type Send struct{ Message Message }
 
-// Led says who leads from now on; Self: this agent does, and its State has all that was before.
-// Leader -1: none is known. Term counts elections; 0: this agent neither votes nor follows, and has
-// its knowledge from another one.
+// Led reports the new leader; Self: this agent leads, and its State includes all earlier entries.
+// Leader -1: none is known. Term counts elections; 0: this agent neither votes nor follows, and
+// gets its state from another one.
 type Led struct {
 	Leader int
 	Term   uint64
@@ -136,9 +136,9 @@ type Machine struct {
 	now     int64
 	out     []Action
 
-	led     Led // as the shell knows it
-	leader  int // as raft knows it
-	hint    int // as another agent has told one that has not got the entries
+	led     Led // as reported to the shell
+	leader  int // as reported by raft
+	hint    int // as reported by another agent, if this one does not have the entries
 	term    uint64
 	role    raft.StateType
 	settled bool // this agent leads, and has applied all that was before
@@ -153,7 +153,7 @@ type Machine struct {
 	given   map[int]uint64 // by agent: the latest that this leader has put into its log
 
 	wanted   []int
-	changing uint64 // index up to which a change of members may lie in the log
+	changing uint64 // index up to which a change of members may be in the log
 
 	proposals proposals
 }
@@ -189,7 +189,7 @@ func New(cfg Config) *Machine {
 	m.node = node
 	m.waitAnew()
 	if len(cfg.First) > 0 && cfg.First[0] == cfg.Self {
-		m.patience = 1 // the others have not heard of a leader
+		m.patience = 1 // the other agents know of no leader
 	}
 	return m
 }
@@ -221,8 +221,8 @@ func (m *Machine) Step(event Event, now int64) (out []Action, err error) {
 	return out, err
 }
 
-// tell says who leads, when that is another one. An agent that has not got the entries does not
-// hear of terms.
+// tell reports the leader when it has changed. An agent that does not have the entries is not
+// notified of terms.
 func (m *Machine) tell() {
 	led := Led{Leader: m.Leader(), Term: m.term, Self: m.settled}
 	if !m.isMember(m.cfg.Self) {
@@ -234,7 +234,7 @@ func (m *Machine) tell() {
 	}
 }
 
-// Leader is the agent that leads, as far as this one knows; -1: none.
+// Leader is the agent that leads, as far as known here; -1: none.
 func (m *Machine) Leader() int {
 	if m.leader < 0 && !m.isMember(m.cfg.Self) {
 		return m.hint
@@ -279,7 +279,7 @@ func (m *Machine) isMember(agent int) bool {
 // which draws that from a source of its own: a run is to follow from its seed.
 func (m *Machine) tick() {
 	if m.proposals.tick() && !m.isMember(m.cfg.Self) {
-		m.hint = -1 // it may be gone: others are asked
+		m.hint = -1 // it may be gone: other agents are queried
 	}
 	if m.role == raft.StateLeader {
 		m.node.Tick()
@@ -293,9 +293,9 @@ func (m *Machine) tick() {
 	}
 }
 
-// waitAnew begins the time after which this agent wants to lead. Who has just been refused, as the
-// others had heard of the old leader a little later, asks again soon; who gets no answers gives
-// them more and more time.
+// waitAnew starts the timeout after which this agent stands for election. An agent that has just
+// been refused, because the others had contact to the old leader a little later, retries soon; one
+// that gets no answers backs off.
 func (m *Machine) waitAnew() {
 	time := electionTicks
 	if m.tries > 0 {
@@ -314,8 +314,8 @@ func (m *Machine) heardLeader() {
 
 var errNotForMe = errors.New("replica: a message for another agent")
 
-// receive takes a message. One that no agent of this package sends is refused: raft counts on what
-// it is told.
+// receive takes a message. A message that no agent of this package sends is refused, as raft trusts
+// its input.
 func (m *Machine) receive(msg *Message) error {
 	if msg.To != m.cfg.Self || msg.From == m.cfg.Self {
 		return errNotForMe
@@ -330,7 +330,8 @@ func (m *Machine) receive(msg *Message) error {
 			msg.raft.GetTerm() >= m.term {
 			m.heardLeader()
 		}
-		if errors.Is(err, raft.ErrStepPeerNotFound) { // an answer from one who has been removed
+		// an answer from an agent that has been removed
+		if errors.Is(err, raft.ErrStepPeerNotFound) {
 			err = nil
 		}
 		return err
@@ -373,7 +374,7 @@ func (m *Machine) drain() {
 	m.storage.compact()
 }
 
-// turned notes who leads in this term.
+// turned records the leader of this term.
 func (m *Machine) turned(role raft.StateType, leader int) {
 	m.role, m.leader = role, leader
 	m.settled, m.given, m.changing = false, map[int]uint64{}, 0
@@ -386,7 +387,7 @@ func (m *Machine) post(msg *pb.Message) {
 		m.heardLeader()
 	}
 	m.out = append(m.out, Send{Message{From: m.cfg.Self, To: agent(msg.GetTo()), raft: msg}})
-	// whether it has arrived is asked with the next word to that agent
+	// the next message to that agent checks whether it has arrived
 	if msg.GetType() == pb.MsgSnap {
 		m.node.ReportSnapshot(msg.GetTo(), raft.SnapshotFinish)
 	}

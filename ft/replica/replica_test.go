@@ -139,8 +139,8 @@ func TestLeaderIsLost(t *testing.T) {
 	g.same(7, stays)
 }
 
-// A leader that is cut off stops; what it has taken in meanwhile is applied once, in the order of
-// its agent, when it is back.
+// A leader that is cut off stops; proposals that it accepts meanwhile are applied once, in the
+// order of its agent, when it is back.
 func TestLeaderIsCutOff(t *testing.T) {
 	g := newGroup(t, 5)
 	g.ticks(1)
@@ -169,8 +169,8 @@ func TestLeaderIsCutOff(t *testing.T) {
 	}
 }
 
-// Who comes late gets what was made so far, and may vote and lead; who neither votes nor follows
-// has its proposals applied, too.
+// An agent that joins late gets the current state, and may vote and lead; an agent that neither
+// votes nor follows has its proposals applied, too.
 func TestAgentsComeAndGo(t *testing.T) {
 	g := newGroup(t, 1)
 	g.ticks(1)
@@ -204,15 +204,15 @@ func TestAgentsComeAndGo(t *testing.T) {
 	}
 }
 
-// One agent alone decides until two others have all entries: with only one of these it could not go
-// on when that one is lost.
+// One agent alone decides until two other agents have all entries: with only one of these it could
+// not go on when that one is lost.
 func TestNeverTwoVoters(t *testing.T) {
 	g := newGroup(t, 1)
 	g.ticks(1)
 	for i := range 2 {
 		g.add(i+1, nil)
 	}
-	g.off[2] = true // it is known to be there, and has not answered yet
+	g.off[2] = true // known to be present, and has not answered yet
 	g.there(0, 1, 2)
 	g.ticks(3 * electionTicks)
 	if v := g.agents[0].Voters(); !slices.Equal(v, []int{0}) {
@@ -228,23 +228,23 @@ func TestNeverTwoVoters(t *testing.T) {
 	}
 }
 
-// One of the two that are about to vote is lost in that moment, before the agent that leads knows
-// of it: the others go on. So they do when it is the leader that is lost then, and the snapshot for
-// one that has nothing yet is of that moment.
+// One of the two that are about to vote is lost in that moment, before the leader knows of it: the
+// other agents continue. They also continue if the leader is lost then, and the snapshot for an
+// agent that has no state yet is of that moment.
 func TestOneOfThreeIsLostAtOnce(t *testing.T) {
 	for lost := range 2 {
 		g := newGroup(t, 1)
 		g.ticks(1)
 		g.add(1, nil)
 		g.add(2, nil)
-		g.off[2] = true // it is known to be there, and has not answered yet
+		g.off[2] = true // known to be present, and has not answered yet
 		g.there(0, 1, 2)
 		g.ticks(2)
 		if lost == 1 {
 			g.off[1] = true
 		}
 		g.off[2] = false
-		// that one is up to date, and the other one as far as anybody knows
+		// that one is up to date, and the other one is believed to be
 		for range 2 * electionTicks {
 			if g.ticks(1); len(g.agents[0].Voters()) == 3 {
 				break
@@ -262,7 +262,7 @@ func TestOneOfThreeIsLostAtOnce(t *testing.T) {
 	}
 }
 
-// Who lags far behind gets many small entries at once, and all of them.
+// An agent that lags far behind gets many small entries at once, and all of them.
 func TestManyEntries(t *testing.T) {
 	g := newGroup(t, 3)
 	for _, m := range g.agents {
@@ -297,8 +297,8 @@ func TestTooLong(t *testing.T) {
 	g.same(30, 0)
 }
 
-// An agent that is alone for long asks again and again to be elected, and is heard when the others
-// are there again.
+// An agent that is isolated for long keeps standing for election, and is heard when the other
+// agents are back.
 func TestLongAlone(t *testing.T) {
 	g := newGroup(t, 3)
 	g.ticks(1)

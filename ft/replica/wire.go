@@ -11,7 +11,7 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// The form in which messages travel. Numbers are unsigned varints, and bytes stand behind their
+// The wire format of messages. Numbers are unsigned varints, and bytes stand behind their
 // number. Entries have the indexes behind that of their message.
 //
 //	message   version, kind, from, to, then
@@ -22,8 +22,8 @@ import (
 //	snapshot  index, term, voters, learners, voters before (of which a majority is needed, too, while three become of one), bytes
 //	proposal  origin, number, time, bytes to the end (the bytes of an entry)
 //
-// What Decode takes is a message that some agent of this package could have sent; possible looks,
-// before raft hears of it, whether it can have been sent to this one.
+// Decode accepts messages that some agent of this package could have sent; possible checks, before
+// raft gets one, whether it can have been sent to this agent.
 
 // wireVersion is the first byte.
 const wireVersion = 2
@@ -36,7 +36,7 @@ const (
 
 const (
 	flagReject = 1 << iota
-	flagForce  // of a vote: the leader itself has asked for it
+	flagForce  // of a vote: requested by the leader itself
 	flagSnapshot
 )
 
@@ -279,7 +279,7 @@ func (r *reader) entries(m *pb.Message) (list []*pb.Entry) {
 	return list
 }
 
-// sound reports whether the bytes of an entry are what its type says.
+// sound reports whether the bytes of an entry match its type.
 func sound(e *pb.Entry) bool {
 	if e.GetType() == pb.EntryNormal {
 		_, ok := readProposal(e.GetData())
@@ -287,7 +287,7 @@ func sound(e *pb.Entry) bool {
 	}
 	if e.GetType() == pb.EntryConfChangeV2 {
 		var cc pb.ConfChangeV2
-		// raft ends the process over others that it does not know
+		// raft ends the process on unknown values
 		return proto.Unmarshal(e.GetData(), &cc) == nil &&
 			cc.GetTransition() == pb.ConfChangeTransitionAuto
 	}
@@ -327,9 +327,8 @@ func (r *reader) snapshot() *pb.Snapshot {
 
 var errImpossible = errors.New("replica: a message that no agent can have sent to this one")
 
-// possible looks whether a message goes with what this agent has said: raft ends the process over
-// one that does not. An agent that has said something and forgotten it (duty 3) is the one that
-// would get such a message.
+// possible checks whether a message is consistent with this agent's own messages: raft ends the
+// process on one that is not. An agent that has lost its memory (duty 3) would get such messages.
 func (m *Machine) possible(msg *pb.Message) error {
 	last, _ := m.storage.LastIndex() // never an error in memory
 	switch {

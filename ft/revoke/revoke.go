@@ -1,12 +1,12 @@
 // Package revoke is a reliable broadcast: once a living member knows that a communicator is
-// revoked, every living member gets to know it (MPIX_Comm_revoke), whoever dies on the way.
+// revoked, every living member is notified (MPIX_Comm_revoke), whichever members die meanwhile.
 //
 // Members flood along circles of the living (place.Neighbours): on a host from each to those 1, 4,
 // 16, ... places behind it, and the same from head to head of the hosts. When ranks die the circles
-// close over them, and everybody who knows of the revocation sends it to the neighbours that are
-// new: the rings of distance 1 alone then reach all who live. A member sends at most once to each
-// rank, and to at most log4 n while nobody dies: where ranks outnumber processors, each message is
-// a turn at a processor for its receiver.
+// close over them, and every member that has the revocation sends it to its new neighbours: the
+// rings of distance 1 alone then reach all who live. A member sends at most once to each rank, and
+// to at most log4 n while no member dies: where ranks outnumber processors, each message is a turn
+// at a processor for its receiver.
 package revoke
 
 import (
@@ -23,8 +23,8 @@ type Machine struct {
 	told    map[int]bool // ranks that have been sent the revocation, or have sent it
 }
 
-// New makes the machine of the rank at place self of a communicator, of which failed are known
-// dead.
+// New makes the machine of the rank at place self of a communicator, of which the ranks in failed
+// are known to be dead.
 func New(places *place.Map, self int, failed rankset.Set) *Machine {
 	return &Machine{places: places, self: self, failed: failed, told: map[int]bool{}}
 }
@@ -32,13 +32,13 @@ func New(places *place.Map, self int, failed rankset.Set) *Machine {
 // Revoked reports whether the revocation is known here.
 func (m *Machine) Revoked() bool { return m.revoked }
 
-// Revoke is the application's call; it returns the ranks to tell, in this order.
+// Revoke is the application's call; it returns the ranks to notify, in this order.
 func (m *Machine) Revoke() []int {
 	m.revoked = true
 	return m.spread()
 }
 
-// Receive handles the revocation as told by another member; it returns the ranks to tell.
+// Receive handles the revocation from another member; it returns the ranks to notify.
 func (m *Machine) Receive(from int) []int {
 	m.told[from] = true
 	if m.revoked {
@@ -48,7 +48,7 @@ func (m *Machine) Receive(from int) []int {
 	return m.spread()
 }
 
-// Failed takes in deaths; it returns the ranks to tell because they have become neighbours.
+// Failed records deaths; it returns the ranks to notify because they have become neighbours.
 func (m *Machine) Failed(dead rankset.Set) []int {
 	if m.failed.Contains(dead) {
 		return nil
@@ -60,7 +60,7 @@ func (m *Machine) Failed(dead rankset.Set) []int {
 	return m.spread()
 }
 
-// spread lists the neighbours that have not been told yet, and counts them as told.
+// spread lists the neighbours not notified yet, and counts them as notified.
 func (m *Machine) spread() []int {
 	var out []int
 	for _, r := range m.places.Neighbours(m.self, m.failed) {

@@ -22,7 +22,7 @@ func TestMessages(t *testing.T) {
 				Env: []string{"X=\xc3("}}}}},
 		{Signal: 2},
 		{Stopped: 20},
-		{Done: &Done{Status: 0}}, // told from nothing at all
+		{Done: &Done{Status: 0}}, // distinct from an empty message
 		{Done: &Done{Status: 139}},
 	}
 	go func() {

@@ -88,7 +88,7 @@ func FuzzReceive(f *testing.F) {
 	})
 }
 
-// wellFormed does what those do who run a job.
+// wellFormed uses a job as its runners do.
 func wellFormed(t *testing.T, j *Job) {
 	rank := 0
 	for _, p := range j.Programs {

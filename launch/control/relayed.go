@@ -5,9 +5,10 @@ import (
 	"slices"
 )
 
-// Agents that reach the one that decides through another agent: those of the other hosts of a
-// cluster whose spxrun has attached it to a system (launch/agent, members.go). That agent starts
-// them, prints what their processes write, and hands all else on, in both directions, as Relayed.
+// Agents that reach the deciding agent through another agent: those of the other hosts of a cluster
+// whose spxrun has attached it to a system (launch/agent, members.go). That agent starts them,
+// prints what their processes write, and forwards all other messages, in both directions, as
+// Relayed.
 
 // Own is what the spxrun of an attached cluster was given, for the agents of its other hosts: to
 // each of them, first. It answers with Reach; the Job comes later, from the one that decides.
@@ -26,7 +27,7 @@ type Relayed struct {
 type Ending struct {
 	How     string
 	Changed bool // bytes were changed on the way
-	Quiet   bool // nothing had been heard of it for some time
+	Quiet   bool // it had been silent for some time
 }
 
 // Host is another host of a cluster that comes, by its name in the system file.
@@ -35,8 +36,8 @@ type Host struct {
 	Slots int
 }
 
-// Placed says on which hosts the processes of a part of a cluster that comes are to run: 0 is that
-// of its spxrun, the others are those of Arrival.Hosts.
+// Placed gives the hosts for the processes of a part of an arriving cluster: 0 is that of its
+// spxrun, the rest are those of Arrival.Hosts.
 type Placed struct {
 	Part string // as in Declared
 	On   []int  // by process
@@ -45,7 +46,7 @@ type Placed struct {
 // mostRelays is how many agents a message may pass.
 const mostRelays = 16
 
-// checkRelayed tells what is wrong with what a message carries.
+// checkRelayed returns an error for an invalid relayed message.
 func (m *Message) checkRelayed() error {
 	for depth := 0; m.Relayed != nil && m.Relayed.Message != nil; depth++ {
 		if m.Relayed.Index < 1 || depth == mostRelays {
@@ -74,7 +75,7 @@ func (m *Message) checkRelayed() error {
 	return nil
 }
 
-// check tells what is wrong with an arrival.
+// check returns an error for an invalid arrival.
 func (a *Arrival) check() error {
 	if a.Version != Version {
 		return fmt.Errorf("control: host %q has version %d, this is version %d", a.Host, a.Version,

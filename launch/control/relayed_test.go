@@ -7,8 +7,7 @@ import (
 	"testing"
 )
 
-// What was relayed too often, or says what cannot be, is refused by whoever receives it, however
-// deep it stands.
+// A message relayed too often, or with invalid content, is refused by the receiver, at any depth.
 func TestRelayedCheck(t *testing.T) {
 	deep := func(m *Message, times int) *Message {
 		for range times {
@@ -55,8 +54,8 @@ func TestRelayedCheck(t *testing.T) {
 	}
 }
 
-// Where processes are to run: as it was said, on the host of the spxrun where nothing was, and not
-// at all where both ends count differently.
+// The hosts of processes: as given, the host of the spxrun by default, and an error where both ends
+// count differently.
 func TestArrivalOn(t *testing.T) {
 	a := &Arrival{Placed: []Placed{{"cluster b", []int{0, 1, 1}}}}
 	if on, err := a.On("cluster b", 3); err != nil || !slices.Equal(on, []int{0, 1, 1}) {

@@ -52,8 +52,8 @@ func worldOf(l *layout.Layout, proc int) (uint32, error) {
 	}
 }
 
-// complete tells which processes of the layout no program has, and which are not in the order of
-// their ranks.
+// complete returns an error for processes of the layout that no program has, or that are not in the
+// order of their ranks.
 func complete(l *layout.Layout, n int) error {
 	for _, c := range l.Clusters {
 		for r, p := range c.Procs {

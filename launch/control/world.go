@@ -9,8 +9,8 @@ import (
 
 // Questions of processes of other hosts, and the making of processes that are spawned there.
 
-// A Question is what a process asks. Text is a message of package service in the form in which it
-// travels, without its length; empty: the process has hung up. Number is that of its connection.
+// A Question is a request of a process. Text is a message of package service in the form in which
+// it travels, without its length; empty: the process has hung up. Number is that of its connection.
 type Question struct {
 	Number uint64
 	Text   []byte
@@ -59,7 +59,7 @@ type External struct {
 	At           netip.AddrPort
 }
 
-// Parted says that an external process has ended.
+// Parted reports that an external process has ended.
 type Parted struct {
 	Who  ident.ProcID
 	Proc int
@@ -67,8 +67,8 @@ type Parted struct {
 	How  abroad.How
 }
 
-// A Link says which job the agent is of that has called, or answers, and how the processes of both
-// will prove to each other who they are: who calls chooses that.
+// A Link names the job of the calling, or answering, agent, and how the processes of both will
+// authenticate each other, which the caller chooses.
 type Link struct {
 	Version int
 	Job     [16]byte
@@ -91,7 +91,7 @@ type Member struct {
 	Serial, Life        uint32
 }
 
-// Made says that a host is done with a step.
+// Made reports that a host is done with a step.
 type Made struct {
 	Number    uint32
 	Step      Step

@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// A budget bounds how often something is started again. A thing that fails again and again is to be
-// given up; one that has failed long ago, and worked since, is not the worse for it: with within,
-// what is older counts no more.
+// A budget bounds how often something is started again. A part that fails repeatedly is to be
+// abandoned; one that failed long ago, and has worked since, is not: with within set, older starts
+// do not count.
 type budget struct {
 	most   int
 	within time.Duration // 0: nothing is ever forgotten
@@ -31,7 +31,7 @@ func (b *budget) left(now time.Duration) int { return max(b.most-b.used(now), 0)
 // spend counts one more, at time now.
 func (b *budget) spend(now time.Duration) { b.spent = append(b.spent, now) }
 
-// span says within which time, for a text: " within 1h", or nothing.
+// span is the time limit in words: " within 1h", or nothing.
 func (b *budget) span() string {
 	if b.within <= 0 {
 		return ""
@@ -53,7 +53,7 @@ func shortly(d time.Duration) string {
 
 // overdrawn is why nothing is started again any more.
 func (b *budget) overdrawn() string {
-	if len(b.spent) == 0 { // it never may be, so the time says nothing
+	if len(b.spent) == 0 { // no start is allowed, so the time is irrelevant
 		return "has been started again 0 times"
 	}
 	return fmt.Sprintf("has been started again %d times%s", len(b.spent), b.span())

@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// However starts are spread, as many count as a look at all of them finds within the time.
+// For any spread of starts, the count equals the number found by a scan of all of them within the
+// time.
 func TestBudget(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 200 {
@@ -40,8 +41,8 @@ func TestBudget(t *testing.T) {
 	}
 }
 
-// A cluster that fails now and then is started again as often as that is, for months; one that
-// fails too often within the time is given up.
+// A cluster that fails now and then is restarted each time, for months; one that fails too often
+// within the time is abandoned.
 func TestRestartsAreForgotten(t *testing.T) {
 	m := system(Part{Whole: Restart, Restarts: 2, Within: time.Hour})
 	procs := []int{0, 1}
@@ -110,7 +111,7 @@ func TestStartedOfLongAgoCountNoMore(t *testing.T) {
 	}
 }
 
-// The system's master says that a cluster is started again; who starts it knows that it was too
+// The system's master orders a restart of a cluster; the starter decides whether that was too
 // often, or long ago.
 func TestMasterDoesNotCount(t *testing.T) {
 	for name, c := range map[string]struct {

@@ -2,11 +2,11 @@ package job
 
 import "slices"
 
-// What whoever decides next has to know of the parts of a system beyond what the machine needs
-// itself: who they consist of since they were started again or standbys have taken ranks, where
-// they run, and what was about to be done.
+// State of the parts of a system that the next deciding agent needs beyond the machine's own state:
+// their processes since they were restarted or standbys have taken ranks, their hosts, and the
+// pending actions.
 
-// A Crew is who a part consists of.
+// A Crew is the processes of a part.
 type Crew struct {
 	World uint32 // number of its MPI_COMM_WORLD; 0: it has not been started again
 	Lead  uint32 // 1 + the serial number of the process that was rank 0 of that
@@ -23,7 +23,7 @@ type Manned struct {
 	Crew Crew
 }
 
-// Relist: a part has another crew. The processes of the system are to be told.
+// Relist: a part has another crew. The processes of the system are to be notified.
 type Relist struct{ Part int } // from 1
 
 func (c Crew) clone() Crew {
@@ -66,14 +66,14 @@ func (m *Machine) Making(part int) bool {
 // Made: all processes of a part have been made since it was attached.
 func (m *Machine) Made(part int) bool { return !m.parts[part-1].fresh }
 
-// Crew is who a part consists of.
+// Crew returns the processes of a part.
 func (m *Machine) Crew(part int) Crew { return m.parts[part-1].crew.clone() }
 
 // Hosts are those of the processes of a part that was started again, by their numbers in the job;
 // nil: it was not.
 func (m *Machine) Hosts(part int) []int { return slices.Clone(m.parts[part-1].hosts) }
 
-// Asks reports whether the system's master is to say what is done about a part.
+// Asks reports whether the system's master has to decide about a part.
 func (m *Machine) Asks(part int) bool { return m.parts[part-1].askUntil > 0 && !m.ending }
 
 // Restarting are the parts that are being started again, from 1: with whole those of which no
@@ -89,15 +89,15 @@ func (m *Machine) Restarting(whole bool) (out []int) {
 	return out
 }
 
-// Open is what was decided and may not have been done, if whoever has decided so far is lost: to do
-// it twice does no harm. Parts of which some processes have been made are left aside.
+// Open returns the actions that were decided and may not have been performed, if the deciding agent
+// is lost: repeating them is harmless. Parts of which some processes have been made are left out.
 func (m *Machine) Open() (out []Action) {
 	if m.finished || m.ending {
 		return nil
 	}
 	for i := range m.parts {
 		p := &m.parts[i]
-		if p.waking > 0 { // which of them have not come is known to their hosts
+		if p.waking > 0 { // their hosts know which of them have not arrived
 			for n, k := range p.started {
 				out = append(out, StartCold{i + 1, p.Ranks + p.Waiting + k, n + 1})
 			}

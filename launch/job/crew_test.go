@@ -26,8 +26,8 @@ func again(t *testing.T, m *Machine) *Machine {
 	return n
 }
 
-// Whoever decides next knows at each moment of a restart what has to be done again, and none of it
-// counts twice.
+// At each moment of a restart the next deciding agent has the actions to be repeated, and none of
+// them counts twice.
 func TestOpenRestart(t *testing.T) {
 	m := restoring(t)
 	placed := Placed{Part: 1, Hosts: []int{2, 1}}
@@ -97,9 +97,9 @@ func TestFirstStartIsRepeated(t *testing.T) {
 	}
 }
 
-// A start that is under way when whoever decides is lost is repeated, and counts once, however far
-// it was, and whatever of it dies with that host; so it is when the next one that decides is lost,
-// too. What dies by itself after that is the next start's matter.
+// A start that is under way when the deciding agent is lost is repeated, and counts once, at any
+// stage, and whichever of its processes die with that host; likewise if the next deciding agent is
+// lost, too. Later deaths belong to the next start.
 func TestStartCountsOnce(t *testing.T) {
 	lost := func(proc int) Ended {
 		e := dies(proc)
@@ -183,8 +183,8 @@ func TestMannedLate(t *testing.T) {
 	}
 }
 
-// What is asked of the system's master is asked again, who is to end is told so again, and
-// processes that were to be started in the place of ranks are; not when the system ends.
+// Requests to the system's master are repeated, orders to end are repeated, and processes that were
+// to be started in the place of ranks are started; not when the system ends.
 func TestOpenRest(t *testing.T) {
 	m := New(Config{Host: "h", Procs: 6, Masters: true, Parts: []Part{
 		{Name: "cluster a", Ranks: 2, Cold: 2, Process: Replace, Whole: Degrade, Restarts: 4},
@@ -219,8 +219,8 @@ func TestOpenRest(t *testing.T) {
 	}
 }
 
-// Whoever reports an end says which place is on a host that is there: places are used in that
-// order, each once, and what was not carried out yet is said again so.
+// The report of an end names the places on present hosts: places are used in that order, each once,
+// and actions not performed yet are repeated with the same places.
 func TestPlacesOnHosts(t *testing.T) {
 	m := New(Config{Host: "h", Procs: 6, Parts: []Part{{Name: "cluster a", Ranks: 2, Cold: 4,
 		Process: Replace, Host: Replace, Whole: Stop}}})

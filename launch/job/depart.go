@@ -6,19 +6,19 @@ import (
 )
 
 // A cluster leaves the system in good order, and may be attached again later (docs/systems.md, "A
-// cluster that leaves"). First the table says so (Leaves): from then on nothing more is sent to it.
-// Its I/O processes hand on what they have, and end; by that its ranks know that nothing more
-// comes, and end; then the I/O processes end that had carried what those sent. Whoever has not
-// ended in time is told to. For the others all of these are awaited.
+// cluster that leaves"). First the table is changed (Leaves): from then on nothing more is sent to
+// it. Its I/O processes forward their messages, and end; that shows its ranks that no more messages
+// come, and they end; then the I/O processes end that carried the ranks' messages. Processes that
+// have not ended in time are ordered to end. For the other clusters all of these are awaited.
 
-// Depart: a cluster is to leave, by itself within a time. MayDepart says whether it can.
+// Depart: a cluster is to leave, by itself within a time. MayDepart reports whether it can.
 type Depart struct {
 	Part  int // from 1
 	Limit time.Duration
 	Gone  bool // it is not awaited then; also of one that has left before
 }
 
-// Leaves: the processes of the system are to be told that a cluster leaves.
+// Leaves: the processes of the system are to be notified that a cluster leaves.
 type Leaves struct{ Part int } // from 1
 
 // StateLeaving is the state of a part that leaves in good order.
@@ -77,8 +77,8 @@ func (m *Machine) carriers(part int) (out []*part) {
 	return out
 }
 
-// endedDeparting: a process has ended of a part that leaves. To the others I/O processes are dead:
-// what was sent to them, and is kept, goes by others, or waits.
+// endedDeparting: a process has ended of a part that leaves. For the other clusters its I/O
+// processes are dead: kept messages to them are sent through other I/O processes, or wait.
 func (m *Machine) endedDeparting(p *part, e Ended, now time.Duration) (out []Action) {
 	failed := e.Failed()
 	out = []Action{Publish{Proc: e.Proc, Dead: failed || p.Serves, Wait: e.Wait}}
@@ -141,7 +141,7 @@ func (m *Machine) gaveUp(p *part, carriers []*part) []Action {
 		p.Name)}}
 }
 
-// hurryDeparting tells those to end that have not in time.
+// hurryDeparting orders the processes to end that have not ended in time.
 func (m *Machine) hurryDeparting(p *part, now time.Duration) []Action {
 	if !p.departs || p.departBy == 0 || now < p.departBy {
 		return nil

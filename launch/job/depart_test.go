@@ -79,8 +79,8 @@ func TestDeparts(t *testing.T) {
 	}
 }
 
-// Ranks that do not end in time are told to, and killed; an I/O process that does not, after them.
-// What a process that leaves ends with is no failure of the system.
+// Ranks that do not end in time are ordered to, and killed; an I/O process that does not end, after
+// them. The exit status of a leaving process is no failure of the system.
 func TestDepartsInTime(t *testing.T) {
 	m := departing()
 	m.Step(Depart{2, time.Second, false}, 0)

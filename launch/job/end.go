@@ -39,7 +39,7 @@ func (m *Machine) ended(e Ended, now time.Duration) []Action {
 	return m.exited(e)
 }
 
-// abort ends those who are connected with a process that has called MPI_Abort: the job, or a part
+// abort ends the processes connected with one that has called MPI_Abort: the job, or a part
 // of it.
 func (m *Machine) abort(connected []int, status int, now time.Duration, who string) []Action {
 	var out, say []Action
@@ -71,7 +71,7 @@ func abortStatus(code int) int {
 	return code & 255
 }
 
-// died: others may depend on the process.
+// died: other processes may depend on the process.
 func (m *Machine) died(e Ended, now time.Duration) []Action {
 	status := e.Wait.Status()
 	if status == 0 {
@@ -104,7 +104,7 @@ func (m *Machine) died(e Ended, now time.Duration) []Action {
 	return []Action{Publish{Proc: e.Proc, Dead: true, Wait: e.Wait}, Say{text}}
 }
 
-// exited: nobody depends on the process.
+// exited: no process depends on the process.
 func (m *Machine) exited(e Ended) []Action {
 	status := e.Wait.Status()
 	out := []Action{Publish{Proc: e.Proc, Dead: e.Owner == OwnerNone && m.cfg.OnDeath == Continue,
@@ -139,7 +139,7 @@ func (m *Machine) joined(now time.Duration) []Action {
 	return m.end(now, SIGTERM, m.cfg.Grace, Say{text})
 }
 
-// signalled: the user's signals end the job, at once when given again; the others are passed on.
+// signalled: the user's signals end the job, at once when repeated; other signals are forwarded.
 func (m *Machine) signalled(signal int, now time.Duration) []Action {
 	switch signal {
 	case SIGHUP, SIGINT, SIGTERM:
@@ -179,7 +179,7 @@ func (m *Machine) frontLost(now time.Duration) []Action {
 	return m.end(now, SIGTERM, m.cfg.Grace)
 }
 
-// describe says who ended and how: the beginning of a line.
+// describe names the process that ended and how: the beginning of a line.
 func (m *Machine) describe(e Ended) string {
 	var b strings.Builder
 	p := &m.procs[e.Proc]
@@ -220,7 +220,7 @@ var lack = map[Memory]string{
 		"group may have",
 }
 
-// others names processes that have ended as well: what stands behind the first one.
+// others names processes that have ended as well: the text after the first one.
 func (m *Machine) others(list []int) string {
 	var names []string
 	for _, i := range list {

@@ -63,8 +63,8 @@ func DecodeEvent(b []byte) (Event, error) {
 	return e.Elem().Interface(), nil
 }
 
-// Accepts reports whether an event can happen to the job as it is. What agents of other hosts say
-// is not known to be so: of what cannot be, Step must not hear.
+// Accepts reports whether an event is possible in the job's current state. Reports of other hosts'
+// agents are not trusted: impossible events must not reach Step.
 func (m *Machine) Accepts(e Event) bool {
 	switch e := e.(type) {
 	case Started:

@@ -82,8 +82,8 @@ func anyConfig(r *rand.Rand) Config {
 	return cfg
 }
 
-// Whatever happens: machines that hear of the same events decide the same, also one that begins in
-// the middle with what another one was.
+// For any events: machines that get the same events decide the same, including one that starts in
+// the middle with the state of another.
 func TestCopies(t *testing.T) {
 	seen := map[string]int{}
 	for seed := range int64(600) {

@@ -2,14 +2,13 @@ package job
 
 import "time"
 
-// What an agent has to know of the machine that it takes over from another one (package
-// launch/follow), to go on in its place.
+// The state of a machine that an agent needs to take over from another one (package launch/follow).
 
-// ProcState is what the machine knows of a process.
+// ProcState is the machine's state of a process.
 type ProcState struct {
 	Pid    int
 	Alive  bool
-	Ending bool // the job ends it, which is not said
+	Ending bool // the job ends it, which is not printed
 }
 
 // Procs are the processes by number.
@@ -22,7 +21,7 @@ func (m *Machine) Procs() []ProcState {
 	return out
 }
 
-// Lives reports whether the machine knows of a process that lives.
+// Lives reports whether a process lives, as known to the machine.
 func (m *Machine) Lives(proc int) bool { return m.isProc(proc) && m.procs[proc].alive }
 
 // Started reports whether all processes have been made that the job begins with.

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Processes of a system that hang (package watch judges that): what is done about them is said for
-// each part, beside what is done about those that die.
+// Processes of a system that hang (package watch judges that): their treatment is configured for
+// each part, beside that of processes that die.
 
 // Hung: a process does not run, or does not communicate, for longer than its part allows.
 type Hung struct {
@@ -90,8 +90,8 @@ func (m *Machine) wentOn(e WentOn) (out []Action) {
 	return out
 }
 
-// wentOnAndEnded says of a process that was said to hang, and has ended as it should before it was
-// seen to go on, that it did not stay so.
+// wentOnAndEnded reports for a process that was reported to hang, and has ended normally before it
+// was seen to continue, that it no longer hung.
 func (m *Machine) wentOnAndEnded(proc int) []Action {
 	x := &m.procs[proc]
 	if !x.hangs || x.ended {

@@ -12,7 +12,7 @@ func TestRankHangs(t *testing.T) {
 	for name, c := range map[string]struct {
 		part  Part
 		ended bool
-		then  string // is said of its death
+		then  string // text printed at its death
 	}{
 		"report": {Part{Hang: LeaveBe}, false, ""},
 		"stop": {Part{Hang: Stop, Process: Degrade}, true,
@@ -38,7 +38,7 @@ func TestRankHangs(t *testing.T) {
 			killed != c.ended {
 			t.Errorf("%s: killed: %v, %q", name, killed, said(out))
 		}
-		if out = m.Step(hung, time.Minute); len(out) > 0 { // it is known
+		if out = m.Step(hung, time.Minute); len(out) > 0 { // known already
 			t.Errorf("%s: %v", name, out)
 		}
 		if !c.ended {
@@ -79,8 +79,8 @@ func TestRankHangs(t *testing.T) {
 	}
 }
 
-// An I/O process that may hang is not chosen from then on, until it goes on; what is done when it
-// hangs for long is said for it alone.
+// An I/O process that may hang is not chosen from then on, until it continues; the treatment of a
+// long hang is configured separately for it.
 func TestIOPHangs(t *testing.T) {
 	for name, c := range map[string]struct {
 		hang, whole Treatment

@@ -1,9 +1,9 @@
-// Package job decides what happens to a job: what the end of a process means for the others, when
-// the job is over, and with which exit status (MPI-5.0, 11.5 and 9.7 for MPI_Abort; the rules are
-// in docs/running.md).
+// Package job decides about a job: the effect of a process's end on the other processes, when the
+// job is over, and its exit status (MPI-5.0, 11.5 and 9.7 for MPI_Abort; the rules are in
+// docs/running.md).
 //
 // It is a pure state machine: the shell around it (launch/agent) reports events with the time since
-// the start, carries out the actions that Step returns, in order, and calls Step with a Tick when
+// the start, performs the actions that Step returns, in order, and calls Step with a Tick when
 // Deadline has come. No process, clock or file is touched here.
 package job
 
@@ -19,7 +19,7 @@ const (
 	// after the user's signal: programs may want to save their state
 	GraceSignal = 3 * time.Second
 	GiveUp      = 5 * time.Second // after SIGKILL: what still exists cannot be ended
-	// a signal that comes again so soon is the same: timeout(1) sends it to spxrun and to its group
+	// a signal repeated so soon is the same one: timeout(1) sends it to spxrun and to its group
 	SameSignal = 100 * time.Millisecond
 )
 
@@ -38,30 +38,30 @@ type OnDeath int
 const (
 	Auto     OnDeath = iota // end the job, unless a survivor's error handler returns
 	Kill                    // end the job
-	Continue                // tell the survivors
+	Continue                // notify the survivors
 )
 
-// Config is what the machine knows of the job beforehand.
+// Config is the job's initial configuration.
 type Config struct {
 	Host    string // this host's name, for messages
 	Procs   int    // processes of the job
 	OnDeath OnDeath
-	// deaths that survivors are told of count in the exit status, as under Hydra
+	// deaths of which survivors are notified count in the exit status, as under Hydra
 	CountDeaths bool
 	Detach      bool          // the death of spxrun does not end the job
 	Timeout     time.Duration // 0: none
-	Report      bool          // at the timeout all processes are looked at first
+	Report      bool          // at the timeout all processes are inspected first
 	HangAfter   time.Duration // processes that wait for so long in one call are reported; 0: never
 	Grace       time.Duration // between SIGTERM and SIGKILL after a failure; 0: GraceFailure
 	Parts       []Part        // of a system of clusters; nil: the job is one whole
-	// the system's master says what is done about clusters that cannot go on (Ask)
+	// the system's master decides about clusters that cannot continue (Ask)
 	Masters bool
-	// other spxruns have started clusters of it: their users are told why it ends, as they cannot
-	// see what happens here
+	// other spxruns have started clusters of it: their users are sent the reason of its end, as
+	// they cannot see events here
 	Leads bool
 }
 
-// Owner is what a process has said of itself.
+// Owner is a process's state, as published by itself.
 type Owner int
 
 const (
@@ -81,7 +81,7 @@ type Wait struct {
 	Memory  Memory // of one that SIGKILL has ended
 }
 
-// Memory is what the kernel's counts say of a process that SIGKILL has ended.
+// Memory is the kernel's out-of-memory accounting for a process ended by SIGKILL.
 type Memory int
 
 const (
@@ -150,17 +150,17 @@ type Ended struct {
 	OtherMPI bool   // another process has called MPI_Init
 	Aborted  bool   // some process has called MPI_Abort
 	Code     int    // ... with this code
-	// Spawning: the parents of the process have not met it yet. They are told, and nobody else has
-	// to care.
+	// Spawning: the parents of the process have not met it yet. They are notified, and no other
+	// process is concerned.
 	Spawning bool
 	// Connected are the processes that live and are connected with this one (MPI-5.0, 11.10.4):
-	// MPI_Abort ends them, and no others.
+	// MPI_Abort ends them, and only them.
 	Connected []int
 	// Others are processes, on any host, that this one has ended by MPI_Abort on a communicator of
 	// a part of the job.
 	Others []int
-	// Also are other processes that were found to have ended when this one was: which was first is
-	// not known. A launcher may have ended them because of one of them.
+	// Also are other processes that were found to have ended when this one was: their order is not
+	// known. A launcher may have ended them because of one of them.
 	Also []int
 }
 
@@ -170,7 +170,7 @@ type ExternalAborted struct {
 	Connected []int
 }
 
-// Joined: a process has called MPI_Init. Reported while WatchJoin was asked for.
+// Joined: a process has called MPI_Init. Reported while WatchJoin is in effect.
 type Joined struct{}
 
 // Signalled: spxrun or the agent has got a signal.
@@ -179,7 +179,7 @@ type Signalled struct{ Signal int }
 // FrontLost: spxrun is gone.
 type FrontLost struct{}
 
-// Reported: what Report asked for has been printed.
+// Reported: the report requested by Report has been printed.
 type Reported struct{}
 
 // Looked answers Look.
@@ -194,8 +194,8 @@ type Tick struct{}
 // An Action is what the shell has to do: one of the types below.
 type Action interface{}
 
-// Publish tells the other processes of an end, in the memory file: a death, or an exit that nobody
-// has to care about.
+// Publish announces an end to the other processes, in the memory file: a death, or an exit of no
+// concern to them.
 type Publish struct {
 	Proc int
 	Dead bool
@@ -211,7 +211,7 @@ type Where struct{}
 // Report prints what the processes do, and why they stand still; then comes Reported.
 type Report struct{ Why string }
 
-// Look asks how long processes have waited: Looked.
+// Look requests how long processes have waited: Looked.
 type Look struct{}
 
 // Send sends a signal to all processes of the job, with their process groups.
@@ -223,7 +223,7 @@ type SendTo struct {
 	Signal int
 }
 
-// WatchJoin asks for Joined, as soon as any process has called MPI_Init.
+// WatchJoin requests Joined, as soon as any process has called MPI_Init.
 type WatchJoin struct{}
 
 // Finish: the job is over; whatever has been left behind by its processes is to be ended, and the
@@ -235,8 +235,8 @@ type process struct {
 	host       string
 	alive      bool
 	name       string
-	endedByJob bool // ended by the job itself: nobody is told
-	hangs      bool // it does, and that was said
+	endedByJob bool // ended by the job itself: no notification
+	hangs      bool // it hangs, and that was reported
 	ended      bool // for that
 	part       int  // from 1; 0: none
 }
@@ -248,10 +248,10 @@ type Machine struct {
 	started bool // no more will be started
 	alive   int
 
-	status    int  // the first that is not zero, deaths that survivors were told of left aside
-	death     int  // status of the first death that survivors were told of
+	status    int  // the first that is not zero, without deaths of which survivors were notified
+	death     int  // status of the first death of which survivors were notified
 	succeeded bool // a process has ended as it should
-	// a process has ended without calling MPI: what to say if others turn out to use it
+	// a process has ended without calling MPI: what to print if other processes turn out to use it
 	early string
 
 	// when Reported comes: the job is ended, with this text; empty: it goes on
@@ -263,9 +263,9 @@ type Machine struct {
 
 	ending   bool
 	signalAt time.Duration // while ending by a signal: when that came
-	hurried  bool          // somebody does not want to wait
+	hurried  bool          // the user does not want to wait
 	deadline time.Duration // when to be harder; valid while ending
-	stage    int           // while ending: 0 asked, 1 killed, 2 given up
+	stage    int           // while ending: 0 terminating, 1 killed, 2 abandoned
 	finished bool
 
 	now    time.Duration // of the last event
@@ -290,11 +290,11 @@ func New(cfg Config) *Machine {
 func (m *Machine) Ending() bool { return m.ending }
 
 // Hurried reports whether the end must not wait for anything, such as readers of the output: the
-// user has asked twice, or is gone.
+// user has requested it twice, or is gone.
 func (m *Machine) Hurried() bool { return m.hurried }
 
-// Status is the first exit status so far that is not zero, deaths that survivors were told of left
-// aside.
+// Status is the first exit status so far that is not zero, without deaths of which survivors were
+// notified.
 func (m *Machine) Status() int { return m.status }
 
 // Alive is the number of processes that exist.
@@ -412,7 +412,7 @@ const (
 	SIGTERM = 15
 )
 
-// end begins to end the job, once; say goes out only then.
+// end begins to end the job, once; say is printed only then.
 func (m *Machine) end(now time.Duration, signal int, grace time.Duration, say ...Action) []Action {
 	if m.ending {
 		return nil
@@ -463,7 +463,8 @@ func (m *Machine) time(now time.Duration) []Action {
 	return out
 }
 
-// report asks for one, behind which the job is ended with a text, or goes on without.
+// report requests a report, after which the job is ended with endText, or continues if that is
+// empty.
 func (m *Machine) report(why, endText string, now time.Duration) []Action {
 	m.endText, m.reportBy = endText, now+ReportLimit
 	return []Action{Report{why}}
@@ -480,7 +481,7 @@ func (m *Machine) reported(now time.Duration) []Action {
 // Between two looks, in parts of HangAfter.
 const looksEach = 4
 
-// looked hears how long processes have waited. Those that wait too long are reported once; when
+// looked handles how long processes have waited. Those that wait too long are reported once; when
 // they can never go on, the job is ended.
 func (m *Machine) looked(e Looked, now time.Duration) []Action {
 	m.looking, m.lookAt = false, now+max(m.cfg.HangAfter/looksEach, 50*time.Millisecond)
@@ -503,7 +504,7 @@ func (m *Machine) looked(e Looked, now time.Duration) []Action {
 		m.cfg.HangAfter.Seconds())}}
 }
 
-// over finishes the job when nothing of it lives.
+// over finishes the job when none of its processes lives.
 func (m *Machine) over() []Action {
 	gaveUp := m.ending && m.stage == 2 && m.alive > 0
 	if m.alive > 0 && !gaveUp || !(m.started || m.ending) || (m.again() || m.coming > 0) &&

@@ -123,7 +123,7 @@ func TestSurvivorsAreTold(t *testing.T) {
 				"MPI_Finalize; exit status 3."},
 		{2 * ms, finalized(2, 0), "publish 2 exited | finish 3"},
 	})
-	run(t, Config{Procs: 1, OnDeath: Continue}, []step{ // nobody is left to handle it
+	run(t, Config{Procs: 1, OnDeath: Continue}, []step{ // no process is left to handle it
 		{1 * ms, killed(0, 9),
 			"publish 0 dead | say rank 0 (pid 100 on h) was killed by signal 9 (SIGKILL) | " +
 				"finish 137"},
@@ -140,7 +140,8 @@ func TestAbort(t *testing.T) {
 	}
 }
 
-// MPI_Abort on a communicator of some processes: the others may go on, but the status stays.
+// MPI_Abort on a communicator of some processes: the other processes may continue, but the status
+// stays.
 func TestAbortOfSome(t *testing.T) {
 	run(t, Config{Procs: 2, OnDeath: Continue}, []step{
 		{1 * ms, Ended{Proc: 0, Owner: OwnerAborted, Wait: Wait{Code: 7}, OtherMPI: true},
@@ -159,7 +160,8 @@ func TestNotMPI(t *testing.T) {
 		{2 * ms, plain(1, 4), "publish 1 exited"},
 		{3 * ms, plain(2, 0), "publish 2 exited | finish 3"},
 	})
-	run(t, Config{Procs: 2}, []step{ // the others turn out to be MPI: they would wait for ever
+	// the other process turns out to use MPI: it would wait for ever
+	run(t, Config{Procs: 2}, []step{
 		{1 * ms, plain(0, 3),
 			"publish 0 exited | say rank 0 (pid 100 on h) exited with status 3; exit status 3. " +
 				"| watchjoin"},
@@ -236,7 +238,7 @@ func TestHangAfter(t *testing.T) {
 		{5020 * ms, Tick{}, "look"},
 		{5030 * ms, Looked{Waited: 4 * time.Second}, "report"},
 		{6030 * ms, Tick{}, "look"},
-		{6040 * ms, Looked{Waited: 5 * time.Second}, ""}, // told already
+		{6040 * ms, Looked{Waited: 5 * time.Second}, ""}, // reported already
 		{7040 * ms, Tick{}, "look"},
 		{7050 * ms, Looked{Waited: time.Second}, ""},
 		{8050 * ms, Tick{}, "look"},
@@ -270,8 +272,8 @@ func TestStartFails(t *testing.T) {
 	}
 }
 
-// Whatever happens in whatever order: the job finishes exactly once, not before the last process
-// has ended (or was given up), and after an end has begun every process gets SIGKILL in time.
+// For any events in any order: the job finishes exactly once, not before the last process has ended
+// (or was abandoned), and after an end has begun every process gets SIGKILL in time.
 func TestAnyOrder(t *testing.T) {
 	for seed := range 3000 {
 		r := rand.New(rand.NewSource(int64(seed)))
@@ -326,8 +328,8 @@ func TestAnyOrder(t *testing.T) {
 	}
 }
 
-// MPI_Abort on a communicator of some processes ends those on other hosts, which only its own
-// host's agent knows. They die as any other.
+// MPI_Abort on a communicator of some processes ends those on other hosts, which are known only to
+// its own host's agent. Their deaths are handled as any other.
 func TestAbortOfSomeElsewhere(t *testing.T) {
 	e := Ended{Proc: 0, Owner: OwnerAborted, Wait: Wait{Code: 7}, OtherMPI: true, Returns: true,
 		Others: []int{2, 3}}
@@ -342,7 +344,8 @@ func TestAbortOfSomeElsewhere(t *testing.T) {
 				"exit status 7. | send 15"}})
 }
 
-// What a launcher has ended because of the first death is named with it: the order is not known.
+// Processes that a launcher has ended because of the first death are named with it: the order is
+// not known.
 func TestEndedTogether(t *testing.T) {
 	e := Ended{Proc: 0, Owner: OwnerInit, Wait: Wait{Unknown: true}, OtherMPI: true,
 		Also: []int{2, 7, -1}}

@@ -80,8 +80,8 @@ func TestGrown(t *testing.T) {
 	}
 }
 
-// A cluster that does not obey is killed; meanwhile and afterwards the others go on, and then what
-// served them is ended.
+// A cluster that does not obey is killed; meanwhile and afterwards the other clusters continue, and
+// then the processes that served them are ended.
 func TestPartStops(t *testing.T) {
 	m := system(Part{Whole: Degrade})
 	out := m.Step(dies(1), time.Second)
@@ -120,8 +120,8 @@ func TestPartStops(t *testing.T) {
 	}
 }
 
-// An I/O process dies before any process of a cluster is known to have been started: it is started
-// again for those that are about to be.
+// An I/O process dies before any process of a cluster is known to have been started: it is
+// restarted for the processes about to be started.
 func TestServesWhoIsAboutToBeStarted(t *testing.T) {
 	m := New(Config{Host: "h", Procs: 2, Parts: []Part{{Name: "cluster a"},
 		{Name: "io", Whole: Restart, Restarts: 1, Serves: true}}})
@@ -160,8 +160,8 @@ func TestPartRestarts(t *testing.T) {
 	}
 }
 
-// A cluster that cannot be started again is left out when there are others, and its processes that
-// were made are ended; the last one takes the system with it.
+// A cluster that cannot be started again is left out when there are other clusters, and its
+// processes that were made are ended; the last one takes the system with it.
 func TestPartNotRestarted(t *testing.T) {
 	for _, others := range []bool{true, false} {
 		m := system(Part{Whole: Restart, Restarts: 9})
@@ -221,18 +221,18 @@ func TestPartRestartedElsewhere(t *testing.T) {
 	}
 }
 
-// A host is lost before a cluster has been made that was attached: it is begun anew on its other
-// hosts, also on those where its standbys have all slots, where these are for that. When it cannot
-// be, what the file says about a cluster that stops is done; a cluster that has been made and
-// cannot be started again is left out, as ever.
+// A host is lost before an attached cluster has been made: it is started anew on its other hosts,
+// including those where its standbys have all slots, if these are for that. If that is impossible,
+// the file's treatment of a stopped cluster applies; a cluster that has been made and cannot be
+// restarted is left out, as usual.
 func TestPartNotMade(t *testing.T) {
 	const lost = "host x is lost, and the other hosts of the cluster have too few free slots"
 	for name, c := range map[string]struct {
 		part  Part
 		made  bool
-		first string // what is said
+		first string // text printed
 		again bool   // it is tried once more, with or without slots
-		then  string // what is said when that is not possible, too
+		then  string // text printed when that is not possible either
 		ends  bool
 	}{
 		"stop": {Part{Whole: Stop}, false, "cluster a cannot be started: " + lost +
@@ -281,8 +281,9 @@ func TestPartNotMade(t *testing.T) {
 	}
 }
 
-// I/O processes whose hosts are lost and that cannot be started again: the others of the link go
-// on; the last of a link may go anywhere, and when that cannot be the system ends.
+// I/O processes whose hosts are lost and that cannot be started again: the other I/O processes of
+// the link continue; the last of a link may be placed on any host, and if that is impossible the
+// system ends.
 func TestIOPNotRestarted(t *testing.T) {
 	m := New(Config{Host: "h", Procs: 4, Parts: []Part{{Name: "cluster a"},
 		{Name: "io0", Whole: Restart, Restarts: 1, Serves: true, Link: 1},
@@ -318,9 +319,9 @@ func TestIOPNotRestarted(t *testing.T) {
 	}
 }
 
-// A cluster of two ranks with two standbys: each death is made good while two processes are left,
-// standbys that have ranks are called by these, an abort is never made good, and standbys are ended
-// when nobody is left whose rank they could take.
+// A cluster of two ranks with two standbys: each death is replaced while two processes are left,
+// standbys that have ranks are named by these, an abort is never replaced, and standbys are ended
+// when no process is left whose rank they could take.
 func TestStandbys(t *testing.T) {
 	begin := func() *Machine {
 		m := New(Config{Host: "h", Procs: 4,
@@ -380,8 +381,8 @@ func TestStandbys(t *testing.T) {
 	}
 }
 
-// Both ranks of a cluster die, and standbys take them. One of these has done all before it is heard
-// that they have: the other one goes on, and only who is left without a rank is ended then.
+// Both ranks of a cluster die, and standbys take them. One of these finishes before the takeover is
+// reported: the other one continues, and only a process left without a rank is ended then.
 func TestEndsBeforeItsTakeover(t *testing.T) {
 	m := New(Config{Host: "h", Procs: 6,
 		Parts: []Part{{Name: "cluster a", Ranks: 2, Process: Replace}}})
@@ -434,7 +435,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// A cluster that somebody else starts, and the I/O process that comes with it: awaited, started,
+// A cluster started by another spxrun, and the I/O process that comes with it: awaited, started,
 // away when its host is lost, and started again.
 func TestPartAttached(t *testing.T) {
 	states := func(m *Machine, want ...string) {
@@ -496,7 +497,7 @@ func TestPartAttached(t *testing.T) {
 	}
 }
 
-// A cluster without which the system cannot be ends it, when its spxrun is told to end.
+// An indispensable cluster ends the system when its spxrun is signalled to end.
 func TestPartSignalled(t *testing.T) {
 	m := system(Part{Whole: Stop})
 	out := m.Step(PartSignalled{Part: 1, Signal: SIGTERM}, time.Second)
@@ -507,7 +508,7 @@ func TestPartSignalled(t *testing.T) {
 	}
 }
 
-// asked is the part about which the system's master is asked; 0: it is not.
+// asked is the part for which a decision of the system's master is requested; 0: none.
 func asked(out []Action) int {
 	for _, a := range out {
 		if ask, is := a.(Ask); is {
@@ -517,8 +518,8 @@ func asked(out []Action) int {
 	return 0
 }
 
-// What is done about a cluster that stops the system's master says; the job waits for that. Where
-// nobody answers it does what the file says, which is the same.
+// The system's master decides about a stopped cluster; the job waits for that. Without an answer it
+// follows the file, with the same result.
 func TestMasterIsAsked(t *testing.T) {
 	for _, c := range []struct {
 		whole Treatment
@@ -538,7 +539,7 @@ func TestMasterIsAsked(t *testing.T) {
 			if asked(out) != 1 || said(out) != "" {
 				t.Fatalf("%v", out)
 			}
-			m.Step(ends(2), time.Second) // all others end meanwhile
+			m.Step(ends(2), time.Second) // all other processes end meanwhile
 			out = m.Step(dies(0), time.Second)
 			if _, over := finished(out); over || said(out) != "" ||
 				m.Parts()[0].State != "stopping" {
@@ -571,8 +572,8 @@ func TestMasterIsAsked(t *testing.T) {
 	}
 }
 
-// A rank of a cluster dies: a process is to be started, before the death is told, and the job goes
-// on until it is there; so often as there are places for it.
+// A rank of a cluster dies: a process is started, before the death is published, and the job
+// continues until it has arrived; as often as there are places for it.
 func TestStartCold(t *testing.T) {
 	m := New(Config{Host: "h", Procs: 4,
 		Parts: []Part{{Name: "cluster a", Ranks: 1, Waiting: 1, Cold: 2, Process: Replace}}})
@@ -613,9 +614,9 @@ func TestStartCold(t *testing.T) {
 	}
 }
 
-// A rank that dies while others of its cluster are being made, perhaps on other hosts, is replaced
-// by those: by standbys that are to come, or by a process that is started, when not even these are
-// enough.
+// A rank that dies while other processes of its cluster are being made, perhaps on other hosts, is
+// replaced by these: by standbys that are to come, or by a process that is started, when not even
+// these are enough.
 func TestDiesWhileOthersAreMade(t *testing.T) {
 	for name, c := range map[string]struct {
 		part  Part
@@ -650,7 +651,7 @@ func TestDiesWhileOthersAreMade(t *testing.T) {
 				part := c.part
 				part.Name, part.Away = "cluster a", life == "attached"
 				if life == "again" {
-					if part.Cold > 0 { // these have been started with the others then
+					if part.Cold > 0 { // these have been started with the rest then
 						continue
 					}
 					part.Whole, part.Restarts = Restart, 1
@@ -686,7 +687,7 @@ func TestDiesWhileOthersAreMade(t *testing.T) {
 	}
 }
 
-// A rank that has died stays so while others of its cluster are being made: it is not replaced.
+// A dead rank stays dead while other processes of its cluster are being made: it is not replaced.
 func TestLostStayLost(t *testing.T) {
 	m := New(Config{Host: "h", Procs: 3,
 		Parts: []Part{{Name: "cluster a", Ranks: 3, Process: Degrade}}})
@@ -717,7 +718,8 @@ func TestHeals(t *testing.T) {
 }
 
 // The same in a cluster that is attached: its places for processes that are started are known when
-// it has been made, whoever has had numbers before. Attached again, it has all of them again.
+// it has been made, independent of earlier users of the numbers. Attached again, it has all of them
+// again.
 func TestStartColdAttached(t *testing.T) {
 	m := New(Config{Host: "h", Procs: 1, Parts: []Part{{Name: "cluster a"},
 		{Name: "cluster b", Ranks: 1, Cold: 2, Restarts: 10, Process: Replace, Whole: Restart,
@@ -792,8 +794,8 @@ func TestStandbysMadeLate(t *testing.T) {
 	}
 }
 
-// The last rank of a cluster dies when the others have ended as they should: it is as if it had
-// died before they ended, and nothing is started again. When none has ended so, the cluster has
+// The last rank of a cluster dies when the others have ended normally: this is handled as if it had
+// died before they ended, and nothing is restarted. If none has ended normally, the cluster has
 // stopped.
 func TestLastOfPartDies(t *testing.T) {
 	for _, ended := range []bool{true, false} {
@@ -821,10 +823,10 @@ func TestLastOfPartDies(t *testing.T) {
 	}
 }
 
-// A rank has died, and the others go on: it is not replaced. When the cluster has ended nothing of
-// it comes again, though it would have been started again, had it stopped.
+// A rank has died, and the others continue: it is not replaced. When the cluster has ended no part
+// of it is restarted, though it would have been, had it stopped.
 func TestPartOver(t *testing.T) {
-	// clusters may have been started by others, and attached again
+	// clusters may have been started by other spxruns, and attached again
 	for _, leads := range []bool{false, true} {
 		m := New(Config{Host: "h", Procs: 3, Leads: leads,
 			Parts: []Part{{Name: "cluster a", Process: Degrade, Whole: Restart, Restarts: 1},

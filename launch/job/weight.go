@@ -1,8 +1,8 @@
 package job
 
-// Weighty reports whether something of a list must not be done before a majority of those that keep
-// the sequence of events know of the event it comes from (package launch/follow). That a process
-// has left as it should may be told before: its host tells it again to whoever decides next.
+// Weighty reports whether an action of a list must not be performed before a majority of the
+// keepers of the event sequence have its event (package launch/follow). A process's normal end may
+// be published before: its host reports it again to the next deciding agent.
 func Weighty(list []Action) bool {
 	for _, act := range list {
 		if p, ok := act.(Publish); !ok || p.Dead {

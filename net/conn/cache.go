@@ -1,7 +1,7 @@
 package conn
 
-// patience is the number of ticks after a refusal before the same connection is asked for again:
-// another one for each try, so that two processes that are in each other's way do not stay so.
+// patience is the number of ticks after a refusal before the same connection is requested again: it
+// differs for each try, so that two processes do not keep blocking each other.
 func (n *Node) patience(peer int) int { return 1 + (7*n.cfg.Self+13*peer+n.Stats.Refused)%16 }
 
 // open returns a connection over which data may be sent.
@@ -19,7 +19,7 @@ func (n *Node) connect(peer int, out *Output) {
 	}
 }
 
-// shortcut asks for a direct connection, to a process that messages were relayed to or that no
+// shortcut requests a direct connection to a process to which messages were relayed or that no
 // relay reaches, once there is room for it.
 func (n *Node) shortcut(peer int, out *Output) {
 	if n.pair(peer).patience > 0 || n.links[peer] != nil || n.opening[peer] {

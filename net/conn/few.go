@@ -11,10 +11,11 @@ func Degree(connections int) int { return max(0, connections-1) / 2 * 2 }
 
 // Few is the plan for processes that may have far fewer connections than there are processes, and
 // are all to reach each other: each has degree neighbours at most, beside those that it shares
-// memory with (host[p] == host[q]), whoever it talks with. Process i is connected with the k =
-// degree/2 processes from k*i on, modulo their number n: so in h steps it comes to k^h processes in
-// a row, and to all of them in the least h with k^h >= n (Imase and Itoh, "A design for directed
-// graphs with minimum diameter"); connections lead both ways, which makes it fewer as a rule.
+// memory with (host[p] == host[q]), independent of its communication. Process i is connected with
+// the k = degree/2 processes from k*i on, modulo their number n: so in h steps it comes to k^h
+// processes in a row, and to all of them in the least h with k^h >= n (Imase and Itoh, "A design
+// for directed graphs with minimum diameter"); connections lead both ways, which makes it fewer as
+// a rule.
 func Few(degree int, host []int, gone []bool) *Plan {
 	n, k := len(host), degree/2
 	p := &Plan{near: sets(n), gone: gone, hops: Hops}

@@ -66,8 +66,8 @@ func TestFewReachAll(t *testing.T) {
 	}
 }
 
-// Where some share memory, that makes ways shorter; and when some are gone, those who are left have
-// ways around them, nearly always.
+// Shared memory makes ways shorter; and when some processes are gone, the remaining ones nearly
+// always have ways around them.
 func TestFewWithHosts(t *testing.T) {
 	pairs, lost := 0, 0
 	for seed := range uint64(30) {

@@ -6,7 +6,7 @@ import (
 	"libspx/ft/rankset"
 )
 
-// Kind says what a frame is for.
+// Kind is the purpose of a frame.
 type Kind uint8
 
 // Kinds of frames.
@@ -26,7 +26,7 @@ type Frame struct {
 	Seq      uint64 // of Data: its number from Src to Dst
 	Left     int    // of Data and Ack: hops that it may take after this one
 	Size     int    // of Data: bytes
-	Payload  any    // of Data: the sender's; Node does not look at it
+	Payload  any    // of Data: the sender's; not inspected by Node
 
 	Class, N  int
 	Near, Far rankset.Set
@@ -98,7 +98,7 @@ type Node struct {
 	opening map[int]bool
 	dead    rankset.Set
 	pairs   map[int]*pair
-	queue   []relayed   // frames of others that wait for a link or a credit
+	queue   []relayed   // frames of other processes that wait for a link or a credit
 	near    rankset.Set // as advertised
 	far     rankset.Set
 	stale   bool   // what is advertised may have changed
@@ -106,7 +106,7 @@ type Node struct {
 	ticks   int
 }
 
-// New returns a process without connections; Start asks for the first ones.
+// New returns a process without connections; Start requests the first ones.
 func New(cfg Config) *Node {
 	if cfg.Window == 0 {
 		cfg.Window = 1 << 20
@@ -140,8 +140,8 @@ func (n *Node) Submit(dst, size int, payload any) (out Output) {
 	return out
 }
 
-// Accepts says whether a connection that another process asks for may be made. One that this
-// process is opening to the same process is given up if the other one is the lower.
+// Accepts reports whether a connection requested by another process may be made. A connection that
+// this process is opening to it is abandoned if the other process is the lower.
 func (n *Node) Accepts(peer int) bool {
 	if n.links[peer] != nil || n.dead.Has(peer) || n.opening[peer] && n.cfg.Self < peer {
 		return false
@@ -149,7 +149,7 @@ func (n *Node) Accepts(peer int) bool {
 	return n.isStatic(peer) || n.shortcuts()+len(n.opening) <= n.limit()
 }
 
-// Opened says that a connection exists now, whoever asked for it.
+// Opened is called when a connection exists, whichever end requested it.
 func (n *Node) Opened(peer int) (out Output) {
 	delete(n.opening, peer)
 	if n.dead.Has(peer) { // the news of its death was faster
@@ -171,7 +171,7 @@ func (n *Node) Opened(peer int) (out Output) {
 	return out
 }
 
-// Refused says that a connection that was asked for could not be made.
+// Refused is called when a requested connection could not be made.
 func (n *Node) Refused(peer int) (out Output) {
 	delete(n.opening, peer)
 	n.Stats.Refused++
@@ -180,7 +180,7 @@ func (n *Node) Refused(peer int) (out Output) {
 	return out
 }
 
-// Dead says that a process has died, or that a static connection to it broke for good. Nothing is
+// Dead is called when a process has died, or a static connection to it broke for good. Nothing is
 // sent to it any more.
 func (n *Node) Dead(peer int) (out Output) {
 	n.dead = n.dead.Union(rankset.Of(peer))
@@ -197,7 +197,7 @@ func (n *Node) Dead(peer int) (out Output) {
 		n.repay(r, &out)
 		return true
 	})
-	for _, p := range n.pairs { // what it held for others goes again with the next tick
+	for _, p := range n.pairs { // the frames it held are sent again with the next tick
 		p.sent = min(p.sent, n.ticks-again)
 	}
 	n.stale = true
@@ -257,7 +257,7 @@ func (n *Node) progress(out *Output) {
 	}
 }
 
-// known lists the processes that this one talks to, in a fixed order.
+// known lists the processes with which this one communicates, in a fixed order.
 func (n *Node) known() []int {
 	list := make([]int, 0, len(n.pairs))
 	for dst := range n.pairs {

@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// A Plan says for all processes of a job which neighbours each of them keeps: those that it has a
-// static connection with, or shares memory with. Every process computes the same one, so that
-// nobody has to be told.
+// A Plan lists for all processes of a job the neighbours of each: those that it has a static
+// connection with, or shares memory with. Every process computes the same one, so that none has to
+// be sent.
 type Plan struct {
 	near [][]uint64 // of each process: a set
 	gone []bool
@@ -31,9 +31,9 @@ type Route struct {
 
 // Topology is the plan of section 3.1: of[p] is the switch of process p, -1 for one that takes no
 // part, and processes p and q with host[p] == host[q] share memory. Processes that are gone keep
-// their place in it, so that the others' connections stay as they are. Each process makes it anew
-// when others come or go, at the same time as all the others on its host do: what it takes grows
-// with the connections that there are, not as what Static takes for each process.
+// their place in it, so that the connections of the rest stay as they are. Each process recomputes
+// it when processes come or go, at the same time as all others on its host do: its cost grows with
+// the connections that there are, not as what Static takes for each process.
 func Topology(of, host []int, gone []bool) *Plan {
 	n := len(of)
 	p := &Plan{near: sets(n), gone: gone, hops: hops}
@@ -80,7 +80,7 @@ func (p *Plan) mesh(list []int) {
 	}
 }
 
-// Random is a plan that knows nothing of the network: any two processes are neighbours with
+// Random is a plan independent of the network: any two processes are neighbours with
 // probability degree / n. It is what the topology is compared with.
 func Random(n, degree int, gone []bool) *Plan {
 	p := &Plan{near: sets(n), gone: gone, hops: hops}
@@ -119,7 +119,7 @@ func (p *Plan) link(a, b int) {
 	}
 }
 
-// Near says whether two processes are neighbours.
+// Near reports whether two processes are neighbours.
 func (p *Plan) Near(a, b int) bool { return p.near[a][b/64]>>(b%64)&1 != 0 }
 
 // Neighbors lists those of a process.
@@ -159,7 +159,7 @@ func (p *Plan) Routes(self, most int) []Route {
 					list = append(list, a)
 				}
 			}
-			if len(list) > 0 { // who is farther away than self would send it back
+			if len(list) > 0 { // a process farther away than self would send it back
 				last = min(last, needs+1)
 			}
 			for i := range list {
@@ -173,12 +173,12 @@ func (p *Plan) Routes(self, most int) []Route {
 	return routes
 }
 
-// circles are whom a neighbour of self reaches in so many hops, by ways that lead neither through
-// self nor through a process that is gone.
+// circles are the processes that a neighbour of self reaches in so many hops, by ways neither
+// through self nor through a process that is gone.
 type circles struct {
 	plan   *Plan
 	self   int
-	within [][]uint64 // in one hop at most, in two, and so on, as far as was asked for
+	within [][]uint64 // in one hop at most, in two, and so on, as far as requested
 }
 
 // at: dst is reached in so many hops, and not in fewer.
@@ -197,7 +197,7 @@ func (c *circles) grow() {
 	set := slices.Clone(edge)
 	for w, word := range edge {
 		if n > 1 {
-			word &^= c.within[n-2][w] // what lies farther in has been looked at
+			word &^= c.within[n-2][w] // nearer ones have been handled
 		}
 		for ; word != 0; word &= word - 1 {
 			b := w*64 + bits.TrailingZeros64(word)

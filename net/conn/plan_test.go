@@ -101,7 +101,7 @@ func TestPlanReachesAll(t *testing.T) {
 	}
 }
 
-// A topology of any switches leaves nobody without a way as long as nobody is gone.
+// A topology of any switches leaves no process without a way as long as none is gone.
 func TestTopologyIsComplete(t *testing.T) {
 	for seed := range uint64(200) {
 		r := rand.New(rand.NewPCG(seed, 2))
@@ -121,7 +121,7 @@ func TestTopologyIsComplete(t *testing.T) {
 	}
 }
 
-// The table says what a Node, which was told by its neighbours, would do.
+// The table matches the behaviour of a Node that was notified by its neighbours.
 func TestPlanIsWhatNodesDo(t *testing.T) {
 	compared := 0
 	for seed := range uint64(200) {
@@ -159,7 +159,7 @@ func TestPlanIsWhatNodesDo(t *testing.T) {
 	}
 }
 
-// The plan of all is what Static says to each, and what shared memory gives.
+// The plan of all is the union of Static for each process and shared memory.
 func TestTopologyIsThatOfEach(t *testing.T) {
 	for seed := range uint64(200) {
 		r := rand.New(rand.NewPCG(seed, 5))

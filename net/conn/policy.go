@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// Policy is what SPX_CONNECTIONS and SPX_TOPOLOGY say of the connections that processes keep.
+// Policy is the content of SPX_CONNECTIONS and SPX_TOPOLOGY: the connections that processes keep.
 type Policy struct {
 	All    bool // a connection with everybody, at once
 	Relays bool
 	Random int // neighbours by chance; 0: by the topology
 	Cache  int
 
-	Groups   int   // of processes, as if they were on so many switches; 0: Switches says
+	Groups   int   // of processes, as if they were on so many switches; 0: use Switches
 	Switches []int // of each host
 }
 
@@ -78,7 +78,8 @@ func (p *Policy) ParseTopology(text string) error {
 	return nil
 }
 
-// SwitchOf is the switch of a host: one of its own, beyond those that are known, if nothing is.
+// SwitchOf is the switch of a host: one of its own, beyond the known ones, if its switch is
+// unknown.
 func (p *Policy) SwitchOf(host int) int {
 	if host < len(p.Switches) {
 		return p.Switches[host]
@@ -86,7 +87,7 @@ func (p *Policy) SwitchOf(host int) int {
 	return 1<<20 + 1 + host
 }
 
-// Process is a process as Relayed looks at it.
+// Process is the data about a process that Relayed needs.
 type Process struct {
 	Host, Rank int  // Rank: in its first world
 	Later      bool // it is of another world, of processes that were started later
@@ -94,9 +95,10 @@ type Process struct {
 }
 
 // Relayed numbers the switches of processes by which messages between them are relayed; nil where
-// they are not, or may not be so at all of the processes. All that relay for each other were told
-// the same of the switches, of whatever world they are: else the first connection between them ends
-// the job. world is the size of the first world; tcp: those of a host talk over the network.
+// they are not, or may not be so at all of the processes. All processes that relay for each other
+// got the same switches, in whatever world they are: else the first connection between them ends
+// the job. world is the size of the first world; tcp: processes of a host communicate over the
+// network.
 func (p *Policy) Relayed(procs []Process, world int, tcp bool) []int32 {
 	if !p.Relays || p.Random > 0 {
 		return nil

@@ -6,16 +6,17 @@ import (
 	"libspx/ft/rankset"
 )
 
-// relayed is a frame of others in this process. It holds one buffer of its class, given by from.
+// relayed is a frame of other processes held in this one. It holds one buffer of its class, given
+// by from.
 type relayed struct {
 	from  int
 	class int // Left as it came
 	frame Frame
 }
 
-// advertise tells the neighbours what this process reaches, if that has changed: over static
-// connections at once, and through one neighbour. Tick calls it, so that many changes cost one
-// message.
+// advertise sends the neighbours the processes that this one reaches, if that has changed: over
+// static connections at once, and through one neighbour. Tick calls it, so that many changes cost
+// one message.
 func (n *Node) advertise(out *Output) {
 	if !n.stale {
 		return
@@ -74,7 +75,8 @@ func (n *Node) relay(from int, f Frame, out *Output) {
 		return // not a frame of this protocol's
 	}
 	r := relayed{from, f.Left, f}
-	// acknowledgements hold no buffer; one that finds no way is lost, and the next one says as much
+	// acknowledgements hold no buffer; one that finds no way is lost, and the next one contains as
+	// much
 	if f.Kind == Ack {
 		n.forwardOne(r, out)
 		return

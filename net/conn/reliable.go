@@ -2,7 +2,7 @@ package conn
 
 import "slices"
 
-// pair is what a process knows of its messages with one other.
+// pair is the state of a process's messages with one peer.
 type pair struct {
 	next    uint64  // number of the next message to it
 	waiting []Frame // not sent yet
@@ -23,8 +23,8 @@ type pair struct {
 // acknowledged, is sent again.
 const again = 16
 
-// settling is the number of ticks in which processes get to know the routes; until then no
-// connection is asked for because there is none.
+// settling is the number of ticks in which processes learn the routes; until then the lack of a
+// route causes no connection request.
 const settling = 8
 
 func (n *Node) pair(other int) *pair {
@@ -69,8 +69,8 @@ func (n *Node) pump(dst int, out *Output) {
 	}
 }
 
-// hand gives a frame to a relay; false if none can take it now. Without any way a connection is
-// asked for.
+// hand forwards a frame to a relay; false if none can take it now. Without any way it requests a
+// connection.
 func (n *Node) hand(f Frame, out *Output) bool {
 	next, needs := n.way(n.cfg.Self, f.Dst, hops-1)
 	if next < 0 {
@@ -89,12 +89,12 @@ func (n *Node) hand(f Frame, out *Output) bool {
 	return true
 }
 
-// arrived takes a message for this process. What came through a relay is acknowledged, and so is
-// what one that came directly let go.
+// arrived takes a message for this process. A message that came through a relay is acknowledged,
+// and so are those released by one that came directly.
 func (n *Node) arrived(from int, f Frame, out *Output) {
 	p := n.pair(f.Src)
 	p.due = p.due || from != f.Src || len(p.held) > 0
-	if f.Seq < p.expected { // it came twice: the sender has not heard that it came
+	if f.Seq < p.expected { // a duplicate: the sender has no acknowledgement
 		p.due = true
 		return
 	}
@@ -114,7 +114,7 @@ func (n *Node) arrived(from int, f Frame, out *Output) {
 	}
 }
 
-// acknowledge tells a sender what has come.
+// acknowledge sends a sender the messages that have arrived.
 func (n *Node) acknowledge(src int, p *pair, out *Output) {
 	f := Frame{Kind: Ack, Src: n.cfg.Self, Dst: src, Seq: p.expected}
 	p.due, p.fresh = false, 0

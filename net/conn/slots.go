@@ -2,26 +2,25 @@ package conn
 
 import "slices"
 
-// Slots gives out the connections that a process may have: never more than so many at once, whoever
-// wants them. A connection has a slot from before it is called, or answered, until its socket is
-// closed.
+// Slots gives out the connections that a process may have: never more than so many at once. A
+// connection has a slot from before it is called, or answered, until its socket is closed.
 //
-// Who has called this process comes before those that it calls itself: it holds a slot at its own
-// end meanwhile. For it, a call of this process that has no answer yet is given up, if the caller
-// has the lower number. So of processes that wait for each other in a circle, the one with the
-// lowest number is always let in, and none waits for ever; those that have connections alone close
-// one, which is the business of who has them.
+// A caller of this process takes precedence over this process's own calls, as it holds a slot at
+// its own end meanwhile. For it, an unanswered call of this process is abandoned, if the caller has
+// the lower number. So of processes that wait for each other in a circle, the one with the lowest
+// number is always let in, and none waits for ever; those that only have connections close one,
+// which is the task of their owner.
 type Slots struct {
 	self, most, used int
 
 	doors   []seeker // have called
-	waiting []seeker // are to be called, in the order in which that was asked for
+	waiting []seeker // are to be called, in the order of the requests
 	calls   []int    // processes that are called, and have not answered, oldest first
-	leaving int      // calls that were given up, whose slot is to come
+	leaving int      // abandoned calls, whose slot is to be released
 	last    Ticket
 }
 
-// A Ticket is one who waits for a slot.
+// A Ticket identifies a waiter for a slot.
 type Ticket uint64
 
 type seeker struct {
@@ -44,8 +43,8 @@ func (s *Slots) Try() bool {
 	return true
 }
 
-// Call asks for one to call peer. True: it is there, and peer is being called; else Grant says
-// when.
+// Call requests a slot to call peer. True: it is granted, and peer is being called; else Grant
+// grants it later.
 func (s *Slots) Call(peer int) (Ticket, bool) {
 	s.last++
 	if s.Try() {
@@ -56,7 +55,7 @@ func (s *Slots) Call(peer int) (Ticket, bool) {
 	return s.last, false
 }
 
-// Answer asks for one for peer, which has called.
+// Answer requests a slot for peer, which has called.
 func (s *Slots) Answer(peer int) (Ticket, bool) {
 	s.last++
 	if s.used < s.most && len(s.doors) == 0 {
@@ -67,8 +66,8 @@ func (s *Slots) Answer(peer int) (Ticket, bool) {
 	return s.last, false
 }
 
-// GiveWay says which call is to be given up for one that has called: the one with the same process,
-// if there is such a one, else the latest.
+// GiveWay returns the call to be abandoned for a caller: the call to the same process, if there is
+// one, else the latest.
 func (s *Slots) GiveWay() (peer int, ok bool) {
 	before := 0
 	for _, d := range s.doors {
@@ -90,7 +89,7 @@ func (s *Slots) GiveWay() (peer int, ok bool) {
 	return 0, false
 }
 
-// Called says that the call of peer is over, one way or the other. Its slot stays taken.
+// Called ends the call of peer, successful or not. Its slot stays taken.
 func (s *Slots) Called(peer int) {
 	if i := slices.Index(s.calls, peer); i >= 0 {
 		s.calls = slices.Delete(s.calls, i, i+1)
@@ -105,8 +104,8 @@ func (s *Slots) Give() { s.used = max(0, s.used-1) }
 // Limit changes how many there are. Those that are taken stay so.
 func (s *Slots) Limit(most int) { s.most = most }
 
-// Grant is who gets the next one that is free; false: none is, or wanted. A process that was to be
-// called is being called from then on.
+// Grant returns the next waiter to get a free slot; false: none is free, or no ticket waits. A
+// waiting call is being made from then on.
 func (s *Slots) Grant() (Ticket, bool) {
 	if s.used >= s.most {
 		return 0, false

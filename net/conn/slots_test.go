@@ -22,7 +22,7 @@ type crowdNode struct {
 	*Slots
 	wants   map[int]Ticket // to be called: its ticket, 0 where it does not wait
 	tickets map[Ticket]func()
-	calling map[int]bool // true: given up
+	calling map[int]bool // true: abandoned
 	asked   map[int]Ticket
 	open    []int
 }
@@ -98,7 +98,8 @@ func (c *crowd) step() error {
 			b := c.nodes[k]
 			t, waits := b.asked[i]
 			switch {
-			case a.calling[k] && (!waits || t != 0): // given up, and the other end has not taken it
+			// abandoned, and the other end has not taken it
+			case a.calling[k] && (!waits || t != 0):
 				if waits {
 					b.Withdraw(t)
 					delete(b.tickets, t)
@@ -184,8 +185,8 @@ func TestSlots(t *testing.T) {
 	}
 }
 
-// Three processes with one slot each call each other in a circle: without anybody's patience
-// ending, the call of the lowest is let in.
+// Three processes with one slot each call each other in a circle: before any timeout, the call of
+// the lowest is accepted.
 func TestSlotsInACircle(t *testing.T) {
 	var s []*Slots
 	for i := range 3 {

@@ -11,15 +11,16 @@ import (
 	"syscall"
 )
 
-// Circumstances are what a message about a connection that cannot be made has to know, beside the
-// error.
+// Circumstances are the inputs, beside the error, of a message about a connection that cannot be
+// made.
 type Circumstances struct {
 	TLS bool // the job's connections are sealed
-	// others that all hosts of the job are in, "10.78.0.0/24 (data0), ..."; empty: none is known
+	// other networks that all hosts of the job are in, "10.78.0.0/24 (data0), ..."; empty: none is
+	// known
 	Networks string
 }
 
-// Cause says why a connection could not be made, in all likelihood, and what to do. It begins with
+// Cause returns the likely reason why a connection could not be made, and a remedy. It begins with
 // "; ", or is empty.
 func Cause(err error, c Circumstances) string {
 	is := func(list ...error) bool {
@@ -78,7 +79,7 @@ func IsTimeout(err error) bool {
 		errors.Is(err, syscall.ETIMEDOUT) || errors.As(err, &n) && n.Timeout()
 }
 
-// others says which networks could be used instead.
+// others names the networks that could be used instead.
 func (c Circumstances) others() string {
 	if c.Networks == "" {
 		return ""

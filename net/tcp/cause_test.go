@@ -16,7 +16,7 @@ func TestCause(t *testing.T) {
 	dial := func(err error) error {
 		return &net.OpError{Op: "dial", Net: "tcp", Err: fmt.Errorf("connect: %w", err)}
 	}
-	// A real time-out of Dial: nobody takes connections from this queue.
+	// A real time-out of Dial: no process accepts connections from this queue.
 	full, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

@@ -17,7 +17,7 @@ import (
 // number.
 type Process struct{ Number, Life uint32 }
 
-// An Identity is what an end knows of itself.
+// An Identity is an end's description of itself.
 type Identity struct {
 	Job  [16]byte
 	Key  [32]byte
@@ -36,26 +36,25 @@ type Verdict byte
 
 // Verdicts. The zero value is none.
 const (
-	// the connection is in use as soon as the caller has confirmed that it has heard so
+	// the connection is in use as soon as the caller has confirmed the verdict
 	Taken Verdict = 1
 	// there is one already, or the other end's own call is the one that counts
 	Elsewhere Verdict = 2
 	Differs   Verdict = 3 // the two ends' messages take other ways: a WaysError
-	// the caller has ended, or another process has its number, as far as the end that was called
-	// knows
+	// the caller has ended, or another process has its number, as known to the end that was called
 	Gone Verdict = 4
 	// the end that was called has as many connections as it may have: to be called again
 	Full Verdict = 5
 )
 
-// A WaysError says which ways the messages of the end that was called take.
+// A WaysError contains the ways of the messages of the end that was called.
 type WaysError struct{ Theirs string }
 
 func (e *WaysError) Error() string {
 	return fmt.Sprintf("messages take other ways there (%q)", e.Theirs)
 }
 
-// What is wrong with who calls, or with whom was called.
+// Errors of the caller, or of the end that was called.
 var (
 	ErrStranger = errors.New("not a process of this job, or not for this one")
 	ErrVersion  = errors.New(
@@ -73,7 +72,7 @@ const (
 	waysBytes  = 16
 	frontBytes = 4 + 2 // of the hello of every version
 	helloBytes = frontBytes + 2 + 16 + 4*4 + nonceBytes + waysBytes
-	mostWays   = 1000 // bytes of Ways that are told
+	mostWays   = 1000 // bytes of Ways that are sent
 )
 
 type hello struct {
@@ -103,8 +102,8 @@ func (h *hello) encode() []byte {
 	return append(b, h.ways[:]...)
 }
 
-// readHello reads what a caller says first. Its first bytes say whether the rest is as long as
-// here, so they are looked at before that is waited for. b is all that was read of it.
+// readHello reads a caller's hello. Its first bytes determine whether the rest has the expected
+// length, so they are checked before the rest is awaited. b is the part read so far.
 func readHello(s io.Reader, b *[helloBytes]byte) (h hello, err error) {
 	if _, err := io.ReadFull(s, b[:frontBytes]); err != nil {
 		return h, err
@@ -226,10 +225,11 @@ func writeWays(s io.Writer, ways string) error {
 	return err
 }
 
-// Answer is the handshake of the end that was called. decide is asked once it is proved who calls.
-// Errors: that of the stream, ErrStranger, ErrVersion, ErrOld, ErrKey; then nothing that a stranger
-// could use was said. As Call, it is not for an identity with TLS. A caller that was told Taken may
-// have given up meanwhile: so it confirms, and Answer returns Taken without an error only then.
+// Answer is the handshake of the end that was called. decide is called once the caller's identity
+// is proved. Errors: that of the stream, ErrStranger, ErrVersion, ErrOld, ErrKey; then nothing that
+// a stranger could use was sent. As Call, it is not for an identity with TLS. A caller that was
+// sent Taken may have hung up meanwhile: so it confirms, and Answer returns Taken without an error
+// only then.
 func Answer(s io.ReadWriter, id *Identity, decide func(from Process) Verdict) (from Process,
 	v Verdict, err error) {
 	_, from, _, v, err = respond(s, only(id), first(decide))
@@ -241,7 +241,7 @@ func only(id *Identity) func(h *hello) *Identity {
 	return func(*hello) *Identity { return id }
 }
 
-// first is decide for those who take no further streams.
+// first is decide for callers that take no further streams.
 func first(decide func(from Process) Verdict) func(Process, uint16) Verdict {
 	return func(from Process, stream uint16) Verdict {
 		if stream != 0 {
@@ -251,8 +251,8 @@ func first(decide func(from Process) Verdict) func(Process, uint16) Verdict {
 	}
 }
 
-// respond is Answer for any identity, of the one that is chosen for what the caller says, and
-// returns the stream that goes on, and which of its pair's it is.
+// respond is Answer for any identity, chosen by the caller's hello, and returns the resulting
+// stream, and its number within the pair.
 func respond(s io.ReadWriter, choose func(h *hello) *Identity,
 	decide func(from Process, stream uint16) Verdict) (t io.ReadWriter, from Process, stream uint16,
 	v Verdict, err error) {
@@ -302,8 +302,8 @@ func respond(s io.ReadWriter, choose func(h *hello) *Identity,
 	return s, h.from, h.stream, v, err
 }
 
-// hasLeft: the caller has hung up before it was answered, and so not on this end's proof. It may
-// have waited for long, and given up.
+// hasLeft: the caller hung up before it was answered, and so not because of this end's proof. Its
+// patience may have ended.
 func hasLeft(s io.ReadWriter) bool {
 	c, ok := s.(syscall.Conn)
 	if !ok {
@@ -321,9 +321,9 @@ func hasLeft(s io.ReadWriter) bool {
 	return left
 }
 
-// unproved is the error of a caller that has given no proof. One that hangs up has seen that of
-// this end, and takes it for none: the two keys differ. One that stays and says nothing, or was
-// given up here, may have the key.
+// unproved is the error of a caller that has given no proof. A caller that hangs up has seen this
+// end's proof and rejected it: the two keys differ. One that stays silent, or was dropped here, may
+// have the key.
 func unproved(err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
 		errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) {

@@ -55,8 +55,8 @@ func TestBothEndsAgree(t *testing.T) {
 	}
 }
 
-// Ends whose messages take other ways find out, once they have proved who they are; the caller is
-// told the other's.
+// Ends whose messages take other ways find out, once they have proved their identity; the caller is
+// sent the ways of the other end.
 func TestWaysDiffer(t *testing.T) {
 	for _, theirs := range []string{"SPX_CONNECTIONS=topology:4", strings.Repeat("0,", 2*mostWays),
 		""} {
@@ -79,8 +79,8 @@ func TestWaysDiffer(t *testing.T) {
 	}
 }
 
-// The end that was called has the connection only when the caller, which may have given up
-// meanwhile, says that it has heard of it.
+// The end that was called has the connection only when the caller, which may have hung up
+// meanwhile, confirms it.
 func TestACallerThatGivesUp(t *testing.T) {
 	a, b := net.Pipe()
 	ch := make(chan error, 1)
@@ -97,7 +97,7 @@ func TestACallerThatGivesUp(t *testing.T) {
 	if !errors.Is(err, deaf) {
 		t.Errorf("the caller has %v", err)
 	}
-	if _, err := io.ReadFull(a, make([]byte, 1)); err != nil { // what it does not hear
+	if _, err := io.ReadFull(a, make([]byte, 1)); err != nil { // what it does not receive
 		t.Fatal(err)
 	}
 	a.Close()
@@ -159,7 +159,7 @@ func TestAForgedProof(t *testing.T) {
 	}
 }
 
-// What a caller said once does not serve a second time: the other end's nonce is another.
+// A caller's messages cannot be replayed: the other end's nonce differs.
 func TestAReplay(t *testing.T) {
 	a, b := net.Pipe()
 	var said bytes.Buffer
@@ -200,7 +200,7 @@ func FuzzAnswer(f *testing.F) {
 	})
 }
 
-// Who is called and does not hold the key is not believed either, whatever it says.
+// A called end without the key is not believed either, whatever it sends.
 func FuzzCall(f *testing.F) {
 	f.Add([]byte{})
 	f.Add(make([]byte, nonceBytes+macBytes+1))

@@ -16,8 +16,7 @@ func counts(r *Refusals) [5]uint64 {
 		r.Slow.Load()}
 }
 
-// say writes to a server, and waits until it hangs up. half: this end says first that nothing more
-// comes.
+// say writes to a server, and waits until it hangs up. half: this end closes its direction first.
 func say(t *testing.T, address string, half bool, words ...[]byte) {
 	t.Helper()
 	c := dial(t, address)
@@ -97,8 +96,8 @@ func TestWhatIsCounted(t *testing.T) {
 	}
 }
 
-// What an end that was called has said once, with all that followed, does not serve a second time:
-// the caller's nonce is another.
+// The messages of a called end, with all that followed, cannot be replayed: the caller's nonce
+// differs.
 func TestAFalseListener(t *testing.T) {
 	a, b := net.Pipe()
 	var answered bytes.Buffer

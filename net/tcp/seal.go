@@ -14,12 +14,13 @@ import (
 )
 
 // TLS 1.3 begins once both have proved that they hold the key, and before the verdict: so what is
-// decided, and all that follows, is out of reach of who sits between. The two certificates are made
-// for this one conversation: their private keys follow from the job's key, both nonces and who
-// calls whom. So each end knows the public key that the other must have, no authority is asked,
-// dates do not count, and who passes a conversation on to another process, or has the certificate
-// of another conversation, is refused. The keys of the records come from an exchange of their own
-// (ECDHE): who learns the job's key later cannot read what was recorded before.
+// decided, and all that follows, is out of reach of a man in the middle. The two certificates are
+// made for this one conversation: their private keys follow from the job's key, both nonces and the
+// two identities. So each end can compute the public key that the other must have, no authority is
+// consulted, dates do not count, and an attacker that relays a conversation to another process, or
+// has the certificate of another conversation, is refused. The keys of the records come from an
+// exchange of their own (ECDHE): an attacker that learns the job's key later cannot read earlier
+// recordings.
 
 // ends are the roles in the derivation of keys.
 const (
@@ -42,7 +43,7 @@ func certificate(key *[32]byte, role string, said, nonce []byte) (tls.Certificat
 }
 
 // seal makes a stream of TLS out of the plain one. ErrKey: the other end is not the one that has
-// proved to hold the key, or takes this one for somebody else; somebody sits between.
+// proved to hold the key, or takes this one for another process: a man in the middle.
 func seal(s io.ReadWriter, id *Identity, calling bool, said, nonce []byte) (io.ReadWriter, error) {
 	if !id.TLS {
 		return s, nil
@@ -64,7 +65,7 @@ func seal(s io.ReadWriter, id *Identity, calling bool, said, nonce []byte) (io.R
 		MinVersion:   tls.VersionTLS13,
 		Certificates: []tls.Certificate{own},
 		ClientAuth:   tls.RequireAnyClientCert,
-		// no authority knows these certificates: VerifyConnection compares the key
+		// no authority has signed these certificates: VerifyConnection compares the key
 		InsecureSkipVerify:     true,
 		SessionTicketsDisabled: true,
 		// Records are full from the first one on: what is sent is mostly long, or waits for
@@ -87,8 +88,8 @@ func seal(s io.ReadWriter, id *Identity, calling bool, said, nonce []byte) (io.R
 	return sealed, nil
 }
 
-// sealError tells what shows that somebody sits between, or changes what passes, from a stream that
-// has ended.
+// sealError distinguishes signs of a man in the middle, or of changed bytes, from a stream that has
+// ended.
 func sealError(err error) error {
 	var op *net.OpError
 	if header := (tls.RecordHeaderError{}); errors.Is(err, ErrKey) || errors.As(err, &header) ||
@@ -98,8 +99,8 @@ func sealError(err error) error {
 	return fmt.Errorf("TLS: %w", err)
 }
 
-// IsChanged tells from the error of a sealed stream's Read whether bytes have come that the other
-// end has not written. The end of a stream, and a lost one, are no such errors.
+// IsChanged reports whether an error of a sealed stream's Read means that bytes arrived that the
+// other end has not written. The end of a stream, and a lost one, are no such errors.
 func IsChanged(err error) bool {
 	var op *net.OpError
 	header := tls.RecordHeaderError{}

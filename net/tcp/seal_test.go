@@ -29,8 +29,8 @@ func sealedServer(t *testing.T) (s *Server, address string, adopted chan net.Con
 	return s, address, adopted, stop
 }
 
-// relay hands on, with a change, what passes between who calls it and another address. Each write
-// of change is of what was read.
+// relay forwards, with changes, the bytes between its caller and another address. change gets the
+// bytes that were read.
 type relay struct {
 	address string
 	mu      sync.Mutex
@@ -105,7 +105,7 @@ func sealedPair(t *testing.T, address string, adopted chan net.Conn) (caller, ca
 	return caller, called
 }
 
-// What is said arrives, both ways, and who listens finds nothing of it; without TLS it does.
+// Data arrives, both ways, and an eavesdropper finds none of it; without TLS it does.
 func TestWhoListensReadsNothing(t *testing.T) {
 	word := []byte("a word that nobody else is to read, and that is long enough to be found")
 	for _, sealed := range []bool{true, false} {
@@ -142,7 +142,7 @@ func TestWhoListensReadsNothing(t *testing.T) {
 	}
 }
 
-// A byte that is changed on its way is noticed by who reads it, and is not taken for an end or a
+// A byte that is changed on its way is noticed by the reader, and is not taken for an end or a
 // loss.
 func TestAChangedByte(t *testing.T) {
 	_, address, adopted, _ := sealedServer(t)
@@ -190,8 +190,8 @@ func TestAnEndIsNoChange(t *testing.T) {
 	}
 }
 
-// Who sits between, lets the proofs pass and then offers TLS of its own to both, is refused by
-// both, and counted.
+// A man in the middle that lets the proofs pass and then offers TLS of its own to both ends is
+// refused by both, and counted.
 func TestWhoSitsBetween(t *testing.T) {
 	server, address, _, stop := sealedServer(t)
 	server.Decide = func(Process) Verdict {
@@ -229,7 +229,7 @@ func TestWhoSitsBetween(t *testing.T) {
 			ClientAuth: tls.RequireAnyClientCert}
 		to := tls.Client(b, config)
 		errs := [2]error{tls.Server(a, config).Handshake(), to.Handshake()}
-		if errs[1] == nil { // a client is done before the server has looked at its certificate
+		if errs[1] == nil { // a client is done before the server has checked its certificate
 			_, errs[1] = to.Read(make([]byte, 1))
 		}
 		middle <- errs
@@ -276,8 +276,8 @@ func TestCertificatesAreOfOneConversation(t *testing.T) {
 	}
 }
 
-// One end has TLS and the other has not: both find out before a byte of it, and whoever does not
-// hold the key cannot make a caller believe so.
+// One end has TLS and the other has not: both find out before a byte of it, and an attacker without
+// the key cannot make a caller believe so.
 func TestTLSDiffers(t *testing.T) {
 	for _, callerHas := range []bool{true, false} {
 		server, address, _, _ := sealedServer(t)

@@ -13,10 +13,10 @@ import (
 const (
 	maxUnproved = 128
 	patience    = 5 * time.Second
-	// How long a caller that was told Taken may take to confirm it: far longer than patience, after
-	// which it does not do so any more. A caller that has confirmed uses the connection.
+	// How long a caller that was sent Taken may take to confirm it: far longer than patience, after
+	// which it no longer does. A caller that has confirmed uses the connection.
 	confirmation = 2 * time.Minute
-	// For how long a caller that has proved nothing may hold up others, where few calls are
+	// For how long an unproved caller may block other calls, where few calls are
 	// answered at once.
 	hurry = time.Second
 )
@@ -58,15 +58,15 @@ func (r *Refusals) of(err error) *atomic.Uint64 {
 type Server struct {
 	Identity Identity
 	// Other, if it is set, is the identity for a call that names another job than Identity's, and
-	// says that it comes from that process; nil: there is none.
+	// that process as its origin; nil: there is none.
 	Other func(job [16]byte, from Process) *Identity
-	// Decide says whether a connection with a process, which has proved who it is, is taken. Calls
+	// Decide returns whether a connection with a process, whose identity is proved, is taken. Calls
 	// of it may overlap.
 	Decide func(from Process) Verdict
-	// Adopt gets a connection that was taken: a *tls.Conn, if the identity says so.
+	// Adopt gets a connection that was taken: a *tls.Conn, if the identity has TLS.
 	Adopt func(c net.Conn, from Process)
-	// Failed is told of a connection that Decide, or a stream that DecideFurther, has taken and
-	// whose caller has given it up. It is closed.
+	// Failed is called for a connection that Decide, or a stream that DecideFurther, has taken and
+	// that its caller has abandoned. It is closed.
 	Failed func(from Process, stream uint16)
 
 	// DecideFurther and AdoptFurther do so for further streams of a pair, by number. Unset, there
@@ -74,19 +74,18 @@ type Server struct {
 	DecideFurther func(from Process, stream uint16) Verdict
 	AdoptFurther  func(c net.Conn, from Process, stream uint16)
 
-	// Answering is how many calls may be answered at once, from when they are accepted until it is
-	// decided about them; others wait at the door. Who says nothing for longer than hurry is hung
-	// up on where it holds up others. 0: any number, of which maxUnproved at most have proved
-	// nothing.
+	// Answering is how many calls may be answered at once, from accept to verdict; other calls wait
+	// in the listen queue. A caller silent for longer than hurry is dropped if it blocks other
+	// calls. 0: any number, of which maxUnproved at most have proved nothing.
 	Answering int
 
-	// Short, if it is set, is told why a call that has come cannot be taken: there may be no
+	// Short, if it is set, is called with the reason why a call cannot be accepted: there may be no
 	// descriptors.
 	Short func(error)
-	// Refuse, if it is set, is told of calls that are counted below.
+	// Refuse, if it is set, is called for calls that are counted below.
 	Refuse func(from net.Addr, err error)
 
-	// Refused counts the calls that were refused; nil: nobody does.
+	// Refused counts the calls that were refused; nil: they are not counted.
 	Refused *Refusals
 
 	mu       sync.Mutex
@@ -231,7 +230,7 @@ func (s *Server) answer(c net.Conn) {
 		}
 		return
 	}
-	// who sees that the connection is closed, sees that it was counted
+	// a peer that sees the connection closed also sees it counted
 	s.count(verdict, err, proved)
 	c.Close()
 	if verdict != Taken {
@@ -258,14 +257,14 @@ func (s *Server) count(v Verdict, err error, proved bool) {
 	}
 }
 
-// Dial connects with the process to at address, and calls it. It gives up after patience. The
-// connection is a *tls.Conn if the identity says so.
+// Dial connects with the process to at address, and calls it. It fails after patience. The
+// connection is a *tls.Conn if the identity has TLS.
 func Dial(address string, id *Identity, to Process) (net.Conn, Verdict, error) {
 	return DialContext(context.Background(), address, id, to)
 }
 
-// DialContext is Dial that gives up earlier when ctx ends, unless the verdict is there: what was
-// confirmed is in use.
+// DialContext is Dial that fails earlier when ctx ends, unless the verdict is there: a confirmed
+// connection is in use.
 func DialContext(ctx context.Context, address string, id *Identity, to Process) (net.Conn, Verdict,
 	error) {
 	d := net.Dialer{Timeout: patience}

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// serve starts a server of bob's on loopback, which takes who decide says, or all; stop ends it,
-// and returns when all calls have been answered and counted.
+// serve starts a server of bob's on loopback, which takes the callers that decide accepts, or all;
+// stop ends it, and returns when all calls have been answered and counted.
 func serve(t *testing.T, decide ...func(Process) Verdict) (s *Server, address string,
 	adopted chan Process, stop func()) {
 	t.Helper()
@@ -32,7 +32,7 @@ func serve(t *testing.T, decide ...func(Process) Verdict) (s *Server, address st
 }
 
 // reach fails the test unless alice is connected at once. The best of some tries counts: other work
-// may have the processors for long, but a connection that waits for another to be given up waits
+// may have the processors for long, but a connection that waits for another to be dropped waits
 // every time.
 func reach(t *testing.T, address string, adopted chan Process) {
 	t.Helper()
@@ -74,7 +74,7 @@ func dial(t *testing.T, address string) net.Conn {
 	return c
 }
 
-// Connections that say nothing cost at most maxUnproved places: the oldest give way, and those of
+// Silent connections cost at most maxUnproved places: the oldest give way, and those of
 // the job come through.
 func TestHalfOpenConnections(t *testing.T) {
 	s, address, adopted, _ := serve(t)
@@ -92,7 +92,7 @@ func TestHalfOpenConnections(t *testing.T) {
 	}
 }
 
-// Of few places for calls, those that say nothing keep each for a second only where others wait;
+// Of few places for calls, silent callers keep one for a second only while others wait;
 // and no more sockets are made of them than there are places.
 func TestFewAnswered(t *testing.T) {
 	const places = 2
@@ -158,7 +158,7 @@ func (c *countedConn) Close() error {
 	return err
 }
 
-// A call that is given up before it was answered is no call without the key.
+// A call abandoned before it was answered does not count as one without the key.
 func TestGivenUpBeforeTheAnswer(t *testing.T) {
 	s, address, _, stop := serve(t)
 	s.mu.Lock() // the call is accepted, and waits here before it is answered

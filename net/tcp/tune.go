@@ -6,9 +6,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Tune sets what the socket fd needs for messages, whose ends are local and remote: nothing waits
-// for more to come; and within a host, where no packet is lost, the plainest congestion control:
-// others pace what they send, or find their rate anew after each pause. Between hosts the system's
+// Tune sets what the socket fd needs for messages, whose ends are local and remote: no delay to
+// coalesce data; and within a host, where no packet is lost, the plainest congestion control: other
+// algorithms pace the sender, or probe for their rate after each pause. Between hosts the system's
 // choice stays.
 func Tune(fd int, local, remote net.Addr) error {
 	if sameHost(local, remote) {

@@ -3,17 +3,17 @@ package topo
 import "slices"
 
 // Figure1 is the algorithm of figure 1 in the paper: it joins switches 0 to n-1 to a tree, given
-// for all pairs of paths whether they slow each other down. apart(a, b, c, d) says that the path
+// for all pairs of paths whether they slow each other down. apart(a, b, c, d) reports that the path
 // from a to b and the one from c to d do not; a, b, c, d are switches with hosts, b and d may be
 // the same one. The result's switches from n on have no hosts.
 //
-// It asks for about n^4 answers; Machine asks for about n log n and must come to the same tree.
-// Where the paper is short, this is what it takes: merge's sets are the classes of switches whose
-// paths to each other disturb no path between others (for a set of two or three the paper's
-// condition says nothing); a switch that joins others and has hosts of its own, which the paper
-// knows only for the last three (lines 5 to 8), is looked for in every set; f gives a fresh switch
-// the relations of a switch below it; and two fresh switches are one if no path over the link
-// between them slows another down (siblings may come up in different rounds).
+// It needs about n^4 answers; Machine needs about n log n and must produce the same tree. Where the
+// paper is short, this is what it takes: merge's sets are the classes of switches whose paths to
+// each other disturb no path between other switches (for a set of two or three the paper's
+// condition is void); a switch that joins others and has hosts of its own, which the paper
+// considers only for the last three (lines 5 to 8), is searched for in every set; f gives a fresh
+// switch the relations of a switch below it; and two fresh switches are one if no path over the
+// link between them slows another down (siblings may come up in different rounds).
 func Figure1(n int, apart func(a, b, c, d int) bool) [][2]int {
 	v := &figure{apart: apart}
 	// the switches left, by number; leaf[i] is a switch with hosts in the direction of x[i]
@@ -113,7 +113,7 @@ func without(x []int, drop ...int) []int {
 	return slices.DeleteFunc(slices.Clone(x), func(y int) bool { return slices.Contains(drop, y) })
 }
 
-// same says that fresh switch s is the one that joins it and the others.
+// same reports whether fresh switch s is the one that joins it and the others.
 func (v *figure) same(s int, others []int) bool {
 	var below []int
 	for _, l := range v.links {
@@ -124,7 +124,8 @@ func (v *figure) same(s int, others []int) bool {
 	return v.apart(below[0], v.leaf[others[0]], below[1], v.leaf[others[1]])
 }
 
-// center says that paths from a sibling of c and from anywhere else come to c over different links.
+// center reports whether paths from a sibling of c and from anywhere else come to c over different
+// links.
 func (v *figure) center(set []int, c, n int) bool {
 	for _, s := range set {
 		if s == c {
@@ -139,7 +140,7 @@ func (v *figure) center(set []int, c, n int) bool {
 	return true
 }
 
-// sameSide says that leaf w lies below s, as far as the tree is known.
+// sameSide reports whether leaf w is below s, as far as the tree is known.
 func (v *figure) sameSide(s, w int) bool {
 	seen := map[int]bool{s: true}
 	for queue := []int{s}; len(queue) > 0; queue = queue[1:] {

@@ -6,14 +6,14 @@ import (
 	"slices"
 )
 
-// What is decided here is whether a result may be told at all. Other work on the hosts and on the
+// This file decides whether a result may be reported at all. Other work on the hosts and on the
 // network only adds time, and only takes throughput, but it may do so for long: hosts that are far
-// by their times may be hosts that were slow. That a time is short is certain; that it is long must
-// be shown. So groups of hosts that are said to be on different switches are measured again, at
-// other times, by other members, together with pairs of the same hosts within the groups. The
-// latter say how often hosts of one switch come out nearer than the two groups ever did; when that
-// is so often that the groups would have come out as near, too, if they shared a switch, they do
-// not. What does not come to that within some rounds is not sure.
+// by their times may be hosts that were slow. A short time is certain; a long one must be
+// confirmed. So groups of hosts inferred to be on different switches are measured again, at other
+// times, by other members, together with pairs of the same hosts within the groups. The latter show
+// how often hosts of one switch come out nearer than the two groups ever did; when that is so often
+// that the groups would have come out as near, too, if they shared a switch, they do not. A result
+// that is not confirmed within some rounds is not sure.
 
 const (
 	rounds     = 16 // of measuring again, at most
@@ -21,7 +21,7 @@ const (
 	// up to so many groups each is checked with each; of more, with those that are nearest
 	allGroups  = 16
 	nearGroups = 4 // so many
-	// that two groups share a switch though they are told apart, if measurements are late
+	// that two groups share a switch though they were separated, if measurements are late
 	// independently of each other; of a network of 8 switches some dozen wrong groups are possible
 	chance = 1e-6
 	// of the time of one switch, what single echoes differ by may be this part, if a switch is to
@@ -93,8 +93,8 @@ func (v *verify) next(s *search) (wants []want, doubt Doubt, anew bool) {
 	return wants, doubt, false
 }
 
-// rivals are the pairs of groups that are to be told apart: all, or of many the nearest and those
-// of a host alone.
+// rivals are the pairs of groups to be separated: all, or if there are many the nearest and those
+// of a single host.
 func (s *search) rivals() (list [][2]int) {
 	var there []int
 	for p, x := range s.places {
@@ -134,7 +134,7 @@ func (s *search) nearestTo(p int) (list []int) {
 	return list[:min(len(list), nearGroups)]
 }
 
-// knownApart says whether it was known from the beginning that these are different switches.
+// knownApart reports whether these are different switches according to Config.Known.
 func (s *search) knownApart(p, q int) bool {
 	of := func(p int) int {
 		for _, h := range s.places[p].members {
@@ -148,7 +148,7 @@ func (s *search) knownApart(p, q int) bool {
 	return a >= 0 && b >= 0 && a != b
 }
 
-// across asks for pairs of two groups, others than before as far as there are: a host that is slow
+// across requests pairs of two groups, different from the earlier ones if possible: a slow host
 // spoils only its own.
 func (v *verify) across(s *search, p, q int) (wants []want) {
 	a, b := s.places[p].members, s.places[q].members
@@ -159,7 +159,7 @@ func (v *verify) across(s *search, p, q int) (wants []want) {
 	return wants
 }
 
-// within asks for a pair of a group.
+// within requests a pair of a group.
 func (v *verify) within(s *search, p int) []want {
 	m := s.places[p].members
 	if len(m) < 2 {
@@ -169,7 +169,7 @@ func (v *verify) within(s *search, p int) []want {
 	return []want{{m[k], m[(k+1+v.round/len(m)%(len(m)-1))%len(m)], echoesOf(v.round), true}}
 }
 
-// evidence is what all measurements together say of the groups.
+// evidence is the combined result of all measurements of the groups.
 type evidence struct {
 	across      map[[2]int][]sample // by pair of groups
 	acrossPairs map[[2]int]int      // of how many pairs of hosts these are
@@ -211,11 +211,11 @@ func (s *search) evidence() *evidence {
 	return e
 }
 
-// apart says whether these two groups are on different switches for sure.
+// apart reports whether these two groups are certainly on different switches.
 func (e *evidence) apart(s *search, p, q int) bool {
 	list := e.across[pair(p, q)]
-	// where no two hosts share a switch, as far as is known, what the time of one switch is cannot
-	// be known
+	// where no two hosts share a switch, as far as known, the time of one switch cannot be
+	// determined
 	if e.pairs == nil || len(list) < checkPairs {
 		return false
 	}
@@ -225,7 +225,7 @@ func (e *evidence) apart(s *search, p, q int) bool {
 	switch {
 	case gap < max(e.least/20, (e.most-e.least)/2):
 		return false
-	// nothing else says the same
+	// nothing else confirms it
 	case low.jitter > gap/4 || list[1].least-low.least > max(gap/4, low.least/10):
 		return false
 	}
@@ -249,7 +249,7 @@ func (e *evidence) apart(s *search, p, q int) bool {
 
 // luck is how likely it is that no measurement between two groups came out nearer than this, if
 // both shared a switch: then they would as often as those within the groups (a and b). Further
-// measurements of the same two hosts say a third: what slows these down may last.
+// measurements of the same two hosts count a third, as the cause that slows them down may last.
 func (e *evidence) luck(a, b []int64, p, q int, least int64) float64 {
 	often := math.Sqrt(often(a, least) * often(b, least))
 	pairs := float64(e.acrossPairs[pair(p, q)])
@@ -268,7 +268,7 @@ func often(times []int64, below int64) float64 {
 }
 
 // blurred are the pairs within groups whose times could hide a switch; far: some are nearly as far
-// as others on different switches, or much farther than the rest.
+// as pairs on different switches, or much farther than the rest.
 func (e *evidence) blurred() (list [][2]int, far bool) {
 	for _, ab := range e.pairs {
 		t := e.rtts[ab]
@@ -284,8 +284,8 @@ func (e *evidence) blurred() (list [][2]int, far bool) {
 	return list, far
 }
 
-// clear says that groups are so much farther from each other than hosts within them that no switch
-// like those between them is hidden in the noise of these.
+// clear reports whether groups are so much farther from each other than hosts within them that no
+// switch like those between them is hidden in the noise of these.
 func (e *evidence) clear() bool { return e.between >= clearFactor*e.most }
 
 // How sure an answer about two paths is.
@@ -304,8 +304,9 @@ const (
 	together  = 1.3  // and both no more than this, of what they had alone
 	farMore   = 1.6  // of what one carries alone: both carry it over two links
 	fills     = 0.75 // and no less, when nothing else holds them up
-	byLuck    = 1e-3 // that two paths are said to share a link though they do not
-	lately    = 12   // measurements of paths alone that say how much other work takes at present
+	byLuck    = 1e-3 // that two paths are judged to share a link though they do not
+	// measurements of single paths that estimate the share of other work at present
+	lately = 12
 )
 
 // solo is the throughput of a path alone, as often as it was measured: other work only takes from
@@ -316,8 +317,8 @@ type solo struct {
 	most float64
 }
 
-// agreed says that the most is what the path carries, not what other work left: two measurements
-// came to about that, or no path carries much more.
+// agreed reports whether the maximum is the path's capacity, not what other work left: two
+// measurements gave about that, or no path carries much more.
 func (s *solo) agreed(fastest float64) bool {
 	n := 0
 	if s.most >= keepsMost*fastest {
@@ -331,13 +332,13 @@ func (s *solo) agreed(fastest float64) bool {
 	return n >= 2
 }
 
-// judgePaths says whether two paths leave each other alone, from what they carried at once, and
-// each alone. That both carry nearly all that each carries alone is only possible if they do not
-// share a link. That they do not is a matter of chance, if other work takes from them: how often a
-// path alone carries what it can (often) says how likely that is each time; fastest is what the
-// best of all paths carries. It is four times less likely that what is left is together just about
-// what one of them carries. foreseen is what the times between the switches say, if they say
-// anything: a measurement that says the same is enough.
+// judgePaths decides whether two paths do not disturb each other, from their throughput at once,
+// and each alone. That both carry nearly all that each carries alone is only possible if they do
+// not share a link. That they do not is a matter of chance, if other work takes from them: the
+// frequency with which a single path reaches its capacity (often) gives the probability each time;
+// fastest is the throughput of the best path. It is four times less likely that what is left is
+// together just about what one of them carries. foreseen is the prediction from the times between
+// the switches, if there is one: one measurement that agrees is enough.
 func judgePaths(both [][2]float64, each [2]*solo, fastest, often float64, foreseen *bool) (
 	apart bool, v verdict) {
 	keep, lose, more, luck := 0, 0, 0, 1.0
@@ -409,7 +410,8 @@ func (e *evidence) shared(a, c, b, d int) (common, short int64, ok bool) {
 	return common, short, ok
 }
 
-// foresee says by times alone whether two paths share a link, if the times are clear about it.
+// foresee predicts from times alone whether two paths share a link, if the times are clear about
+// it.
 func (e *evidence) foresee(p Paths) *bool {
 	if e == nil || e.pairs == nil {
 		return nil

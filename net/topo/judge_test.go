@@ -16,7 +16,7 @@ func TestJudgePaths(t *testing.T) {
 		{[][2]float64{{97, 99}}, 0.9, nil, false, open},
 		{[][2]float64{{97, 99}, {99, 98}}, 0.9, nil, true, sure},
 		{[][2]float64{{97, 99}}, 0.9, &yes, true, sure},
-		{[][2]float64{{97, 99}}, 0.9, &no, false, open}, // the times say otherwise: once more
+		{[][2]float64{{97, 99}}, 0.9, &no, false, open}, // the times disagree: once more
 		{[][2]float64{{30, 40}, {97, 99}, {96, 98}}, 0.5, nil, true, sure},
 		{[][2]float64{{50, 50}}, 0.9, nil, false, open},
 		{[][2]float64{{50, 50}, {40, 60}}, 0.95, nil, false, sure},

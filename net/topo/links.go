@@ -9,8 +9,8 @@ import (
 // Paths[0][1], and from Paths[1][0] to Paths[1][1].
 type Paths [2][2]int
 
-// links joins switches with hosts (terminals) to a tree, one after another. Where a new terminal
-// belongs is asked of pairs of paths: for terminals a, b, c, d the paths from a to c and from b to
+// links joins switches with hosts (terminals) to a tree, one after another. The place of a new
+// terminal is found by pairs of paths: for terminals a, b, c, d the paths from a to c and from b to
 // d slow each other down if a and b are on one side of a link and c and d on the other. It starts
 // beside the terminal that is nearest by round-trip time, so that few questions are needed as long
 // as near in time means near in the tree; if it does not, it walks there.
@@ -38,7 +38,7 @@ func newLinks(terminals []int, near func(a, b int) int64, answers map[Paths]bool
 	return l
 }
 
-// answer takes what was asked.
+// answer records the answer to a question.
 func (l *links) answer(p Paths, apart bool) { l.answers[p] = apart }
 
 // run inserts terminals until it needs an answer, which it returns, or all are in.
@@ -54,7 +54,7 @@ func (l *links) run() (Paths, bool) {
 	return Paths{}, false
 }
 
-// apart says whether two paths leave each other alone; ok is false if that is not known yet.
+// apart reports whether two paths do not disturb each other; ok is false if that is not known yet.
 func (l *links) apart(a, b, c, d int) (apart, ok bool) {
 	p := Paths{{a, b}, {c, d}}
 	if a > c || a == c && b > d {
@@ -116,7 +116,7 @@ func (l *links) unlink(v, w int) {
 	drop(w, v)
 }
 
-// inner says whether paths between others may cross a vertex.
+// inner reports whether paths between other vertices may cross v.
 func (l *links) inner(v int) bool { return len(l.vertices[v].next) > 1 }
 
 // third joins the third terminal to the first two: lines 4 to 14 of figure 1.
@@ -150,8 +150,8 @@ func (l *links) third(x int) bool {
 	return true
 }
 
-// center says whether terminal c is itself the switch where the paths from a and b to it meet: they
-// come in over different links.
+// center reports whether terminal c is itself the switch where the paths from a and b to it meet:
+// they come in over different links.
 func (l *links) center(c, a, b int) (center, ok bool) { return l.apart(a, c, b, c) }
 
 // start is an inner vertex at, or beside, the terminal nearest to x.
@@ -212,8 +212,8 @@ func (l *links) walk(v, from int, visit func(terminal int)) {
 	}
 }
 
-// direction says in which of v's branches x belongs: the neighbour there, or v itself if in none of
-// them.
+// direction returns the branch of v to which x belongs: the neighbour there, or v itself if in none
+// of them.
 func (l *links) direction(v, from, x int) (to int, ok bool) {
 	all := l.branches(v, x)
 	for i, b := range all {
@@ -232,8 +232,8 @@ func (l *links) direction(v, from, x int) (to int, ok bool) {
 	return v, true
 }
 
-// together says whether a link parts x and a from c and d. Both questions are needed where a link
-// is one medium for both of its directions.
+// together reports whether a link separates x and a from c and d. Both questions are needed where a
+// link is one medium for both of its directions.
 func (l *links) together(x, a, c, d int) (same, ok bool) {
 	if apart, ok := l.apart(x, c, a, d); !ok || apart {
 		return false, ok
@@ -303,7 +303,7 @@ func (l *links) divide(v, w, x int) bool {
 func (l *links) tree(members [][]int, hosts int) *Tree {
 	t := &Tree{Of: slices.Repeat([]int{-1}, hosts)}
 	number := make([]int, len(l.vertices))
-	for _, terminal := range l.todo { // nothing is known of links
+	for _, terminal := range l.todo { // no links are known
 		for _, h := range members[terminal] {
 			t.Of[h] = t.N
 		}

@@ -40,7 +40,7 @@ func numbers(n int) (list []int) {
 	return list
 }
 
-// shares says whether two paths of t use a link in the same direction, or, with half, in any.
+// shares reports whether two paths of t use a link in the same direction, or, with half, in any.
 func shares(t *Tree, vertex []int, p Paths, half bool) bool {
 	q := Paths{{vertex[p[0][0]], vertex[p[0][1]]}, {vertex[p[1][0]], vertex[p[1][1]]}}
 	back := Paths{q[0], {q[1][1], q[1][0]}}
@@ -54,7 +54,7 @@ func TestLinksFindEveryTree(t *testing.T) {
 		places, vertex := terminals(truth)
 		half, blind := r.IntN(2) == 0, r.IntN(4) == 0
 		near := func(a, b int) int64 {
-			if blind { // times that say nothing
+			if blind { // times without information
 				return int64(a*7+b*13) % 5
 			}
 			return int64(len(truth.Path(vertex[a], vertex[b])))

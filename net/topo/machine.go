@@ -5,12 +5,12 @@ import (
 	"slices"
 )
 
-// Config says what is to be inferred, and with how much traffic.
+// Config defines what is to be inferred, and with how much traffic.
 type Config struct {
 	// hosts 0 to Hosts-1, numbered in the order of their addresses: neighbours are tried first
 	Hosts  int
 	Groups [][]int // hosts known to share a switch; no host twice
-	// what is known of some of the hosts, as from an earlier inference (Of is -1 for the others);
+	// the known part of the network, as from an earlier inference (Of is -1 for the other hosts);
 	// nil: nothing
 	Known *Tree
 	// measurements of round-trip times at once; 0: as many as there are pairs of idle hosts
@@ -18,18 +18,18 @@ type Config struct {
 	MaxFlows int // streams per path in a measurement of throughput; 0: 4
 }
 
-// Ping asks for the round-trip time between two hosts: the shortest of Echoes echoes. Spaced: with
-// pauses of a random length between them, so that they do not all fall into the same phase of what
-// else the hosts do.
+// Ping requests the round-trip time between two hosts: the shortest of Echoes echoes. Spaced: with
+// pauses of a random length between them, so that they do not all fall into the same phase of other
+// work on the hosts.
 type Ping struct {
 	ID, A, B, Echoes int
 	Spaced           bool
 }
 
-// Shortest is how many of the shortest times of a Ping are to be told.
+// Shortest is how many of the shortest times of a Ping are to be reported.
 const Shortest = 6
 
-// Stream asks for the throughput of one or two paths at once: the sum over the flows of each. A
+// Stream requests the throughput of one or two paths at once: the sum over the flows of each. A
 // flow is a pair of hosts, from and to. No other Stream runs meanwhile.
 type Stream struct {
 	ID    int
@@ -44,14 +44,14 @@ type Output struct {
 	Doubt  Doubt // with Done
 }
 
-// Doubt is why a result is not sure; what is empty is sure. Of a result whose groups are not sure
-// nothing is to be used, of one whose links are not, no link.
+// Doubt is the reason why a result is not sure; an empty field means sure. If the groups are not
+// sure, nothing of the result is to be used; if the links are not, no link.
 type Doubt struct {
 	Groups, Links string
 	Hosts         [2]int // of Groups: two that are concerned
 }
 
-// Cost counts what a Machine has asked for.
+// Cost counts the measurements that a Machine has requested.
 type Cost struct {
 	Pings, Echoes, Streams int
 }
@@ -65,7 +65,7 @@ const (
 	done
 )
 
-// Machine infers a network. Every measurement that it asks for must be answered once, by Pinged,
+// Machine infers a network. Every measurement that it requests must be answered once, by Pinged,
 // Streamed or Failed, in any order.
 type Machine struct {
 	Cost Cost
@@ -151,7 +151,7 @@ func (m *Machine) Join(host int) Output {
 	return m.next(wants)
 }
 
-// Leave takes a host out at any time. Measurements with it may still be asked for, and must be
+// Leave takes a host out at any time. Measurements with it may still be requested, and must be
 // answered, by Failed for example.
 func (m *Machine) Leave(host int) Output {
 	m.search.remove(host)
@@ -241,12 +241,12 @@ func (m *Machine) wanting(t *throughput) (path int, ok bool) {
 	return path, min(a, b) == 0 || len(t.both) > 0 && t.fresh == 0
 }
 
-// Failed says that a measurement could not be made.
+// Failed reports that a measurement could not be made.
 func (m *Machine) Failed(id int) Output {
 	if w, ok := m.finish(id); ok {
 		return m.next(m.search.answered(w.a, w.b))
 	}
-	if m.test != nil && m.test.id == id { // no news of interference is what most networks would say
+	if m.test != nil && m.test.id == id { // no interference is the common case
 		m.doubt.Links = "throughputs could not be measured"
 		m.links.answer(m.test.paths, true)
 		m.test = nil
@@ -254,9 +254,9 @@ func (m *Machine) Failed(id int) Output {
 	return m.next(nil)
 }
 
-// Times are those by which hosts were told to share a switch or not, in nanoseconds, when it is
-// done: the most between hosts of one (but for the tenth that is largest), and the least between
-// those of different ones; 0 where there are none.
+// Times are those by which hosts were judged to share a switch or not, in nanoseconds, once done:
+// the most between hosts of one (but for the tenth that is largest), and the least between those of
+// different ones; 0 where there are none.
 func (m *Machine) Times() (within, across int64) {
 	if m.found == nil {
 		return 0, 0
@@ -312,7 +312,7 @@ func (m *Machine) next(wants []want) (out Output) {
 			}
 			m.verify, m.found = nil, m.search.evidence()
 			m.phase = joining
-			if m.doubt.Groups != "" { // links between what may not be there say nothing
+			if m.doubt.Groups != "" { // links between doubtful switches mean nothing
 				m.phase, m.doubt.Links = done, m.doubt.Groups
 				m.links = newLinks(m.terminals(), m.near, map[Paths]bool{})
 				out.Done, out.Doubt = m.tree(), m.doubt
@@ -358,9 +358,9 @@ func (m *Machine) dispatch(hosts []int, out *Output) {
 	}
 }
 
-// start starts a host's first measurement whose other host is idle, or lets it wait.
+// start starts a host's first measurement whose other host is idle, or queues it.
 func (m *Machine) start(h int, out *Output) {
-	if len(m.waiting[h]) == 0 || m.busy[h] { // busy: it is looked at again when it is idle
+	if len(m.waiting[h]) == 0 || m.busy[h] { // busy: retried when it is idle
 		return
 	}
 	if len(m.running) >= m.cfg.MaxPings {
@@ -433,7 +433,7 @@ func (m *Machine) ask() bool {
 	}
 }
 
-// recalls answers a question about paths between switches that are known.
+// recalls answers a question about paths between known switches.
 func (m *Machine) recalls(paths Paths) (apart, known bool) {
 	if m.cfg.Known == nil {
 		return false, false
@@ -477,8 +477,8 @@ func (m *Machine) flows(paths Paths) (flows [2][][2]int) {
 	return flows
 }
 
-// stream is the next measurement of the question under way. What is known of a path alone well
-// enough is not measured again.
+// stream is the next measurement of the question under way. A path whose single throughput is known
+// well enough is not measured again.
 func (m *Machine) stream() *Stream {
 	t := m.test
 	m.nextID++

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Tree is a network: switches 0, 1, ... in a tree, and the hosts on them. Switches without hosts
-// are those whose existence follows from the paths of others; one with fewer than three links and
+// Tree is a network: switches 0, 1, ... in a tree, and the hosts on them. The existence of switches
+// without hosts follows from the paths between other switches; one with fewer than three links and
 // no host cannot be seen, and never occurs.
 type Tree struct {
 	Of    []int    // the switch of each host; -1 for a host that is not there
@@ -36,7 +36,7 @@ func (t *Tree) Neighbors() [][]int {
 	return next
 }
 
-// Distance returns how many links between switches lie on the path from host a to host b.
+// Distance returns the number of links between switches on the path from host a to host b.
 func (t *Tree) Distance(a, b int) int {
 	return len(t.Path(t.Of[a], t.Of[b])) - 1
 }
@@ -68,7 +68,7 @@ func (t *Tree) Path(a, b int) []int {
 	return path
 }
 
-// Share says whether two paths between switches use a link in the same direction.
+// Share reports whether two paths between switches use a link in the same direction.
 func (t *Tree) Share(p Paths) bool {
 	used := map[[2]int]bool{}
 	first, second := t.Path(p[0][0], p[0][1]), t.Path(p[1][0], p[1][1])
@@ -190,8 +190,8 @@ func (t *Tree) String() string {
 	return t.Text(func(list []int) string { return "hosts " + ranges(list) })
 }
 
-// Roots are the switches in the middle of what is linked, next being Neighbors: one, or where links
-// are not known, more.
+// Roots are the switches in the middle of each linked part, next being Neighbors: one, or where
+// links are not known, more.
 func (t *Tree) Roots(next [][]int) (list []int) {
 	seen := make([]bool, t.N)
 	for s := range t.N {

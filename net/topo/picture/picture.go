@@ -1,5 +1,5 @@
-// Package picture draws trees of switches. It is apart from net/topo, which the library links: no
-// process of a job draws any.
+// Package picture draws trees of switches. It is separate from net/topo, which the library links:
+// no process of a job draws any.
 package picture
 
 import (
@@ -108,7 +108,7 @@ func (d *drawing) draw(s, from int, left, y float64) (x float64) {
 }
 
 func (d *drawing) hostLine(s int, line string, x, y float64) {
-	if len(d.next[s]) > 0 { // beside the line down to others
+	if len(d.next[s]) > 0 { // beside the line down to other switches
 		x += 6
 	}
 	fmt.Fprintf(&d.body, `<text x="%.1f" y="%.1f" fill="#333">%s</text>`+"\n", x, y,
