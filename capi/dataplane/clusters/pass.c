@@ -75,7 +75,7 @@ static void grow(spx_pass *p)
   if (p->size >= p->most || gone(p) > 0 || p->in->in.at < p->size) return;
   uint64_t size = spx_least(2 * p->size, p->most);
   char *room = realloc(p->room, size);
-  if (!room) return; /* it must */
+  if (!room) return; /* the present room must suffice */
   p->room = room;
   p->size = size;
 }
