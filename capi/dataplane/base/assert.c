@@ -1,5 +1,5 @@
-/* assert.c - the end of a process whose own state is not what the code takes for granted:
- * SPX_ASSERT (spx.h). */
+/* assert.c - ends a process whose own state violates an assumption of the code: SPX_ASSERT
+ * (spx.h). */
 #include "spx.h"
 
 void spx_broken(const char *file, int line, const char *expression)

@@ -1,16 +1,15 @@
 /* copy.c - copies of more than a few hundred bytes.
  *
- * Loops of our own from SPX_COPY_MIN to SPX_COPY_MAX. The C library copies such sizes by `rep
- * movsb`, which takes 1.4 times as long where source and destination are not at the same place in a
- * cache line; and what malloc gives for long buffers begins 16 bytes after a page.
+ * From SPX_COPY_MIN to SPX_COPY_MAX, loops of this library. The C library copies such sizes by `rep
+ * movsb`, which takes 1.4 times as long where source and destination are not at the same offset in
+ * a cache line; and long buffers from malloc begin 16 bytes after a page.
  *
  * Copies to memory that the caches can not hold: stores that go past them. Such a store does not
- * read the line first, nor does it push out what else is there; but who uses the data soon has to
- * fetch them from memory. So it is for messages that are several times this process's part of the
- * last-level cache, into the receiver's buffer; and for memory that another process reads where its
- * processor shares no cache with ours: there each line of a plain store has to be fetched from that
- * one's cache first.
- */
+ * read the line first, nor does it evict other data; but a process that uses the data soon has to
+ * fetch them from memory. So these stores are for messages that are several times this process's
+ * part of the last-level cache, into the receiver's buffer; and for memory read by another process
+ * whose processor shares no cache with ours: there each line of a plain store has to be fetched
+ * from the other cache first. */
 #define _GNU_SOURCE
 #include <immintrin.h>
 #include <fcntl.h>
@@ -19,7 +18,7 @@
 #include <unistd.h>
 #include "dp.h"
 
-enum { NONE = 32 << 20 /* taken for the size where the system does not tell */, LEVELS = 4 };
+enum { NONE = 32 << 20 /* assumed size where the system does not report one */, LEVELS = 4 };
 
 /* Neither end of the one is in the other. */
 static bool are_apart(const void *a, const void *b, size_t n)
@@ -84,7 +83,7 @@ void spx_copy_past_cache(void *to, const void *from, size_t n)
     _mm_stream_si128((__m128i *)(d + 48), e);
   }
   memcpy(d, s, n);
-  /* these stores are not ordered with the one that says that the message is complete */
+  /* these stores are not ordered with the one that marks the message as complete */
   _mm_sfence();
 }
 

@@ -1,21 +1,30 @@
-/* dp.h - what the files of the data plane share among themselves. Everything here is called with
- * spx_lock held.
+/* dp.h - what the files of the data plane share among themselves. All functions here are called
+ * with spx_lock held.
  *
  *   dataplane.c  attaches and detaches all of these
- *   segment.c  maps the memory file, settings          handles.c  objects
- *   place.c    memory files, where each peer lies
- *   ring.c     channels and rings: records             match.c    posted receives and unexpected
- * messages p2p.c      starting sends and receives             deliver.c  what an arriving record
- * does get.c      large messages: get, or two-copy stream far.c      reading another process's
- * memory copy.c     copies past the caches             into.h      when those are faster wait.c
- * progress, waiting                       request.c  what all requests have in common bsend.c
- * buffered sends                          fail.c     deaths, revocation, control messages peers.c
- * processes that come and go; files of other jobs load.c     who else uses our processors idle.h
- * how long to poll before sleeping lock.c     the lock, with MPI_THREAD_MULTIPLE net.c      records
- * over sockets                    net_relay.c, net_close.c  fewer of them than pairs mcast.c
- * messages to sets of processes        diag.c     what this process waits for, told to those who
- * ask
- */
+ *   segment.c    maps the memory file, settings
+ *   handles.c    objects
+ *   place.c      memory files, and the file of each peer
+ *   ring.c       channels and rings: records
+ *   match.c      posted receives and unexpected messages
+ *   p2p.c        starting sends and receives
+ *   deliver.c    handling of an arriving record
+ *   get.c        large messages: get, or two-copy stream
+ *   far.c        reading another process's memory
+ *   copy.c       copies past the caches
+ *   into.h       when those are faster
+ *   wait.c       progress, waiting
+ *   request.c    what all requests have in common
+ *   bsend.c      buffered sends
+ *   fail.c       deaths, revocation, control messages
+ *   peers.c      processes that come and go; files of other jobs
+ *   load.c       foreign load on our processors
+ *   idle.h       how long to poll before sleeping
+ *   lock.c       the lock, with MPI_THREAD_MULTIPLE
+ *   net.c        records over sockets
+ *   net_relay.c, net_close.c  fewer sockets than pairs
+ *   mcast.c      messages to sets of processes
+ *   diag.c       what this process waits for, published for diagnosis */
 #ifndef SPX_DP_H
 #define SPX_DP_H
 #include <string.h>
@@ -48,8 +57,8 @@ static inline void spx_count_sent(const spx_comm *c, uint64_t n)
   spx_stat.sent_bytes += n;
 }
 
-/* Where who is woken up gets a processor, while it is set (under the lock): where the kernel has
- * one; another than this thread's; each as many as the others (spx_load_deal). */
+/* The processor on which a process that we wake is to run, while this is set (under the lock): the
+ * kernel's choice; another one than this thread's; spread evenly (spx_load_deal). */
 typedef enum { SPX_RING_ANYWHERE, SPX_RING_AWAY, SPX_RING_EVENLY } spx_ring_where;
 SPX_HIDDEN extern spx_ring_where spx_ring_to;
 static inline void spx_bell_if_sleeping(spx_proc *p, uint32_t i)
@@ -57,7 +66,7 @@ static inline void spx_bell_if_sleeping(spx_proc *p, uint32_t i)
   if (SPX_UNLIKELY(__atomic_load_n(&p->sleeping, __ATOMIC_RELAXED))) spx_ring_bell(i);
 }
 
-/* memmove by loops of our own, for sizes from SPX_COPY_MIN on: copy.c. */
+/* memmove by loops of this library, for sizes from SPX_COPY_MIN on: copy.c. */
 SPX_HIDDEN void spx_copy_wide(void *to, const void *from, size_t n);
 
 /* memmove. */
@@ -115,7 +124,7 @@ SPX_HIDDEN uint64_t spx_copy_into(spx_into *into, void *to, const void *from, si
 SPX_HIDDEN uint64_t spx_cache_part(uint64_t users);
 
 /* ---- match.c ---- */
-/* A message that has arrived and that no receive has asked for. */
+/* A message that has arrived and matches no posted receive. */
 enum { SPX_BY_EXACT = 0, SPX_BY_SRC, SPX_BY_TAG, SPX_BY_CTX, SPX_BY_COUNT };
 typedef struct spx_unex {
   struct {
@@ -139,7 +148,7 @@ typedef struct spx_unex {
 SPX_HIDDEN extern uint64_t spx_unex_count;
 SPX_HIDDEN extern uint64_t spx_posted_count;   /* receives that wait for their messages */
 SPX_HIDDEN extern uint64_t spx_inbound_posted; /* of those: for messages of other clusters */
-/* pollers that have to look at the clock: no thread sleeps for long */
+/* pollers that have to read the clock: no thread sleeps for long */
 SPX_HIDDEN extern uint32_t spx_restless;
 /* I/O processes send to a cluster in the context that its MPI_COMM_WORLD had first; it has another
  * one when a standby has taken a rank over. 0: it has not. */
@@ -179,7 +188,7 @@ SPX_HIDDEN void spx_found(spx_request *r, int32_t src, int32_t tag, uint32_t pee
                           uint32_t number, bool cast);
 /* Counts it, and sets the lengths of r; returns how many bytes its buffer takes. */
 SPX_HIDDEN uint64_t spx_accept(spx_request *r, uint64_t n);
-/* Drops an unexpected message that nobody will receive. */
+/* Drops an unexpected message that will not be received. */
 SPX_HIDDEN void spx_unex_drop(spx_unex *e);
 
 /* ---- p2p.c ---- */
@@ -187,8 +196,8 @@ enum {
   SPX_RF_HOLDS = 32u /* has references on its communicator and type */,
   SPX_RF_BLOCKING = 64u /* on the caller's stack */,
   SPX_RF_AWAITED = 128u /* a thread sleeps until it is complete */,
-  SPX_RF_PASS = 256u /* half of a message that is handed on while it comes: pass.c */,
-  SPX_RF_PARTS = 512u /* send: asked for in parts */,
+  SPX_RF_PASS = 256u /* half of a message that is forwarded while it arrives: pass.c */,
+  SPX_RF_PARTS = 512u /* send: requested in parts */,
   SPX_RF_MATCHED = 1024u /* receive: of a message that a probe had matched */,
   SPX_RF_FURTHER = 2048u /* the data may go over further streams: net_streams.c */,
   SPX_RF_KEPT =
@@ -203,7 +212,7 @@ SPX_HIDDEN bool spx_send_try(spx_request *r);
 /* Puts a filled-in request on its way. Errors complete it. */
 SPX_HIDDEN void spx_send_start(spx_request *r);
 SPX_HIDDEN void spx_recv_start(spx_request *r);
-/* What MPI_Cancel's answer does to the send r. */
+/* Applies the receiver's answer to MPI_Cancel to the send r. */
 SPX_HIDDEN void spx_cancel_answer(spx_request *r, bool forgotten);
 /* A copy between two buffers of this process; the number of bytes. */
 SPX_HIDDEN uint64_t spx_local_copy(const spx_request *from, spx_request *to);
@@ -221,7 +230,7 @@ static inline bool spx_is_done(spx_request *r)
 SPX_HIDDEN void spx_get_attach(void);
 /* Gives r a descriptor: its index and generation; false: no memory. */
 SPX_HIDDEN bool spx_id_new(spx_request *r, uint32_t *index, uint32_t *gen);
-/* The stream that cts asks for is the one that the send r has begun. */
+/* Whether cts requests the stream that the send r has begun. */
 static inline bool spx_is_asked_by(const spx_request *r, const spx_rec_cts *cts)
 {
   return r->out.to.index == cts->rx_index && r->out.to.gen == cts->rx_gen;
@@ -230,14 +239,14 @@ SPX_HIDDEN spx_request *spx_id_find(uint32_t index, uint32_t gen);
 SPX_HIDDEN void spx_id_free(uint32_t index);
 /* Frees the descriptor that r has, if any. */
 SPX_HIDDEN void spx_id_drop(spx_request *r);
-SPX_HIDDEN bool spx_id_shared(uint32_t index); /* it has a word in the memory file */
+SPX_HIDDEN bool spx_id_shared(uint32_t index); /* the descriptor has a word in the memory file */
 SPX_HIDDEN void spx_each_id(void (*fn)(spx_request *, void *), void *arg);
-/* Fetches the message of an RTS into the matched receive r: by get, or asks for DATA. */
+/* Fetches the message of an RTS into the matched receive r: by get, or by requesting DATA. */
 SPX_HIDDEN void spx_fetch(spx_request *r, uint32_t peer, const spx_rec_rts *rts);
-/* What is to be said of the send r, of n bytes, to who fetches it (p2p.c): it has a name then.
- * false: no memory. */
+/* Fills in the announcement of the send r, of n bytes, for its receiver (p2p.c), and gives r a
+ * descriptor. false: no memory. */
 SPX_HIDDEN bool spx_announce(spx_request *r, uint64_t n, spx_rec_rts *rts);
-/* The same, but the sender is asked for DATA only if its memory can not be read. */
+/* The same, but requests DATA only if the sender's memory can not be read. */
 SPX_HIDDEN void spx_fetch_now(spx_request *r, uint32_t peer, const spx_rec_rts *rts);
 SPX_HIDDEN void spx_stream_start(spx_request *r, const spx_rec_cts *cts, int32_t ask);
 /* One that pauses flows on, if it may. */
@@ -247,9 +256,9 @@ SPX_HIDDEN void spx_send_fetched(spx_request *r);
 SPX_HIDDEN void spx_stream_data(uint32_t peer, const spx_rec *rec);
 /* The receive with this descriptor, if a stream comes for it; else NULL. */
 SPX_HIDDEN spx_request *spx_stream_to(uint32_t index, uint32_t gen);
-/* Receives that have asked for DATA of which nothing has come yet; spx_get_impatient, called when
- * there are some, gets those that have waited long enough; at_once: all, since we are about to
- * sleep. */
+/* Receives that have requested DATA and have received none yet. spx_get_impatient, called when
+ * there are some, gets those that have waited long enough; at_once: all, since the caller is about
+ * to sleep. */
 SPX_HIDDEN extern spx_request *spx_asked;
 SPX_HIDDEN int spx_get_impatient(bool at_once);
 /* The receive r, which may be one of those, will not complete by DATA. */
@@ -284,7 +293,7 @@ static inline uint64_t spx_cycles(void)
 }
 
 /* ---- wait.c ---- */
-SPX_HIDDEN int spx_poll(bool all); /* one round of progress; all: look at every sender */
+SPX_HIDDEN int spx_poll(bool all); /* one round of progress; all: poll every sender */
 /* Called when the agent has published a death; the number of things that happened. Set at
  * attach. */
 SPX_HIDDEN extern int (*spx_on_deaths)(void);
@@ -293,12 +302,12 @@ SPX_HIDDEN void spx_idle_attach(void);
  * tested its condition. */
 typedef struct {
   uint32_t empty;       /* rounds */
-  uint32_t spent;       /* what they count: idle.h */
+  uint32_t spent;       /* their weight: idle.h */
   bool looks;           /* the thread is counted among those that look for messages: wait.c */
   uint32_t visits;      /* of waiting threads, when this one last thought of sleeping */
-  uint64_t looked;      /* ns: the last look at the clock; 0: none since something happened */
+  uint64_t looked;      /* ns: the last reading of the clock; 0: none since something happened */
   uint64_t since;       /* ns: when it first thought of sleeping; 0: it has not */
-  spx_request *request; /* what is waited for; NULL: any event */
+  spx_request *request; /* the request waited for; NULL: any event */
 } spx_idle;
 SPX_HIDDEN void spx_idle_step(spx_idle *w, uint32_t bell);
 static inline void spx_idle_again(spx_idle *w) /* something has happened */
@@ -307,14 +316,14 @@ static inline void spx_idle_again(spx_idle *w) /* something has happened */
   w->looked = 0;
 }
 SPX_HIDDEN bool spx_idle_parks(const spx_idle *w); /* the next step will park */
-/* What has to be done with no lock held: the failure hook, requests freed before they were
+/* Work that must be done with no lock held: the failure hook, requests freed before they were
  * complete. */
 enum {
   SPX_DUE_HOOK = 1,
   SPX_DUE_REAP = 2,
   SPX_DUE_PLAN = 4 /* runs of plans that call user functions: plan.c */,
-  SPX_DUE_EVENTS = 8 /* tools want to be told */,
-  SPX_DUE_TAKEOVER = 16 /* processes have died, and others may take their places: replay.h */
+  SPX_DUE_EVENTS = 8 /* events to report to tools */,
+  SPX_DUE_TAKEOVER = 16 /* processes have died, and standbys may take their places: replay.h */
 };
 SPX_HIDDEN extern void (*spx_plan_due)(void), (*spx_takeover_due)(void);
 SPX_HIDDEN extern int spx_due;
@@ -339,18 +348,18 @@ SPX_HIDDEN void spx_drop_freed(spx_request *r);
 
 /* ---- lock.c: spx_lock, with MPI_THREAD_MULTIPLE ---- */
 SPX_HIDDEN bool spx_lock_is_mine(void);
-/* Others wait for it. */
+/* Whether other threads wait for the lock. */
 SPX_HIDDEN bool spx_lock_wanted(void);
-/* Lets go of the lock however often it is held; returns what spx_lock_return needs. pass: the first
- * who waits gets it now. */
+/* Releases the lock however often it is held; returns what spx_lock_return needs. pass: the first
+ * waiting thread gets it now. */
 SPX_HIDDEN int spx_lock_leave(bool pass);
 SPX_HIDDEN void spx_lock_return(int depth);
 
 SPX_HIDDEN extern uint32_t spx_ranks_here; /* processes of the job that live on this host */
 
 /* ---- load.c ---- */
-/* The thread was away from its processor until now: for others than the processes of this job? now:
- * ns of CLOCK_MONOTONIC. */
+/* The thread was off its processor until now: did processes outside this job run there? now: ns of
+ * CLOCK_MONOTONIC. */
 SPX_HIDDEN bool spx_load_foreign(uint64_t now);
 /* Leaves a processor that another process of this job uses too, if there is one for each. */
 SPX_HIDDEN void spx_load_spread(uint64_t now);
@@ -367,10 +376,10 @@ SPX_HIDDEN bool spx_load_place_at(uint32_t peer, spx_ring_where where, spx_load_
 /* n processes that may sleep will be woken up, evenly (spx_ring_to), for something that each has to
  * do, and this one, too. */
 SPX_HIDDEN void spx_load_deal(uint32_t n);
-/* This process is about to sleep: it says where. */
+/* This process is about to sleep: it publishes on which processor. */
 SPX_HIDDEN void spx_load_note(void);
 SPX_HIDDEN void spx_load_let_go(uint32_t peer, const spx_load_place *was);
-/* Asks the kernel for short time slices for this thread, or for the usual ones. */
+/* Requests short time slices from the kernel for this thread, or the usual ones. */
 SPX_HIDDEN void spx_load_slice(bool is_short);
 
 /* ---- fail.c ---- */
@@ -388,7 +397,8 @@ enum {
   SPX_S_QUEUED, /* send: room */
   SPX_S_SENT,   /* send: ACK, DONE or CTS */
   SPX_S_STREAM, /* send: flows as DATA */
-  /* send: to be asked for its next part or, handed on while it comes, more of the message */
+  /* send: waits for the request of its next part or, if forwarded while it arrives, for more
+   * data */
   SPX_S_PAUSED,
   SPX_S_SELF,   /* send to ourselves: its receive */
   SPX_S_POSTED, /* receive: a message */
@@ -397,6 +407,6 @@ enum {
   SPX_S_PARKED, /* send to other clusters: an I/O process */
   SPX_S_KEPT,   /* the same: to be accepted where it goes (replay.c) */
   SPX_S_EAGER,  /* send: complete; r->out.number names the record (for MPI_Cancel) */
-  SPX_S_RECALL  /* send: was complete, MPI_Cancel has asked the receiver to forget it */
+  SPX_S_RECALL  /* send: was complete, MPI_Cancel has requested that the receiver drop it */
 };
 #endif

@@ -1,10 +1,9 @@
-/* file.h - what the C part knows of a file: enough to read and write it where that is one system
- * call. MPI-5.0, 15.4.
+/* file.h - the C part's view of a file: enough to read and write it where that is one system call.
+ * MPI-5.0, 15.4.
  *
- * The engine (capi/io*.go) owns files; it writes here what a simple access needs, and takes `ways`
- * back before it changes any of it. capi/bodies/file.c does such accesses itself, and leaves all
- * others to the engine.
- */
+ * The engine (capi/io*.go) owns files; it writes here what a simple access needs, and clears `ways`
+ * before it changes any of it. capi/bodies/file.c performs such accesses itself, and leaves all
+ * others to the engine. */
 #ifndef SPX_FILE_H
 #define SPX_FILE_H
 #include "spx.h"
@@ -15,7 +14,7 @@ enum {
   SPX_FILE_WRITE = 2u,
   /* with explicit offsets and the individual pointer: not MPI_MODE_SEQUENTIAL */
   SPX_FILE_POINTER = 4u,
-  /* no process needs the others for a collective read: agreed upon by all */
+  /* no process needs its peers for a collective read: agreed upon by all */
   SPX_FILE_READ_ALL = 8u,
   SPX_FILE_WRITE_ALL = 16u, /* nor for a collective write, but to agree on errors */
   SPX_FILE_SHARED = 32u /* with the shared pointer: it is in memory that this process has mapped */

@@ -1,12 +1,10 @@
 /* handles.c - tables of objects: from a handle to its object and back.
  *
- * Every kind has one array, which grows in place up to 2^21 slots: it lies where nothing else is
- * mapped, with as much free address space behind it. Reserving all of that would take 4 GB, which
- * limits on address space (ulimit -v) count. A lookup is an index below the present size, and one
- * compare. A free slot has handle 0; a slot used again gets the next generation, so that an old
- * handle is told from a live one. Free slots are reused last in, first out, to stay in the cache.
- * MPI-5.0 20.3.
- */
+ * Every kind has one array, which grows in place up to 2^21 slots: it is placed where the address
+ * space behind it is free for that size. Reserving all of that would take 4 GB, which limits on
+ * address space (ulimit -v) count. A lookup is an index below the present size, and one compare. A
+ * free slot has handle 0; a slot used again gets the next generation, so that a stale handle is
+ * recognised. Free slots are reused last in, first out, to stay in the cache. MPI-5.0 20.3. */
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -94,7 +92,7 @@ static size_t bytes_of(spx_kind k, uintptr_t slots)
   return (slots * spx_slab_stride[k] + 65535) & ~(size_t)65535; /* whole pages, of any size */
 }
 
-/* slots for which there is address space; 0: what lies behind is free */
+/* slots for which there is address space; 0: the memory behind is free */
 static uintptr_t reserved[SPX_K_COUNT];
 
 /* Address space for as many slots as can be had; false: for fewer than FIRST. */
@@ -196,7 +194,7 @@ static void free_later(spx_kind k, uint32_t go)
   if (freed.n == freed.cap) {
     size_t cap = freed.cap ? freed.cap * 2 : 64;
     freed_object *list = realloc(freed.list, cap * sizeof *list);
-    if (!list) { /* the engine keeps an object that nobody uses */
+    if (!list) { /* the engine keeps an object that is not in use */
       pthread_mutex_unlock(&freed.lock);
       return;
     }

@@ -37,8 +37,8 @@ static inline bool spx_into_timed(spx_into *i, uint32_t every)
   return true;
 }
 
-/* Whether the next copy, of n bytes, which is timed, goes past the caches. Trials are as far apart
- * as `longest` ns, if all of them say the same, and farther if copies are long. */
+/* Whether the next copy, of n bytes, which is timed, goes past the caches. Trials are at most
+ * `longest` ns apart while their results agree, and farther if copies are long. */
 static inline bool spx_into_next(spx_into *i, uint64_t n, uint64_t now, uint64_t longest)
 {
   if (i->trial > 0) {

@@ -1,11 +1,11 @@
-/* lock.c - the lock of the data plane with MPI_THREAD_MULTIPLE: recursive, and nobody waits for it
- * for ever.
+/* lock.c - the lock of the data plane with MPI_THREAD_MULTIPLE: recursive, and no thread waits for
+ * it for ever.
  *
- * Who finds it free takes it, also before others that wait: a thread that is awake goes on at once,
- * and waking another for every message would cost more than the messages. But who has waited for
- * HAND_OVER_NS gets it from its holder directly, and so does the first who waits when the holder
- * has nothing to do (spx_lock_pass). MPI-5.0 11.6.1: calls of other threads progress.
- */
+ * A thread that finds it free takes it, even before threads that wait: a running thread continues
+ * at once, and waking another for every message would cost more than the messages. But a thread
+ * that has waited for HAND_OVER_NS gets the lock from its holder directly, and so does the first
+ * waiting thread when the holder has nothing to do (spx_lock_pass). MPI-5.0 11.6.1: calls of other
+ * threads progress. */
 #define _GNU_SOURCE
 #include <linux/futex.h>
 #include <pthread.h>
@@ -16,7 +16,7 @@
 #include "dp.h"
 
 #define HAND_OVER_NS 500000u /* less than a time slice */
-#define LOOK_EVERY   8u      /* releases between looks at the clock, while others wait */
+#define LOOK_EVERY   8u      /* releases between readings of the clock, while threads wait */
 
 typedef struct waiter {
   struct waiter *next;
@@ -25,7 +25,7 @@ typedef struct waiter {
 } waiter;
 enum { ASLEEP, TRY, OWNER };
 
-int spx_due; /* what is put off until no lock is held */
+int spx_due; /* work deferred until no lock is held */
 static uint32_t held;
 static uint32_t contenders; /* in the queue */
 /* the first in the queue has been woken to try, and has not tried yet */
@@ -34,7 +34,7 @@ static pthread_mutex_t queue_lock = PTHREAD_MUTEX_INITIALIZER;
 static waiter *first, **last = &first; /* under queue_lock, as all changes of the two above */
 static SPX_TLS waiter self;
 static SPX_TLS int depth;
-static uint32_t releases; /* by holders, while others wait */
+static uint32_t releases; /* by holders, while threads wait */
 
 static bool try(void)
 {
@@ -66,7 +66,7 @@ static void wait_in_queue(void)
     uint32_t was = TRY;
     if (__atomic_compare_exchange_n(&self.state, &was, ASLEEP, false, __ATOMIC_SEQ_CST,
                                     __ATOMIC_SEQ_CST))
-      /* before trying: who releases after that wakes again */
+      /* before trying: a release after this wakes again */
       __atomic_store_n(&first_awake, 0, __ATOMIC_SEQ_CST);
     else if (was == OWNER)
       return; /* and out of the queue */
@@ -76,8 +76,8 @@ static void wait_in_queue(void)
   pthread_mutex_unlock(&queue_lock);
 }
 
-/* Wakes the first who waits: as the owner, if pass is set or it has waited for long; else to try.
- * True: it is the owner now. */
+/* Wakes the first waiting thread: as the owner, if pass is set or it has waited for long; else to
+ * try. True: it is the owner now. */
 static bool wake_first(bool pass)
 {
   pthread_mutex_lock(&queue_lock);

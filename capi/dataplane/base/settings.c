@@ -13,7 +13,7 @@ bool (*spx_setting_crowded)(void);
 
 #include "zz_settings.inc"
 
-/* What MPI_T has written; under the lock of the tool interface. */
+/* Values written through MPI_T; under the lock of the tool interface. */
 static struct {
   uint8_t is;
   uint64_t number;
@@ -34,7 +34,7 @@ static struct {
     char *name, *value;
     char when; /* 'a': always; 'f', 'c': while ranks do not, or do, outnumber the processors */
   } row[TUNED_MAX];
-} tuned; /* what it points to stays until the process ends */
+} tuned; /* the string stays until the process ends */
 
 /* The table's file: SPX_TUNING names it; else the user's, else the system's. NULL: there is none.
  * *sure: it is meant for this host. */

@@ -79,8 +79,8 @@ typedef struct {
   /* to a process, for long messages; 1: the connection alone; 0: as many as are faster */
   uint32_t streams;
   uint64_t past_cache; /* bytes: messages from this size on are stored past the caches */
-  uint32_t copy_min;   /* bytes: copies of this size on are made by loops of our own (copy.c) */
-  uint64_t copy_max;   /* bytes: but not those larger than this */
+  uint32_t copy_min; /* bytes: copies of this size on are made by loops of this library (copy.c) */
+  uint64_t copy_max; /* bytes: but not those larger than this */
   /* bytes: copies of this size on are timed, and may go past the caches (into.h) */
   uint32_t apart_min;
   uint64_t apart_max;   /* bytes: messages up to this size */
@@ -90,7 +90,7 @@ typedef struct {
   /* 1: a thread of its own carries on what is under way (bodies/background.c) */
   uint32_t progress;
   uint32_t spin;      /* empty polls before yielding, when processors are not outnumbered */
-  uint32_t spin_busy; /* the same while others want the processors */
+  uint32_t spin_busy; /* the same while other processes want the processors */
   uint32_t yield;     /* yields before parking */
   /* bytes kept for other clusters: with more of them, a send is complete when it was accepted */
   uint64_t kept_max;

@@ -43,9 +43,9 @@ static inline uint64_t spx_spare_size(uint32_t class)
 /* The smallest class whose blocks have so many bytes; SPX_SPARE_CLASSES if there is none: they are
  * not kept. */
 SPX_HIDDEN uint32_t spx_spare_class(uint64_t bytes);
-/* A block of at least so many bytes, whose class is told; NULL: no memory. */
+/* A block of at least so many bytes; stores its class. NULL: no memory. */
 SPX_HIDDEN void *spx_spare_take(spx_spares *s, uint64_t bytes, uint32_t *class);
-/* Takes one back, of the class that was told. */
+/* Returns a block, with the class that spx_spare_take stored. */
 SPX_HIDDEN void spx_spare_keep(spx_spares *s, void *block, uint32_t class);
 /* Gives back what is kept beyond so many bytes, the largest blocks first. */
 SPX_HIDDEN void spx_spare_trim(spx_spares *s, uint64_t keep);

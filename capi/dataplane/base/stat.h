@@ -1,12 +1,12 @@
 /* stat.h - what the data plane counts for the tool information interface (MPI-5.0, 16.3) and for
- * those who watch from outside (docs/live.md): plain counters of the process (spx_counters in
+ * observers outside the process (docs/live.md): plain counters of the process (spx_counters in
  * layout.h), written with spx_lock held. Messages are counted for their communicators, too. */
 #ifndef SPX_STAT_H
 #define SPX_STAT_H
 #include "spx.h"
 
-/* The counters of this process: in its row of the memory file, where others can see them, and in
- * memory of its own without one. */
+/* The counters of this process: in its row of the memory file, where other processes can read them;
+ * in private memory while there is no memory file. */
 SPX_HIDDEN extern spx_counters *spx_counted;
 #define spx_stat (*spx_counted)
 /* From now on they are at this place (spx_stat_place), and at one that outlives the memory file
@@ -36,8 +36,7 @@ SPX_HIDDEN spx_comm *spx_mark_revoked(const spx_errh *handler);
 /* A communicator goes. */
 SPX_HIDDEN void spx_stat_gone(spx_comm *c);
 
-/* ---- events: what happened, told to the tool later, with no lock held
- * ------------------------------------------ */
+/* ---- events: what happened, reported to the tool later, with no lock held ---- */
 typedef enum {
   SPX_EV_UNEXPECTED = 0,
   SPX_EV_FAILURE,
@@ -51,7 +50,7 @@ typedef struct {
   int64_t at; /* ns, CLOCK_MONOTONIC */
   int64_t word[SPX_EVENT_WORDS];
 } spx_event;
-SPX_HIDDEN extern uint32_t spx_events_wanted;   /* bit of each kind that somebody listens to */
+SPX_HIDDEN extern uint32_t spx_events_wanted;   /* bit of each kind that a tool subscribes to */
 SPX_HIDDEN extern void (*spx_events_due)(void); /* called with no lock held when there are some */
 /* Only when wanted: use spx_note. */
 SPX_HIDDEN void spx_event_add(spx_event_kind kind, int64_t a, int64_t b, int64_t c, int64_t d);
@@ -66,9 +65,8 @@ static inline void spx_note(spx_event_kind kind, int64_t a, int64_t b, int64_t c
   if (SPX_UNLIKELY(spx_events_wanted & 1u << kind)) spx_event_add(kind, a, b, c, d);
 }
 
-/* ---- traces (abi/trace.c) ----
- * Who is told of every message; NULL: nobody. number: of the message, between the two processes;
- * cast: of a multicast. Called with spx_lock held. */
+/* ---- traces (abi/trace.c) ---- Callbacks for every message; NULL: no trace. number: of the
+ * message, between the two processes; cast: of a multicast. Called with spx_lock held. */
 typedef struct spx_tracer {
   /* before the receiver can see it */
   void (*sent)(uint32_t peer, uint64_t ctx, int tag, uint64_t bytes, uint32_t number, bool cast);

@@ -1,13 +1,16 @@
-/* trace_file.h - the file into which a process writes what it does in MPI: spxrun --trace and
- * --profile (docs/tracing.md).
+/* trace_file.h - the file into which a process records its MPI calls: spxrun --trace and --profile
+ * (docs/tracing.md).
  *
- * It is mapped, and written by its process alone; spxrun reads it when the process has ended, in
- * whatever way. It holds the head                      SPX_TRACE_HEAD bytes the program and its
- * libraries SPX_TRACE_MAPS bytes of text, as in /proc/self/maps what every call has cost
- * SPX_TRACE_SITES entries: a table by call and place, found by hashing; complete, whatever is
- * dropped below what was sent to whom         peers entries records                       room of
- * them, of which the last ones are kept: record n lies at n % room launch/trace/zz_layout.go is
- * generated from this file by shm/layoutgen. */
+ * The file is mapped, and written by its process alone; spxrun reads it when the process has ended,
+ * in whatever way. Its parts:
+ *   head            SPX_TRACE_HEAD bytes
+ *   libraries       SPX_TRACE_MAPS bytes of text: the program and its libraries, as /proc/self/maps
+ *   cost of calls   SPX_TRACE_SITES entries: a table by call and place, found by hashing; complete,
+ *                   whatever is dropped below
+ *   sent messages   peers entries, by receiver
+ *   records         room entries, the last ones kept: record n is at n % room
+ *
+ * launch/trace/zz_layout.go is generated from this file by shm/layoutgen. */
 #ifndef SPX_TRACE_FILE_H
 #define SPX_TRACE_FILE_H
 #include <stdint.h>

@@ -54,7 +54,7 @@ bool spx_replay_drops(void)
   spx_lock();
   spx_replay_core.lost++;
   spx_replay_lost++;
-  spx_due |= SPX_DUE_TAKEOVER; /* that is said */
+  spx_due |= SPX_DUE_TAKEOVER; /* that is reported */
   spx_unlock();
   return true;
 }
@@ -67,7 +67,7 @@ static void look_for_takeover(void)
 static void revoked(const spx_comm *c)
 {
   spx_replay_revoked(c);
-  look_for_takeover(); /* others have begun one */
+  look_for_takeover(); /* other members have begun one */
 }
 
 const spx_failure_observer spx_clusters_failures = {.revoked = revoked,

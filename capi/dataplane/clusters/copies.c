@@ -1,15 +1,15 @@
-/* copies.c - see copies.h: pieces of logs, and what processes say to each other about them, as
- * messages in a context of their own.
+/* copies.c - see copies.h: pieces of logs, and the protocol about them, as messages in a context of
+ * their own.
  *
  *   PIECE    a piece of a log follows its head
- *   HAS      the copy has come so far
+ *   HAS      the copy is complete up to this version
  *   CANNOT   there is no memory for it here
- *   FORGET   that with this key is whole: those with lower terms are of no use any more
- *   ASK      who takes a rank over asks all for what they have of it,
- *   ANSWER   what that is, one after another, and the end of these;
- *   GIVE     it wants this one,
+ *   FORGET   the copy with this key is whole: those with lower terms are useless now
+ *   ASK      the process that takes a rank over asks all members for their copies of it,
+ *   ANSWER   they list them one after another, and the end of these;
+ *   GIVE     it requests this one,
  *   GIVEN    and gets its pieces,
- *   GONE     or hears that it is of no use any more, and asks again. */
+ *   GONE     or the reply that it is useless now, and asks again. */
 #include "copies.h"
 #include <stdlib.h>
 #include <string.h>
@@ -28,7 +28,7 @@ enum {
   GIVEN,
   GONE,
   PIECE_MOST = 256 << 10,
-  FLYING_MOST = 8,   /* pieces on their way to who keeps the copy */
+  FLYING_MOST = 8,   /* pieces on their way to the keeper of the copy */
   VERSIONS_MOST = 4, /* ... that it has not answered: what comes meanwhile goes together */
   COMING_MOST = 64
 };
@@ -41,13 +41,13 @@ typedef struct {
   uint32_t asked, more; /* ASK and ANSWER: the number of the question; more answers follow */
 } word;
 
-typedef struct flight { /* something of ours, until its memory is free */
+typedef struct flight { /* a message of this process, until its memory is free */
   struct flight *next;
   spx_request *r;
   bool piece;
   uint8_t data[];
 } flight;
-typedef struct giving { /* a copy that goes to who takes the rank over */
+typedef struct giving { /* a copy that is sent to the process that takes the rank over */
   struct giving *next;
   int to;
   spx_copying all;
@@ -71,13 +71,13 @@ static struct {
   uint32_t ncoming, nflying; /* nflying: pieces */
   bool busy;
 
-  spx_copies kept; /* for others */
+  spx_copies kept; /* of other members' logs */
 
-  spx_copying out; /* of our own log */
+  spx_copying out; /* of this process's log */
   int keeper;
   bool wants, closed;
   bool *refused;                     /* by member: it has no memory for it */
-  uint64_t *since;                   /* by rank: the highest term that was said to be whole */
+  uint64_t *since;                   /* by rank: the highest term that was announced as whole */
   uint64_t under_way[VERSIONS_MOST]; /* versions that were sent, and are not answered */
   uint32_t nunder_way;
 
@@ -88,7 +88,7 @@ static struct {
     spx_copy_key key;
     uint64_t version;
   } best;
-  uint64_t term, least; /* the highest that was heard of; the highest that was said to be whole */
+  uint64_t term, least; /* the highest that was received; the highest that was announced as whole */
 } x;
 
 static uint32_t proc_of(int member) { return x.wire->peer[member]; }
@@ -154,7 +154,7 @@ static int land(void)
   return n;
 }
 
-/* ---- of our own log ---- */
+/* ---- this process's log ---- */
 
 void spx_copies_of(const spx_msglog *v, uint32_t rank, uint64_t term)
 {
@@ -221,7 +221,7 @@ void spx_copies_look(void)
 
 bool spx_copies_want(void) { return spx_copies_on && x.wants; }
 
-/* Who leaves by MPI_Finalize leaves when all of the cluster have come there. */
+/* A member leaves by MPI_Finalize when all of the cluster have entered it. */
 static void look_after_keeper(void)
 {
   uint32_t proc = x.keeper < 0 ? 0 : proc_of(x.keeper);
@@ -244,7 +244,7 @@ static void has_come(int from, const word *w)
   if (first) spx_copies_forget(&x.kept, w->key.rank, w->key.term);
 }
 
-/* ---- of others ---- */
+/* ---- other members' logs ---- */
 
 static void take(int from, int tag, const uint8_t *data, uint64_t n)
 {
@@ -345,8 +345,8 @@ static void give(int to, const word *w)
   x.givings = g;
 }
 
-/* Some more of those that are given. One that is given up for, or whose copy is of no use any more,
- * ends. */
+/* Sends more pieces of the copies that are given. A transfer to a dead member, or of a useless
+ * copy, ends. */
 static void give_more(void)
 {
   spx_copy_piece p;
@@ -443,7 +443,7 @@ static int poll(spx_poller *p)
   return n;
 }
 
-/* ---- who takes a rank over ---- */
+/* ---- taking a rank over ---- */
 
 static bool all_answered(void)
 {
@@ -452,7 +452,7 @@ static bool all_answered(void)
   return true;
 }
 
-/* Asks all who live what they have of a rank. */
+/* Asks all living members for their copies of a rank. */
 static void ask(uint32_t rank)
 {
   word q = {.key = {.rank = rank}, .asked = ++x.question};
@@ -474,7 +474,7 @@ static void wait_a_little(void)
   spx_wait_event(ticket, spx_now_ns() + 2000000);
 }
 
-/* The best one is here. false: who had it is gone. */
+/* Whether the best one is here. false: the member that had it is gone. */
 static bool get_best(void)
 {
   const spx_log_copy *c;
@@ -554,7 +554,7 @@ void spx_copies_stop(void)
   if (!spx_copies_on) return;
   spx_copies_on = spx_copies_gate = false;
   spx_poller_del(&x.poller);
-  land(); /* what is on its way yet keeps its memory: others may read it */
+  land(); /* messages still on their way keep their memory: a receiver may read it */
   for (giving *g; (g = x.givings); free(g)) x.givings = g->next;
   spx_copies_end(&x.kept);
   free(x.refused);

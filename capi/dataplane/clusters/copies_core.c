@@ -9,7 +9,7 @@ static uint64_t area_at(uint64_t area_bytes, uint64_t area)
   return SPX_MSGLOG_HEAD + area * area_bytes;
 }
 
-/* ---- of who has the log ---- */
+/* ---- the owner of the log ---- */
 
 void spx_copying_begin(spx_copying *c, const spx_msglog *v, spx_copy_key key)
 {
@@ -61,7 +61,7 @@ bool spx_copying_has(spx_copying *c, const spx_copy_key *key, uint64_t version)
   return true;
 }
 
-/* ---- of who keeps it ---- */
+/* ---- the keeper of the copy ---- */
 
 int spx_copy_order(const spx_copy_key *a, uint64_t version_a, const spx_copy_key *b,
                    uint64_t version_b)
@@ -171,7 +171,7 @@ static spx_log_copy *begin(spx_copies *s, const spx_copy_piece *p)
   return c;
 }
 
-/* What comes after pieces that were not taken is of no use: the copy has been given away since. */
+/* A piece after pieces that were not accepted is useless: the copy has been given away since. */
 static bool follows(spx_log_copy *c, const spx_copy_piece *p)
 {
   uint64_t a = p->area, now = area_of(p->commits);

@@ -1,4 +1,4 @@
-/* origin.c - what receives know of the origin of messages of a system of clusters (origin.h). */
+/* origin.c - how receives treat the origin of messages of a system of clusters (origin.h). */
 #include "origin.h"
 
 bool spx_io_process;

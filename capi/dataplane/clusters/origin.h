@@ -2,8 +2,8 @@
  * place of a rank of the communicator.
  *
  * Messages to an I/O process (IOP), and those from it, carry such a number as their source
- * (spx_rec.src). The same numbers, with wildcards in either part, are what receives ask for:
- * MPISP_CLUSTER_IN is any of any. All of them are below every constant that MPI has. */
+ * (spx_rec.src). Receives use the same numbers, with wildcards in either part: MPISP_CLUSTER_IN is
+ * any of any. All of them are below every constant that MPI has. */
 #ifndef SPX_ORIGIN_H
 #define SPX_ORIGIN_H
 #include <stdbool.h>

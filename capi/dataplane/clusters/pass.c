@@ -1,23 +1,23 @@
-/* pass.c - long messages that an I/O process hands on while they come (MPISP_Pass).
+/* pass.c - long messages that an I/O process forwards while they arrive (MPISP_Pass).
  *
- * The message is announced to its receiver before its data are here. They come into a room of
- * bounded size, which is used over and over, and leave it as the receiver takes them: who asks for
- * them gets a stream of what is there. The sender is asked for parts (SPX_CTS_PART): so much as
- * there is room for, and more when some has left. So a receiver that takes nothing stops the
- * sender, as soon as the room is full. As long as the receiver has not begun, the room grows, up to
- * what the caller allows: a message that nobody waits for is kept as any other is.
+ * The message is announced to its receiver before its data are here. They arrive in a room of
+ * bounded size, which is used over and over, and leave it as the receiver takes them: a request for
+ * them is answered by a stream of what is there. The sender is asked for parts (SPX_CTS_PART): as
+ * much as there is room for, and more when some has left. So a receiver that takes nothing stops
+ * the sender, as soon as the room is full. As long as the receiver has not begun, the room grows,
+ * up to the caller's limit: a message without a receive is kept as any other is.
  *
  *   sender --- RTS --> this process --- RTS --> receiver
  *          <-- CTS, part ---      <-- CTS ---
  *          --- DATA -->  room  --- DATA -->
  *
- * If the sender dies before all is here, the message was never sent: it is taken back
+ * If the sender dies before all is here, the message was never sent: it is retracted
  * (SPX_REC_CANCEL) or, when its receiver has begun, aborted (SPX_REC_ABORTED), and that receive
- * waits for another message. If the receiver dies, the rest is taken from the sender and dropped.
+ * waits for another message. If the receiver dies, the rest is received from the sender and
+ * dropped.
  *
  * A message that was not announced is here already, as a rule: it is received as any other, and
- * then sent.
- */
+ * then sent. */
 #include "pass.h"
 #include <stdlib.h>
 #include "dp.h"
@@ -39,7 +39,7 @@ struct spx_pass {
   spx_rec_cts cts;
   uint32_t from;
   bool aborted, recalled;
-  bool whole; /* it was not announced: it is taken in full, and then sent */
+  bool whole; /* it was not announced: it is received in full, and then sent */
   bool sent;
 };
 
@@ -63,7 +63,7 @@ static uint64_t there(const spx_request *r)
   return spx_is_done(in) && in->error == MPI_SUCCESS ? (uint64_t)in->bytes : in->in.at;
 }
 
-/* What is before this byte is not needed any more. */
+/* The bytes before this one are not needed any more. */
 static uint64_t gone(const spx_pass *p)
 {
   return spx_is_done(p->out) ? (uint64_t)p->in->bytes : p->out->out.at;
@@ -75,15 +75,14 @@ static void grow(spx_pass *p)
   if (p->size >= p->most || gone(p) > 0 || p->in->in.at < p->size) return;
   uint64_t size = spx_least(2 * p->size, p->most);
   char *room = realloc(p->room, size);
-  if (!room) return; /* it has to do */
+  if (!room) return; /* the present room must suffice */
   p->room = room;
   p->size = size;
 }
 
 /* ---- the sender ---- */
 
-/* The room is full, and nobody takes anything out of it: the receiver has not begun, or has
- * stopped. */
+/* The room is full, and not drained: the receiver has not begun, or has stopped. */
 static bool is_stuck(spx_pass *p)
 {
   uint64_t now = spx_now_ns(), out = gone(p);
@@ -93,8 +92,8 @@ static bool is_stuck(spx_pass *p)
   return out == 0 ? p->size >= p->most : now - p->since > STUCK_NS;
 }
 
-/* The messages of one sender are asked for one after the other: all at once would come late. Only
- * what is stuck is passed by. */
+/* The messages of one sender are requested one after the other: all at once would arrive late. Only
+ * a stuck one is skipped. */
 static bool is_behind(const spx_pass *p)
 {
   for (spx_pass *e = first; e != p; e = e->next)
@@ -104,14 +103,14 @@ static bool is_behind(const spx_pass *p)
   return false;
 }
 
-/* Asks for what there is room for, when that is worth a record. */
+/* Requests as much as there is room for, when that is worth a record. */
 static int ask(spx_pass *p)
 {
   if (p->whole || spx_is_done(p->in)) return 0;
   grow(p);
   uint64_t total = (uint64_t)p->in->bytes,
            to = spx_least(gone(p) + p->size / SPX_LINE * SPX_LINE, total);
-  if (spx_is_done(p->out)) to = total; /* nobody takes it: it is dropped */
+  if (spx_is_done(p->out)) to = total; /* it has no taker: it is dropped */
   if (to <= p->asked || (to - p->asked < p->size / 4 && to < total)) return 0;
   if (is_behind(p)) return 0;
   p->asked = p->cts.bytes = to;
@@ -250,8 +249,8 @@ static void start_out(spx_pass *p)
   to->rank = rank;
 }
 
-/* Of a message that is kept: its receiver has it already, by an I/O process that has died since, or
- * takes nothing more. Its sender is told so, and answers no more. */
+/* Of a kept message: its receiver has it already, by an I/O process that has died since, or takes
+ * nothing more. Its sender is notified, and answers no more. */
 static void abandon(spx_pass *p)
 {
   spx_request *in = p->in;
@@ -261,7 +260,7 @@ static void abandon(spx_pass *p)
   spx_complete(in, MPI_SUCCESS);
 }
 
-/* What can be done for one message. */
+/* Continues one message as far as possible. */
 static int carry_on(spx_pass *p)
 {
   int moved = 0;

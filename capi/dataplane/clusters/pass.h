@@ -12,10 +12,10 @@ typedef struct spx_pass spx_pass;
 struct spx_unex;
 
 /* The receiver of the send half has died, and another process takes its place: all of the message
- * is asked for once more. */
+ * is requested again. */
 SPX_HIDDEN void spx_pass_again(spx_request *out);
-/* What r is receiving was never sent: it waits for another message, or fails if it was meant for
- * this one alone. */
+/* The message that r is receiving was never sent: r waits for another message, or fails if it was
+ * meant for this one alone. */
 SPX_HIDDEN void spx_receive_aborted(spx_request *r);
 
 /* Hands message e, which was matched on `from`, on to rank dest of `to`, through at most so many

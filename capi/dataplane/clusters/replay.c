@@ -21,7 +21,7 @@ uint32_t spx_flow_serial_of(uint32_t proc)
   return spx_life_of(proc) ? spx_proc_of(proc)->serial + 1 : 0;
 }
 
-/* ---- who is who ---- */
+/* ---- participants and processes ---- */
 
 /* Makes a process a participant's, unless the participant has had it before its present one: tables
  * of the system arrive late, and each lists all participants. A process number may have been
@@ -55,7 +55,8 @@ static void progress_outside(void)
   spx_flow.busy = false;
 }
 
-/* The sum of what is kept is bounded: but others may wait for what we accept. */
+/* The sum of kept messages is bounded: but other participants may wait for what this process
+ * accepts. */
 static void wait_for_room(void)
 {
   while (spx_replay_core.kept_bytes > KEPT_MOST && spx_replay_core.mode == SPX_CORE_LIVE &&
@@ -67,7 +68,7 @@ static void wait_for_room(void)
   }
 }
 
-/* All of the message log up to this version has gone to who keeps the copy. */
+/* Waits until all of the message log up to this version has been sent to the keeper of the copy. */
 static void wait_until_sent(uint64_t version)
 {
   while (spx_copies_gate && !spx_copies_sent(version)) {
@@ -140,8 +141,8 @@ uint32_t spx_replay_participant(uint32_t proc)
   return proc < spx_flow.nprocs ? spx_flow.participant[proc] - 1 : UINT32_MAX;
 }
 
-/* What is known by participant, and by I/O process; of those that are known nothing changes but
- * whether they are replaced. false: no memory, and nothing has changed. */
+/* Tables by participant, and by I/O process; for entries that exist already only `replaced`
+ * changes. false: no memory, and nothing has changed. */
 static bool make_tables(const spx_replay_setup *s)
 {
   uint32_t before = spx_replay_on ? spx_replay_core.participants : 0, iops = 0;
@@ -245,7 +246,7 @@ void spx_replay_end(void)
     if (h->m) spx_core_unbusy(&spx_replay_core, h->m);
     free(h);
   }
-  /* copies of what was accepted: their memory stays, since somebody may read it yet */
+  /* copies of accepted messages: their memory stays, since a reader may still use it */
   while (spx_flow.flights) {
     flight *f = spx_flow.flights;
     spx_flow.flights = f->next;
@@ -327,7 +328,7 @@ void spx_replay_changed(void)
 {
   if (!spx_replay_on) return;
   spx_lock();
-  spx_flow.changed = true; /* who is dead may not be replaced any more */
+  spx_flow.changed = true; /* a dead process may not be replaced any more */
   if (!spx_flow.own) spx_core_unsettle(&spx_replay_core);
   spx_unlock();
 }
@@ -341,7 +342,7 @@ void spx_replay_count_lost(void)
   spx_unlock();
 }
 
-/* A synchronous one says that its receiver has begun. */
+/* A synchronous send: its receiver has begun. */
 static bool may_go_on(const void *waits)
 {
   return ((const spx_request *)waits)->mode != SPX_M_SYNC;
@@ -369,7 +370,7 @@ bool spx_replay_is_gone(uint32_t participant, uint32_t life)
 {
   uint32_t proc = spx_flow.wire->peer[participant],
            now = proc < spx_flow.nprocs ? spx_flow_serial_of(proc) : 0;
-  /* it is a later one: the tables that say so are on their way */
+  /* a later incarnation: the tables that contain it are on their way */
   if (now < life) return !spx_flow.heals[participant];
   return now > life || spx_flow_end_of(proc) != RUNS;
 }

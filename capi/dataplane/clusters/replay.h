@@ -13,8 +13,9 @@
 SPX_HIDDEN extern bool spx_replay_on;
 SPX_HIDDEN extern spx_core spx_replay_core;
 
-/* A function tells what has come without waiting for it; it asks for a message; it has nothing to
- * do with messages, and does not count as a call; it sends, and does the same whatever has come. */
+/* Kinds of functions: reports arrived messages without waiting for them; requests a message; has
+ * nothing to do with messages, and does not count as a call; sends, and does the same whatever has
+ * arrived. */
 enum { SPX_REPLAY_OBSERVES = 1, SPX_REPLAY_ASKS = 2, SPX_REPLAY_LOCAL = 4, SPX_REPLAY_SENDS = 8 };
 
 #define SPX_NO_TAG (-1)
@@ -23,7 +24,7 @@ typedef struct spx_replay_setup {
   uint32_t participants;
   uint32_t me;           /* this process's */
   const uint32_t *procs; /* by participant: its process */
-  const bool *heals;     /* by participant: who dies there is replaced */
+  const bool *heals;     /* by participant: whether a dead process there is replaced */
   /* by participant: 1 + its number among the I/O processes; 0: a rank of a cluster */
   const uint32_t *iop;
   bool whole; /* some rank is taken over transparently: messages are not announced */
@@ -52,16 +53,16 @@ SPX_HIDDEN void spx_replay_place(uint32_t participant, uint32_t proc);
 SPX_HIDDEN uint32_t spx_replay_participant(uint32_t proc);
 /* The system has changed, and with it perhaps which I/O processes are chosen. */
 SPX_HIDDEN void spx_replay_changed(void);
-/* The program is told that there is no way left: what is lost with the last one is counted then
- * (spx_messages_lost). */
+/* The program is notified that there is no way left: messages lost with the last one are counted
+ * then (spx_messages_lost). */
 SPX_HIDDEN void spx_replay_count_lost(void);
 /* There is no way for a message. Of a rank that is taken over transparently that is no error, since
- * calls that are made again come out as before: it is lost, which is counted, and said. False: it
- * is one. */
+ * repeated calls return as before: it is lost, which is counted, and reported. False: it is an
+ * error. */
 SPX_HIDDEN bool spx_replay_drops(void);
 /* Nothing more is accepted: what comes stays with its senders. */
 SPX_HIDDEN void spx_replay_close(void);
-/* I/O processes that have died since: what was sent to them goes by others. */
+/* I/O processes have died since: messages to them go by others. */
 SPX_HIDDEN void spx_replay_reroute(void);
 
 /* The send r of a communicator with SPX_C_REPLAY: takes it over, and completes it; false: it is to
@@ -78,27 +79,27 @@ SPX_HIDDEN int spx_replay_release(void);
  * next. */
 SPX_HIDDEN void spx_replay_all_out(void);
 SPX_HIDDEN void spx_replay_commits(uint64_t last);
-/* Whether who dies as a participant is replaced, from now on. */
+/* Whether a dead process of a participant is replaced, from now on. */
 SPX_HIDDEN void spx_replay_heals(uint32_t participant, bool heals);
 /* Whether no link leads from this process's cluster to that rank: its sends do not wait for it, and
- * it does not wait for the rank. As long as nothing is said of a rank, a link may. */
+ * it does not wait for the rank. A rank without such a setting may have a link. */
 SPX_HIDDEN void spx_replay_apart(uint32_t participant, bool apart);
 /* A probe has found nothing (other_way.h). */
 SPX_HIDDEN void spx_replay_missed(uint64_t ctx, int src);
 /* Something has come that is not delivered yet. */
 SPX_HIDDEN bool spx_replay_coming(void);
-/* Messages that were kept and are lost by deaths, which has not been said yet. */
+/* Kept messages that are lost by deaths, not reported yet. */
 SPX_HIDDEN extern uint64_t spx_replay_lost;
 /* I/O process proc hangs: sends whose messages are kept for it, and copied, are complete; the
- * messages go to it when it goes on, or by another one when it has died. The number of those
- * sends. */
+ * messages go to it when it continues, or by another one when it has died. Returns the number of
+ * those sends. */
 SPX_HIDDEN int spx_replay_excuse(uint32_t proc);
-/* A process that is dead, and whose place another one takes. */
+/* Whether the process is dead, and is to have a successor. */
 SPX_HIDDEN bool spx_replay_awaited(uint32_t proc);
 /* On an I/O process, of a message by its token: its number among those of its sender (0: it is not
  * kept, or done with), and the participant that it is given to (UINT32_MAX: none). */
 SPX_HIDDEN uint64_t spx_replay_number(uint32_t token, uint32_t *given);
-/* What is made of it goes to that process. */
+/* Messages made of it go to that process. */
 SPX_HIDDEN void spx_replay_give(uint32_t token, uint32_t proc);
 /* All that this process has sent has been accepted. */
 SPX_HIDDEN bool spx_replay_idle(void);
@@ -109,20 +110,20 @@ SPX_HIDDEN extern int spx_replay_hold;
 struct spx_unex;
 /* The send r, of n bytes, is announced. */
 SPX_HIDDEN bool spx_replay_announces(const spx_request *r, uint64_t n);
-/* It goes as m, whose bytes are its word. */
+/* The send goes as m, whose bytes are its word. */
 SPX_HIDDEN void spx_replay_word(spx_request *r, spx_kept *m);
 /* Its word is on its way to a process. */
 SPX_HIDDEN void spx_replay_word_goes(spx_kept *m, uint32_t peer);
 SPX_HIDDEN void spx_replay_detach(spx_request *r);
 SPX_HIDDEN void spx_replay_asked(spx_request *r, const spx_rec_cts *cts);
-/* All of it is with who has asked for it. */
+/* All of the message is at the process that requested it. */
 SPX_HIDDEN void spx_replay_fetched(spx_request *r);
 SPX_HIDDEN void spx_replay_settled(spx_request *r, bool accepted);
-/* It was not sent after all, or is no message of these. */
+/* The message was not sent after all, or is not one of these. */
 SPX_HIDDEN void spx_replay_withdraw(spx_request *r);
-/* Is what has come a word, if its head says so? */
+/* Whether the data are a valid word, if their head marks them as one. */
 SPX_HIDDEN bool spx_replay_sound(const spx_frame_head *h, const uint8_t *data);
-/* A word enters matching, or comes again. false: no memory. */
+/* A word enters matching, or arrives again. false: no memory. */
 SPX_HIDDEN bool spx_replay_announced(const spx_frame_head *h, uint32_t peer, uint32_t number,
                                      uint32_t token, const uint8_t *data);
 SPX_HIDDEN void spx_replay_again(const spx_frame_head *h, uint32_t peer, uint32_t token,
@@ -133,10 +134,10 @@ SPX_HIDDEN void spx_replay_taken(const struct spx_unex *e, spx_request *r);
 SPX_HIDDEN void spx_replay_dropped(const struct spx_unex *e);
 SPX_HIDDEN bool spx_replay_ends(spx_request *r, int error);
 SPX_HIDDEN bool spx_replay_broken(spx_request *r);
-/* What r receives was never sent. */
+/* The message that r receives was never sent. */
 SPX_HIDDEN void spx_replay_unsent(const spx_request *r);
 SPX_HIDDEN void spx_replay_revoked(const spx_comm *c);
-/* Words whose sender is gone, with who had handed them on. */
+/* Drops words whose sender is gone, with the process that had forwarded them. */
 SPX_HIDDEN int spx_replay_look_for_lost(void);
 SPX_HIDDEN bool spx_replay_has_words(void);
 SPX_HIDDEN void spx_replay_words_end(void);

@@ -1,4 +1,4 @@
-/* replay_claims.c - see replay_core.h: to whom a message is given. */
+/* replay_claims.c - see replay_core.h: the participant that a message is given to. */
 #include <stdlib.h>
 #include "replay_inside.h"
 
@@ -27,7 +27,7 @@ uint64_t spx_core_number(const spx_core *c, uint32_t token, uint32_t *given)
   return p ? p->id.n : 0;
 }
 
-/* What is made of p, and has not left, counts as accepted. */
+/* Messages made of p that have not left count as accepted. */
 void spx_core_in_drop(spx_core *c, const spx_passed *p)
 {
   for (uint32_t to = 0; to < c->participants; to++) {
@@ -69,7 +69,7 @@ static void insert(spx_core *c, spx_kept *m)
   c->kept_bytes += spx_core_in_cost(m);
 }
 
-/* What is made of p, and has not left, is for another participant. */
+/* Messages made of p that have not left are for another participant. */
 static void redirect(spx_core *c, const spx_passed *p, uint32_t to)
 {
   for (uint32_t was = 0; was < c->participants; was++) {
@@ -105,7 +105,7 @@ static void answered(spx_core *c, uint32_t from, const spx_frame_claim *a)
     return;
   }
   p->unknown = a->to > c->participants && a->to != SPX_DONE;
-  if (p->unknown) return; /* it is claimed anew when that one is known */
+  if (p->unknown) return; /* it is claimed anew when that participant is known */
   p->claims = 0;
   c->claiming--;
   uint32_t was = p->given;
@@ -197,12 +197,12 @@ uint32_t spx_core_in_take_noted(spx_core *c, uint64_t n)
   return 0;
 }
 
-/* The first that claims it has it; who knows of that may give it to another one. */
+/* The first claim wins; an IOP that has seen it may give the message to another one. */
 void spx_core_in_answer(spx_core *c, uint32_t from, spx_frame_claim a)
 {
   bool own = a.id.stream == (c->me | SPX_LEAVES) && a.id.life == c->life;
   const spx_kept *m = own ? find_kept(c, from, &a.id) : NULL;
-  /* What the process before this one has sent is not sent again: then the claim counts. */
+  /* A message that this process's predecessor has sent is not sent again: then the claim counts. */
   if (own && !m && a.id.n <= c->leaving) {
     a.to = SPX_DONE;
   } else if (own) {
@@ -226,7 +226,7 @@ void spx_core_claimed(spx_core *c, uint32_t from, const spx_frame_claim *claims,
   for (uint32_t i = 0; i < n; i++) {
     if (c->relay) {
       answered(c, from, &claims[i]);
-    } else if (c->mode == SPX_CORE_PRELUDE) { /* it does not know yet */
+    } else if (c->mode == SPX_CORE_PRELUDE) { /* unknown so far */
       spx_asked_early *e = malloc(sizeof *e);
       if (!e) c->io.failed(c->io.arg, "no memory for a claim");
       *e = (spx_asked_early){c->early, from, claims[i]};

@@ -19,8 +19,8 @@ static bool has_room(void)
 
 static bool take_one(void)
 {
-  /* Acknowledgements always: without them no place comes free where a program waits until what it
-   * has sent is accepted, and asks for nothing meanwhile. */
+  /* Acknowledgements always: without them no place becomes free where a program waits until its
+   * messages are accepted, and receives nothing meanwhile. */
   bool room = has_room();
   int ack = spx_flow_addressed(TAG_ACK, spx_replay_core.me),
       claim = spx_flow_addressed(TAG_CLAIM, spx_replay_core.me);
@@ -29,7 +29,7 @@ static bool take_one(void)
   if (!e && !room) e = spx_match_unexpected(spx_flow.wire->ctx, MPI_ANY_SOURCE, claim);
   if (!e || (uint32_t)e->src >= spx_replay_core.participants)
     return false; /* of one that has come since: it is about to be known (spx_replay_grow) */
-  /* announced, and nobody is there any more to get it from */
+  /* announced, and the process that has its bytes is gone */
   if (e->kind == SPX_REC_RTS && spx_proc_dead(e->proc)) {
     spx_flow.broken[e->proc] = spx_flow_serial_of(e->proc);
     spx_unex_drop(e);
@@ -52,7 +52,7 @@ static bool take_one(void)
   return true;
 }
 
-/* Of a process whose place another one has. */
+/* Of a process that has a successor. */
 static bool is_before(const coming *a)
 {
   return a->from < spx_replay_core.participants &&
@@ -82,16 +82,16 @@ static void handle(coming *a)
   else if (a->tag != spx_flow_addressed(kind, spx_replay_core.me))
     ; /* for the process that had this number before */
   else if (kind != TAG_MESSAGE && is_before(a))
-    ; /* who has its place was sent them again, and is to say that it has them */
+    ; /* it was sent to the successor again, which is to confirm it */
   else if (kind == TAG_ACK)
     spx_core_acked(&spx_replay_core, a->from, (const spx_frame_ack *)(void *)a->data,
                    (uint32_t)(a->bytes / sizeof(spx_frame_ack)));
   else if (kind == TAG_CLAIM && spx_proc_dead(a->proc))
-    ; /* it will send nothing of that any more */
+    ; /* it will send none of that any more */
   else if (kind == TAG_CLAIM)
     spx_core_claimed(&spx_replay_core, a->from, (const spx_frame_claim *)(void *)a->data,
                      (uint32_t)(a->bytes / sizeof(spx_frame_claim)));
-  /* else one before it is missing: all come again */
+  /* else one before it is missing: all are sent again */
   else if (a->bytes >= sizeof h && spx_flow.broken[a->proc] != a->life) {
     memcpy(&h, a->data, sizeof h);
     if (h.bytes != a->bytes - sizeof h || !spx_replay_sound(&h, a->data + sizeof h) ||
@@ -136,9 +136,9 @@ void spx_flow_again(void *arg, const spx_frame_head *head, uint32_t token, const
   spx_replay_again(head, spx_flow.wire->peer[head->from], token, data);
 }
 
-/* The program looks for a message: what has come for it may stand behind others that it does not
- * ask for. A rank that is taken over transparently is no exception: what is let in is in its
- * message log, and in each commit. */
+/* The program polls for a message: one for it may be behind others that it does not receive. A rank
+ * that is taken over transparently is no exception: admitted messages are in its message log, and
+ * in each commit. */
 static bool is_asked(void)
 {
   return spx_flow.asks || spx_flow.leaves || spx_posted_count || spx_diag_now.probe.comm;
@@ -148,7 +148,7 @@ static bool is_asked(void)
  * account. */
 void spx_replay_missed(uint64_t ctx, int src)
 {
-  if (!spx_replay_on || spx_io_process) return; /* there each such call asks */
+  if (!spx_replay_on || spx_io_process) return; /* there each such call requests one */
   for (const spx_came *m = spx_replay_core.ready; m && !spx_flow.asks; m = m->next) {
     bool other = spx_is_origin(m->head.src); /* of another cluster: for MPI_COMM_WORLD (deliver) */
     spx_flow.asks =
@@ -157,7 +157,8 @@ void spx_replay_missed(uint64_t ctx, int src)
   }
 }
 
-/* One more, behind n others: what the program does not ask for is bounded. */
+/* One more, behind n others: the number of messages that the program does not receive is
+ * bounded. */
 static bool may_let_in(int n)
 {
   const spx_came *m = spx_replay_core.ready;
@@ -176,8 +177,8 @@ int spx_flow_let_in(bool inside)
   return n;
 }
 
-/* Who has left after MPI_Finalize, or is dead and not replaced, accepts nothing more; nor does an
- * I/O process that is dead, when there is no other way. */
+/* A participant that has left after MPI_Finalize, or is dead and not replaced, accepts nothing
+ * more; nor does a dead I/O process, when there is no other way. */
 int spx_flow_look_for_left(void)
 {
   int n = 0;
@@ -195,13 +196,13 @@ int spx_flow_look_for_left(void)
     spx_core_left(&spx_replay_core, p);
     n++;
     spx_replay_lost += dead ? spx_replay_core.lost - before : 0;
-    if (spx_replay_lost) spx_due |= SPX_DUE_TAKEOVER; /* that is said */
+    if (spx_replay_lost) spx_due |= SPX_DUE_TAKEOVER; /* that is reported */
   }
   return n;
 }
 
-/* How the process has ended that has this number now: not one that had it before, whose death this
- * process goes on noting as long as no communicator leads there. */
+/* How the present process of this index has ended: not an earlier one, whose death this process
+ * still notes as long as no communicator leads there. */
 spx_flow_end spx_flow_end_of(uint32_t proc)
 {
   const spx_proc *p = spx_proc_of(proc);
@@ -232,7 +233,7 @@ bool spx_flow_is_only_awaited(void)
   return later && (!soon || now - spx_flow.left_at > SOON_NS);
 }
 
-/* Nothing of ours is under way. */
+/* No transfer of this process is under way. */
 static bool is_quiet(void)
 {
   return !spx_flow.own && !spx_flow.flights && !spx_flow.first && !spx_unex_count &&
@@ -240,8 +241,7 @@ static bool is_quiet(void)
          !spx_replay_has_words();
 }
 
-/* A process that sleeps does not poll again until something wakes it: what that tells of is looked
- * at now. */
+/* A process that sleeps does not poll again until it is woken: the cause is processed now. */
 static bool is_look_due(void)
 {
   uint32_t bell = __atomic_load_n(&spx_proc_of(spx_me)->bell, __ATOMIC_ACQUIRE);

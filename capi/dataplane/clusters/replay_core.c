@@ -39,7 +39,7 @@ static void forget_to(spx_seen *s, uint64_t low)
   s->count -= i;
 }
 
-/* What has come of a stream's life; NULL: no memory. */
+/* The numbers that have arrived of a stream's life; NULL: no memory. */
 spx_seen *spx_core_in_seen_of(spx_core *c, uint32_t stream, uint32_t life)
 {
   spx_seen *first = seen_in(c, stream), *s = first;
@@ -48,7 +48,7 @@ spx_seen *spx_core_in_seen_of(spx_core *c, uint32_t stream, uint32_t life)
   if (s) return s;
   s = malloc(sizeof *s);
   if (!s) return NULL;
-  *s = *first; /* the newest is asked for most often */
+  *s = *first; /* the newest is used most often */
   *first = (spx_seen){.others = s, .life = life};
   return first;
 }
@@ -233,7 +233,7 @@ static void acknowledge(spx_core *c, uint32_t participant, spx_frame_ack id)
   if (c->acks[participant].count == c->acks[participant].room) {
     uint32_t room = c->acks[participant].room ? 2 * c->acks[participant].room : 16;
     spx_frame_ack *list = realloc(c->acks[participant].list, room * sizeof *list);
-    if (!list) return; /* the message will come again, or is kept for nothing */
+    if (!list) return; /* the message will arrive again, or is kept in vain */
     c->acks[participant].list = list;
     c->acks[participant].room = room;
   }
@@ -263,7 +263,7 @@ void spx_core_tell(spx_core *c)
     }
 }
 
-/* A claim, or an answer, is to be told. false: no memory. */
+/* Queues a claim, or an answer, to be sent. false: no memory. */
 bool spx_core_in_owe_claim(spx_core *c, uint32_t participant, const spx_frame_claim *claim)
 {
   if (c->acks[participant].nclaims == c->acks[participant].claims_room) {
@@ -419,8 +419,8 @@ bool spx_core_accept(spx_core *c)
   bool again_here = is_seen(s, m->head.n, m->head.sub);
   spx_passed *open = NULL;
   if (!again_here) {
-    /* What cannot be delivered for want of memory was not accepted: but the message log must come
-     * first. */
+    /* A message that cannot be delivered for want of memory was not accepted: but the message log
+     * must come first. */
     spx_core_in_note(c, &m->head, m->data);
     uint32_t number = (uint32_t)m->head.n, token = 0;
     bool ok = spx_core_in_note_seen(c, &m->head);
@@ -437,10 +437,10 @@ bool spx_core_accept(spx_core *c)
     open->from = m->head.from;
     open->turn = m->head.turn;
     c->io.again(c->io.arg, &m->head, open->token, m->data);
-    open = find_open(c, &m->head); /* it may be received by now */
+    open = find_open(c, &m->head); /* it may have been received by now */
   }
   if (open && c->relay && !open->sends && !open->claims) open->given = m->head.given;
-  /* One that comes again and was done with: its sender does not know. */
+  /* One that arrives again and was done with: its sender has not learnt that. */
   if (again_here ? !open : !c->relay && !m->head.announced)
     acknowledge(c, m->head.from, id_of(&m->head));
   c->ready = m->next;
@@ -520,7 +520,7 @@ void spx_core_left(spx_core *c, uint32_t participant)
 int spx_core_excuse(spx_core *c, uint32_t participant, bool (*may)(const void *waits))
 {
   int n = 0;
-  /* from the start after each: who was told may have changed the list */
+  /* from the start after each: the notified caller may have changed the list */
   for (bool more = true; more;) {
     more = false;
     for (spx_kept *m = c->first[participant]; m && !more; m = m->next) {

@@ -1,49 +1,50 @@
-/* replay_core.h - messages that outlive the process that received them: what takes part in
- * transparent takeover (docs/systems.md) does with each message. It decides and keeps; sockets,
- * rings, matching and memory files are its caller's (replay.c), and a simulation's
+/* replay_core.h - messages that outlive the process that received them: the treatment of each
+ * message by a participant of transparent takeover (docs/systems.md). It decides and keeps;
+ * sockets, rings, matching and memory files are its caller's (replay.c), and a simulation's
  * (test/replay_sim.c).
  *
  * Participants are the ranks of all clusters and the I/O processes (IOPs) of a system, by number;
- * which process a participant is may change. Promises:
+ * the process of a participant may change. Promises:
  *
  *   1. A sender keeps a message until it is accepted; when another process takes its receiver's
- * place, all that was not is sent again.
- *   2. A message is accepted once: each has a number, by which copies are known (streams, below).
+ *   place, all messages not accepted are sent again.
+ *   2. A message is accepted once: each has a number, by which copies are recognised (streams,
+ *   below).
  *   3. A participant with a message log writes a message there before its program can see it,
- * together with the call of the program in which it came; before a message leaves, the message log
- * says in which call that was. Who takes the participant's place makes the same calls, from the
- * last commit on, is given the same messages in the same calls, and therefore sends the same
- * messages with the same numbers again, which nobody accepts twice.
- *   4. A commit puts the state into the message log: numbers, what is kept, what came and was not
- * asked for, and memory of the program. It counts from one store on.
- *   5. What a participant sends to an IOP is kept until those have accepted it that the IOP handed
- * it to. When the IOP dies it goes by another one.
- *   6. What a participant sends to IOPs in one lane is accepted in order by each that it goes to,
- * also when IOPs die and come back: as long as something of a lane is kept for one IOP, what
- * follows goes there, too; and when that one dies all of it goes by the same other one.
- *   7. Whom an IOP gives a message to may be its own choice. Then it claims the message for that
- * participant first: the sender, who keeps it, notes to whom it is given, answers, and has that go
- * with it from then on; of two IOPs that have it one after another, or at once since the sender was
- * taken over, the first claim counts, also for the other. Nothing of it leaves an IOP before.
+ *   together with the call of the program in which it came; before a message leaves, the message
+ *   log holds in which call that was. The successor of the participant makes the same calls, from
+ *   the last commit on, and is given the same messages in the same calls. It therefore sends the
+ *   same messages with the same numbers again, which are not accepted twice.
+ *   4. A commit puts the state into the message log: numbers, kept messages, messages that came and
+ *   were not received, and memory of the program. It is valid from one store on.
+ *   5. A message from a participant to an IOP is kept until all receivers have accepted it that the
+ *   IOP forwarded it to. When the IOP dies it goes by another one.
+ *   6. Messages of a participant to IOPs in one lane are accepted in order by each receiver, also
+ *   when IOPs die and return: as long as a message of a lane is kept for one IOP, what follows goes
+ *   there, too; and when that one dies all of it goes by the same other one.
+ *   7. An IOP may choose the receiver of a message itself. Then it claims the message for that
+ *   participant first: the sender, which keeps it, notes the receiver, answers, and attaches the
+ *   note to it from then on. Of two IOPs that have it one after another, or at once since the
+ *   sender was taken over, the first claim counts, also for the other. No part of it leaves an IOP
+ *   before.
  *
  * Streams number messages: those from one participant to another (stream = the sender), and those
- * that a participant sends to IOPs, or an IOP to others of its own accord (stream = the sender |
- * SPX_LEAVES), which keep their numbers on their way, whichever IOP they go by. The first come in
- * order; of the second a receiver sees a part, in any order. A process that takes a participant's
- * place without its message log begins anew with both: it has another life, which stands beside the
- * numbers. A system may get more participants, with the next numbers, while it runs
- * (spx_core_grow): what comes from one that is not known yet is to wait until it is.
+ * that a participant sends to IOPs, or an IOP to other participants of its own accord (stream = the
+ * sender | SPX_LEAVES), which keep their numbers on their way, whichever IOP they go by. The first
+ * arrive in order; of the second a receiver gets a part, in any order. A process that takes a
+ * participant's place without its message log begins anew with both: it has another life, which is
+ * sent beside the numbers. A system may get more participants, with the next numbers, while it runs
+ * (spx_core_grow): messages from an unknown one must wait until it is known.
  *
- * A message may be announced: what is kept, numbered and accepted then is a word of it, and its
- * bytes stay with its sender, or with an IOP that hands them on while they come. It counts as
- * accepted when its receiver says that it has them (received); as long as it has not, the word may
- * come again, from another IOP, and tells where the bytes are now. Where participants have message
- * logs nothing is announced.
+ * A message may be announced: then a word of it is kept, numbered and accepted, and its bytes stay
+ * with its sender, or with an IOP that forwards them while they arrive. It counts as accepted when
+ * its receiver confirms that it has them (received). Until then the word may arrive again, from
+ * another IOP, with the present place of the bytes. Where participants have message logs nothing is
+ * announced.
  *
  * A message log is memory that outlives the process: a head, and three areas. Area 0 is what came
- * before the first commit, and stays: who takes the participant's place goes through it again,
- * sending nothing. The others are used in turn: an image of the state, and what came since.
- */
+ * before the first commit, and stays: the successor goes through it again, sending nothing. The
+ * others are used in turn: an image of the state, and what came since. */
 #ifndef SPX_REPLAY_CORE_H
 #define SPX_REPLAY_CORE_H
 #include <stdbool.h>
@@ -54,7 +55,7 @@
 enum { SPX_LEAVES_BIT = 31 };
 #define SPX_LEAVES (1u << SPX_LEAVES_BIT)
 
-/* What stands before a message, on its way and in a message log. */
+/* Precedes a message, on its way and in a message log. */
 typedef struct spx_frame_head {
   uint64_t ctx;
   uint64_t n;     /* number in its stream, from 1 */
@@ -65,16 +66,17 @@ typedef struct spx_frame_head {
   uint32_t stream;
   uint32_t sub;  /* of several messages that an IOP has made of one: which */
   uint32_t life; /* of the stream's participant: which of its processes began it. Not 0 */
-  /* 1: the message stays with who sends this, and is fetched there: what follows says how */
+  /* 1: the message stays with the sender of this, and is fetched there: the data that follow
+   * describe how */
   uint32_t announced;
-  /* of one that is announced: how often it was sent. The last one says where it is: words of I/O
-   * processes that have died since come late */
+  /* of an announced message: how often it was sent. The last one has the valid place: words of I/O
+   * processes that have died since arrive late */
   uint32_t turn;
   uint32_t given;   /* 1 + the participant that the sender has noted it is given to; 0: none */
   uint32_t process; /* 1 + the serial number of the process that sends it on this part of its way */
 } spx_frame_head;
 
-/* Says that a message was accepted. */
+/* Reports that a message was accepted. */
 typedef struct spx_frame_ack {
   uint64_t n;
   uint32_t stream, sub, life;
@@ -82,13 +84,14 @@ typedef struct spx_frame_ack {
   uint32_t process;
 } spx_frame_ack;
 
-/* From an IOP: it gives a message to a participant; and back: to whom that message is given. */
+/* From an IOP: it gives a message to a participant; in the answer: the participant that the message
+ * is given to. */
 typedef struct spx_frame_claim {
   spx_frame_ack id;
   uint32_t token; /* the IOP's */
   uint32_t before,
-      /* 1 + the participant; before: to whom it was given as far as the IOP knows, 0: to none. In
-         an answer SPX_DONE: it was accepted, by way of another IOP */
+      /* 1 + the participant; in a claim: the receiver that the IOP has found in it, 0: none. In an
+       * answer SPX_DONE: it was accepted, by way of another IOP */
       to;
   uint32_t unused;
 } spx_frame_claim;
@@ -104,9 +107,9 @@ typedef struct spx_went { /* to a participant went so many messages that were ma
  * was announced, until it is received. */
 typedef struct spx_passed {
   struct spx_passed *next, **at; /* at: what points to it */
-  struct spx_passed *chain;      /* of those whose tokens have the same place */
+  struct spx_passed *chain;      /* chain of those whose tokens have the same place */
   spx_frame_ack id;
-  uint32_t token; /* the program knows it by this, and what it sends is made of it */
+  uint32_t token; /* the program names it by this, and what it sends is made of it */
   /* messages that were made of it, and those of them that are not accepted yet */
   uint32_t from, sends, left;
   uint32_t turn;
@@ -116,22 +119,22 @@ typedef struct spx_passed {
   uint32_t claims; /* that are not answered */
   /* in this call, or before, it was found that something made of it was not accepted */
   uint32_t failed;
-  bool over;    /* the program has asked for another one since */
+  bool over;    /* the program has requested another one since */
   bool unknown; /* the last claim was answered by a participant that is not known yet */
   bool due;     /* it was given to a participant, and not sent there yet */
-  bool done;    /* it was accepted by way of another IOP: nothing of it leaves */
+  bool done;    /* it was accepted by way of another IOP: no part of it leaves */
 } spx_passed;
 
 typedef struct spx_kept { /* a message that was sent, and is not accepted yet */
   struct spx_kept *next;
-  /* busy: uses of its memory by the caller, who gives each back by spx_core_unbusy */
+  /* busy: uses of its memory by the caller, which returns each by spx_core_unbusy */
   uint32_t to, busy;
-  bool gone; /* accepted: freed when nobody uses it */
-  /* it was sent; else what it is made of is claimed, or something of the same stream before it */
+  bool gone; /* accepted: freed when not in use */
+  /* it was sent; else its source message is claimed, or an earlier one of the same stream */
   bool out;
   uint32_t lane;  /* of one to an IOP: those of a lane keep their order */
   spx_passed *of; /* on an IOP: what it was made of */
-  void *waits;    /* the caller's: who is told when it is kept no more (settled); NULL: none */
+  void *waits;    /* the caller's: notified when it is kept no more (settled); NULL: none */
   spx_frame_head head;
   uint8_t data[];
 } spx_kept;
@@ -149,7 +152,7 @@ typedef struct spx_came {
 enum { SPX_MSGLOG_AREAS = 3, SPX_MSGLOG_HEAD = 4096, SPX_MSGLOG_MARKS = 2048 };
 typedef struct spx_msglog {
   uint64_t magic, area_bytes;
-  uint64_t life;    /* of the participant's streams, whoever goes on with them */
+  uint64_t life;    /* of the participant's streams, whichever process continues them */
   uint64_t commits; /* the last one is in area 1 + commits % 2 */
   struct {
     uint64_t image, end; /* bytes of the image, and of it with what came since */
@@ -157,10 +160,10 @@ typedef struct spx_msglog {
     uint64_t reached;
   } area[SPX_MSGLOG_AREAS];
 } spx_msglog;
-enum { SPX_CALLS = 32 }; /* one store tells of both, whenever the process dies */
+enum { SPX_CALLS = 32 }; /* one store updates both, whenever the process dies */
 #define SPX_MSGLOG_MAGIC 0x7370782d76617533ull
 
-/* What the caller does for the core. room: makes bytes from offset at of the message log usable;
+/* Services of the caller for the core. room: makes bytes from offset at of the message log usable;
  * false: there is no memory. */
 typedef struct spx_core_io {
   void (*transmit)(void *arg, spx_kept *m);
@@ -171,7 +174,7 @@ typedef struct spx_core_io {
    * announced, for spx_core_received. */
   bool (*deliver)(void *arg, const spx_frame_head *head, uint32_t number, uint32_t token,
                   const uint8_t *data);
-  /* One that was announced, and is not received yet, has come again. NULL: nothing is announced
+  /* An announced message that is not received yet has arrived again. NULL: nothing is announced
    * here. */
   void (*again)(void *arg, const spx_frame_head *head, uint32_t token, const uint8_t *data);
   void (*settled)(void *arg, void *waits,
@@ -226,7 +229,7 @@ typedef struct spx_core {
       /* sparing: calls that only send are not noted; looked: some other call was made since the
          last that was noted */
       looked;
-  spx_seen *seen[2]; /* by participant: of its streams to others, and of those to IOPs */
+  spx_seen *seen[2]; /* by participant: of its streams to participants, and of those to IOPs */
   uint64_t *next;    /* by participant: number of the last message to it */
   uint64_t leaving;  /* the same of those to IOPs */
   /* of those: all up to this one have been accepted where they went, as last looked */
@@ -242,24 +245,24 @@ typedef struct spx_core {
   /* something that an IOP sent on was not accepted, since it last waited for another message */
   bool failing;
   uint32_t tokens;                   /* given out, of what has passed */
-  spx_came *ready, **ready_last;     /* has come, in order */
+  spx_came *ready, **ready_last;     /* arrived, in order */
   uint64_t waiting, waiting_bytes;   /* of those */
   spx_came *logged, **logged_last;   /* of the message log: to be delivered again */
   spx_came *notes, **notes_last;     /* of the message log: spx_core_note */
   spx_passed *passed, **passed_last; /* the program may make more of these */
-  spx_passed *over;                  /* it will not */
+  spx_passed *over;                  /* the program will not use it */
   spx_passed *by_token[SPX_TOKENS];
   uint32_t claiming;   /* of those: with claims that are not answered */
-  uint32_t last_other; /* the last call that did not ask for a message */
+  uint32_t last_other; /* the last call that did not request a message */
   struct {
     spx_frame_ack *list;
     uint32_t count, room;
     spx_frame_claim *claims; /* and of an IOP's sender, or of an IOP: claims, or answers */
     uint32_t nclaims, claims_room;
-  } * acks;               /* by participant: not told yet */
+  } * acks;               /* by participant: not sent yet */
   uint32_t owed;          /* participants with such */
-  spx_noted *noted;       /* what was claimed, of messages that are about to be sent again */
-  spx_asked_early *early; /* claims that came before this participant knew what it keeps */
+  spx_noted *noted;       /* claims on messages that are about to be sent again */
+  spx_asked_early *early; /* claims that arrived before this participant had its kept messages */
 } spx_core;
 
 /* No memory: false. message log: NULL or with a filled-in head (spx_msglog_format), or that of the
@@ -268,7 +271,7 @@ typedef struct spx_core {
  * message log its own counts. */
 bool spx_core_begin(spx_core *c, const spx_core_io *io, uint32_t participants, uint32_t me,
                     uint32_t life, bool relay, spx_msglog *msglog);
-/* There are more participants, the others as before. false: no memory, and all is as it was. A
+/* There are more participants, the former ones as before. false: no memory, and all is as it was. A
  * message log does not grow: no participant may have one. */
 bool spx_core_grow(spx_core *c, uint32_t participants);
 /* Which IOPs are chosen has changed: what follows something of its lane goes where that is kept. */
@@ -276,13 +279,13 @@ void spx_core_unsettle(spx_core *c);
 void spx_core_end(spx_core *c);
 void spx_msglog_format(spx_msglog *v, uint64_t area_bytes, uint32_t life);
 
-/* Something else that who takes the participant's place has to know, from before the first commit:
- * it finds these in c->notes. */
+/* Other data that the successor of the participant needs, from before the first commit: it finds
+ * these in c->notes. */
 void spx_core_note(spx_core *c, const void *data, uint64_t bytes);
 
-/* The program makes a call, of function fn: delivers what came in it before. sends: whatever has
- * come by then, it does the same. Who takes the participant's place and has not made that one's
- * calls, up to the last in which it has sent something, fails: what it sends from then on would not
+/* The program makes a call, of function fn: delivers what came in it before. sends: the call does
+ * the same whatever has arrived by then. A successor fails if it does not make its predecessor's
+ * calls, up to the last in which that one has sent something: what it sends from then on would not
  * be what follows. */
 void spx_core_enter(spx_core *c, uint32_t fn, bool sends);
 /* Something that has come may be delivered now, in the middle of a call (inside), or at its
@@ -295,7 +298,7 @@ bool spx_core_accept(spx_core *c);
  * memory. */
 bool spx_core_arrived(spx_core *c, const spx_frame_head *head, const uint8_t *data);
 void spx_core_acked(spx_core *c, uint32_t from, const spx_frame_ack *acks, uint32_t n);
-void spx_core_tell(spx_core *c); /* says what was accepted, and what is claimed */
+void spx_core_tell(spx_core *c); /* sends acknowledgements and claims */
 /* On an IOP: its claims were answered; elsewhere: IOPs claim messages of this participant. */
 void spx_core_claimed(spx_core *c, uint32_t from, const spx_frame_claim *claims, uint32_t n);
 /* On an IOP: what is made of a message goes to that participant, and to no other. Elsewhere, and of
@@ -326,26 +329,26 @@ void spx_core_withdraw(spx_core *c, const void *waits);
 spx_kept *spx_core_copied(spx_core *c, const void *waits, uint64_t bytes);
 /* Another process is the participant now: it gets all that is kept for it. */
 void spx_core_replaced(spx_core *c, uint32_t participant);
-/* A participant does not run: whoever waits for what is kept for it, and may go on since the
- * message is here, is told so. The number of those. */
+/* A participant does not run: waiting sends of messages kept for it that may continue, since the
+ * message is here, are notified. Returns the number of those. */
 int spx_core_excuse(spx_core *c, uint32_t participant, bool (*may)(const void *waits));
-/* A participant accepts nothing more, and nobody takes its place. */
+/* A participant accepts nothing more, and has no successor. */
 void spx_core_left(spx_core *c, uint32_t participant);
 /* An IOP has died: what is kept for it goes by another one (UINT32_MAX: there is none now), what is
  * of one lane by the same. */
 void spx_core_reroute(spx_core *c, uint32_t participant,
                       uint32_t (*choose)(void *arg, const spx_kept *m), void *arg);
-/* On an IOP: the program makes a call that does not ask for a message: it may see what has
+/* On an IOP: the program makes a call that does not request a message: it may see what has
  * failed. */
 void spx_core_other(spx_core *c);
-/* On an IOP: the program has asked for another message. Which of the messages received before it
- * may still use: those not sent on yet, and those that failed without the program having made a
- * call that shows it; all but those that failed, since the program is blocked until the next
- * message, and the sender of that may wait for these to be acknowledged; none. */
+/* On an IOP: the program has requested another message. The messages received before that it may
+ * still use: those not forwarded yet, and those that failed without the program having made a call
+ * that shows it; all but those that failed, since the program is blocked until the next message,
+ * and the sender of that may wait for these to be acknowledged; none. */
 typedef enum { SPX_NEEDS_UNSEEN, SPX_NEEDS_ALL_BUT_FAILED, SPX_NEEDS_NOTHING } spx_core_needs;
 void spx_core_asked(spx_core *c, spx_core_needs needs);
-/* Nothing is kept or to be told; with a message log, nothing waits to be delivered: without one,
- * who has sent it keeps it. */
+/* Nothing is kept or to be sent; with a message log, nothing waits to be delivered: without one,
+ * its sender keeps it. */
 bool spx_core_idle(const spx_core *c);
 
 /* ---- commits ---- */

@@ -1,6 +1,6 @@
 /* replay_flow.h - what the files of replay.h share: replay.c (the program's calls, the beginning
- * and the end), replay_going.c (frames of this process on their way), replay_coming.c (those of
- * others, until they enter matching). Called with spx_lock held. */
+ * and the end), replay_going.c (frames of this process on their way), replay_coming.c (frames of
+ * other participants, until they enter matching). Called with spx_lock held. */
 #ifndef SPX_REPLAY_FLOW_H
 #define SPX_REPLAY_FLOW_H
 #include "replay.h"
@@ -10,22 +10,22 @@ enum {
   TAG_ACK = 2,
   TAG_CLAIM = 3,
   TAG_KIND = 3, /* these bits; above them 1 + the participant that it is for */
-  /* frames that are taken in at once; others wait where they are, and in the end at their
+  /* frames that are accepted at once; others wait where they are, and in the end at their
    * senders */
   COMING_MOST = 64,
   /* of spx_cycles, some 100 us: interval of polls between blocking sends (answer_others) */
   ANSWER_CYCLES = 300000,
-  /* messages that the program has not asked for: with more, one is let in at a time */
+  /* messages that the program has not received: with more, one is admitted at a time */
   WAITING_MOST = 64,
   LOOK_EVERY =
-      /* polls, between looks for participants that have left: where nothing has told of one, as an
-         end on another host may */
+      /* polls, between checks for participants that have left: where there was no notification, as
+       * of an end on another host */
   64,
   KEPT_MOST =
       64 << 20 /* bytes: with more kept, calls of ranks that are taken over transparently wait */
 };
 
-typedef struct flight { /* a frame or acknowledgement of ours, until its memory is free */
+typedef struct flight { /* a frame or acknowledgement of this process, until its memory is free */
   struct flight *next;
   spx_request *r;
   spx_kept *m;
@@ -69,13 +69,15 @@ typedef struct {
   bool *apart;      /* by participant: a rank to which nothing goes that this process sends */
   bool *away;       /* by participant: an I/O process that has died, and was seen to */
   bool asks;        /* the program has looked for a message since one was let in, and may find it */
-  bool leaves;      /* in MPI_Finalize: what has come is let in, though it is not asked for */
+  bool leaves;      /* in MPI_Finalize: arrived messages are admitted, though the program does not
+                       receive them */
   uint64_t left_at; /* ns: when that began */
   bool busy;        /* in spx_replay_poll: what it calls polls as well */
   bool own;         /* this process's rank is taken over transparently */
   bool whole;       /* nothing is announced: some rank is taken over transparently */
   bool closed;      /* spx_replay_close */
-  /* the program's call tells what has come without waiting for it: nothing may come meanwhile */
+  /* the program's call reports what has arrived without waiting for it: nothing may arrive
+   * meanwhile */
   bool observes;
   detour *detours; /* by lane modulo the number of I/O processes */
   flight *flights;
@@ -85,10 +87,10 @@ typedef struct {
   uint64_t looked; /* when answer_others did last, by spx_cycles */
   /* of this process, at the last look for participants that have left: deaths ring it */
   uint32_t bell;
-  bool changed;                  /* who is there, and what stands for whom, has changed since */
+  bool changed;                  /* the participants, or their processes, have changed since */
   uint32_t nprocs, *participant; /* by process: its participant + 1 */
   uint32_t *life, *past; /* of serial_of: by participant, its process's; by process, that of the
-                            last whose place another has */
+                            last one that has a successor elsewhere */
   uint32_t *past_of;     /* by process: 1 + the participant that past is of */
   /* by process: that of one which has died while a message was on its way here */
   uint32_t *broken;

@@ -14,9 +14,9 @@ static bool is_reachable(uint32_t participant)
   return proc < spx_map.nprocs && !spx_proc_left(proc);
 }
 
-/* Who has a participant's place may be another one's process by now, as tables of the system arrive
- * late: what is for another participant is dropped there, and goes again to the process that has
- * that place. */
+/* A participant's process may be another one's by now, as tables of the system arrive late: a
+ * message for another participant is dropped there, and goes again to the process that has that
+ * place. */
 int spx_flow_addressed(int kind, uint32_t participant)
 {
   return kind | (int)((participant + 1) * (TAG_KIND + 1));
@@ -109,7 +109,7 @@ void spx_flow_transmit(void *arg, spx_kept *m)
 
 static void send_now(spx_kept *m)
 {
-  if (!is_reachable(m->to)) return; /* it goes to whoever takes that place */
+  if (!is_reachable(m->to)) return; /* it goes to the successor */
   if (m->head.announced && m->waits) spx_replay_word_goes(m, spx_flow.wire->peer[m->to]);
   flight *f = new_flight(0);
   f->m = m;
@@ -141,8 +141,8 @@ void spx_flow_claim(void *arg, uint32_t participant, const spx_frame_claim *clai
 static void tell_now(uint32_t participant, int tag, const void *data, size_t n)
 {
   if (!is_reachable(participant))
-    /* who takes that place sends again, and is known from then on: that is acknowledged,
-     * or claimed, again */
+    /* the successor sends again, and is known from then on: that is acknowledged, or claimed,
+     * again */
     return;
   flight *f = new_flight(n);
   memcpy(f->data, data, n);
@@ -175,8 +175,8 @@ static bool is_held_back(const spx_request *r)
   return !spx_flow.own && (r->mode == SPX_M_SYNC || spx_replay_core.kept_bytes > spx_set.kept_max);
 }
 
-/* It is on its way, or there, whatever this process does now. What is not, as a long one, is
- * complete when it was accepted. */
+/* The message is on its way, or delivered, whatever this process does now. One that is not, such as
+ * a long one, is complete when its receiver has accepted it. */
 static bool has_gone(const spx_kept *m)
 {
   return spx_flow.flights && spx_flow.flights->m == m && spx_is_done(spx_flow.flights->r);
@@ -206,7 +206,7 @@ bool spx_replay_send(spx_request *r)
   if (to == UINT32_MAX) return false;
   uint64_t n = spx_capacity(r);
   bool leaving = !spx_io_process && spx_flow.iop[to];
-  /* what was sent before this goes first */
+  /* messages sent before this go first */
   if (leaving && spx_due & SPX_DUE_TAKEOVER) spx_replay_reroute();
   uint32_t lane = leaving ? spx_flow.lane((int)spx_flow.iop[to] - 1, r->want_tag) : 0;
   bool announced = !spx_flow.whole && spx_replay_announces(r, n);

@@ -86,7 +86,7 @@ static bool take_life(spx_image_reader *r, spx_seen *s)
   return true;
 }
 
-/* Of a process that has accepted nothing itself: s has no others. */
+/* Of a process that has accepted nothing itself: s is empty. */
 static bool take_seen(spx_image_reader *r, spx_seen *s)
 {
   uint64_t others;

@@ -1,12 +1,12 @@
-/* replay_inside.h - what the files of replay_core.h share: replay_core.c (what is
- * accepted), replay_sending.c (what is kept), replay_log.c (the message log), replay_claims.c (to
- * whom a message is given), replay_image.c (commits). */
+/* replay_inside.h - what the files of replay_core.h share: replay_core.c (accepting messages),
+ * replay_sending.c (keeping them), replay_log.c (the message log), replay_claims.c (claims of
+ * receivers), replay_image.c (commits). */
 #ifndef SPX_REPLAY_INSIDE_H
 #define SPX_REPLAY_INSIDE_H
 #include "replay_core.h"
 
-/* In the place of a stream, in a message log: it is no message, but a note (spx_core_note), or says
- * to whom one of this participant's is given. */
+/* In place of a stream, in a message log: the entry is no message, but a note (spx_core_note), or
+ * the receiver that one of this participant's messages was given to. */
 #define NOTE  UINT32_MAX
 #define GIVEN (UINT32_MAX - 1)
 

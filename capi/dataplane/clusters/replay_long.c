@@ -1,24 +1,23 @@
 /* replay_long.c - long messages that are kept: announced, and fetched from where they are.
  *
- * The word of one travels as any message that is kept does (replay_core.h); its bytes stay in the
- * sender's buffer, whose send is complete when the message was accepted where it goes. The receiver
- * fetches them as those of any announced message (get.c), and an I/O process may hand them on while
- * they come (pass.c):
+ * The word of one travels as any kept message does (replay_core.h); its bytes stay in the sender's
+ * buffer, whose send is complete when the receiver has accepted the message. The receiver fetches
+ * them as those of any announced message (get.c), and an I/O process may forward them while they
+ * arrive (pass.c):
  *
  *   sender --- word, kept ---> I/O process --- word, kept ---> receiver
  *          <-- CTS, part ---               <-- CTS ---
  *          --- DATA -------->     room     --- DATA --------->
  *          <-- accepted -----              <-- accepted ------
  *
- * If the I/O process dies, the sender's word goes by another one, or by that which is started in
- * its place, and the receive that has begun begins again with that. If the receiver dies, whoever
- * takes its place gets the word from the I/O process, which asks the sender for all of it once
- * more. If the sender dies, the message was never sent.
+ * If the I/O process dies, the sender's word goes by another one, or by its replacement, and the
+ * receive that has begun begins again with that. If the receiver dies, its successor gets the word
+ * from the I/O process, which requests all of it from the sender again. If the sender dies, the
+ * message was never sent.
  *
- * An I/O process whose program receives a message itself may need others before it sends something
- * that is made of it: so who has sent it copies it then, as long as what is kept allows, and goes
- * on.
- */
+ * An I/O process whose program receives a message itself may need other messages before it sends
+ * something that is made of it: so the sender copies it then, as far as the limit on kept bytes
+ * allows, and continues. */
 #include <stdlib.h>
 #include <string.h>
 #include "dp.h"
@@ -36,8 +35,7 @@ bool spx_replay_announces(const spx_request *r, uint64_t n)
   return r->flags & SPX_RF_PASS || (n >= ANNOUNCED_FROM && r->mode != SPX_M_BUFFERED);
 }
 
-/* Where its bytes are, under a new name: what may have been asked for under the old one is not
- * sent. */
+/* Renews the descriptor of its bytes: requests that use the old one are not served. */
 static void name_anew(spx_request *r, spx_kept *m)
 {
   spx_rec_rts rts;
@@ -57,7 +55,7 @@ void spx_replay_word_goes(spx_kept *m, uint32_t peer)
   name_anew(r, m);
 }
 
-/* Its receiver is dead, or asks for it once more: nothing of it is on its way. */
+/* Its receiver is dead, or requests it again: none of it is on its way. */
 void spx_replay_detach(spx_request *r)
 {
   if (r->state == SPX_S_STREAM) spx_tx_unqueue(r->peer, r);
@@ -65,7 +63,7 @@ void spx_replay_detach(spx_request *r)
   r->out.at = 0;
 }
 
-/* Its receiver, or who has that one's place, asks for all of it again. */
+/* Its receiver, or the successor of that, requests all of it again. */
 void spx_replay_asked(spx_request *r, const spx_rec_cts *cts)
 {
   bool same = spx_is_asked_by(r, cts);
@@ -128,7 +126,7 @@ typedef struct word { /* a message that was announced here, until it is received
   spx_frame_head head;
   spx_unex *e;    /* no receive has matched it yet; */
   spx_request *r; /* ... this one has */
-  bool lost;      /* who had its bytes for us is dead: its word comes again */
+  bool lost;      /* the process that had its bytes for us is dead: its word will arrive again */
 } word;
 static word *words;
 
@@ -298,7 +296,7 @@ int spx_replay_look_for_lost(void)
       forget(w, false);
       spx_receive_aborted(r);
     }
-    return 1; /* others may be gone by that */
+    return 1; /* other entries may be gone by that */
   }
   return 0;
 }

@@ -6,8 +6,8 @@
 
 enum { DONE_EVERY = 16 };
 
-/* All messages of this participant's own stream up to this one have been accepted where they went.
- * Those that went by another IOP first stand behind others. */
+/* All messages of this participant's own stream up to this one have been accepted by their
+ * receivers. Those that went by another IOP first are behind others. */
 static uint64_t done_with(const spx_core *c)
 {
   uint64_t least = c->leaving;
@@ -33,8 +33,8 @@ void spx_core_in_append(spx_core *c, spx_kept *m)
   c->kept_bytes += spx_core_in_cost(m);
 }
 
-/* What was made of it was not accepted, and the program does not know yet: it may send it to
- * another one, and of that one it may be the first, too. */
+/* What was made of it was not accepted, and the program has not learnt that yet: it may send it to
+ * another participant, for which it may be the first, too. */
 static void fails(spx_core *c, spx_passed *p, uint32_t to)
 {
   uint32_t *went = spx_core_in_went_to(p, to);
@@ -79,8 +79,7 @@ void spx_core_in_transmit(spx_core *c, spx_kept *m)
   c->io.transmit(c->io.arg, m);
 }
 
-/* What it is made of is claimed; or something of its stream that is before it in the list has not
- * left. */
+/* Its source message is claimed; or an earlier message of its stream in the list has not left. */
 static bool has_to_wait(const spx_core *c, const spx_kept *m)
 {
   if (m->of && m->of->claims) return true;
@@ -89,15 +88,15 @@ static bool has_to_wait(const spx_core *c, const spx_kept *m)
   return false;
 }
 
-/* What is for a participant leaves, if it need not wait any more. */
+/* Messages for a participant leave, if they need not wait any more. */
 void spx_core_in_go(spx_core *c, uint32_t to)
 {
   for (spx_kept *m = c->first[to]; m; m = m->next)
     if (!m->out && !has_to_wait(c, m)) spx_core_in_transmit(c, m);
 }
 
-/* What points to the one that is waited for by this; NULL: there is none. before: the one before it
- * in its list. */
+/* The link to the one that `waits` belongs to; NULL: there is none. before: the one before it in
+ * its list. */
 static spx_kept **find_waiting(spx_core *c, const void *waits, spx_kept **before)
 {
   for (uint32_t p = 0; p < c->participants; p++) {
@@ -151,8 +150,8 @@ void spx_core_unbusy(spx_core *c, spx_kept *m)
   if (--m->busy == 0 && m->gone) free(m);
 }
 
-/* What comes behind something of its lane goes where that is kept. If nothing is, or no IOP has
- * come or gone since: where it was to go. */
+/* A message behind another of its lane goes to the IOP where that is kept. If none is kept, or no
+ * IOP has joined or left since: to the IOP chosen. */
 static uint32_t follow(spx_core *c, uint32_t lane, uint32_t chosen)
 {
   uint64_t last = 0;
@@ -208,9 +207,9 @@ spx_kept *spx_core_message(spx_core *c, uint32_t to, bool leaving, uint32_t lane
   return m;
 }
 
-/* Something is sent in this call. What comes in calls after that one, and was not seen before, may
- * come at other moments next time: so all calls that look at what has come have to be noted, and a
- * log of which others keep copies is spared those that do not. */
+/* Something is sent in this call. Messages that arrive in calls after that one, and were not seen
+ * before, may arrive at other moments next time. So all calls that poll for messages have to be
+ * noted, and a copied log is spared those that do not. */
 static void note_reached(spx_core *c)
 {
   uint32_t area = spx_core_in_area_now(c->msglog);

@@ -1,5 +1,5 @@
 /* plan.c - runs plans (plan.h): binds buffers and counts, starts transfers in order, waits where
- * the plan says so. */
+ * the plan requires it. */
 #include <stdlib.h>
 #include <string.h>
 #include "basic.h"
@@ -237,8 +237,8 @@ void spx_run_end(spx_run *run)
 
 /* ---- steps ---- */
 
-/* Bytes in place of so many, which say that amounts differ: another number than any rank expects.
- * What carries no data stays so. */
+/* The number of bytes to send in place of `expected` to report that amounts differ: one that no
+ * rank expects. A message without data stays without. */
 static int64_t told(const spx_run *run, int64_t expected)
 {
   int64_t n = expected != 0;
@@ -305,8 +305,7 @@ void spx_run_fail(spx_run *run, int error)
     run->poisoned = 1;
 }
 
-/* The run fails for another rank's number of bytes, which is told to others where all must have the
- * same. */
+/* Fails the run because a peer used another size; where sizes must be equal, peers are notified. */
 static void differ(spx_run *run, int64_t bytes)
 {
   int kind = run->plan->key.kind;
@@ -326,9 +325,8 @@ void spx_run_disagrees(spx_run *run, int from, int64_t sent, int64_t expected)
 }
 
 /* The transfers of blocks that do not fit come first in a plan, the one from the rank before this
- * one first. If the ends disagree whether the block fits, then one of them has begun a message: a
- * receive that nothing comes for is taken back, and a message that nobody has asked for is taken
- * in. */
+ * one first. If the ends disagree whether the block fits, one of them has begun a message: a
+ * receive with no sender is cancelled, and a message with no receive is received and dropped. */
 void spx_run_block_disagrees(spx_run *run, uint32_t from, int64_t sent, int64_t expected)
 {
   uint32_t me = (uint32_t)run->c->comm->rank, n = (uint32_t)run->c->comm->size;
@@ -346,11 +344,11 @@ void spx_run_block_disagrees(spx_run *run, uint32_t from, int64_t sent, int64_t 
     taken.x = (spx_operand){.buf = SPX_PB_RECV, .type = SPX_PT_BYTE};
     spx_run_start(run, &taken);
   }
-  x->sent = sent; /* it is told when the transfer is over */
+  x->sent = sent; /* it is notified when the transfer is over */
   x->expect = expected;
 }
 
-/* Takes in how a transfer ended. */
+/* Processes the outcome of a transfer. */
 static void settle(spx_run *run, spx_transfer *x)
 {
   if (SPX_LIKELY(x->seen)) return;
@@ -479,7 +477,7 @@ static bool is_left_alone(spx_run *run)
   if (x->r.state == SPX_S_POSTED) {
     spx_unpost(&x->r);
     x->r.state = SPX_S_NONE;
-    x->seen = 1; /* what there is to say about it has been said */
+    x->seen = 1; /* its error has been reported */
     spx_complete(&x->r, MPI_ERR_TRUNCATE);
   }
   spx_unlock();

@@ -1,22 +1,21 @@
 /* plan.h - plans of collective operations: what Go compiles once and C runs.
  *
- * A plan is a flat array of steps (core/coll says what they mean and proves the schedules). It
- * names no address: buffers, datatypes, counts of v and w forms and the communicator are bound when
- * it is run, so that a cached plan serves every call with the same shape. Owner of a plan: the
- * cache of its communicator (capi/bodies/coll_cache.c) and each run of it. A run is driven by
- * whoever waits for it (blocking), or by a poller (nonblocking, persistent). MPI-5.0 chapter 6.
+ * A plan is a flat array of steps (core/coll defines them and proves the schedules). It names no
+ * address: buffers, datatypes, counts of v and w forms and the communicator are bound when it is
+ * run, so that a cached plan serves every call with the same shape. Owner of a plan: the cache of
+ * its communicator (capi/bodies/coll_cache.c) and each run of it. A run is driven by the thread
+ * that waits for it (blocking), or by a poller (nonblocking, persistent). MPI-5.0 chapter 6.
  *
- * Failures: a run never stops half-way, for others wait for what it sends. After a peer's death or
- * a revocation it goes on with empty messages in place of data (or, where a message carries no
- * data, with a byte), by which the others learn of it. Where all ranks must give the same amount,
- * one that finds another goes on with messages of few bytes, which are of neither length, so that
- * those learn of it, too, that get only what it has had room for.
- */
+ * Failures: a run never stops half-way, since peers wait for its messages. After a peer's death or
+ * a revocation it continues with empty messages in place of data (or, where a message carries no
+ * data, with a byte), by which the peers detect it. Where all ranks must give the same amount, a
+ * rank that finds another amount continues with messages of few bytes, which are of neither length.
+ * So ranks that get only what that rank has had room for detect it, too. */
 #ifndef SPX_PLAN_H
 #define SPX_PLAN_H
 #include "spx.h"
 
-/* Values known to core/coll too. */
+/* Values shared with core/coll. */
 typedef enum {
   SPX_COLL_BARRIER,
   SPX_COLL_BCAST,
@@ -102,7 +101,7 @@ typedef struct spx_region {
 /* What a plan depends on. Compared bytewise: fill it from zero. */
 typedef struct spx_plan_key {
   uint8_t kind, in_place, commute;
-  uint8_t persistent; /* ranks may start it in another order than others: no shared memory */
+  uint8_t persistent; /* ranks may start it in different orders: no shared memory */
   uint8_t s_contig, r_contig;
   uint16_t size_class; /* see core/coll.Args */
   int32_t root, pad2;
@@ -119,7 +118,7 @@ typedef struct spx_plan {
   uint32_t ticks; /* of shared memory */
   uint32_t signature; /* of posts; 0: none */
   bool small_slots;   /* cells are small slots (share.h) */
-  uint16_t choice;    /* what was chosen, and why: spx_comm.chosen */
+  uint16_t choice;    /* the choice and its reason: spx_comm.chosen */
   int64_t limit;      /* bytes: of SPX_PF_SHORT */
   int64_t unit;       /* bytes that a unit of the counts stands for in SPX_PT_BYTE, SPX_PM_PREFIX */
   uint64_t used;      /* clock of the cache */
@@ -136,7 +135,7 @@ typedef struct spx_array {
   int wide;
 } spx_array;
 
-/* What a run is bound to. Unused members are 0. */
+/* The arguments of a run. Unused members are 0. */
 typedef struct spx_coll {
   spx_plan_key key;
   const char *name; /* of the MPI function, for messages */

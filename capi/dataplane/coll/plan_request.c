@@ -6,12 +6,12 @@
 #include "plan_run.h"
 #include "sleeper.h"
 
-/* What a request of a collective is bound to: r->priv. */
+/* The arguments of a collective's request: r->priv. */
 typedef struct bound {
   spx_plan *plan;
   spx_coll c;
   int32_t tag;
-  char text[200];  /* what went wrong */
+  char text[200];  /* the error's text */
   uint32_t ntypes; /* w forms: number of the datatypes in both directions */
   /* w forms: those for sends, then those for receives; NULL: none. Behind them: the caller's
    * arrays */
@@ -77,7 +77,7 @@ static void finish(spx_run *run)
 /* runs that may call the user's function now, out of the lock; under the lock */
 static spx_run *with_user;
 
-/* Goes on with a run that nobody else drives now; false: it has ended. The lock is held, or not:
+/* Continues a run that no other thread drives now; false: it has ended. The lock is held, or not:
  * see run_with_user. */
 static int go_on(spx_run *run)
 {
@@ -112,7 +112,8 @@ static int poll_run(spx_poller *p)
   return 1;
 }
 
-/* spx_plan_due: what became complete while the run was busy has not been looked at by others. */
+/* spx_plan_due: transfers that completed while the run was busy have not been polled by other
+ * threads. */
 static void run_with_user(void)
 {
   for (;;) {
@@ -151,7 +152,7 @@ static int start_request(spx_request *r)
   spx_plan_due = run_with_user;
   if (go_on(run)) {
     spx_poller_add(&run->poller);
-    /* threads that sleep have not yet told anybody that this one waits, too */
+    /* no sleeping thread has published yet that this one waits, too */
     if (spx_mt) spx_ring_self();
   } else
     finish(run);
@@ -181,8 +182,8 @@ static size_t array_bytes(const spx_array *a, uint32_t n)
   return a->p ? ((size_t)n * (a->wide ? sizeof(int64_t) : sizeof(int32_t)) + 7) & ~(size_t)7 : 0;
 }
 
-/* Copies an array of the caller, who may do with it what it likes once the call has returned;
- * returns the room behind the copy. */
+/* Copies an array of the caller, who may change it once the call has returned; returns the room
+ * behind the copy. */
 static char *keep_array(spx_array *a, uint32_t n, char *at)
 {
   size_t bytes = array_bytes(a, n);

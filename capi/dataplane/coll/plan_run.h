@@ -13,17 +13,17 @@
 enum {
   /* set in the tags of messages within the local group of an intercommunicator */
   SPX_PLAN_LOCAL_TAG = 1 << 30,
-  SPX_PLAN_LONG_TAG = 1 << 29 /* in those of blocks that go from end to end while others of the
-                                 operation are handed on */
+  SPX_PLAN_LONG_TAG = 1 << 29 /* in those of blocks that go from end to end while other blocks of
+                                 the operation are forwarded */
 };
 
 typedef struct spx_transfer {
   spx_request r;
-  int64_t expect; /* bytes that the plan says */
-  int seen;       /* its outcome has been taken in */
+  int64_t expect; /* bytes according to the plan */
+  int seen;       /* its outcome has been processed */
   bool most;      /* of a receive: at most `expect` bytes come, and some */
-  /* of a receive: what the sender has, as it says in shared memory, when that is not `expect`; else
-   * -1 */
+  /* of a receive: the sender's amount, as published in shared memory, when that is not `expect`;
+   * else -1 */
   int64_t sent;
 } spx_transfer;
 
@@ -34,24 +34,24 @@ struct spx_run {
   const spx_coll *c;
   spx_request *user;     /* nonblocking: the caller's request */
   struct spx_run *next;  /* in with_user */
-  spx_transfer *blocked; /* what the run waits for; NULL: something in shared memory */
+  spx_transfer *blocked; /* the transfer that the run waits for; NULL: something in shared memory */
   /* of this one the peer was found to take part by messages, too, or not yet at all */
   spx_transfer *asked;
   uint32_t pc, settled; /* next step; transfers below settled are over */
   int32_t error, tag;
-  /* bytes of another rank, where all ranks must give as many as this one: those that are sent to
-   * are told. -1: none */
+  /* bytes of another rank, where all ranks must give as many as this one: the ranks that are sent
+   * to are notified. -1: none */
   int64_t differs;
   int poisoned; /* a peer has failed or the communicator is revoked: no more data */
-  int busy;     /* somebody drives it now */
+  int busy;     /* a thread drives it now */
   /* shared memory */
   uint32_t tick; /* the operation's first */
   /* AWAIT under way: ranks that have posted; what all of these are through with */
   uint32_t seen, low;
   uint8_t ended;   /* the ticks of the operation are over */
   uint8_t waited;  /* the AWAIT under way was not complete at once */
-  uint8_t noticed; /* what the run sleeps for is there */
-  uint8_t asks;    /* it sleeps until there is room, and has said so */
+  uint8_t noticed; /* the condition that the run sleeps for holds */
+  uint8_t asks;    /* it sleeps until there is room, and has published that */
   int64_t *prefix; /* running sums of the receive counts */
   void *temp;
   size_t temp_bytes;
@@ -59,8 +59,8 @@ struct spx_run {
   spx_transfer xfer[];
 };
 
-/* The next operation's tag on c: it tells its messages from those of other operations on the
- * communicator. Tags go round. */
+/* The next operation's tag on c: it separates its messages from those of other operations on the
+ * communicator. Tags wrap around. */
 static inline int32_t spx_plan_tag(spx_comm *c)
 {
   return (int32_t)(c->coll_seq++ & (SPX_PLAN_LONG_TAG - 1));
@@ -73,8 +73,8 @@ _Static_assert(SPX_PLAN_LONG_TAG == 1 << 29, "spx_plan_first");
 SPX_HIDDEN int spx_run_new(spx_plan *p, const spx_coll *c, int32_t tag, spx_run **out);
 /* Goes on as far as possible: true at the end; else run->blocked is what has to complete first. */
 SPX_HIDDEN bool spx_run_advance(spx_run *run);
-/* Starts a send or receive. What carries no data by the caller's counts is not sent: both sides
- * know. */
+/* Starts a send or receive. A transfer of no data by the caller's counts is not sent: both sides
+ * skip it. */
 SPX_HIDDEN void spx_run_start(spx_run *run, const spx_step *s);
 /* The run fails: rank `from` sends another number of bytes than this one expects. */
 SPX_HIDDEN void spx_run_disagrees(spx_run *run, int from, int64_t sent, int64_t expected);
@@ -110,11 +110,11 @@ SPX_HIDDEN void spx_share_begin(spx_run *run);
 /* A run without ticks begins: its operation goes by messages. */
 SPX_HIDDEN void spx_share_outside(spx_run *run);
 /* Rank peer, from which the run waits for a message, takes part in shared memory, and so will never
- * send it: an error of the run, whose ticks are counted as there. Tells those that wait here for
- * this process. */
+ * send it: an error of the run, whose ticks are counted as there. Notifies the ranks that wait
+ * there for this process. */
 SPX_HIDDEN bool spx_share_parted(spx_run *run, uint32_t peer);
-/* Tells those that take part by messages in what this process does in shared memory, and does not
- * before it waits, once. */
+/* Notifies the ranks that take part by messages in operations of this process in shared memory.
+ * Called before it waits, once. */
 SPX_HIDDEN void spx_share_look_back(spx_comm *c);
 /* Carries out a step in shared memory; false: not yet. */
 SPX_HIDDEN bool spx_share_step(spx_run *run, const spx_step *s);
@@ -122,14 +122,14 @@ SPX_HIDDEN bool spx_share_step(spx_run *run, const spx_step *s);
 SPX_HIDDEN bool spx_share_end(spx_run *run);
 /* Whether it is worth while to advance a run that waits for something in shared memory. */
 SPX_HIDDEN bool spx_share_ready(spx_run *run);
-/* Whom the run waits for there takes part by messages. */
+/* Whether the rank that the run waits for there takes part by messages. */
 SPX_HIDDEN bool spx_share_is_parted(const spx_run *run);
 /* One step of waiting, blocking, of a run that waits for something in shared memory. */
 SPX_HIDDEN void spx_share_idle(spx_run *run, spx_idle *w);
-/* This process says that it sleeps, before it does, with its `sleeping` set; true: what the run
- * waits for is there by now. */
+/* This process publishes that it sleeps, before it does, with its `sleeping` set; true: the
+ * condition that the run waits for holds by now. */
 SPX_HIDDEN bool spx_share_asleep(spx_run *run);
-/* It does not any more. */
+/* It does not sleep any more. */
 SPX_HIDDEN void spx_share_awake(spx_run *run);
 /* spx_share_ready, for a poller: this process may be going to sleep. */
 static inline bool spx_share_look(spx_run *run)

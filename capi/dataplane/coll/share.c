@@ -12,8 +12,8 @@ typedef struct {
   uint32_t depth, small_depth;
 } shape;
 
-/* Up to 16 ranks have 256 KiB of small slots in all: who can run ahead for long gives up its
- * processor rarely. */
+/* Up to 16 ranks have 256 KiB of small slots in all: a rank that can run far ahead rarely releases
+ * its processor. */
 static shape shape_of(uint32_t n)
 {
   shape s = {.depth = n <= 64 ? 32 : 16, .small_depth = n <= 16 ? 1024 : n <= 64 ? 128 : 64};
@@ -51,14 +51,14 @@ void spx_share_offer(uint64_t ctx)
   }
 }
 
-/* MPI_COMM_WORLD of those that the job was started with, which nobody offers. */
+/* MPI_COMM_WORLD of the processes that the job was started with, for which no entry is offered. */
 static bool is_first_world(const spx_comm *c)
 {
   return c->flags & SPX_C_WORLD && c->size == (int)spx_segment->world_size &&
          spx_proc_of(spx_me)->world_id == 0;
 }
 
-/* The entry of c, or NULL: nobody has offered one. */
+/* The entry of c, or NULL: none was offered. */
 static spx_dir_entry *entry_of(const spx_comm *c)
 {
   if (c->flags & SPX_C_INTER || !c->ctx) return NULL;
@@ -70,8 +70,8 @@ static spx_dir_entry *entry_of(const spx_comm *c)
   return k < NEAR ? &e[k] : NULL;
 }
 
-/* The entry of c, unless a member is of another job and has another memory file, or there is nobody
- * to share it with. */
+/* The entry of c, unless a member is of another job and has another memory file, or c has no other
+ * member. */
 static spx_dir_entry *offered(const spx_comm *c)
 {
   return c->size < 2 || c->flags & (SPX_C_FAR | SPX_C_REPLAY) ? NULL : entry_of(c);
@@ -79,7 +79,7 @@ static spx_dir_entry *offered(const spx_comm *c)
 
 int spx_share_offered(const spx_comm *c) { return offered(c) != NULL; }
 
-/* Nobody will use the entry of c any more. */
+/* The entry of c will not be used any more. */
 static void withdraw(const spx_comm *c, spx_dir_entry *e)
 {
   uint64_t was = c->ctx;
@@ -108,7 +108,7 @@ static bool set_back(uint64_t place, const shape *s, uint32_t n)
   return map != NULL;
 }
 
-/* The place in the file of what the entry stands for; who comes first chooses it. */
+/* The place in the file of the entry's memory; the first process to come chooses it. */
 static uint64_t place_of(spx_dir_entry *e, const shape *s, uint32_t n)
 {
   uint64_t place = __atomic_load_n(&e->place, __ATOMIC_ACQUIRE);
@@ -189,7 +189,7 @@ int spx_share_allocate(spx_comm *c, spx_share *sh, uint32_t tick, uint64_t off, 
   return MPI_SUCCESS;
 }
 
-/* A member that will never touch the memory again, though it has not said so. */
+/* A member that will never access the memory again, though it has not published that. */
 static bool is_gone(uint32_t proc)
 {
   const spx_proc *p = spx_proc_of(proc);
@@ -203,7 +203,7 @@ void spx_share_leave(spx_comm *c)
   spx_dir_entry *e = entry_of(c);
   uint64_t place = e ? __atomic_load_n(&e->place, __ATOMIC_ACQUIRE) & ~(uint64_t)BROKEN : 0;
   c->share = NULL;
-  /* nobody has used it, nobody will */
+  /* not in use, and it will not be */
   if (e && !place && (c->rank == 0 || c->flags & SPX_C_FAR)) withdraw(c, e);
   if (place) {
     shape s = shape_of((uint32_t)c->size);

@@ -1,12 +1,11 @@
 /* match.c - matching by (context, source, tag): the posted receives and the unexpected messages.
  * MPI-5.0 3.5, 3.8.
  *
- * Posted receives without wildcards lie in bins by a hash of the three; those with a wildcard in
+ * Posted receives without wildcards are in bins by a hash of the three; those with a wildcard in
  * one list in order of posting. A message takes the older of the first fit in its bin and the first
  * fit in the list. Unexpected messages are in four indexes at once: by (ctx, src, tag), (ctx, src),
- * (ctx, tag) and (ctx). A receive or probe asks the index that fits its wildcards, where the first
- * fit is the oldest. Bins double when they fill up.
- */
+ * (ctx, tag) and (ctx). A receive or probe searches the index that fits its wildcards, where the
+ * first fit is the oldest. Bins double when they fill up. */
 #include <stdlib.h>
 #include "dp.h"
 #include "spare.h"
@@ -178,8 +177,7 @@ void spx_each_posted(void (*fn)(spx_request *, void *), void *arg)
 
 /* ---- unexpected messages ---- */
 
-/* All that has come from other clusters lies in one bin: who asks for it asks for any, as a
- * rule. */
+/* All messages from other clusters are in one bin: receives for them use wildcards, as a rule. */
 static uint32_t unex_index(int by, uint64_t ctx, int32_t src, int32_t tag)
 {
   if (src < 0) src = -1;

@@ -23,7 +23,7 @@ SPX_HIDDEN int64_t spx_mcast_decode(const void *from, uint32_t bytes, uint32_t p
                                     spx_member *to);
 
 typedef uint32_t spx_mcast_place(uint32_t);
-/* What a process has to hand on: the members of its own host stand first, then those of its
+/* The members that a process must forward to: those of its own host first, then those of its
  * switch. */
 typedef struct {
   spx_member *rest;
@@ -36,15 +36,15 @@ typedef struct {
 SPX_HIDDEN spx_mcast_tree spx_mcast_tree_of(spx_member *rest, uint32_t n, uint32_t home,
                                             spx_mcast_place *host, spx_mcast_place *sw,
                                             uint32_t width);
-/* Takes a branch off, whose first member gets the message and looks after the others; NULL: there
- * is nothing left. */
+/* Takes a branch off, whose first member gets the message and serves the rest of it; NULL: there is
+ * nothing left. */
 SPX_HIDDEN spx_member *spx_mcast_branch(spx_mcast_tree *t, uint32_t *n);
-/* Takes all members of other hosts off: the first, of the nearest host, gets the message and looks
- * after the others. */
+/* Takes all members of other hosts off: the first, of the nearest host, gets the message and serves
+ * the rest. */
 SPX_HIDDEN spx_member *spx_mcast_next_host(spx_mcast_tree *t, uint32_t home, uint32_t *n);
 /* Cuts members of other hosts, n > 0, into two halves, where switches meet if they do; a host is in
- * one of them. The first member of each gets the message, and looks after the others, which are in
- * order. Returns the length of the first half. */
+ * one of them. The first member of each gets the message, and serves the rest, which are in order.
+ * Returns the length of the first half. */
 SPX_HIDDEN uint32_t spx_mcast_halve(spx_member *m, uint32_t n, uint32_t home, spx_mcast_place *host,
                                     spx_mcast_place *sw);
 /* The number of hosts that members are on; more, if ranks were dealt out to hosts in turn. */
@@ -66,7 +66,7 @@ SPX_HIDDEN uint32_t spx_mcast_part_from(bool doubling, uint32_t me, uint32_t i, 
 typedef struct {
   uint64_t ctx;
   int32_t tag, src; /* src: rank of the master */
-  uint32_t master;  /* its process index; SPX_MCAST_DIRECT: who has written the record */
+  uint32_t master;  /* its process index; SPX_MCAST_DIRECT: the writer of the record */
   uint32_t number;  /* of the message, for its receiver */
   uint16_t epoch;   /* low bits of the master's incarnation */
   uint16_t flags;   /* SPX_MCAST_* */
@@ -77,8 +77,8 @@ _Static_assert(sizeof(spx_mcast_head) == 32 && sizeof(spx_mcast_item) == 12, "th
 enum {
   SPX_MCAST_ANNOUNCED = 1, /* the data are an spx_mcast_rts: the receiver fetches them */
   SPX_MCAST_ACKED =
-      /* the master wants to know who receives it (mcast_ack.c); before data that are not announced
-         stands an spx_mcast_name */
+      /* the master must learn which members receive it (mcast_ack.c); data that are not announced
+       * follow an spx_mcast_name */
   2,
   SPX_MCAST_AGAIN = 4, /* the message has gone another way, too, on which it may still come */
   SPX_MCAST_CHAIN =
@@ -89,10 +89,10 @@ enum {
       /* no message: this one is in the receiver's channel from its host's relay, and before what
          follows here */
   16,
-  SPX_MCAST_FORK = 32, /* with SPX_MCAST_CHAIN: each host hands on to two */
-  /* With SPX_MCAST_CHAIN: each host gets one part of the data from the master, and the others from
-   * other hosts (spx_mcast_part_from); a set of the members that do behind the place of the data
-   * says who these are. */
+  SPX_MCAST_FORK = 32, /* with SPX_MCAST_CHAIN: each host forwards to two */
+  /* With SPX_MCAST_CHAIN: each host gets one part of the data from the master, and the other parts
+   * from other hosts (spx_mcast_part_from); a set of the members that do follows the place of the
+   * data. */
   SPX_MCAST_RING = 64,
   SPX_MCAST_DOUBLING = 128
 };
@@ -109,9 +109,9 @@ typedef struct {
   /* the master's staging buffer in the memory file, 0: they are not on it; its bytes */
   uint64_t staging, room;
   uint64_t at;     /* of the block in it */
-  uint32_t keeper; /* whose staging buffer it is; SPX_NO_PEER: the master's */
-  /* SPX_MCAST_CHAIN: who has the data, or will have them; SPX_MCAST_PARTS: who has sent the
-   * announcement */
+  uint32_t keeper; /* the owner of the staging buffer; SPX_NO_PEER: the master */
+  /* SPX_MCAST_CHAIN: the process that has the data, or will have them; SPX_MCAST_PARTS: the sender
+   * of the announcement */
   uint32_t source;
 } spx_mcast_rts;
 
@@ -120,15 +120,15 @@ typedef struct {
   uint32_t index, gen;
 } spx_mcast_name;
 
-/* In the rank of an acknowledgement: its sender leaves, and may not have handed on all that it had
+/* In the rank of an acknowledgement: its sender leaves, and may not have forwarded all that it had
  * to. */
 #define SPX_MCAST_LAST_WORD 1
-/* What a message of n bytes takes of a member's credit. */
+/* The amount of a member's credit for a message of n bytes. */
 static inline uint64_t spx_mcast_cost(uint64_t n)
 {
   return SPX_REC_BYTES(n + sizeof(spx_mcast_head));
 }
-/* What stands before the first number of a pair. */
+/* The value before the first number of a pair. */
 SPX_HIDDEN uint32_t spx_mcast_first(void);
 /* Numbers go round, leaving 0 out. */
 static inline uint32_t spx_mcast_after(uint32_t number) { return number + 1 ? number + 1 : 1; }
@@ -139,39 +139,39 @@ struct spx_rec;
 struct spx_rec_cts;
 SPX_HIDDEN void spx_mcast_detach(void);
 SPX_HIDDEN bool spx_mcast_prepare(void); /* false: no memory */
-/* The switches of the first n hosts of the job; the others are on switches of their own. 0: nothing
- * is known. */
+/* The switches of the first n hosts of the job; the other hosts are on switches of their own. 0:
+ * unknown. */
 SPX_HIDDEN void spx_mcast_switches(const uint32_t *of, uint32_t n);
 /* A record of kind SPX_REC_MCAST_ACK. */
 SPX_HIDDEN void spx_mcast_acked(uint32_t peer, const struct spx_rec *rec);
-/* Sends those messages to all their members that have gone to some of them directly, to the others
- * along a tree: those of a member, or all (SPX_NO_PEER). */
+/* Sends messages that went directly to some of their members, and along a tree to the rest, to all
+ * of them: those of a member, or all (SPX_NO_PEER). */
 SPX_HIDDEN void spx_mcast_send_split(uint32_t member);
-/* Hands a message on to the hosts of n members, all on other ones, as a chain, or as two. to: the
- * members that have got it; SPX_NO_PEER: nobody. */
+/* Forwards a message to the hosts of n members, all on other ones, as a chain, or as two. to: the
+ * members that have got it; SPX_NO_PEER: none. */
 SPX_HIDDEN void spx_mcast_hand_along(spx_mcast_head h, spx_member *m, uint32_t n, const void *data,
                                      uint32_t len, uint32_t to[2]);
 /* Records of kind SPX_REC_MCAST_ASK and SPX_REC_MCAST_HAVE for a multicast of this process. */
 SPX_HIDDEN void spx_mcast_asked_from(uint32_t peer, const struct spx_rec *rec);
 SPX_HIDDEN void spx_mcast_had(uint32_t peer, const struct spx_rec *rec);
-/* Is peer a member of the multicast r? */
+/* Whether peer is a member of the multicast r. */
 SPX_HIDDEN bool spx_mcast_has(const spx_request *r, uint32_t peer);
 /* In the rank of such a HAVE: these have the data, or find them on their host; have received the
- * message; have said so to processes that are gone. */
+ * message; have acknowledged to processes that are gone. */
 enum { SPX_MCAST_DATA, SPX_MCAST_GOT, SPX_MCAST_LOST };
 typedef struct spx_ack_aggregation spx_ack_aggregation;
-/* The multicast r, announced: peer has fetched the data, or asks for them. */
+/* The multicast r, announced: peer has fetched the data, or requests them. */
 SPX_HIDDEN void spx_mcast_fetched(spx_request *r, uint32_t peer);
 SPX_HIDDEN void spx_mcast_asked(spx_request *r, uint32_t peer, const spx_rec_cts *cts, bool relays);
-/* It can not complete: its communicator is revoked. */
+/* The multicast can not complete: its communicator is revoked. */
 SPX_HIDDEN void spx_mcast_fail(spx_request *r, int error);
 /* Members that can still fetch it and have not yet, or whose record waits for room here. */
 SPX_HIDDEN void spx_mcast_each_missing(const spx_request *r, void (*fn)(uint32_t proc, void *),
                                        void *arg);
 /* Are there any? */
 SPX_HIDDEN bool spx_mcast_wanted(const spx_request *r);
-/* Hands a message on to n members, whose order changes; g: or NULL, what is to be waited for
- * then. */
+/* Forwards a message to n members, whose order changes; g: or NULL, the acknowledgements that are
+ * to be awaited then. */
 SPX_HIDDEN void spx_mcast_hand_on(spx_mcast_head h, spx_member *m, uint32_t n, const void *data,
                                   uint32_t len, spx_ack_aggregation *g);
 /* The same, each with a record of its own. */
@@ -187,12 +187,13 @@ SPX_HIDDEN bool spx_deliver_mcast(uint32_t master, const spx_mcast_head *h, cons
 /* ---- mcast_arrive.c ---- */
 /* A record of kind SPX_REC_MCAST; false: no memory, leave it where it is. */
 SPX_HIDDEN bool spx_mcast_arrived(uint32_t peer, const struct spx_rec *rec);
-/* Has the message of that number of this master not come yet? */
+/* Whether the message of that number of this master has not arrived yet. */
 SPX_HIDDEN bool spx_mcast_awaits(uint32_t master, uint32_t number);
 /* A receive has taken a message of n bytes that master has sent with its data. */
 SPX_HIDDEN void spx_mcast_matched(uint32_t master, uint64_t n);
-/* This process is about to leave: others get from it, or from the masters whom it tells, what they
- * would get from members that have left. To be called until nothing is to be sent any more. */
+/* This process is about to leave: its peers get from it, or from the masters that it notifies, the
+ * messages that they would get from members that have left. To be called until nothing remains to
+ * be sent. */
 SPX_HIDDEN void spx_mcast_leave(void);
 /* A master is dead: what it has sent and cannot follow is dropped. All masters: this process leaves
  * the job. */
@@ -200,31 +201,31 @@ SPX_HIDDEN void spx_mcast_forget(uint32_t master);
 SPX_HIDDEN void spx_mcast_forget_all(void);
 
 /* ---- mcast_ack.c ---- */
-/* A message has come from peer, that it is to tell who has received: this process, unless it has
- * (the message came twice), and `behind` others, which it is handed on to. fetched: this process
- * has it, or is getting it, from the master. NULL: nobody wants to know any more. */
+/* A message has arrived from peer, which is to learn its receivers: this process, unless it has
+ * (the message came twice), and `behind` others that it is forwarded to. fetched: this process has
+ * it, or is getting it, from the master. NULL: no acknowledgement is needed any more. */
 SPX_HIDDEN spx_ack_aggregation *spx_acks_begin(uint32_t peer, const spx_mcast_head *h,
                                                spx_mcast_name name, bool twice, bool fetched,
                                                uint32_t behind);
 /* The process will speak for those that it hands the message on to. */
 SPX_HIDDEN void spx_acks_behind(spx_ack_aggregation *g, uint32_t proc);
-/* Tells what is known now. To be called when all of the above is done. */
+/* Sends the acknowledgements that are complete. To be called when all of the above is done. */
 SPX_HIDDEN void spx_acks_settle(void);
-/* A receive has taken the message; fetches: the master knows by that it gets the data from
- * there. */
+/* A receive has taken the message; fetches: the master learns that from the request for its
+ * data. */
 SPX_HIDDEN void spx_mcast_took(uint32_t master, spx_mcast_name name, bool fetches);
-/* What peer says of n members. */
+/* The acknowledgement of peer for n members. */
 SPX_HIDDEN void spx_acks_got(uint32_t peer, const spx_rec_have *have, const spx_member *m,
                              uint32_t n, bool more);
 SPX_HIDDEN void spx_acks_peer_failed(uint32_t peer);
 SPX_HIDDEN void spx_acks_revoked(uint64_t ctx);
-/* This process receives nothing any more. Returns how many messages others have still to speak
- * of. */
+/* This process receives nothing any more. Returns the number of messages that members have still to
+ * acknowledge. */
 SPX_HIDDEN uint32_t spx_acks_leave(void);
 SPX_HIDDEN void spx_acks_detach(void);
 
 /* ---- mcast_source.c ---- */
-/* Data of a message, which come and are sent to those who have asked for them, as they come. */
+/* Data of a message, which are sent to requesters while they arrive. */
 typedef struct spx_hop spx_hop;
 /* A part of them, from byte `at` to byte `end`, which come in this order; those before `there`
  * have. */
@@ -235,47 +236,48 @@ typedef struct {
   const void *data;
   uint64_t bytes, there; /* there: from the first byte on, without a gap */
   const spx_span *spans; /* all of them, in order; NULL: there is one */
-  uint32_t parts;        /* into how many those who ask cut them; 0: one */
-  spx_hop *hops;         /* who is being served */
+  uint32_t parts;        /* the number of parts in which requesters fetch them; 0: one */
+  spx_hop *hops;         /* requesters being served */
   uint32_t served;       /* how many have been */
 } spx_source;
-/* peer asks for the bytes from `from` to `to`, or to the end, for the receive that it names; false:
+/* peer requests the bytes from `from` to `to`, or to the end, for the receive that it names; false:
  * no memory. */
 SPX_HIDDEN bool spx_source_ask(spx_source *s, uint32_t peer, uint32_t rx_index, uint32_t rx_gen,
                                uint64_t from, uint64_t to);
-/* It has not asked for more at once than it can need. */
+/* Whether peer has not requested more at once than it can need. */
 SPX_HIDDEN bool spx_source_may_ask(const spx_source *s, uint32_t peer);
 /* Sends what can be sent; the number of things that moved. */
 SPX_HIDDEN int spx_source_pump(spx_source *s);
-/* Nothing will come any more: who has asked gets what has. */
+/* No more data will arrive: requesters get what is there. */
 SPX_HIDDEN void spx_source_cut(spx_source *s);
 /* The data are not to be read any more. */
 SPX_HIDDEN void spx_source_end(spx_source *s);
 
 /* ---- mcast_relay.c ---- */
-/* SPX_MCAST_PARTS: who gets a message for the hosts. */
+/* SPX_MCAST_PARTS: the members that get a message for the hosts. */
 typedef struct {
   const spx_member *m;
   uint32_t n;
   const void *set; /* in their wire form */
   uint32_t bytes;
 } spx_mcast_leads_list;
-/* An announced message that n members are to be handed. Perhaps this process gets the data for all
- * on its host, and hands it on to those when they are there: `where` then says where this process
- * finds them. Returns how many members are left for others to look after, the first ones. */
+/* An announced message that n members are to get. Perhaps this process gets the data for all on its
+ * host, and forwards the message to those when the data are there: `where` then is the place of the
+ * data for this process. Returns how many members are left for other processes to serve, the first
+ * ones. */
 SPX_HIDDEN uint32_t spx_mcast_relay(spx_mcast_head *h, spx_member *members, uint32_t n,
                                     spx_mcast_rts *where, const spx_mcast_leads_list *leads,
                                     spx_ack_aggregation *g);
-/* The announcement of a message has come: who had asked for its data before is answered. */
+/* The announcement of a message has arrived: earlier requests for its data are answered. */
 SPX_HIDDEN void spx_mcast_answer_early(uint32_t master, const spx_mcast_rts *where);
-/* Tells process `to` something of n members, whose order changes, in records of a few. */
+/* Sends process `to` a report about n members, whose order changes, in records of a few. */
 SPX_HIDDEN void spx_mcast_tell(uint32_t to, const spx_rec_have *have, int32_t what, spx_member *m,
                                uint32_t n);
 /* This process relays no message of a chain: those behind it get it as if there were none, and the
  * one before need not wait for this one. */
 SPX_HIDDEN void spx_mcast_leave_chain(spx_mcast_head *h, const spx_mcast_rts *where);
 /* The data of message `number` of the master are still on their way to this process's staging
- * buffer. It has come again: the master is told when they are there. */
+ * buffer. The message has arrived again: the master is notified when the data are there. */
 SPX_HIDDEN bool spx_mcast_relays(uint32_t master, uint32_t number);
 /* Messages that are being relayed. */
 SPX_HIDDEN extern uint32_t spx_mcast_relaying;
@@ -286,8 +288,8 @@ SPX_HIDDEN void spx_mcast_on_have(uint32_t peer, const struct spx_rec *rec);
 SPX_HIDDEN void spx_mcast_relay_revoked(uint64_t ctx);
 /* Process peer is dead. */
 SPX_HIDDEN void spx_mcast_relay_peer_failed(uint32_t peer);
-/* Gives up what is being relayed. Who can wait waits until spx_mcast_relaying is 0, for others need
- * it. */
+/* Abandons the messages being relayed. A caller that can wait does so until spx_mcast_relaying is
+ * 0, since other hosts need them. */
 SPX_HIDDEN void spx_mcast_relay_detach(void);
 
 /* ---- mcast_staging.c ---- */
@@ -297,30 +299,30 @@ typedef struct spx_block spx_block;
 SPX_HIDDEN bool spx_staging_reaches(uint32_t proc);
 /* Are the data on a staging buffer that this process reads? */
 SPX_HIDDEN bool spx_staging_has(uint32_t master, const spx_mcast_rts *where);
-/* Does it say a place in the memory that staging buffers of this host can have? */
+/* Whether the place is in the memory that staging buffers of this host can have. */
 SPX_HIDDEN bool spx_staging_sound(const spx_mcast_rts *where);
 /* A block for a message of so many bytes to those of the n members that it reaches, and to this
  * process if it reads too, and where it is; NULL: there is no room. */
 SPX_HIDDEN spx_block *spx_staging_take(uint64_t bytes, const spx_member *members, uint32_t n,
                                        bool self, spx_mcast_rts *where);
-/* Where the data of a block go; so many bytes have come; all have, and this process needs the block
- * no more, unless it reads as others do. */
+/* Where the data of a block go; so many bytes have arrived; all have, and this process needs the
+ * block no more, unless it reads as the others do. */
 SPX_HIDDEN void *spx_staging_room(const spx_block *b);
 SPX_HIDDEN void spx_staging_came(spx_block *b, uint64_t bytes);
 SPX_HIDDEN void spx_staging_close(spx_block *b, bool reads);
-/* They will not come: nobody knows of the block; or this process alone, whose receives from it
- * fail. */
+/* The data will not arrive: the block is unknown to its readers; or known to this process alone,
+ * whose receives from it fail. */
 SPX_HIDDEN void spx_staging_drop(spx_block *b);
 SPX_HIDDEN void spx_staging_lost(spx_block *b, int error);
-/* Puts down what has to be there of r before its readers are told of the block: all, or one, who
- * tells the others. Returns the bytes that are there. */
+/* Writes the data of r that must be there before its readers are sent the block: all of them, or
+ * one, which notifies the rest. Returns the bytes that are there. */
 SPX_HIDDEN uint64_t spx_staging_begin(spx_block *b, const spx_request *r, bool one);
 /* Puts down the data of r from byte `from` on: the first part, or all the rest. Returns the bytes
  * that are there. */
 SPX_HIDDEN uint64_t spx_staging_fill(spx_block *b, const spx_request *r, uint64_t from, bool all);
 /* Receives the message into the matched receive r. */
 SPX_HIDDEN void spx_staging_read(spx_request *r, uint32_t master, const spx_mcast_rts *where);
-/* Nobody here will receive it. */
+/* No receive of this process will take it. */
 SPX_HIDDEN void spx_staging_pass(uint32_t master, const spx_mcast_rts *where);
 /* Process peer is dead. */
 SPX_HIDDEN void spx_staging_peer_failed(uint32_t peer);

@@ -1,20 +1,20 @@
-/* mcast_ack.c - who has received a multicast whose master wants to know (MPIX_Smcast,
+/* mcast_ack.c - the receivers of a multicast whose master must learn of them (MPIX_Smcast,
  * MPIX_MCAST_ACKED): as mcast/ack.go.
  *
- * What members have to say goes up the tree that the message came down: a process that has handed
- * it on waits until its own receive has taken it and all those that it gave it to have spoken, and
- * tells the process that it came from, in one record, who has it. So the master hears of few
- * processes, whatever the size of the set is.
+ * Acknowledgements go up the tree that the message came down: a process that has forwarded it waits
+ * until its own receive has taken it and all those that it gave it to have acknowledged. Then it
+ * sends the list of receivers, in one record, to the process that the message came from. So the
+ * master gets records from few processes, whatever the size of the set is.
  *
- * Deaths. What a process had been told and not yet told on is lost with it: when a member dies, the
- * master sends the message again to all that it knows nothing of (mcast.c), and who gets it from
- * the master answers the master; a message that came several ways is answered on each of them. A
- * process that has left with its word on the way, or before the message reached it, may not have
- * spoken for those behind it: whoever waits for it asks the master to do the same.
+ * Deaths. Acknowledgements that a process had received and not yet forwarded are lost with it: when
+ * a member dies, the master sends the message again to all members without acknowledgement
+ * (mcast.c). A process that gets it from the master answers the master; a message that came several
+ * ways is answered on each of them. A process that has left with its last word on the way, or
+ * before the message reached it, may not have acknowledged for the members behind it: a process
+ * that waits for it requests that the master do the same.
  *
- * A member that fetches the data from the master is known to it by that, and names itself on no
- * way: its name might be there before its question, which nobody would answer then.
- */
+ * A member that fetches the data from the master is known to it by that, and is on no
+ * acknowledgement: its name might be there before its request, which would not be answered then. */
 #include "mcast.h"
 #include <stdlib.h>
 #include "dp.h"
@@ -22,10 +22,10 @@
 typedef struct spx_ack_aggregation {
   spx_ack_aggregation *next;
   uint64_t ctx;
-  uint32_t master, parent; /* parent: whom the message came from */
+  uint32_t master, parent; /* parent: the process that the message came from */
   spx_mcast_name name;
   bool own;         /* this process has still to receive it */
-  uint32_t waits;   /* of `behind`: who have still to speak */
+  uint32_t waits;   /* of `behind`: those that have still to acknowledge */
   uint32_t n, room; /* members that have it */
   uint32_t *behind;
   spx_member *got;
@@ -182,7 +182,8 @@ uint32_t spx_acks_leave(void)
 {
   uint32_t n = 0;
   for (aggregation *g = all; g; g = g->next)
-    g->own = false; /* it will not receive it any more: others may wait for what is known of them */
+    g->own = false; /* this process will not receive it any more: its parent may wait for the other
+                       acknowledgements */
   spx_acks_settle();
   for (const aggregation *g = all; g; g = g->next) n++;
   return n;

@@ -1,10 +1,9 @@
-/* mcast_arrive.c - multicasts at a member (mcast.c): handing on, order, acknowledging, and its last
+/* mcast_arrive.c - multicasts at a member (mcast.c): forwarding, order, acknowledging, and its last
  * word.
  *
- * What comes is handed on, whether it is the first of its kind or not: those behind this process
- * may not have it. Then it is delivered in the order of its numbers, held back until its turn
- * comes, or dropped.
- */
+ * An arriving message is forwarded, whether it is the first of its kind or not: the members behind
+ * this process may not have it. Then it is delivered in the order of its numbers, held back until
+ * its turn comes, or dropped. */
 #include "mcast.h"
 #include <stdlib.h>
 #include "dp.h"
@@ -22,8 +21,8 @@ typedef struct held {
   uint8_t data[];
 } held;
 
-/* What this process has had from a master; piece: a record of any kind of message, from a
- * neighbour, that comes in pieces. */
+/* What this process has received from a master; piece: a record of any kind of message, from a
+ * neighbour, that arrives in pieces. */
 typedef struct {
   uint32_t life, number, acked;
   uint64_t matched, told; /* bytes */
@@ -37,7 +36,7 @@ typedef struct {
 
 static incoming *in;
 static spx_member *members; /* of the message that has come */
-static spx_member *leads;   /* and, if it goes in parts, who gets it for the hosts */
+static spx_member *leads;   /* and, if it goes in parts, the members that get it for the hosts */
 
 uint32_t spx_mcast_first(void) { return (uint32_t)spx_count_from(32, 4); }
 static uint32_t after(uint32_t number) { return spx_mcast_after(number); }
@@ -97,7 +96,7 @@ void spx_mcast_matched(uint32_t master, uint64_t n)
   if (in[master].matched - in[master].told >= spx_set.credit / 4) acknowledge(master, 0);
 }
 
-/* A message whose turn it is; false: no memory. */
+/* Delivers a message whose turn it is; false: no memory. */
 static bool deliver(uint32_t master, const uint8_t *data, uint32_t len)
 {
   incoming *from = &in[master];
@@ -138,7 +137,8 @@ static bool hold_back(incoming *from, const spx_mcast_head *h, const uint8_t *da
   return true;
 }
 
-/* What was held back and now follows. What there is no memory for waits for the next message. */
+/* Delivers held messages that are next in order. One that there is no memory for waits for the next
+ * message. */
 static void deliver_held(uint32_t master)
 {
   incoming *from = &in[master];
@@ -150,9 +150,9 @@ static void deliver_held(uint32_t master)
   }
 }
 
-/* May what peer says of the data of an announced message be true? Those on a staging buffer, or in
- * the memory of their master, are named by who shares that memory alone: a message goes to the
- * other members of a host from one of them. */
+/* Whether peer's statement about the data of an announced message can be true. Data in a staging
+ * buffer, or in the memory of their master, are named only by processes that share that memory: a
+ * message goes to the other members of a host from one of them. */
 static bool may_be(uint32_t peer, uint32_t master, const spx_mcast_head *h,
                    const spx_mcast_rts *where)
 {
@@ -186,8 +186,8 @@ static bool has_leads(const spx_mcast_head *h, const uint8_t *set, uint32_t byte
   return true;
 }
 
-/* Is this a message? Its master and the number of others that it is to be handed on to, in members.
- * *old: it is of an earlier process with the master's number. */
+/* Parses a message: its master, and the number of members that it is to be forwarded to, in
+ * members. *old: it is of an earlier process with the master's index. false: it is malformed. */
 static bool understand(uint32_t peer, const uint8_t *data, uint32_t len, spx_mcast_head *h,
                        uint32_t *n, bool *old, spx_mcast_leads_list *who)
 {
@@ -217,7 +217,7 @@ static bool understand(uint32_t peer, const uint8_t *data, uint32_t len, spx_mca
   return h->master != spx_me;
 }
 
-/* What this process has had from the master, who may be another process now. */
+/* The state for the master, which may be another process now. */
 static incoming *from_master(uint32_t master)
 {
   incoming *from = &in[master];
@@ -237,7 +237,7 @@ static incoming *from_master(uint32_t master)
   return from;
 }
 
-/* An announced message whose data another process of this host has; false: no memory. */
+/* Notes an announced message whose data another process of this host has; false: no memory. */
 static bool note_relayed(incoming *from, uint32_t number)
 {
   if (!from->relayed && !(from->relayed = calloc(RELAYED, sizeof *from->relayed))) return false;
@@ -250,8 +250,8 @@ static bool was_relayed(const incoming *from, uint32_t number)
   return from->relayed && from->relayed[number % RELAYED] == number;
 }
 
-/* The message has come twice: the master, who may wait for the relay that is dead, is told that
- * nothing is wanted of it. */
+/* The message has arrived twice: the master, which may wait for the dead relay, is notified that
+ * this process needs nothing. */
 static void had_already(const incoming *from, const spx_mcast_head *h, const spx_mcast_rts *where)
 {
   if (spx_mcast_relays(h->master, h->number)) return;
@@ -260,7 +260,7 @@ static void had_already(const incoming *from, const spx_mcast_head *h, const spx
   spx_tx_put(h->master, SPX_REC_DONE, SPX_REC_PLAIN, &done, sizeof done);
 }
 
-/* Somebody wants to know who has received it. */
+/* The acknowledgements to gather for the message, if its master needs them. */
 static spx_ack_aggregation *gather(uint32_t peer, const spx_mcast_head *h, const uint8_t *data,
                                    bool twice, uint32_t n)
 {
@@ -286,7 +286,7 @@ bool spx_mcast_awaits(uint32_t master, uint32_t number)
          !is_held(from, number);
 }
 
-/* False: leave it where it is, and come again. */
+/* False: leave it where it is, and retry. */
 static bool message(uint32_t peer, const uint8_t *data, uint32_t len)
 {
   spx_mcast_head h;
@@ -321,8 +321,8 @@ static bool message(uint32_t peer, const uint8_t *data, uint32_t len)
   if (announced) spx_mcast_answer_early(h.master, &where);
   if (left > 0) spx_mcast_hand_on(h, members, left, data + skip, len - skip, g);
   if (g) spx_acks_settle();
-  /* sent again, as to whoever lacked it; or it came directly, and those behind this process may not
-   * have it */
+  /* sent again, as to all members that lacked it; or it came directly, and those behind this
+   * process may not have it */
   if (twice) {
     if (!(h.flags & SPX_MCAST_AGAIN) && from->due > 0) from->due--;
     if (!(h.flags & SPX_MCAST_ACKED)) had_already(from, &h, &where);
@@ -378,9 +378,9 @@ bool spx_mcast_arrived(uint32_t peer, const spx_rec *rec)
 
 /* ---- leaving ---- */
 
-/* A member that has left hands nothing on. So who leaves before a message has come to it along the
- * tree, which it has had directly, tells the master, who sends that to all members; a master that
- * leaves does so before. */
+/* A member that has left forwards nothing. So a member that leaves before a message has come to it
+ * along the tree, which it has had directly, notifies the master, which sends that to all members;
+ * a master that leaves does so before. */
 void spx_mcast_leave(void)
 {
   spx_mcast_send_split(SPX_NO_PEER);

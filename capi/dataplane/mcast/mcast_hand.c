@@ -1,12 +1,11 @@
-/* mcast_hand.c - handing a multicast on to members. docs/multicast.md.
+/* mcast_hand.c - forwarding a multicast to members. docs/multicast.md.
  *
- * The master hands a message to one member, who looks after the others: so it is free at once. But
- * where processes outnumber processors, those who hand on have to be woken up first, each by the
- * one before, and that takes longer than to wake all of them from here: who is woken up waits until
- * its waker, or another processor, has time for it. So messages that a member copies in about the
- * time that it takes to wake it are handed to each member of this host by the master itself, while
- * these are few.
- */
+ * The master hands a message to one member, which serves the rest: so it is free at once. But where
+ * processes outnumber processors, forwarding members have to be woken up first, each by the one
+ * before, and that takes longer than to wake all of them from here: a woken process waits until its
+ * waker, or another processor, has time for it. So messages that a member copies in about the time
+ * that it takes to wake it are handed to each member of this host by the master itself, while these
+ * are few. */
 #include <stdlib.h>
 #include "dp.h"
 #include "mcast_op.h"
@@ -37,7 +36,7 @@ void spx_mcast_put(uint32_t to, spx_mcast_head h, const spx_member *set, uint32_
   spx_tx_put_two(to, SPX_REC_MCAST, as, wire, (uint32_t)sizeof h + h.set, data, len);
 }
 
-/* Those who will take nothing any more would hand nothing on. */
+/* Drops members that take no more messages, and so would forward none. */
 uint32_t spx_mcast_living(spx_member *m, uint32_t n)
 {
   uint32_t k = 0;
@@ -104,8 +103,8 @@ bool spx_mcast_whole(const spx_request *r, uint32_t readers)
 }
 
 /* Hands it to those of the n members that read it from the staging buffer; returns how many others
- * there are. Each is told in its own channel, but along no tree: what else this process has sent to
- * it may come before or after. */
+ * there are. Each gets a record in its own channel, but along no tree: other messages from this
+ * process to it may arrive before or after. */
 static uint32_t hand_to_near(spx_mcast_head h, spx_member *m, uint32_t n, const void *data,
                              uint32_t len)
 {
@@ -118,9 +117,9 @@ static uint32_t hand_to_near(spx_mcast_head h, spx_member *m, uint32_t n, const 
   return k;
 }
 
-/* The master is free after one record: one member looks after all others. Where processes outnumber
- * processors it runs on another one than the master's: as a process that was asleep it would run
- * first. */
+/* The master is free after one record: one member serves all the rest. Where processes outnumber
+ * processors that one runs on another processor than the master's: as a process that was asleep it
+ * would run first. */
 void spx_mcast_hand_over(spx_mcast_op *o, spx_mcast_head h, spx_member *m, uint32_t n,
                          const void *data, uint32_t len)
 {

@@ -20,7 +20,8 @@ static bool keep_mcast(uint32_t master, const spx_mcast_head *h, spx_mcast_name 
   e->seq = h->number;
   e->kind = announced ? SPX_REC_MCAST_RTS : SPX_REC_MCAST;
   e->bytes = n;
-  if ((e->addr = (h->flags & SPX_MCAST_ACKED) != 0)) { /* the master wants to know who takes it */
+  if ((e->addr =
+           (h->flags & SPX_MCAST_ACKED) != 0)) { /* the master must learn which member takes it */
     e->index = name.index;
     e->gen = name.gen;
   }

@@ -3,18 +3,18 @@
 #define SPX_MCAST_OP_H
 #include "dp.h"
 
-/* What the request of a multicast has behind priv. */
+/* The request of a multicast has this behind priv. */
 typedef struct {
   spx_rankset *set;
   /* the data are on the staging buffer, for members of this host: so many bytes so far */
   spx_block *block;
   uint64_t there;
-  bool whole;        /* all of them, before anybody is told */
+  bool whole;        /* all of them, before any member is notified */
   spx_request *self; /* the message to ourselves, not complete yet */
   spx_poller poller; /* waits for that */
   bool waits,
-      /* for room: records of this process to a member, the lead or (direct) to any, which nobody
-         else sends */
+      /* for room: records of this process to a member, the lead or (direct) to any, which no other
+       * process sends */
       direct;
   uint32_t lead;
   spx_poller room; /* waits for that */
@@ -22,7 +22,7 @@ typedef struct {
   uint32_t left;    /* members that have not fetched it */
   uint32_t streams; /* to members that can not read our memory */
   bool over, failed;
-  /* what members have said of having received it may be lost: they are asked themselves */
+  /* members' acknowledgements may be lost: they are queried directly */
   bool lossy;
   spx_poller gone;  /* then: looks for those that have left */
   uint8_t *fetched; /* a byte for each member of the set: NOT_YET ... */
@@ -30,7 +30,7 @@ typedef struct {
    * request has the op `inner` do all that has to be done until all have it; that one has the data
    * on the staging buffer. */
   spx_request *inner, *outer; /* outer: the caller still waits for this one */
-  spx_source source;          /* inner: of the first host, and of all who ask for the data */
+  spx_source source;          /* inner: of the first host, and of all requesters of the data */
   spx_poller pump;            /* puts more data down, and sends them */
   uint32_t head;              /* of the first host */
 } spx_mcast_op;
@@ -41,19 +41,19 @@ SPX_HIDDEN void spx_mcast_settle(spx_request *r);
 /* ---- mcast_hand.c ---- */
 SPX_HIDDEN bool spx_mcast_hand_prepare(uint32_t n); /* for n processes; false: no memory */
 SPX_HIDDEN void spx_mcast_hand_detach(void);
-/* A record for `to`, who hands it on to the n members of the set. */
+/* Sends a record for `to`, which forwards it to the n members of the set. */
 SPX_HIDDEN void spx_mcast_put(uint32_t to, spx_mcast_head h, const spx_member *set, uint32_t n,
                               const void *data, uint32_t len);
-/* Those who will take nothing any more would hand nothing on. Returns how many of the n are left,
- * and are the first ones now. */
+/* Drops members that take no more messages, and so would forward none. Returns how many of the n
+ * are left, and are the first ones now. */
 SPX_HIDDEN uint32_t spx_mcast_living(spx_member *m, uint32_t n);
 /* NULL: nothing is known of them. */
 SPX_HIDDEN spx_mcast_place *spx_mcast_known_switches(void);
-/* Is r, which so many members of this host read from the staging buffer, put there before they are
- * told, by this process and each by itself? */
+/* Whether r, which so many members of this host read from the staging buffer, is put there before
+ * they are notified, by this process and each by itself. */
 SPX_HIDDEN bool spx_mcast_whole(const spx_request *r, uint32_t readers);
-/* Hands it to one member, who looks after the others; before, if it is put down already, to those
- * who read it. */
+/* Hands it to one member, which serves the rest; before, if it is in the staging buffer already, to
+ * its readers. */
 SPX_HIDDEN void spx_mcast_hand_over(spx_mcast_op *o, spx_mcast_head h, spx_member *m, uint32_t n,
                                     const void *data, uint32_t len);
 

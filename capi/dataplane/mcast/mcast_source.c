@@ -1,10 +1,9 @@
-/* mcast_source.c - data that come and are sent on as they come: a master's, and those of the hosts
- * of a chain (mcast_relay.c).
+/* mcast_source.c - data that are sent on while they arrive: a master's, and those of the hosts of a
+ * chain (mcast_relay.c).
  *
- * Who wants them asks, naming a receive of its own, and gets them as any announced message that is
- * streamed: in pieces, each of them a send of what has come meanwhile. All that they take here is
- * the room where they come, whoever takes them or not.
- */
+ * A requester names a receive of its own, and gets them as any announced message that is streamed:
+ * in pieces, each of them a send of what has arrived meanwhile. All that they take here is the room
+ * where they arrive, with any number of requesters. */
 #include "mcast.h"
 #include <stdlib.h>
 #include "dp.h"
@@ -93,7 +92,7 @@ static bool sent(spx_hop *h)
   return fine;
 }
 
-/* What is on its way to h stays there. */
+/* Sends to h that are on their way stay there. */
 static void recall(spx_hop *h)
 {
   if (!h->s) return;
@@ -108,7 +107,7 @@ int spx_source_pump(spx_source *s)
   for (spx_hop **p = &s->hops; *p;) {
     spx_hop *h = *p;
     uint64_t before = h->at;
-    bool left = spx_proc_left(h->peer), over = left; /* it may have got them from another one */
+    bool left = spx_proc_left(h->peer), over = left; /* it may have got them from another process */
     if (left && h->s && spx_is_done(h->s)) sent(h);
     if (left) recall(h);
     while (!over && (!h->s || spx_is_done(h->s))) {

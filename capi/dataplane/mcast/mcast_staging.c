@@ -2,24 +2,24 @@
  * members of that host read.
  *
  * A master copies a long message once, into a block of its staging buffer, and is free: its members
- * copy from there, all at the same time and while the rest is still being put down, whether the
+ * copy from there, all at the same time and while the rest is still being written, whether the
  * master calls MPI or not. Processes that read each other's memory pay the kernel for each page,
  * and keep the master until the last of them has begun.
  *
  *   staging buffer   of a process: addresses behind the laid-out parts of the memory file, with
- * memory as far as blocks have reached block   head, a byte for each process of the file (that
- * process writes it: it has what it wants), data
+ *                    memory as far as blocks have reached
+ *   block            head, a byte for each process of the file (that process writes it: it has
+ *                    what it wants), data
  *
- * A block is used again when all its readers have said so, are dead or have left MPI. All staging
+ * A block is used again when all its readers have marked it, are dead or have left MPI. All staging
  * buffers of a host together take at most spx_set.mcast_staging bytes, one of them a quarter of
- * that; who finds no room lets his members fetch from him. What a process that has died has put
- * down stays: members who know of a block that is full still receive it.
- */
+ * that; a master that finds no room lets its members fetch from it. Data that a dead process has
+ * written stay: members that know of a full block still receive it. */
 #include <stdlib.h>
 #include "dp.h"
 #include "rma.h"
 
-#define PIPELINED    4u           /* readers for each processor who begin before all is there */
+#define PIPELINED    4u           /* readers for each processor that begin before all is there */
 #define GROW         (256u << 10) /* bytes of memory that a staging buffer gets at a time */
 #define ROUND(n, to) (((uint64_t)(n) + (to)-1) / (to) * (to))
 
@@ -30,8 +30,8 @@ typedef struct {
   uint8_t got[]; /* a byte a process: WANTS ... */
 } head;
 
-/* What a process says of a block: it has not come to it, or reads; it has, or needs, nothing of it
- * any more; it has all that was there, and waits for more. */
+/* The mark of a process on a block: not reached it, or reads; has, or needs, nothing of it any
+ * more; has all that was there, and waits for more. */
 enum { WANTS, HAS, WAITS };
 
 typedef struct {
@@ -53,7 +53,7 @@ static struct {
   spx_block *blocks;
 } staging;
 
-/* The staging buffers of others, by process. */
+/* The staging buffers of other processes, by process. */
 static struct {
   uint64_t place, room;
   char *map;
@@ -103,7 +103,7 @@ static void sweep(void)
   }
 }
 
-/* Memory for the staging buffer up to end; false: there is none, or others have it. */
+/* Memory for the staging buffer up to end; false: there is none, or other buffers have it. */
 static bool back(uint64_t end)
 {
   if (SPX_LIKELY(end <= staging.backed)) return true;
@@ -198,7 +198,7 @@ uint64_t spx_staging_fill(spx_block *b, const spx_request *r, uint64_t from, boo
                   all || is_alone(b) || n - from < SPX_STAGING_STEP ? n : from + SPX_STAGING_STEP);
   if (from < n) return from;
   __atomic_thread_fence(__ATOMIC_SEQ_CST);
-  /* who waits may sleep; whom the message has not reached sleeps on */
+  /* a waiting reader may sleep; one that the message has not reached sleeps on */
   for (uint32_t i = 0; i < b->n; i++) {
     uint32_t reader = b->readers[i].proc;
     if (__atomic_load_n(&head_of(b)->got[reader], __ATOMIC_ACQUIRE) == WAITS)
@@ -259,8 +259,9 @@ void spx_staging_pass(uint32_t master, const spx_mcast_rts *where)
   if (h) say(h, HAS);
 }
 
-/* All readers together write more than caches hold, and each writes what it will not find there: so
- * they need not be filled with it. Shorter messages are worth that, since who has one uses it. */
+/* All readers together write more than caches hold, and each writes to memory that is not in its
+ * cache: so the caches need not be filled with it. Shorter messages are worth that, since the
+ * receiver uses them. */
 static bool is_past_cache(const head *h, uint64_t bytes)
 {
   enum { PART = 32 };
@@ -275,7 +276,7 @@ static bool go_on(spx_request *r)
   uint64_t want = (uint64_t)r->bytes, there = __atomic_load_n(&h->filled, __ATOMIC_ACQUIRE),
            from = r->in.at;
   const char *data = (const char *)h + head_bytes();
-  /* `want` lies in the staging buffer: spx_staging_sound */
+  /* `want` is in the staging buffer: spx_staging_sound */
   uint64_t to = there < want ? there : want;
   if (to > from) {
     if (r->type->flags & SPX_T_CONTIG && is_past_cache(h, want))
@@ -287,11 +288,11 @@ static bool go_on(spx_request *r)
   if (to == want)
     say(h, HAS);
   else if (__atomic_load_n(&h->got[spx_me], __ATOMIC_RELAXED) != WAITS)
-    say(h, WAITS); /* before it goes to sleep it looks once more, behind a fence (wait.c) */
+    say(h, WAITS); /* before it goes to sleep it reads again, behind a fence (wait.c) */
   return to == want;
 }
 
-/* Errors: whoever fails has no use for the block either. */
+/* Errors: a reader that fails does not need the block either. */
 static void finish(spx_request *r, int error)
 {
   head *h = r->in.block;
@@ -329,7 +330,7 @@ void spx_staging_read(spx_request *r, uint32_t master, const spx_mcast_rts *wher
     finish(r, MPI_ERR_NO_MEM);
   else if (go_on(r))
     finish(r, r->error);
-  else if (spx_proc_dead(master)) /* nobody puts down the rest */
+  else if (spx_proc_dead(master)) /* the rest will not be written */
     finish(r, MPIX_ERR_PROC_FAILED);
   else {
     r->state = SPX_S_DATA;

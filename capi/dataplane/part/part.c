@@ -1,15 +1,13 @@
 /* part.c - partitioned communication over messages. MPI-5.0, chapter 5.
  *
- * MPI_Psend_init tells the receiver of itself in one short message (context SPX_CTX_PART, the
- * user's tag), which MPI_Precv_init receives: so the order of the initializations decides what
- * belongs together, by the matching rules of all messages. It has a number that no other
- * partitioned send of the process has, which is in the tags of the data (context
- * SPX_CTX_PART_DATA): message m holds partitions [m * group, (m + 1) * group) of the sender. group
- * is 1 up to MESSAGES_MAX partitions. A message leaves when its last partition is ready, whether
- * the receiver has started or not; the receiver, whose partitions may be others, sees from the
- * bytes which of its own are whole. The messages are persistent requests, started again by each
- * MPI_Start.
- */
+ * MPI_Psend_init announces itself to the receiver in one short message (context SPX_CTX_PART, the
+ * user's tag), which MPI_Precv_init receives: so the order of the initializations decides which
+ * belong together, by the matching rules of all messages. It has a number that no other partitioned
+ * send of the process has, which is in the tags of the data (context SPX_CTX_PART_DATA): message m
+ * holds partitions [m * group, (m + 1) * group) of the sender. group is 1 up to MESSAGES_MAX
+ * partitions. A message leaves when its last partition is ready, whether the receiver has started
+ * or not. The receiver, whose partitions may be others, derives from the bytes which of its own are
+ * whole. The messages are persistent requests, started again by each MPI_Start. */
 #include <stdlib.h>
 #include "dp.h"
 #include "part.h"
@@ -25,7 +23,7 @@ typedef struct {
 } intro;
 
 typedef struct {
-  spx_request *r; /* NULL: there is nobody to talk to */
+  spx_request *r; /* NULL: there is no peer */
   int32_t left;   /* send: partitions that are not ready yet */
   /* receive: where the message goes when it does not end with an element; else NULL */
   char *bounce;
@@ -172,7 +170,7 @@ static void free_messages(part *p)
 
 /* ---- progress; all of it with the lock held ---- */
 
-/* Takes in what is over, in order: true when all is. */
+/* Processes completed messages, in order: true when all are complete. */
 static bool settle(part *p)
 {
   while (p->settled < p->n) {

@@ -1,12 +1,12 @@
-/* deal.h - which processors those get that are woken up together, each for about the same work:
- * pure. load.c asks the system, and moves them. */
+/* deal.h - the processors for processes that are woken together, each for about the same work:
+ * pure. load.c queries the system, and moves them. */
 #ifndef SPX_DEAL_H
 #define SPX_DEAL_H
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
-#define SPX_DEAL_CPUS 256 /* processors that are looked at */
+#define SPX_DEAL_CPUS 256 /* processors that are considered */
 
 typedef struct {
   uint32_t share, on[SPX_DEAL_CPUS]; /* the part of each processor; what it has got */
@@ -21,8 +21,8 @@ static inline void spx_deal_begin(spx_deal *d, uint32_t n, uint32_t cpus, uint32
   if (here < SPX_DEAL_CPUS) d->on[here] = 1;
 }
 
-/* One that slept on a processor comes back there, while that has not got its part. Where one slept
- * that is not looked at, it comes back, too. */
+/* A process that slept on a processor returns there, while that one has not got its share. One that
+ * slept on a processor not considered here returns, too. */
 static inline bool spx_deal_stays(spx_deal *d, uint32_t slept)
 {
   if (slept >= SPX_DEAL_CPUS) return true;

@@ -1,22 +1,21 @@
-/* idle.h - for how long a thread that waits polls, yields, and when it parks.
- * docs/decisions/smp.md, "Waiting".
+/* idle.h - for how long a waiting thread polls, yields, and when it parks. docs/decisions/smp.md,
+ * "Waiting".
  *
  * Decides only: time is an argument, nothing here waits. Polling is right while the partner runs
- * too. It is wrong as soon as somebody else could use the processor: then it delays the partner, or
- * uses up the time slice that is needed when the message comes. What tells: the clock jumps while
- * we poll, or a yield comes back late. Then the processors are *busy* for a while: polling is
- * short, and parking follows at once, since a yield would hand a whole time slice to a stranger. As
- * long as yields come back at once nobody else wants the processor, and there is no hurry to give
- * it up: who parks lets the kernel move the partner here.
- */
+ * too. It is wrong as soon as another process could use the processor: then it delays the partner,
+ * or uses up the time slice that is needed when the message arrives. The signs: the clock jumps
+ * while we poll, or a yield returns late. Then the processors are *busy* for a while: polling is
+ * short, and parking follows at once, since a yield would give a whole time slice to a foreign
+ * process. As long as yields return at once no other process wants the processor, and there is no
+ * hurry to release it: parking makes the kernel move the partner here. */
 #ifndef SPX_IDLE_H
 #define SPX_IDLE_H
 #include <stdbool.h>
 #include <stdint.h>
 
-#define SPX_IDLE_LOOK       64u /* empty polls between looks at the clock */
+#define SPX_IDLE_LOOK       64u /* empty polls between readings of the clock */
 #define SPX_IDLE_LOOK_CALLS 4u  /* the same where each makes system calls */
-/* ns: who was away for so long has lost its processor to a time slice */
+/* ns: a thread that was away for so long has lost its processor to a time slice */
 #define SPX_IDLE_AWAY 500000u
 #define SPX_IDLE_BUSY                                                                              \
   10000000u /* ns: how long processors count as busy, at first; twice as long each time that it    \
@@ -36,9 +35,9 @@ typedef struct {
   uint32_t spin_busy;   /* as set: empty polls while processors are busy */
   uint32_t spin_least;  /* bounds of what is left of them */
   uint32_t yield_least;
-  uint32_t doubt;                /* both are halved so often: recent polling was in vain */
-  bool busy;                     /* others want our processors, and keep them for a time slice */
-  bool shared;                   /* others want them: yields hand them over, and come back soon */
+  uint32_t doubt; /* both are halved so often: recent polling was in vain */
+  bool busy;      /* other processes want our processors, and keep them for a time slice */
+  bool shared;    /* other processes want them: a yield passes them over, and returns soon */
   uint64_t busy_until, busy_for; /* ns */
   uint32_t spin_now, yield_now;
 } spx_pace;
@@ -65,8 +64,8 @@ static inline void spx_pace_init(spx_pace *p, uint32_t spin, uint32_t spin_busy,
   spx_pace_settle(p);
 }
 
-/* What is spent, in rounds through memory and then in yields, after one more empty round that has
- * made so many system calls. */
+/* The amount spent, in rounds through memory and then in yields, after one more empty round that
+ * has made so many system calls. */
 static inline uint32_t spx_pace_spend(const spx_pace *p, uint32_t spent, uint32_t calls)
 {
   if (calls == 0) return spent + 1;
@@ -76,7 +75,7 @@ static inline uint32_t spx_pace_spend(const spx_pace *p, uint32_t spent, uint32_
   return after <= p->spin_now ? (uint32_t)after : p->spin_now + 1;
 }
 
-/* What to do when so much is spent since something happened (spx_pace_spend). */
+/* The next action when so much is spent since something happened (spx_pace_spend). */
 static inline spx_idle_act spx_pace_act(const spx_pace *p, uint32_t spent)
 {
   if (spent <= p->spin_now) return SPX_IDLE_POLL;

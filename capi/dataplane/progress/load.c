@@ -1,19 +1,18 @@
-/* load.c - who else uses our processors. docs/decisions/smp.md, "Waiting".
+/* load.c - foreign load on our processors. docs/decisions/smp.md, "Waiting".
  *
- * A yield that comes back late says that somebody else had work to do. Among more ranks than
+ * A late return from a yield means that another process had work to do. Among more ranks than
  * processors that may be another rank: then yielding is right. The processor times of the job's
- * processes tell: have they together used what there was, but for what nobody has used? If
- * strangers take a part, a yield is a gift to them. A process that sleeps is woken at once only if
- * it asks for shorter turns than who runs (sched_attr.sched_runtime, Linux 6.12). It gets no more
- * time by that. While strangers are about, the kernel places a woken process where it finds room,
- * often beside its own partner. Two ranks on one processor never run together, so the later of them
- * moves on. Where ranks outnumber processors they take no more than turns, and the kernel leaves
- * three on one processor and one on the other for tens of milliseconds: the last of the three
- * moves. Who is woken up often comes to the processor of who wakes it (virtual machines tell the
- * kernel that an idle processor is not there), and runs first there, having slept. Who wants to go
- * on meanwhile sends it to another one (SPX_RING_AWAY). Or it comes to where it slept, be all
- * others there: who wakes up many that all have something to do deals them out
- * (SPX_RING_EVENLY). */
+ * processes decide: have they together used all the time that was not idle? If foreign processes
+ * take a part, a yield is a gift to them. A sleeping process is woken at once only if it requests
+ * shorter turns than the running one (sched_attr.sched_runtime, Linux 6.12). It gets no more time
+ * by that. Under foreign load, the kernel places a woken process where it finds room, often beside
+ * its own partner. Two ranks on one processor never run together, so the later of them moves on.
+ * Where ranks outnumber processors they take no more than turns, and the kernel leaves three on one
+ * processor and one on the other for tens of milliseconds: the last of the three moves. The kernel
+ * often places the woken process on the waker's processor (virtual machines report an idle
+ * processor as absent), and it runs first there, having slept. A waker that has more to do sends it
+ * to another one (SPX_RING_AWAY). Or the woken process returns to where it slept, even if all the
+ * others are there: a process that wakes many with work to do spreads them (SPX_RING_EVENLY). */
 #define _GNU_SOURCE
 #include <sched.h>
 #include <stdio.h>
@@ -24,15 +23,15 @@
 #include "deal.h"
 #include "dp.h"
 
-#define SAMPLES 32u /* processes that are looked at, at most */
-/* ns: a shorter interval says little, the time of who runs just now is counted by ticks */
+#define SAMPLES 32u /* processes that are sampled, at most */
+/* ns: a shorter interval is inaccurate, the time of a running process is counted by ticks */
 #define PROBE_MIN  30000000u
 #define PROBE_MAX  200000000u
-#define OURS       0.65     /* of the processors: the job uses more when nobody else does */
+#define OURS       0.65     /* of the processors: the job uses more when there is no foreign load */
 #define SLICE      100000u  /* ns */
 #define MOVE_MIN   1000000u /* ns between two moves */
-#define LEVEL_MIN  250000u  /* ns between two looks at how many ranks each processor has */
-#define LEVEL_CPUS 256      /* processors that are looked at */
+#define LEVEL_MIN  250000u  /* ns between two counts of the ranks on each processor */
+#define LEVEL_CPUS 256      /* processors that are considered */
 /* ranks for each processor; with more of them one more or less makes no difference */
 #define LEVEL_MOST 8u
 

@@ -1,9 +1,9 @@
 /* other_way.h - messages that go another way than from a sender to its receiver alone.
  *
  * Layer progress. In a system of clusters a message may be kept, and the place of a dead process be
- * taken by another one. What sends and receives need to know of that, they ask here; clusters.c
- * fills the table in. Called with spx_lock held, and only for requests and communicators with the
- * flags that are named; never on the short path. */
+ * taken by another one. Sends and receives use this table for that; clusters.c fills it in. Called
+ * with spx_lock held, and only for requests and communicators with the flags that are named; never
+ * on the short path. */
 #ifndef SPX_OTHER_WAY_H
 #define SPX_OTHER_WAY_H
 #include "record.h"
@@ -22,19 +22,20 @@ typedef struct {
   void (*lost)(spx_request *r, int error);
   /* All of the send r, which has SPX_RF_KEPT, is with its receiver. */
   void (*fetched)(spx_request *r);
-  /* Its receiver, or the successor of that, asks for it again. */
+  /* Its receiver, or the successor of that, requests it again. */
   void (*asked)(spx_request *r, const spx_rec_cts *cts);
   /* A receive or a probe has found a message of a system: its number among those of its origin. */
   void (*numbered)(uint32_t number);
-  /* A probe has found nothing: a message for it may have come, and wait until it is asked for. */
+  /* A probe has found nothing: a message for it may have arrived, and wait until it is
+   * requested. */
   void (*missed)(uint64_t ctx, int src);
   /* The receive r has matched a message that was only announced (spx_unex.word); it is dropped. */
   void (*taken)(const struct spx_unex *e, spx_request *r);
   void (*dropped)(const struct spx_unex *e);
   /* The receive r, which has SPX_RF_WORD, is about to complete. True: it begins again. */
   bool (*ends)(spx_request *r, int error);
-  /* What the user is shown for a source that is an origin (origin.h); for a status, which keeps
-   * it. */
+  /* The value shown to the user for a source that is an origin (origin.h); for a status, which
+   * keeps it. */
   int (*shown)(int32_t origin);
   int (*noted)(MPI_Status *st, int32_t origin);
   /* A blocking collective of a communicator with SPX_C_REPLAY is over: what it has sent is on its

@@ -1,6 +1,6 @@
-/* progress.h - what a look for progress asks, and how a process sleeps where it has sockets.
+/* progress.h - what a round of progress polls, and how a process sleeps where it has sockets.
  *
- * Layer progress. Waiting (wait.c) knows none of the layers that have something to look for: these
+ * Layer progress. Waiting (wait.c) does not depend on the layers that have something to poll: these
  * register here, at attach (dataplane.c, net.c). All but wake are called with spx_lock held, sleep
  * without it. */
 #ifndef SPX_PROGRESS_H
@@ -8,8 +8,8 @@
 #include "spx.h"
 
 typedef struct {
-  /* One look at all that may have come or may go on; all: at every sender. The number of things
-   * that moved. */
+  /* One poll of all that may have arrived or may continue; all: of every sender. Returns the number
+   * of things that moved. */
   int (*poll)(bool all);
   /* Nothing has come for a moment: what was held back is published. */
   void (*settle)(void);
@@ -22,11 +22,11 @@ typedef struct {
 } spx_progress_source;
 SPX_HIDDEN extern spx_progress_source spx_sources;
 SPX_HIDDEN extern const spx_progress_source spx_message_source; /* poll.c */
-/* Further sources, of runs and tools, each asked in each look (spx_poller_add); not within
+/* Further sources, of runs and tools, each polled in each round (spx_poller_add); not within
  * themselves. */
 SPX_HIDDEN extern spx_poller *spx_pollers;
 SPX_HIDDEN int spx_run_pollers(void);
-/* Asked after all others, in each look: what lets messages in that have come (systems of clusters).
+/* Polled after all others, in each round: admits messages that have arrived (systems of clusters).
  * NULL: none. */
 SPX_HIDDEN extern int (*spx_late_source)(void);
 /* System calls that a look makes when there is nothing to be read. */
@@ -48,6 +48,6 @@ typedef struct {
    * another value. True: the time is over. */
   bool (*sleep)(uint32_t value, uint64_t ns);
 } spx_socket_sleep;
-SPX_HIDDEN extern const spx_socket_sleep *spx_on_sockets;  /* asked while spx_beyond_host() */
+SPX_HIDDEN extern const spx_socket_sleep *spx_on_sockets;  /* use it while spx_beyond_host() */
 SPX_HIDDEN extern const spx_socket_sleep spx_net_sleeping; /* net.c */
 #endif

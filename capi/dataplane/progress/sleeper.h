@@ -9,9 +9,9 @@
 struct spx_run;
 struct spx_coll;
 
-/* What a call waits for that spx_wait and spx_wait_event do not know; the caller of these sets it
- * and takes it back. A user function that leaves the call by longjmp may leave it set: it counts in
- * the call fn alone. */
+/* The object that a call waits for, where spx_wait and spx_wait_event have none to show; the
+ * callers of these set it and reset it. A user function that leaves the call by longjmp may leave
+ * it set: it counts in the call fn alone. */
 typedef struct {
   uint32_t fn;
   const struct spx_run *run; /* blocking collective */
@@ -29,9 +29,9 @@ SPX_HIDDEN extern const struct spx_coll *(*spx_diag_coll_of)(const spx_request *
 
 /* Called with the lock held around the sleep of a thread that has slept in vain for a while. */
 typedef struct {
-  /* r: what it waits for, NULL: any event; since: ns of CLOCK_MONOTONIC; registers: of the function
-   * that sleeps (spx_diag_registers); parked: others wake it. Returns what end needs; -1:
-   * nothing. */
+  /* r: the request waited for, NULL: any event; since: ns of CLOCK_MONOTONIC; registers: of the
+   * function that sleeps (spx_diag_registers); parked: it must be woken. Returns the argument for
+   * end; -1: nothing. */
   int (*begin)(const spx_request *r, uint64_t since, const uint64_t *registers, bool parked);
   void (*end)(int slot); /* -1: nothing was begun */
 } spx_sleep_hooks;

@@ -82,7 +82,7 @@ static bool take_line(spx_counter *k)
   return p != NULL;
 }
 
-/* Nobody uses the line of k any more. */
+/* The line of k is not in use any more. */
 static void give_line(const spx_counter *k)
 {
   spx_lock();
@@ -137,7 +137,7 @@ static bool answer_slot(struct spx_counter_server *s)
   a->before = __atomic_fetch_add(s->k->number, s->q.n, __ATOMIC_SEQ_CST);
   int err = spx_isend(&a->before, sizeof a->before, bytes_type(), s->slot->src, (int)s->q.tag,
                       s->k->comm, SPX_CTX_P2P, SPX_M_STANDARD, SPX_RF_INTERNAL, &a->r);
-  if (err != MPI_SUCCESS) { /* the process that asked has died, or the communicator was revoked */
+  if (err != MPI_SUCCESS) { /* the requesting process has died, or the communicator was revoked */
     free(a);
     return true;
   }

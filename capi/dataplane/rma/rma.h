@@ -1,13 +1,12 @@
-/* rma.h - windows: what the data plane knows of them, between dataplane/rma_*.c (moving data) and
+/* rma.h - windows: the data plane's view of them, between dataplane/rma_*.c (moving data) and
  * bodies/win_sync.c, rma.c (the calls).
  *
- * MPI-5.0, chapter 12. docs/decisions/rma.md says why it is as it is. Every operation is complete,
- * at the origin and at the target, when its function returns: the memory of the target is mapped
- * here (MPI_Win_allocate, _shared, the own process), or is reached by process_vm_readv and
+ * MPI-5.0, chapter 12. docs/decisions/rma.md has the reasons. Every operation is complete, at the
+ * origin and at the target, when its function returns: the memory of the target is mapped here
+ * (MPI_Win_allocate, _shared, the own process), or is reached by process_vm_readv and
  * process_vm_writev, or, where those are forbidden, through a mailbox that the target empties in
  * its progress, or, over the network, by messages. Synchronisation is by messages on the window's
- * own communicator, locks are in the memory that the processes of a host share.
- */
+ * own communicator, locks are in the memory that the processes of a host share. */
 #ifndef SPX_RMA_H
 #define SPX_RMA_H
 #include "spx.h"
@@ -66,7 +65,7 @@ typedef struct spx_attached {
 typedef struct spx_win {
   spx_obj o; /* these two first, as in spx_plain */
   struct spx_errh *errh;
-  spx_comm *comm;  /* own communicator: a window's messages meet no others */
+  spx_comm *comm;  /* own communicator: a window's messages match no others */
   MPI_Group group; /* of its processes, from the first MPI_Win_post or _start on */
   int rank, size;
   int flavor, model, unit; /* as attributes are read: MPI_WIN_CREATE_FLAVOR, _MODEL, _DISP_UNIT */
@@ -75,14 +74,14 @@ typedef struct spx_win {
   spx_access access;
   int locks;           /* targets locked one by one */
   int exposed;         /* between MPI_Win_post and its end */
-  spx_request **waits; /* what MPI_Win_wait waits for: MPI_Win_complete of these origins */
+  spx_request **waits; /* requests that MPI_Win_wait waits for: MPI_Win_complete of these origins */
   int nwaits;
-  int *starts; /* targets of MPI_Win_start that have to be told of MPI_Win_complete */
+  int *starts; /* targets of MPI_Win_start to be notified by MPI_Win_complete */
   int nstarts;
-  uint32_t quiet; /* flushes since the last look at the rings */
-  /* flushes since something was done but looking at one place: somebody is waited for */
+  uint32_t quiet; /* flushes since the rings were last polled */
+  /* flushes since any operation but polling one place: the program waits for a peer */
   uint32_t vain;
-  uint64_t looked; /* the place that was looked at */
+  uint64_t looked; /* the place that was polled */
   int am;          /* active messages is the only way to some process */
   int boxed;       /* there are mailboxes */
   bool external;   /* of the memory file of another job: that of the leader */
@@ -114,7 +113,7 @@ SPX_HIDDEN uint64_t spx_file_reserve(uint64_t bytes);
 SPX_HIDDEN int spx_file_allocate(uint64_t offset, uint64_t bytes);
 /* Takes bytes of zeroed memory at the end of the job's memory file: *offset; or an errno. */
 SPX_HIDDEN int spx_file_take(uint64_t bytes, uint64_t *offset);
-/* Gives the memory back; nobody uses it any more. */
+/* Gives back memory that is not in use any more. */
 SPX_HIDDEN void spx_file_drop(uint64_t offset, uint64_t bytes);
 /* Maps a part of the memory file; NULL: errno. */
 SPX_HIDDEN char *spx_file_map(uint64_t offset, uint64_t bytes);
@@ -132,7 +131,7 @@ SPX_HIDDEN void spx_file_unmap(char *map, uint64_t bytes);
 SPX_HIDDEN int spx_chunk_take(uint64_t bytes, uint64_t *offset, uint64_t *got);
 /* Takes the chunk that was given back last: its size, 0: there is none. */
 SPX_HIDDEN uint64_t spx_chunk_spare(uint64_t *offset);
-/* Gives one back that nobody uses any more, of which bytes at map may be other than zero. */
+/* Gives back a chunk that is not in use any more, of which bytes at map may be other than zero. */
 SPX_HIDDEN void spx_chunk_give(uint64_t offset, uint64_t bytes, char *map, uint64_t used);
 /* Maps one; NULL: errno. */
 SPX_HIDDEN char *spx_chunk_map(uint64_t offset, uint64_t bytes);
@@ -149,7 +148,7 @@ static inline void spx_latch(const spx_win *w, uint32_t *latch)
                                                 __ATOMIC_RELAXED)))
     spx_latch_slow(w, latch);
 }
-/* Without waiting for it; false: somebody who lives has it. */
+/* Without waiting for it; false: a living process has it. */
 SPX_HIDDEN bool spx_latch_try(const spx_win *w, uint32_t *latch);
 static inline void spx_unlatch(uint32_t *latch) { __atomic_store_n(latch, 0, __ATOMIC_RELEASE); }
 /* Waits for the lock of a target's window memory (MPI-5.0, 12.5.3); MPIX_ERR_PROC_FAILED when the
@@ -167,7 +166,7 @@ SPX_HIDDEN void spx_win_drop_lock(spx_win *w, int target, int rank);
  * with a detail text. */
 SPX_HIDDEN int spx_rma_move(spx_win *w, int target, bool put, uint64_t raddr, const spx_type *rtype,
                             int64_t at, void *lbuf, const spx_type *ltype, int64_t lat, int64_t m);
-/* A process died while the window was made or freed, so that not all others have it: no process
+/* A process died while the window was made or freed, so that not all members have it: no process
  * waits for those that do not. */
 static inline bool spx_rma_given_up(const spx_win *w)
 {
@@ -176,7 +175,7 @@ static inline bool spx_rma_given_up(const spx_win *w)
 #define SPX_RMA_GIVEN_UP                                                                           \
   "a process died while the window was made or freed, and not all others have it: free it, and "   \
   "make another one"
-/* Who is dead, or has no memory there: the detail text, and the class. */
+/* Reports a target that is dead, or has no memory there: the detail text, and the class. */
 SPX_HIDDEN int spx_rma_lost(const spx_win *w, int target);
 SPX_HIDDEN int spx_rma_no_memory(int target, uint64_t addr);
 
@@ -193,7 +192,8 @@ SPX_HIDDEN void spx_rma_serve_end(spx_win *w);
 SPX_HIDDEN bool spx_may_read(uint32_t peer);
 
 /* ---- rma_rows.c ---- */
-/* Is that memory of this process attached to the dynamic window? Called with spx_lock held. */
+/* Whether that memory of this process is attached to the dynamic window. Called with spx_lock
+ * held. */
 SPX_HIDDEN bool spx_win_attached(const spx_win *w, uint64_t base, uint64_t size);
 
 /* ---- rma_accumulate.c ---- */
@@ -232,7 +232,7 @@ SPX_HIDDEN int spx_rma_reduce(const void *in, void *inout, int64_t k, const spx_
 /* This process answers requests; starts and stops it. */
 SPX_HIDDEN int spx_rma_far_serve(spx_win *w);
 SPX_HIDDEN void spx_rma_far_end(spx_win *w);
-/* Gives this process's lock to those elsewhere whose turn it is. */
+/* Grants this process's lock to waiting processes elsewhere, in turn. */
 SPX_HIDDEN void spx_rma_far_grant(spx_win *w);
 /* As spx_rma_move, _accumulate, _compare_swap, spx_win_lock and _unlock. */
 SPX_HIDDEN int spx_rma_far_move(spx_win *w, int target, bool put, uint64_t raddr,

@@ -1,11 +1,10 @@
 /* rma_accumulate.c - MPI_Accumulate, MPI_Get_accumulate, MPI_Fetch_and_op, MPI_Compare_and_swap.
  * MPI-5.0, 12.3.4 and 12.7.1.
  *
- * Whoever accumulates holds the target's latch for it, so every two accumulates on a target are
- * atomic with respect to each other, whatever their types, and those of one origin are done in the
- * order of its calls. A long one lets go of the latch between pieces of whole elements, as the
- * standard asks for no more.
- */
+ * An accumulate holds the target's latch, so every two accumulates on a target are atomic with
+ * respect to each other, whatever their types, and those of one origin are done in the order of its
+ * calls. A long one releases the latch between pieces of whole elements, as the standard requires
+ * no more. */
 #include "basic.h"
 #include "dp.h"
 #include "plan.h"

@@ -11,12 +11,12 @@
 #include "rma_rows.h"
 
 #define ROWS      64  /* of a request */
-#define LOOKUP_NS 400 /* that the kernel takes for a run */
+#define LOOKUP_NS 400 /* assumed time of the kernel for a run */
 
 enum { MAIL_NONE = 0, MAIL_ASKED, MAIL_TAKEN, MAIL_DONE };
 typedef struct mailbox {
-  uint32_t latch; /* of the origin whose turn it is */
-  uint32_t state; /* the origin: ASKED, or NONE when it takes that back; the target: TAKEN, DONE */
+  uint32_t latch; /* of the origin that is served now */
+  uint32_t state; /* the origin: ASKED, or NONE when it retracts that; the target: TAKEN, DONE */
   uint32_t from;  /* rank to wake */
   uint32_t put;
   int32_t error;
@@ -42,7 +42,7 @@ static int serve(spx_poller *p)
                                    __ATOMIC_RELAXED))
     return 0;
   uint32_t n = b->n, from = b->from;
-  /* what was checked is what is done, whatever the origin writes meanwhile */
+  /* the checked copy is executed, whatever the origin writes meanwhile */
   spx_rma_row row[ROWS];
   memcpy(row, b->row, sizeof row);
   if (n > ROWS || spx_rma_rows_bytes(w, row, n, sizeof b->data) < 0)

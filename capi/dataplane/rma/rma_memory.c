@@ -1,9 +1,8 @@
-/* rma_memory.c - the memory of windows (file_memory.c), and the locks in it. MPI-5.0, 12.2
- * and 12.5.3.
+/* rma_memory.c - the memory of windows (file_memory.c), and the locks in it. MPI-5.0, 12.2 and
+ * 12.5.3.
  *
- * Locks are queues: who finds a lock taken draws a ticket and sleeps on its bell; who lets go rings
- * the bells of all that wait. The dead neither hold nor wait.
- */
+ * Locks are queues: a process that finds a lock taken draws a ticket and sleeps on its bell; a
+ * release rings the bells of all waiters. The dead neither hold nor wait. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -180,8 +179,8 @@ bool spx_latch_try(const spx_win *w, uint32_t *latch)
 
 /* ---- locks ---- */
 
-/* A row of a target: the ticket of each process that waits, 0 when it does not, then what each
- * holds. */
+/* A row of a target: the ticket of each waiting process, 0 when it does not wait, then the lock
+ * that each holds. */
 static uint32_t *tickets(const spx_win *w, int target)
 {
   return (uint32_t *)(w->rows + (uint64_t)target * w->row_bytes);
@@ -216,7 +215,7 @@ static void purge(spx_win *w, int target)
   }
 }
 
-/* Someone has waited longer than rank, whose ticket is mine (0: none drawn). */
+/* Whether another process has waited longer than rank, whose ticket is mine (0: none drawn). */
 static bool others_first(const spx_win *w, int target, int rank, uint32_t mine)
 {
   const uint32_t *ticket = tickets(w, target);
@@ -225,7 +224,7 @@ static bool others_first(const spx_win *w, int target, int rank, uint32_t mine)
   return false;
 }
 
-/* Who is elsewhere waits by the target, which asks for it. */
+/* For a waiter elsewhere the target waits, and requests the lock. */
 static void ring_waiters(spx_win *w, int target, int rank)
 {
   const uint32_t *ticket = tickets(w, target);

@@ -16,7 +16,7 @@
 
 #define IOVS       64
 #define SHORT_RUN  256   /* average length below which runs are short */
-#define SIEVE_RUNS 1024  /* short runs that are read at once, with what lies between them */
+#define SIEVE_RUNS 1024  /* short runs that are read at once, with the gaps between them */
 #define SIEVE      65536 /* bytes that they may be apart */
 
 /* ---- in the same address space ---- */
@@ -29,9 +29,8 @@ static void copy(void *to, const spx_type *tt, int64_t tat, const void *from, co
 
 /* ---- by the kernel ---- */
 
-/* The target is gone, but maybe nobody has said so yet: the error comes when the failure that it
- * tells of can be asked for. One that has left in peace rings no bell: it is looked for every
- * millisecond. */
+/* The target is gone, but maybe not reported yet: the error is raised when the failure can be
+ * queried. A process that has left in order rings no bell: it is checked for every millisecond. */
 int spx_rma_lost(const spx_win *w, int target)
 {
   uint32_t proc = w->targets[target].proc;
@@ -92,8 +91,8 @@ static int64_t list_near(uint64_t raddr, const spx_type *rtype, int64_t at, int6
   return 0;
 }
 
-/* Reads short runs of the target, m <= SIEVE bytes at most, at once, with what lies between them,
- * which is the window's too or at least readable; then unpacks them here. Returns the bytes that
+/* Reads short runs of the target, m <= SIEVE bytes at most, at once, with the gaps between them,
+ * which are the window's too or at least readable; then unpacks them here. Returns the bytes that
  * were moved; 0 where that is no use. */
 static int64_t sieve(pid_t pid, uint64_t raddr, const spx_type *rtype, int64_t at, void *lbuf,
                      const spx_type *ltype, int64_t lat, int64_t m)
@@ -121,8 +120,8 @@ static int64_t sieve(pid_t pid, uint64_t raddr, const spx_type *rtype, int64_t a
 
 static bool are_short(int k, int64_t n) { return k == IOVS && n < IOVS * SHORT_RUN; }
 
-/* So much at a time of what is not one run: runs that touch are joined when they are listed, and
- * all of them are looked at. */
+/* Bytes to move at a time where the data are not one run: runs that touch are joined when they are
+ * listed, and all of them are visited. */
 static int64_t at_a_time(const spx_type *t, int64_t m)
 {
   return (t->flags & SPX_T_CONTIG) || m < SIEVE ? m : SIEVE;

@@ -4,7 +4,7 @@
 #include "dp.h"
 #include "rma_rows.h"
 
-#define RUNS 128 /* that are looked at at a time */
+#define RUNS 128 /* that are processed at a time */
 
 /* ---- at the origin ---- */
 
@@ -55,7 +55,7 @@ bool spx_win_attached(const spx_win *w, uint64_t base, uint64_t size)
   return true;
 }
 
-/* Is that our window's memory? */
+/* Whether that is this process's window memory. */
 static bool is_ours(const spx_win *w, uint64_t base, uint64_t size)
 {
   if (w->flavor == MPI_WIN_FLAVOR_DYNAMIC) return spx_win_attached(w, base, size);

@@ -13,8 +13,8 @@ typedef struct {
  * most rows, *n of them, for *runs runs. Returns the bytes they have, which may be fewer than m. */
 SPX_HIDDEN int64_t spx_rma_describe(spx_rma_row *row, uint32_t most, uint32_t *n, uint64_t base,
                                     const spx_type *t, int64_t at, int64_t m, int64_t *runs);
-/* The bytes that rows have which somebody else has written; -1: more than most, or not all of it is
- * our window's memory. */
+/* The bytes of rows that a peer has written; -1: more than most, or not all of it is this process's
+ * window memory. */
 SPX_HIDDEN int64_t spx_rma_rows_bytes(const spx_win *w, const spx_rma_row *row, uint32_t n,
                                       uint64_t most);
 /* Copies data to the memory that checked rows describe (put), or back. */

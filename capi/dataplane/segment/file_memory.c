@@ -1,9 +1,8 @@
 /* file_memory.c - memory behind the parts of the job's memory file that are laid out in layout.h:
- * windows, what communicators share, staging buffers of multicasts. Who needs some adds its size to
- * spx_seg.win_bytes and allocates what it has got, so that nothing is left behind and a full memory
- * is an error. Places are not used twice (the file is sparse and its addresses have 63 bits);
- * memory that is given back becomes a hole.
- */
+ * windows, shared memory of communicators, staging buffers of multicasts. A process that needs
+ * memory adds its size to spx_seg.win_bytes and then allocates the range that it got, so that
+ * nothing is left behind and a full memory is an error. Places are not used twice (the file is
+ * sparse and its addresses have 63 bits); memory that is given back becomes a hole. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>

@@ -25,8 +25,8 @@
 #define SPX_SHARE_ENTRIES 4097
 /* of a window, for each process, where process_vm_readv is forbidden (rma_move.c) */
 #define SPX_MAILBOX_BYTES 36864
-/* What a process says of its waiting, for diagnosis (diag.c): a row for each process, of these
- * parts. */
+/* What a process publishes about its waiting, for diagnosis (diag.c): a row for each process, of
+ * these parts. */
 #define SPX_DIAG_BYTES 16384
 /* spx_diag_wait, for threads that wait at one time, SPX_DIAG_STRIDE apart */
 #define SPX_DIAG_WAITS  4
@@ -61,7 +61,8 @@ typedef struct spx_seg {
   uint64_t sdesc_off, sdesc_row; /* uint64_t[SPX_SDESC_PER_PROC] per sender */
   uint32_t ncpus;                /* processors that this job may use here (cpuset and quota) */
   uint32_t flags;                /* SPX_SEG_* */
-  /* SPX_TIE_*, one byte per process, a row per holder: whom it can send to (peers.c) */
+  /* SPX_TIE_*, one byte per process, a row per holder: the processes that it can send to
+   * (peers.c) */
   uint64_t held_off, held_stride;
   uint64_t share_off;     /* spx_dir_entry[SPX_SHARE_ENTRIES]; 0: there are none */
   uint32_t universe_size; /* MPI_UNIVERSE_SIZE */
@@ -95,19 +96,20 @@ typedef struct spx_seg {
 } spx_seg;
 
 enum {
-  /* --with-ft: deaths are told to the survivors, whatever their error handlers */
+  /* --with-ft: survivors are notified of deaths, whatever their error handlers */
   SPX_SEG_WITH_FT = 1u,
-  SPX_SEG_TCP = 2u, /* SPX_TRANSPORTS=tcp: processes of one host, too, talk over the network */
+  SPX_SEG_TCP =
+      2u, /* SPX_TRANSPORTS=tcp: processes of one host, too, communicate over the network */
   SPX_SEG_HOSTS =
       4u /* the job has several hosts, though perhaps all its processes are on one so far */
 };
 
-/* What ties a process to another one, in the row of the former; written by it alone. */
+/* The tie of a process to another one, in the row of the former; written by it alone. */
 enum {
   SPX_TIE_NONE = 0,
   SPX_TIE_HELD = 1,
-  SPX_TIE_PARTING = 2 /* it is in MPI_Comm_disconnect of the last communicator that leads there: so
-                         is whoever has left it */
+  SPX_TIE_PARTING =
+      2 /* in MPI_Comm_disconnect of the last communicator that leads there, or has left it */
 };
 
 /* spx_proc.agent_state, written by the agent alone */
@@ -123,8 +125,8 @@ enum {
   SPX_OWNER_INIT = 1,
   SPX_OWNER_FINALIZED = 2,
   SPX_OWNER_ABORTED = 3,
-  SPX_OWNER_DONE =
-      4 /* in MPI_Finalize, of a cluster all of whose ranks are: who dies then is not replaced */
+  SPX_OWNER_DONE = 4 /* in MPI_Finalize, of a cluster all of whose ranks are: a process that dies
+                        then is not replaced */
 };
 /* spx_proc.sleeping: also on a socket, to which a datagram is sent (net.c) */
 enum { SPX_SLEEPS_ON_SOCKETS = 2u };
@@ -138,7 +140,8 @@ enum {
 typedef struct spx_proc {
   /* line 0: the agent writes */
   uint32_t agent_state;
-  /* that the agent has started, as it sees it; a wrapper perhaps. For messages: see self_pid */
+  /* the process that the agent started, in the agent's pid namespace; a wrapper perhaps. For
+   * messages: see self_pid */
   uint32_t pid;
   uint32_t incarnation;
   uint32_t world_rank;
@@ -147,7 +150,7 @@ typedef struct spx_proc {
   /* number of the process in its job, never given twice: its contexts begin with it */
   uint32_t serial;
   /* home_job != 0: an external process, a process of that job (first eight bytes of its id) that is
-   * connected with this one. world_id, world_rank and home_incarnation then say who it is there;
+   * connected with this one. world_id, world_rank and home_incarnation are then those in that job;
    * its bell and its descriptors are in its own job's file. */
   uint32_t home_incarnation;
   uint64_t home_job;
@@ -162,9 +165,9 @@ typedef struct spx_proc {
    * the rest */
   /* the futex of this process: every event source adds 1 and, if sleeping, wakes */
   uint32_t bell;
-  uint32_t sleeping; /* set by the owner before it parks: or to SPX_SLEEPS_ON_SOCKETS; to 0 by
-                        whoever wakes it: one wake-up is enough */
-  /* 1 while parked with messages queued for want of room: whoever makes room wakes it */
+  uint32_t sleeping; /* set by the owner before it parks: or to SPX_SLEEPS_ON_SOCKETS; set to 0 by
+                        the process that wakes it: one wake-up is enough */
+  /* 1 while parked with messages queued for want of room: the process that makes room wakes it */
   uint32_t tx_blocked;
   /* the owner's pid as it sees itself, and the inode of its pid namespace (0: not known): */
   uint32_t self_pid;
@@ -172,7 +175,7 @@ typedef struct spx_proc {
   /* the agent writes: an I/O process that does not run; another one of its link is chosen
    * meanwhile */
   uint32_t hangs;
-  /* how often it has said how long it may be silent (MPISP_Alive), */
+  /* how often it has announced how long it may be silent (MPISP_Alive), */
   uint32_t promises;
   /* for how long, and spx_stat_moves as it did; 0 ms: it takes that back */
   uint64_t promise_ms, promised_at;
@@ -190,7 +193,7 @@ typedef struct spx_proc {
   uint64_t cma_nonce_addr;
   uint64_t cma_nonce;
   uint32_t cpu; /* processor that it was last seen on, + 1; 0: it has not looked (load.c) */
-  /* an I/O process of a system of clusters: what it says that it holds (MPISP_Held) */
+  /* an I/O process of a system of clusters: the amount that it reports to hold (MPISP_Held) */
   uint32_t io_messages;
   uint64_t io_bytes;
   /* transparent takeover: 1 + the descriptor of its message log; 0: it has none (yet) */
@@ -213,8 +216,8 @@ typedef struct spx_chan {
   uint8_t data[SPX_CHAN_BYTES - SPX_LINE];
 } spx_chan;
 
-/* Where the shared memory of a communicator is. The maker of the context writes ctx from 0, who
- * leaves last takes it back. */
+/* Where the shared memory of a communicator is. The maker of the context changes ctx from 0, the
+ * last member to leave resets it. */
 typedef struct spx_dir_entry {
   uint64_t ctx;
   /* 0: not chosen yet, by the first to use it; bit 0: some member could not get memory */
@@ -232,8 +235,8 @@ enum {
   SPX_WAITS_REQUEST = 7 /* a request of another kind */
 };
 
-/* What a thread waits for. Written by the process alone, and only when it has slept for a
- * millisecond in vain. */
+/* The object that a thread waits for. Written by the process alone, and only when it has slept for
+ * a millisecond in vain. */
 typedef struct spx_diag_wait {
   uint32_t version; /* odd while it is written */
   uint32_t fn;      /* SPX_FN_* of the call; 0: the thread does not wait */
@@ -242,9 +245,9 @@ typedef struct spx_diag_wait {
   uint64_t since; /* ns of CLOCK_MONOTONIC */
   uint64_t ctx;   /* of the communicator; 0: there is none */
   int32_t comm_rank, comm_size;
-  /* in the communicator, MPI_ANY_SOURCE, or another negative number: nobody in particular */
+  /* in the communicator, MPI_ANY_SOURCE, or another negative number: no particular process */
   int32_t peer_rank;
-  uint32_t peer;     /* its process; UINT32_MAX: nobody in particular */
+  uint32_t peer;     /* its process; UINT32_MAX: no particular one */
   int32_t tag, root; /* root: -1: there is none */
   uint32_t coll;     /* collective: spx_coll_kind + 1 */
   uint32_t seq;      /* the number of the operation on the communicator */
@@ -275,8 +278,9 @@ enum {
   SPX_QUEUE_SENT = 3,
   SPX_QUEUE_NO_ROOM = 4
 }; /* spx_diag_entry.kind */
-/* SPX_CHECK=1: what it has begun to do in an operation of a communicator (bodies/check_coll.c).
- * Those of a process of another host are written by the processes here that are told of them. */
+/* SPX_CHECK=1: what the process has begun in an operation of a communicator (bodies/check_coll.c).
+ * Rows of processes of another host are written by the processes here that receive their
+ * reports. */
 typedef struct spx_diag_check {
   uint64_t ctx;
   uint32_t seq, version; /* version: odd while it is written; 0: never */
@@ -291,9 +295,9 @@ typedef struct spx_diag_check {
   uint32_t pad;
 } spx_diag_check;
 
-/* What it has counted since it began, for those who watch (docs/live.md) and for the tool
- * information interface. Written by the process alone, with plain stores: a reader sees each number
- * whole. The first line is written with every message, the others off the short path. */
+/* Counts since the process began, for observers (docs/live.md) and for the tool information
+ * interface. Written by the process alone, with plain stores: a reader sees each number whole. The
+ * first line is written with every message, the others off the short path. */
 typedef struct spx_counters {
   uint64_t sent, sent_bytes, received, received_bytes; /* messages, those of collectives included */
   uint64_t collectives;                                /* begun */
@@ -304,7 +308,7 @@ typedef struct spx_counters {
   uint64_t asleep;
   uint64_t sleep_ns;                /* of sleeps that are over */
   uint64_t yields, sleeps, wakeups; /* while waiting; other processes woken */
-  /* messages that nobody had asked for yet; bytes copied aside for them */
+  /* messages that no receive was posted for; bytes copied aside for them */
   uint64_t unexpected, unexpected_bytes;
   /* most of them at once, since the last look (capi/tool.go) */
   uint64_t unexpected_high;
@@ -313,11 +317,12 @@ typedef struct spx_counters {
   uint64_t streams, streamed_bytes; /* messages sent as a stream */
   uint64_t connections, rings;      /* processes sent to; rings opened */
   uint64_t net_refused;             /* connections ended because of what came */
-  /* connections open now; made; closed because others were wanted */
+  /* connections open now; made; closed to make room for others */
   uint64_t net_open, net_opened, net_evicted;
-  /* frames of this process that others send on; times that some were sent again */
+  /* frames of this process that relays forward; times that some were sent again */
   uint64_t net_relayed, net_again;
-  uint64_t net_forwarded, net_forwarded_bytes; /* frames of others that this process has sent on */
+  uint64_t net_forwarded,
+      net_forwarded_bytes; /* frames of other processes that this one has forwarded */
   /* bytes written to sockets straight from the buffers of messages */
   uint64_t net_direct;
   /* further streams made; bytes of messages written to such */

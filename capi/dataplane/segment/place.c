@@ -1,9 +1,8 @@
-/* place.c - the memory files of other jobs, and where each process lies: place.h. MPI-5.0, 11.8.
+/* place.c - the memory files of other jobs, and the file of each process: place.h. MPI-5.0, 11.8.
  *
- * A process of another job is an external process in our file, as we are in its: a record lies in
- * its receiver's file. Receiving therefore knows one file only; sending finds its file here. Bells
- * and descriptors are those of the peer's own file.
- */
+ * A process of another job is an external process in our file, as we are in its: a record is in its
+ * receiver's file. Receiving therefore uses one file only; sending finds the peer's file here.
+ * Bells and descriptors are those of the peer's own file. */
 #define _GNU_SOURCE
 #include "place.h"
 #include <errno.h>
@@ -106,8 +105,8 @@ int spx_proc_dies(uint32_t i)
          __atomic_load_n(&spx_proc_of(i)->owner_state, __ATOMIC_ACQUIRE) == SPX_OWNER_ABORTED;
 }
 
-/* Also one that was killed in the last moments of MPI_Finalize, before it could say that it has
- * left. */
+/* True also for one that was killed in the last moments of MPI_Finalize, before it could publish
+ * that it has left. */
 int spx_proc_left(uint32_t i)
 {
   const spx_proc *p = spx_proc_of(i);
@@ -154,7 +153,8 @@ int spx_file_adopt(int memfd, uint32_t me, uint64_t job)
 {
   spx_seg head;
   struct stat st;
-  int seals = fcntl(memfd, F_GET_SEALS); /* who could make it smaller could end this process */
+  int seals =
+      fcntl(memfd, F_GET_SEALS); /* a process able to shrink the file could end this process */
   if (seals < 0 || !(seals & F_SEAL_SHRINK) || fstat(memfd, &st) != 0 ||
       pread(memfd, &head, sizeof head, 0) != (ssize_t)sizeof head || head.magic != SPX_SEG_MAGIC ||
       head.version != SPX_SEG_VERSION || head.total_bytes > (uint64_t)st.st_size ||

@@ -1,10 +1,9 @@
-/* place.h - in which memory file and under which number there each process lies, and whether it
- * lives.
+/* place.h - the memory file and the index there of each process, and whether the process lives.
  *
  * Owns the list of the memory files that this process has mapped (spx_own is the first), and for
  * each process index of its own job the file of that process, and whether its death has been
- * noticed. Calls the system alone. Called by
- * all layers above, with spx_lock held, unless a comment says otherwise. */
+ * noticed. Calls the system alone. Called by all layers above, with spx_lock held, unless a comment
+ * says otherwise. */
 #ifndef SPX_PLACE_H
 #define SPX_PLACE_H
 #include <sys/types.h>
@@ -15,7 +14,7 @@ typedef struct spx_seg_map {
   int fd;
   uint32_t nprocs;      /* capacity */
   uint64_t seen_deaths; /* death_seq that was handled */
-  uint32_t seen_layout; /* layout_seq that the engine was told of */
+  uint32_t seen_layout; /* layout_seq that the engine was last notified of */
   uint16_t epoch;       /* ours */
 } spx_seg_map;
 SPX_HIDDEN extern spx_seg_map spx_map;
@@ -30,7 +29,7 @@ typedef struct {
 } spx_ring;
 
 /* A memory file that this process writes to: its own job's, and those of jobs that it is connected
- * with, where it is an external process. A record always lies in its receiver's file. */
+ * with, where it is an external process. A record is always in its receiver's file. */
 typedef struct spx_file {
   struct spx_file *next;
   char *base;
@@ -58,7 +57,7 @@ SPX_HIDDEN void spx_seg_detach(void);
 /* By process index. peers.c writes file when the peer comes and goes. */
 typedef struct {
   spx_file *file; /* NULL: our own, under the same number */
-  uint32_t there; /* its number in file; abroad: the incarnation of ours in its job */
+  uint32_t there; /* its number in file; abroad: the incarnation of this process in its job */
   uint32_t life;  /* incarnation of the number that file and there are of */
   bool abroad;    /* of another job, and reached over the network */
   bool dead;      /* its death has been noticed, and none of its number met since */
@@ -76,13 +75,13 @@ SPX_HIDDEN spx_file *spx_place(uint32_t peer, uint32_t *there);
 /* The entry of a peer in its own job's file: its bell, its descriptors, what to read from. */
 SPX_HIDDEN spx_proc *spx_home(uint32_t peer);
 /* The pid of a peer for this process; 0: it is in another pid namespace, or not published yet. It
- * may be the pid of another process when the peer has ended: its agent publishes that before it
- * reaps it, and the kernel gives pids in turn, so a look at the peer's state just before (to change
- * something) or after (to believe what was read) is enough. */
+ * may be the pid of another process when the peer has ended. Its agent publishes the end before it
+ * reaps it, and the kernel gives pids in turn. So reading the peer's state just before (to change
+ * something) or after (to trust data read) is enough. */
 SPX_HIDDEN pid_t spx_pid_of(uint32_t peer);
 /* Some process of the job is reached otherwise than through a memory file: it is on another host,
  * or all are taken to be (SPX_TRANSPORTS=tcp). The transport that reaches them writes it, when it
- * attaches and when it detaches. Asked with spx_beyond_host(). */
+ * attaches and when it detaches. Read it by spx_beyond_host(). */
 SPX_HIDDEN extern bool spx_beyond;
 static inline bool spx_beyond_host(void) { return spx_beyond; }
 /* Process i is reached over the network: it is on another host, or all are (SPX_TRANSPORTS=tcp). */

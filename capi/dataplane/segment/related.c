@@ -1,13 +1,12 @@
-/* related.c - who may read this process's memory. Long messages and windows are read by
+/* related.c - which processes may read this process's memory. Long messages and windows are read by
  * process_vm_readv, which is allowed as tracing is. Where Yama is active, a process allows it to
  * its ancestors, and to one more process with all of that one's descendants, which it names
  * (PR_SET_PTRACER). All of the user's processes, which could be named as well, are more than the
  * job.
  *
- * Who is not among them, as a process of another job that is connected later, finds out that it may
- * not read when it first would (spx_may_read), and has messages streamed and windows served by
- * mail.
- */
+ * A process that is not among them, such as one of another job that is connected later, finds that
+ * it may not read at its first attempt (spx_may_read). Its messages are then streamed, and its
+ * window operations served by mailbox. */
 #define _GNU_SOURCE
 #include "related.h"
 #include <stdio.h>
@@ -77,8 +76,7 @@ void spx_related_name(void)
         state != SPX_AGENT_EXITED)
       ranks[n++] = same_space ? (pid_t)p->pid : 0;
   }
-  /* has no effect, and needs none, where Yama is not active; 0 takes back what was allowed
-   * before */
+  /* has no effect, and needs none, where Yama is not active; 0 revokes what was allowed before */
   prctl(PR_SET_PTRACER, (unsigned long)spx_related("/proc", self, agent_pid(), ranks, n), 0, 0, 0);
   free(ranks);
 }

@@ -22,7 +22,7 @@ static uint64_t cma_nonce;
 bool spx_crowded;
 uint32_t spx_ranks_here;
 
-/* How many processes of this host share a processor: nobody has to, few, many. */
+/* How many processes of this host share a processor: none, few, many. */
 typedef enum { ALONE, FEW, MANY } crowd;
 enum { FEW_MOST = 4 };
 #define EAGER       (16u << 10)
@@ -32,7 +32,7 @@ enum { FEW_MOST = 4 };
 #define APART_GET   (256u << 10) /* bytes, with up to two processes for each processor */
 #define STREAM_BOTH (2u << 20)   /* bytes, with up to two processes for each processor */
 static crowd crowded_by;
-static uint64_t cache_part; /* of each process, when it was first asked for */
+static uint64_t cache_part; /* of each process, when it was first needed */
 
 static crowd how_crowded(void)
 {
@@ -106,7 +106,8 @@ static void read_settings(void)
     spx_set.net_eager_max = spx_setting_begin(SPX_SET_NET_EAGER_MAX, spx_set.eager_max, NET_EAGER);
 }
 
-/* What depends on how many processes there are; the rest stays as it was when MPI started. */
+/* Updates the settings that depend on the number of processes; the rest stays as it was when MPI
+ * started. */
 void spx_settings_refresh(void)
 {
   if (how_crowded() == crowded_by) return;

@@ -1,5 +1,6 @@
-/* Copies by loops of our own (copy.c): every size around the thresholds at every alignment, long
- * ones by chance, and what overlaps; nothing beside is touched, and nothing beyond is read. */
+/* Copies by the loops of this library (copy.c): every size around the thresholds at every
+ * alignment, long ones at random, and overlapping ones; nothing outside the ranges is written or
+ * read. */
 // sanitize: address,undefined
 #include "dp.h"
 #include "expect.h"

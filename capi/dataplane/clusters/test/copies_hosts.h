@@ -22,7 +22,8 @@ static struct {
   uint32_t host, keeper, life; /* hosts; what life of the second */
   spx_copying out;
   waiting *first, **last;
-  uint64_t term, version; /* what has left since depends on a copy as new as this */
+  uint64_t term,
+      version; /* messages that have left since depend on a copy at least as new as this */
 } on[RANKS];
 static struct {
   bool up;
@@ -136,7 +137,7 @@ static void keep_at(uint32_t i, uint32_t host)
                     (spx_copy_key){on[i].out.key.term + 1, participants[i].life, i});
 }
 
-/* What goes from here waits for the copy, and stays in order. */
+/* Messages that leave here wait for the copy, and stay in order. */
 static waiting *holds_bytes(uint32_t i, spx_kept *m, uint32_t to, const void *data, size_t n)
 {
   if (i >= RANKS) return NULL;
@@ -191,7 +192,7 @@ static void release_to(uint32_t i, bool sends)
 static void copies_end(uint32_t i)
 {
   release_to(i, false);
-  for (uint32_t h = 0; h < HOSTS; h++) { /* what it has sent may come or not */
+  for (uint32_t h = 0; h < HOSTS; h++) { /* its messages may arrive or not */
     parcel **at = &to_host[i][h];
     while (*at && chance(3)) at = &(*at)->next;
     cut(at);
@@ -224,7 +225,7 @@ static void copies_begin(uint32_t i)
     spx_copies_end(&mine);
     on[i].host = another(HOSTS);
     if (on[i].host == best) spx_copies_forget(&hosts[best].kept, i, UINT64_MAX);
-    /* what spx_core_begin has read is what was there before */
+    /* spx_core_begin has read the state that was there before */
     spx_core_end(&participants[i].core);
     spx_core_io io = {transmit, acknowledge, claim,  deliver,         NULL,
                       NULL,     room,        failed, &participants[i]};
@@ -325,7 +326,7 @@ static void host_turn(void)
 {
   uint32_t h = (uint32_t)chance(HOSTS), i = (uint32_t)chance(RANKS);
   if (hosts[h].up && deaths && chance(400) == 0 && may_lose(h)) lose(h);
-  if (!hosts[h].up && chance(100) == 0) hosts[h].up = true; /* and knows nothing */
+  if (!hosts[h].up && chance(100) == 0) hosts[h].up = true; /* and without any state */
   for (int n = 0; n < 6; n++) {
     at_host((uint32_t)chance(RANKS), (uint32_t)chance(HOSTS));
     at_rank((uint32_t)chance(RANKS), (uint32_t)chance(HOSTS));

@@ -1,12 +1,12 @@
-/* replay_core.c where processes are replaced by new ones, which know nothing of what was before:
- * ranks that send by I/O processes to others, and I/O processes that send on, and now and then of
- * their own accord. Each of them dies at any moment. What a process has sent that lives in the end
- * came to its receiver, or one that had that one's place; none has received a message twice, and of
- * one lane all came in order, but for what the process before it had accepted: that may come again.
- * A message takes any time, but stays behind those of its process. Of some messages the I/O process
- * chooses whom they go to: all who have the message, one after another, give it to the same one. In
- * most runs a rank and an I/O process come to the system while it runs, and the others hear of that
- * one after another. Seeds are in the output. */
+/* replay_core.c where processes are replaced by new ones without any state of the former: ranks
+ * that send by I/O processes to other ranks, and I/O processes that forward, and now and then send
+ * of their own accord. Each of them dies at any moment. Each message of a process that lives in the
+ * end came to its receiver, or to a predecessor of it. No process has received a message twice, and
+ * of one lane all came in order, except what the receiver's predecessor had accepted: that may
+ * arrive again. A message takes any time, but stays behind those of its process. Of some messages
+ * the I/O process chooses the receiver: all that have the message, one after another, give it to
+ * the same one. In most runs a rank and an I/O process join the system while it runs, and the other
+ * participants learn of that one after another. Seeds are in the output. */
 // sanitize: address,undefined
 #include <setjmp.h>
 #include <stdio.h>
@@ -43,9 +43,8 @@ static uint64_t chance(uint64_t below)
 
 typedef struct { /* a message, and by which life of its receiver it was received last */
   uint32_t from, life, to, lane, number, received;
-  bool any; /* to: who has got it first, or ANY */
-  /* by which life of its receiver it was accepted first; that may have died before it looked at
-   * it */
+  bool any; /* to: its first receiver, or ANY */
+  /* the life of its receiver that accepted it first; that one may have died before it polled it */
   uint32_t there;
 } body;
 static body sent[MOST];
@@ -55,7 +54,7 @@ typedef struct inbox {
   struct inbox *next;
   spx_frame_head head;
   uint32_t number, which;
-  uint32_t token, from_life; /* of one that is announced: whose life has its bytes */
+  uint32_t token, from_life; /* of an announced message: the life that has its bytes */
 } inbox;
 
 typedef struct {
@@ -65,8 +64,8 @@ typedef struct {
   uint32_t life, steps, known[PARTICIPANTS];
   uint32_t out[RELAYS]; /* by lane: messages of this life */
   uint32_t in[PARTICIPANTS][2 * RELAYS],
-      /* by sender and lane, those for whom a receiver is chosen apart: the number of the last one
-         of its life `of` */
+      /* by sender and lane, those with a separately chosen receiver: the number of the last one of
+       * its life `of` */
       of[PARTICIPANTS];
   inbox *first, **last;
   jmp_buf gone;
@@ -170,9 +169,9 @@ static void arrive(packet *q)
   if (p->up && p->life == q->to_life) {
     if (q->from_life > p->known[q->from]) learn(q->to, q->from);
     if ((q->acks || q->claims) && q->from_life != p->known[q->from])
-      ; /* who has its place was sent them again, and is to say that it has them */
+      ; /* it was sent to the successor again, which is to confirm it */
     else if (q->claims && (!participants[q->from].up || participants[q->from].life != q->from_life))
-      ; /* it is known to be dead, mostly, and sends nothing of that any more */
+      ; /* it is known to be dead, mostly, and sends none of that any more */
     else if (q->claims)
       spx_core_claimed(&p->core, q->from, (const spx_frame_claim *)(void *)q->data,
                        (uint32_t)q->claims);
@@ -220,7 +219,7 @@ static uint32_t other_relay(void *arg, const spx_kept *m) { return relay_for(arg
 
 static uint32_t there = FIRST; /* participants of the system by now */
 
-/* A participant hears that there are more. */
+/* A participant learns that there are more. */
 static void grow(participant *p)
 {
   for (uint32_t k = p->knows; k < there; k++) p->known[k] = participants[k].life;
@@ -243,7 +242,7 @@ static void start(uint32_t i)
 static void dies(uint32_t i)
 {
   participant *p = &participants[i];
-  for (uint32_t k = 0; k < PARTICIPANTS; k++) /* what it has sent may come, up to some message */
+  for (uint32_t k = 0; k < PARTICIPANTS; k++) /* its messages may arrive, up to some message */
     for (packet **at = &net[i][k], *q; (q = *at);)
       if (chance(2))
         at = &q->next;
@@ -289,7 +288,7 @@ static void receive(participant *p)
   if (m->head.announced) {
     const participant *from = &participants[m->head.from], *origin = &participants[b->from];
     bool never = !origin->up || origin->life != b->life;
-    if (!never && (!from->up || from->life != m->from_life)) return; /* it comes again */
+    if (!never && (!from->up || from->life != m->from_life)) return; /* it will arrive again */
     if (!never && chance(2)) return;
     if (!never && b->to == ANY) b->to = (uint32_t)(p - participants);
     if (!never && !b->there) b->there = p->life;
@@ -375,7 +374,7 @@ static void relay_turn(participant *p)
   if (to == ANY) {
     spx_core_number(&p->core, m->number, &given);
     to = given ? given - 1 : rank_at((uint32_t)chance(p->knows > FIRST ? RANKS : RANKS - 1));
-    if (chance(8) == 0 && !given) /* it thinks again */
+    if (chance(8) == 0 && !given) /* it chooses anew */
       spx_core_give(&p->core, m->number, rank_at((uint32_t)chance(RANKS - 1)));
     chosen += !given;
     followed += given != 0;
@@ -445,7 +444,7 @@ static void run(uint64_t which, uint64_t *dead, uint64_t *messages)
       if (chance(8)) continue;
       ++*dead;
       for (uint32_t k = 0; k < PARTICIPANTS;
-           k++) /* what it had sent comes before what its successor sends */
+           k++) /* messages of the former arrive before those of its successor */
         while (net[i][k] && chance(4)) arrive_first(i, k);
       start(i);
       continue;

@@ -1,6 +1,6 @@
-/* What a process has sent as a participant of a system is read when another process has its number,
- * and another participant: the number stays with that one. The participant whose process had it has
- * another process, which is not to be lost by this. */
+/* Messages that a process has sent as a participant of a system are read when another process,
+ * another participant, has its number: the number stays with that one. The former participant has
+ * another process, which must not be lost by this. */
 // sanitize: address,undefined
 #include "above.h"
 #include "replay.h"
@@ -30,7 +30,7 @@ static void body(spx_comm *world)
   }
   barrier(world);
   if (world->rank != RECEIVER) {
-    barrier(world); /* it lives as long */
+    barrier(world); /* stays alive as long */
     return;
   }
   job_participant(RECEIVER, procs, PARTICIPANTS);

@@ -1,6 +1,6 @@
 /* A process that still takes the number of another one for that of a participant of a system, as
- * tables of the system arrive late, sends there what is for that participant: it is not received,
- * and what is sent when it knows better is. */
+ * tables of the system arrive late, sends messages for that participant there: they are not
+ * received, and messages sent after the tables have arrived are. */
 // sanitize: address,undefined
 #include "above.h"
 #include "replay.h"

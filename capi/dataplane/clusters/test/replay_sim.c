@@ -1,10 +1,11 @@
 /* replay_core.c with participants that die at any moment: ranks that send to each other and by I/O
- * processes, receive whatever is there, look without waiting, and commit now and then; what they do
- * next follows from what they have received. A message takes any time, but stays behind those of
- * its process. Who has a dead one's place is learnt at any time, by each by itself, or from the
- * first message that it sends. At the end each rank has received what was sent to it, all of it,
- * once, and in order: from other ranks, and by I/O processes what is of one lane; and of what I/O
- * processes chose the receivers for one has each, once. Seeds are in the output. */
+ * processes, receive whatever is there, poll without waiting, and commit now and then; their next
+ * actions follow from what they have received. A message takes any time, but stays behind those of
+ * its process. The successor of a dead process becomes known at any time, to each participant
+ * separately, or from the first message that it sends. At the end each rank has received all that
+ * was sent to it, once, and in order: from other ranks, and by I/O processes what is of one lane;
+ * messages whose receivers I/O processes chose have arrived at one of them, once. Seeds are in the
+ * output. */
 // sanitize: address,undefined
 #include <setjmp.h>
 #include <stdio.h>
@@ -87,7 +88,8 @@ typedef struct { /* the program's: what a commit saves */
 typedef struct {
   spx_core core;
   bool up, began, committed;
-  uint32_t life, known[PARTICIPANTS]; /* known: the lives of the others, as this one has heard */
+  uint32_t life,
+      known[PARTICIPANTS]; /* known: the lives of the peers, as far as this one has learnt */
   inbox *first, **last;
   state s;
   jmp_buf out;
@@ -141,7 +143,7 @@ static void transmit(void *arg, spx_kept *m)
   may_die();
 }
 
-/* What goes to a dead one is lost. */
+/* Messages to a dead one are lost. */
 static void acknowledge(void *arg, uint32_t to, const spx_frame_ack *acks, uint32_t n)
 {
   participant *p = arg;
@@ -252,7 +254,7 @@ static void dies(uint32_t i)
 {
   participant *p = &participants[i];
   for (uint32_t k = 0; k < PARTICIPANTS;
-       k++) /* what it has sent may come, or not; what comes for it is lost */
+       k++) /* its messages may arrive, or not; messages for it are lost */
     for (packet **at = &net[i][k], *q; (q = *at);) {
       if (chance(2)) {
         for (packet *rest = q, *next; rest; rest = next) {
@@ -270,8 +272,8 @@ static void dies(uint32_t i)
   p->up = false;
 }
 
-/* Somebody has the dead one's place. What that one had sent has come by then, or comes before what
- * its successor sends. */
+/* The dead one gets a successor. Its messages have arrived by then, or arrive before those of its
+ * successor. */
 static void replace(uint32_t i)
 {
   for (uint32_t k = 0; k < PARTICIPANTS; k++)
@@ -283,7 +285,7 @@ static void replace(uint32_t i)
   start(i);
 }
 
-/* All that is kept for it, or what no other one could take, goes to who has its place. */
+/* All that is kept for it, or what no other one could take, goes to its successor. */
 static void learn(uint32_t who, uint32_t of)
 {
   participant *p = &participants[who], *was = running;
@@ -314,13 +316,13 @@ static void enter(participant *p, bool sends)
 {
   p->calls++;
   may_die();
-  /* who comes after it is in the same state */
+  /* its successor is in the same state */
   spx_core_enter(&p->core, (uint32_t)mix(p->s.hash, p->s.step), sends);
   poll(p, false);
 }
 
-/* A rank that notices a death sends what was on its way there by others, before it sends anything
- * else. */
+/* A rank that notices a death sends what was on its way there by other processes, before it sends
+ * anything else. */
 static void notice(participant *p)
 {
   running = NULL;

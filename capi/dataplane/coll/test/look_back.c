@@ -1,5 +1,5 @@
-/* What a process tells others of an operation that they have begun in another way waits for room in
- * the ring like any message: the communicator is there until it has gone. MPI-5.0 6.1. */
+/* The notification about an operation that peers have begun in another way waits for room in the
+ * ring like any message: the communicator exists until it is sent. MPI-5.0 6.1. */
 // sanitize: address,undefined
 #include "job.h"
 #include "plan.h"
@@ -10,7 +10,7 @@ enum { NUMBER = 5, SIZE = 4000, COUNT = 200, FILL = 1 };
 static int told[2]; /* a pipe: rank 1 takes nothing before */
 static const uint32_t both[2] = {0, 1};
 
-/* The communicator whose collectives are looked at; rank 1 has begun operation NUMBER by messages,
+/* The communicator whose collectives are tested; rank 1 has begun operation NUMBER by messages,
  * rank 0 in shared memory. */
 static spx_comm *other(int rank)
 {
@@ -36,14 +36,14 @@ static void teller(spx_comm *world)
   spx_share_look_back(c);
   CHECK(c->o.refs == before + 1);
   c->share->behind = true;
-  spx_share_look_back(c); /* they have been told */
+  spx_share_look_back(c); /* they have been notified */
   CHECK(c->o.refs == before + 1);
   CHECK(write(told[1], "", 1) == 1);
   for (int i = 0; i < COUNT; i++) {
     CHECK(spx_wait(r[i]) == MPI_SUCCESS);
     spx_request_free(r[i]);
   }
-  barrier(world); /* what was sent before has gone */
+  barrier(world); /* the messages sent before have left */
   CHECK(c->o.refs == before);
 }
 

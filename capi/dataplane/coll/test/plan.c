@@ -157,7 +157,7 @@ static void by_arrays(spx_comm *c)
   spx_plan_unref(p);
 }
 
-/* A message of another length than the plan says is an error at the receiver, and nobody hangs. */
+/* A message of another length than planned is an error at the receiver, and no rank hangs. */
 static void mismatch(spx_comm *c)
 {
   int v[8] = {0};
@@ -187,9 +187,9 @@ static void healthy(spx_comm *c)
 /* ---- a death ---- */
 static int is_victim(uint32_t i) { return i == VICTIM; }
 
-/* The victim dies in some step of some round. The others go on until they learn of it: each run
- * ends, those that need the victim with an error, and the poison reaches those who never talk to
- * it. */
+/* The victim dies in some step of some round. The other ranks continue until they detect it: each
+ * run ends, those that need the victim with an error, and the poison reaches the ranks that never
+ * communicate with it. */
 static void deadly(spx_comm *c, int n, int dies_in, int request)
 {
   int *in = calloc((size_t)n, sizeof *in), *out = calloc((size_t)n, sizeof *out), err = MPI_SUCCESS;

@@ -1,6 +1,5 @@
-/* What mcast.c does, between hosts of two processes: long messages are relayed, and go from host to
- * host in chains, in forks, and in parts, around a ring or doubling, also with little room for
- * them. */
+/* As mcast.c, between hosts of two processes: long messages are relayed, and go from host to host
+ * in chains, in forks, and in parts, around a ring or doubling, also with little room for them. */
 // sanitize: address,undefined thread
 // timeout: 240
 #define JOB_SOCKETS 1
@@ -21,7 +20,7 @@ static int deaths(int first, int n)
   return bad;
 }
 
-/* Each host gets a part from the master, and the others from other hosts. */
+/* Each host gets a part from the master, and the other parts from other hosts. */
 static int in_parts(bool doubling, int first)
 {
   setenv("SPX_MCAST_WAY", doubling ? "doubling" : "ring", 1);

@@ -1,8 +1,8 @@
 /* Multicasts of all processes to random sets that overlap, themselves included, of sizes around
  * every threshold, at once; with and without the get protocol, with little credit, through small
- * rings: every member gets what is for it, of each master in order, and nobody else gets anything.
- * With deaths: a process ends itself somewhere, and those who live get everything from those who
- * live. docs/multicast.md. */
+ * rings: every member gets what is for it, of each master in order, and no other process gets
+ * anything. With deaths: a process ends itself somewhere, and the survivors get everything from
+ * each other. docs/multicast.md. */
 // sanitize: address,undefined
 // timeout: 240
 #include "above.h"
@@ -14,7 +14,7 @@ typedef struct {
   int n, vector, sync, blocking, in[16];
 } plan;
 
-/* Message i of a master: known to all. */
+/* Message i of a master: every process computes the same. */
 static plan message(int master, int size, int i)
 {
   static const int sizes[] = {0,    1,     8,     31,    64,    1000,  4000,
@@ -87,7 +87,8 @@ static bool send_next(spx_comm *c, window *w)
   free(packed);
   spx_mcast_args a = {w->buf[k], count, t, set_of(c, &p), 1, c, p.sync};
   w->i++;
-  if (p.blocking && p.n < 64 && !p.sync) { /* blocks nobody: there is credit, or others poll */
+  if (p.blocking && p.n < 64 &&
+      !p.sync) { /* blocks no process: there is credit, or the receivers poll */
     int rc = spx_mcast(&a);
     CHECK(rc == MPI_SUCCESS || rc == MPIX_ERR_PROC_FAILED);
   } else {
@@ -127,7 +128,7 @@ static int receive_some(spx_comm *c, int *next, int left)
 
 static int victim = -1, victim_until;
 
-/* What is still to come from those who live. */
+/* Messages still to arrive from living masters. */
 static int missing(const spx_comm *c, const int *next)
 {
   int n = 0;
@@ -141,7 +142,7 @@ static void body(spx_comm *c)
 {
   window w = {.i = 0};
   int next[16] = {0}, open = 1;
-  c->failed_seen = 16; /* deaths hold nobody up */
+  c->failed_seen = 16; /* no process waits because of deaths */
   while (open || missing(c, next)) {
     if (c->rank == victim && w.i >= victim_until) raise(SIGKILL);
     receive_some(c, next, missing(c, next));

@@ -1,7 +1,7 @@
-/* Members that leave before they have handed on what came to them along the tree, since they have
- * had it directly from the master, which had to keep the order of its messages: those behind them
- * get it all the same; also when the master has left. Each place in the tree once.
- * docs/multicast.md. */
+/* Members that leave before they have forwarded a message that came to them along the tree, since
+ * they have had it directly from the master, which had to keep the order of its messages: the
+ * members behind them get it all the same; also when the master has left. Each place in the tree
+ * once. docs/multicast.md. */
 // sanitize: address,undefined
 // timeout: 120
 #include "above.h"
@@ -13,7 +13,7 @@ static int leaver, bytes;
 static bool master_leaves;
 static struct {
   _Atomic int sent, left, have;
-} * now; /* what all see without MPI */
+} * now; /* shared by all without MPI */
 
 static uint8_t buf[LONG];
 

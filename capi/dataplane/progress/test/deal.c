@@ -1,6 +1,6 @@
-/* Who is woken up together is dealt out to the processors (deal.h): whatever they slept on, no
- * processor gets more than its part where they may use others, nobody is moved without need, and
- * nobody to where it may not run. */
+/* Processes woken together are spread over the processors (deal.h): whatever they slept on, no
+ * processor gets more than its share where they may use others, none is moved without need, and
+ * none to a processor that it may not run on. */
 // sanitize: address,undefined
 #include "deal.h"
 #include <stdio.h>
@@ -58,5 +58,5 @@ int main(void)
         one_case(n, cpus, few, true);
       }
   spx_deal_begin(&d, 3, 2, SPX_DEAL_CPUS + 7);
-  return !spx_deal_stays(&d, UINT32_MAX); /* who has not said where it slept */
+  return !spx_deal_stays(&d, UINT32_MAX); /* one that has not published where it slept */
 }

@@ -14,7 +14,7 @@ static void polls_then_yields_then_parks(void)
   CHECK(spx_pace_act(&p, SPIN + 1) == SPX_IDLE_YIELD &&
         spx_pace_act(&p, SPIN + YIELDS) == SPX_IDLE_YIELD);
   CHECK(spx_pace_act(&p, SPIN + YIELDS + 1) == SPX_IDLE_PARK);
-  spx_pace_init(&p, 0, SHORT, 0, LEAST); /* as asked: never polls */
+  spx_pace_init(&p, 0, SHORT, 0, LEAST); /* as set: never polls */
   CHECK(spx_pace_act(&p, 1) == SPX_IDLE_PARK && p.spin_least == 0);
 }
 
@@ -40,7 +40,7 @@ static void loses_its_processor(void)
   CHECK(p.busy);
   spx_pace_refresh(&p, now + 2 * SPX_IDLE_BUSY);
   CHECK(!p.busy);
-  spx_pace_passed(&p, now, 1000); /* the others have gone: the next time counts as the first */
+  spx_pace_passed(&p, now, 1000); /* the foreign load has gone: the next time counts as the first */
   CHECK(p.busy_for == SPX_IDLE_BUSY);
   for (int i = 0; i < 100; i++) spx_pace_passed(&p, now, 3 * ms);
   CHECK(p.busy_for < 2 * (uint64_t)SPX_IDLE_BUSIEST);
@@ -59,7 +59,8 @@ static void learns(void)
   CHECK(p.spin_now == SPIN);
   spx_pace_passed(&p, ms, 3 * ms);
   spx_pace_slept(&p, 1);
-  CHECK(p.spin_now == SHORT && p.yield_now == 0); /* not while others wait for the processor */
+  CHECK(p.spin_now == SHORT &&
+        p.yield_now == 0); /* not while other processes wait for the processor */
 }
 
 /* A round that makes system calls counts as many rounds through memory as these take, but uses up
@@ -76,7 +77,7 @@ static void counts_system_calls(void)
        yields++) {}
   CHECK(yields == (YIELDS + 3) / 4);
   p.spin_now = 10;
-  CHECK(spx_pace_spend(&p, UINT32_MAX - 2, 5) == UINT32_MAX); /* yields without end, as asked */
+  CHECK(spx_pace_spend(&p, UINT32_MAX - 2, 5) == UINT32_MAX); /* yields without end, as set */
 }
 
 /* Yields that hand the processor over: little of both is left, until they do not any more. */

@@ -1,7 +1,7 @@
-/* A process takes locks of its window for who is elsewhere, and waits for the word that guards a
- * lock, which another process of its host has, when it gives its own lock back: it makes progress
- * meanwhile, and in that takes the same lock for the same one who waits. The lock is given once,
- * and nothing is left that waits for it. MPI-5.0, 12.5.3. */
+/* A process takes locks of its window for processes elsewhere. When it returns its own lock it
+ * waits for the word that guards a lock, which another process of its host has. It makes progress
+ * meanwhile, and in that takes the same lock for the same waiting process. The lock is granted
+ * once, and no waiter is left. MPI-5.0, 12.5.3. */
 // sanitize: address,undefined
 #include "job.h"
 #include "reduce.h"
@@ -45,7 +45,7 @@ static int give_back(spx_poller *p)
   return 1;
 }
 
-/* What spx_win_unlock does, with the neighbour in between. */
+/* As spx_win_unlock, with the neighbour in between. */
 static void own(spx_win *w)
 {
   CHECK(spx_win_lock(w, OWNER, SPX_HELD_EXCLUSIVE) == MPI_SUCCESS);

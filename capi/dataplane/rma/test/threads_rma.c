@@ -10,7 +10,7 @@
 
 enum { PROCS = 2, THREADS = 3, ROUNDS = 40, LONG = 300, SLOT = 2000 };
 
-/* What the window's memory of a process holds. */
+/* The window memory of a process. */
 typedef struct {
   int64_t count;      /* everybody adds 1 */
   int64_t swaps;      /* everybody adds 1 by comparing and swapping */
@@ -75,8 +75,8 @@ static void guarded(int target)
   spx_win_unlock(w, target, SPX_HELD_EXCLUSIVE);
 }
 
-/* What a thread does to its own process's memory is ordered with the active messages of others by
- * their locks: the thread sanitizer does not see through another process. */
+/* Accesses of a thread to its own process's memory are ordered with the active messages of other
+ * processes by their locks: the thread sanitizer does not see through another process. */
 static bool others_only(void)
 {
 #ifdef __SANITIZE_THREAD__
@@ -145,7 +145,7 @@ static void make_window(spx_comm *c, way how)
   barrier(c);
 }
 
-/* What is in the memory when all are through. */
+/* Checks the memory when all are through. */
 static void look(void)
 {
   int64_t all = PROCS * THREADS * ROUNDS / PROCS; /* each thread goes to each target in turn */
@@ -161,7 +161,7 @@ static void run(spx_comm *c, way how)
   make_window(c, how);
   running = THREADS;
   for (intptr_t i = 0; i < THREADS; i++) pthread_create(&t[i], NULL, worker, (void *)i);
-  while (running > 0) { /* somebody answers the others' active messages */
+  while (running > 0) { /* active messages of the peers must be answered */
     uint32_t ticket = spx_ticket();
     if (running > 0) spx_wait_event(ticket, 0);
   }
