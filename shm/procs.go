@@ -363,8 +363,7 @@ func (s *Segment) wakeOnSocket(i int) {
 		s.bells = fd + 1
 	}
 	name := fmt.Sprintf("@spx-bell-%016x", s.get64(s.proc(i)+procOffBellName))
-	// see above
-	syscall.Sendto(s.bells-1, []byte{0}, syscall.MSG_NOSIGNAL, &syscall.SockaddrUnix{Name: name}) //nolint:errcheck
+	syscall.Sendto(s.bells-1, []byte{0}, syscall.MSG_NOSIGNAL, &syscall.SockaddrUnix{Name: name}) //nolint:errcheck // see above
 }
 
 // AgentState is what the agent has published of process i.

@@ -17,7 +17,7 @@ type option struct {
 	meta  string // names of its values, as --help shows them; empty: takes none
 	nargs int
 	pair  bool // "NAME VALUE", or NAME=VALUE in one word
-	// its one value may be missing; tells whether the next word is that value
+	// its one value may be missing; reports whether the next word is that value
 	optional func(word string) bool
 	group    string
 	help     string

@@ -10,10 +10,10 @@ import (
 	"libspx/launch/control"
 )
 
-// input is the descriptor that becomes the agent's standard input. A file or pipe is handed over as
-// it is: who reads it reads from the source, to any size, and closing it is seen there. A terminal
-// stays ours, because the ranks are in other process groups, which a terminal stops when they read;
-// it is copied into a pipe.
+// input is the descriptor that becomes the agent's standard input. A file or pipe is passed as it
+// is: the reader reads from the source, to any size, and closing it is seen there. A terminal stays
+// ours, because the ranks are in other process groups, which a terminal stops when they read; it is
+// copied into a pipe.
 type input struct {
 	fd   int
 	own  []int // descriptors that are the agent's alone once it runs
