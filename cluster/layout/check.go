@@ -35,7 +35,7 @@ func (l *Layout) Check() error {
 // taken is what may be there once.
 type taken struct {
 	names  map[string]bool
-	worlds map[uint32]string // by cluster or IOP
+	worlds map[uint32]string // name of the cluster or IOP that has the world
 	procs  map[int]string
 }
 

@@ -123,7 +123,7 @@ func early(left bool) error {
 	return nil
 }
 
-// Keep gives a standby that has taken a rank over its log, and closes the others.
+// Keep gives a standby that has taken a rank over its log, and closes the other logs.
 func (s *Standby) Keep(rank int) (fd int) {
 	for r, fd := range s.held {
 		if r != rank && fd != None {

@@ -271,7 +271,7 @@ func (m *Machine) Receive(from int, data []byte, now Time) (Output, error) {
 	return m.take(now), nil
 }
 
-// Gone tells host 0 that a host has certainly ended, or is taken to have: why is OutClosed or
+// Gone notifies host 0 that a host has certainly ended, or is assumed to have: why is OutClosed or
 // OutChanged.
 func (m *Machine) Gone(host int, why Reason, now Time) Output {
 	m.excuse(now)

@@ -22,8 +22,8 @@ import (
 	"libspx/launch/service"
 )
 
-// One cluster of a system, which finds the others by the address and the key that the file names
-// (docs/systems.md, "One cluster after another").
+// One cluster of a system, which finds the other clusters by the address and the key that the file
+// names (docs/systems.md, "One cluster after another").
 
 // unknown is the error that a cluster is none of the file's.
 func unknown(s *config.System, cluster string) error {
