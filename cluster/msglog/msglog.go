@@ -50,7 +50,7 @@ type Source interface {
 	Tell(rank, fd int) error
 }
 
-// A Standby opens the logs of all ranks. One that has come waits for no other one.
+// A Standby opens the logs of all ranks. A standby that has arrived waits for no other one.
 type Standby struct {
 	src  Source
 	held []int

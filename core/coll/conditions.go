@@ -184,8 +184,8 @@ var (
 	leveled = where("ranks are near each other in groups", hasLevels, (*Args).levelsHere)
 	// inRuns: each group's blocks lie together in the receive buffer.
 	inRuns = both(leveled, inRunsAlone)
-	// byHosts: ranks on several hosts save messages if those of one host send what they have for
-	// another together.
+	// byHosts: ranks on several hosts save messages if those of one host send their blocks for
+	// another in one message.
 	byHosts = both(severalHosts, both(leveled, where("to go by hosts saves messages",
 		func(a *Args) bool { return gathers(innermost(a), a.Size) },
 		func(a *Args) string { return a.groupsHere(innermost(a)) })))

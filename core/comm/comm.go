@@ -27,7 +27,7 @@ const CtxStep = 8
 // it.
 const counterBits = 36
 
-// contextMask is for what is left of a context without the step.
+// contextMask selects a context without the step.
 const contextMask = 1<<62 - 1
 
 // Counters of the contexts that exist without having been created by a call.

@@ -24,7 +24,7 @@ type option struct {
 	apply    func(p *parser, v []string) error // nil: accepted without effect
 }
 
-// wants is the number of values that the option takes, having got some in its own word.
+// wants is the number of values that the option takes, given those in its own word.
 func (o *option) wants(inline, rest []string) int {
 	switch {
 	case o.optional != nil:

@@ -92,7 +92,7 @@ func windowCommand() []string {
 }
 
 // attach shows the processes to the debugger that has started spxrun, and starts those of --gdb;
-// then the processes may go on: all of them as soon as those debuggers have come, or ended.
+// then the processes may continue: all of them as soon as those debuggers have attached, or ended.
 func (f *front) attach(table []control.Process) {
 	d := f.debugging
 	if d == nil {

@@ -56,8 +56,8 @@ func (in *input) started() {
 	}
 }
 
-// background is how often a background job looks whether it has come to the foreground, where it
-// may read its terminal.
+// background is the interval at which a background job checks whether it is in the foreground,
+// where it may read its terminal.
 const background = 250 * time.Millisecond
 
 // copyTerminal copies what is typed, as long as it is typed for this job: a background process that

@@ -93,8 +93,8 @@ func (f *front) watch() (<-chan time.Time, func()) {
 	return t.C, t.Stop
 }
 
-// kept is for how much of the time that has passed since it was last called the agent waited for a
-// processor, or this process did, which takes its answer.
+// kept returns how much of the time since its last call the agent, or this process, which receives
+// its answer, waited for a processor.
 func (f *front) kept(passed time.Duration) time.Duration {
 	return f.queues[0].Look(f.pid, passed) + f.queues[1].Look(os.Getpid(), passed)
 }

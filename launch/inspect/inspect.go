@@ -86,7 +86,7 @@ func Host(segment *shm.Segment, host string, list []Process, withStacks bool) []
 	return out
 }
 
-// still: it waits as it did when all were looked at, and it has not been woken.
+// still: it waits as it did when all were inspected, and it has not been woken.
 func still(segment *shm.Segment, proc int, w *shm.Wait) bool {
 	if w.Woken {
 		return false

@@ -38,7 +38,7 @@ func (q *Queue) step(pid int, now map[int]turns, passed time.Duration) (sum time
 		b, known := before[id]
 		switch {
 		case !known:
-		// it waits still: the kernel counts that when it is over
+		// it still waits: the kernel counts the wait at its end
 		case t.ready && b.ready && t.ran == b.ran && t.waited == b.waited:
 			sum += passed
 		default:

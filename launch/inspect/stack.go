@@ -17,7 +17,7 @@ import (
 	"libspx/shm"
 )
 
-// Stacks. A thread that waits has published its registers, and stands still: its stack is read by
+// Stacks. A thread that waits has published its registers, and does not run: its stack is read by
 // process_vm_readv, and followed from here. A process that is in no call that waits is stopped by
 // ptrace for as long as that takes. This is done by a process of its own (Word), because the agent
 // is the parent, which would take the stops for ends.

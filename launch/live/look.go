@@ -25,7 +25,7 @@ type Look struct {
 	Layout *layout.Layout // nil: the job is no system of clusters
 }
 
-// Take looks at a job.
+// Take takes a look at a job.
 func Take(job uint64) (*Look, error) {
 	about, err := steer.Describe(job)
 	if err != nil {

@@ -210,7 +210,7 @@ func (m *Mux) run() {
 		for _, e := range events[:max(n, 0)] {
 			m.event(int(e.Fd))
 		}
-		// else the time went by here, perhaps in writing, and what ends the lines has come
+		// else the time passed here, perhaps in writing, and the ends of the lines have arrived
 		if n == 0 {
 			m.flushIdle()
 		}
@@ -371,7 +371,7 @@ func (m *Mux) tagged(s *stream, text []byte) {
 	}
 }
 
-// remove ends a pipe: what is left of its last line goes out.
+// remove ends a pipe: the rest of its last line is written.
 func (m *Mux) remove(s *stream) {
 	m.mu.Lock()
 	gone := m.streams[s.fd] != s
@@ -413,7 +413,7 @@ func (m *Mux) Before(fn func()) { m.before.Store(&fn) }
 
 // Copy has all that is written from now on go through write as well; alone: not to the target any
 // more. An error of write counts only then. When the target cannot be written any more, for
-// whatever reason, the copy goes on without it.
+// whatever reason, the copy continues without it.
 func (m *Mux) Copy(write func([]byte) error, alone bool) { m.copies.Store(&copies{write, alone}) }
 
 // Rescue has fn called when the target cannot be written any more: it may call Copy, and returns

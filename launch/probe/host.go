@@ -35,7 +35,7 @@ const (
 	// echoes without a pause: the first after one finds caches cold
 	burst     = 8
 	flowChunk = 64 << 10
-	// slices of a window, of which the median counts: a moment in which a host stands still does
+	// slices of a window, of which the median counts: a moment in which a host does not run does
 	// not
 	watchParts = 16
 	watchRTTs  = 8 // round trips that a window has at least
@@ -174,7 +174,7 @@ func (h *host) greet(c net.Conn) (what byte, err error) {
 	return b[0], err
 }
 
-// rawOf takes over the descriptor of a connection, which waits from then on without Go's poller.
+// rawOf takes the descriptor of a connection, which waits from then on without Go's poller.
 func rawOf(c net.Conn) (int, error) {
 	defer c.Close()
 	f, err := c.(*net.TCPConn).File()

@@ -528,7 +528,7 @@ func (r *run) lost(p *peer) {
 	}
 }
 
-// giveUp answers everything under way: the time is over.
+// giveUp answers all open measurements at the time limit.
 func (r *run) giveUp() {
 	for id := range r.pings {
 		delete(r.pings, id)

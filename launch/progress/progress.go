@@ -19,7 +19,7 @@ const (
 	interval = 100 * time.Millisecond // between two changes
 )
 
-// A Bar is work that goes on. A nil Bar is none, and takes all calls.
+// A Bar shows work in progress. A nil Bar shows nothing, and accepts all calls.
 type Bar struct {
 	mu    sync.Mutex
 	to    *os.File
