@@ -182,7 +182,7 @@ var (
 	severalHosts = where("ranks are on several hosts", func(a *Args) bool { return a.Several }, nil)
 
 	leveled = where("ranks are near each other in groups", hasLevels, (*Args).levelsHere)
-	// inRuns: each group's blocks lie together in the receive buffer.
+	// inRuns: each group's blocks are contiguous in the receive buffer.
 	inRuns = both(leveled, inRunsAlone)
 	// byHosts: ranks on several hosts save messages if those of one host send their blocks for
 	// another in one message.

@@ -238,7 +238,7 @@ const memAlign = 64
 
 func aligned(n int64) int64 { return (n + memAlign - 1) &^ (memAlign - 1) }
 
-// footprint is what a vector of n elements takes in memory: the bytes [low, high) from the address
+// footprint is the memory taken by a vector of n elements: the bytes [low, high) from the address
 // of its first element. Where the data lie within the extent, they are taken for those of a
 // structure, which a user function may assign as a whole, so that the extent counts as well.
 // Elements may overlap, and a vector reaches beyond n extents when its data do.

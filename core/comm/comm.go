@@ -84,7 +84,7 @@ func NewContexts(o Origin, proc uint32) *Contexts {
 }
 
 // Take returns the first of n new contexts, which lie CtxStep apart. A process has 2^36 of them,
-// which last for days of nothing but creating communicators.
+// enough for days of only creating communicators.
 func (x *Contexts) Take(n int) uint64 {
 	if x.settle != nil {
 		return x.settle(x.from.Take(n))

@@ -139,8 +139,7 @@ func (c *cursor) pointer(encoding byte) uint64 {
 	return v
 }
 
-// readFrames reads a section that lies at an address of the file; what is not understood is left
-// out.
+// readFrames reads a section at an address of the file; unsupported entries are left out.
 func readFrames(section []byte, address uint64) []function {
 	commons := map[int]*common{}
 	var out []function
