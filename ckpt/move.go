@@ -119,7 +119,7 @@ func (o *Object) placeOrders() (serve [][]order, err error) {
 	return serve, nil
 }
 
-// protect makes the copies anew that were lost with their holders. If any process has no memory for
+// protect recreates the copies that were lost with their holders. If any process has no memory for
 // them, none are made.
 func (o *Object) protect() error {
 	list := Missing(o.items, o.chosen, o.sources, o.hosts, o.set.Copies)

@@ -201,8 +201,7 @@ func (o *Object) fetch(rank, id int, offset, count, size int64, buf Buffer) (kep
 	return true, nil
 }
 
-// RestoreEnd moves the requested data, and makes the copies anew that were lost. What is newer than
-// the version is dropped.
+// RestoreEnd moves the requested data, and recreates the lost copies. Newer versions are dropped.
 func (o *Object) RestoreEnd() error {
 	if err := o.ready(true); err != nil {
 		return err

@@ -16,7 +16,7 @@ type Message struct {
 	Into Buffer
 }
 
-// A Pending is work that goes on while the process does something else.
+// A Pending is work in the background.
 type Pending interface {
 	// Wait waits for its end. If several messages fail it returns the error of one of them.
 	Wait() error

@@ -98,8 +98,8 @@ func (p *Process) got(res *Result, from uint32, rec Record) {
 	p.tell(res)
 }
 
-// gone: no more reports come from who. Its reports before it left may still arrive, or it has not
-// had the message from this process: the master sends it again.
+// gone: process who sends no more reports. Its reports before it left may still arrive, or it has
+// not had the message from this process: the master sends it again.
 func (p *Process) gone(res *Result, who uint32, died bool) {
 	p.acks = slices.DeleteFunc(p.acks, func(g *aggregation) bool { return died && g.master == who })
 	for _, g := range p.acks {

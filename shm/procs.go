@@ -265,8 +265,8 @@ func (s *Segment) MarkStarted(i, pid int) {
 }
 
 // SetOrder publishes that process i is the n-th of its cluster that is started in the place of a
-// rank, from 1, be it on another host: the living processes invite it when they are notified of the
-// death that is the reason.
+// rank, from 1, possibly on another host: the living processes invite it when they are notified of
+// the death that is the reason.
 func (s *Segment) SetOrder(i, n int) { s.put32(s.proc(i)+procOffOrder, uint32(n)) }
 
 // Order is what SetOrder has published.
@@ -363,8 +363,7 @@ func (s *Segment) wakeOnSocket(i int) {
 		s.bells = fd + 1
 	}
 	name := fmt.Sprintf("@spx-bell-%016x", s.get64(s.proc(i)+procOffBellName))
-	// see above
-	syscall.Sendto(s.bells-1, []byte{0}, syscall.MSG_NOSIGNAL, &syscall.SockaddrUnix{Name: name}) //nolint:errcheck
+	syscall.Sendto(s.bells-1, []byte{0}, syscall.MSG_NOSIGNAL, &syscall.SockaddrUnix{Name: name}) //nolint:errcheck // see above
 }
 
 // AgentState is what the agent has published of process i.
@@ -386,8 +385,8 @@ func (s *Segment) Met(i int) bool { return s.get32(s.proc(i)+procOffFtFlags)&cFt
 // Call is the index (SPX_FN_*) of the MPI call that process i is in, 0 outside: for diagnosis.
 func (s *Segment) Call(i int) uint32 { return s.get32(s.proc(i) + procOffCall) }
 
-// ClearAbort takes the claim of MPI_Abort back: it was that of processes that are gone, and the job
-// goes on.
+// ClearAbort clears the claim of MPI_Abort: it was that of processes that are gone, and the job
+// continues.
 func (s *Segment) ClearAbort() {
 	s.put32(segOffAbortCode, 0)
 	s.put32(segOffAbortClaim, 0)

@@ -1,7 +1,7 @@
 // Package choice plans how one of several I/O processes (IOPs) is chosen for a message that leaves
 // a cluster (MPI/SPx: hidden IOPs, and load balancing that the user sets). It owns the policies and
 // their result for a set of IOPs: a Plan, a short table that the data plane reads for each message
-// (capi/bodies/system.c). It knows neither messages nor processes, and keeps no state.
+// (capi/bodies/system.c). It deals with neither messages nor processes, and keeps no state.
 //
 // Whatever the policy, an IOP that has died or has left is skipped at the moment of sending: the
 // next one in the plan takes its place, and no other place changes.

@@ -121,14 +121,14 @@ const (
 	Restart = "restart" // start it again
 	Replace = "replace" // a standby takes its rank
 	Degrade = "degrade" // the other clusters are notified and continue without it
-	Report  = "report"  // of what hangs: say so, and when it goes on
+	Report  = "report"  // of hangs: report them, and their end
 	Stop    = "stop"    // end what it belongs to: its cluster, or for a cluster the system
 )
 
 // How a standby takes a rank over.
 const (
-	Notified    = "notified"    // the program is told, and restores
-	Transparent = "transparent" // it goes on at its last MPISP_Commit, and nobody notices
+	Notified    = "notified"    // the program is notified, and restores
+	Transparent = "transparent" // it continues at its last MPISP_Commit, unnoticed
 
 	NoCopies  = "none"       // what that needs is in memory of one host
 	OtherHost = "other host" // and of another one
@@ -145,7 +145,7 @@ const (
 	ChoiceLibrary     = "library"
 )
 
-// How the ends of a link prove who they are.
+// How the ends of a link authenticate each other.
 const (
 	SecurityKey = "key" // by the system's key
 	SecurityTLS = "tls" // by the key, and everything is encrypted
@@ -154,7 +154,7 @@ const (
 // Relay is the I/O program of a link that names none.
 const Relay = "spx-iop"
 
-// Bounds on what a file may ask for.
+// Bounds on the values in a file.
 const (
 	MaxRanks    = 1 << 16
 	MaxStandbys = 1 << 12
@@ -164,9 +164,9 @@ const (
 	MaxText     = 1 << 20 // bytes of a system file
 )
 
-// How many places a cluster has for processes that are started, where the file does not say: so
-// many times what may be started within a while, since that comes again, and no more than a table
-// has room for at little cost.
+// Default number of places of a cluster for processes that are started: so many times the number
+// that may be started within a period, since periods repeat, and no more than a table has room for
+// at little cost.
 const (
 	placesEach = 8
 	mostPlaces = 64
@@ -191,7 +191,7 @@ func (c *Cluster) Cold() int {
 	return 0
 }
 
-// Has reports whether the system has a cluster of that name, be it that another file describes it.
+// Has reports whether the system has a cluster of that name, even if another file describes it.
 func (s *System) Has(name string) bool { return s.Find(name) != nil || contains(s.Others, name) }
 
 // withOthers is the system with the clusters that another file describes, for pictures.

@@ -98,7 +98,7 @@ func TestAwaited(t *testing.T) {
 	}
 }
 
-// The files of testdata say what is wrong with a system file, or how it looks.
+// The files of testdata contain the problems of a system file, or its picture.
 func TestFiles(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
@@ -268,8 +268,8 @@ func TestRestartOfRanks(t *testing.T) {
 	}
 }
 
-// What hangs: for how long, and what is done about it; where nothing could take its place, that is
-// wrong where a cluster says it, and "stop" where all do.
+// Hangs: the time limit and the treatment; where there is no replacement, replacing is an error if
+// set by the cluster, and "stop" if set for all.
 func TestHang(t *testing.T) {
 	const cluster = "[[cluster]]\nname = \"a\"\nprogram = \"./a\"\nranks = 2\n"
 	for _, c := range []struct {

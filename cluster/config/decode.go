@@ -9,9 +9,9 @@ import (
 	"github.com/BurntSushi/toml"
 )
 
-// Parse reads a system file. name is what the system is called if the file does not say. The error,
-// if any, is of type Problems and has all of them, but for a mistake in the TOML itself, behind
-// which nothing can be read.
+// Parse reads a system file. name is the system's name if the file gives none. The error, if any,
+// is of type Problems and has all of them, except that nothing can be read after a syntax error in
+// the TOML itself.
 func Parse(text []byte, name string) (*System, error) {
 	if len(text) > MaxText {
 		return nil,
@@ -33,7 +33,7 @@ func Parse(text []byte, name string) (*System, error) {
 	return s, nil
 }
 
-// syntax is what the TOML library says, at a place that the text has: the library's may be behind
+// syntax is the TOML library's error, at a place within the text: the library's may be behind
 // the end of the line.
 func syntax(text string, err error) Problems {
 	line, col, says := 1, 1, strings.TrimPrefix(err.Error(), "toml: ")
@@ -106,7 +106,7 @@ func (r *reader) top(s *System, m map[string]any) {
 }
 
 // presetMessages: messages are kept where all I/O processes are relays. Those of a user's own, if
-// they take messages and send nothing for them, must say when they have done with them.
+// they take messages and send nothing for them, must report when they have finished with them.
 func presetMessages(s *System) string {
 	for _, l := range s.Links {
 		if l.Program != Relay {

@@ -5,9 +5,8 @@ import (
 	"strings"
 )
 
-// Positions of keys and values. The TOML library tells where a syntax error is, and no more; here
-// the text is one that it has read without error, so that this needs to find its way, and not to
-// check it.
+// Positions of keys and values. The TOML library gives the position of syntax errors only; here the
+// text was read by it without error, so that this code only locates, and checks nothing.
 
 // position is a place in the text, both from 1. The column counts bytes.
 type position struct{ line, col int }

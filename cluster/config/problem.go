@@ -77,7 +77,7 @@ func distance(a, b string) int {
 	return rows[len(a)][len(b)]
 }
 
-// meant is " (did you mean X?)", or what there is.
+// meant is " (did you mean X?)", or empty if no name is near.
 func meant(word string, names []string) string {
 	if n := Nearest(word, names); n != "" {
 		return fmt.Sprintf(" (did you mean %q?)", n)

@@ -19,7 +19,7 @@ func (r *reader) wrong(path []string, format string, args ...any) {
 	r.problems = append(r.problems, Problem{at.line, at.col, fmt.Sprintf(format, args...)})
 }
 
-// value is what the file says for a key.
+// value is the file's value of a key.
 type value struct {
 	r    *reader
 	path []string

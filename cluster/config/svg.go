@@ -15,8 +15,8 @@ const (
 // Paint is how a cluster is shown: a line of text, and a colour of SVG for its box.
 type Paint struct{ Text, Colour string }
 
-// SVG draws the system: clusters from left to right along the links. paint, if not nil, says what
-// state each is in.
+// SVG draws the system: clusters from left to right along the links. paint, if not nil, returns the
+// state of each.
 func (s *System) SVG(paint func(cluster string) Paint) string {
 	s = s.withOthers()
 	order, layer := s.order()

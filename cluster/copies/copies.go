@@ -1,18 +1,18 @@
-// Package copies decides who keeps the copy of what a rank needs to be taken over transparently:
-// its last commit, and what it has received since (MPI/SPx: M+N redundancy, across hosts). It owns
-// that choice, and which copy counts when there are several.
+// Package copies decides which process keeps the copy of the state by which a rank can be taken
+// over transparently: its last commit, and the messages received since (MPI/SPx: M+N redundancy,
+// across hosts). It owns that choice, and which copy counts when there are several.
 //
-// It is pure: a table of processes in, a process out. Every process can work it out for every rank.
-// capi/copies.go reads the table, capi/dataplane/clusters/copies.c carries out what comes of it.
+// It is pure: a table of processes in, a process out. Every process can compute it for every rank.
+// capi/copies.go reads the table, capi/dataplane/clusters/copies.c performs the result.
 package copies
 
 import "cmp"
 
-// A Member is a process of the cluster, a rank or a standby, as the one that asks sees it. Its
+// A Member is a process of the cluster, a rank or a standby, as seen by the caller. Its
 // place in the table is its number.
 type Member struct {
 	Host int // where it runs
-	// of that host: the rack, or whatever else fails as a whole. Hosts of which nothing is known
+	// of that host: the rack, or whatever else fails as a whole. Hosts without this information
 	// have one each
 	Switch int
 	Lives  bool // it has been started, and has not left; and it has not refused
@@ -47,11 +47,11 @@ func better(owner, a, b *Member) int {
 		cmp.Compare(waits(a), waits(b)))
 }
 
-// Keeper returns the number of the process that is to keep the copy of what process me has, which
-// has this rank; None: there is no other one that lives. It is on another host while there is one,
-// and on one with another switch before all; standbys that wait come before ranks. Of those that
-// are alike the ranks use all, in turn. kept: who keeps it so far, or None: that stays so while no
-// other one is better, since all would have to be sent again.
+// Keeper returns the number of the process that is to keep the copy of process me, which has this
+// rank; None: no other process lives. It is on another host while there is one, and on one with
+// another switch before all; standbys that wait come before ranks. Equally good processes are used
+// by the ranks in turn. kept: the keeper so far, or None: it stays while no other one is better,
+// since a change would mean sending everything again.
 func Keeper(all []Member, me, rank, kept int) int {
 	owner := &all[me]
 	var best []int
@@ -81,7 +81,7 @@ func Keeper(all []Member, me, rank, kept int) int {
 	return best[rank%len(best)]
 }
 
-// Apart tells whether a copy outlives the host of who it is of.
+// Apart reports whether a copy survives the loss of its owner's host.
 func Apart(all []Member, me, keeper int) bool {
 	return keeper != None && distance(&all[me], &all[keeper]) > 0
 }

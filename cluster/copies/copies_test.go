@@ -98,7 +98,8 @@ func TestKeeperAtRandom(t *testing.T) {
 			load[k]++
 			kept[me] = k
 		}
-		/* On two hosts with ranks here and standbys there, the numbers of copies per standby differ by at most one. */
+		/* On two hosts with ranks here and standbys there, the numbers of copies per standby differ by
+		   at most one. */
 		two := make([]Member, 0, 2*n)
 		for range n {
 			two = append(two, Member{Lives: true, Works: true})

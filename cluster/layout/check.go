@@ -35,7 +35,7 @@ func (l *Layout) Check() error {
 // taken is what may be there once.
 type taken struct {
 	names  map[string]bool
-	worlds map[uint32]string // by cluster or IOP
+	worlds map[uint32]string // name of the cluster or IOP that has the world
 	procs  map[int]string
 }
 
@@ -211,7 +211,7 @@ func (l *Layout) Follows(old *Layout) error {
 	return nil
 }
 
-// newSince: what old does not have has come since.
+// newSince: entries missing in old have been added since.
 func (l *Layout) newSince(old *Layout) bool {
 	return !slices.ContainsFunc(l.Clusters[len(old.Clusters):],
 		func(c Cluster) bool { return c.Since <= old.Growths && len(c.Procs) > 0 }) &&

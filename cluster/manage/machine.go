@@ -347,7 +347,7 @@ func (m *Machine) beat(s *seat, seat int) {
 		if has := m.has[[2]int{seat, v}]; m.view.newer(&has) && (seat != System || s.held) {
 			b.View = m.copyView()
 		}
-		// nothing has come back
+		// no answer
 		if last, ok := s.acked[v]; to != m.cfg.Self && (!ok || m.now-last > 2*m.cfg.BeatMS) {
 			m.routes.other(to)
 			if seat == System {

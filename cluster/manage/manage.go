@@ -49,7 +49,7 @@ type Cluster struct {
 	Agents     []int // of its hosts; none: it is not there yet, or not any more, and has no vote
 	Candidates []int // those that may be its master, the best first
 	Want       int   // processes, standbys left aside
-	Degrade    bool  // it goes on when ranks are lost
+	Degrade    bool  // it continues when ranks are lost
 	// the counting agent reports as Failed that it cannot continue: its lost ranks may still be
 	// taken over
 	Told     bool
@@ -97,7 +97,7 @@ type State int
 const (
 	Starting State = iota // not all of its processes are there yet
 	Running
-	Degraded // some are lost, and it goes on
+	Degraded // some are lost, and it continues
 	Dead     // it cannot go on
 	Done     // all have ended well
 )

@@ -50,7 +50,7 @@ func (r *routes) to(agent, way int) int {
 	return ways[way%len(ways)]
 }
 
-// other: nothing has come back from there; the next message takes another way, and so does its
+// other: no answer from there; the next message takes another way, and so does its
 // answer.
 func (r *routes) other(agent int) { r.turns[agent]++ }
 

@@ -50,7 +50,7 @@ type Source interface {
 	Tell(rank, fd int) error
 }
 
-// A Standby opens the logs of all ranks. One that has come waits for no other one.
+// A Standby opens the logs of all ranks. A standby that has arrived waits for no other one.
 type Standby struct {
 	src  Source
 	held []int
@@ -123,7 +123,7 @@ func early(left bool) error {
 	return nil
 }
 
-// Keep gives a standby that has taken a rank over its log, and closes the others.
+// Keep gives a standby that has taken a rank over its log, and closes the other logs.
 func (s *Standby) Keep(rank int) (fd int) {
 	for r, fd := range s.held {
 		if r != rank && fd != None {

@@ -29,7 +29,7 @@ typedef struct message {
   MPI_Status from;
   int cluster, source;
   MPI_Request in;
-  bool complete; /* it has come in */
+  bool complete; /* it has arrived */
   int sends, done;
   struct {
     MPI_Request request;

@@ -1,8 +1,9 @@
 /* relay.h - spx-iop, the relay that comes with libspx: an I/O process of a system of clusters
  * that forwards messages. docs/systems.md.
  *
- * main.c options, and what the worlds of this process are route.c the destination of a message
- * queue.c messages not yet forwarded: order, bounds, back-pressure
+ *   main.c    options, and what the worlds of this process are
+ *   route.c   the destination of a message
+ *   queue.c   messages not yet forwarded: order, bounds, back-pressure
  *
  * It is an ordinary MPI program: it uses nothing that a user's I/O process could not. */
 #ifndef SPX_RELAY_H

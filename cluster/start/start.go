@@ -50,7 +50,7 @@ type Machine struct {
 	waiting []waiter
 }
 
-// New makes the machine of a system none of whose processes has come.
+// New makes the machine of a system none of whose processes has arrived.
 func New(list []Member) *Machine {
 	m := &Machine{}
 	m.Add(list)
@@ -110,7 +110,7 @@ func (m *Machine) Passed(in, rank, proc int, now int64) []Answer {
 	return m.answers(now)
 }
 
-// comes: a rank is there, be it instead of another process that had it.
+// comes: a rank has arrived, possibly in place of another process that had it.
 func (x *member) comes(rank, proc int) {
 	maps.DeleteFunc(x.come, func(_, r int) bool { return r == rank })
 	x.come[proc] = rank

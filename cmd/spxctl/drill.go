@@ -140,7 +140,7 @@ func drill(job uint64, strikes []strike, limit time.Duration, seed uint64) error
 	return errors.Join(failed...)
 }
 
-// onSignal calls f at SIGINT or SIGTERM; what it returns tells whether that has been.
+// onSignal calls f at SIGINT or SIGTERM; the returned function reports whether that has happened.
 func onSignal(f func()) func() bool {
 	var was atomic.Bool
 	ch := make(chan os.Signal, 1)

@@ -21,7 +21,7 @@ import (
 
 // Which algorithm a collective uses, and why: docs/collectives.md.
 
-// explainOptions are what the command line says.
+// explainOptions are the options of the command line.
 type explainOptions struct {
 	ranks, count, cpus, world int
 	hosts, list, bind         string
@@ -161,7 +161,8 @@ func parseBytes(text string) (int64, error) {
 	return n << shift[unit], nil
 }
 
-// situation is that of the job which the first argument names, if it is no collective, else that of the options.
+// situation is that of the job which the first argument names, if it is no collective, else that of
+// the options.
 func (o *explainOptions) situation(args *[]string) (*explain.Situation, error) {
 	host, err := os.Hostname()
 	if err != nil {

@@ -61,7 +61,7 @@ one host must have been started with --more-hosts.`,
 	return c
 }
 
-// copyOf says what a host has of what decides about the job.
+// copyOf describes a host's copy of the job's deciding state.
 func copyOf(c *service.Copy) (text string) {
 	if c == nil {
 		return ""
@@ -79,7 +79,7 @@ func copyOf(c *service.Copy) (text string) {
 	return text
 }
 
-// split takes names apart that have commas between them.
+// split splits names at commas.
 func split(words []string) []string { return strings.Split(strings.Join(words, ","), ",") }
 
 // behind is text with something before it, if there is any.

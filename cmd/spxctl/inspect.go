@@ -11,7 +11,7 @@ import (
 	"libspx/launch/steer"
 )
 
-// Commands that say what the processes of a running job do: docs/diagnosis.md.
+// Commands that show the activity of the processes of a running job: docs/diagnosis.md.
 
 const jobHelp = `JOB is the beginning of a number that spxctl jobs shows, the name of a program or of a cluster, if one job alone has it, or . for the only job there is. The job goes on meanwhile.`
 

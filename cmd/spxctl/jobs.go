@@ -96,7 +96,8 @@ func ranks(words []string) (list []uint32, err error) {
 	return list, nil
 }
 
-// processes are those that are called so: ranks, or processes of a system by the names that spxctl ps shows, of those that live.
+// processes resolves words to living processes: ranks, or processes of a system by the names that
+// spxctl ps shows.
 func processes(job uint64, words []string) (list []uint32, err error) {
 	if list, err = ranks(words); err == nil {
 		return list, nil
@@ -146,7 +147,8 @@ program is told, and they kill themselves at its next poll. Without ranks the wh
 			return tell(steer.Command(job, "k"+strings.Join(args[1:], ","), *limit))
 		}
 		done, err := steer.Kill(job, list, *limit)
-		if err == nil && done.Seconds == 0 { // nobody says when the others have recovered
+		// there is no report of when the other processes have recovered
+		if err == nil && done.Seconds == 0 {
 			fmt.Printf("%d of %d processes killed\n", done.From-done.To, done.From)
 			return nil
 		}
@@ -195,7 +197,7 @@ func endJob(name string, limit time.Duration) error {
 	return err
 }
 
-// longest is how long somebody may wait who waits for ever.
+// longest is the limit of an unbounded wait.
 const longest = 1 << 62
 
 func ended(name string, signal int, limit time.Duration) (job uint64, status int, err error) {
@@ -224,7 +226,7 @@ done: docs/malleability.md. Only this user is heard. The socket is removed at th
 	}
 }
 
-// mostClients are heard at once; others wait.
+// mostClients are served at once; further ones wait.
 const mostClients = 32
 
 // acceptPause is waited when a connection cannot be taken.
@@ -247,7 +249,8 @@ func listen(name string) error {
 				return nil
 			}
 			<-places
-			time.Sleep(acceptPause) // no descriptor, or the caller has gone: not the end of this socket
+			// no descriptor, or the caller has gone: not the end of this socket
+			time.Sleep(acceptPause)
 			continue
 		}
 		go func() {

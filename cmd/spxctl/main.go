@@ -1,10 +1,14 @@
-// Spxctl is the tool beside spxrun. It owns the command line alone: `spxctl tune` measures (tune.go) and writes the table that libspx reads when
-// MPI starts (docs/tuning.md); explain says which algorithms collectives use (launch/explain, docs/collectives.md); jobs, resize, hosts, kill, wait, end, drill and hook ask the agents of running jobs (launch/steer, docs/malleability.md);
-// ps, waits, stacks and queues say what their processes do (core/diagnose, docs/diagnosis.md);
-// top and serve show it as it changes (launch/live, docs/live.md);
-// report makes a page of what one has done (launch/trace/report, docs/tracing.md);
-// topology shows and measures networks (launch/probe, docs/connections.md); names serves and lists published names (launch/names, docs/dynamic-processes.md); system checks system files and shows systems (launch/system, docs/systems.md). It starts
-// programs by spxrun and touches no job's memory.
+// Spxctl is the tool beside spxrun. It owns the command line alone: `spxctl tune` measures
+// (tune.go) and writes the table that libspx reads when MPI starts (docs/tuning.md); explain shows
+// which algorithms collectives use (launch/explain, docs/collectives.md); jobs, resize, hosts,
+// kill, wait, end, drill and hook send requests to the agents of running jobs (launch/steer,
+// docs/malleability.md); ps, waits, stacks and queues show the activity of their processes
+// (core/diagnose, docs/diagnosis.md); top and serve show it as it changes (launch/live,
+// docs/live.md); report makes a page about a job's run (launch/trace/report, docs/tracing.md);
+// topology shows and measures networks (launch/probe, docs/connections.md); names serves and lists
+// published names (launch/names, docs/dynamic-processes.md); system checks system files and shows
+// systems (launch/system, docs/systems.md). It starts programs by spxrun and touches no job's
+// memory.
 package main
 
 import (
@@ -36,8 +40,8 @@ func main() {
 	}
 }
 
-// twoDashes lets long options be written with one dash, as spxrun takes them: -host a,b is --host a,b.
-// Without it, -host would be read as -h and print the help text instead of an error.
+// twoDashes lets long options be written with one dash, as spxrun takes them: -host a,b is --host
+// a,b. Without it, -host would be read as -h and print the help text instead of an error.
 func twoDashes(root *cobra.Command, args []string) []string {
 	words := args
 	if len(words) > 0 && strings.HasPrefix(words[0], cobra.ShellCompRequestCmd) {

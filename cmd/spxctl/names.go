@@ -83,13 +83,15 @@ func namesListener(at, iface string) (net.Listener, error) {
 			return nil, err
 		}
 		at = l.Addr().String()
-		l.Close() // for a socket of Go, whose address can be used again while connections of one that was killed are closing
+		// for a socket of Go, whose address can be used again while connections of one that was
+		// killed are closing
+		l.Close()
 	}
 	l, err := net.Listen("tcp", at)
 	if err != nil {
 		return nil, err
 	}
-	if l.Addr().(*net.TCPAddr).IP.IsUnspecified() { // jobs could not be told
+	if l.Addr().(*net.TCPAddr).IP.IsUnspecified() { // this address is useless to jobs
 		l.Close()
 		return nil, fmt.Errorf("--listen %s: jobs have to be told one address of this host", at)
 	}

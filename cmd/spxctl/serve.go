@@ -19,7 +19,7 @@ import (
 	"libspx/launch/steer"
 )
 
-// `spxctl serve`, and the process that gives a job's metrics to Prometheus: docs/live.md.
+// `spxctl serve`, and the process that exports a job's metrics to Prometheus: docs/live.md.
 
 func serveCommand() *cobra.Command {
 	c := &cobra.Command{
@@ -57,7 +57,8 @@ interface until it is interrupted; with ssh -L the page is seen elsewhere.
 
 const shortestToken = 16
 
-// tokenOf is the token of a file, or a random one if there is none. It is never part of a command line, which all users of the host see.
+// tokenOf is the token of a file, or a random one if there is none. It is never part of a command
+// line, which all users of the host see.
 func tokenOf(file string) (string, error) {
 	var text []byte
 	var err error

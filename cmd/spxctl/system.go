@@ -155,7 +155,8 @@ clusters with their states, the links with the I/O processes that live, and the 
 	return c
 }
 
-// lastsLonger is how much longer than it has for that a cluster is waited for that leaves: it is told to end then, and its I/O processes after it.
+// lastsLonger is added to the time that a leaving cluster has: at the end of that time it is
+// ordered to end, and its I/O processes after it.
 const lastsLonger = time.Minute
 
 func detachCommand() *cobra.Command {

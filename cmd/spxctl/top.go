@@ -20,7 +20,7 @@ import (
 
 // `spxctl top`: docs/live.md.
 
-// shortest is how often a job may be looked at.
+// shortest is the least interval between two looks at a job.
 const shortest = 50 * time.Millisecond
 
 func topCommand() *cobra.Command {

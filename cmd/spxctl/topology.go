@@ -17,12 +17,12 @@ import (
 	"libspx/net/topo/picture"
 )
 
-// statusUnsure is the exit status when what was asked for could not be found out for sure; what is sure was printed.
+// statusUnsure is the exit status when the requested result is not sure; the sure part was printed.
 const statusUnsure = 3
 
 var errUnsure = errors.New("it is not sure")
 
-// topologyOptions are what the command line says.
+// topologyOptions are the options of the command line.
 type topologyOptions struct {
 	list, file, rsh, svg string
 	json, again          bool
@@ -151,10 +151,10 @@ func (o *topologyOptions) show(list []*probe.Network) error {
 	return err
 }
 
-// whatToDo is said where something is unsure.
+// whatToDo is printed if a result is unsure.
 const whatToDo = "what to do: spxctl topology --again when the hosts have less other work; or tell a job which of its hosts share one, as SPX_TOPOLOGY=0,0,1,1"
 
-// source says where a network is known from.
+// source names the source of a network.
 func source(n *probe.Network) string {
 	when := n.Measured.Local().Format("2006-01-02 15:04:05")
 	if n.How != "measured" {

@@ -16,7 +16,8 @@ import (
 	"libspx/launch/progress"
 )
 
-// A knob is a setting that tune tries out: the rows of the measuring program that it acts on, and the values beside the preset.
+// A knob is a setting that tune tries out: the rows of the measuring program that it acts on, and
+// the values beside the preset.
 type knob struct {
 	name    string
 	crowded bool   // measured with more ranks than processors; else with two ranks
@@ -41,7 +42,7 @@ type tuner struct {
 	crowd   int     // ranks of the crowded measurements
 	out     io.Writer
 	measure func(ranks int, rows string, env []string) (map[string]float64, error)
-	bar     *progress.Bar // nil: nobody looks
+	bar     *progress.Bar // nil: no terminal
 }
 
 // A choice is a line of the table.
@@ -131,7 +132,8 @@ func (t *tuner) tune(list []knob) (choices []choice, err error) {
 	return choices, nil
 }
 
-// try measures a knob's values in turn, round after round, and returns the best one and its time against the preset; "": the preset.
+// try measures a knob's values in turn, round after round, and returns the best one and its time
+// against the preset; "": the preset.
 func (t *tuner) try(k knob, env []string) (string, float64, error) {
 	ranks := 2
 	if k.crowded {

@@ -11,7 +11,8 @@ import (
 	"libspx/api"
 )
 
-// A machine that is fastest with SPX_A=8 while ranks have processors, and knows no better than the presets when they do not.
+// A machine that is fastest with SPX_A=8 while ranks have processors, and as fast with the presets
+// when they do not.
 func pretend(calls *[]string) func(int, string, []string) (map[string]float64, error) {
 	return func(ranks int, rows string, env []string) (map[string]float64, error) {
 		*calls = append(*calls, strings.Join(env, " "))
@@ -55,7 +56,8 @@ func TestTune(t *testing.T) {
 	}
 }
 
-// Every knob is a setting, and its values are within the setting's bounds as far as they are numbers of bytes.
+// Every knob is a setting, and its values are within the setting's bounds as far as they are
+// numbers of bytes.
 func TestKnobsAreSettings(t *testing.T) {
 	tables, err := api.LoadSettings()
 	if err != nil {

@@ -13,7 +13,8 @@ import (
 	"libspx/tests/harness"
 )
 
-// Whoever dies by SIGKILL: within a second nothing of the job is left, not even what has gone to another session.
+// Whichever process dies by SIGKILL: within a second no process of the job is left, not even in
+// another session.
 func TestKillRank(t *testing.T) {
 	dir := t.TempDir()
 	r := prepare(t, "-n", "3", "sh", "-c", sleeper(dir)).start()
@@ -58,8 +59,9 @@ func TestSignalsEnd(t *testing.T) {
 	}
 }
 
-// A second SIGINT does not wait for ranks that will not end: the job ends sooner than after one, by most of what spxrun waits for them. Both are tried by
-// turns, and the best of each counts: other work may have the processors for long.
+// A second SIGINT does not wait for ranks that will not end: the job ends sooner than after one, by
+// most of what spxrun waits for them. Both are tried by turns, and the best of each counts: other
+// work may have the processors for long.
 func TestSecondInterrupt(t *testing.T) {
 	one, two := time.Hour, time.Hour
 	for range 5 {

@@ -1,6 +1,7 @@
-// Spxrun runs programs as an MPI job; mpiexec and mpirun are its other names. spxrun --help and docs/running.md explain it. The
-// agent that it starts on the host is the same binary under the name spx-agent; on other hosts it is told by its argument. So is the master of a
-// host that an agent starts, under the name spx-master.
+// Spxrun runs programs as an MPI job; mpiexec and mpirun are its other names. spxrun --help and
+// docs/running.md explain it. The agent that it starts on the host is the same binary under the
+// name spx-agent; on other hosts it is selected by an argument. So is the master of a host that an
+// agent starts, under the name spx-master.
 package main
 
 import (
@@ -16,7 +17,8 @@ import (
 	"libspx/launch/service"
 )
 
-// The agent's ranks are killed when the thread ends that has started them: it has to be the main thread.
+// The agent's ranks are killed when the thread ends that has started them: it has to be the main
+// thread.
 func init() { runtime.LockOSThread() }
 
 func main() {

@@ -74,7 +74,8 @@ func TestOutputFiles(t *testing.T) {
 	}
 }
 
-// A process that outlives its rank and holds its output open does not hold up the end, and what was written is not lost.
+// A process that outlives its rank and holds its output open does not hold up the end, and what was
+// written is not lost.
 func TestGrandchildHoldsPipe(t *testing.T) {
 	status, out, _ := job(t, "-n", "2", "sh", "-c", "setsid sh -c 'trap \"\" TERM HUP; echo late; sleep 1000; sleep 1000' & sleep 0.2; echo done")
 	if status != 0 || strings.Count(out, "late\n") != 2 || strings.Count(out, "done\n") != 2 {
@@ -96,7 +97,8 @@ func TestReaderGone(t *testing.T) {
 		t.Errorf("line %q, error %v", line, err)
 	}
 	in.Close()
-	if status := r.wait(); status != 141 && status != 1 { // SIGPIPE; or EPIPE where that signal is ignored
+	// SIGPIPE; or EPIPE where that signal is ignored
+	if status := r.wait(); status != 141 && status != 1 {
 		t.Errorf("status %d, said %q", status, r.err.String())
 	}
 }
@@ -125,7 +127,7 @@ func TestPrompt(t *testing.T) {
 	}
 }
 
-// Standard input: all of it, to rank 0; or whom --stdin names.
+// Standard input: all of it, to rank 0, or to the rank of --stdin.
 func TestStdin(t *testing.T) {
 	const size = 256 << 20
 	r := prepare(t, "-n", "3", "sh", "-c", "wc -c")

@@ -28,7 +28,8 @@ func TestMain(m *testing.M) {
 	if os.Getenv(roleVariable) != "" || slices.Contains([]string{agent.Name, service.MasterName}, filepath.Base(os.Args[0])) {
 		main()
 	}
-	// What is started gets the signals as they are by default, though whoever started the test may have them ignored (nohup, a shell's background job).
+	// What is started gets the signals as they are by default, although the starter of the test may
+	// have them ignored (nohup, a shell's background job).
 	for _, s := range []os.Signal{syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT} {
 		if signal.Ignored(s) {
 			signal.Notify(make(chan os.Signal, 1), s)
@@ -40,7 +41,8 @@ func TestMain(m *testing.M) {
 // limit bounds every job of these tests.
 const limit = 60 * time.Second
 
-// markVariable is in the environment of everything that a test starts, and so finds what is left of it.
+// markVariable is in the environment of everything that a test starts, and so finds what is left of
+// it.
 const markVariable = "SPXRUN_TEST_MARK"
 
 var marks atomic.Int64
@@ -81,7 +83,8 @@ func (r *run) start() *run {
 	return r
 }
 
-// wait waits for spxrun and returns its exit status, 128+signal if it was killed. Nothing of the job may be left then.
+// wait waits for spxrun and returns its exit status, 128+signal if it was killed. Nothing of the
+// job may be left then.
 func (r *run) wait() int {
 	r.t.Helper()
 	err := r.cmd.Wait()
@@ -120,7 +123,8 @@ func (r *run) left() (out []int) {
 	return out
 }
 
-// nothingLeft gives the job a second to vanish, and five on a machine with much more to do than it has processors.
+// nothingLeft gives the job a second to vanish, and five on a machine with much more to do than it
+// has processors.
 func (r *run) nothingLeft() {
 	r.t.Helper()
 	patience, load := time.Second, 0.0
@@ -173,7 +177,8 @@ func pids(t *testing.T, dir string, n int) []int {
 	return out
 }
 
-// sleeper is a script whose ranks write their pids into dir and then stay, with a child that has left their session.
+// sleeper is a script whose ranks write their pids into dir and then stay, with a child that has
+// left their session.
 func sleeper(dir string) string {
 	return fmt.Sprintf(`setsid sleep 1000 & sleep 1000 & echo $$ > %s/tmp.$SPX_RANK; mv %s/tmp.$SPX_RANK %s/$SPX_RANK; wait`, dir, dir, dir)
 }

@@ -35,7 +35,7 @@ func (r *run) number() uint64 {
 	return 0
 }
 
-// ask puts a question to the job's agent, as a rank does.
+// ask sends a request to the job's agent, as a rank does.
 func (r *run) ask(m *service.Message) *service.Message {
 	r.t.Helper()
 	m.FD = -1
@@ -46,7 +46,7 @@ func (r *run) ask(m *service.Message) *service.Message {
 	return answer
 }
 
-// spawn has n processes of a script started, which say their pids in dir.
+// spawn has n processes of a script started, which write their pids into dir.
 func (r *run) spawn(n int, dir, script string) *service.Message {
 	r.t.Helper()
 	program := service.Program{Argv: []string{"sh", "-c", script}, Procs: uint32(n), Env: append(os.Environ(), r.mark)}
@@ -57,7 +57,7 @@ func (r *run) spawn(n int, dir, script string) *service.Message {
 	return answer
 }
 
-// Whoever is killed, spawned processes end with their job.
+// Whichever process is killed, spawned processes end with their job.
 func TestSpawnedEndWithTheJob(t *testing.T) {
 	kill := map[string]func(r *run, first, spawned []int){
 		"spxrun": func(r *run, _, _ []int) { r.cmd.Process.Kill() },
@@ -104,7 +104,8 @@ func TestJobLastsAsLongAsSpawned(t *testing.T) {
 	}
 }
 
-// Places of processes that are gone are given to new ones: far more come and go than there is room for at one time.
+// Places of processes that are gone are given to new ones: far more come and go than there is room
+// for at one time.
 func TestPlacesAreUsedAgain(t *testing.T) {
 	dir := t.TempDir()
 	r := prepare(t, "-n", "1", "sh", "-c", sleeper(dir)).start()
@@ -168,7 +169,8 @@ func TestPortsAndNames(t *testing.T) {
 	class("close again", &service.Message{Kind: service.ClosePort, Text: other}, mpierr.Port)
 	class("an unknown question", &service.Message{Kind: 200}, mpierr.Intern)
 
-	// Who waits at a port is turned away when it is closed; who has gone is not met.
+	// A process that waits at a port is refused when it is closed; one that has gone is not
+	// connected.
 	gone, err := service.Dial(r.number())
 	if err != nil {
 		t.Fatal(err)

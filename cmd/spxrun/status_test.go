@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// The exit status, and what is said about it, for programs that know nothing of MPI.
+// The exit status, and its message, for programs without MPI.
 func TestStatus(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, text string, mode os.FileMode) string {
@@ -28,7 +28,7 @@ func TestStatus(t *testing.T) {
 		args   []string
 		status int
 		out    string // all of standard output
-		err    string // part of standard error; empty: nothing may be said
+		err    string // part of standard error; empty: nothing may be printed
 	}{
 		{[]string{"true"}, 0, "", ""},
 		{[]string{"-n", "3", "sh", "-c", "exit $SPX_RANK"}, -1, "", "exit status"},
@@ -42,7 +42,8 @@ func TestStatus(t *testing.T) {
 		{[]string{"./no-such-program"}, 127, "", "program ./no-such-program: no such file"},
 		{[]string{"-wdir", dir, "spx-script"}, 0, "from a script without an interpreter line\n", "spx-script: not found in PATH; taken from the working directory (" + script + ")"},
 		{[]string{"-wdir", dir, "-n", "2", "spx-plain"}, 127, "", "program spx-plain: not found in PATH"},
-		{[]string{"-n", "2", "echo", "x", ":", "nothing-there"}, 127, "", "program nothing-there"}, // and x is not printed
+		// and x is not printed
+		{[]string{"-n", "2", "echo", "x", ":", "nothing-there"}, 127, "", "program nothing-there"},
 		{[]string{"-wdir", dir, "./spx-script"}, 0, "from a script without an interpreter line\n", ""},
 		{[]string{"-wdir", dir, "-path", ".", "spx-script"}, 0, "from a script without an interpreter line\n", ""},
 		{[]string{"-wdir", dir + "/none", "true"}, 126, "", "check -wdir"},
@@ -122,7 +123,8 @@ func TestManyRanks(t *testing.T) {
 	t.Logf("256 shells in %v", time.Since(begin))
 }
 
-// What ranks inherit has numbers of its own, however many there are: no rank loses its output to another one's listening socket.
+// Descriptors that ranks inherit have distinct numbers, however many there are: no rank loses its
+// output to another one's listening socket.
 func TestOutputOverTCP(t *testing.T) {
 	t.Setenv("SPX_TRANSPORTS", "tcp")
 	const n = 64

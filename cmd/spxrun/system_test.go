@@ -43,7 +43,8 @@ iops = 2
 program = "./iop"
 `
 
-// A whole system: every cluster is a world of its own, with its program, arguments, variables and directory; I/O processes have a world each.
+// A whole system: every cluster is a world of its own, with its program, arguments, variables and
+// directory; I/O processes have a world each.
 func TestSystem(t *testing.T) {
 	dir := t.TempDir()
 	os.Mkdir(filepath.Join(dir, "sub"), 0o777)
@@ -61,7 +62,7 @@ func TestSystem(t *testing.T) {
 	}
 }
 
-// I/O processes that serve nobody any more are ended, and that is no failure.
+// I/O processes that no longer serve any cluster are ended, and that is no failure.
 func TestSystemEnds(t *testing.T) {
 	dir := t.TempDir()
 	os.Mkdir(filepath.Join(dir, "sub"), 0o777)
@@ -72,7 +73,7 @@ func TestSystemEnds(t *testing.T) {
 	}
 }
 
-// What the death of a cluster means for the others.
+// The effect of a cluster's death on the other clusters.
 func TestClusterDeath(t *testing.T) {
 	waits := "echo $$ > $0.tmp.$SPX_RANK; mv $0.tmp.$SPX_RANK $0.$SPX_RANK; until [ -e go ]; do sleep 0.01; done; echo done"
 	for _, c := range []struct {
@@ -148,7 +149,7 @@ cluster = "restart"`, 137, 0, []string{"; cluster a is ended and with it the sys
 	}
 }
 
-// What is wrong with a system, or with how it is asked for.
+// Errors in a system file, or in the command line.
 func TestSystemMistakes(t *testing.T) {
 	dir := t.TempDir()
 	good := systemFile(t, dir, twoClusters, map[string]string{"a": "true", "iop": "true"})

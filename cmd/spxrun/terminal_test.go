@@ -31,7 +31,8 @@ func (s *screen) shows(text string) func() string {
 	}
 }
 
-// onTerminal starts a job whose controlling terminal is a pseudo-terminal, and returns the other end of that.
+// onTerminal starts a job whose controlling terminal is a pseudo-terminal, and returns the other
+// end of that.
 func onTerminal(t *testing.T, args ...string) (*run, *os.File, *screen) {
 	t.Helper()
 	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
@@ -71,7 +72,8 @@ func onTerminal(t *testing.T, args ...string) (*run, *os.File, *screen) {
 	return r, master, s
 }
 
-// What is typed reaches rank 0, and the end of it too; prompts and lines of others stand apart.
+// What is typed reaches rank 0, and the end of it too; prompts and lines of other ranks are
+// separate.
 func TestTerminal(t *testing.T) {
 	r, keys, s := onTerminal(t, "-n", "2", "sh", "-c", `[ $SPX_RANK = 0 ] || exec cat; printf 'name? '; read name; echo "hello $name"; cat; echo bye`)
 	within(t, limit/2, s.shows("name? "))

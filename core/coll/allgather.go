@@ -95,8 +95,8 @@ func allgathervLinear(b *builder) {
 	b.linear(func(int) Ref { return recvBlock(b.Rank) }, recvBlock)
 }
 
-// allgathervGatherBcast: as allgatherGatherBcast, in packed form: the blocks may lie anywhere in
-// the receive buffer.
+// allgathervGatherBcast: as allgatherGatherBcast, in packed form: the blocks may be anywhere in the
+// receive buffer.
 func allgathervGatherBcast(b *builder) {
 	buf := b.region(0, b.RType.Size)
 	packed := func(from, to int) Ref {

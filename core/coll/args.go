@@ -105,7 +105,7 @@ type Args struct {
 	Slice int64
 	// Persistent: the call makes a persistent request. Everywhere.
 	Persistent bool
-	// Force names an algorithm; empty: the table chooses. Everywhere. ForcedBy says which setting
+	// Force names an algorithm; empty: the table chooses. Everywhere. ForcedBy is the setting that
 	// does: ByTool, ByVariable, ByTuning; ForceFrom: the file, for people.
 	Force     string
 	ForcedBy  Reason

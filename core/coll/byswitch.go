@@ -60,7 +60,7 @@ func (b *builder) viaSwitches(near []int32, size int64, rows bool, put,
 	b.note("groups", int64(len(groups)))
 	own, me := near[b.Rank], index[b.Rank]
 	mine := groups[own]
-	// the ranks that get what is for them from the k-th of this switch
+	// the ranks that get their blocks from the k-th of this switch
 	through := make([][]int, len(mine))
 	for rank, i := range index {
 		through[i%len(mine)] = append(through[i%len(mine)], rank)

@@ -130,8 +130,8 @@ type scenario struct {
 	n     int
 	procs []*proc
 	want  [][]memory // by rank: send and receive buffer afterwards
-	// take what the buffers hold for what was put there: in types that overlap another value may
-	// lie there now
+	// take the content of the buffers as the input: in overlapping types other values may be there
+	// now
 	given []func()
 }
 

@@ -182,10 +182,10 @@ var (
 	severalHosts = where("ranks are on several hosts", func(a *Args) bool { return a.Several }, nil)
 
 	leveled = where("ranks are near each other in groups", hasLevels, (*Args).levelsHere)
-	// inRuns: each group's blocks lie together in the receive buffer.
+	// inRuns: each group's blocks are contiguous in the receive buffer.
 	inRuns = both(leveled, inRunsAlone)
-	// byHosts: ranks on several hosts save messages if those of one host send what they have for
-	// another together.
+	// byHosts: ranks on several hosts save messages if those of one host send their blocks for
+	// another in one message.
 	byHosts = both(severalHosts, both(leveled, where("to go by hosts saves messages",
 		func(a *Args) bool { return gathers(innermost(a), a.Size) },
 		func(a *Args) string { return a.groupsHere(innermost(a)) })))

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Reason is why an algorithm was chosen, by a number that fits into a byte: for tools and traces.
-// Its words are Reasons'.
+// Reason is why an algorithm was chosen, as a number that fits into a byte, for tools and traces.
+// Reasons has the texts.
 type Reason uint8
 
 // The reasons. Those from FirstRule on are the lines of the table for the operation, in their
@@ -145,8 +145,8 @@ func (a *Args) forced() (alg *algorithm, refused *condition, err error) {
 	return alg, alg.needs.fails(a), nil
 }
 
-// byTable is the first line of the table that is for a call, but for those of one algorithm ("": of
-// none).
+// byTable is the first line of the table that applies to a call, without those of one algorithm
+// ("": all lines).
 func (a *Args) byTable(but string) (alg *algorithm, reason Reason) {
 	for i := range rulesOf[a.Kind] {
 		if r := &rulesOf[a.Kind][i]; r.use != but && r.isFor(a) {
@@ -171,7 +171,7 @@ func decide(a *Args) (*algorithm, Choice, error) {
 }
 
 // choose takes an algorithm for a call: what a setting forces, where it can do the call, else the
-// table's first line for it. Every operation has a last line that is for all calls.
+// table's first line for it. Every operation has a last line that applies to all calls.
 func choose(a *Args) (*algorithm, Choice, error) {
 	alg, refused, err := a.forced()
 	if err != nil {

@@ -125,8 +125,7 @@ func (e *Explanation) explain(a *Args) {
 	}
 }
 
-// tooLong names the last of the lines before the one that was taken which is for the call but for
-// its size.
+// tooLong names the last line before the chosen one that would apply to the call but for its size.
 func tooLong(before []rule, taken string, a *Args) string {
 	for i := len(before) - 1; i >= 0; i-- {
 		r := before[i]
@@ -152,7 +151,7 @@ func from(r Reason, file string) string {
 	return "in the environment"
 }
 
-// of is a line of the table with the values of a call that it is for.
+// of is a line of the table with the values of a call to which it applies.
 func (r *rule) of(a *Args) string {
 	text := r.String()
 	var values []string

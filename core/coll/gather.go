@@ -45,8 +45,8 @@ func gatherBinomial(b *builder) {
 	b.send(b.rank(parent), out)
 }
 
-// gatherAtRoot receives subtrees straight into the receive buffer where they lie in one run of
-// ranks, else by a region.
+// gatherAtRoot receives subtrees straight into the receive buffer where they are one run of ranks,
+// else by a region.
 func (b *builder) gatherAtRoot(children []int, block int64) {
 	b.own(b.sendRef(0, b.SCount), b.recvRef(int64(b.Rank)*b.RCount, b.RCount))
 	for _, c := range children {
@@ -98,7 +98,7 @@ func scatterBinomial(b *builder) {
 	b.copy(bytesAt(t, 0, block), b.recvRef(0, b.RCount))
 }
 
-// scatterAtRoot sends subtrees straight from the send buffer where they lie in one run of ranks,
+// scatterAtRoot sends subtrees straight from the send buffer where they are one run of ranks,
 // else from a region.
 func (b *builder) scatterAtRoot(children []int, block int64) {
 	for _, c := range children {

@@ -353,7 +353,7 @@ func (b *builder) relayTwice(parent int, next, children []int, piece func(from, 
 }
 
 // reduceInside reduces in all domains, up to the outermost; at their leaders the result is in acc,
-// and is what they have from now on.
+// and is their contribution from now on.
 func (b *builder) reduceInside(list []stage, acc Ref) {
 	for _, s := range inner(list) {
 		b.within(s, func() { b.reduceTree(s.lead, acc) })

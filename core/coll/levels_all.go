@@ -14,8 +14,8 @@ func innermost(a *Args) []int32 { return a.Levels[len(a.Levels)-1] }
 func alltoallByHost(b *builder) { b.alltoallVia(innermost(b.Args)) }
 
 // allgatherLevels: the ranks of a domain give their blocks to its first one. These leaders exchange
-// the blocks of their domains, short ones with everybody at once, long ones around a ring; what a
-// leader gets goes on inside its domain while the next comes.
+// the blocks of their domains, short ones with all leaders at once, long ones around a ring; a
+// leader forwards received blocks inside its domain while the next arrive.
 func allgatherLevels(b *builder) {
 	const short = 64 << 10
 	level := innermost(b.Args)

@@ -162,8 +162,8 @@ func scatterByHost(b *builder) {
 }
 
 // scanByHost: prefixes within a host go from rank to rank; the last of each has the host's sum, and
-// these ranks make the prefixes of hosts by doubling, which go to all there. Ranks of a host lie in
-// a row, so that the order of the operands is kept.
+// these ranks make the prefixes of hosts by doubling, which go to all ranks there. Ranks of a host
+// are consecutive, so that the order of the operands is kept.
 func scanByHost(b *builder) {
 	hosts, own := b.hostsWith(-1)
 	members := hosts[own].members

@@ -18,7 +18,7 @@ const (
 
 	// In shared memory (shared.go); Slot is the tick, counted from the operation's first.
 	OpPost    Op = 6 // copies X to Y and posts the tick
-	OpAwait   Op = 7 // waits for the posts of the others of the ranks [First, First+N)
+	OpAwait   Op = 7 // waits for the posts of the other ranks in [First, First+N)
 	OpRoom    Op = 8 // waits until Y.Count bytes at Y may be written
 	OpThrough Op = 9 // this rank has read all that it wants of the ticks up to this one
 	// copies X of each rank in [First, First+N) but Peer, X.Count bytes apart, to the block of that
@@ -238,7 +238,7 @@ const memAlign = 64
 
 func aligned(n int64) int64 { return (n + memAlign - 1) &^ (memAlign - 1) }
 
-// footprint is what a vector of n elements takes in memory: the bytes [low, high) from the address
+// footprint is the memory taken by a vector of n elements: the bytes [low, high) from the address
 // of its first element. Where the data lie within the extent, they are taken for those of a
 // structure, which a user function may assign as a whole, so that the extent counts as well.
 // Elements may overlap, and a vector reaches beyond n extents when its data do.

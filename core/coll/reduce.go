@@ -124,7 +124,7 @@ func (b *builder) waitAll() {
 }
 
 // halving is the state of Rabenseifner's algorithm, which is for commutative operations: first the
-// ranks beyond a power of two hand their data to a neighbour, then the rest halve the vector among
+// ranks beyond a power of two send their data to a neighbour, then the rest halve the vector among
 // them until each has reduced one piece.
 type halving struct {
 	b     *builder

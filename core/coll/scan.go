@@ -1,7 +1,7 @@
 package coll
 
-// scanLinear: the result of the ranks below comes from the rank before, and goes on to the next:
-// n-1 messages.
+// scanLinear: the result of the ranks below comes from the rank before, and is forwarded to the
+// next: n-1 messages.
 func scanLinear(b *builder) {
 	dst, mine := b.recvRef(0, b.RCount), b.sendRef(0, b.RCount)
 	if b.InPlace {
@@ -32,7 +32,7 @@ func scanLinear(b *builder) {
 		b.recv(b.Rank-1, dst)
 		return
 	}
-	// exscan: what goes on includes this rank's data, the result does not
+	// exscan: the forwarded data include this rank's, the result does not
 	sum := b.typedRegion(b.RCount)
 	b.copy(mine, sum)
 	b.wait(b.recv(b.Rank-1, dst))

@@ -27,7 +27,7 @@ const CtxStep = 8
 // it.
 const counterBits = 36
 
-// contextMask is for what is left of a context without the step.
+// contextMask selects a context without the step.
 const contextMask = 1<<62 - 1
 
 // Counters of the contexts that exist without having been created by a call.
@@ -84,7 +84,7 @@ func NewContexts(o Origin, proc uint32) *Contexts {
 }
 
 // Take returns the first of n new contexts, which lie CtxStep apart. A process has 2^36 of them,
-// which last for days of nothing but creating communicators.
+// enough for days of only creating communicators.
 func (x *Contexts) Take(n int) uint64 {
 	if x.settle != nil {
 		return x.settle(x.from.Take(n))

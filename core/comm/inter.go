@@ -65,8 +65,7 @@ func Bridge(ids *Contexts, local *Comm, leader int, pair *Comm, failure error) (
 	return local.across(t, payload, failure)
 }
 
-// caused is the error of an exchange over the pair c, to which this side has come with the error
-// own.
+// caused is the error of an exchange over the pair c, which this side entered with the error own.
 func (c *Comm) caused(own, err error) error {
 	if own == nil && err != nil && c.OfPair != nil {
 		return c.OfPair(err)

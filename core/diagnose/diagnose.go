@@ -167,7 +167,7 @@ const (
 	NoRoom        = "queued" // waits for room
 )
 
-// An Entry is a receive, a message that has come, or one that is on its way.
+// An Entry is a receive, a message that has arrived, or one under way.
 type Entry struct {
 	Kind    string `json:"kind"`
 	Peer    int    `json:"peer"`

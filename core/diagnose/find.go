@@ -128,7 +128,7 @@ func (p *Proc) in(op operation) *Wait {
 	return nil
 }
 
-// endedPeers: processes that wait for others that have ended.
+// endedPeers: processes that wait for processes that have ended.
 func (j *job) endedPeers(stuck map[*Proc]bool, add adder) {
 	by := map[*Proc][]*Proc{}
 	for _, p := range j.list {
@@ -273,8 +273,8 @@ func (j *job) oddOnes(stuck map[*Proc]bool, add adder) {
 	}
 }
 
-// linksIn: processes of a cluster that wait for messages from others, and what the I/O processes do
-// that lead to it.
+// linksIn: processes of a cluster that wait for messages from other clusters, and the activity of
+// the I/O processes that lead to it.
 func (j *job) linksIn(add adder) {
 	by := map[string][]*Proc{}
 	sources := map[string][]*Proc{}

@@ -124,7 +124,7 @@ func (j *job) stuck() map[*Proc]bool {
 	return stuck
 }
 
-// Longest is for how many seconds the process has waited that has waited longest.
+// Longest is the longest wait of a process, in seconds.
 func Longest(procs []Proc) (s float64) {
 	for i := range procs {
 		for _, w := range procs[i].Waits {
@@ -134,8 +134,9 @@ func Longest(procs []Proc) (s float64) {
 	return s
 }
 
-// Hangs: some processes have waited for these seconds, and can never go on. All that such a process
-// waits for has waited as long, or has ended: what was on its way to it has come.
+// Hangs: some processes have waited for these seconds, and can never continue. All processes for
+// which such a process waits have waited as long, or have ended: messages under way to it have
+// arrived.
 func Hangs(procs []Proc, seconds float64) bool {
 	j := newJob(procs)
 	stuck := j.stuck()

@@ -66,7 +66,8 @@ type coverage struct {
 	words             []uint64
 }
 
-// cover finds out exactly what the lists cover of the window [from, to), in which they lie.
+// cover computes exactly which parts of the window [from, to) are covered by the lists, which are
+// within it.
 func cover(lists []rows, from, to int64) *coverage {
 	unit := int64(0)
 	for _, l := range lists {

@@ -49,7 +49,7 @@ func (v *View) regular(from, to int64) (row, bool) {
 	return list[0], true
 }
 
-// within returns the part of a row's ranges that lies in [from, to).
+// within returns the part of a row's ranges within [from, to).
 func (r row) within(from, to int64) rows {
 	var list rows
 	if r.count == 1 {
@@ -113,7 +113,7 @@ func (l rows) add(r row) rows {
 }
 
 // take removes ranges from the front of the list that go up, have gaps of at most gap between them,
-// and lie within most bytes. At least one is taken. It returns them, the rest (both in the memory
+// and span at most most bytes. At least one is taken. It returns them, the rest (both in the memory
 // of the list), and where the last of them ends.
 func (l rows) take(gap, most int64) (group, rest rows, end int64) {
 	first := l[0].off

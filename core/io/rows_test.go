@@ -135,7 +135,7 @@ func TestCoverage(t *testing.T) {
 	}
 }
 
-// What within takes of a row is, byte by byte, what lies in the window.
+// The result of within is, byte by byte, the part of a row in the window.
 func TestWithinCutsARow(t *testing.T) {
 	for seed := range int64(2000) {
 		r := rand.New(rand.NewSource(seed))

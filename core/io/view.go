@@ -175,7 +175,7 @@ func (v *View) Offset(pos int64) int64 {
 	return at
 }
 
-// Below returns how many positions of [from, to) lie before offset off. The view must not overlap
+// Below returns how many positions of [from, to) are before offset off. The view must not overlap
 // itself.
 func (v *View) Below(from, to, off int64) int64 {
 	if v.plain {

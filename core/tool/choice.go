@@ -24,7 +24,7 @@ func ChoiceCounter(k coll.Kind, reason bool) Counter {
 	return c
 }
 
-// Choice is the operation that a counter is for; false: it is none of ChoiceCounter's.
+// Choice is the operation of a counter; false: it is none of ChoiceCounter's.
 func (c Counter) Choice() (k coll.Kind, reason, ok bool) {
 	c -= Counters + 1
 	return coll.Kind(c / 2), c%2 == 1, c >= 0 && c < 2*Counter(coll.Kinds)

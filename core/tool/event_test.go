@@ -72,7 +72,7 @@ func TestWrongRegistrations(t *testing.T) {
 	}
 }
 
-// Elements lie at the next multiple of their size, which bodies/tool.c relies on.
+// Elements are at the next multiple of their size, which bodies/tool.c relies on.
 func TestElements(t *testing.T) {
 	_, s := begun(t)
 	for k := range EventKinds {

@@ -246,7 +246,8 @@ func variable(i int) *Variable {
 // PvarNum is MPI_T_pvar_get_num.
 func (s *State) PvarNum(num *int32) Code { return needInt(num, len(variables)) }
 
-// PvarInfo is MPI_T_pvar_get_info. MPI_T_pvar_readreset ("atomic") is for all that can be reset.
+// PvarInfo is MPI_T_pvar_get_info. MPI_T_pvar_readreset ("atomic") applies to all variables that
+// can be reset.
 func (s *State) PvarInfo(i int, name Text, verbosity, class *int32, datatype *Datatype,
 	enum *Handle, desc Text,
 	bind, readonly, continuous, atomic *int32) Code {

@@ -12,8 +12,8 @@ type Link interface {
 // Leave waits until all processes of the window have called MPI_Win_free, and so will not touch its
 // memory again. stop ends the serving of other processes and is nil where there are no requests:
 // then, when all are here, no process sends further requests, and none polls its mailbox when the
-// memory is released. An error does not end it early, and there is nothing more to be done with the
-// window after it.
+// memory is released. An error does not end it early, and the window needs no further action after
+// it.
 func Leave(l Link, stop func()) error {
 	err := meet(l)
 	if stop == nil {

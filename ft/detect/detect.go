@@ -78,7 +78,7 @@ type Config struct {
 	Period      Time // between two ticks; at most Limit/5
 	Limit       Time // of silence
 	Most        Time // up to which the limit grows; 0: it does not
-	Alone       bool // host 0's side goes on also with less than half of the hosts
+	Alone       bool // host 0's side continues even with less than half of the hosts
 	Tree        Tree
 }
 
@@ -115,7 +115,7 @@ type peer struct {
 	asked    Time   // when the first beat went there that is not answered
 	asking   bool   // there is one
 	armed    bool   // it was heard
-	complete bool   // by its own word, everybody below it was
+	complete bool   // as it reports, all hosts below it were
 	adopted  bool   // it has sought: it gets our beats though it is no child
 	silence  Time   // at host 0: as reported by another host, at time reported
 	reported Time
@@ -271,7 +271,7 @@ func (m *Machine) Receive(from int, data []byte, now Time) (Output, error) {
 	return m.take(now), nil
 }
 
-// Gone tells host 0 that a host has certainly ended, or is taken to have: why is OutClosed or
+// Gone notifies host 0 that a host has certainly ended, or is assumed to have: why is OutClosed or
 // OutChanged.
 func (m *Machine) Gone(host int, why Reason, now Time) Output {
 	m.excuse(now)

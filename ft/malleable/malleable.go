@@ -133,7 +133,7 @@ type Machine struct {
 
 	stride int      // calls from one meeting to the next
 	met    Duration // when the last one was
-	began  Duration // when the change was noticed that goes on; 0: none does
+	began  Duration // when the current change was noticed; 0: no change is under way
 	before int      // number of processes then
 	how    string   // what has changed it
 

@@ -57,7 +57,7 @@ func (o *Orders) next() string {
 // pending reports whether a command is to be executed now.
 func (o *Orders) pending() bool { return o.Source != None && o.Killing == 0 && o.next() != "" }
 
-// pass goes on behind the next command.
+// pass skips the next command.
 func (o *Orders) pass() {
 	o.At = min(o.At+uint64(len(o.next()))+1, uint64(len(o.Text)))
 	o.Tries = 0

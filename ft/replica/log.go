@@ -50,7 +50,7 @@ func (s *storage) compact() {
 	}
 }
 
-// restore takes over what another agent has made of the entries.
+// restore installs the state that another agent has built from the entries.
 func (m *Machine) restore(snap *pb.Snapshot) {
 	at, last, state, _ := readSnapshot(snap.GetData()) // validated by possible
 	m.applied = Mark{snap.GetMetadata().GetIndex(), at}

@@ -27,7 +27,7 @@ type proposals struct {
 
 func (p *proposals) add(data []byte) { p.list = append(p.list, slices.Clone(data)) }
 
-// anew begins again with the first.
+// anew restarts with the first.
 func (p *proposals) anew() { p.offered, p.idle = 0, 0 }
 
 // tick reports whether they are to be offered again.
@@ -53,7 +53,7 @@ func (p *proposals) done(seq uint64) {
 	p.offered, p.idle = max(p.offered-n, 0), 0
 }
 
-// next are those that are to be offered now: number of the first, and what they are.
+// next are the proposals to be offered now: the number of the first, and their bytes.
 func (p *proposals) next() (first uint64, list [][]byte) {
 	size := 0
 	first = p.before + uint64(p.offered) + 1

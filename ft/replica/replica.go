@@ -62,8 +62,8 @@ const (
 	DefaultKeep   = 1024
 )
 
-// electionTicks is after how many ticks without a leader agents begin to want to be it, within as
-// many more. A leader sends a heartbeat every tick.
+// electionTicks is the number of ticks without a leader after which agents stand for election,
+// within as many more. A leader sends a heartbeat every tick.
 const electionTicks = 10
 
 // retryTicks is after how many ticks, or twice as many, an agent that was not elected retries the
@@ -102,7 +102,7 @@ type Event interface{}
 // Tick: a period has passed.
 type Tick struct{}
 
-// Received: a message of another agent has come.
+// Received: a message of another agent has arrived.
 type Received struct{ Message Message }
 
 // Propose: this agent wants Data to be an entry. At most MostData bytes.

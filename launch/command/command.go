@@ -3,20 +3,20 @@
 // in their scripts.
 //
 // It owns the table of options, from which the parser and --help are both made, and turns words
-// into a Job. It starts nothing, opens nothing but a -configfile, and does not look at hosts or
+// into a Job. It starts nothing, opens nothing but a -configfile, and does not examine hosts or
 // programs.
 package command
 
 import "time"
 
-// A Job is what the command line asks for.
+// A Job is the content of the command line.
 type Job struct {
 	Programs  []Program // in the order of the command line; the index is MPI_APPNUM
 	Hosts     []string  // entries of -host and its like, as written: NAME or NAME:SLOTS
 	HostFiles []string  // files of -hostfile and its like
 	PerHost   int       // -ppn: ranks in a row on each host; 0: its slots
 	Rsh       []string  // --rsh: the command that reaches other hosts, in words; nil: ssh
-	Fanout    string    // --fanout: how many agents one agent starts; empty: not said
+	Fanout    string    // --fanout: how many agents one agent starts; empty: not given
 	// --prefix: where libspx is installed on other hosts; empty: where it is here
 	Prefix     string
 	Probe      bool   // --probe: measure the network between the hosts, where it is not known
@@ -33,17 +33,16 @@ type Job struct {
 	Metrics   string        // --metrics: ADDRESS:PORT; empty: none
 	HangAfter time.Duration // --hang-after; 0: never
 	Bind      Bind          // --bind-to
-	Universe  int           // --usize; 0: not said
+	Universe  int           // --usize; 0: not given
 	// --system: a system file, which names the programs; empty: the command line does
 	System  string
 	Cluster string // --cluster
-	// --join: where the system runs to which the cluster is attached; empty: as the system file
-	// says
+	// --join: where the system runs to which the cluster is attached; empty: as in the system file
 	Join    string
 	Env     []string // with --system: what its programs inherit
 	Layout  string   // --layout: a file; empty: the programs are one world
 	OnDeath OnDeath  // --on-death
-	// -disable-auto-cleanup: deaths that survivors are told of count in the exit status
+	// -disable-auto-cleanup: deaths of which survivors are notified count in the exit status
 	CountDeaths bool
 	WithFT      bool   // --with-ft
 	Detach      bool   // --detach
@@ -53,16 +52,16 @@ type Job struct {
 
 	Cores       string // --cores: a directory; empty: core files are left alone
 	Trace       string // --trace: file of the timeline; empty: none
-	TraceLimit  int    // --trace-limit: bytes of every process; 0: not said
+	TraceLimit  int    // --trace-limit: bytes of every process; 0: not given
 	Profile     bool   // --profile
 	ProfileJSON string // --profile-json: a file; empty: none
 
 	// -initial-errhandler, a predefined info value of MPI-5.0, 11.5, or empty
 	InitialErrhandler string
 	Verbose           bool
-	Help, Version     bool     // asked for: nothing is to be started
+	Help, Version     bool     // requested: nothing is to be started
 	Gdb               []int    // --gdb: ranks that a debugger is started for
-	Notes             []string // remarks for the user: things asked for that have no effect
+	Notes             []string // remarks for the user: options without effect
 }
 
 // A Program is one section of the command line between colons.
@@ -93,13 +92,13 @@ type OnDeath string
 const (
 	DeathAuto     OnDeath = "auto"     // the job ends, unless a survivor's error handler returns
 	DeathKill     OnDeath = "kill"     // the job ends
-	DeathContinue OnDeath = "continue" // the survivors are told, and go on
+	DeathContinue OnDeath = "continue" // the survivors are notified, and continue
 )
 
-// Stdin names who gets spxrun's standard input; the others read an empty file.
+// Stdin names the receiver of spxrun's standard input; the other ranks read an empty file.
 type Stdin struct {
 	All  bool
-	Rank int // -1: nobody; ignored with All
+	Rank int // -1: none; ignored with All
 }
 
 // An Error is a mistake on the command line: what is wrong and what to do, for one line after

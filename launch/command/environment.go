@@ -6,7 +6,7 @@ import (
 	"libspx/launch/service"
 )
 
-// environment is what options say about the environment of programs.
+// environment is the options about the environment of programs.
 type environment struct {
 	policy inherit
 	names  []string // with inheritList
@@ -16,7 +16,7 @@ type environment struct {
 type inherit int
 
 const (
-	inheritUnset inherit = iota // as the wider scope says; all, at the widest
+	inheritUnset inherit = iota // as in the wider scope; all, at the widest
 	inheritAll
 	inheritNone
 	inheritList

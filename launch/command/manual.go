@@ -19,8 +19,8 @@ func Options() (list []Option) {
 	return list
 }
 
-// Usage is what --help says before the options.
+// Usage is the text of --help before the options.
 func Usage() string { return usage }
 
-// Ending is what --help says behind the options.
+// Ending is the text of --help after the options.
 func Ending() string { return ending }

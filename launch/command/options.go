@@ -17,14 +17,14 @@ type option struct {
 	meta  string // names of its values, as --help shows them; empty: takes none
 	nargs int
 	pair  bool // "NAME VALUE", or NAME=VALUE in one word
-	// its one value may be missing; tells whether the next word is that value
+	// its one value may be missing; reports whether the next word is that value
 	optional func(word string) bool
 	group    string
 	help     string
 	apply    func(p *parser, v []string) error // nil: accepted without effect
 }
 
-// wants is the number of values that the option takes, having got some in its own word.
+// wants is the number of values that the option takes, given those in its own word.
 func (o *option) wants(inline, rest []string) int {
 	switch {
 	case o.optional != nil:

@@ -68,7 +68,7 @@ func (p *parser) attach() error {
 	return nil
 }
 
-// system takes a command line without programs: a system file has them, and says where they run.
+// system takes a command line without programs: a system file has them, and their hosts.
 func (p *parser) system() error {
 	switch s := &p.section.program; {
 	case len(p.sections) > 0 || len(s.Argv) > 0:
@@ -153,7 +153,7 @@ func (p *parser) program(args []string) []string {
 	return args[n:]
 }
 
-// option carries out one option, whose values may be in the word itself (-n=4) or follow it.
+// option applies one option, whose values may be in the word itself (-n=4) or follow it.
 func (p *parser) option(word string, rest []string) ([]string, error) {
 	name, value, inline := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(word, "-"), "-"), "=")
 	o := find(name)

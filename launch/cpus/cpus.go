@@ -1,7 +1,7 @@
-// Package cpus says which processors a job may use on this host, and shares them out among its
+// Package cpus determines which processors a job may use on this host, and divides them among its
 // ranks (--bind-to).
 //
-// It owns the reading of /sys and /proc for that. It changes nobody's affinity itself.
+// It owns the reading of /sys and /proc for that. It sets no affinity itself.
 package cpus
 
 import (
@@ -73,7 +73,7 @@ func quota(root string) int {
 	return int(least + 0.999)
 }
 
-// limit looks at a group and all above it; inside a container the path may not be visible, the top
+// limit examines a group and all above it; inside a container the path may not be visible, the top
 // is.
 func limit(least float64, root, mount, path string, read func(dir string) float64) float64 {
 	for {
@@ -147,8 +147,8 @@ func Read(root string, allowed []int) []CPU {
 	return out
 }
 
-// lastCache is the first processor that shares the last-level cache of processor c, -1 where the
-// system does not tell.
+// lastCache is the first processor that shares the last-level cache of processor c, -1 if the
+// system does not report it.
 func lastCache(root string, c int) int {
 	for level := 3; level >= 2; level-- {
 		data, err := os.ReadFile(filepath.Join(root,

@@ -1,7 +1,7 @@
-// Package explain says which algorithm a collective call uses, and why, of jobs that run and of
-// jobs that might (docs/collectives.md). It collects what the library collects in a process: where
-// ranks are, and what is set. What follows from it is asked of core/coll, which chooses in
-// processes, too; nothing is decided here.
+// Package explain shows which algorithm a collective call uses, and why, for running and for
+// hypothetical jobs (docs/collectives.md). It collects what the library collects in a process: the
+// places of ranks, and the settings. The choice is made by core/coll, as in processes; nothing is
+// decided here.
 package explain
 
 import (
@@ -44,7 +44,7 @@ type Call struct {
 	Remote int
 }
 
-// Explain says what is chosen.
+// Explain returns the choice.
 func (s *Situation) Explain(c Call) (*coll.Explanation, error) {
 	a, err := s.args(c)
 	if err != nil {
@@ -123,7 +123,7 @@ func (s *Situation) relayed(inter bool) ([]int32, error) {
 	return p.Relayed(list, max(s.World, 1), s.TCP), nil
 }
 
-// forced is what a setting says of an operation, and which one it is.
+// forced is the setting for an operation, and its source.
 func (s *Situation) forced(k coll.Kind) (name string, by coll.Reason, file string, err error) {
 	if name := s.Getenv(coll.EnvName(k)); name != "" {
 		return without(name), coll.ByVariable, "", nil

@@ -13,7 +13,7 @@ func Name(k coll.Kind) string {
 	return "MPI_" + strings.ToUpper(s[:1]) + s[1:]
 }
 
-// Head says in a line which call is meant.
+// Head describes the call in one line.
 func (s *Situation) Head(c Call, e *coll.Explanation) string {
 	text := Name(c.Kind)
 	if measure := coll.Measure(c.Kind); measure != "" {

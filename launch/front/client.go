@@ -15,9 +15,9 @@ import (
 )
 
 // Spxrun as the client of a job that it has not started, or that has lost its spxrun (--attach).
-// The output is in a file, which the agent hands over; what is there is printed here, and the agent
-// tells when there is more, and how the job has ended. The agent holds nothing for this process,
-// which may end at any moment.
+// The output is in a file, whose descriptor the agent passes; its content is printed here, and the
+// agent reports when there is more, and how the job has ended. The agent holds nothing for this
+// process, which may end at any moment.
 
 // follower is such a client.
 type follower struct {
@@ -32,7 +32,7 @@ type follower struct {
 	upTo     chan extent           // what is to be printed
 	printed  chan error            // all is, or cannot be
 	writes   chan struct{}         // full while something is being written
-	at       int64                 // so far all is printed; who fills writes may touch it
+	at       int64                 // offset printed so far; owned by the filler of writes
 }
 
 // extent is how much output there is; last: there will be no more.
@@ -41,7 +41,7 @@ type extent struct {
 	last bool
 }
 
-// attachTo is the client's life.
+// attachTo runs the client.
 func attachTo(j *command.Job) int {
 	f, from, err := newFollower(j)
 	if err != nil {
@@ -171,14 +171,14 @@ func (f *follower) unheard() error {
 // and how long the agent may take for a word.
 const leavePatience = time.Second
 
-// leave tells the agent how far all is printed, so that the next client begins there. The agent has
-// taken it in when this returns, unless it does not answer.
+// leave sends the agent the offset printed so far, at which the next client begins. The agent has
+// received it when this returns, unless it does not answer.
 func (f *follower) leave(messages <-chan *service.Message) {
 	limit := time.After(leavePatience)
 	select {
 	case f.writes <- struct{}{}: // it stays full: no more is printed
 	case <-limit:
-		return // the agent knows how far it was before: so much (mostAtOnce) may be printed again
+		return // the agent has the previous offset: so much (mostAtOnce) may be printed again
 	}
 	if f.conn.Send(&service.Message{Kind: service.Client, Number: uint64(f.at),
 		World: service.Leaves, FD: -1}) != nil || messages == nil {
@@ -214,12 +214,12 @@ func (f *follower) size() int64 {
 	return st.Size()
 }
 
-// mostAtOnce is printed before the agent is told how far this is: so much may be printed again by
-// the next client when this one is killed.
+// mostAtOnce is printed between two reports of the offset to the agent: so much may be printed
+// again by the next client when this one is killed.
 const mostAtOnce = 256 << 10
 
-// print prints the file from a place on, as far as it is told, and tells the agent how far it has
-// come.
+// print prints the file from an offset up to the announced one, and reports its progress to the
+// agent.
 func (f *follower) print(from int64) {
 	for at := from; ; {
 		// its end is seen by receive

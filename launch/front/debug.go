@@ -30,12 +30,12 @@ type debugging struct {
 	window  []string
 	running sync.WaitGroup
 	windows sync.WaitGroup // of tmux, which outlive spxrun
-	// directory of the pipes by which they tell that they have ended; empty: there is none
+	// directory of the pipes by which they report their end; empty: there is none
 	signs string
 	busy  atomic.Bool // the debugger in the terminal runs
 }
 
-// newDebugging prepares what is asked for; nil: nothing is.
+// newDebugging prepares the requested debugging; nil: none is.
 func newDebugging(j *command.Job, spec *control.Job) (*debugging, error) {
 	if !mpir.BeingDebugged() && len(j.Gdb) == 0 {
 		return nil, nil
@@ -92,7 +92,7 @@ func windowCommand() []string {
 }
 
 // attach shows the processes to the debugger that has started spxrun, and starts those of --gdb;
-// then the processes may go on: all of them as soon as those debuggers have come, or ended.
+// then the processes may continue: all of them as soon as those debuggers have attached, or ended.
 func (f *front) attach(table []control.Process) {
 	d := f.debugging
 	if d == nil {
@@ -182,13 +182,13 @@ func (d *debugging) sign(rank int) (file string, err error) {
 	return file, nil
 }
 
-// keeps tells whether a signal from the terminal is the debugger's, which has it too, and not the
-// job's.
+// keeps reports whether a signal from the terminal is for the debugger, which gets it too, and not
+// for the job.
 func (d *debugging) keeps(s os.Signal) bool {
 	return d != nil && d.busy.Load() && (s == unix.SIGINT || s == unix.SIGQUIT || s == unix.SIGTSTP)
 }
 
-// ended tells the debugger that has started spxrun when the job has failed, and waits for those
+// ended notifies the debugger that has started spxrun if the job has failed, and waits for those
 // that spxrun has started.
 func (d *debugging) ended(status int) {
 	if d == nil {

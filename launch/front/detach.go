@@ -18,8 +18,8 @@ import (
 
 // Jobs that go on when spxrun has returned (--detach). spxrun starts itself once more, in a session
 // of its own and with a file for the output: that one, the keeper, runs the job as spxrun does
-// otherwise. Until spxrun has told its user the job's name and left, its end ends the job; from
-// then on nothing does that happens to the keeper.
+// otherwise. Until spxrun has printed the job's name and left, its end ends the job; from then on
+// no event at the keeper does.
 
 // keeperFD is the descriptor of the keeper's socket to spxrun.
 const keeperFD = 3
@@ -64,7 +64,7 @@ func detach(spec *control.Job, j *command.Job) (status int, err error) {
 			return m.Done.Status, nil
 		case m.Running:
 			fmt.Printf("%016x %s\n", number, out.Name())
-			// if it is gone, so is the job, and its file says why
+			// if it is gone, so is the job, and its file has the reason
 			keeper.Send(&control.Message{Leave: true}) //nolint:errcheck
 			return 0, nil
 		}
@@ -97,7 +97,7 @@ func startKeeper(out *os.File) (*control.Conn, error) {
 	}
 	defer unix.Close(pair[1])
 	in := os.Stdin
-	// a terminal belongs to who sits there
+	// a terminal belongs to its user
 	if _, err := unix.IoctlGetTermios(0, unix.TCGETS); err == nil {
 		if in, err = os.Open(os.DevNull); err != nil {
 			return nil, err
@@ -114,7 +114,7 @@ func startKeeper(out *os.File) (*control.Conn, error) {
 	return control.NewConn(os.NewFile(uintptr(pair[0]), "keeper")), nil
 }
 
-// Keep is the life of the keeper.
+// Keep runs the keeper.
 func Keep() int {
 	unix.CloseOnExec(keeperFD)
 	k := &keeper{conn: control.NewConn(os.NewFile(keeperFD, "spxrun"))}
@@ -132,7 +132,7 @@ func Keep() int {
 	}
 	// as a rule spxrun has left
 	k.conn.Send(&control.Message{Done: &control.Done{Status: status}}) //nolint:errcheck
-	// it hears of the job, or of its end, and then leaves or ends
+	// spxrun is notified of the job, or of its end, and then leaves or ends
 	if k.gone != nil && !k.alone {
 		k.left = <-k.gone
 	}
@@ -152,9 +152,9 @@ func Keep() int {
 // keeper is the way from the keeper to spxrun. nil: this is spxrun.
 type keeper struct {
 	conn  *control.Conn
-	gone  chan bool // tells, once, that spxrun is gone, and whether it has left
+	gone  chan bool // reports once that spxrun is gone, and whether it has left
 	alone bool      // it is
-	left  bool      // spxrun has told the job's name, and left
+	left  bool      // spxrun has printed the job's name, and left
 
 	elsewhere bool // other hosts may go on with the job
 }
@@ -171,7 +171,7 @@ func (k *keeper) listen() {
 	}()
 }
 
-// leaving tells when spxrun is gone: whether it has left.
+// leaving reports when spxrun is gone: whether it has left.
 func (k *keeper) leaving() <-chan bool {
 	if k == nil {
 		return nil
@@ -179,14 +179,14 @@ func (k *keeper) leaving() <-chan bool {
 	return k.gone
 }
 
-// running tells spxrun that the job runs.
+// running notifies spxrun that the job runs.
 func (k *keeper) running() {
 	if k != nil {
 		k.conn.Send(&control.Message{Running: true}) //nolint:errcheck // its end is seen by listen
 	}
 }
 
-// isElsewhere notes that other hosts may go on with the job, whose end here is none.
+// isElsewhere records that other hosts may continue the job, whose end here is not its end.
 func (k *keeper) isElsewhere(so bool) {
 	if k != nil {
 		k.elsewhere = so

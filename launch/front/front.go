@@ -259,7 +259,7 @@ type front struct {
 	keeper    *keeper    // nil: this is spxrun, and no keeper
 	dog       watchdog
 	queues    [2]inspect.Queue // the agent's and this process's
-	hung      bool             // the agent was given up
+	hung      bool             // the agent was abandoned
 	succeeds  bool             // other hosts may go on when this one is lost
 }
 
@@ -294,13 +294,13 @@ func run(spec *control.Job, debug *debugging, keeper *keeper) (status int, err e
 	return status, nil
 }
 
-// handedOn are the signals that spxrun hands on to the agent, which ends the job or passes them to
+// handedOn are the signals that spxrun forwards to the agent, which ends the job or passes them to
 // the ranks.
 var handedOn = []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT,
 	syscall.SIGUSR1, syscall.SIGUSR2,
 	syscall.SIGTSTP, syscall.SIGCONT}
 
-// catch asks for the signals that are handed on. One that was ignored from the start (nohup, a
+// catch registers for the forwarded signals. One that was ignored from the start (nohup, a
 // shell's background job) stays so.
 func (f *front) catch() {
 	process.Ignore(process.IgnoredAtStart())
@@ -371,7 +371,7 @@ func (f *front) serve() {
 			case !open:
 				return
 			case m.Stopped != 0:
-				// the ranks have stopped; SIGCONT is caught and handed on
+				// the ranks have stopped; SIGCONT is caught and forwarded
 				unix.Kill(os.Getpid(), unix.SIGSTOP) //nolint:errcheck
 			case m.Ping != 0:
 				f.dog.answered(m.Ping)

@@ -10,10 +10,10 @@ import (
 	"libspx/launch/control"
 )
 
-// input is the descriptor that becomes the agent's standard input. A file or pipe is handed over as
-// it is: who reads it reads from the source, to any size, and closing it is seen there. A terminal
-// stays ours, because the ranks are in other process groups, which a terminal stops when they read;
-// it is copied into a pipe.
+// input is the descriptor that becomes the agent's standard input. A file or pipe is passed as it
+// is: the reader reads from the source, to any size, and closing it is seen there. A terminal stays
+// ours, because the ranks are in other process groups, which a terminal stops when they read; it is
+// copied into a pipe.
 type input struct {
 	fd   int
 	own  []int // descriptors that are the agent's alone once it runs
@@ -56,8 +56,8 @@ func (in *input) started() {
 	}
 }
 
-// background is how often a background job looks whether it has come to the foreground, where it
-// may read its terminal.
+// background is the interval at which a background job checks whether it is in the foreground,
+// where it may read its terminal.
 const background = 250 * time.Millisecond
 
 // copyTerminal copies what is typed, as long as it is typed for this job: a background process that

@@ -14,9 +14,9 @@ import (
 	"libspx/launch/progress"
 )
 
-// tellTopology puts what is known of the network between the hosts of a job into the environment of
-// its programs (SPX_TOPOLOGY), unless the user has said it; with --probe, what is not known is
-// measured first. All programs are told the same: collectives go by it.
+// tellTopology puts the known network between the hosts of a job into the environment of its
+// programs (SPX_TOPOLOGY), unless the user has set it; with --probe, unknown parts are measured
+// first. All programs get the same value, as collectives depend on it.
 func tellTopology(spec *control.Job, j *command.Job) error {
 	said, err := saidTopology(spec.Programs)
 	if err != nil || len(spec.Hosts) < 2 {
@@ -60,7 +60,7 @@ func tellTopology(spec *control.Job, j *command.Job) error {
 
 const topologyIs = "SPX_TOPOLOGY="
 
-// topologyOf is what a program's environment says, the last time; "" if it says nothing.
+// topologyOf is the last setting in a program's environment; "" if there is none.
 func topologyOf(p *control.Program) (text string) {
 	for _, v := range p.Env {
 		if strings.HasPrefix(v, topologyIs) {
@@ -70,7 +70,7 @@ func topologyOf(p *control.Program) (text string) {
 	return text
 }
 
-// saidTopology is what the user has said, for one program or several; "": nothing.
+// saidTopology is the user's setting, for one program or several; "": none.
 func saidTopology(programs []control.Program) (string, error) {
 	said := ""
 	for i := range programs {
@@ -92,7 +92,7 @@ func addTopology(programs []control.Program, text string) {
 	}
 }
 
-// network is what is known of hosts; nil: nothing.
+// network is the known network of hosts; nil: unknown.
 func network(names []string, spec *control.Job, j *command.Job) (*probe.Network, error) {
 	if !j.Probe {
 		c, err := probe.OpenCache()

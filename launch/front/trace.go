@@ -60,7 +60,7 @@ func newTracing(j *command.Job, spec *control.Job) (*tracing, error) {
 	return t, err
 }
 
-// ended makes what was asked for of what the processes have written.
+// ended makes the requested output from the files of the processes.
 func (t *tracing) ended() {
 	if t == nil {
 		return

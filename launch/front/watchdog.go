@@ -9,9 +9,8 @@ import (
 	"libspx/launch/service"
 )
 
-// The agent's main thread, which decides all, is asked for a sign of life. One that is dead says so
-// by its end; one that hangs, or was stopped, would leave all of the job waiting, and a user who
-// cannot tell why.
+// The agent's main thread, which makes all decisions, is pinged. A dead agent is detected by its
+// end; one that hangs, or was stopped, would leave the whole job waiting, without a visible reason.
 
 // agentLimit is the preset of SPX_AGENT_LIMIT.
 const agentLimit = 30 * time.Second
@@ -22,14 +21,14 @@ const watchParts = 8
 // watchMost is how many times the limit an agent is waited for at most that has no processor.
 const watchMost = 10
 
-// A watchdog says when the agent has been asked in vain for too long. It knows no clock: the time
-// is told.
+// A watchdog detects that the agent has not answered for too long. It has no clock: the time is an
+// argument.
 type watchdog struct {
 	limit time.Duration // 0: it does not watch
 	asked int           // questions so far, of which the last is open
 	open  bool
-	had   time.Duration // since it was asked, in which it could have answered
-	since time.Time     // it was asked
+	had   time.Duration // since the request, in which it could have answered
+	since time.Time     // time of the request
 	last  time.Time     // look
 }
 
@@ -59,9 +58,9 @@ func (w *watchdog) passed(now time.Time) time.Duration {
 	return now.Sub(w.last)
 }
 
-// look says what is to be done now: ask (with the number w.asked), or give the agent up. Time in
-// which spxrun itself was not run (Ctrl-Z, a machine that sleeps) is not held against the agent;
-// nor is that since the last look in which one of the two waited for a processor, which kept says.
+// look returns the next action: ping (with the number w.asked), or abandon the agent. Time in which
+// spxrun itself was not run (Ctrl-Z, a machine that sleeps) does not count; nor does the time since
+// the last look in which one of the two waited for a processor (kept).
 func (w *watchdog) look(now time.Time, kept time.Duration) (ask, hangs bool) {
 	passed := w.passed(now)
 	w.last = now
@@ -78,14 +77,14 @@ func (w *watchdog) look(now time.Time, kept time.Duration) (ask, hangs bool) {
 	return false, w.had >= w.limit || now.Sub(w.since) >= watchMost*w.limit
 }
 
-// answered takes the agent's sign of life.
+// answered records the agent's answer.
 func (w *watchdog) answered(number int) {
 	if number == w.asked {
 		w.open = false
 	}
 }
 
-// watch begins to look after the agent: the channel tells when.
+// watch begins to supervise the agent: the channel ticks when look is due.
 func (f *front) watch() (<-chan time.Time, func()) {
 	if f.dog.limit == 0 {
 		return nil, func() {}
@@ -94,8 +93,8 @@ func (f *front) watch() (<-chan time.Time, func()) {
 	return t.C, t.Stop
 }
 
-// kept is for how much of the time that has passed since it was last called the agent waited for a
-// processor, or this process did, which takes its answer.
+// kept returns how much of the time since its last call the agent, or this process, which receives
+// its answer, waited for a processor.
 func (f *front) kept(passed time.Duration) time.Duration {
 	return f.queues[0].Look(f.pid, passed) + f.queues[1].Look(os.Getpid(), passed)
 }

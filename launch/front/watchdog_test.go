@@ -37,7 +37,7 @@ func TestWatchdog(t *testing.T) {
 }
 
 // What counts is the time in which the agent could have answered: one that waits for a processor
-// does not hang, nor does one whose spxrun does; but neither is waited for without end.
+// does not hang, nor does one whose spxrun does; but the wait for either is bounded.
 func TestWatchdogOfBusyHosts(t *testing.T) {
 	const limit, step = 800 * time.Millisecond, 100 * time.Millisecond
 	for name, c := range map[string]struct {

@@ -11,7 +11,7 @@ import (
 
 // An Allocation is what a batch system has given the job within which this process runs.
 type Allocation struct {
-	System string // whose it is, for messages
+	System string // the batch system, for messages
 	Hosts  []Host // with slots
 	// its name for this host, where that may be another than the host's own; else ""
 	Here string
@@ -32,9 +32,9 @@ func (a *Allocation) Has(list []Host) bool {
 var operatorFiles = []string{"HYDRA_HOST_FILE", "I_MPI_HYDRA_HOST_FILE",
 	"PRTE_MCA_prte_default_hostfile", "OMPI_MCA_orte_default_hostfile"}
 
-// Allocated looks for a batch system's allocation in the environment, as getenv answers for it;
-// read is os.ReadFile. It knows Slurm, PBS and Torque, LSF, SGE and the Kubernetes MPI Operator.
-// nil: there is none. An error says what cannot be understood.
+// Allocated looks for a batch system's allocation in the environment, given by getenv; read is
+// os.ReadFile. It supports Slurm, PBS and Torque, LSF, SGE and the Kubernetes MPI Operator. nil:
+// there is none. The error names what cannot be parsed.
 func Allocated(getenv func(string) string, read func(string) ([]byte, error)) (*Allocation, error) {
 	if getenv("SLURM_JOB_ID") != "" && slurmNodes(getenv) != "" {
 		return slurm(getenv)
@@ -160,7 +160,7 @@ func slurm(getenv func(string) string) (*Allocation, error) {
 	variable := "SLURM_TASKS_PER_NODE"
 	if getenv("SLURM_NTASKS") == "" && getenv("SLURM_NTASKS_PER_NODE") == "" &&
 		getenv("SLURM_JOB_CPUS_PER_NODE") != "" {
-		variable = "SLURM_JOB_CPUS_PER_NODE" // no number of tasks was asked for
+		variable = "SLURM_JOB_CPUS_PER_NODE" // no number of tasks was requested
 	}
 	each, err := repeated(getenv(variable), len(names))
 	if err != nil {

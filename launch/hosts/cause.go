@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// Cause is why a remote shell has ended before the agent behind it has said anything.
+// Cause is why a remote shell has ended before the agent behind it has sent anything.
 type Cause struct {
-	Line    string // in which the shell has said so; empty: it is not known
+	Line    string // printed by the shell; empty: the cause is not known
 	Advice  string // what it means and what to do, for a sentence that has named the host
 	Passing bool   // it can go away by itself: trying again makes sense
 }
@@ -67,8 +67,8 @@ var causes = []struct {
 			"beginning at once (MaxStartups)", passing: true},
 }
 
-// CauseOf reads what a remote shell has said, and the status with which it has ended. Only what
-// ends with ssh's own status can be known.
+// CauseOf interprets the output of a remote shell, and its exit status. The cause can be known only
+// with ssh's own status.
 func CauseOf(host string, status int, said string) Cause {
 	if status != unreachable {
 		return Cause{}
@@ -87,7 +87,7 @@ func CauseOf(host string, status int, said string) Cause {
 	return Cause{}
 }
 
-// Text says it all.
+// Text is the whole message.
 func (c Cause) Text() string {
 	return fmt.Sprintf("it cannot be reached (%s): %s", c.Line,
 		c.Advice)

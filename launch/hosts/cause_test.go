@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// What OpenSSH 9.2 says, on standard error and by its status, and what becomes of it.
+// The standard error and status of OpenSSH 9.2, and the resulting causes.
 func TestCauses(t *testing.T) {
 	for _, c := range []struct {
 		said    string

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Find says which hosts a command line means, by the entries of -host and the files of -hostfile,
-// or else by SPX_HOSTFILE, or else by what a batch system has given; and by which command they are
+// Find returns the hosts of a command line, by the entries of -host and the files of -hostfile, or
+// else by SPX_HOSTFILE, or else by a batch system's allocation; and the command by which they are
 // reached, if none is given (nil): SPX_RSH, the batch system's where it gave the hosts, or ssh.
 // getenv is os.Getenv. The list is empty where nothing names a host.
 func Find(entries, files, rsh []string, getenv func(string) string) (list []Host, how []string,
@@ -31,7 +31,7 @@ func Find(entries, files, rsh []string, getenv func(string) string) (list []Host
 	case getenv("SPX_RSH") != "":
 		rsh = strings.Fields(getenv("SPX_RSH"))
 	case given != nil && given.Has(list):
-		rsh = given.Rsh // which reaches no others
+		rsh = given.Rsh // which reaches no other hosts
 	}
 	if len(rsh) == 0 {
 		rsh = SSH
@@ -44,12 +44,11 @@ func Find(entries, files, rsh []string, getenv func(string) string) (list []Host
 	return list, rsh, nil
 }
 
-// SSH reaches other hosts where nothing else is said: without a terminal, and without questions.
+// SSH reaches other hosts by default: without a terminal, and without questions.
 var SSH = []string{"ssh", "-x", "-T", "-o", "BatchMode=yes", "-o", "ConnectTimeout=20", "-o",
 	"ServerAliveInterval=5", "-o", "ServerAliveCountMax=3"}
 
-// granted is what a batch system has given; nil: nothing, or SPX_ALLOCATION=none says to leave it
-// alone.
+// granted is a batch system's allocation; nil: none, or SPX_ALLOCATION=none disables its use.
 func granted(getenv func(string) string) (*Allocation, error) {
 	if getenv("SPX_ALLOCATION") == "none" {
 		return nil, nil

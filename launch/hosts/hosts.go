@@ -1,5 +1,5 @@
-// Package hosts reads lists of hosts (-host, -hostfile), says which names are this host's, and
-// places the ranks of a job on the hosts of a list.
+// Package hosts reads lists of hosts (-host, -hostfile), determines which names are this host's,
+// and places the ranks of a job on the hosts of a list.
 //
 // It owns the spelling of such lists and the rule by which ranks are given to hosts (place.go;
 // MPI-5.0, 11.5, leaves it open); it starts nothing there. It resolves a name in one case alone:
@@ -24,12 +24,12 @@ import (
 // A Host is an entry of a list.
 type Host struct {
 	Name  string
-	Slots int    // 0: not said
+	Slots int    // 0: not given
 	From  string // where it was read, for messages
 }
 
-// List reads the entries of -host (NAME or NAME:SLOTS) and then the host files. The error says
-// which entry is wrong and how.
+// List reads the entries of -host (NAME or NAME:SLOTS) and then the host files. The error names the
+// wrong entry and the reason.
 func List(entries, files []string) ([]Host, error) {
 	var out []Host
 	for _, e := range entries {
@@ -58,7 +58,7 @@ func List(entries, files []string) ([]Host, error) {
 }
 
 // Parse reads the text of a host file: per line NAME, NAME:SLOTS or NAME slots=SLOTS; # starts a
-// comment. Words that other launchers know (max_slots=..., user=...) are passed over.
+// comment. Words of other launchers (max_slots=..., user=...) are ignored.
 func Parse(text, file string) ([]Host, error) {
 	var out []Host
 	for n, line := range strings.Split(text, "\n") {
@@ -123,18 +123,18 @@ func slots(text string) (int, error) {
 	return n, nil
 }
 
-// Names knows the names and addresses of this host.
+// Names holds the names and addresses of this host.
 type Names struct {
 	Host      string
 	Addresses []net.IP
-	// by the name service; none: it knows no such name, or there is none
+	// by the name service; none: no such name, or no name service
 	Lookup func(name string) []net.IP
 }
 
 // lookupLimit is how long the name service may take.
 const lookupLimit = 2 * time.Second
 
-// lookup asks the name service, once for each name.
+// lookup queries the name service, once for each name.
 func lookup() func(name string) []net.IP {
 	var known sync.Map // name -> []net.IP
 	return func(name string) []net.IP {
@@ -149,7 +149,7 @@ func lookup() func(name string) []net.IP {
 	}
 }
 
-// Self asks the system for this host's names.
+// Self queries the system for this host's names.
 func Self() Names {
 	n := Names{Lookup: lookup()}
 	n.Host, _ = os.Hostname()

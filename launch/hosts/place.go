@@ -1,9 +1,9 @@
 package hosts
 
-// A Layout says what runs where.
+// A Layout assigns the ranks to hosts.
 type Layout struct {
 	Hosts []string // names; 0 is this host
-	Slots []int    // of every host; 0: nobody is to be put there of the launcher's own accord
+	Slots []int    // of every host; 0: the launcher places no rank there by itself
 	Where []int    // host of every rank
 }
 

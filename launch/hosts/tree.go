@@ -6,13 +6,13 @@ import (
 	"strconv"
 )
 
-// Fanout is how many agents one agent starts at most where nothing else is said: jobs of up to so
+// Fanout is the default maximum of agents that one agent starts: jobs of up to so
 // many other hosts have no agent between spxrun's and another.
 const Fanout = 64
 
-// ParseFanout reads what --fanout or SPX_FANOUT says, for hosts that are reached by rsh. An empty
-// text is Fanout; but batch systems may let nobody but the job's script have more of its hosts
-// called (qrsh), or have steps within steps wait for each other (srun).
+// ParseFanout parses --fanout or SPX_FANOUT, for hosts that are reached by rsh. An empty text is
+// Fanout; but batch systems may let only the job's script start more of its hosts (qrsh), or have
+// steps within steps wait for each other (srun).
 func ParseFanout(text string, rsh []string) (int, error) {
 	switch {
 	case text != "":
@@ -29,8 +29,8 @@ func ParseFanout(text string, rsh []string) (int, error) {
 	return n, nil
 }
 
-// Starters says, of n hosts, which one starts the agent of each: 0 is spxrun's, and what it says of
-// itself means nothing. With a fan-out of 0 or 1, or enough for all, host 0 starts all. Else
+// Starters returns, for each of n hosts, the one that starts its agent: 0 is spxrun's, and its own
+// entry is meaningless. With a fan-out of 0 or 1, or enough for all, host 0 starts all. Else
 // neighbours in the list are under one of them, in parts as equal as can be: the loss of a host in
 // between takes as few with it as possible, and no host starts more than fanout.
 func Starters(n, fanout int) []int {

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Activity is what the kernel says of a process.
+// Activity is the kernel's information about a process.
 type Activity struct {
 	// as in /proc/PID/stat: R, S, D, T: stopped by a signal, t: by a debugger ...
 	State byte

@@ -130,7 +130,7 @@ func (f *file) address(m Mapping, pc uint64) (uint64, bool) {
 	return 0, false
 }
 
-// function is what is known of the frame at an address.
+// function is the frame information for an address.
 func (f *file) function(at uint64) *function {
 	i := sort.Search(len(f.functions), func(i int) bool { return f.functions[i].from > at }) - 1
 	if i < 0 || at >= f.functions[i].to {
@@ -226,7 +226,7 @@ func parts(d *dwarf.Data, r *dwarf.Reader, at uint64) (out []part) {
 			continue
 		case e.Tag == dwarf.TagSubprogram || e.Tag == dwarf.TagInlinedSubroutine ||
 			e.Tag == dwarf.TagLexDwarfBlock:
-			// one that is only declared may hold others
+			// one that is only declared may contain others
 			if !covers(d, e, at) && e.Tag != dwarf.TagSubprogram {
 				if e.Children {
 					r.SkipChildren()

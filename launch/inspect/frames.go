@@ -7,7 +7,7 @@ import (
 )
 
 // The call frame information of .eh_frame (System V ABI, AMD64 supplement, 3.7; DWARF 5, 6.4):
-// where a function that is under way has put its caller's registers. Every program and library for
+// where an active function has saved its caller's registers. Every program and library for
 // x86-64 has it, with debugging information or without.
 
 // Registers of x86-64 by their DWARF numbers.
@@ -20,7 +20,7 @@ const (
 	regsAll = 17
 )
 
-// registers of a frame; known says which of them are.
+// registers of a frame; known marks the known ones.
 type registers struct {
 	v     [regsAll]uint64
 	known [regsAll]bool
@@ -28,7 +28,7 @@ type registers struct {
 
 func (r *registers) set(n int, v uint64) { r.v[n], r.known[n] = v, true }
 
-// function is what is known of a range of addresses of a file.
+// function is the frame information for a range of addresses of a file.
 type function struct {
 	from, to uint64
 	code     []byte
@@ -41,7 +41,7 @@ type common struct {
 	dataAlign int64
 	encoding  byte
 	augmented bool
-	signal    bool // a signal has interrupted who is above
+	signal    bool // a signal has interrupted the frame above
 	code      []byte
 }
 
@@ -139,15 +139,14 @@ func (c *cursor) pointer(encoding byte) uint64 {
 	return v
 }
 
-// readFrames reads a section that lies at an address of the file; what is not understood is left
-// out.
+// readFrames reads a section at an address of the file; unsupported entries are left out.
 func readFrames(section []byte, address uint64) []function {
 	commons := map[int]*common{}
 	var out []function
 	for at := 0; at+8 <= len(section); {
 		length := int(binary.LittleEndian.Uint32(section[at:]))
 		if length == 0 || length > len(section)-at-4 {
-			break // the end, or 64-bit lengths, which nobody writes here
+			break // the end, or 64-bit lengths, which do not occur here
 		}
 		body := &cursor{b: section[:at+4+length], at: at + 4, base: address}
 		id := int(body.u32())
@@ -207,7 +206,7 @@ func readFunction(c *cursor, of *common) (f function, ok bool) {
 	return f, !c.bad && f.to > f.from
 }
 
-// rule says where the caller's register is.
+// rule describes where the caller's register is.
 type rule struct {
 	kind byte // one of the below
 	n    int64
@@ -220,8 +219,8 @@ const (
 	ruleOffset    // in memory, n bytes from the frame's address
 	ruleValue     // is the frame's address + n
 	ruleRegister
-	ruleAt // in memory, where an expression says
-	ruleIs // what an expression says
+	ruleAt // in memory, at the address given by an expression
+	ruleIs // the value of an expression
 )
 
 // table is the state of the program that describes a function.

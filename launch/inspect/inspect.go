@@ -1,7 +1,7 @@
-// Package inspect collects what is known of the processes of a job on this host: what they have
-// published of their waiting in the memory file (capi/dataplane/introspect/diag.c), what the kernel
-// says of them, and their stacks. It changes nothing in them, and decides nothing: what it means is
-// said by core/diagnose.
+// Package inspect collects the state of the processes of a job on this host: what they have
+// published of their waiting in the memory file (capi/dataplane/introspect/diag.c), the kernel's
+// information, and their stacks. It changes nothing in them, and decides nothing: core/diagnose
+// interprets the data.
 package inspect
 
 import (
@@ -32,7 +32,7 @@ const (
 	lookTime = 2 * time.Millisecond
 )
 
-// Host says what is known of these processes. withStacks: also where they are, which stops for a
+// Host returns the state of these processes. withStacks: also where they are, which stops for a
 // moment those that are in no call that waits.
 func Host(segment *shm.Segment, host string, list []Process, withStacks bool) []diagnose.Proc {
 	out := make([]diagnose.Proc, len(list))
@@ -86,7 +86,7 @@ func Host(segment *shm.Segment, host string, list []Process, withStacks bool) []
 	return out
 }
 
-// still: it waits as it did when all were looked at, and nobody has woken it.
+// still: it waits as it did when all were inspected, and it has not been woken.
 func still(segment *shm.Segment, proc int, w *shm.Wait) bool {
 	if w.Woken {
 		return false
@@ -102,7 +102,7 @@ func still(segment *shm.Segment, proc int, w *shm.Wait) bool {
 	return false
 }
 
-// about is what can be said of a process without its record.
+// about is the information about a process without its record.
 func about(segment *shm.Segment, p Process, host string) diagnose.Proc {
 	m := segment.Member(p.Number)
 	out := diagnose.Proc{Proc: p.Number, Rank: int(m.Rank), World: int(m.World), Host: host,
@@ -171,7 +171,7 @@ func state(pid int) byte {
 	return 0
 }
 
-// age is for how many seconds a process has been there; 0: that is not known.
+// age is the number of seconds since a process was started; 0: not known.
 func age(pid int) float64 {
 	const perSecond = 100 // USER_HZ, of every Linux
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))

@@ -14,11 +14,11 @@ type place struct {
 	at   uint64
 }
 
-// NewPlaces knows none so far.
+// NewPlaces returns an empty cache.
 func NewPlaces() *Places { return &Places{newFiles(), map[place]diagnose.Frame{}} }
 
 // Caller names the function, file and line of a call that returns to an address, as far as the
-// files on this host say so.
+// files on this host have them.
 func (p *Places) Caller(maps []Mapping, back uint64) diagnose.Frame {
 	for _, m := range maps {
 		if back <= m.from || back > m.to {

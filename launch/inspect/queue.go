@@ -8,23 +8,22 @@ import (
 	"time"
 )
 
-// A Queue knows for how long a process has waited for processors: so long it could do nothing,
-// whatever it was asked. The zero value is one of no process yet.
+// A Queue measures for how long a process has waited for processors: in that time it could not act.
+// The zero value is one of no process yet.
 type Queue struct {
 	pid     int
 	threads map[int]turns
 }
 
-// turns are what the kernel says of a thread.
+// turns are the kernel's scheduling counts of a thread.
 type turns struct {
 	ready  bool          // it runs, or could
 	ran    time.Duration // so far
 	waited time.Duration // in which it could have run, before it last did
 }
 
-// Look is for how much of the time that has passed since the last look at this process it waited
-// for a processor, with one thread or the other. 0: the kernel does not say, or it is the first
-// look.
+// Look returns how much of the time since the last look at this process it waited for a processor,
+// with one thread or another. 0: the kernel does not report it, or it is the first look.
 func (q *Queue) Look(pid int, passed time.Duration) time.Duration {
 	return q.step(pid, threadsOf(pid), passed)
 }
@@ -39,7 +38,7 @@ func (q *Queue) step(pid int, now map[int]turns, passed time.Duration) (sum time
 		b, known := before[id]
 		switch {
 		case !known:
-		// it waits still: the kernel counts that when it is over
+		// it still waits: the kernel counts the wait at its end
 		case t.ready && b.ready && t.ran == b.ran && t.waited == b.waited:
 			sum += passed
 		default:
@@ -51,7 +50,7 @@ func (q *Queue) step(pid int, now map[int]turns, passed time.Duration) (sum time
 
 func threadsOf(pid int) map[int]turns {
 	list := map[int]turns{}
-	// it has ended: nothing is known of it
+	// it has ended: no information
 	tasks, _ := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
 	for _, e := range tasks {
 		id, err := strconv.Atoi(e.Name())

@@ -17,12 +17,12 @@ import (
 	"libspx/shm"
 )
 
-// Stacks. A thread that waits has published its registers, and stands still: its stack is read by
+// Stacks. A thread that waits has published its registers, and does not run: its stack is read by
 // process_vm_readv, and followed from here. A process that is in no call that waits is stopped by
 // ptrace for as long as that takes. This is done by a process of its own (Word), because the agent
 // is the parent, which would take the stops for ends.
 
-// Word is the first argument of that process; the others are process ids.
+// Word is the first argument of that process; the rest are process ids.
 const Word = "spx-stacks"
 
 const mostFrames = 64
@@ -67,8 +67,8 @@ func registersOf(w *shm.Wait) *registers {
 	return r
 }
 
-// follow is the stack of a thread with these registers, from the MPI call upwards; missing says
-// what cannot be shown.
+// follow is the stack of a thread with these registers, from the MPI call upwards; missing
+// describes what cannot be shown.
 func (s *files) follow(pid int, r *registers) (out []diagnose.Frame, missing string) {
 	maps, err := mappings(pid)
 	if err != nil {
@@ -210,7 +210,7 @@ func traced(procs []diagnose.Proc, run []int) {
 	}
 }
 
-// TraceMain is the process that stops others for a moment: it writes their stacks to its standard
+// TraceMain is the process that briefly stops others: it writes their stacks to its standard
 // output.
 func TraceMain(args []string) int {
 	runtime.LockOSThread()

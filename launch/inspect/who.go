@@ -13,16 +13,16 @@ const unseen = "the stack is not shown: none of the processes that its rank was 
 	"the one that has called MPI_Init"
 
 // pidOf is the pid, as this process sees it, of the process that has called MPI_Init: the agent may
-// have started a wrapper, whose child it is, maybe in a pid namespace of its own. It is known by
-// its nonce (capi/dataplane/segment/segment.c). Before MPI_Init it is the one that was started; 0:
-// it is not found.
+// have started a wrapper, whose child it is, maybe in a pid namespace of its own. It is recognized
+// by its nonce (capi/dataplane/segment/segment.c). Before MPI_Init it is the one that was started;
+// 0: not found.
 func pidOf(segment *shm.Segment, p Process) int {
 	at, nonce := segment.Nonce(p.Number)
 	if at == 0 || p.Pid <= 0 {
 		return p.Pid
 	}
 	word, err := peek(p.Pid, at)
-	// where the kernel forbids it, the stack will say so
+	// where the kernel forbids it, the stack will show it
 	if err == nil && word == nonce || err == unix.EPERM || err == unix.ENOSYS {
 		return p.Pid
 	}

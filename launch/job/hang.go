@@ -19,7 +19,7 @@ type Hung struct {
 // Slowed: a process may hang.
 type Slowed struct{ Proc, Pid int }
 
-// WentOn: one of these goes on. For: how long it has not.
+// WentOn: one of these continues. For: how long it did not run.
 type WentOn struct {
 	Proc, Pid int
 	For       time.Duration

@@ -208,7 +208,7 @@ type Say struct{ Text string }
 // Where prints in which MPI calls the processes are.
 type Where struct{}
 
-// Report prints what the processes do, and why they stand still; then comes Reported.
+// Report prints what the processes do, and why they are blocked; then comes Reported.
 type Report struct{ Why string }
 
 // Look requests how long processes have waited: Looked.
@@ -226,7 +226,7 @@ type SendTo struct {
 // WatchJoin requests Joined, as soon as any process has called MPI_Init.
 type WatchJoin struct{}
 
-// Finish: the job is over; whatever has been left behind by its processes is to be ended, and the
+// Finish: the job is over; leftovers of its processes are to be ended, and the
 // output drained.
 type Finish struct{ Status int }
 
@@ -250,13 +250,13 @@ type Machine struct {
 
 	status    int  // the first that is not zero, without deaths of which survivors were notified
 	death     int  // status of the first death of which survivors were notified
-	succeeded bool // a process has ended as it should
+	succeeded bool // a process has ended normally
 	// a process has ended without calling MPI: what to print if other processes turn out to use it
 	early string
 
-	// when Reported comes: the job is ended, with this text; empty: it goes on
+	// when Reported comes: the job is ended, with this text; empty: it continues
 	endText  string
-	reportBy time.Duration // then: when it has to have come
+	reportBy time.Duration // then: its deadline
 	looking  bool          // for Looked
 	lookAt   time.Duration // when to look next
 	told     bool          // of processes that wait too long

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// What a machine is, as text: another one goes on from there. The fields are those of Machine,
-// process, part and budget.
+// The state of a machine, as text: another one continues from there. The fields are those of
+// Machine, process, part and budget.
 
 type savedMachine struct {
 	Procs   []savedProcess
@@ -125,7 +125,7 @@ func (m *Machine) saved(now time.Duration) []byte {
 
 var errNoMachine = errors.New("job: this is not what a machine of this job was")
 
-// Resume makes a machine that goes on where another one of the same job was saved.
+// Resume makes a machine that continues where another one of the same job was saved.
 func Resume(cfg Config, saved []byte) (*Machine, error) {
 	var s savedMachine
 	if err := json.Unmarshal(saved, &s); err != nil {

@@ -31,8 +31,8 @@ func looks() (before, now *Look) {
 	return before, now
 }
 
-// Rates go by the clock of each host, and are not known of who was not there before or is not any
-// more.
+// Rates go by the clock of each host, and are unknown for a process that was not there before or is
+// gone.
 func TestRates(t *testing.T) {
 	rows := Rows(looks())
 	if r := rows[0].Rates; r.Sent != 1000 || r.SentBytes != 100000 || r.Wait != 0.25 {
@@ -122,7 +122,7 @@ func TestNumbers(t *testing.T) {
 	}
 }
 
-// A system: who belongs to which cluster, and what I/O processes hold.
+// A system: the processes of each cluster, and the messages held by I/O processes.
 func TestParts(t *testing.T) {
 	l := &layout.Layout{Version: 1, System: "s",
 		Clusters: []layout.Cluster{{Name: "a", World: 0, Procs: layout.Procs{0}},
@@ -161,8 +161,7 @@ func texts(list []Event) string {
 	return b.String()
 }
 
-// What has changed is told once: deaths, ends, others in the place of a process; not what was so
-// before.
+// Changes are reported once: deaths, ends, replaced processes; not earlier ones.
 func TestChanges(t *testing.T) {
 	before, now := looks()
 	got := texts(Changes(before, now))
@@ -202,7 +201,7 @@ func TestTakeover(t *testing.T) {
 	}
 }
 
-// Of a system the changes of its clusters are told, by their names.
+// For a system the changes of its clusters are reported, by their names.
 func TestChangesOfClusters(t *testing.T) {
 	l := &layout.Layout{Version: 1, System: "s",
 		Clusters: []layout.Cluster{{Name: "a", Procs: layout.Procs{0, 1, 2, 3}}}}

@@ -1,9 +1,10 @@
-// Package live is what users watch of a running job (docs/live.md): looks at all its processes, one
-// after the other, and what has happened between two of them, as rows that can be sorted, filtered
-// and printed. `spxctl top`, the page of `spxctl serve` and the metrics are made of it.
+// Package live is the view of a running job for its users (docs/live.md): successive snapshots
+// (looks) of all its processes, and the differences between two of them, as rows that can be
+// sorted, filtered and printed. `spxctl top`, the page of `spxctl serve` and the metrics are made
+// of it.
 //
-// It owns no screen and no socket, and changes nothing in a job: what it knows is what the job's
-// agent answers (launch/steer).
+// It owns no screen and no socket, and changes nothing in a job: its data are the answers of the
+// job's agent (launch/steer).
 package live
 
 import (
@@ -24,7 +25,7 @@ type Look struct {
 	Layout *layout.Layout // nil: the job is no system of clusters
 }
 
-// Take looks at a job.
+// Take takes a look at a job.
 func Take(job uint64) (*Look, error) {
 	about, err := steer.Describe(job)
 	if err != nil {

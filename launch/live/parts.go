@@ -21,7 +21,7 @@ type Link struct {
 	From      []string `json:"from"`
 	To        []string `json:"to"`
 	Alive     int      `json:"alive"`         // I/O processes
-	HeldCount uint64   `json:"messages_held"` // by them, as they say
+	HeldCount uint64   `json:"messages_held"` // by them, as they report
 	Gone      bool     `json:"gone"`
 }
 

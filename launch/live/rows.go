@@ -42,7 +42,7 @@ type Rates struct {
 	Wait          float64 `json:"wait"`
 }
 
-// between is what a process has done; two looks at the same life of it are needed.
+// between is what a process has done; two looks at the same incarnation are needed.
 func between(a, b *diagnose.Traffic) Rates {
 	dt := b.At - a.At
 	if a.At == 0 || b.At == 0 || a.Life != b.Life || dt <= 0 {

@@ -166,7 +166,7 @@ type Table struct {
 	Lines []string
 }
 
-// layOut makes a table of at most width columns; 0: as wide as it gets. Columns that say nothing
+// layOut makes a table of at most width columns; 0: as wide as it gets. Columns without information
 // are left out.
 func layOut[T any](columns []column[T], list []T, width int) Table {
 	cells := make([][]string, len(columns))
@@ -265,7 +265,7 @@ func GroupTable(head string, groups []Group, width int) Table {
 	return layOut(groupColumns(head), groups, width)
 }
 
-// Summary says in two lines what the job is and does.
+// Summary describes the job and its activity in two lines.
 func Summary(l *Look, rows []Row, width int) []string {
 	all := All(rows)
 	name := "job " + l.About.Job

@@ -1,14 +1,14 @@
-// Package output brings what many processes print to one file: whole lines, none inside another, at
-// once.
+// Package output merges the output of many processes into one file: whole lines, none inside
+// another, without delay.
 //
 // A Mux owns one target (spxrun's standard output or error, or both when they are the same file)
 // and the read ends of the pipes that lead to it, and serves all of them from one thread. The
-// target is written with blocking calls: a reader who is slow stops the processes, and nothing is
-// kept in memory but one unfinished line per process. It does not know what processes are.
+// target is written with blocking calls: a slow reader stops the processes, and nothing is
+// kept in memory but one unfinished line per process. It is independent of processes.
 //
 // Bytes are never changed. Without tags the target gets exactly what the processes wrote, reordered
-// by line. A line that is longer than MaxLine, or that stays unfinished while everybody is silent
-// (a prompt), is handed on in parts.
+// by line. A line that is longer than MaxLine, or that stays unfinished while all processes are
+// silent (a prompt), is written in parts.
 package output
 
 import (
@@ -26,7 +26,7 @@ import (
 
 // Sizes in bytes, and times.
 const (
-	MaxLine    = 64 << 10 // an unfinished line longer than this is handed on in parts
+	MaxLine    = 64 << 10 // an unfinished line longer than this is written in parts
 	readBytes  = 64 << 10
 	batchBytes = 256 << 10 // written to the target in one go
 	// read at most, per pipe, once its processes are gone: more than a pipe holds
@@ -39,9 +39,9 @@ const (
 type Mux struct {
 	target int
 	tag    bool // lines start with [rank]
-	// an unfinished line of one process is ended before another's line: for readers who are human
+	// an unfinished line of one process is ended before another's line: for human readers
 	split  bool
-	idle   time.Duration // unfinished lines are handed on after this silence
+	idle   time.Duration // unfinished lines are written after this silence
 	epoll  int
 	wake   int // eventfd: said, closing or streams have changed
 	done   chan struct{}
@@ -50,7 +50,7 @@ type Mux struct {
 	rescue atomic.Pointer[func() bool]
 
 	mu      sync.Mutex // guards the following
-	alone   bool       // there is only one pipe, whose lines nobody can disturb
+	alone   bool       // there is only one pipe, whose lines cannot be disturbed
 	streams map[int]*stream
 	said    []string
 	closing bool
@@ -60,13 +60,13 @@ type Mux struct {
 	// owned by the thread of run
 	batch   []byte
 	scratch []byte
-	open    *stream // whose unfinished line the target ends with
+	open    *stream // of the unfinished line with which the target ends
 	waiting map[*stream]struct{}
 	last    time.Time // of the last byte read
 	left    bool      // the target, which cannot be written, for the copy
 }
 
-// copies is who gets what is written.
+// copies is the receiver of copies of the output.
 type copies struct {
 	write func([]byte) error
 	alone bool // and the target does not
@@ -77,7 +77,7 @@ type stream struct {
 	fd      int
 	name    string // between the brackets of its tag
 	plain   bool   // its lines are complete as they are
-	partial []byte // an unfinished line, not yet handed on
+	partial []byte // an unfinished line, not yet written
 }
 
 // New makes a Mux that writes to target, which it does not close. tag: lines start with [rank].
@@ -163,8 +163,8 @@ func (m *Mux) Drain() <-chan struct{} {
 	return m.done
 }
 
-// Err tells why the target could not be written, if so. That its reader is gone (EPIPE) is no
-// error: the processes are told in the same way.
+// Err returns why the target could not be written, if so. A reader that is gone (EPIPE) is no
+// error: the processes are notified in the same way.
 func (m *Mux) Err() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -183,7 +183,7 @@ func (m *Mux) notify() {
 	}
 }
 
-// end gives back what the Mux has of the kernel. Whoever comes later finds it over.
+// end releases the Mux's kernel resources. Later callers find it closed.
 func (m *Mux) end() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -210,7 +210,7 @@ func (m *Mux) run() {
 		for _, e := range events[:max(n, 0)] {
 			m.event(int(e.Fd))
 		}
-		// else the time went by here, perhaps in writing, and what ends the lines has come
+		// else the time passed here, perhaps in writing, and the ends of the lines have arrived
 		if n == 0 {
 			m.flushIdle()
 		}
@@ -371,7 +371,7 @@ func (m *Mux) tagged(s *stream, text []byte) {
 	}
 }
 
-// remove ends a pipe: what is left of its last line goes out.
+// remove ends a pipe: the rest of its last line is written.
 func (m *Mux) remove(s *stream) {
 	m.mu.Lock()
 	gone := m.streams[s.fd] != s
@@ -407,16 +407,16 @@ func (m *Mux) flushIdle() {
 	}
 }
 
-// Before has fn called before anything is written from now on: whoever shows something on the same
-// terminal takes it away.
+// Before has fn called before anything is written from now on: for clearing other text on the same
+// terminal.
 func (m *Mux) Before(fn func()) { m.before.Store(&fn) }
 
 // Copy has all that is written from now on go through write as well; alone: not to the target any
 // more. An error of write counts only then. When the target cannot be written any more, for
-// whatever reason, the copy goes on without it.
+// whatever reason, the copy continues without it.
 func (m *Mux) Copy(write func([]byte) error, alone bool) { m.copies.Store(&copies{write, alone}) }
 
-// Rescue has fn called when the target cannot be written any more: it may call Copy, and says
+// Rescue has fn called when the target cannot be written any more: it may call Copy, and returns
 // whether it, or another, has.
 func (m *Mux) Rescue(fn func() bool) { m.rescue.Store(&fn) }
 
@@ -449,7 +449,7 @@ func (m *Mux) toTarget(copied bool) {
 			b = b[n:]
 		case err == unix.EINTR:
 		case err == unix.EAGAIN:
-			// the write says it again
+			// the write returns it again
 			unix.Poll([]unix.PollFd{{Fd: int32(m.target), Events: unix.POLLOUT}}, -1) //nolint:errcheck
 		case copied:
 			m.left = true
@@ -474,9 +474,9 @@ func (m *Mux) rescued(b []byte) bool {
 	return c != nil
 }
 
-// broken: nothing can be written any more. When the reader is gone the processes learn it as they
-// would without us: their pipes break. Otherwise (a full disk) their output is thrown away, and Err
-// says so.
+// broken: nothing can be written any more. If the reader is gone the processes notice it as they
+// would without spxrun: their pipes break. Otherwise (a full disk) their output is discarded, and
+// Err returns the error.
 func (m *Mux) broken(err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

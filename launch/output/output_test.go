@@ -206,7 +206,7 @@ func TestIntegrity(t *testing.T) {
 	}
 }
 
-// A reader who does not read stops the writers: nothing is kept for him.
+// A reader that does not read stops the writers: nothing is buffered for it.
 func TestBackPressure(t *testing.T) {
 	r := newRig(t, 1, false)
 	line := strings.Repeat("y", 1023) + "\n"
@@ -269,7 +269,7 @@ func TestTargetFull(t *testing.T) {
 	}
 }
 
-// A Mux that has been drained holds nothing of the kernel, and who comes too late does no harm.
+// A Mux that has been drained holds no kernel resources, and late callers do no harm.
 func TestNothingIsHeld(t *testing.T) {
 	null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
 	if err != nil {
@@ -342,8 +342,8 @@ func TestCopies(t *testing.T) {
 	}
 }
 
-// The reader of the target is gone: who rescues what was to be written there gets it, and the
-// processes write on. Otherwise they do not.
+// The reader of the target is gone: with a rescue function the pending output goes there, and the
+// processes continue to write. Otherwise they do not.
 func TestRescue(t *testing.T) {
 	for _, saved := range []bool{true, false} {
 		target, reader := targetPipe(t)

@@ -16,7 +16,7 @@ type Client struct {
 	max struct{ key, value int }
 }
 
-// Connect greets the server and asks for the job's key space. The stream belongs to the Client from
+// Connect greets the server and requests the job's key space. The stream belongs to the Client from
 // then on.
 func Connect(rw io.ReadWriter) (*Client, error) {
 	c := &Client{rw: rw, in: bufio.NewReaderSize(rw, 2*longest)}
@@ -69,7 +69,7 @@ func (c *Client) call(answer, cmd string, pairs ...string) (message, error) {
 	return m, nil
 }
 
-// Refused is a server's word that it will not or cannot do what was asked.
+// Refused is a server's refusal of a request.
 type Refused struct{ Cmd, RC, Message string }
 
 func (e *Refused) Error() string {
@@ -79,7 +79,7 @@ func (e *Refused) Error() string {
 // KVS is the name of the job's key space, which is different for each job of a launcher.
 func (c *Client) KVS() string { return c.kvs }
 
-// Appnum is the number of the program on the launcher's command line; -1 if it does not say.
+// Appnum is the number of the program on the launcher's command line; -1 if not given.
 func (c *Client) Appnum() (int, error) {
 	m, err := c.call("appnum", "get_appnum")
 	if err != nil {

@@ -15,10 +15,10 @@ type Place struct {
 	Port string // host:port at which the server is called, where no socket is inherited
 }
 
-// Find looks for a PMI-1 server in the environment, as getenv answers for it. ok is false where
-// there is none: the process is alone, or has been started by a launcher of another kind. It is an
-// error if a launcher says that there are several processes, and nothing by which they can find
-// each other: each would believe that it is alone.
+// Find looks for a PMI-1 server in the environment, given by getenv. ok is false where there is
+// none: the process is alone, or has been started by a launcher of another kind. It is an error if
+// a launcher announces several processes, but no way to find each other: each would assume that it
+// is alone.
 func Find(getenv func(string) string) (p Place, ok bool, err error) {
 	fd := getenv("PMI_FD")
 	if port := getenv("PMI_PORT"); fd == "" && port != "" {
@@ -74,8 +74,8 @@ func Find(getenv func(string) string) (p Place, ok bool, err error) {
 	return p, true, nil
 }
 
-// findPort is for launchers that say where to call (PMI_PORT) and who calls (PMI_ID), as Hydra does
-// with -pmi-port.
+// findPort is for launchers that give the address to call (PMI_PORT) and the caller's number
+// (PMI_ID), as Hydra does with -pmi-port.
 func findPort(port string, getenv func(string) string) (Place, bool, error) {
 	p := Place{FD: -1, Port: port, Job: getenv("PMI_JOBID")}
 	if host, number, err := net.SplitHostPort(port); err != nil || host == "" || number == "" {

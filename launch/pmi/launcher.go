@@ -13,12 +13,13 @@ type Launcher interface {
 	// Name is the launcher's name for the job, which no other job on this machine has.
 	Name() string
 	// Appnum is the number of this process's program on the command line, -1 if the launcher does
-	// not say.
+	// not give it.
 	Appnum() int
-	// Near are the ranks that share this host, by the launcher's word, which may be wrong; nil if
-	// it says nothing.
+	// Near are the ranks that share this host, as reported by the launcher, possibly wrong; nil if
+	// not reported.
 	Near() []int
-	// Socket is a descriptor on which Abort can be sent, also by others; -1 if there is none.
+	// Socket is a descriptor on which Abort can be sent, also by other processes; -1 if there is
+	// none.
 	Socket() int
 	// Put stores text of rank 0, which all processes can Get after the next Barrier.
 	Put(key string, data []byte) error
@@ -26,7 +27,7 @@ type Launcher interface {
 	Get(key string) ([]byte, error)
 	// Barrier waits for all processes of the job.
 	Barrier() error
-	// Close ends the conversation, which does not tell the launcher anything if there is a Socket.
+	// Close ends the conversation; the launcher does not notice if there is a Socket.
 	Close()
 }
 
@@ -64,7 +65,7 @@ func Open(place Place) (Launcher, error) {
 	return w, nil
 }
 
-// mapping is what the server says of who shares a node with this process.
+// mapping returns the ranks on this process's node, as reported by the server.
 func (w *wire1) mapping() (near []int) {
 	value, err := w.GetWord("PMI_process_mapping")
 	if err != nil {

@@ -1,9 +1,9 @@
-// Package pmi speaks PMI-1, the wire protocol by which a process finds its job under Hydra, Flux
-// and Slurm (srun --mpi=pmi2): lines of key=value pairs on an inherited stream socket, answered one
-// by one. Only starting needs it: nothing after MPI_Init may wait for it, because a barrier is
-// never released once a process has died.
+// Package pmi implements PMI-1, the wire protocol by which a process finds its job under Hydra,
+// Flux and Slurm (srun --mpi=pmi2): lines of key=value pairs on an inherited stream socket,
+// answered one by one. Only starting needs it: nothing after MPI_Init may wait for it, because a
+// barrier is never released once a process has died.
 //
-// env.go says whether there is such a socket; mapping.go reads which processes share a node;
+// env.go finds the socket; mapping.go reads which processes share a node;
 // client.go is the protocol.
 package pmi
 
@@ -61,6 +61,6 @@ func format(cmd string, pairs ...string) (string, error) {
 	return b.String(), nil
 }
 
-// longest is the number of bytes that servers read of a request: Slurm's loses the rest and says
-// that all is well.
+// longest is the number of bytes that servers read of a request: Slurm's drops the rest and reports
+// success.
 const longest = 1024

@@ -29,7 +29,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// child gives the others bytes that depend on its rank and checks theirs.
+// child sends the other ranks bytes that depend on its rank and checks theirs.
 func child() error {
 	place, ok, err := Find(os.Getenv)
 	if err != nil || !ok {
@@ -106,7 +106,7 @@ func TestLaunchers(t *testing.T) {
 }
 
 // server answers as Slurm's does, on one connection, until it is closed. It reads one request a
-// read, and no more than it knows.
+// read, and no more than it supports.
 func server(t *testing.T, conn net.Conn, values map[string]string) {
 	buf := make([]byte, longest)
 	for {
@@ -204,7 +204,7 @@ func TestClient(t *testing.T) {
 	}
 }
 
-// A server that says something else, or nothing, is an error that says so.
+// An unexpected answer of a server, or none, is an error that describes it.
 func TestStrangeServers(t *testing.T) {
 	for answer, want := range map[string]string{
 		"":                                "no answer",
@@ -381,7 +381,7 @@ func FuzzMessage(f *testing.F) {
 	})
 }
 
-// Any answers of a server, to all that a process asks of it.
+// Any answers of a server, to all requests of a process.
 func FuzzAnswers(f *testing.F) {
 	const greeting = "cmd=response_to_init rc=0\ncmd=maxes keylen_max=64 " +
 		"vallen_max=1024\ncmd=my_kvsname kvsname=k\n"

@@ -52,8 +52,8 @@ func Leave(p Place) error {
 	return nil
 }
 
-// greet says who calls, and reads the three lines that answer: size, rank, and whether the server
-// wants to see everything.
+// greet sends the caller's number, and reads the three lines of the answer: size, rank, and whether
+// the server wants to see everything.
 func greet(conn io.ReadWriter, id int) (rank, size int, err error) {
 	if _, err := fmt.Fprintf(conn, "cmd=initack pmiid=%d\n", id); err != nil {
 		return 0, 0, err

@@ -14,7 +14,7 @@ import (
 	"libspx/net/topo"
 )
 
-// A Network is what is known of the network between some hosts.
+// A Network is the known network between some hosts.
 type Network struct {
 	Hosts    []string  `json:"hosts"`
 	Of       []int     `json:"switch"` // of each host; -1: it could not be reached
@@ -35,7 +35,7 @@ type Network struct {
 	Across int64 `json:"across_ns"`
 }
 
-// Sure is said of what many measurements agree on.
+// Sure marks results on which many measurements agree.
 const Sure = "sure"
 
 // Cost is what a measurement has taken.
@@ -50,10 +50,10 @@ type Cost struct {
 // mostNetworks are kept; the oldest go first.
 const mostNetworks = 64
 
-// Tree is the network as net/topo has it.
+// Tree is the network in the form of net/topo.
 func (n *Network) Tree() *topo.Tree { return &topo.Tree{Of: n.Of, Links: n.Links, N: n.Switches} }
 
-// restrict is what is known of hosts, by name.
+// restrict is the network between the named hosts.
 func (n *Network) restrict(names []string) *topo.Tree {
 	number := make(map[string]int, len(n.Hosts))
 	for i, h := range n.Hosts {
@@ -69,7 +69,7 @@ func (n *Network) restrict(names []string) *topo.Tree {
 	return n.Tree().Restrict(list)
 }
 
-// Between is what is known of some hosts; nil: not all of them are in it.
+// Between is the network between some hosts; nil: not all of them are in it.
 func (n *Network) Between(names []string) *Network {
 	t := n.restrict(names)
 	if slices.Contains(t.Of, -1) {
@@ -80,7 +80,7 @@ func (n *Network) Between(names []string) *Network {
 	return &out
 }
 
-// sound says whether the numbers fit each other.
+// sound reports whether the numbers are consistent.
 func (n *Network) sound() bool {
 	bad := func(s int) bool { return s < 0 || s >= n.Switches }
 	return n.GroupsAre == Sure && len(n.Hosts) > 0 && len(n.Hosts) == len(n.Of) &&
@@ -147,7 +147,7 @@ func OpenCache() (*Cache, error) {
 	return c, nil
 }
 
-// Find is what is known of all these hosts; nil: they are not in one network.
+// Find returns the network with all these hosts; nil: they are not in one network.
 func (c *Cache) Find(names []string) *Network {
 	for _, n := range c.Networks {
 		if known := n.Between(names); known != nil {
@@ -174,7 +174,7 @@ func (c *Cache) Nearest(names []string) (best *Network) {
 	return best
 }
 
-// Add keeps a network. What was known of the same hosts, or of some of them, goes.
+// Add keeps a network. Networks of the same hosts, or of some of them, are dropped.
 func (c *Cache) Add(n *Network) error {
 	c.Networks = slices.DeleteFunc(c.Networks, func(old *Network) bool {
 		return !slices.ContainsFunc(old.Hosts,

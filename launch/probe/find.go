@@ -5,10 +5,9 @@ import (
 	"slices"
 )
 
-// Find is what the cache knows of the hosts of c, or else what is measured now, of those that it
-// does not know alone, and kept. again: everything is measured. A result that is not complete,
-// because hosts could not be reached or the bounds were too narrow, is not kept, and one whose
-// groups are not sure neither.
+// Find returns the cached network of the hosts of c, or else measures the unknown part, and caches
+// it. again: everything is measured. A result that is not complete, because hosts could not be
+// reached or the bounds were too narrow, is not kept, and one whose groups are not sure neither.
 func Find(c Config, again bool) (*Network, error) {
 	cache, err := OpenCache()
 	if err != nil {

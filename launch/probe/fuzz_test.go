@@ -9,8 +9,8 @@ type stream struct{ *bytes.Buffer }
 
 func (stream) Close() error { return nil }
 
-// What comes from a host that is measured is a message or an error, and what it says of its
-// switches is a tree or nothing.
+// Bytes from a measured host are a message or an error, and its description of switches is a tree
+// or nothing.
 func FuzzReceive(f *testing.F) {
 	for _, m := range []*message{
 		{Ready: &ready{Switch: "s0.s4.node17", Pattern: "switch.switch.node"}},

@@ -26,7 +26,7 @@ import (
 const (
 	dialLimit = 3 * time.Second // for a connection and its handshake
 	echoLimit = time.Second
-	flowLimit = 20 * time.Second // a flow ends by itself then, whatever is said
+	flowLimit = 20 * time.Second // a flow ends by itself then, whatever messages arrive
 	// connections that have not yet proved that they belong here, at once
 	strangers = 64
 	echoBytes = 16
@@ -35,7 +35,7 @@ const (
 	// echoes without a pause: the first after one finds caches cold
 	burst     = 8
 	flowChunk = 64 << 10
-	// slices of a window, of which the median counts: a moment in which a host stands still does
+	// slices of a window, of which the median counts: a moment in which a host does not run does
 	// not
 	watchParts = 16
 	watchRTTs  = 8 // round trips that a window has at least
@@ -100,7 +100,7 @@ func Main() int {
 	}
 }
 
-// settle opens the socket by which others reach this host.
+// settle opens the socket by which other hosts reach this one.
 func (h *host) settle(b *begin) *ready {
 	if b.Version != version || b.Job.Self < 0 || b.Job.Self >= len(b.Job.Hosts) {
 		return &ready{Text: fmt.Sprintf("it has another version of libspx (messages %d, not %d)",
@@ -122,7 +122,7 @@ func (h *host) fail(id int, err error) {
 	h.conn.send(&message{Fails: &fails{id, err.Error()}}) //nolint:errcheck
 }
 
-// ---- who calls
+// ---- callers
 
 // What a connection is for: its first byte after the handshake.
 const (
@@ -162,7 +162,7 @@ func (h *host) serve(l net.Listener) {
 	}
 }
 
-// greet finds out whether who calls belongs here, and what it wants.
+// greet authenticates a caller, and returns the purpose of its call.
 func (h *host) greet(c net.Conn) (what byte, err error) {
 	c.SetDeadline(time.Now().Add(dialLimit)) //nolint:errcheck // of a socket
 	if _, _, err = tcp.Answer(c, &h.id,
@@ -174,7 +174,7 @@ func (h *host) greet(c net.Conn) (what byte, err error) {
 	return b[0], err
 }
 
-// rawOf takes over the descriptor of a connection, which waits from then on without Go's poller.
+// rawOf takes the descriptor of a connection, which waits from then on without Go's poller.
 func rawOf(c net.Conn) (int, error) {
 	defer c.Close()
 	f, err := c.(*net.TCPConn).File()
@@ -296,7 +296,7 @@ func (h *host) ping(p ping) {
 	h.conn.send(&message{Times: &times{p.ID, took[:min(len(took), topo.Shortest)]}}) //nolint:errcheck
 }
 
-// flow sends to another host until it is told to stop.
+// flow sends to another host until it gets Stop.
 func (h *host) flow(f flow) {
 	fd, err := h.call(f.To, forFlow)
 	if err != nil {

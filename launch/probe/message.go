@@ -1,9 +1,9 @@
-// Package probe measures the network between hosts, for net/topo, which says what is to be measured
-// and what follows from it: round-trip times, and the throughput of paths at once.
+// Package probe measures the network between hosts, for net/topo, which determines the measurements
+// and evaluates them: round-trip times, and the throughput of paths at once.
 //
 // It owns the program that runs on each host meanwhile (host.go), started as agents are, by ssh or
-// its like, and talked to over its standard input and output; the run of a measurement (run.go),
-// within its bounds; what is known without measuring (slurm.go); and the file in which results are
+// similar, and controlled over its standard input and output; the run of a measurement (run.go),
+// within its bounds; networks known without measuring (slurm.go); and the file in which results are
 // kept for later jobs (cache.go). It decides nothing about jobs. Connections between hosts prove by
 // the run's key that they belong to it.
 package probe
@@ -24,7 +24,7 @@ const HostWord = "spx-probe"
 // version of the messages.
 const version = 2
 
-// A message is one thing said between the run and a host; exactly one field is set.
+// A message between the run and a host; exactly one field is set.
 type message struct {
 	Begin *begin           // to a host, first
 	Ready *ready           // from it
@@ -35,8 +35,8 @@ type message struct {
 	Flows int              // from it: that flow has begun
 	Watch *watch           // to the host that a flow goes to
 	Rate  *rate            // from it: the answer
-	Stop  int              // to who sends: it is enough
-	Ended *ended           // from who was sent to: nothing of the flow is under way any more
+	Stop  int              // to the sender of a flow: it is enough
+	Ended *ended           // from the receiver: nothing of the flow is under way any more
 	Fails *fails           // from it: a measurement that cannot be made
 }
 
@@ -65,7 +65,7 @@ type times struct {
 
 type flow struct{ ID, To int }
 
-// watch asks for the rate at which a flow comes, in slices of the window.
+// watch requests the rate at which a flow comes, in slices of the window.
 type watch struct {
 	ID     int
 	Window time.Duration

@@ -31,7 +31,7 @@ func TestSlurm(t *testing.T) {
 		t.Errorf("one switch, that above it cannot matter: %v", got)
 	}
 	for _, list := range [][]*peer{
-		// Slurm knows no switches
+		// Slurm reports no switches
 		peersOf("node", "n1", "n2"),
 		// one host is not Slurm's
 		append(peersOf("switch.node", "a.n1"), peersOf("", "")...),

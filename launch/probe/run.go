@@ -22,20 +22,20 @@ import (
 	"libspx/net/topo"
 )
 
-// Config says which hosts are measured, how they are reached, and what that may cost.
+// Config gives the hosts to be measured, how they are reached, and the cost limits.
 type Config struct {
 	Hosts    []string // names; the one that is Self is this host
 	Self     string
 	Rsh      []string // as hosts.Find gives it
 	Program  string   // spxrun on this host
-	Prefix   string   // where libspx is installed on the others; empty: as here
+	Prefix   string   // where libspx is installed on the other hosts; empty: as here
 	Iface    string
 	Parallel int           // round-trip times that are measured at once; 0: 64
 	Bytes    int64         // that flows may send in all, nearly; 0: 1 GiB
 	Limit    time.Duration // for all; 0: two minutes
-	Known    *Network      // what is known already; nil: nothing
+	Known    *Network      // the part known already; nil: none
 	Say      func(text string)
-	Progress func(text string) // how far it has come, again and again; nil: nobody looks
+	Progress func(text string) // progress, called repeatedly; nil: not wanted
 }
 
 // Presets, and what a flow may send.
@@ -97,8 +97,8 @@ type testFlow struct {
 	rate              float64
 }
 
-// Run measures. The error says why nothing is known; hosts that cannot be reached are told by Say,
-// and are in no switch of the result.
+// Run measures. The error is the reason for having no result; hosts that cannot be reached are
+// reported by Say, and are in no switch of the result.
 func Run(c Config) (*Network, error) {
 	c.Parallel, c.Bytes, c.Limit = cmp.Or(c.Parallel, presetParallel), cmp.Or(c.Bytes, presetBytes),
 		cmp.Or(c.Limit, presetLimit)
@@ -254,7 +254,7 @@ func (r *run) hear(p *peer) {
 // finish ends the programs: they end when their standard input does.
 func (r *run) finish(all []*peer) {
 	go func() {
-		for range r.events { // nobody waits to be heard
+		for range r.events { // no sender stays blocked
 		}
 	}()
 	for _, p := range all {
@@ -276,7 +276,7 @@ func (r *run) finish(all []*peer) {
 
 // ---- measuring
 
-// known is what is known of the peers, nil if that is nothing.
+// known is the known network of the peers, nil if there is none.
 func (r *run) known() *topo.Tree {
 	if r.Known == nil {
 		return nil
@@ -324,7 +324,7 @@ func (r *run) measure() error {
 	return nil
 }
 
-// act does what the machine asks for, and what follows.
+// act performs the machine's requests, and those that follow.
 func (r *run) act(out topo.Output) {
 	r.queue = append(r.queue, out)
 	if len(r.queue) > 1 { // under way below
@@ -355,7 +355,7 @@ func (r *run) ping(p topo.Ping) {
 		return
 	}
 	r.pings[p.ID] = p.A
-	// its end says so
+	// a failure shows by its end
 	r.peers[p.A].conn.send(&message{Ping: &ping{p.ID, r.peers[p.B].number, p.Echoes, p.Spaced}}) //nolint:errcheck
 }
 
@@ -375,7 +375,7 @@ func (r *run) stream(s *topo.Stream) {
 	}
 	r.test = t
 	for id, f := range t.flows {
-		// its end says so
+		// a failure shows by its end
 		r.peers[f.from].conn.send(&message{Flow: &flow{id, r.peers[f.to].number}}) //nolint:errcheck
 	}
 }
@@ -422,7 +422,7 @@ func (r *run) begun(p *peer, id int) {
 		return
 	}
 	for id, f := range t.flows {
-		// its end says so
+		// a failure shows by its end
 		r.peers[f.to].conn.send(&message{Watch: &watch{id, r.window()}}) //nolint:errcheck
 	}
 }
@@ -462,7 +462,7 @@ func (r *run) ended(id int) {
 	r.conclude(t)
 }
 
-// conclude tells the machine when a measurement is over.
+// conclude notifies the machine when a measurement is over.
 func (r *run) conclude(t *test) {
 	for _, f := range t.flows {
 		if f.begun && !f.end && !r.peers[f.from].gone && !r.peers[f.to].gone || !f.begun &&
@@ -528,7 +528,7 @@ func (r *run) lost(p *peer) {
 	}
 }
 
-// giveUp answers everything under way: the time is over.
+// giveUp answers all open measurements at the time limit.
 func (r *run) giveUp() {
 	for id := range r.pings {
 		delete(r.pings, id)

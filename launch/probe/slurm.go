@@ -7,8 +7,8 @@ import (
 )
 
 // fromSlurm is the network as Slurm describes it, by SLURM_TOPOLOGY_ADDR on each host: the names of
-// the switches from the top down, and the node, as s0.s4.node17. nil: Slurm says nothing of
-// switches on some host.
+// the switches from the top down, and the node, as s0.s4.node17. nil: Slurm reports no switches on
+// some host.
 func fromSlurm(peers []*peer) *topo.Tree {
 	t := &topo.Tree{}
 	number := map[string]int{}

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Descendants lists the processes below pid, zombies left aside. Under a subreaper that is all that
+// Descendants lists the processes below pid, without zombies. Under a subreaper that is all that
 // its processes have made, whatever sessions or groups they have gone to.
 func Descendants(pid int) []int {
 	parents := table()

@@ -1,8 +1,7 @@
 // Package process makes, watches and ends the processes of a job on this host.
 //
-// It owns everything that talks to the kernel about processes: looking programs up, starting them,
-// pidfds, wait statuses, and finding and ending what processes have left behind. It knows no ranks
-// and no policy.
+// It owns all kernel interfaces for processes: looking programs up, starting them,
+// pidfds, wait statuses, and finding and ending leftover processes. It has no ranks and no policy.
 package process
 
 import (
@@ -24,7 +23,7 @@ const (
 	StatusNotFound      = 127
 )
 
-// A LookError says why a program cannot be run.
+// A LookError is the reason why a program cannot be run.
 type LookError struct {
 	Text   string
 	Status int
@@ -34,8 +33,8 @@ func (e *LookError) Error() string { return e.Text }
 
 // Look finds a program: name as it is when it has a slash (below dir, if that is not empty and name
 // is relative), else in the directories of path and then of environ's PATH, or, when none of these
-// has one of that name, in dir itself, the working directory: then near is true, which the user is
-// told. The error is a *LookError.
+// has one of that name, in dir itself, the working directory: then near is true, which is reported
+// to the user. The error is a *LookError.
 func Look(name, dir, path string, environ []string) (file string, near bool, err error) {
 	file, err = look(name, dir, path, environ)
 	if e := (*LookError)(nil); errors.As(err, &e) && e.Status == StatusNotFound &&
@@ -154,7 +153,7 @@ type Spec struct {
 }
 
 // Start makes the process, in a process group of its own, to be killed when the calling thread
-// ends: call it with that thread locked, from one that lives as long as the job. pidfd becomes
+// ends: call it with that thread locked, from one that lasts as long as the job. pidfd becomes
 // readable when the process has ended.
 func Start(s *Spec) (pid, pidfd int, err error) {
 	files := []uintptr{uintptr(s.Stdio[0]), uintptr(s.Stdio[1]), uintptr(s.Stdio[2])}
@@ -216,7 +215,7 @@ func bind(cpus []int) (restore func(), err error) {
 	return func() { unix.SchedSetaffinity(0, &old) }, nil //nolint:errcheck
 }
 
-// AwaitEnd waits until a process has ended, or the limit is over; it tells whether it has ended.
+// AwaitEnd waits until a process has ended, or the limit is over; it reports whether it has ended.
 func AwaitEnd(pidfd int, limit time.Duration) bool {
 	for until := time.Now().Add(limit); ; {
 		left := max(0, time.Until(until))
@@ -229,7 +228,7 @@ func AwaitEnd(pidfd int, limit time.Duration) bool {
 }
 
 // Peek reports whether the process of a pidfd has ended, and how. It is not reaped yet: its pid is
-// nobody else's.
+// not reused.
 func Peek(pidfd int) (status syscall.WaitStatus, ended bool, err error) {
 	pid, status, err := waitid(unix.P_PIDFD, pidfd, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT)
 	return status, pid != 0, err
@@ -242,7 +241,7 @@ func Reap(pid, pidfd int) {
 }
 
 // ReapStrays removes orphans that this process, as a subreaper, has inherited and that have ended.
-// ours tells its own children, which are left to Peek and Reap: while one of them waits for that,
+// ours reports its own children, which are left to Peek and Reap: while one of them waits for that,
 // so do the orphans.
 func ReapStrays(ours func(pid int) bool) {
 	for {

@@ -104,7 +104,7 @@ func TestRankIsEndedBeforeItsAgent(t *testing.T) {
 	}
 }
 
-// A pidfd says whose it is, until that process has been reaped; no other descriptor does.
+// A pidfd identifies its process, until that process has been reaped; no other descriptor does.
 func TestPidOf(t *testing.T) {
 	pid, pidfd := start(t, "sleep 1000")
 	defer unix.Close(pidfd)

@@ -19,7 +19,7 @@ const (
 	interval = 100 * time.Millisecond // between two changes
 )
 
-// A Bar is work that goes on. A nil Bar is none, and takes all calls.
+// A Bar shows work in progress. A nil Bar shows nothing, and accepts all calls.
 type Bar struct {
 	mu    sync.Mutex
 	to    *os.File
@@ -33,8 +33,8 @@ type Bar struct {
 	over  bool
 }
 
-// Start begins; all is the number of steps, 0 if it is not known. The result is nil where nobody
-// looks.
+// Start begins; all is the number of steps, 0 if it is not known. The result is nil if standard
+// error is no terminal.
 func Start(what string, all int) *Bar {
 	if !term.IsTerminal(int(os.Stderr.Fd())) {
 		return nil
@@ -43,7 +43,7 @@ func Start(what string, all int) *Bar {
 	return &Bar{to: os.Stderr, what: what, all: all, began: now, next: now.Add(patience)}
 }
 
-// Set says how many steps are done, of how many.
+// Set sets the number of steps done, and of all.
 func (b *Bar) Set(done, all int) {
 	if b == nil {
 		return
@@ -54,7 +54,7 @@ func (b *Bar) Set(done, all int) {
 	b.show()
 }
 
-// Say names what is done now.
+// Say shows the current activity.
 func (b *Bar) Say(note string) {
 	if b == nil {
 		return
@@ -65,7 +65,7 @@ func (b *Bar) Say(note string) {
 	b.show()
 }
 
-// Step says that one more step is done.
+// Step counts one more step as done.
 func (b *Bar) Step() {
 	if b == nil {
 		return

@@ -25,7 +25,7 @@ func TestLine(t *testing.T) {
 	}
 }
 
-// In a pipe there is no bar, and nothing that it is told is written.
+// In a pipe there is no bar, and no call writes anything.
 func TestQuietInAPipe(t *testing.T) {
 	r, w, err := os.Pipe()
 	if err != nil {

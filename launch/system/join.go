@@ -22,8 +22,8 @@ import (
 	"libspx/launch/service"
 )
 
-// One cluster of a system, which finds the others by the address and the key that the file names
-// (docs/systems.md, "One cluster after another").
+// One cluster of a system, which finds the other clusters by the address and the key that the file
+// names (docs/systems.md, "One cluster after another").
 
 // unknown is the error that a cluster is none of the file's.
 func unknown(s *config.System, cluster string) error {
@@ -37,7 +37,7 @@ func unknown(s *config.System, cluster string) error {
 
 func (p *planner) isAway(cluster string) bool { return p.cluster != "" && cluster != p.cluster }
 
-// join fills in how the cluster finds the others, and on which hosts it runs.
+// join fills in how the cluster finds the other clusters, and on which hosts it runs.
 func (p *planner) join(file string, getenv func(string) string) error {
 	s := p.plan.System
 	if s.Address == "" {
@@ -117,7 +117,7 @@ func (p *planner) offer() (o control.Offer, err error) {
 	return o, err
 }
 
-// declared is what must be the same in the files of all who start a part of the system.
+// declared is the data that must be equal in the files of all starters of a part of the system.
 func (p *planner) declared() (out []control.Declared) {
 	s := p.plan.System
 	for _, c := range s.Clusters {
@@ -143,8 +143,8 @@ func (p *planner) declared() (out []control.Declared) {
 	return out
 }
 
-// replaced says how who dies in a cluster is replaced, beside by standbys that wait; empty: not at
-// all, and the program is told.
+// replaced describes how dead ranks of a cluster are replaced, beside by waiting standbys; empty:
+// not at all, and the program is notified.
 func replaced(c *config.Cluster) (text string) {
 	if n := c.Cold(); n > 0 {
 		text = fmt.Sprintf(", places for %d processes that are started later", n)
@@ -171,7 +171,7 @@ const (
 	mostKey  = 4096
 )
 
-// ReadKey reads the key of a system. Nobody but its owner may be able to read the file.
+// ReadKey reads the key of a system. Only its owner may be able to read the file.
 func ReadKey(file, system string) (key [32]byte, err error) {
 	if file == "" {
 		return key, errors.New(`the file names no key: [system] needs key = "FILE", or ` +

@@ -11,12 +11,12 @@ import (
 	"libspx/launch/job"
 )
 
-// What becomes of two system files: that of a system that runs, and that of a cluster which is to
-// be attached to it (docs/systems.md, "A cluster that no file knew"). What both describe must be
-// the same; what only the caller's describes is added. It is pure: the agent that leads the system
-// asks, and carries out (launch/agent).
+// The merge of two system files: that of a running system, and that of a cluster to be attached to
+// it (docs/systems.md, "A cluster that no file knew"). What both describe must be the same; what
+// only the caller's describes is added. It is pure: the agent that leads the system calls it, and
+// performs the result (launch/agent).
 
-// Running is a system as the agent knows it that leads it.
+// Running is a system as known to its leading agent.
 type Running struct {
 	Name     string
 	Host     string // of that agent
@@ -77,8 +77,8 @@ type merger struct {
 	g       Growth
 }
 
-// Merge compares what a caller's file says with what a system has that runs, and says what is to be
-// added. The error says what does not fit, where each of the two stands, and what to do.
+// Merge compares what a caller's file says with a running system, and returns the parts to be
+// added. The error describes the mismatch, both positions, and a remedy.
 func Merge(r Running, e *control.Arrival) (*Growth, error) {
 	m := &merger{r: &r, e: e, known: map[string]int{}, cluster: map[string]int{}}
 	var err error
@@ -102,7 +102,8 @@ func Merge(r Running, e *control.Arrival) (*Growth, error) {
 	return &m.g, nil
 }
 
-// isWhole tells whether the offer has the form of a plan: what comes over a connection need not.
+// isWhole returns an error unless the offer has the form of a plan: data from a connection need
+// not.
 func (m *merger) isWhole() error {
 	o, l := &m.e.Offer, m.table
 	n := len(m.e.Declared)
@@ -174,8 +175,8 @@ func (m *merger) agree() error {
 	return nil
 }
 
-// mayGrow refuses to add anything where ranks are taken over transparently: who goes on in the
-// place of another one makes the same calls, and what these mean must not have changed.
+// mayGrow refuses to add anything where ranks are taken over transparently: the successor of a
+// process makes the same calls, whose meaning must not have changed.
 func (m *merger) mayGrow() error {
 	if len(m.g.Parts) == 0 {
 		return nil
@@ -346,7 +347,7 @@ func (m *merger) iop(i int, iop layout.IOP, links map[int]int, number int) {
 	m.g.iops = append(m.g.iops, iop)
 }
 
-// starts says for whom the parts wait that are added.
+// starts sets the parts for which the added parts wait.
 func (m *merger) starts() error {
 	for _, p := range m.g.Parts {
 		i := slices.IndexFunc(m.e.Offer.Parts, func(o job.Part) bool { return o.Name == p.Name })
@@ -375,7 +376,7 @@ type Seat struct {
 }
 
 // Enter puts what is added into a table, with these numbers: of processes, as many as there are, of
-// serials from one on, and of worlds behind another one. The seats say who has which.
+// serials from one on, and of worlds behind another one. The seats list the assignments.
 func (g *Growth) Enter(l *layout.Layout, first int, procs []int, serial,
 	world uint32) (seats []Seat) {
 	l.Growths++

@@ -12,7 +12,7 @@ import (
 	"libspx/launch/hosts"
 )
 
-// calls is what a caller says whose file has this text.
+// calls is the arrival of a caller whose file has this text.
 func calls(t *testing.T, host, cluster, text string) *control.Arrival {
 	t.Helper()
 	dir := t.TempDir()
@@ -138,8 +138,8 @@ func TestMergeAdds(t *testing.T) {
 	}
 }
 
-// A file may describe what the running system has, if it says the same, and more clusters that come
-// later: their links' I/O processes come with them.
+// A file may describe what the running system has, if the description is the same, and more
+// clusters that come later: their links' I/O processes come with them.
 func TestMergeDescribed(t *testing.T) {
 	r := runs(t, base)
 	e := calls(t, "two", "n", base+described("n", "./n", "1")+described("m", "./m", "1")+

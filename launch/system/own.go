@@ -4,7 +4,7 @@ package system
 
 // ownHosts are, of the hosts of a whole system, those on which the cluster's own processes and its
 // I/O processes run, behind that of its spxrun, which is the first whether any do or not. where
-// says by process on which of them that is; where all others run is said by their own spxruns.
+// gives the host by process; the hosts of all other processes are given by their own spxruns.
 func ownHosts(hosts []string, slots, where []int, own func(proc int) bool) (names []string, room,
 	at []int) {
 	number := map[int]int{0: 0}

@@ -29,9 +29,9 @@ type planner struct {
 	plan  *Plan
 	job   *control.Job
 	self  hosts.Names
-	env   []string // of all programs, before what the file says
+	env   []string // of all programs, before those of the file
 	dir   string   // of the file
-	relay string   // where the relay lies
+	relay string   // path of the relay
 	next  int      // number of the next process
 
 	cluster string // that is to be started; empty: all
@@ -59,7 +59,7 @@ func Make(j *control.Job, s *config.System, file, cluster string, env []string, 
 				"a whole; --cluster NAME --join ADDRESS attaches a cluster of it to the system "+
 				"that runs", strings.Join(s.Others, ", "))
 	}
-	if cluster != "" { // who has it says so for itself
+	if cluster != "" { // its spxrun declares it itself
 		env = slices.DeleteFunc(slices.Clone(env),
 			func(kv string) bool { return strings.HasPrefix(kv, "SPX_CLUSTER=") })
 	}
@@ -99,7 +99,7 @@ func Make(j *control.Job, s *config.System, file, cluster string, env []string, 
 	return p.plan, control.Attach(j, p.plan.Layout)
 }
 
-// besides is a program that lies where this one does, or its plain name.
+// besides is a program in this one's directory, or its plain name.
 func besides(name string) string {
 	if self, err := os.Executable(); err == nil {
 		if file := filepath.Join(filepath.Dir(self), name); executable(file) {
@@ -176,7 +176,7 @@ func (p *planner) numbers(n int) (out layout.Procs) {
 	return out
 }
 
-// partOf is what a cluster's file says about failures, as the machine of the job takes it.
+// partOf is a cluster's treatment of failures, in the form of the job's machine.
 func (p *planner) partOf(c *config.Cluster) job.Part {
 	part := job.Part{Name: "cluster " + c.Name, Tag: c.Name + ".", Away: p.isAway(c.Name),
 		Whole: treatment(c.Failure.Cluster), Restarts: c.Failure.Restarts,
@@ -281,8 +281,8 @@ func (p *planner) iop(k *config.Link, n, host, number int, links, from, to []int
 		Env: with(p.env, k.Environment), Part: len(p.job.Parts)})
 }
 
-// starts says for whom each part waits in MPI_Init: a cluster as its file says, an I/O process for
-// the clusters that it joins.
+// starts sets the parts for which each part waits in MPI_Init: a cluster as in its file, an I/O
+// process for the clusters that it joins.
 func (p *planner) starts() {
 	l, s := p.plan.Layout, p.plan.System
 	for i := range s.Clusters {
@@ -300,7 +300,7 @@ func (p *planner) starts() {
 		joins := slices.Concat(iop.In, iop.Out)
 		first := p.first(l.Clusters[joins[0]].Name)
 		awaits := p.own(joins)
-		// it comes with its cluster, and the others perhaps much later
+		// it comes with its cluster, and the other clusters perhaps much later
 		if with := p.job.Parts[len(s.Clusters)+k].With; p.cluster != "" {
 			own := indices(l, s.Awaited(&s.Clusters[with-1]))
 			awaits = slices.DeleteFunc(awaits, func(c int) bool { return !slices.Contains(own, c) })

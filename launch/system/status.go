@@ -19,7 +19,7 @@ type Status struct {
 	masters map[string]string // of clusters, for the drawing
 }
 
-// StatusOf makes one of what a job's agent has told.
+// StatusOf makes a Status from a job's agent's report.
 func StatusOf(about *service.About) (*Status, error) {
 	if about.System == nil {
 		return nil, errors.New("job " + about.Job + " is no system of clusters")
@@ -99,8 +99,7 @@ func namesOf(l *layout.Layout, list []int) (out []string) {
 	return out
 }
 
-// Text is the picture in text, with the state of every cluster. I/O processes are counted that
-// live.
+// Text is the picture in text, with the state of every cluster. Living I/O processes are counted.
 func (s *Status) Text() string {
 	return strings.TrimRight(s.Picture(func(c string) string { return s.notes[c] }), "\n") + "\n" +
 		s.master

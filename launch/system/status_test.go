@@ -11,7 +11,7 @@ import (
 	"libspx/launch/service"
 )
 
-// A system as its agent tells of it: the picture has the clusters with their states, and the I/O
+// A system as reported by its agent: the picture has the clusters with their states, and the I/O
 // processes that live.
 func TestStatus(t *testing.T) {
 	text := "[failure]\nprocess='degrade'\ncluster='degrade'\n" +

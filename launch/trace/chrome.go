@@ -19,8 +19,7 @@ import (
 // The timeline, in Chrome's trace event format:
 // https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU. A process is a
 // rank, a call is a complete event ("X"), a message an arrow ("s" and "f" with the same id), an end
-// and what others notice of it an instant ("i"). What is known of the job besides stands under
-// "libspx".
+// and its detection by others an instant ("i"). Other data about the job is under "libspx".
 
 // An Event is one line of the timeline, as readers of the file see it.
 type Event struct {
@@ -58,7 +57,7 @@ func (m *merged) WriteFile(path string, progress func(done, all int)) (err error
 	return z.Close()
 }
 
-// Write writes the timeline. progress, if not nil, is told how many ranks are done.
+// Write writes the timeline. progress, if not nil, is called with the number of ranks done.
 func (m *merged) Write(to io.Writer, progress func(done, all int)) error {
 	w := bufio.NewWriterSize(to, 1<<20)
 	about, err := json.Marshal(&m.job)

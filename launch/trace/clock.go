@@ -1,8 +1,8 @@
 package trace
 
-// The clocks of hosts differ. The agent that decides asks the others for the time, some times when
-// they are ready and again at the end; the answer that was under way for the shortest time says
-// most. Between the two the difference is taken to have changed evenly.
+// The clocks of hosts differ. The deciding agent queries the other agents for the time, some times
+// when they are ready and again at the end; the answer with the shortest round trip is the most
+// accurate. Between the two the difference is assumed to change linearly.
 
 // clock brings the times of a host to those of the first.
 type clock struct {

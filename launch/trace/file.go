@@ -77,7 +77,7 @@ func (f *file) u64(at uint64) uint64 { return binary.LittleEndian.Uint64(f.data[
 func (f *file) u32(at uint64) uint32 { return binary.LittleEndian.Uint32(f.data[at:]) }
 func (f *file) u16(at uint64) uint16 { return binary.LittleEndian.Uint16(f.data[at:]) }
 
-// fits: n things of size bytes lie in the file.
+// fits: n items of size bytes are within the file.
 func (f *file) fits(at, n, size uint64) bool {
 	return at <= uint64(len(f.data)) && n <= (uint64(len(f.data))-at)/size
 }

@@ -74,14 +74,14 @@ func Open(dir string, command []string) (*Trace, error) {
 	return &Trace{m}, nil
 }
 
-// Close lets go of the files.
+// Close closes the files.
 func (m *merged) Close() {
 	for _, f := range m.files {
 		f.close()
 	}
 }
 
-// Job is what is known of it.
+// Job returns the job's data.
 func (m *merged) Job() *Job { return &m.job }
 
 func (m *merged) take(notes []Note) {

@@ -33,8 +33,8 @@ type EndNote struct {
 	How  string `json:"how,omitempty"` // empty: well
 }
 
-// ClockNote is a comparison of this host's clock with another host's: that one said There between
-// Before and After.
+// ClockNote is a comparison of this host's clock with another host's: that one reported There
+// between Before and After.
 type ClockNote struct {
 	Host                 int `json:"number"`
 	Before, There, After uint64

@@ -9,7 +9,7 @@
 //go:generate go run ../../shm/layoutgen ../../capi/dataplane/base/trace_file.h zz_layout.go trace
 package trace
 
-// Names of environment variables by which a process is told that it is traced.
+// Names of environment variables that make a process trace.
 const (
 	EnvDir  = "SPX_TRACE"      // directory of the files
 	EnvRoom = "SPX_TRACE_ROOM" // records that each file holds
@@ -21,8 +21,8 @@ const RecordBytes = traceRecordBytes
 // DefaultLimit is how many bytes of records are kept of every process.
 const DefaultLimit = 32 << 20
 
-// A Job is what is known of a job when it is over, but for the timeline: it stands in the file of
-// the timeline, and is what --profile-json writes.
+// A Job is the data about a finished job, except the timeline: it is in the file of the timeline,
+// and is written by --profile-json.
 type Job struct {
 	Command  []string `json:"command,omitempty"`
 	Seconds  float64  `json:"seconds"` // from the first MPI_Init to the last end
@@ -54,7 +54,7 @@ type Rank struct {
 	Program string `json:"program"`
 	// MPI_Init was entered: seconds from the beginning of the trace
 	Began float64 `json:"began"`
-	// MPI_Finalize was left, or the process has ended, or the last that is known of it
+	// MPI_Finalize was left, or the process has ended, or the last known time
 	Ended   float64 `json:"ended"`
 	End     string  `json:"end,omitempty"` // how it has ended, if not well
 	MPI     float64 `json:"mpi_seconds"`   // in MPI calls, all threads together
@@ -90,7 +90,7 @@ type Cost struct {
 	Seconds  float64 `json:"seconds"`
 	Max      float64 `json:"max_seconds"`
 	Min      float64 `json:"min_seconds"`
-	Bytes    uint64  `json:"bytes"` // given to calls that send, as far as their arguments say so
+	Bytes    uint64  `json:"bytes"` // given to calls that send, as far as their arguments show
 	BytesMax uint64  `json:"max_bytes"`
 }
 

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// What processes wait for, by the times of the two sides: as Scalasca has it (Wolf and Mohr,
+// What processes wait for, by the times of the two sides: as in Scalasca (Wolf and Mohr,
 // Automatic performance analysis of hybrid MPI/OpenMP applications, 2003).
 
 // findWaits adds up the waits of every rank.
@@ -87,7 +87,7 @@ func (m *merged) pairs(fn func(s, g *passage)) {
 var blocksUntilReceived = map[string]bool{"MPI_Send": true, "MPI_Ssend": true, "MPI_Rsend": true,
 	"MPI_Sendrecv": true, "MPI_Sendrecv_replace": true}
 
-// allNeedAll: nobody can leave the collective before all have come to it.
+// allNeedAll: no rank can leave the collective before all have entered it.
 func allNeedAll(call string) bool {
 	name := strings.TrimPrefix(call, "MPI_")
 	return name == "Barrier" || strings.HasPrefix(name, "All") ||

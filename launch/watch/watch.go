@@ -1,24 +1,23 @@
 // Package watch decides which processes of a host hang (MPI/SPx: faults of processors and of
-// applications, transient and permanent; docs/systems.md, "What hangs"). It owns what was seen of
-// each process so far, and the limits; what is done about one that hangs is the job's matter
-// (launch/job).
+// applications, transient and permanent; docs/systems.md, "What hangs"). It owns the observations
+// of each process so far, and the limits; the treatment of a hang is up to launch/job.
 //
-// It is pure: Look takes what the agent has seen of the processes, with the time, and returns what
-// has changed. Times are added up between looks, each of which counts for so long as looks are
-// apart and no longer: when the agent itself has not run, nothing is to be concluded from that.
+// It is pure: Look takes the agent's observations of the processes, with the time, and returns the
+// changes. Times are added up between looks, each of which counts for so long as looks are apart
+// and no longer: when the agent itself has not run, nothing is to be concluded from that.
 //
 // A process hangs
 //   - that is stopped, for longer than Limits.Still;
-//   - that neither communicates nor uses its processor for so long, while messages of others wait
+//   - that neither communicates nor uses its processor for so long, while messages from peers wait
 //     for it: its control group is frozen, say, or it waits outside of MPI;
 //   - that uses its processor, and has not communicated for longer than Limits.Silent, while
 //     messages wait for it: an endless loop, perhaps. A long computation looks the same, so this
 //     limit is the user's to set, and there is none without;
-//   - that has said how long it will be silent (MPISP_Alive), and was silent for longer, whether
-//     messages wait or not. Until then only that it is stopped counts.
+//   - that has announced how long it will be silent (MPISP_Alive), and was silent for longer,
+//     whether messages wait or not. Until then only being stopped counts.
 //
-// A process that sleeps in a call of MPI waits for others, and does not hang; nor does one that a
-// debugger holds. Time in which it waits for a processor does not count: it would do something.
+// A process that sleeps in a call of MPI waits for its peers, and does not hang; nor does one that
+// a debugger holds. Time in which it waits for a processor does not count: it is runnable.
 package watch
 
 import (
@@ -65,14 +64,14 @@ type Sight struct {
 	Moves   uint64 // changes with all that it does for MPI
 	Sleeps  bool   // in a call of MPI, and was not woken
 	Pending bool   // messages wait for it
-	// What it has said of its own silence: how often so far, for how long (0: it takes that back),
-	// and Moves then.
+	// Its announcements of its own silence: their number, the duration (0: withdrawn), and Moves
+	// then.
 	Promises   uint32
 	Promise    time.Duration
 	PromisedAt uint64
 }
 
-// What a process does of which something is said.
+// States of a process that are reported.
 type State int
 
 // States.
@@ -82,7 +81,7 @@ const (
 	Hangs
 )
 
-// A Change says how a process is from now on.
+// A Change is the new state of a process.
 type Change struct {
 	Proc int
 	To   State
@@ -90,7 +89,7 @@ type Change struct {
 	For  time.Duration // how long it has done so; of Works: how long it had
 }
 
-// process is what is known of one.
+// process is the state kept of a process.
 type process struct {
 	pid     int
 	used    time.Duration
@@ -99,7 +98,7 @@ type process struct {
 	silent  time.Duration // it has not communicated while messages waited
 	looks   int           // in turn, in which it did not run
 	state   State
-	told    Change        // what was said of it last
+	told    Change        // the last report
 	since   time.Duration // then: how long it has been so
 	pledge  uint32        // the promise that silence is measured by
 	pledged time.Duration // how long ago it was made
@@ -125,7 +124,7 @@ func (m *Machine) Due() time.Duration {
 	return m.last + m.every
 }
 
-// Forget begins anew with what is seen next: meanwhile all were stopped, by the user say.
+// Forget restarts with the next observations, e.g. after the user has stopped all processes.
 func (m *Machine) Forget(now time.Duration) {
 	m.last = now
 	for _, p := range m.procs {
@@ -133,7 +132,7 @@ func (m *Machine) Forget(now time.Duration) {
 	}
 }
 
-// Told is what was said last of the processes of which something was.
+// Told returns the last report of each process that had one.
 func (m *Machine) Told() (out []Change) {
 	for _, p := range m.procs {
 		if p.told != (Change{}) {
@@ -144,11 +143,11 @@ func (m *Machine) Told() (out []Change) {
 	return out
 }
 
-// Look takes what was seen of all processes that live.
+// Look takes the observations of all living processes.
 func (m *Machine) Look(sights []Sight, now time.Duration) (out []Change) {
 	passed := m.every
 	if m.last >= 0 {
-		// nothing is known of the time between two looks that are too far apart
+		// there is no information on the time between two looks that are too far apart
 		passed = min(now-m.last, 2*m.every)
 	}
 	m.last = now
@@ -223,8 +222,8 @@ func (p *process) look(s *Sight, passed time.Duration) (c Change, changed bool) 
 	return p.told, true
 }
 
-// promise reports whether the process has said how long it will be silent, and is; and whether that
-// is over. What it has said ends when it communicates.
+// promise reports whether the process has announced how long it will be silent, and is; and whether
+// that time is over. An announcement ends when it communicates.
 func (p *process) promise(s *Sight, passed time.Duration) (holds, broken bool) {
 	if s.Promises != p.pledge {
 		p.pledge, p.pledged = s.Promises, 0

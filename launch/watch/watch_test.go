@@ -13,13 +13,13 @@ const (
 	silent = 10 * time.Second
 )
 
-// A life is a process that does something for so long, and then something else.
+// A step is an activity of a process and its duration.
 type step struct {
 	what  string
 	lasts time.Duration
 }
 
-// live has a process go through its steps, and returns what was said of it, with the time.
+// live has a process go through its steps, and returns the reports, with the time.
 func live(steps []step, limits Limits) (out []string) {
 	m := New(every)
 	s := Sight{Proc: 3, Pid: 30, Limits: limits, Joined: true}
@@ -168,8 +168,8 @@ func TestForget(t *testing.T) {
 	}
 }
 
-// What was said last of a process can be told again, as long as it is there: nothing of one that
-// never gave cause.
+// The last report of a process can be repeated, as long as it exists; there is none for one that
+// was never reported.
 func TestTold(t *testing.T) {
 	m := New(time.Second)
 	sights := []Sight{{Proc: 3, Pid: 30, Limits: Limits{Still: 2 * time.Second}, Stopped: true},

@@ -19,7 +19,7 @@ type Policy struct {
 
 const defaultCache = 16
 
-// Parse takes over a value of SPX_CONNECTIONS.
+// Parse parses a value of SPX_CONNECTIONS.
 func (p *Policy) Parse(text string) error {
 	words := strings.Split(text, ":")
 	number := func(i, preset, least int) (int, error) {
@@ -55,7 +55,7 @@ func (p *Policy) Parse(text string) error {
 	return err
 }
 
-// ParseTopology takes over a value of SPX_TOPOLOGY.
+// ParseTopology parses a value of SPX_TOPOLOGY.
 func (p *Policy) ParseTopology(text string) error {
 	if n, ok := strings.CutPrefix(text, "groups:"); ok {
 		groups, err := strconv.Atoi(n)

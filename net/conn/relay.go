@@ -42,9 +42,9 @@ func (n *Node) advertise(out *Output) {
 	}
 }
 
-// way returns the neighbour through which a frame for dst goes on with at most left hops after it,
-// and how many of them it needs; -1: none. Of several it is another one for each pair of processes,
-// one with a buffer free if there is one.
+// way returns the neighbour through which a frame for dst continues with at most left hops after
+// it, and how many of them it needs; -1: none. Of several it is another one for each pair of
+// processes, one with a buffer free if there is one.
 func (n *Node) way(src, dst, left int) (neighbour, needs int) {
 	for needs = 1; needs <= left; needs++ {
 		var able []int

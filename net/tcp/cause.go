@@ -72,7 +72,7 @@ func Cause(err error, c Circumstances) string {
 	return ""
 }
 
-// IsTimeout: there was no answer in time, be it within this process or by the kernel's patience.
+// IsTimeout: there was no answer in time, either by this process's limit or by the kernel's.
 func IsTimeout(err error) bool {
 	var n net.Error
 	return errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, context.DeadlineExceeded) ||

@@ -156,7 +156,7 @@ func Call(s io.ReadWriter, id *Identity, to Process) (Verdict, error) {
 	return v, err
 }
 
-// call is Call for any identity, and returns the stream that goes on: with TLS it is another one.
+// call is Call for any identity, and returns the resulting stream: with TLS it is a new one.
 func call(s io.ReadWriter, id *Identity, to Process) (io.ReadWriter, Verdict, error) {
 	h := hello{job: id.Job, stream: id.Stream, from: id.Self, to: to, ways: digest(id.Ways)}
 	rand.Read(h.nonce[:])

@@ -7,5 +7,5 @@
 // The package is pure: Machine.Step takes what was measured and returns what to measure next. It
 // has no clock, socket or randomness. tree.go is the result; search.go finds switches; links.go
 // joins them; figure1.go is the paper's own algorithm, to which the tests hold links.go; machine.go
-// puts both phases in order and says how many measurements may run at once.
+// puts both phases in order and limits how many measurements run at once.
 package topo

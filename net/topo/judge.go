@@ -38,8 +38,8 @@ type verify struct {
 	same  int64 // the cut by which they were found
 }
 
-// next returns what is to be measured again, or else why the groups are not sure; anew: what has
-// been measured since shows another cut, by which the hosts are to be grouped once more.
+// next returns the measurements to be repeated, or else why the groups are not sure; anew: later
+// measurements show another cut, by which the hosts are to be regrouped.
 func (v *verify) next(s *search) (wants []want, doubt Doubt, anew bool) {
 	if v.same == 0 {
 		v.same = s.levels.same

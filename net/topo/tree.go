@@ -88,7 +88,7 @@ func (t *Tree) groups() [][]int {
 	return slices.DeleteFunc(t.Hosts(), func(hosts []int) bool { return len(hosts) == 0 })
 }
 
-// Restrict is what is left of the tree for some of its hosts, which get the numbers 0, 1, ... in
+// Restrict returns the part of the tree for some of its hosts, which get the numbers 0, 1, ... in
 // the order given: switches that cannot be seen from them are left out. A host of -1 is none of the
 // tree's.
 func (t *Tree) Restrict(hosts []int) *Tree {

@@ -1,7 +1,7 @@
-// Package metrics gives what is known of a running job to Prometheus (docs/live.md). Names and
-// units follow its conventions: counters end in _total, times are seconds, sizes bytes. It owns the
-// names; a scrape is a look at the job (launch/live), and nothing is kept between two but what must
-// not go back.
+// Package metrics exports the state of a running job to Prometheus (docs/live.md). Names and units
+// follow its conventions: counters end in _total, times are seconds, sizes bytes. It owns the
+// names; a scrape is a look at the job (launch/live), and only values that must not decrease are
+// kept between two.
 package metrics
 
 import (
@@ -100,7 +100,7 @@ var states = map[diagnose.State]string{diagnose.Starting: "starting", diagnose.R
 	diagnose.Finalized: "finalized", diagnose.Ended: "ended", diagnose.Dead: "dead",
 	diagnose.Silent: "unknown"}
 
-// Collector makes metrics of a job when they are asked for.
+// Collector makes metrics of a job on request.
 type Collector struct {
 	take func() (*live.Look, error)
 
@@ -130,7 +130,7 @@ func (c *Collector) Describe(ch chan<- *prometheus.Desc) {
 	}
 }
 
-// Collect looks at the job.
+// Collect takes a look at the job.
 func (c *Collector) Collect(ch chan<- prometheus.Metric) {
 	gauge := func(d *prometheus.Desc, v float64, labels ...string) {
 		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)

@@ -39,8 +39,8 @@ func TestDown(t *testing.T) {
 	}
 }
 
-// Two processes with the same rank (one has died, another has its place) are told apart, and texts
-// that are no UTF-8 do no harm.
+// Two processes with the same rank (one has died, another has its place) are distinguished, and
+// texts that are not UTF-8 do no harm.
 func TestSameRank(t *testing.T) {
 	a, b := proc(0, 1), proc(7, 1)
 	b.Rank = 0
@@ -76,7 +76,7 @@ func TestWaitsGrow(t *testing.T) {
 	}
 }
 
-// The dashboard asks for metrics that there are.
+// The dashboard uses existing metrics only.
 func TestDashboard(t *testing.T) {
 	text, err := os.ReadFile("../../../packaging/grafana/libspx.json")
 	if err != nil {

@@ -67,7 +67,7 @@ func (s *Screen) look() tea.Msg {
 // Init begins with a look.
 func (s *Screen) Init() tea.Cmd { return s.look }
 
-// Update takes in what has happened.
+// Update handles an event.
 func (s *Screen) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	switch m := msg.(type) {
 	case tea.WindowSizeMsg:

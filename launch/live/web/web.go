@@ -1,11 +1,11 @@
 // Package web is the page of `spxctl serve` (docs/live.md): a running job on a map, as it changes.
-// It owns the server, who may see it, and the page itself (assets); what is shown is launch/live's.
-// It changes nothing in a job.
+// It owns the server, its access control, and the page itself (assets); the content is
+// launch/live's. It changes nothing in a job.
 //
-// Everything is below a path that begins with a random token, so that nobody sees it whom the user
-// has not given the address; there are no cookies, which a browser would hand to every other port
-// of this host. The page takes nothing from anywhere else, and the browser is told to hold it to
-// that.
+// Everything is below a path that begins with a random token, so that only those to whom the user
+// has given the address can see it; there are no cookies, which a browser would send to every other
+// port of this host. The page loads nothing from elsewhere, which its content security policy
+// enforces.
 package web
 
 import (
@@ -43,8 +43,8 @@ func Token() string {
 
 // Bounds of a server.
 const (
-	mostClients = 64  // that are told of changes
-	mostEvents  = 200 // that a new client is told of
+	mostClients = 64  // that get changes
+	mostEvents  = 200 // that a new client gets
 	beat        = 15 * time.Second
 )
 
@@ -74,14 +74,15 @@ type message struct {
 	Ended  bool         `json:"ended,omitempty"`
 }
 
-// Watch looks at the job every so often until it ends or stop is closed, and tells all browsers.
+// Watch takes a look at the job at each interval until it ends or stop is closed, and notifies all
+// browsers.
 func (s *Server) Watch(every time.Duration, stop <-chan struct{}) {
 	for {
 		look, err := s.take()
 		switch {
 		case err == nil:
 			s.took(look)
-		case !errors.Is(err, steer.ErrLate): // it may be busy: it is asked again
+		case !errors.Is(err, steer.ErrLate): // it may be busy: retried
 			s.end()
 			return
 		}
@@ -194,7 +195,7 @@ func (s *Server) now() []byte {
 	return s.view
 }
 
-// stream tells a browser of all that happens: server-sent events.
+// stream sends a browser all events: server-sent events.
 func (s *Server) stream(w http.ResponseWriter, r *http.Request) {
 	flush, ok := w.(http.Flusher)
 	if !ok {

@@ -163,8 +163,8 @@ func sorted(used map[int]bool) (list []int) {
 	return list
 }
 
-// bars draws the calls of a process: those that are wide enough one by one, the others by what most
-// of each piece of time was.
+// bars draws the calls of a process: those that are wide enough one by one, the rest by the
+// dominant call of each piece of time.
 func (t *Timeline) bars(d *drawing, proc int, y, h, scale float64, used map[int]bool) {
 	const wide, piece = 2.0, 1.0
 	pieces := map[int]*[8]float64{}
@@ -243,7 +243,7 @@ func (d *drawing) axis(y, scale, seconds float64) {
 	}
 }
 
-// balance says in words how even the load is.
+// balance describes how even the load is.
 func (t *Timeline) balance() string {
 	most, sum := 0.0, 0.0
 	who := ""

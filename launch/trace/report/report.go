@@ -1,5 +1,5 @@
-// Package report makes one page of a job's timeline (package trace): pictures of it, of who has
-// sent how much to whom, of the sizes of messages, of waits, of the load of the ranks, and of the
+// Package report makes one page of a job's timeline (package trace): pictures of it, of the bytes
+// sent between ranks, of the sizes of messages, of waits, of the load of the ranks, and of the
 // hosts. The page is HTML with pictures in SVG, in one file that needs nothing else: spxctl report
 // (docs/tracing.md).
 package report
@@ -19,7 +19,7 @@ import (
 	"libspx/launch/trace"
 )
 
-// A Timeline is what the file of --trace says.
+// A Timeline is the content of the file of --trace.
 type Timeline struct {
 	Job    *trace.Job
 	Calls  map[int][]trace.Event // complete events by process, in order

@@ -146,7 +146,7 @@ func bytesShort(n uint64) string {
 	return fmt.Sprintf("%dT", n)
 }
 
-// topology draws the hosts in a circle, and what they have sent each other.
+// topology draws the hosts in a circle, and the bytes sent between them.
 func (t *Timeline) topology() template.HTML {
 	j, d := t.Job, &drawing{}
 	hosts := len(j.Hosts)
