@@ -34,7 +34,7 @@ const cpuFolder = "/sys/devices/system/cpu"
 // getHwResourceInfo reports for each type of hardware resource whether this process is restricted
 // to one instance of it, that is whether all the processors that it may run on are of one.
 //
-// spx:body MPI_Get_hw_resource_info
+//spx:body MPI_Get_hw_resource_info
 func getHwResourceInfo(c *call) error {
 	mine, err := cpus.Allowed()
 	if err != nil || len(mine) == 0 {

@@ -157,7 +157,7 @@ func infoGetNthkey(c *call) error {
 // infoCreateEnv makes an info object with the keys of MPI_INFO_ENV, for use before MPI_Init. argc
 // and argv, if given, are the command line.
 //
-// spx:body MPI_Info_create_env
+//spx:body MPI_Info_create_env
 func infoCreateEnv(c *call) error {
 	in := environment(C.MPI_THREAD_SINGLE)
 	if argc := c.int(0); argc > 0 && c.addr(1) != 0 {

@@ -276,7 +276,7 @@ func (f *fileObject) discard(together bool) {
 
 // fileClose waits for all, so that a file that is deleted is not in use.
 //
-// spx:body MPI_File_close
+//spx:body MPI_File_close
 func fileClose(c *call) error {
 	h := at[uintptr](c.addr(0))
 	f := fileOf(*h)
