@@ -525,9 +525,10 @@ func callUntil(p tcp.Process) {
 }
 
 // lostWith finds out why the connection with a process has broken, which neither end has closed in
-// order. It has ended, as a rule: its agent tells soon. One that still answers lives, and what was
-// on its way between it and this one is lost: the job ends. One that cannot be reached has perhaps
-// ended, too, or left MPI; if its agent does not tell for long, the user is told.
+// order. As a rule the process has ended: its agent reports that soon. One that still answers
+// lives, and the data on their way between it and this one are lost: the job ends. One that cannot
+// be reached has perhaps ended, too, or left MPI; if its agent does not report that for long, the
+// user is notified.
 func lostWith(p tcp.Process, why syscall.Errno) {
 	const first, most = 100 * time.Millisecond, 500 * time.Millisecond
 	stop := netState.stop
@@ -580,7 +581,7 @@ func endLost(p tcp.Process, why syscall.Errno) {
 	C.spx_end_job(C.MPI_ERR_OTHER, text)
 }
 
-// broke says how a connection ended; why is 0 when the other end's side has closed it.
+// broke describes how a connection ended; why is 0 when the other end's side has closed it.
 func broke(why syscall.Errno) string {
 	if why == 0 {
 		return "it was closed"
@@ -628,7 +629,7 @@ func mayCall(p tcp.Process) bool {
 }
 
 // endCalling ends the calling of a process that has no connection to spare, where messages go
-// through others then.
+// through relays then.
 func endCalling(p tcp.Process) bool {
 	s := &netState
 	s.mu.Lock()
@@ -662,7 +663,7 @@ func callOnce(p tcp.Process) (c net.Conn, verdict tcp.Verdict, err error) {
 	if err != nil || verdict != tcp.Taken {
 		s.slots.give()
 	}
-	if errors.Is(err, tcp.ErrKey) { // who answers is none of the job
+	if errors.Is(err, tcp.ErrKey) { // the answering process is none of the job
 		s.server.Refused.Key.Add(1)
 	}
 	if differ := (*tcp.WaysError)(nil); errors.As(err, &differ) {
@@ -742,7 +743,7 @@ func endDiffering(p tcp.Process, theirs string) {
 	C.spx_end_job(C.MPI_ERR_OTHER, text)
 }
 
-// unreached says shortly what is out of reach: the host, where that is the cause.
+// unreached names shortly what is out of reach: the host, where that is the cause.
 func unreached(at netip.AddrPort, err error) string {
 	for _, no := range []error{syscall.EHOSTUNREACH, syscall.ENETUNREACH, syscall.EACCES,
 		syscall.EINVAL} {
@@ -764,7 +765,7 @@ func cause(err error) string {
 // hostLimit is for how long the agent may think about the names of the hosts.
 const hostLimit = 2 * time.Second
 
-// onHost names the host of a process, which the agent knows.
+// onHost names the host of a process, from the agent.
 func onHost(p tcp.Process) string {
 	number := procOf(p.Number).host
 	if number == C.spx_segment.host {
@@ -810,8 +811,8 @@ func describe(p tcp.Process) string {
 		procOf(p.Number).world_id, p.Number)
 }
 
-// complain says what is wrong with the network as it shows in this process; of those that have the
-// same to say, one does. what is that shortly.
+// complain reports a fault of the network as it shows in this process; of all processes with the
+// same report, one prints it. what is its short form.
 func complain(what, here string) {
 	me := procOf(netState.id.Self.Number)
 	sayOnce(what, what, fmt.Sprintf("rank %d of world %d: %s", me.world_rank, me.world_id, here))

@@ -21,7 +21,7 @@ import (
 	"libspx/core/mpierr"
 )
 
-// The Sessions Model (MPI-5.0, 12.3): process sets and what a session tells of itself.
+// The Sessions Model (MPI-5.0, 12.3): process sets and the data that a session reports.
 // bodies/init.c begins and ends sessions. There are the two process sets that every MPI has, one of
 // the processes on this host, and, in a job that is a named cluster, one of its processes.
 const (
