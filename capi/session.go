@@ -75,7 +75,7 @@ const keyThreadLevel = "thread_level"
 
 func init() { internals[C.SPX_IN_SESSION_LEVEL] = sessionLevel }
 
-// sessionLevel reads the thread level that the info object in a[0] asks for into a[1], and makes
+// sessionLevel reads the thread level that the info object in a[0] requests into a[1], and makes
 // the Go side of the session, whose index a[2] gets: 0 when it needs none.
 func sessionLevel(c *call) error {
 	// MPI_THREAD_SINGLE is discouraged as a default; this one costs no lock either
