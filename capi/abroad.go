@@ -19,13 +19,13 @@ import (
 )
 
 // Processes of other jobs that are reached over the network (launch/abroad). A pair of them has
-// four numbers: each end has one in its own job and one in the other's. Who calls says how it is
-// known to the end that it calls, and proves by the key of the two jobs, the pact, that it belongs
+// four numbers: each end has one in its own job and one in the other's. The caller sends the number
+// by which the called end has it, and proves by the key of the two jobs, the pact, that it belongs
 // to one of them.
 
-// acquaintance is what a process must know to call one of another job, or to answer it.
+// acquaintance is the data that a process needs to call one of another job, or to answer it.
 type acquaintance struct {
-	there tcp.Process // that one, in its own job
+	there tcp.Process // the peer, in its own job
 	me    tcp.Process // this one, there
 	pact  [16]byte
 	key   [32]byte
@@ -37,7 +37,7 @@ func isAbroad(number uint32) bool {
 		procOf(number).port != 0
 }
 
-// overNetwork: the job is connected with others over the network, and not otherwise.
+// overNetwork reports whether the job is connected with others only over the network.
 func overNetwork() bool { return C.spx_segment.flags&C.SPX_SEG_HOSTS != 0 }
 
 // meetAbroad makes processes of other jobs known here, and this one to their jobs.
@@ -111,11 +111,11 @@ func (s *netEngine) friend(p tcp.Process) (acquaintance, bool) {
 	return a, ok
 }
 
-// askLimit is how long the agent may take to say who calls from another job.
+// askLimit is the agent's time limit for identifying a caller from another job.
 const askLimit = 4 * time.Second
 
-// meetCaller asks the agent for a process of another job that has met this one before this one has
-// met it. Of an engine's goroutine.
+// meetCaller queries the agent for a process of another job that has met this one before this one
+// has met it. Called on an engine's goroutine.
 func meetCaller(p tcp.Process) (acquaintance, bool) {
 	if p.Number >= uint32(C.spx_map.nprocs) || !isAbroad(p.Number) || isGone(p) {
 		return acquaintance{}, false
@@ -155,7 +155,8 @@ func identityAbroad(job [16]byte, from tcp.Process) *tcp.Identity {
 
 var errNotMet = errors.New("the process is of another job, and this one has not met it yet")
 
-// identityFor is with which identity this process calls another one, and as whom it calls it.
+// identityFor returns the identity by which this process calls another one, and the process to name
+// in the call.
 func identityFor(p tcp.Process, stream uint16) (*tcp.Identity, tcp.Process, error) {
 	id := netState.id
 	id.Stream = stream
@@ -189,7 +190,7 @@ func yields(p tcp.Process) bool {
 	return netState.id.Self.Number > p.Number
 }
 
-// sealing is what those who meet at a port must agree about, in words.
+// sealing describes, in words, the settings that both ends of a port must agree on.
 func sealing() string {
 	if netState.id.TLS {
 		return "1"
@@ -197,8 +198,8 @@ func sealing() string {
 	return "0"
 }
 
-// mayGoAbroad says why a process of this job cannot meet those of another one, which has opened a
-// port.
+// mayGoAbroad returns an error if a process of this job cannot meet those of another one, which has
+// opened a port.
 func mayGoAbroad(port string) error {
 	_, listens := strings.CutPrefix(port, portPrefix)
 	listens = listens && strings.Contains(port, "@")

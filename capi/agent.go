@@ -32,8 +32,8 @@ var ownAgent struct {
 	there bool // guarded by mu
 }
 
-// self is this process as its job knows it: by the pid that the agent sees, which in a pid
-// namespace of this process's own is another number than getpid's.
+// self is this process as its job has it: by the pid that the agent sees, which in a pid namespace
+// of this process's own is another number than getpid's.
 func self() service.Peer {
 	pid := uint32(C.spx_proc_of(C.uint32_t(world.proc)).pid)
 	if pid == 0 { // the agent has not written it yet
@@ -42,9 +42,9 @@ func self() service.Peer {
 	return service.Peer{ID: world.me, Slot: world.proc, Pid: pid}
 }
 
-// ask puts a question to the agent of a job and waits for the answer, while communication goes on.
-// An error of the agent's is returned with its class; class is that of an agent that cannot be
-// reached. A limit of 0 is none.
+// ask sends a request to the agent of a job and waits for the answer, while communication
+// continues. An error of the agent's is returned with its class; class is that of an agent that
+// cannot be reached. A limit of 0 is none.
 func ask(job uint64, m *service.Message, class mpierr.Class, limit time.Duration) (*service.Message,
 	error) {
 	return askFor(nil, job, m, class, limit)
@@ -60,7 +60,7 @@ func askFor(who *commObject, job uint64, m *service.Message, class mpierr.Class,
 // waiting is what ends the wait for an answer, beside that.
 type waiting struct {
 	who   *commObject     // one of its processes has failed, or it is revoked; nil: nothing
-	lost  <-chan struct{} // it is closed, since who else is needed has gone; nil: nothing
+	lost  <-chan struct{} // it is closed when a needed process has gone; nil: never
 	limit time.Duration   // 0: none
 }
 
@@ -99,8 +99,8 @@ func askUntil(w waiting, job uint64, m *service.Message, class mpierr.Class) (*s
 	return answer, nil
 }
 
-// hangUpAfter is how long an agent that lives needs at most to say that it has taken note of a
-// withdrawal. One that is stopped does not hold this process up.
+// hangUpAfter is how long a living agent needs at most to confirm a withdrawal. A stopped one does
+// not delay this process longer.
 const hangUpAfter = 2 * time.Second
 
 // broken is why nothing can be done by all processes of a communicator together; nil when it is
@@ -117,9 +117,9 @@ func (o *commObject) broken() error {
 	return nil
 }
 
-// await receives the answer; nil when it is waited for no longer. If others count on who was told
-// of them, withdraw says so: then the agent decides whether the answer or the end of the patience
-// came first, so that both sides know the same.
+// await receives the answer; nil when it is waited for no longer. If other processes depend on the
+// outcome, withdraw is set: then the agent decides whether the answer or the timeout came first, so
+// that both sides agree.
 func await(conn *service.Conn, w waiting, withdraw bool) (*service.Message, error) {
 	const is, vain = 1, 2 // the answer is there; it is waited for in vain
 	var answer *service.Message
@@ -232,8 +232,8 @@ func startAgent() error {
 	return err
 }
 
-// runAgent starts an agent, which is no child of this process, with a word that says what it is for
-// and a descriptor for that.
+// runAgent starts an agent, which is no child of this process, with a word for its purpose and a
+// descriptor for that.
 func runAgent(purpose string, fd int) error {
 	path, err := agentProgram()
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"libspx/core/mpierr"
 )
 
-// Bodies of the functions for keyvals and attributes (MPI-5.0, section 7.7). What they mean is
-// core/attr's; here the user functions that it asks for are called. MPI_Comm_get_attr is in
+// Bodies of the functions for keyvals and attributes (MPI-5.0, section 7.7). Their meaning is
+// core/attr's; here the user functions that it requests are called. MPI_Comm_get_attr is in
 // bodies/attr.c, which keeps a copy.
 
 var attrs = &attr.Registry{
@@ -37,8 +37,8 @@ func commAttrs(c *C.spx_comm) *attr.List {
 	return l
 }
 
-// walk calls the user functions that an operation on attributes asks for, on the object with this
-// handle, and goes on with the outcome in then. It is the last thing that a body does.
+// walk calls the user functions that an operation on attributes requests, on the object with this
+// handle, and passes the outcome to then. It must be the last call of a body.
 func (c *call) walk(w *attr.Walk, handle uintptr, then func(error) error) error {
 	f, ok := w.Next()
 	if !ok {

@@ -21,9 +21,9 @@ type call struct {
 	f *C.spx_frame
 }
 
-// mpiError is what a body returns to have an error raised: class is an MPI error class (or code),
-// text says what, where, and what to do. kind and handle name the object whose error handler is
-// called; zero kind means the default of the function.
+// mpiError is returned by a body to have an error raised: class is an MPI error class (or code),
+// text has the cause, the place, and what to do. kind and handle name the object whose error
+// handler is called; zero kind means the default of the function.
 type mpiError struct {
 	class  int
 	text   string

@@ -59,8 +59,8 @@ const (
 	coInternal = C.SPX_CO_INTERNAL
 )
 
-// callOut asks for fn to be called with args, and for next after it. It is the last thing that a
-// body does.
+// callOut requests that fn be called with args, and next after it. It must be the last call of a
+// body.
 func (c *call) callOut(kind uint32, fn uintptr, args []uint64, next func(ret int64) error) error {
 	return &callOut{kind: kind, fn: fn, args: args, next: next}
 }

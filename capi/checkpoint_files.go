@@ -66,8 +66,8 @@ func (f checkpointFiles) Scan(index, sharers int) ([]ckpt.Item, error) {
 	return found, nil
 }
 
-// ckptHeadFits: the file has the length that it should have, and is what its name says. Its data
-// are looked at when they are needed.
+// ckptHeadFits reports whether the file has the right length and its head agrees with its name. Its
+// data are checked when they are needed.
 func ckptHeadFits(path string, want ckpt.Item) bool {
 	f, err := os.Open(path)
 	if err != nil {

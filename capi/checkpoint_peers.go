@@ -49,8 +49,8 @@ func checkpointRevoked(c *C.spx_comm) {
 	}
 }
 
-// newCheckpointPeers makes the object's own communicator, with all processes of user. Who takes a
-// rank over makes it again.
+// newCheckpointPeers makes the object's own communicator, with all processes of user. A process
+// that takes a rank over makes it again.
 func newCheckpointPeers(user *commObject) (*checkpointPeers, error) {
 	if user.Inter() {
 		return nil, mpierr.New(mpierr.Comm, "comm is an intercommunicator: merge it first")

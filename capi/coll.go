@@ -73,8 +73,8 @@ var (
 	_ = [1]int{}[C.MPI_PROC_NULL-coll.RootNone]
 )
 
-// forced is the algorithm of an operation that a setting asks for, "" when none does, and which
-// setting that is.
+// forced returns the algorithm that a setting selects for an operation, "" when none does, and
+// which setting that is.
 func forced(k coll.Kind) (string, coll.Reason) {
 	name := C.CString(coll.EnvName(k))
 	defer C.free(unsafe.Pointer(name))
@@ -161,8 +161,8 @@ func processors() int {
 	return 1
 }
 
-// processorsFor is the same for the collectives of a communicator: who replays them on another host
-// must count as many.
+// processorsFor is the same for the collectives of a communicator: a process that replays them on
+// another host must count as many.
 func processorsFor(comm *C.spx_comm) int {
 	if isReplayedElsewhere(comm) {
 		return int(comm.size)
@@ -170,7 +170,7 @@ func processorsFor(comm *C.spx_comm) int {
 	return processors()
 }
 
-// knownLevels is nearnessOf, looked up once for a communicator that the engine knows.
+// knownLevels is nearnessOf, looked up once for a communicator with a Go side.
 func knownLevels(c *C.spx_comm) coll.Nearness {
 	o := comms.get(uint32(c.o._go))
 	if o == nil || o.c != c {
@@ -198,9 +198,9 @@ func isReplayedElsewhere(comm *C.spx_comm) bool {
 		(comm.flags&C.SPX_C_REPLAY != 0 || comm == C.spx_world)
 }
 
-// placesOf are the processes of a communicator, by rank, where they count as near or far: as far as
-// collectives are replayed by processes on other hosts, those that the ranks had first. Who takes a
-// rank over has to send and receive what the one before it did.
+// placesOf returns the processes of a communicator, by rank, where they count as near or far: as
+// far as collectives are replayed by processes on other hosts, those that the ranks had first. A
+// successor has to send and receive what its predecessor did.
 func placesOf(comm *C.spx_comm) []C.uint32_t {
 	procs := unsafe.Slice(comm.local, int(comm.size))
 	if !isReplayedElsewhere(comm) {
@@ -217,10 +217,10 @@ func placesOf(comm *C.spx_comm) []C.uint32_t {
 	return out
 }
 
-// aroundOf is where the ranks of a communicator are. All ranks see the same: hosts are numbered
-// alike in all files of a job, and what ranks are bound to is in the file before they start. What
-// is known of switches the processes of a world are told alike when they start, so they count where
-// all ranks are of one.
+// aroundOf returns where the ranks of a communicator are. All ranks get the same: hosts are
+// numbered alike in all files of a job, and the bindings of ranks are in the file before they
+// start. The processes of a world get the same data about switches when they start, so they count
+// where all ranks are of one.
 func aroundOf(comm *C.spx_comm) coll.Around {
 	w := coll.Around{CPUs: processors(), Inter: comm.flags&C.SPX_C_INTER != 0,
 		Foreign: isForeign(comm), Moving: copying != nil}
@@ -239,9 +239,9 @@ func aroundOf(comm *C.spx_comm) coll.Around {
 	return w
 }
 
-// isForeign reports whether a communicator has processes of several jobs; all of them say the same.
-// Jobs number hosts differently, may use other processors of a host, and one may talk over the
-// network within it where the other does not: nothing of that counts then.
+// isForeign reports whether a communicator has processes of several jobs; all of them get the same
+// result. Jobs number hosts differently, may use other processors of a host, and one may
+// communicate over the network within it where the other does not: none of that counts then.
 func isForeign(comm *C.spx_comm) bool {
 	external := func(proc C.uint32_t) bool { return C.spx_proc_of(proc).home_job != 0 }
 	return slices.ContainsFunc(unsafe.Slice(comm.local, int(comm.size)), external) ||

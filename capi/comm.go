@@ -22,8 +22,8 @@ import (
 )
 
 // Communicators on this side of the boundary. Each has three parts: core/comm's (groups, context,
-// how it is created), the descriptor that the data plane uses (spx_comm), and what only the engine
-// knows, here.
+// how it is created), the descriptor that the data plane uses (spx_comm), and the engine's own
+// data, here.
 
 // commObject is a communicator. c may be used while the handle is valid, or while c is referenced.
 type commObject struct {

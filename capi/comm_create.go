@@ -25,7 +25,7 @@ func (c *call) created(out int, m *comm.Made, parent *commObject, err error) err
 	return c.stored(out, m, parent, false, err)
 }
 
-// stored is created; child: of a communicator that who takes a rank over has as well.
+// stored is created; child: of a communicator that a process which takes a rank over has as well.
 func (c *call) stored(out int, m *comm.Made, parent *commObject, child bool, err error) error {
 	if err != nil {
 		return c.onComm(0, err)
@@ -42,12 +42,13 @@ func (c *call) stored(out int, m *comm.Made, parent *commObject, child bool, err
 	return nil
 }
 
-// newLiving is newComm, but of members none of whom is known to be dead: the messages that make a
-// communicator do not pass by each of them, and the death shall be told where it is known (ULFM:
-// some members may have made it then). child: who takes a rank over has it, too.
+// newLiving is newComm, but of members that are not known to be dead: the messages that make a
+// communicator do not reach each of them, and a death is to be reported where it is known (ULFM:
+// some members may have made it then). child: a process that takes a rank over has it, too.
 func newLiving(m *comm.Made, parent *commObject, child bool) (*commObject, error) {
 	m.Local = parent.living(m.Local)
-	replaced := child && parent.c.flags&C.SPX_C_REPLAY != 0 // who is dead is, and it follows
+	// the dead one is, and the successor follows
+	replaced := child && parent.c.flags&C.SPX_C_REPLAY != 0
 	o, err := newComm(m, parent)
 	if err == nil && !replaced && C.spx_comm_failures(o.c) > 0 {
 		C.spx_retire(C.SPX_K_COMM, &o.c.o)
@@ -103,7 +104,7 @@ func (c *call) createdChild(out int, m *comm.Made, parent *commObject, err error
 	return err
 }
 
-// splitOff makes a communicator of those of o that give in, ordered by key; nil for the others.
+// splitOff makes a communicator of those of o that give in, ordered by key; nil for the rest.
 func (o *commObject) splitOff(in bool, key int) (*commObject, error) {
 	color := group.Undefined
 	if in {

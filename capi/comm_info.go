@@ -8,11 +8,11 @@ import "C"
 import "libspx/core/info"
 
 // Hints of communicators (MPI-5.0, section 7.4.4): the assertions of the standard are understood
-// and kept; others are ignored, as the standard asks, and not given back.
+// and kept; others are ignored, as the standard requires, and not given back.
 var assertions = []string{"mpi_assert_no_any_tag", "mpi_assert_no_any_source",
 	"mpi_assert_exact_length", "mpi_assert_allow_overtaking"}
 
-// setHints takes over what in says about the assertions.
+// setHints adopts the assertions in in.
 func (o *commObject) setHints(in *info.Info) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -88,9 +88,9 @@ func predefineComm(handle int, flags C.uint32_t, name string, m *comm.Made) (*co
 
 // setPredefinedAttributes gives the attributes of MPI_COMM_WORLD their values (MPI-5.0, section
 // 9.1.2). The processes of a host read one clock, which began when that host did: clocks of several
-// hosts are not synchronized. As many processes as one likes can be spawned; MPI_UNIVERSE_SIZE,
-// which programs take for how many there should be, is the number of processors or twice that of
-// the processes so far, unless the user has said it.
+// hosts are not synchronized. Any number of processes can be spawned; MPI_UNIVERSE_SIZE, which
+// programs take for the intended number, is the number of processors or twice that of the processes
+// so far, unless the user has set it.
 func setPredefinedAttributes(s *startInfo) {
 	v := &C.spx_attr_values
 	v.wtime_is_global = 0
@@ -121,7 +121,7 @@ func stopWorld() {
 	}
 }
 
-// isPredefined tells whether a communicator may not be freed.
+// isPredefined reports whether a communicator may not be freed.
 func (o *commObject) isPredefined() bool {
 	return o.c.flags&(C.SPX_C_WORLD|C.SPX_C_SELF|C.SPX_C_IOP) != 0
 }

@@ -16,8 +16,8 @@ import (
 	"libspx/core/comm"
 )
 
-// Copies of what ranks need to be taken over, on other hosts (dataplane/clusters/copies.c): which
-// processes are the members, and who keeps whose copy (package cluster/copies decides).
+// Copies of the state needed to take ranks over, on other hosts (dataplane/clusters/copies.c): the
+// members, and the keeper of each copy (package cluster/copies decides).
 
 var copying *commObject // all members
 
@@ -25,7 +25,7 @@ func init() {
 	onStopped(func() { copying = nil })
 }
 
-// startCopies has this process keep copies for the others of its cluster. system.mu is held.
+// startCopies has this process keep copies for its peers in the cluster. system.mu is held.
 func startCopies() error {
 	all := inheritance.base
 	o, err := newComm(comm.NewFromGroup(all, comm.CopiesContext(world.origin,
@@ -38,8 +38,8 @@ func startCopies() error {
 	return nil
 }
 
-// chooseKeeper chooses the process that keeps the copy from now on of what this process has. When
-// none can on another host, that is said.
+// chooseKeeper chooses the process that keeps the copy of this process's state from now on. When
+// none can on another host, that is reported.
 func chooseKeeper() error {
 	if copying == nil {
 		return fail(C.MPI_ERR_INTERN, "no copies are kept in this cluster")

@@ -20,7 +20,8 @@ import (
 	"libspx/launch/service"
 )
 
-// What ulfm_dyprc has to do with the agent, which keeps commands for rank 0, and with the system.
+// The part of ulfm_dyprc that deals with the agent, which keeps commands for rank 0, and with the
+// system.
 
 func init() { onStopped(dyprcHangUp) }
 
@@ -31,8 +32,8 @@ func hasAgent() bool {
 	return aloneSegment == nil || ownAgent.there
 }
 
-// Members tells the agent which processes are those of w. When it returns, the agent knows: it is
-// waited for as long as it lives, however busy the hosts are that it asks.
+// Members sends the agent the processes of w. When it returns, the agent has them: it is waited for
+// as long as it lives, however busy the hosts are that it queries.
 func (dyprcShell) Members(w malleable.World, epoch uint64) (least uint64, ok bool) {
 	if !hasAgent() {
 		return 0, true
@@ -47,7 +48,7 @@ func (dyprcShell) Members(w malleable.World, epoch uint64) (least uint64, ok boo
 	return answer.Number, true
 }
 
-// Report tells the agent what has come of a command. If the agent is gone, so is the job.
+// Report sends the agent the outcome of a command. If the agent is gone, so is the job.
 func (dyprcShell) Report(number uint64, text string) {
 	// see above
 	ask(world.me.Job, &service.Message{Kind: service.OrderDone, Number: number, Text: text, FD: -1}, mpierr.Other, 0) //nolint:errcheck

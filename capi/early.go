@@ -16,17 +16,18 @@ import (
 )
 
 // A process that another launcher has started, and that ends the job before it is in it (a call of
-// MPI before MPI_Init, a setting that is wrong), joins it to say why: mostly all ranks have the
-// same to say, and only the agents of all hosts know who says it. When the job does not come
-// together in time, the agent of the host knows for its own.
+// MPI before MPI_Init, a setting that is wrong), joins it to report why: mostly all ranks have the
+// same message, and only the agents of all hosts can choose the one that prints it. When the job
+// does not come together in time, the agent of the host chooses for its own.
 
 func init() { internals[C.SPX_IN_EARLY] = joinToSay }
 
 const earlyLimit = 3 * time.Second
 
-// joinToSay: a[0] is what is to be said. a[1] gets what has come of it: SPX_EARLY_JOINED, with the
-// memory file in a[2] and the number of this process there in a[3]; SPX_EARLY_FIRST: this process
-// says it, and a[2] is its turn; SPX_EARLY_AGAIN: it was said; SPX_EARLY_NOTHING.
+// joinToSay joins the job to print a message. a[0] is the message. a[1] gets the result:
+// SPX_EARLY_JOINED, with the memory file in a[2] and the number of this process there in a[3];
+// SPX_EARLY_FIRST: this process prints it, and a[2] is its turn; SPX_EARLY_AGAIN: it was printed;
+// SPX_EARLY_NOTHING.
 func joinToSay(c *call) error {
 	set := func(what, x, y int) {
 		for i, v := range []int{what, x, y} {
@@ -83,7 +84,7 @@ func joinToSay(c *call) error {
 	return nil
 }
 
-// announce tells the host's agent that this process is there. The offer is rank 0's.
+// announce registers this process with the host's agent. The offer is rank 0's.
 func announce(l pmi.Launcher) (conn *service.Conn, offer string, err error) {
 	launched.tried = true
 	if conn, err = hostAgent(l.Name()); err != nil {

@@ -42,16 +42,17 @@ func enterJob(info *startInfo) error {
 	return unix.Kill(os.Getpid(), unix.SIGKILL)
 }
 
-// startedDirectly: this process is the one that the agent has started, be it that the agent has not
-// published its pid yet. A pid alone says little: a wrapper may have made a pid namespace.
+// startedDirectly reports whether this process is the one that the agent has started, even if the
+// agent has not published its pid yet. A pid alone proves little: a wrapper may have made a pid
+// namespace.
 func startedDirectly(info *startInfo) bool {
 	agent, err := strconv.Atoi(os.Getenv(service.EnvAgent))
 	pid := atomic.LoadUint32((*uint32)(&procOf(info.Proc).pid))
 	return err == nil && syscall.Getppid() == agent && (pid == 0 || pid == uint32(syscall.Getpid()))
 }
 
-// enterAt is why the agent refuses this process. An agent that cannot be asked, as by another
-// user's process, watches the wrapper alone.
+// enterAt returns why the agent refuses this process. An agent that cannot be queried, as by
+// another user's process, watches the wrapper alone.
 func enterAt(job uint64, proc uint32) (refusal string) {
 	self, err := unix.PidfdOpen(os.Getpid(), 0)
 	if err != nil {

@@ -5,7 +5,8 @@ import "C"
 
 import "os"
 
-// isSecure: the program has more rights than the user who started it (set-id, capabilities).
+// isSecure is set if the program has more rights than the user who started it (set-id,
+// capabilities).
 var isSecure = C.getauxval(C.AT_SECURE) != 0
 
 // getenv is os.Getenv. In programs that have more rights than their user all variables are empty,

@@ -43,9 +43,9 @@ import (
 )
 
 // The shell around the failure machines of package ft: it feeds them deaths and control messages as
-// the data plane reports them, and carries out their sends. One machine a communicator, made when
-// it is first needed, kept while the communicator lives, and a while longer: members that are
-// behind may still ask.
+// the data plane reports them, and performs their sends. One machine a communicator, made when it
+// is first needed, kept while the communicator lives, and a while longer: members that are behind
+// may still query it.
 //
 // A control message is the communicator's context (8 bytes, little endian), then the message of
 // package member.
@@ -194,17 +194,17 @@ func (f *ftComm) ended() rankset.Set {
 	return rankset.Of(now...)
 }
 
-// fails takes a death in. A decision may tell of it before this host's agent does: who has been
-// excluded is known to have failed.
+// fails processes a death. A decision may report it before this host's agent does: an excluded
+// member is known to have failed.
 func (f *ftComm) fails(member int) {
 	if !slices.Contains(f.failed, member) {
 		f.failed = append(f.failed, member)
 	}
 }
 
-// letGo gives up the ways to those members that can need the machine of a freed communicator no
-// more, or (all) to everybody. Until then they stay open: a member that is behind may turn to us
-// when those between have died, though no communicator leads there any more.
+// letGo releases the ways to those members that can need the machine of a freed communicator no
+// more, or (all) to all members. Until then they stay open: a member that is behind may need this
+// one when those between have died, though no communicator leads there any more.
 func (f *ftComm) letGo(all bool) {
 	procs, state, n := (*C.uint32_t)(&f.procs[0]), (*C.uint8_t)(&f.state[0]),
 		C.uint32_t(len(f.procs))
@@ -216,7 +216,7 @@ func (f *ftComm) letGo(all bool) {
 	C.spx_ft_let_go(procs, state, n, force)
 }
 
-// ftLetGo gives up what freed communicators still hold: before processes come or go.
+// ftLetGo releases the ways that freed communicators still hold: before processes come or go.
 func ftLetGo() {
 	ft.mu.Lock()
 	defer ft.mu.Unlock()
@@ -225,7 +225,7 @@ func ftLetGo() {
 	}
 }
 
-// ftPoll is the data plane's hook: takes in deaths and control messages.
+// ftPoll is the data plane's hook: it processes deaths and control messages.
 func ftPoll() {
 	checkArrived()
 	layoutPoll()
@@ -251,7 +251,7 @@ func ftPoll() {
 			continue
 		}
 		C.ft_expects()
-		// it has come just now, and its maker has not seen that it was expected
+		// it has arrived just now, and its maker has not seen that it was expected
 		if f := ftFind(frame.ctx); f != nil {
 			f.receive(frame.from, frame.data)
 			continue
@@ -274,8 +274,8 @@ func ftFind(ctx uint64) *ftComm {
 	return nil
 }
 
-// ftArrived takes in what came too early for communicators that have been made since. ft.mu is
-// held.
+// ftArrived delivers messages that came too early for communicators that have been made since.
+// ft.mu is held.
 func ftArrived() {
 	if C.ft_has_new() == 0 {
 		return
@@ -338,10 +338,10 @@ func (f *ftComm) receive(from uint32, data []byte) {
 	}
 }
 
-// act carries out what the machine asks for.
+// act performs the actions that the machine requests.
 func (f *ftComm) act(out member.Output) {
 	if out.Fresh != 0 && f.obj != nil && !f.obj.Inter() {
-		// the collectives of the communicator to come; its other members cannot know it yet
+		// the collectives of the future communicator; its other members cannot use it yet
 		C.spx_share_offer(C.uint64_t(out.Fresh))
 	}
 	for _, s := range out.Sends {
@@ -393,10 +393,10 @@ func (f *ftComm) ackedSet() rankset.Set { return rankset.Of(f.failed[:f.acked]..
 var ftGone struct {
 	mu      sync.Mutex
 	objs    []*commObject
-	present atomic.Int32 // machines: 0 means that nobody has to be told
+	present atomic.Int32 // machines: 0 means that no machine needs a notification
 }
 
-// ftFreed is told that a communicator is gone.
+// ftFreed notes that a communicator is gone.
 func ftFreed(o *commObject) {
 	if ftGone.present.Load() == 0 {
 		return

@@ -108,7 +108,7 @@ func (o *commObject) decide(flags uint32) (decided uint32, next *commObject, err
 	return decided, next, err
 }
 
-// agree tells whether all living members have given true.
+// agree reports whether all living members have given true.
 func (o *commObject) agree(ok bool) (all bool) {
 	said := agree.Contribution{}
 	if ok {
@@ -120,8 +120,8 @@ func (o *commObject) agree(ok bool) (all bool) {
 	}) == nil && all
 }
 
-// leave gives up the request of an agreement that nothing waits for any more. If it goes on, its
-// results are not stored: the caller has gone.
+// leave abandons the request of an agreement that no call waits for any more. If the agreement
+// continues, its results are not stored: the caller has gone.
 func (a *ftCall) leave() {
 	ft.mu.Lock()
 	defer ft.mu.Unlock()

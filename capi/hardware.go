@@ -17,8 +17,8 @@ import (
 	"libspx/launch/cpus"
 )
 
-// hwResources are the types of hardware resources that are told of, by hwloc's names, and the files
-// under a processor's folder in sysfs that list the processors of its instance.
+// hwResources are the types of hardware resources that are reported, by hwloc's names, and the
+// files under a processor's folder in sysfs that list the processors of its instance.
 var hwResources = []struct{ name, list string }{
 	{"hwloc://PU", ""},
 	{"hwloc://Core", "topology/core_cpus_list"},
@@ -31,8 +31,8 @@ var hwResources = []struct{ name, list string }{
 
 const cpuFolder = "/sys/devices/system/cpu"
 
-// getHwResourceInfo tells for each type of hardware resource whether this process is restricted to
-// one instance of it, that is whether all the processors that it may run on are of one.
+// getHwResourceInfo reports for each type of hardware resource whether this process is restricted
+// to one instance of it, that is whether all the processors that it may run on are of one.
 //
 //spx:body MPI_Get_hw_resource_info
 func getHwResourceInfo(c *call) error {
@@ -47,7 +47,7 @@ func getHwResourceInfo(c *call) error {
 		if r.list != "" {
 			b, err := os.ReadFile(filepath.Join(cpuFolder, fmt.Sprintf("cpu%d", mine[0]), r.list))
 			if err != nil {
-				continue // this host does not know the type
+				continue // this host has no such type
 			}
 			list = strings.TrimSpace(string(b))
 		}
@@ -62,7 +62,7 @@ func getHwResourceInfo(c *call) error {
 	return c.setInfo(0, in)
 }
 
-// within tells whether all the processors are in a list such as 0-3,8.
+// within reports whether all the processors are in a list such as 0-3,8.
 func within(mine []int, list string) string {
 	instance := cpus.ParseList(list)
 	outside := slices.ContainsFunc(mine,

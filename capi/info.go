@@ -154,8 +154,8 @@ func infoGetNthkey(c *call) error {
 	return nil
 }
 
-// infoCreateEnv makes an info object with what MPI_INFO_ENV has, for use before MPI_Init. argc and
-// argv, if given, tell the command line.
+// infoCreateEnv makes an info object with the keys of MPI_INFO_ENV, for use before MPI_Init. argc
+// and argv, if given, are the command line.
 //
 //spx:body MPI_Info_create_env
 func infoCreateEnv(c *call) error {
@@ -173,7 +173,7 @@ func infoCreateEnv(c *call) error {
 	return c.setInfo(2, in)
 }
 
-// environment tells how this process was started: the keys of MPI-5.0, section 11.2.1, as far as
+// environment returns how this process was started: the keys of MPI-5.0, section 11.2.1, as far as
 // they are known.
 func environment(level int) *info.Info {
 	in := info.New()

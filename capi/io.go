@@ -39,7 +39,7 @@ type fileObject struct {
 	mu     sync.Mutex // guards what follows
 	hints  *info.Info
 	view   fileView
-	alone  bool // collective reads need no others: the same on all processes
+	alone  bool // collective reads need no peers: the same on all processes
 	atomic bool
 	split  *splitAccess // the split collective that is active, or nil
 }
@@ -88,8 +88,8 @@ func (p filePeers) Exchange(sends, recvs []io.Message) error {
 	})
 }
 
-// together does what all processes do at once. If it fails here, or is left, the others must not
-// wait for what this process will not send.
+// together runs the part that all processes do at once. If it fails here, or is left, the peers
+// must not wait for messages that this process will not send.
 func (p filePeers) together(work func() error) (err error) {
 	whole := false
 	defer func() {
@@ -231,7 +231,7 @@ func (f *fileObject) openHere(mode int) error {
 		return nil
 	}
 	if mode&io.ReadOnly != 0 {
-		return nil // what others write is seen late, and nothing is lost
+		return nil // writes of other processes are seen late, and nothing is lost
 	}
 	return mpierr.New(mpierr.UnsupportedOperation,
 		"the file \"%s\" is on a network file system without locks, which is not to be written "+
@@ -241,8 +241,8 @@ func (f *fileObject) openHere(mode int) error {
 		err)
 }
 
-// onHosts reports whether processes of the file share no memory with others; all of them say the
-// same.
+// onHosts reports whether processes of the file share no memory with others; all of them get the
+// same result.
 func (f *fileObject) onHosts() bool {
 	return slices.ContainsFunc(unsafe.Slice((*uint32)(unsafe.Pointer(f.comm.c.peer)),
 		f.peers().Size()), func(p uint32) bool { return !bool(C.spx_is_near(C.uint32_t(p))) })
@@ -274,7 +274,7 @@ func (f *fileObject) discard(together bool) {
 	C.spx_retire(C.SPX_K_COMM, &f.comm.c.o)
 }
 
-// fileClose waits for all, so that a file that is deleted is in nobody's use.
+// fileClose waits for all, so that a file that is deleted is not in use.
 //
 //spx:body MPI_File_close
 func fileClose(c *call) error {
@@ -291,7 +291,7 @@ func fileClose(c *call) error {
 	f.backend = nil
 	f.publish()
 	together := false
-	defer func() { f.discard(together) }() // also when the wait for the others is left
+	defer func() { f.discard(together) }() // also when the wait for the peers is left
 	err = io.Agree(f.peers(), err)
 	if f.mode&io.DeleteOnClose != 0 {
 		var gone error

@@ -12,10 +12,10 @@ import (
 	"libspx/core/mpierr"
 )
 
-// Data access (MPI-5.0, 15.4). All forms go one way: check, convert what is written, find the
-// position, move, convert what was read, tell the result. Nonblocking forms have moved the data
+// Data access (MPI-5.0, 15.4). All forms go one way: check, convert the data to write, find the
+// position, move, convert the data read, report the result. Nonblocking forms have moved the data
 // when they return, and give a request that is complete; split collective forms do it in their
-// first half. Nonblocking collective forms do not wait for others: each process accesses alone.
+// first half. Nonblocking collective forms do not wait for peers: each process accesses alone.
 
 type pointer int
 
@@ -33,7 +33,7 @@ type form struct {
 	collective bool
 	nonblock   bool
 	begin      bool   // first half of a split collective
-	name       string // of the split collective, as its second half asks for it
+	name       string // of the split collective, to be matched by its second half
 }
 
 // splitAccess is a split collective operation that was begun.
@@ -48,7 +48,7 @@ type transfer struct {
 	form
 	f      *fileObject
 	v      fileView
-	alone  bool // it is a collective read in which nobody needs the others
+	alone  bool // it is a collective read in which no process needs its peers
 	own    bool // it is a collective write in which they meet to agree on errors alone
 	atomic bool
 	m      userMemory
@@ -96,7 +96,7 @@ func (c *call) access(k form) error {
 	}))
 }
 
-// together tells whether all processes meet in this call.
+// together reports whether all processes meet in this call.
 func (t *transfer) together() bool {
 	return (t.collective || t.at == ordered) && !t.nonblock && !t.alone
 }
@@ -179,7 +179,7 @@ func (t *transfer) move(m io.Memory) (int64, error) {
 	return io.Access(f.backend, t.v.View, m, pos, t.write, t.atomic || f.tune.Locked)
 }
 
-// finish tells the result, in bytes of the buffer.
+// finish reports the result, in bytes of the buffer.
 func (t *transfer) finish(c *call, bytes int64) error {
 	switch {
 	case t.begin:

@@ -21,7 +21,7 @@ import (
 	"libspx/core/mpierr"
 )
 
-// Data representations (MPI-5.0, 15.5): how data stand in a file. native and internal are as in
+// Data representations (MPI-5.0, 15.5): the form of data in a file. native and internal are as in
 // memory, external32 is the standard's, others are the user's: functions that are called out
 // (callout.go).
 
@@ -78,7 +78,7 @@ func registerDatarep(c *call) error {
 	return nil
 }
 
-// plain tells whether data stand in the file as they do in memory.
+// plain reports whether data have the same form in the file as in memory.
 func (r *datarep) plain() bool { return !r.external && r.size == 0 }
 
 // extents are the sizes of basic types in a file.

@@ -13,7 +13,7 @@ import (
 	"libspx/core/io"
 )
 
-// The part of a file that the C side knows (dataplane/base/file.h): simple accesses are done there
+// The C side's part of a file (dataplane/base/file.h): simple accesses are done there
 // (bodies/file.c) and never come here.
 
 func (f *fileObject) fh() *C.spx_fh { return (*C.spx_fh)(unsafe.Pointer(f.obj)) }
@@ -24,8 +24,8 @@ func (f *fileObject) pos() *int64 { return (*int64)(unsafe.Pointer(&f.fh().pos))
 // descriptor is what a backend has whose files the C side may read and write with system calls.
 type descriptor interface{ Descriptor() int }
 
-// publish tells the C side which accesses it may do by itself (dataplane/base/file.h). With f.mu
-// held, whenever something that this depends on has changed.
+// publish sets which accesses the C side may do by itself (dataplane/base/file.h). With f.mu held,
+// whenever something that this depends on has changed.
 func (f *fileObject) publish() {
 	h := f.fh()
 	ways := (*uint32)(unsafe.Pointer(&h.ways))

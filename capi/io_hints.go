@@ -22,8 +22,8 @@ var keptHints = []string{"access_style", "chunked", "chunked_item", "chunked_siz
 	"io_node_list", "nb_proc", "num_io_nodes", "striping_factor",
 	"striping_unit", "cb_block_size"}
 
-// setHints takes over what in says. Collective over the file, whose processes follow rank 0 in what
-// they must do alike.
+// setHints adopts the hints in in. Collective over the file, whose processes follow rank 0 in
+// settings that must be alike.
 func (f *fileObject) setHints(in *info.Info) error {
 	if in == nil {
 		in = info.New()

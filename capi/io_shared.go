@@ -67,7 +67,7 @@ func askCounter(c *C.spx_comm, n, tag int64) (int64, error) {
 	return int64(answer[0]), err
 }
 
-// set sets the value, on rank 0, while the others wait for it.
+// set sets the value, on rank 0, while the other ranks wait for it.
 func (s *sharedCounter) set(n int64) {
 	if s.k != nil {
 		C.spx_counter_set(s.k, C.int64_t(n))

@@ -25,13 +25,13 @@ import (
 	"libspx/launch/service"
 )
 
-// MPI_Comm_join (MPI-5.0, 11.10.4): two processes that have a socket tell each other over it who
-// they are, and where to meet. The socket is the program's: nothing of it is read or written but
-// what the other side's call has sent, and its options are as they were when the call returns.
-// While the call lasts it ends with the other side, also when that one's host answers no more.
+// MPI_Comm_join (MPI-5.0, 11.10.4): two processes that have a socket exchange their identities over
+// it, and where to meet. The socket is the program's: nothing is read or written on it but the data
+// of the other side's call, and its options are as they were when the call returns. While the call
+// lasts it ends with the other side, also when that one's host answers no more.
 
-// What the two processes of MPI_Comm_join send each other: a word that tells the protocol, who they
-// are, a number, whether they are reached over the network, and a public key.
+// The message that the two processes of MPI_Comm_join send each other: a word for the protocol, the
+// identity, a number, whether the process is reached over the network, and a public key.
 const joinWord = "spxjoin2"
 const joinWire = len(joinWord) + ident.WireSize + 8 + 1 + joinKey
 const joinKey = 32
@@ -93,7 +93,8 @@ func introduce(fd int) (*service.Message, error) {
 		Peer: service.Peer{ID: id}}, nil
 }
 
-// overWhat says how this process's job is connected with others: 1 over the network, 0 in memory.
+// overWhat returns how this process's job is connected with others: 1 over the network, 0 in
+// memory.
 func overWhat() byte {
 	if overNetwork() {
 		return 1
@@ -106,8 +107,8 @@ func overWhat() byte {
 const joinLimit = time.Minute
 
 // joinAbroad has two processes of different jobs meet at a port, which one of them opens for this
-// and whose name it sends the other one: sealed by a key that only the two ends of the socket know,
-// since who has the name can connect.
+// and whose name it sends the other one: sealed by a key that only the two ends of the socket have,
+// since any process with the name can connect.
 func joinAbroad(fd int, id ident.ProcID, private *ecdh.PrivateKey, theyToo bool, public []byte) (
 	*service.Message, error) {
 	if !theyToo || !overNetwork() {
@@ -179,8 +180,8 @@ func keepJoin(fd int, box cipher.AEAD) (*service.Message, error) {
 	return meetToJoin(fd, service.Accept, name)
 }
 
-// meetToJoin has this process meet the other one at a port. Who goes away meanwhile has closed the
-// socket.
+// meetToJoin has this process meet the other one at a port. A peer that leaves meanwhile has closed
+// the socket.
 func meetToJoin(fd int, kind service.Kind, name string) (*service.Message, error) {
 	lost, stop := watchEnd(fd)
 	defer stop()

@@ -22,11 +22,11 @@ import (
 
 // Jobs that another launcher than spxrun has started (PMI-1: Hydra, Slurm, Flux; PMIx: Slurm,
 // PRRTE). The process finds the agent that gathers its host's processes, or starts it, and learns
-// from it where it stands (launch/agent/join.go). The launcher is asked for two things: a word of
-// rank 0's for all, and one barrier. Nothing after MPI_Init talks with it, but for the agent.
+// its place in the job from it (launch/agent/join.go). Two services of the launcher are used: a
+// word of rank 0's for all, and one barrier. After MPI_Init only the agent communicates with it.
 
 var launched struct {
-	tried    bool // to join, successfully or not: the launcher is not to be asked again
+	tried    bool // to join, successfully or not: the launcher is not to be called again
 	said     bool // why that failed, by another process
 	joined   bool
 	appnum   int
@@ -37,8 +37,8 @@ var launched struct {
 // offerKey is where rank 0 puts its agent's offer.
 const offerKey = "spx-job"
 
-// joinLaunched joins the job that the environment tells of, if there is one of several processes. c
-// gets what startAlone's call does.
+// joinLaunched joins the job that the environment describes, if there is one of several processes.
+// c gets the same results as by startAlone.
 func joinLaunched(c *call) (bool, error) {
 	l, err := findLauncher()
 	if l == nil || err != nil {
@@ -63,8 +63,8 @@ func launchFailure(err error) error {
 	return fail(C.MPI_ERR_OTHER, "%v", err)
 }
 
-// findLauncher is nil for a process that is alone. One process under a launcher is: it needs
-// nobody.
+// findLauncher returns nil for a process that is alone. One process under a launcher is: it has no
+// peers.
 func findLauncher() (pmi.Launcher, error) {
 	place, ok, err := pmi.Find(getenv)
 	if ok && place.FD < 0 {
@@ -115,8 +115,8 @@ func meetJob(l pmi.Launcher) (*service.Message, error) {
 	return answer, conn.DieWithPeer()
 }
 
-// settle tells the host's agent that all processes are there. The answer has the memory file, and
-// the number of this process in it.
+// settle reports to the host's agent that all processes are there. The answer has the memory file,
+// and the number of this process in it.
 func settle(conn *service.Conn, offer []byte) (*service.Message, error) {
 	answer, err := askHost(conn, &service.Message{Kind: service.Settle, Text: string(offer),
 		FD: -1})
@@ -167,8 +167,8 @@ func ownProgram() service.Program {
 	return p
 }
 
-// askHost says something to the agent and waits for the answer. With an error there is one when the
-// agent has refused.
+// askHost sends a request to the agent and waits for the answer. With an error there is one when
+// the agent has refused.
 func askHost(conn *service.Conn, m *service.Message) (*service.Message, error) {
 	if err := conn.Send(m); err != nil {
 		return nil, err

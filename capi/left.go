@@ -29,7 +29,7 @@ import (
 // left is what was left of one kind, from one place.
 type left struct {
 	kind leftKind
-	fn   C.uint32_t // that has made it
+	fn   C.uint32_t // the function that made it
 	site uintptr    // where the program has called that; 0: not known
 	n    uint64
 }
@@ -67,7 +67,7 @@ func freedKeyval(num int) {
 	delete(keyvalsLeft.made, num)
 }
 
-// sayLeft says what is left: messages, and objects by their kinds.
+// sayLeft reports what is left: messages, and objects by their kinds.
 func sayLeft() {
 	here().progress()
 	rank := int(procOf(uint32(C.spx_me)).world_rank)
@@ -138,7 +138,7 @@ func heldBy(k C.spx_kind, o *C.spx_obj) uint64 {
 	return 0
 }
 
-// leftKinds say what it is, and what to do.
+// leftKinds are the texts for each kind: its name, and the remedy.
 var leftKinds = map[leftKind]check.Kind{
 	C.SPX_K_COMM:  {Several: "communicators", Remedy: "MPI_Comm_free each"},
 	C.SPX_K_GROUP: {Several: "groups", Remedy: "MPI_Group_free each"},
@@ -160,7 +160,7 @@ var leftKinds = map[leftKind]check.Kind{
 	leftKeyval:         {Several: "keyvals", Remedy: "free each, as by MPI_Comm_free_keyval"},
 }
 
-// byPlace counts what is left: by kind, then by what has made it where.
+// byPlace counts the objects left: by kind, then by the call and place that made them.
 func byPlace(all []left) map[leftKind]map[string]uint64 {
 	kinds := map[leftKind]map[string]uint64{}
 	for _, l := range all {
@@ -175,7 +175,7 @@ func byPlace(all []left) map[leftKind]map[string]uint64 {
 // functionName is the name of an SPX_FN_*.
 func functionName(fn C.uint32_t) string { return C.GoString(C.spx_left_fn(fn)) }
 
-// placeText says where a call returns to: "" when nothing is known.
+// placeText describes where a call returns to: "" when that is unknown.
 func placeText(site uintptr) string {
 	if site == 0 {
 		return ""

@@ -16,12 +16,12 @@ import (
 )
 
 // Bodies of MPI_Alloc_mem and MPI_Free_mem (MPI-5.0, 10.2): memory of the C library, aligned to a
-// cache line, or to what the info key mpi_minimum_memory_alignment asks for. Any memory may be sent
-// from and received into, so that there is nothing more to it.
+// cache line, or as the info key mpi_minimum_memory_alignment requires. Any memory may be sent from
+// and received into, so that there is nothing more to it.
 
 const cacheLine = 64
 
-// askedAbove is the size in bytes from which on it is asked whether there is so much memory.
+// askedAbove is the size in bytes from which on the available memory is checked.
 const askedAbove = 16 << 20
 
 // allocated has the addresses that MPI_Free_mem may be called with.

@@ -9,10 +9,10 @@ import "C"
 
 import "libspx/core/info"
 
-// Memory allocation kinds (MPI-5.0, section 12.4.3): what was asked for by spxrun or the
-// environment, and by each session.
+// Memory allocation kinds (MPI-5.0, section 12.4.3): those requested by spxrun or the environment,
+// and by each session.
 
-// sessionKinds holds the kinds of the sessions that asked for some; spx_plain.o.go is the index.
+// sessionKinds holds the kinds of the sessions that requested some; spx_plain.o.go is the index.
 var sessionKinds table[string]
 
 func init() { onFree[C.SPX_K_SESSION] = sessionKinds.remove }
@@ -31,7 +31,8 @@ func kindsOf(session C.uint32_t) string {
 	return worldKinds()
 }
 
-// mergeKinds adds to in what MPI tells of memory allocation kinds for an object with these hints.
+// mergeKinds adds to in the memory allocation kinds that MPI reports for an object with these
+// hints.
 func mergeKinds(in *info.Info, session C.uint32_t, hints *info.Info) {
 	in.Merge(info.New(info.KeyKinds, kindsOf(session)))
 	if v, ok := hints.Get(info.KeyAssertKinds); ok {
@@ -39,8 +40,8 @@ func mergeKinds(in *info.Info, session C.uint32_t, hints *info.Info) {
 	}
 }
 
-// keepKinds takes over an assertion about memory allocation kinds; one that names others than are
-// supported is ignored.
+// keepKinds adopts an assertion about memory allocation kinds; one that names unsupported kinds is
+// ignored.
 func keepKinds(hints, in *info.Info) {
 	if v, ok := in.Get(info.KeyAssertKinds); ok && info.KindsSupported(v) {
 		hints.Merge(info.New(info.KeyAssertKinds, v))

@@ -39,14 +39,14 @@ import (
 )
 
 // Connections with the processes that are reached over the network: made here, by goroutines that
-// wait for nobody's MPI calls, and handed to the data plane (dataplane/transport/tcp/net.c), which
-// writes whom it wants to reach to a pipe. A pair has one connection. When both ends call at the
-// same time, the call of the end with the lower number counts (between jobs, where each has its
-// own: of the lower identity).
+// do not depend on any process's MPI calls, and handed to the data plane
+// (dataplane/transport/tcp/net.c), which writes its requests to a pipe. A pair has one connection.
+// When both ends call at the same time, the call of the end with the lower number counts (between
+// jobs, where each has its own: of the lower identity).
 
-// A pairState says how far the connection of a pair is. Never do both ends think that a connection
-// is theirs and mean different ones: who answers Taken has the connection when the caller confirms;
-// a caller with the lower number answers no call between its own and its end; and who waits for a
+// A pairState is the state of a pair's connection. The two ends never have different connections
+// for theirs: an end that answers Taken has the connection when the caller confirms; a caller with
+// the lower number answers no call between its own and its end; and an end that waits for a
 // confirmation does not call.
 type pairState struct {
 	made      bool          // handed over: nothing is called or answered any more
@@ -135,8 +135,8 @@ func stopNet() {
 	s.listener = nil
 }
 
-// inheritedListener is the socket that the agent made for this process before it was started: its
-// address was known to all from the first moment.
+// inheritedListener is the socket that the agent made for this process before it was started: all
+// peers had its address from the first moment.
 func inheritedListener() (net.Listener, error) {
 	if launched.listener != nil {
 		return launched.listener, nil
@@ -207,7 +207,7 @@ func decide(from tcp.Process) tcp.Verdict {
 	return tcp.Full
 }
 
-// confirmed: from uses the connection that it was told is taken.
+// confirmed handles a confirmation: from uses the connection that was answered Taken.
 func confirmed(c net.Conn, from tcp.Process) {
 	netState.mu.Lock()
 	p := pairWith(from)
@@ -221,7 +221,8 @@ func confirmed(c net.Conn, from tcp.Process) {
 	comes(from)
 }
 
-// comes: the connection with p that spx_net_coming was told of is with the data plane, or is none.
+// comes reports that the connection with p announced by spx_net_coming is with the data plane, or
+// is none.
 func comes(p tcp.Process) { C.spx_net_coming(C.uint32_t(p.Number), -1) }
 
 // givenUp: it does not, and the socket is closed.
@@ -247,7 +248,7 @@ func decideFurther(from tcp.Process, _ uint16) tcp.Verdict {
 	return tcp.Taken
 }
 
-// furtherConfirmed: from writes to the stream that it was told is taken.
+// furtherConfirmed handles a confirmation: from writes to the stream that was answered Taken.
 func furtherConfirmed(c net.Conn, from tcp.Process, _ uint16) { handFurther(c, from, false) }
 
 // handFurther gives a further stream to the data plane; out: this process has made it.
@@ -261,7 +262,8 @@ func handFurther(c net.Conn, p tcp.Process, out bool) {
 }
 
 // callFurther makes one more stream to a process that the data plane has a connection with. When it
-// cannot be made, all goes over those that there are: the data plane asks again after a while.
+// cannot be made, all data go over the existing ones: the data plane requests it again after a
+// while.
 func callFurther(p tcp.Process) {
 	if id, to, err := identityFor(p, 1); err == nil && netState.slots.try() {
 		c, verdict, err := tcp.Dial(addressOf(p.Number).String(), id, to)
@@ -324,7 +326,7 @@ func socketOf(c net.Conn, p tcp.Process) (fd int, err error) {
 }
 
 // descriptorPatience is for how long a connection that both ends use already waits for a
-// descriptor, and pressEvery how often one is asked for.
+// descriptor, and pressEvery how often one is requested.
 const descriptorPatience, pressEvery = 20 * time.Second, 100 * time.Millisecond
 
 // withDescriptors opens something for a connection that the other end counts on: closed, it would
@@ -350,7 +352,7 @@ func withDescriptors(open func() error) error {
 }
 
 // spare are descriptors that are kept for when the program has all others: a connection has two for
-// a moment, and those that are to make room for it may take their time to end.
+// a moment, and those that must make room for it may take their time to end.
 var spare reserve
 
 const mostSpare = 4
@@ -386,9 +388,9 @@ func (r *reserve) take() {
 	}
 }
 
-// collectAfter is how many connections end before what making them has left is collected: the
-// engine's heap would else grow to 4 MB first, in every process of a job whose connections come and
-// go.
+// collectAfter is the number of ended connections after which the garbage of making them is
+// collected: the engine's heap would else grow to 4 MB first, in every process of a job whose
+// connections come and go.
 const collectAfter = 256
 
 // heed does what the data plane writes to the pipe: a number with a word, and the life of the
@@ -468,10 +470,10 @@ func carryHanded() {
 // less.
 const fullPause = 16 * time.Millisecond
 
-// errGaveWay: a call was given up for one that has called this process.
+// errGaveWay is the end of a call that was abandoned for one from the called process.
 var errGaveWay = errors.New("a call gave way to another one")
 
-// complainAfter is how long a process may be out of reach before its user is told.
+// complainAfter is how long a process may be out of reach before that is reported to its user.
 const complainAfter = 10 * time.Second
 
 // callUntil calls one process until there is a connection, from whichever end, or the process is
@@ -479,7 +481,8 @@ const complainAfter = 10 * time.Second
 func callUntil(p tcp.Process) {
 	s := &netState
 	began, pause, told := time.Now(), time.Millisecond, false
-	// the latest that says more than that there was no answer: who rejects does not do so each time
+	// the latest with more information than that there was no answer: a rejecting process does not
+	// do so each time
 	var why error
 	if !beginCalling(p) {
 		return
@@ -522,9 +525,10 @@ func callUntil(p tcp.Process) {
 }
 
 // lostWith finds out why the connection with a process has broken, which neither end has closed in
-// order. It has ended, as a rule: its agent tells soon. One that still answers lives, and what was
-// on its way between it and this one is lost: the job ends. One that cannot be reached has perhaps
-// ended, too, or left MPI; if its agent does not tell for long, the user is told.
+// order. As a rule the process has ended: its agent reports that soon. One that still answers
+// lives, and the data on their way between it and this one are lost: the job ends. One that cannot
+// be reached has perhaps ended, too, or left MPI; if its agent does not report that for long, the
+// user is notified.
 func lostWith(p tcp.Process, why syscall.Errno) {
 	const first, most = 100 * time.Millisecond, 500 * time.Millisecond
 	stop := netState.stop
@@ -577,7 +581,7 @@ func endLost(p tcp.Process, why syscall.Errno) {
 	C.spx_end_job(C.MPI_ERR_OTHER, text)
 }
 
-// broke says how a connection ended; why is 0 when the other end's side has closed it.
+// broke describes how a connection ended; why is 0 when the other end's side has closed it.
 func broke(why syscall.Errno) string {
 	if why == 0 {
 		return "it was closed"
@@ -625,7 +629,7 @@ func mayCall(p tcp.Process) bool {
 }
 
 // endCalling ends the calling of a process that has no connection to spare, where messages go
-// through others then.
+// through relays then.
 func endCalling(p tcp.Process) bool {
 	s := &netState
 	s.mu.Lock()
@@ -659,7 +663,7 @@ func callOnce(p tcp.Process) (c net.Conn, verdict tcp.Verdict, err error) {
 	if err != nil || verdict != tcp.Taken {
 		s.slots.give()
 	}
-	if errors.Is(err, tcp.ErrKey) { // who answers is none of the job
+	if errors.Is(err, tcp.ErrKey) { // the answering process is none of the job
 		s.server.Refused.Key.Add(1)
 	}
 	if differ := (*tcp.WaysError)(nil); errors.As(err, &differ) {
@@ -739,7 +743,7 @@ func endDiffering(p tcp.Process, theirs string) {
 	C.spx_end_job(C.MPI_ERR_OTHER, text)
 }
 
-// unreached says shortly what is out of reach: the host, where that is the cause.
+// unreached names shortly what is out of reach: the host, where that is the cause.
 func unreached(at netip.AddrPort, err error) string {
 	for _, no := range []error{syscall.EHOSTUNREACH, syscall.ENETUNREACH, syscall.EACCES,
 		syscall.EINVAL} {
@@ -761,7 +765,7 @@ func cause(err error) string {
 // hostLimit is for how long the agent may think about the names of the hosts.
 const hostLimit = 2 * time.Second
 
-// onHost names the host of a process, which the agent knows.
+// onHost names the host of a process, from the agent.
 func onHost(p tcp.Process) string {
 	number := procOf(p.Number).host
 	if number == C.spx_segment.host {
@@ -807,8 +811,8 @@ func describe(p tcp.Process) string {
 		procOf(p.Number).world_id, p.Number)
 }
 
-// complain says what is wrong with the network as it shows in this process; of those that have the
-// same to say, one does. what is that shortly.
+// complain reports a fault of the network as it shows in this process; of all processes with the
+// same report, one prints it. what is its short form.
 func complain(what, here string) {
 	me := procOf(netState.id.Self.Number)
 	sayOnce(what, what, fmt.Sprintf("rank %d of world %d: %s", me.world_rank, me.world_id, here))

@@ -22,7 +22,7 @@ import (
 // Which connections this process keeps: decided here by net/conn, whenever processes have come or
 // gone, and handed to the data plane as a table (dataplane/transport/relay/net_relay.c).
 
-// policy is what SPX_CONNECTIONS and SPX_TOPOLOGY say, and what follows from the number of
+// policy is the setting of SPX_CONNECTIONS and SPX_TOPOLOGY, and what follows from the number of
 // processes.
 type policy struct {
 	conn.Policy
@@ -49,9 +49,9 @@ func readPolicy() error {
 }
 
 // spare has messages relayed where the user allows a process fewer connections than the job has
-// processes, so that not each message of those who talk with all of them needs one that is made for
-// it. What does not follow from settings and the size of the job, alike for all, changes nothing:
-// the number of descriptors, processes that are started later.
+// processes, so that a process which communicates with all of them does not need a new connection
+// for each message. Only settings and the size of the job, alike for all, count: not the number of
+// descriptors, nor processes that are started later.
 func (p *policy) spare(procs uint64) {
 	most, set := connectionsAllowed()
 	usable := most - uint64(keptForAnswers(most))
@@ -90,9 +90,9 @@ func startPolicy() {
 	reroute()
 }
 
-// String says what decides the ways of messages, as the settings would: what all processes have to
-// agree about. Where no message is relayed the topology decides nothing, and processes that were
-// spawned need not have what the first ones were told.
+// String returns the settings that decide the ways of messages: all processes have to agree about
+// them. Where no message is relayed the topology decides nothing, and spawned processes need not
+// have the setting of the first ones.
 func (p *policy) String() string {
 	how := "demand"
 	switch {
@@ -150,7 +150,7 @@ func raiseDescriptors(procs uint64) {
 		need *= descriptorsOfSealed
 	}
 	l.Cur = max(l.Cur, min(l.Max, (need+16)*4/3+4))
-	// then idle connections are closed for others
+	// then idle connections are closed to make room
 	unix.Setrlimit(unix.RLIMIT_NOFILE, &l) //nolint:errcheck
 }
 

@@ -21,10 +21,10 @@ import (
 	"libspx/net/tcp"
 )
 
-// SPX_TLS=1: what the data plane writes to a socket is encrypted on its way. It has one end of a
-// pair of local sockets, and two goroutines carry what passes between the other end and the TLS
-// stream. To the data plane that is a connection like any other, but for the end of MPI: what it
-// has written may be in the hands of a goroutine, so unsettled is asked as well.
+// SPX_TLS=1: the bytes that the data plane writes to a socket are encrypted on their way. It has
+// one end of a pair of local sockets, and two goroutines copy between the other end and the TLS
+// stream. To the data plane that is a connection like any other, but for the end of MPI: its bytes
+// may be held by a goroutine, so unsettled is called as well.
 
 func init() {
 	internals[C.SPX_IN_UNSETTLED] = func(c *call) error {
@@ -134,8 +134,8 @@ func (s *sealedConn) outwards() {
 	}
 }
 
-// take reads what the data plane has written. Before it leaves the kernel it is in hand: so it is
-// always seen by who looks at the kernel's queue first, and at inHand then.
+// take reads the bytes that the data plane has written. Before they leave the kernel they are in
+// hand: so a reader that checks the kernel's queue first, and inHand then, always sees them.
 func (s *sealedConn) take(buffer []byte) (n int) {
 	raw, err := s.local.SyscallConn()
 	if err != nil {
@@ -189,7 +189,7 @@ func (s *sealedConn) shutdown() {
 	}
 }
 
-// endChanged ends the job: what this process is told is not what the other end has said.
+// endChanged ends the job: the received bytes are not those that the other end has sent.
 func endChanged(p tcp.Process, err error) {
 	text := C.CString(fmt.Sprintf(
 		"what comes from %v was changed on its way: somebody on the network between %v and %v "+

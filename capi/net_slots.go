@@ -15,13 +15,14 @@ import (
 	"libspx/net/tcp"
 )
 
-// The connections that this process has at most: net/conn.Slots says who gets one. A slot is taken
-// before a socket is made or accepted for a connection, and given back when it is closed: by the
-// code here, where it did not become a connection, else when the data plane says so. The data plane
-// is told how many wait, and closes what was not used for the longest time.
+// The connections that this process has at most: net/conn.Slots decides which process gets one. A
+// slot is taken before a socket is made or accepted for a connection, and given back when it is
+// closed: by the code here, where it did not become a connection, else by notice of the data plane.
+// The data plane gets the number of waiting ones, and closes what was not used for the longest
+// time.
 
-// answerPatience is for how long one that has called waits for a connection to be closed for it,
-// before it is told to call again. It has a slot of its own end's meanwhile.
+// answerPatience is for how long a caller waits for a connection to be closed for it, before it is
+// told to call again. It has a slot of its own end's meanwhile.
 const answerPatience = 20 * time.Millisecond
 
 // mostAnswered is the most calls that are answered at once.
@@ -31,7 +32,7 @@ type slots struct {
 	mu    sync.Mutex
 	s     *conn.Slots
 	ready map[conn.Ticket]chan struct{}
-	calls map[int]context.CancelFunc // those that may be given up
+	calls map[int]context.CancelFunc // those that may be abandoned
 }
 
 // start has as many as the setting says. Some of those that a user allows are kept for calls that
@@ -128,7 +129,7 @@ func (p *slots) wait(t conn.Ticket, limit <-chan time.Time, end, there <-chan st
 }
 
 // call waits for a slot to call to, and takes it; false: end, or there, came first. The call is
-// made by ctx, which ends if it has to be given up; over is to be called when it has ended.
+// made by ctx, which ends if it has to be abandoned; over is to be called when it has ended.
 func (p *slots) call(to tcp.Process, end, there <-chan struct{}) (ctx context.Context, over func(),
 	ok bool) {
 	p.mu.Lock()

@@ -13,7 +13,7 @@ import (
 	"libspx/core/mpierr"
 )
 
-// table holds the Go sides of the objects of one kind. An object's C side knows the index of its Go
+// table holds the Go sides of the objects of one kind. An object's C side has the index of its Go
 // side (spx_obj.go), which is not 0.
 type table[T any] struct {
 	mu   sync.RWMutex

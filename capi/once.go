@@ -12,9 +12,9 @@ import (
 	"unsafe"
 )
 
-// sayOnce says a text ("libspx: " before it), unless another process of the job has said it for the
-// same cause: spxrun then says shortly of this one at the end of the job. For when something is
-// wrong: it waits for the agent, two seconds at most.
+// sayOnce prints a text ("libspx: " before it), unless another process of the job has printed one
+// for the same cause: spxrun then prints shortly for this one at the end of the job. For errors
+// only: it waits for the agent, two seconds at most.
 func sayOnce(cause, shortly, text string) {
 	c, s := C.CString(cause), C.CString(shortly)
 	defer C.free(unsafe.Pointer(c))

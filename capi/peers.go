@@ -20,11 +20,11 @@ import (
 	"libspx/launch/service"
 )
 
-// From who a process is to where it is: its number in this job's memory file. Those of other jobs
-// get one when they are first met, by asking both agents; docs/dynamic-processes.md has the
-// picture.
+// From the identity of a process to its place: its number in this job's memory file. Processes of
+// other jobs get one when they are first met, by queries to both agents; docs/dynamic-processes.md
+// has the picture.
 
-// world is what the process knows of itself and of the processes around it.
+// world is the identity of the process and the data on the processes around it.
 var world struct {
 	me       ident.ProcID
 	proc     uint32
@@ -36,7 +36,7 @@ var world struct {
 	index map[ident.ProcID]uint32
 }
 
-// memberOf says who entry p of a job's memory file is.
+// memberOf returns the identity of entry p of a job's memory file.
 func memberOf(p *C.spx_proc, job uint64) ident.ProcID {
 	id := ident.ProcID{Job: job, World: uint32(p.world_id), Rank: uint32(p.world_rank),
 		Incarnation: uint32(p.incarnation)}
@@ -66,9 +66,9 @@ func processIndex(id ident.ProcID) (uint32, error) {
 	return 0, mpierr.New(mpierr.Intern, "process %v is not known on this host", id)
 }
 
-// hasMet: the process with number i is of this job, or knows this process. One of another job that
-// is reached over the network may have ended as far as this job could tell, and have another number
-// when the two jobs are connected again.
+// hasMet reports whether the process with number i is of this job, or has met this process. One of
+// another job that is reached over the network may have ended unnoticed by this job, and have
+// another number when the two jobs are connected again.
 func hasMet(id ident.ProcID, i uint32) bool {
 	return id.Job == world.me.Job || C.spx_peer_is_far(C.uint32_t(i)) != 0 &&
 		!(isAbroad(i) && hasEnded(i))
@@ -89,8 +89,8 @@ func remember(id ident.ProcID, i uint32) {
 	}
 }
 
-// processIndices finds processes, and makes those of other jobs known. Who has ended long ago is an
-// error.
+// processIndices finds processes, and gives those of other jobs numbers here. A process that has
+// ended long ago is an error.
 func processIndices(ids []ident.ProcID, out []uint32) error {
 	var far []ident.ProcID
 	for k, id := range ids {
@@ -133,14 +133,14 @@ func hasFar(g *group.Group) bool {
 // its processes have numbers here.
 var meetings sync.Mutex
 
-// sharesMemory reports whether this process and process i have one memory file, and talk through
-// it.
+// sharesMemory reports whether this process and process i have one memory file, and communicate
+// through it.
 func sharesMemory(i uint32) bool {
 	return C.spx_peer_is_far(C.uint32_t(i)) == 0 && !bool(C.spx_net_peer(C.uint32_t(i)))
 }
 
-// meetFar makes processes of other jobs known here: we become an external process of each job, they
-// become external processes of ours.
+// meetFar gives processes of other jobs numbers here: this process becomes an external process of
+// each job, they become external processes of ours.
 func meetFar(ids []ident.ProcID) error {
 	meetings.Lock()
 	defer meetings.Unlock()

@@ -21,7 +21,7 @@ type pmixJob struct {
 	near       []int
 }
 
-// pmixRoom is more than any value has that is asked for: an offer, a list of ranks of a host.
+// pmixRoom is more than any requested value has: an offer, a list of ranks of a host.
 const pmixRoom = 1 << 20
 
 // findPMIx is nil where no PMIx server has started this process.
@@ -59,7 +59,7 @@ func findPMIx() (*pmixJob, error) {
 	return p, nil
 }
 
-// rankList reads what a server says of the ranks of a host: 0,1,4. Nil if it is something else.
+// rankList parses a server's list of the ranks of a host: 0,1,4. Nil if it is something else.
 func rankList(text string) (list []int) {
 	for word := range strings.SplitSeq(text, ",") {
 		n, err := strconv.Atoi(word)

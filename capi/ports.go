@@ -19,9 +19,9 @@ import (
 	"libspx/launch/service"
 )
 
-// Bodies of the functions by which programs that were started apart find each other (MPI-5.0, 11.9
-// and 11.10). A port is kept by the agent of the job that has opened it, whose number is in the
-// port's name. Two roots meet there, and learn who the other is; then both sides make the
+// Bodies of the functions by which separately started programs find each other (MPI-5.0, 11.9 and
+// 11.10). A port is kept by the agent of the job that has opened it, whose number is in the port's
+// name. Two roots meet there, and get each other's identity; then both sides make the
 // intercommunicator as parents and children do.
 
 const portPrefix = "spx:"
@@ -126,7 +126,7 @@ func waitAtPort(kind service.Kind, local *commObject, name string, hints *info.I
 		}
 	}
 	if overNetwork() {
-		job = world.me.Job // whose agent asks that of the other
+		job = world.me.Job // whose agent queries that of the other
 	}
 	met, err := askFor(local, job, &service.Message{Kind: kind, Text: name, Name: sealing(),
 		Peer: self(), FD: -1}, mpierr.Port, limit)
@@ -137,7 +137,7 @@ func waitAtPort(kind service.Kind, local *commObject, name string, hints *info.I
 }
 
 // patience is how long a root waits at a port: for ever, unless the info key "timeout" or, for
-// those that connect, SPX_CONNECT_TIMEOUT says how many seconds.
+// those that connect, SPX_CONNECT_TIMEOUT gives a number of seconds.
 func patience(kind service.Kind, hints *info.Info) (time.Duration, error) {
 	text, given := "", false
 	if kind == service.Connect {
@@ -184,8 +184,8 @@ func bridgeTo(local *commObject, root int, met *service.Message, failure error) 
 // nameServerKey is the info key that names a name service, by its file.
 const nameServerKey = "name_server"
 
-// nameServer is the name service that the hints name, as agents are told it; empty: that of the
-// job.
+// nameServer is the name service that the hints name, in the form that agents take; empty: that of
+// the job.
 func nameServer(hints *info.Info) (string, error) {
 	if hints == nil {
 		return "", nil

@@ -11,7 +11,7 @@ import (
 // for long never keep the collector or a timer from running.
 var procsMu sync.Mutex
 
-// adjustProcs is told how many threads of the application have entered Go and live.
+// adjustProcs gets the number of threads of the application that have entered Go and live.
 func adjustProcs(threads int) {
 	procsMu.Lock()
 	defer procsMu.Unlock()

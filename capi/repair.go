@@ -203,7 +203,7 @@ func (s *repairShell) Receive() ([]uint64, error) {
 	words := make([]uint64, *n/8)
 	if _, err := here().exchange(s.base.c, C.SPX_CTX_P2P,
 		[]message{{int(from), invitationTag, bytesOf(words)}}, nil); err != nil {
-		return nil, nil // its sender has died: others send it, too
+		return nil, nil // its sender has died: other members send it, too
 	}
 	return words, nil
 }

@@ -37,8 +37,7 @@ import (
 type participants struct {
 	procs []C.uint32_t
 	heals []C.bool
-	// a rank of a cluster to which no link leads from this process's; of I/O processes that is not
-	// asked
+	// a rank of a cluster to which no link leads from this process's; not used for I/O processes
 	apart []C.bool
 	iop   []C.uint32_t // 1 + its number among the I/O processes of the layout; 0: it is a rank
 	first []C.uint32_t // by cluster: its rank 0
@@ -133,14 +132,14 @@ func startReplay() error {
 	return nil
 }
 
-// setApart tells which ranks nothing that this process sends goes to.
+// setApart sets the ranks that no message of this process goes to.
 func (p *participants) setApart() {
 	for i, apart := range p.apart {
 		C.spx_replay_apart(C.uint32_t(i), apart)
 	}
 }
 
-// growReplay tells of participants that have been attached since, before anybody can send to them.
+// growReplay adds participants that have been attached since, before any process can send to them.
 func growReplay(before, now *layout.Layout) error {
 	p := participantsOf(now)
 	if len(p.procs) <= len(participantsOf(before).procs) {
@@ -154,7 +153,7 @@ func growReplay(before, now *layout.Layout) error {
 	return nil
 }
 
-// followReplay tells which processes are the participants now.
+// followReplay sets the present processes of the participants.
 func followReplay(l *layout.Layout) {
 	p := participantsOf(l)
 	for i, proc := range p.procs {
@@ -169,8 +168,8 @@ func followReplay(l *layout.Layout) {
 // lookAgain is how long a process of a cluster sleeps at most that waits for what rings no bell.
 const lookAgain = 2 * time.Millisecond
 
-// lookUntil waits until done, for what rings no bell: it looks for messages, deaths and all else
-// that may have come before it asks.
+// lookUntil waits until done, for events that ring no bell: it polls for messages, deaths and all
+// else that may have arrived before it calls done.
 func (r *runner) lookUntil(done func() bool) {
 	r.until(lookAgain, 0, func() bool {
 		r.progress()

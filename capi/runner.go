@@ -58,8 +58,8 @@ type runner struct {
 	leave func(struct{}) bool
 
 	body  func() error
-	out   *callOut // what the body waits for
-	ret   int64    // what that has returned
+	out   *callOut // the call-out that the body waits for
+	ret   int64    // the result of that
 	err   error    // of the body
 	crash string   // it has panicked
 	gone  bool     // its wait was left by longjmp
@@ -70,8 +70,8 @@ type unwound struct{}
 
 var runners table[runner]
 
-// mayWait tells whether the body of an entry needs a runner. The others are sure not to wait: here
-// panics when they do.
+// mayWait reports whether the body of an entry needs a runner. The others are sure not to wait:
+// here panics when they do.
 func mayWait(fn uint32) bool {
 	if fn < C.SPX_IN_FIRST {
 		return *(*C.uint8_t)(unsafe.Add(unsafe.Pointer(&C.spx_fn_local), fn)) == 0 ||
@@ -280,7 +280,7 @@ func (r *runner) begin(b *batch) {
 }
 
 // settle waits for the messages of a batch, and frees it. failed is called when one has failed; the
-// others end by that.
+// rest end by that.
 func (r *runner) settle(b *batch, failed func()) error {
 	if err := r.wait(b, true); err != nil {
 		failed()
@@ -292,7 +292,7 @@ func (r *runner) settle(b *batch, failed func()) error {
 	return nil
 }
 
-// gather gives all what each process of c has, whole words, by rank. When it is left, the others
+// gather gives all processes the words of each process of c, by rank. When it is left, the peers
 // still get this process's part.
 func (r *runner) gather(c *C.spx_comm, mine, all []uint64) error {
 	b, err := newBatch(c, C.SPX_CTX_COLL, 1, 1, [2][]uint64{mine, all})
@@ -306,8 +306,8 @@ func (r *runner) gather(c *C.spx_comm, mine, all []uint64) error {
 		uint64(uintptr(unsafe.Pointer(unsafe.SliceData(all)))), uint64(8*len(mine)))))
 }
 
-// greatest gives all the greatest of each of the values that the processes of c have. When it is
-// left, the others still get this process's part.
+// greatest gives all processes the greatest of each of their values. When it is left, the peers
+// still get this process's part.
 func (r *runner) greatest(c *C.spx_comm, values []int64) ([]int64, error) {
 	all := make([]int64, len(values))
 	b, err := newBatch(c, C.SPX_CTX_COLL, 1, 1, [2][]int64{values, all})
@@ -347,7 +347,7 @@ func (r *runner) post(c *C.spx_comm, context C.uint32_t, m message) {
 	b.leave()
 }
 
-// until asks over whenever something has happened, and after each time every (0: not for that
+// until calls over whenever something has happened, and after each time every (0: not for that
 // reason), until it is true; false after limit (0: none).
 func (r *runner) until(every, limit time.Duration, over func() bool) bool {
 	end := deadline(limit)
@@ -395,7 +395,7 @@ func (r *runner) finish(err error) error {
 	}
 }
 
-// event waits until a number of newFlag's is not 0, while communication goes on; false when the
+// event waits until a number of newFlag's is not 0, while communication continues; false when the
 // time is over, or a process of who has failed. A limit of 0 is none.
 func (r *runner) event(flag *uint32, who *commObject, limit time.Duration) bool {
 	var c *C.spx_comm

@@ -79,8 +79,8 @@ func TestRunnersNest(t *testing.T) {
 	}
 }
 
-// A body whose wait was left is unwound: what it has deferred is done, a wait in that ends that as
-// well, and nothing is left.
+// A body whose wait was left is unwound: its deferred calls run, a wait in them ends as well, and
+// nothing is left.
 func TestARunnerThatIsLeft(t *testing.T) {
 	var now uint32
 	before := runtime.NumGoroutine()

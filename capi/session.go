@@ -21,7 +21,7 @@ import (
 	"libspx/core/mpierr"
 )
 
-// The Sessions Model (MPI-5.0, 12.3): process sets and what a session tells of itself.
+// The Sessions Model (MPI-5.0, 12.3): process sets and the data that a session reports.
 // bodies/init.c begins and ends sessions. There are the two process sets that every MPI has, one of
 // the processes on this host, and, in a job that is a named cluster, one of its processes.
 const (
@@ -75,7 +75,7 @@ const keyThreadLevel = "thread_level"
 
 func init() { internals[C.SPX_IN_SESSION_LEVEL] = sessionLevel }
 
-// sessionLevel reads the thread level that the info object in a[0] asks for into a[1], and makes
+// sessionLevel reads the thread level that the info object in a[0] requests into a[1], and makes
 // the Go side of the session, whose index a[2] gets: 0 when it needs none.
 func sessionLevel(c *call) error {
 	// MPI_THREAD_SINGLE is discouraged as a default; this one costs no lock either

@@ -22,9 +22,9 @@ import (
 	"libspx/launch/service"
 )
 
-// Bodies of MPI_Comm_spawn and MPI_Comm_spawn_multiple (MPI-5.0, 11.8), and the other end: what a
-// spawned process does in MPI_Init. The root has the agent start the processes, tells the other
-// parents how that went, and meets the first child, which comes when all children are in MPI_Init.
+// Bodies of MPI_Comm_spawn and MPI_Comm_spawn_multiple (MPI-5.0, 11.8), and the other end: a
+// spawned process in MPI_Init. The root has the agent start the processes, sends the outcome to the
+// other parents, and meets the first child, which comes when all children are in MPI_Init.
 
 func init() { onStart(meetParents) }
 
@@ -131,7 +131,8 @@ func (c *call) spawn(a spawnArgs, programs func() ([]service.Program, error)) er
 	return nil
 }
 
-// spawn starts what programs says at the root, and makes the intercommunicator with it.
+// spawn starts the programs returned by programs at the root, and makes the intercommunicator with
+// them.
 func (parents *commObject) spawn(root int, programs func() ([]service.Program, error)) (*commObject,
 	comm.Outcome, error) {
 	ftLetGo()
@@ -173,7 +174,7 @@ func (parents *commObject) spawn(root int, programs func() ([]service.Program, e
 
 // bridge makes the intercommunicator with the group of the other process of pair, which the root
 // has alone, and nil when there is none because of failure. All processes of both groups have it
-// when it returns, or an error; whoever has it all the same finds it revoked.
+// when it returns, or an error; a process that has it all the same finds it revoked.
 func bridge(local *commObject, root int, pair *commObject, failure error) (*commObject, error) {
 	var made *commObject
 	defer giveUp(&made)()
@@ -228,9 +229,9 @@ func startChildren(programs func() ([]service.Program, error), meetingID uint64)
 	return answer, o
 }
 
-// notMet is the error of a spawn to which the children did not come, by what the root has seen of
-// them. The root decides whether a child or a parent has failed: other parents may hear of the
-// error before their agent tells them who has died.
+// notMet is the error of a spawn to which the children did not come, from the root's view of them.
+// The root decides whether a child or a parent has failed: other parents may get the error before
+// their agent reports the dead process.
 func notMet(err error) error {
 	if mpierr.ClassOf(err) == mpierr.Spawn {
 		return err
@@ -284,8 +285,8 @@ func twoOf(a, b ident.ProcID) *group.Group {
 	return group.Of(a, b)
 }
 
-// parentText is what spawned processes find in SPX_PARENT: who the root is, and the context of the
-// meeting.
+// parentText is the value of SPX_PARENT for spawned processes: the identity of the root, and the
+// context of the meeting.
 func parentText(ctx uint64) string {
 	return fmt.Sprintf("%x:%x:%x:%x:%x", world.me.Job, world.me.World, world.me.Rank,
 		world.me.Incarnation, ctx)

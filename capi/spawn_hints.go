@@ -16,7 +16,7 @@ import (
 
 // The reserved info keys of MPI_Comm_spawn (MPI-5.0, 11.8.4), and "env". Others have no effect.
 
-// applySpawnHints puts what in says into p.
+// applySpawnHints puts the hints in in into p.
 func applySpawnHints(p *service.Program, in *info.Info) error {
 	if in == nil {
 		return nil

@@ -17,7 +17,7 @@ import (
 	"libspx/shm"
 )
 
-// startInfo is what a process knows of its job when MPI_Init begins: docs/starting.md.
+// startInfo is a process's view of its job when MPI_Init begins: docs/starting.md.
 type startInfo struct {
 	Proc uint32 // this process's index in the memory file
 	Rank int    // in its MPI_COMM_WORLD

@@ -31,13 +31,13 @@ import (
 // Systems of clusters: what a layout makes of this process. bodies/system.c does what each message
 // needs.
 
-// system is what this process knows of its system. No layout: it belongs to none.
+// system is this process's view of its system. No layout: it belongs to none.
 var system struct {
 	mu     sync.Mutex
 	layout *layout.Layout
 	index  int                 // of its cluster or, of an IOP, among the IOPs
 	role   layout.Role         //
-	choice string              // what SPX_IOP_CHOICE said last
+	choice string              // the last value of SPX_IOP_CHOICE
 	worlds map[int]*commObject // of an IOP: by cluster
 }
 
@@ -150,7 +150,7 @@ func publishSystem() error {
 		unsafe.Slice((*uint8)(o.heals), len(l.IOPs))[i] = healsOf(p.Heals, p.Leaving,
 			system.role != layout.IO && l.Clusters[system.index].Leaving)
 		if procs[i] = p.Proc; p.Gone {
-			procs[i] = int(world.proc) // nobody asks for it
+			procs[i] = int(world.proc) // not used
 		} else if p.Proc >= int(C.spx_segment.nprocs) {
 			return fail(C.MPI_ERR_INTERN, "the I/O process %d is process %d; this job has %d", i,
 				p.Proc, int(C.spx_segment.nprocs))
@@ -276,7 +276,7 @@ func worldAsSeen(c *layout.Cluster) (*comm.Made, error) {
 // Keys by which an IOP learns what a world is: MPI_Comm_get_info.
 const (
 	keyCluster   = "spx_cluster"   // its name
-	keyIndex     = "spx_index"     // its index, as MPISP_Status_get_cluster tells it
+	keyIndex     = "spx_index"     // its index, as returned by MPISP_Status_get_cluster
 	keyDirection = "spx_direction" // in, out or both, in the eyes of the IOP
 	keyHeals     = "spx_heals"     // true: processes that die there are replaced
 	keyDead      = "spx_dead"      // ranks that are not replaced all the same, as 0,2
@@ -326,8 +326,8 @@ func linked(l *layout.Layout, p *layout.IOP, a, b int) bool {
 	})
 }
 
-// planAgain carries out a change of SPX_IOP_CHOICE. One that is not understood leaves things as
-// they are, and is told once.
+// planAgain performs a change of SPX_IOP_CHOICE. A malformed one changes nothing, and is reported
+// once.
 func planAgain() error {
 	system.mu.Lock()
 	defer system.mu.Unlock()
@@ -361,7 +361,7 @@ func layoutPoll() {
 	}
 }
 
-// layoutNow asks this host's agent, which has it at hand: nothing else goes on meanwhile.
+// layoutNow queries this host's agent, which has it at hand: nothing else runs meanwhile.
 func layoutNow() (string, error) {
 	conn, err := service.Dial(world.me.Job)
 	if err != nil {

@@ -44,26 +44,26 @@ import (
 	"libspx/launch/service"
 )
 
-// Clusters with standbys: what a process has to tell of its communicators when ranks are taken
-// over, and what becomes of them then (package cluster/takeover decides). How they meet is in
+// Clusters with standbys: the statement of a process about its communicators when ranks are taken
+// over, and the change of these (package cluster/takeover decides). The meetings are in
 // takeover_meet.go.
 
-// inheritance is what this process knows beside its communicators. Communicators are named by their
+// inheritance is this process's data beside its communicators. Communicators are named by their
 // handles.
 var inheritance struct {
 	mu sync.Mutex
 	// numbers of those that were made of a communicator, and freed
 	freed map[uint32][]uint32
-	// by parent and number: made by the one that had this rank before, and not asked for yet
+	// by parent and number: made by the predecessor with this rank, and not requested yet
 	inherited map[uint32]map[uint32]*commObject
 
-	// of processes that have died, and whose ranks others have: the rank, with transparent takeover
+	// of processes that have died and have successors: the rank, with transparent takeover
 	past map[ident.ProcID]int
 
 	// Of a process that has taken a rank over, with others at the same time.
 	base      *group.Group // all processes of the cluster
 	newcomers *commObject  // they and itself
-	// by parent and number: who has those that were made of it
+	// by parent and number: the processes that have those that were made of it
 	kept map[uint32]map[uint32][]uint32
 }
 
@@ -175,8 +175,8 @@ func (old *commObject) inherit() (o *commObject, done bool, via *commObject, err
 	return nil, false, via, err
 }
 
-// again makes a communicator of those who are new in old and were in none of the communicators with
-// this number that live.
+// again makes a communicator of the processes that are new in old and were in none of the living
+// communicators with this number.
 func (old *commObject) again(kept []uint32, birth uint32) (*commObject, error) {
 	news := inheritance.newcomers
 	var ids []ident.ProcID
@@ -192,7 +192,7 @@ func (old *commObject) again(kept []uint32, birth uint32) (*commObject, error) {
 	}
 	via, err := newComm(m, old)
 	if err == nil {
-		via.c.parent = old.c.o.handle // it ends with the others
+		via.c.parent = old.c.o.handle // it ends with the rest
 		via.c.birth = C.uint32_t(^uint32(0))
 	}
 	return via, err
@@ -253,7 +253,7 @@ func statementHere(active *C.spx_comm) *takeover.Statement {
 				Birth: uint32(o.c.birth), First: o.First, Local: local, Remote: remote,
 				Name: C.GoString(&o.c.name[0])}
 			if o == w {
-				e.New = world.contexts.TakeFor(2) // and one for those who are new
+				e.New = world.contexts.TakeFor(2) // and one for the new processes
 			} else if parent := commOf(uintptr(o.c.parent)); parent != nil {
 				e.Parent = uint64(parent.c.ctx)
 			} else {
@@ -283,8 +283,8 @@ func worldRanks(all, procs []uint32) ([]int, bool) {
 	return out, true
 }
 
-// applyTakeover gives every communicator its members, as those that have ranks now have said: their
-// statements, by rank. It returns how many ranks were taken over.
+// applyTakeover gives every communicator its members, from the statements of the present ranks, by
+// rank. It returns how many ranks were taken over.
 func applyTakeover(active *C.spx_comm, said [][]byte) (int, error) {
 	w := commOf(C.SPX_HANDLE_COMM_WORLD)
 	before, now := slices.Clone(ranksOf(w.c.local, w.c.size)),
@@ -334,7 +334,8 @@ func (x *taking) takeAll(list []takeover.Comm) error {
 	return nil
 }
 
-// meetNewcomers makes the communicator of those who are new, and notes who has which of the others.
+// meetNewcomers makes the communicator of the new processes, and notes which of the peers have
+// which communicators.
 func (x *taking) meetNewcomers(list []takeover.Comm) error {
 	var ids []ident.ProcID
 	for r, isNew := range x.replaced {
@@ -349,7 +350,7 @@ func (x *taking) meetNewcomers(list []takeover.Comm) error {
 	if err != nil {
 		return err
 	}
-	// it ends with the others
+	// it ends with the rest
 	inheritance.newcomers.c.parent, inheritance.newcomers.c.birth = C.SPX_HANDLE_COMM_WORLD,
 		C.uint32_t(^uint32(0))
 	inheritance.kept = map[uint32]map[uint32][]uint32{}
@@ -369,8 +370,8 @@ func (x *taking) meetNewcomers(list []takeover.Comm) error {
 	return nil
 }
 
-// read reads the statements of all, and finds out whose rank was taken over: a statement with
-// nothing in it comes from one that is new, as MPI_COMM_WORLD is in all others.
+// read reads all statements, and finds the ranks that were taken over: an empty statement comes
+// from a new process, as all others have MPI_COMM_WORLD.
 func read(said [][]byte) (all []*takeover.Statement, replaced []bool, n int, err error) {
 	for _, b := range said {
 		s, err := takeover.Decode(b)
@@ -551,8 +552,8 @@ func (o *commObject) dealer() *comm.Contexts {
 		func(first uint64) uint64 { return uint64(C.spx_replay_context(C.uint64_t(first))) })
 }
 
-// living is g with who has a rank now in the place of those that have died: a program's group may
-// be from before.
+// living is g with the successors in place of processes that have died: a program's group may be
+// from before.
 func (o *commObject) living(g *group.Group) *group.Group {
 	if g == nil || o.c.flags&C.SPX_C_REPLAY == 0 {
 		return g
@@ -608,8 +609,8 @@ func (o *commObject) renew(m *comm.Made, local, peer *C.uint32_t) {
 	C.spx_ctrl_expected()
 }
 
-// tellTakeover tells the agent who has which rank: one of those that had theirs before does, and
-// waits for as long as the agent lives.
+// tellTakeover reports the present processes of the ranks to the agent: one of the surviving ranks
+// does, and waits for as long as the agent lives.
 func tellTakeover(replaced []bool, x *taking) error {
 	if system.layout == nil || max(slices.Index(replaced, false), 0) != x.rank {
 		return nil

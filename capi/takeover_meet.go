@@ -51,14 +51,14 @@ import (
 	"libspx/ft/repair"
 )
 
-// How a process of a cluster with standbys meets the others: MPISP_Repair, transparent takeover,
-// and what a standby does until it has a rank. Package cluster/takeover decides when, package
-// ft/repair has them meet.
+// How a process of a cluster with standbys meets its peers: MPISP_Repair, transparent takeover, and
+// a standby's wait for a rank. Package cluster/takeover decides when, package ft/repair has them
+// meet.
 //
-// All processes of the cluster, standbys included, have a communicator of their own, on which
-// nothing happens but what spare processes do: they meet out of whatever they do, agree on which of
-// them live, and make a communicator of those that work from now on. Before that counts, all of
-// these have sent each other which communicators they have (takeover.go).
+// All processes of the cluster, standbys included, have a communicator of their own, which only the
+// protocol of spare processes uses: they meet out of whatever they do, agree on which of them live,
+// and make a communicator of those that work from now on. Before that is valid, all of these have
+// sent each other the list of their communicators (takeover.go).
 
 // takeovers is this process's part in the takeovers of its cluster. No process: it belongs to no
 // cluster with standbys.
@@ -104,8 +104,8 @@ func startMeetings(base, pool *commObject, ranks, cold int) {
 }
 
 // standBy is the end of MPI_Init: a standby waits there until it has a rank. A process that waits
-// in MPI_Init does nothing about deaths that it sees, nor does one that has no rank yet: they are
-// looked at as soon as it can.
+// in MPI_Init does not act on deaths, nor does one that has no rank yet: they are handled as soon
+// as it can.
 func standBy() error {
 	if takeovers.process != nil {
 		if err := takeovers.process.StandBy(); err != nil {
@@ -117,7 +117,7 @@ func standBy() error {
 }
 
 // leaveCluster is the beginning of MPI_Finalize, in a system whose messages are kept: it waits
-// until no other process needs anything more of this one.
+// until no other process needs this one any more.
 func leaveCluster() {
 	if !C.spx_replay_on {
 		return

@@ -39,8 +39,8 @@ import (
 )
 
 // Bodies of MPI_T (MPI-5.0, section 16.3), which core/tool decides on: here are the arguments, and
-// what it looks at in the process. All of it works before MPI_Init, after MPI_Finalize, and by
-// several threads. Callbacks are bodies/tool.c's.
+// its access to the process. All of it works before MPI_Init, after MPI_Finalize, and by several
+// threads. Callbacks are bodies/tool.c's.
 
 var tools = tool.New(toolProcess{})
 
@@ -54,7 +54,7 @@ func toolError(code tool.Code) error {
 	return code
 }
 
-// The arguments of MPI_T. What is NULL is nil: core/tool knows where that may be.
+// The arguments of MPI_T. NULL becomes nil: core/tool checks where that is allowed.
 
 func (c *call) toolHandle(i int) tool.Handle    { return tool.Handle(c.handle(i)) }
 func (c *call) toolResult(i int) *tool.Handle   { return at[tool.Handle](c.addr(i)) }
@@ -89,7 +89,7 @@ func toolInit(c *call) error { return toolError(tools.Init(c.int(0), c.int32At(1
 //spx:body MPI_T_finalize
 func toolFinalize(c *call) error { return toolError(tools.Finalize()) }
 
-// toolProcess is what core/tool looks at and changes in this process.
+// toolProcess is core/tool's access to this process.
 type toolProcess struct{}
 
 // Settings makes a copy of the table in C, which describes the variables of the environment.

@@ -124,8 +124,8 @@ func toolPvarReadReset(c *call) error {
 	})
 }
 
-// Show gives the data plane's side what MPI_T_pvar_read of a handle is. Where there is no memory
-// for it, or the counter is not a word, MPI_T_pvar_read asks.
+// Show gives the data plane's side the value of MPI_T_pvar_read for a handle. Where there is no
+// memory for it, or the counter is not a word, MPI_T_pvar_read calls the engine.
 func (p toolProcess) Show(key tool.Handle, v tool.View) {
 	view := C.spx_tool_view{key: C.uintptr_t(key), session: C.uintptr_t(v.Session), offset: -1,
 		more: C.uint64_t(v.More)}

@@ -13,7 +13,7 @@ import (
 )
 
 // Communicators with a virtual topology (MPI-5.0, chapter 9): how they are created. All processes
-// of comm_old take part, and an error in the arguments of one is told to all. Ranks are never
+// of comm_old take part, and an error in the arguments of one is reported to all. Ranks are never
 // reordered: a host's processes share its memory, all equally near.
 
 // These do not compile when the values of core/topo are not those of mpi.h.
@@ -36,8 +36,7 @@ func (o *commObject) setTopo(t topo.Topology) {
 }
 
 // withTopo makes a communicator of the first n processes of argument 0, with topology t, and stores
-// it in argument out; MPI_COMM_NULL at the others. failure is what is wrong with this process's
-// arguments.
+// it in argument out; MPI_COMM_NULL at the rest. failure is the error in this process's arguments.
 func (c *call) withTopo(out int, t topo.Topology, n int, failure error) error {
 	old := c.comm(0)
 	if old.Inter() {

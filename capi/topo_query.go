@@ -13,8 +13,8 @@ import (
 	"libspx/core/topo"
 )
 
-// What a virtual topology tells of itself (MPI-5.0, sections 9.5.2 and 9.5.5 to 9.5.8). All of
-// these calls are local.
+// Queries of a virtual topology (MPI-5.0, sections 9.5.2 and 9.5.5 to 9.5.8). All of these calls
+// are local.
 
 func (*call) unweighted() uintptr   { return uintptr(C.topo_unweighted()) }
 func (*call) weightsEmpty() uintptr { return uintptr(C.topo_weights_empty()) }

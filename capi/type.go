@@ -80,7 +80,7 @@ func typeOfC(o *C.spx_type) *typeObject {
 // typeObject returns the object behind a datatype argument.
 func (c *call) typeObject(i int) (*typeObject, error) { return typeOf(c.handle(i)) }
 
-// datatype returns the datatype behind an argument, for bodies that only want to know it.
+// datatype returns the datatype behind an argument, for bodies that only query it.
 func (c *call) datatype(i int) (*datatype.Type, error) {
 	o, err := typeOf(c.handle(i))
 	if err != nil {

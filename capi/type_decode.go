@@ -83,8 +83,8 @@ func typeGetContentsC(c *call) error {
 	return err
 }
 
-// space is an array of the caller's: the name and position of the argument that tells its length,
-// what is needed, and the position of the array.
+// space is an array of the caller's: the name and position of the argument with its length, the
+// needed length, and the position of the array.
 type space struct {
 	name       string
 	max        int

@@ -27,8 +27,7 @@ var unnamedTypes struct {
 	pairs map[int]*datatype.Basic
 }
 
-// unnamed returns the object of an unnamed predefined type; a type that says the same gets the same
-// object.
+// unnamed returns the object of an unnamed predefined type; an equal type gets the same object.
 func unnamed(t *datatype.Type) (*typeObject, error) {
 	key := fmt.Sprint(t.Combiner(), t.Contents().Ints)
 	for _, part := range t.Contents().Types {

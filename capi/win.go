@@ -21,9 +21,9 @@ import (
 	"libspx/core/win"
 )
 
-// Windows on this side of the boundary: attributes and hints (MPI-5.0, 7.7 and 12.2.7), and what
-// can be asked of them. How they are made is in win_make.go, how they are used in C
-// (bodies/win_sync.c, rma.c). A window has a Go side from its first attribute or hint on.
+// Windows on this side of the boundary: attributes and hints (MPI-5.0, 7.7 and 12.2.7), and queries
+// of them. They are made in win_make.go, and used in C (bodies/win_sync.c, rma.c). A window has a
+// Go side from its first attribute or hint on.
 
 type winObject struct {
 	attrs *attr.List
@@ -80,7 +80,7 @@ func winGetAttr(c *call) error {
 	return c.onWin(0, c.getAttr(attr.Win, c.win(0).attrs))
 }
 
-// Hints of windows and their defaults. Others are ignored, as the standard asks, and not given
+// Hints of windows and their defaults. Others are ignored, as the standard requires, and not given
 // back.
 var winHints = []struct {
 	key, preset string

@@ -249,7 +249,7 @@ func (h winHost) Drop(w *win.Window, how win.End) {
 // endWindow frees what a window has.
 func endWindow(w *C.spx_win, how win.End) {
 	if (how == win.Lost || how == win.Left) && w.comm != nil && w.comm.ctx != 0 {
-		// What other processes call next on the window that needs all, or this process, fails.
+		// Later calls of other processes on the window that need all, or this process, fail.
 		commOf(uintptr(w.comm.o.handle)).revoke()
 	}
 	if w.boxed != 0 && w.boxes != nil {
@@ -257,7 +257,7 @@ func endWindow(w *C.spx_win, how win.End) {
 	}
 	if w.far != nil {
 		if how == win.Left {
-			return // what is still being answered cannot be waited for: all of it stays
+			return // pending answers cannot be waited for: all of it stays
 		}
 		serveFar(w, 0)
 	}
@@ -384,7 +384,7 @@ func winFree(c *call) error {
 	return c.deleteAttrs(handle, winOf(handle).attrs, free)
 }
 
-// setHints notes those of in that windows know.
+// setHints notes those of in that windows support.
 func (o *winObject) setHints(in *info.Info) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -28,7 +28,8 @@ int spx_background_start(void)
   until = (spx_request){.kind = SPX_R_COLL, .flags = SPX_RF_ACTIVE | SPX_RF_INTERNAL};
   sigfillset(&all);
   for (int i = 0; i < 4; i++)
-    sigdelset(&all, (const int[]){SIGSEGV, SIGBUS, SIGFPE, SIGILL}[i]); /* a crash is told as any */
+    sigdelset(&all, (const int[]){SIGSEGV, SIGBUS, SIGFPE,
+                                  SIGILL}[i]); /* a crash is reported like any other */
   /* signals are the program's */
   pthread_sigmask(SIG_SETMASK, &all, &before);
   int err = pthread_create(&thread, NULL, carry_on, NULL);

@@ -1,14 +1,14 @@
-/* check_coll.c - SPX_CHECK=1: what is noted where collectives begin, to find those that do not fit
- * each other. MPI-5.0 6.1. What differs is judged and worded by core/check.
+/* check_coll.c - SPX_CHECK=1: records the beginning of collectives, to find those that do not fit
+ * each other. MPI-5.0 6.1. Differences are judged and worded by core/check.
  *
- * Each process writes what it is about to do in an operation into its own cells of the memory file,
- * then looks what the others have written for the same operation of the communicator: nobody waits,
- * and so no program behaves otherwise than without the check. Of two that do not fit, the later one
- * sees it. The cells of the last SPX_DIAG_CHECKS operations are kept: who is further behind is not
- * compared. Of each host the member of the lowest rank tells those of the other hosts what it does
- * (SPX_REC_CHECK); who is told writes it into the teller's cells in its own host's file, where all
- * processes of that host find it. If it has begun its own part already, and waits in it, no call is
- * left to raise an error: then the job ends with the message. */
+ * Each process writes its next operation into its own cells of the memory file, then reads the
+ * peers' cells for the same operation of the communicator: no process waits, and so no program
+ * behaves otherwise than without the check. Of two that do not fit, the later one finds it. The
+ * cells of the last SPX_DIAG_CHECKS operations are kept: a process further behind is not compared.
+ * Of each host the member of the lowest rank sends its operations to those of the other hosts
+ * (SPX_REC_CHECK). The receiver writes them into the sender's cells in its own host's file, where
+ * all processes of that host find them. If it has begun its own part already, and waits in it, no
+ * call is left to raise an error: then the job ends with the message. */
 #define _GNU_SOURCE
 #include "check_coll.h"
 #include <fcntl.h>
@@ -34,8 +34,8 @@ static bool has_root(uint32_t kind)
          kind == SPX_COLL_SCATTER || kind == SPX_COLL_SCATTERV || kind == SPX_COLL_REDUCE;
 }
 
-/* The side of the call whose amount has to be that of the others: 0: none, 1: what is sent, 2: what
- * is received. */
+/* The side of the call whose amount must equal that of the peers: 0: none, 1: sent data, 2:
+ * received data. */
 static int compared_side(const spx_coll *c)
 {
   bool root = c->key.root == c->comm->rank;
@@ -73,7 +73,7 @@ static void describe(spx_diag_check *d, const spx_coll *c, int request)
   d->basic = t->basic;
 }
 
-/* May they fit? If not, the engine knows whether they do: two basic types may hold the same. */
+/* Whether they may fit. If not, the engine decides: two basic types may hold the same. */
 static bool alike(const spx_diag_check *a, const spx_diag_check *b)
 {
   bool compared = a->count >= 0 && b->count >= 0;
@@ -88,7 +88,7 @@ static uint32_t place_of(uint64_t ctx, uint32_t seq)
   return (uint32_t)((ctx / SPX_CTX_STEP * 0x9e3779b97f4a7c15ull >> 40) + seq) % SPX_DIAG_CHECKS;
 }
 
-/* Writes what process i does. Where two write the same cell at once, what one of them has to say is
+/* Writes the operation of process i. Where two write the same cell at once, one of the reports is
  * lost. */
 static void publish(uint32_t i, const spx_diag_check *what)
 {
@@ -105,7 +105,7 @@ static void publish(uint32_t i, const spx_diag_check *what)
   __atomic_thread_fence(__ATOMIC_SEQ_CST); /* of two, one sees the other's */
 }
 
-/* What process i has written for the same operation, if it has. */
+/* The entry of process i for the same operation, if it has written one. */
 static bool written(uint32_t i, const spx_diag_check *mine, spx_diag_check *out)
 {
   const spx_diag_check *cell = cells_of(i) + place_of(mine->ctx, mine->seq);
@@ -121,8 +121,8 @@ static bool written(uint32_t i, const spx_diag_check *mine, spx_diag_check *out)
 
 static uint32_t host_of(const spx_comm *c, int rank) { return spx_proc_of(c->peer[rank])->host; }
 
-/* Tells the lowest ranks of the other hosts; of more hosts than that, those of the first ones. On a
- * connection this comes before what the operation itself sends. */
+/* Sends the operation to the lowest ranks of the other hosts; of more hosts than that, those of the
+ * first ones. On a connection this comes before the operation's own messages. */
 static void tell_hosts(const spx_comm *c, const spx_diag_check *mine)
 {
   enum { MOST = 256 };
@@ -146,12 +146,12 @@ static bool is_sound(const spx_diag_check *d)
   return d->fn < SPX_FN_COUNT && d->kind > 0 && d->basic < SPX_B_COUNT_OF && d->rank >= 0;
 }
 
-/* Of the last operation of which a process of another host has said something else than this one
- * has written; written with spx_lock held. It is judged where the engine may be entered. */
+/* The last operation in which the entry of a process of another host differs from this one's;
+ * written with spx_lock held. It is judged where the engine may be entered. */
 static spx_diag_check apart[2];
 static bool any_apart;
 
-/* What a process of another host does. */
+/* The report of a process of another host has arrived. */
 static void arrived(uint32_t peer, const spx_rec *rec)
 {
   spx_diag_check theirs, mine;

@@ -9,12 +9,12 @@
 SPX_HIDDEN extern int spx_checking; /* SPX_CHECK=1, and there is memory for it */
 /* Prepares it, after the memory file was adopted. */
 SPX_HIDDEN void spx_check_start(void);
-/* Compares what this process is about to do with what the others do in the same operation: an error
+/* Compares this process's next operation with the peers' entries for the same operation: an error
  * code with a detail text. request: the call is nonblocking or persistent. */
 SPX_HIDDEN int spx_check_collective(const spx_coll *c, int request);
 
-/* What a process of another host has said, and this one had written, of the last operation in which
- * the two differ; false: of none since the last call. */
+/* The entries of a process of another host, and of this one, of the last operation in which the two
+ * differ; false: of none since the last call. */
 SPX_HIDDEN bool spx_check_apart(spx_diag_check of[2]);
 
 /* ---- check_left.c ---- */
@@ -32,6 +32,6 @@ SPX_HIDDEN uint64_t spx_check_unreceived(int32_t *src, int32_t *tag, uint64_t *b
 SPX_HIDDEN void spx_check_made(void);
 /* An object that was made a moment ago is not the user's. */
 SPX_HIDDEN void spx_check_inside(spx_kind k, const spx_obj *o);
-/* Has capi/left.go say what is left when MPI ends. */
+/* Has capi/left.go report the objects left when MPI ends. */
 SPX_HIDDEN void spx_check_leaks(void);
 #endif

@@ -1,5 +1,5 @@
-/* check_left.c - SPX_CHECK=1: where each object is made is noted, for capi/left.go, which says what
- * is left when MPI ends. MPI-5.0 12.2. */
+/* check_left.c - SPX_CHECK=1: records where each object is made, for capi/left.go, which reports
+ * those left when MPI ends. MPI-5.0 12.2. */
 #include <sys/mman.h>
 #include "check_coll.h"
 #include "dp.h"
@@ -21,7 +21,7 @@ void spx_check_made(void)
   for (int k = 1; k < SPX_K_COUNT; k++) {
     void *p = mmap(NULL, sizeof(spx_origin) << SPX_H_INDEX_BITS, PROT_READ | PROT_WRITE,
                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (p == MAP_FAILED) return; /* then only messages are told */
+    if (p == MAP_FAILED) return; /* then only messages are reported */
     origins[k] = p;
   }
   spx_find_fortran();
@@ -67,5 +67,5 @@ uint64_t spx_check_unreceived(int32_t *src, int32_t *tag, uint64_t *bytes)
 void spx_check_leaks(void)
 {
   spx_frame f = {.fn = SPX_IN_CHECK};
-  if (spx_checking) spx_go_internal(&f); /* nothing can be done about what it cannot say */
+  if (spx_checking) spx_go_internal(&f); /* its own errors cannot be reported */
 }

@@ -38,7 +38,7 @@ SPX_HIDDEN int spx_inside_gather_begin(spx_comm *comm, const void *mine, void *a
 SPX_HIDDEN int spx_inside_greatest_of(spx_comm *comm, const int64_t *mine, int64_t *all, int n);
 SPX_HIDDEN int spx_inside_greatest_begin(spx_comm *comm, const int64_t *mine, int64_t *all, int n,
                                          spx_request **r);
-/* What rank 0 has. */
+/* Broadcasts from rank 0. */
 SPX_HIDDEN int spx_inside_bcast(spx_comm *comm, void *data, size_t bytes);
 SPX_HIDDEN int spx_inside_bcast_begin(spx_comm *comm, void *data, size_t bytes, spx_request **r);
 

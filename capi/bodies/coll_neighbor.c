@@ -1,11 +1,11 @@
 /* coll_neighbor.c - the neighbourhood collectives: MPI_Neighbor_allgather(v),
  * MPI_Neighbor_alltoall(v,w), blocking, nonblocking and persistent. The communicator's topology
- * says who the neighbours are. MPI-5.0 9.6, 9.7, 9.8. */
+ * defines the neighbours. MPI-5.0 9.6, 9.7, 9.8. */
 #include "check.h"
 #include "coll.h"
 
-/* A communicator without topology has no neighbours to talk to, and in place is not defined here. A
- * process without neighbours has no buffers. */
+/* A communicator without topology has no neighbours, and in place is not defined here. A process
+ * without neighbours has no buffers. */
 static int check_topology(const spx_comm *c, const void *sendbuf, const void *recvbuf)
 {
   void *h = (void *)(uintptr_t)c->o.handle;

@@ -35,7 +35,7 @@ static int bad_op(spx_kind k, void *handle, const spx_op *op, const spx_type *t)
                    spx_type_title(t));
 }
 
-/* Of no elements anything may be said, as programs do that have nothing to give. */
+/* With no elements any operation is accepted, as programs without data pass any. */
 static int check_op(const spx_comm *comm, int64_t elements, const spx_op *op, const spx_type *t)
 {
   if (SPX_LIKELY(spx_op_valid(op, t)) || elements == 0) return MPI_SUCCESS;

@@ -115,7 +115,7 @@ static void move_request(spx_obj *o, void *arg)
     r->ctx = m->c->ctx + (r->ctx - m->from);
 }
 
-/* What c has of its former processes goes. */
+/* Drops the state of c for its former processes. */
 static void empty(spx_comm *c)
 {
   atomic_store(&c->revoked, 1);
@@ -219,7 +219,7 @@ void spx_creation_step(void)
 }
 
 #define FAREWELL_TAG (-7)
-#define LOOK_NS      2000000u /* who finalizes rings no bell: how often to look */
+#define LOOK_NS      2000000u /* a finalizing process rings no bell: interval of checks */
 
 static uint64_t look_again(void)
 {
@@ -279,9 +279,9 @@ static void hear(spx_request *r, uint32_t peer)
   spx_request_free(r);
 }
 
-/* A barrier in which those that are gone, or useless because the communicator was revoked, are not
- * waited for. Who has left it is not connected any more with those that have not been able to leave
- * it yet: each says before that it is about to. */
+/* A barrier that does not wait for members that are gone, or useless because the communicator was
+ * revoked. A process that has left it is no longer connected with those that have not been able to
+ * leave it yet: each announces before that it is about to. */
 int64_t spx_comm_farewell(spx_word *a)
 {
   spx_comm *c = a[0].p;

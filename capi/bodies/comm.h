@@ -48,8 +48,8 @@ SPX_HIDDEN void spx_comm_forget(int value);
 /* To be called once, before the first communicator is made. */
 SPX_HIDDEN void spx_comm_start(void);
 
-/* What MPI_Comm_get_parent gives: the intercommunicator with those that have spawned this process,
- * until it is freed. */
+/* The result of MPI_Comm_get_parent: the intercommunicator with the processes that have spawned
+ * this one, until it is freed. */
 SPX_HIDDEN extern MPI_Comm spx_parent;
 
 /* A step of a creation: where tests end this process (SPX_DIE_AFTER). */
@@ -79,7 +79,7 @@ SPX_HIDDEN int spx_idup_start(spx_comm *old, spx_comm *made, uint64_t ctx, const
 typedef struct spx_predef_attrs {
   int tag_ub, host, io, wtime_is_global;
   int appnum, universe_size; /* negative: not set */
-  int lastusedcode;          /* filled in when it is asked for */
+  int lastusedcode;          /* filled in when it is first queried */
 } spx_predef_attrs;
 SPX_HIDDEN extern spx_predef_attrs spx_attr_values;
 /* Keeps what MPI_Comm_get_attr reads in step with the engine. */

@@ -1,10 +1,10 @@
 /* comm_dup.c - MPI_Comm_dup and MPI_Comm_free where nothing but the context is new: no entry into
  * Go. MPI-5.0, 7.4.2 and 7.4.3.
  *
- * Rank 0 takes a context and tells the others by a broadcast over the old communicator. What
- * processes give a duplicate beside that is their own affair: one that has attributes, hints or a
- * topology to copy goes on in the engine (capi/comm_create.go), another makes a lightweight
- * duplicate, of which the engine learns when it is asked for something that only it knows. */
+ * Rank 0 takes a context and broadcasts it over the old communicator. The rest of a duplicate is
+ * local: a process with attributes, hints or a topology to copy continues in the engine
+ * (capi/comm_create.go), another makes a lightweight duplicate, which the engine sees at the first
+ * call that needs it. */
 #include "coll.h"
 #include "comm.h"
 #include "error.h"
@@ -33,8 +33,8 @@ static uint64_t take(void)
   return got;
 }
 
-/* A new context for one communicator, for this process to tell the others; 0: an error, with a
- * detail text. The engine deals them out by the dozen. */
+/* A new context for one communicator, for this process to broadcast; 0: an error, with a detail
+ * text. The engine deals them out by the dozen. */
 static uint64_t new_context(void)
 {
   uint64_t got = take();

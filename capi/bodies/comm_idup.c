@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include "comm.h"
 
-/* What travels: core/comm.EncodeContext. */
+/* The message: core/comm.EncodeContext. */
 typedef struct message {
   uint32_t error; /* class of what went wrong, or 0 */
   uint32_t zero;
@@ -13,12 +13,12 @@ typedef struct message {
 
 typedef struct idup {
   spx_poller poller;
-  spx_request *user;    /* what the application waits for */
+  spx_request *user;    /* the request that the application waits for */
   spx_request *recv;    /* from the parent, or NULL */
   spx_request **sends;  /* to the children; NULL where one could not be started */
   spx_comm *old, *made; /* referenced */
   message msg;
-  int sent; /* the children have been told */
+  int sent; /* the children have been notified */
   int tag, n, error;
   spx_edge children[];
 } idup;

@@ -1,8 +1,8 @@
 /* convert.c - handles as integers (MPI-5.0, 19.3.4 and 20.3.3), addresses, and the version.
  *
  * A handle's value is a positive int that Fortran and MPI_X_toint use as it is, so that nothing is
- * kept in a table. Any value is taken and given back, valid or not: the next call that uses the
- * handle says what is wrong with it. */
+ * kept in a table. Any value is accepted and given back, valid or not: the next call that uses the
+ * handle reports what is wrong with it. */
 #include "shim.h"
 
 static inline int to_int(const void *handle) { return (int)(uintptr_t)handle; }

@@ -17,8 +17,8 @@ enum {
 spx_dyprc_state spx_dyprc = {.world = MPI_COMM_NULL, .left = 1, .stride = 1};
 #define d spx_dyprc
 
-/* The frame that has called setjmp is there still, and it is this thread's. A frame that has
- * returned lies below the present one. */
+/* Whether the frame that has called setjmp still exists, and is this thread's. A frame that has
+ * returned is below the present one. */
 static __attribute__((noinline)) bool can_go_back(void)
 {
   return d.armed && pthread_equal(d.thread, pthread_self()) &&
@@ -39,7 +39,7 @@ static void on_error(MPI_Comm *comm, int *code, ...)
   bool failure = is_failure(*code);
   if (failure && d.world != MPI_COMM_NULL) {
     if (!d.failed) d.failed = spx_now_ns();
-    if (*comm != d.world) PMPIX_Comm_revoke(*comm); /* others may wait there for this process */
+    if (*comm != d.world) PMPIX_Comm_revoke(*comm); /* members may wait there for this process */
     PMPIX_Comm_revoke(d.world);
     if (can_go_back()) longjmp(d.point, 1);
   }
@@ -106,8 +106,8 @@ int spx_c_dyprc_resume(MPI_Comm *mworld, int jumped, int newcomer)
   return restart;
 }
 
-/* A meeting in which nothing is on is over here. Rank 0 needs the engine for each look for
- * commands, the others never. */
+/* Ends a meeting without business here. Rank 0 needs the engine for each check for commands, the
+ * other ranks never. */
 static bool meet_quickly(void)
 {
   uint64_t now = d.quick ? spx_now_ns() : 0;

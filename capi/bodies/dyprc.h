@@ -7,14 +7,14 @@
 #include <stdbool.h>
 #include "shim.h"
 
-/* What the engine wants done when a call returns to C. */
+/* The engine's request for when a call returns to C. */
 enum {
   SPX_DYPRC_STAY,
   SPX_DYPRC_ANOTHER /* go back to the point */,
   SPX_DYPRC_LEAVE,
   SPX_DYPRC_UNWANTED /* end, with status 1 */
 };
-enum { SPX_DYPRC_NEWS = 5 }; /* what processes say when they meet: malleable.News */
+enum { SPX_DYPRC_NEWS = 5 }; /* the words exchanged in a meeting: malleable.News */
 
 typedef struct {
   MPI_Comm world; /* all processes; MPI_COMM_NULL before ulfm_dyprc_merge_child */
@@ -32,7 +32,7 @@ typedef struct {
   /* a meeting has taken place that is the engine's to go on with: news is its outcome, or err */
   bool met;
   int err;
-  /* print: what this process gives for the orders that it knows */
+  /* print: this process's fingerprint of its orders */
   int64_t news[SPX_DYPRC_NEWS], print;
   /* ns: when the last meeting was, and the engine's last look for commands */
   uint64_t last, looked;

@@ -1,6 +1,5 @@
-/* env.c - what a program may ask of its environment at any time: MPI_Initialized, Finalized, thread
- * levels, Wtime, names and versions (MPI-5.0, 10.1, 10.6, 12.2, 12.6). In C alone: these never
- * enter Go. */
+/* env.c - calls that a program may make at any time: MPI_Initialized, Finalized, thread levels,
+ * Wtime, names and versions (MPI-5.0, 10.1, 10.6, 12.2, 12.6). In C alone: these never enter Go. */
 #include "version.h"
 #include "init.h"
 #include "runtime.h"

@@ -15,8 +15,8 @@
 #include "io.h"
 #include "shim.h"
 
-/* One access. How a function differs from the others: its pointer, its direction, who meets in
- * it. */
+/* One access. The functions differ in the pointer, the direction, and the processes that take
+ * part. */
 typedef enum { EXPLICIT, INDIVIDUAL, SHARED } pointer;
 typedef struct {
   pointer at;
@@ -34,7 +34,7 @@ typedef struct {
 
 #define GAP  8192 /* bytes: a longer gap between two runs is not worth reading */
 #define RUNS 128  /* runs that are read by one call */
-/* positions beyond are left to the engine, which knows how far a file goes */
+/* positions beyond are left to the engine, which can find the end of a file */
 #define FARTHEST ((int64_t)1 << 60)
 
 /* Moves n bytes at an offset of the file: how many were moved; -1: the engine shall find out why
@@ -55,8 +55,8 @@ static int64_t move(int fd, bool write, char *p, int64_t n, int64_t off)
   return write && done < n ? -1 : done;
 }
 
-/* Reads m whole runs from offset off on in one call, with the gaps between them, which go where
- * nobody looks. False: not all could be read so. */
+/* Reads m whole runs from offset off on in one call, with the gaps between them, which go to a
+ * scratch buffer. False: not all could be read so. */
 static bool read_through(const spx_fh *f, char *p, int64_t m, int64_t off)
 {
   static char sink[GAP];
@@ -150,10 +150,11 @@ static int by_engine(form k, const transfer *a)
 /* ---- the outcome of a collective write, on which all agree: what core/io.Agree does, for a
  * process that has no error ---- */
 
-/* bytes of what a process with an error tells: length, text (core/io, textMax, in whole words) */
+/* bytes of the report of a process with an error: length, text (core/io, textMax, in whole
+ * words) */
 enum { TEXT = 248 };
 
-/* Some process has an error: the first of them says what. */
+/* Some process has an error: the first of them sends its text. */
 static int others_error(const transfer *a, spx_comm *comm, const int64_t *classes)
 {
   char nothing[TEXT] = "", *all = calloc((size_t)comm->size, TEXT);

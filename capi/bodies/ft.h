@@ -1,10 +1,10 @@
-/* ft.h - what the engine's failure handling (capi/ft*.go) needs from C: the hook by which the data
- * plane tells of deaths and control messages, and requests that the engine completes. */
+/* ft.h - the C side of the engine's failure handling (capi/ft*.go): the hook by which the data
+ * plane reports deaths and control messages, and requests that the engine completes. */
 #ifndef SPX_FT_H
 #define SPX_FT_H
 #include "spx.h"
 
-/* What is known of a member: bits. */
+/* The state of a member: bits. */
 enum {
   SPX_FT_DEAD = 1,
   SPX_FT_LEFT = 2, /* after MPI_Finalize: it answers no more */
@@ -12,14 +12,14 @@ enum {
   SPX_FT_HELD = 8  /* the machine keeps the way there open */
 };
 /* Keeps the ways to all processes but member self open, also when the communicator has been freed.
- * As ties they count as parting: nobody is connected by them with a process that has freed the
- * communicator, too. */
+ * As ties they count as parting: they connect no process with one that has freed the communicator,
+ * too. */
 SPX_HIDDEN void spx_ft_hold(const uint32_t *procs, uint8_t *state, uint32_t n, uint32_t self);
 /* Lets those go that have ended, and those that hold us by nothing but such ties: they have left
  * the protocols. all: everybody. Returns how many are still held. */
 SPX_HIDDEN uint32_t spx_ft_let_go(const uint32_t *procs, uint8_t *state, uint32_t n, int all);
-/* Looks at n processes, and marks in state those that have ended since: how many have such a mark
- * now. */
+/* Checks n processes, and marks in state those that have ended since: returns how many have such a
+ * mark now. */
 SPX_HIDDEN uint32_t spx_ft_look(const uint32_t *procs, uint8_t *state, uint32_t n);
 /* Lets the data plane call the engine (SPX_IN_FT) when deaths have been noticed or control messages
  * have arrived. */

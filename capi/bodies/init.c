@@ -162,8 +162,8 @@ int spx_c_Session_init(MPI_Info info, MPI_Errhandler errhandler, MPI_Session *se
 
 spx_refusals spx_refused;
 
-/* SPX_COUNTERS=FILE: one line a rank, for tests and the bench: entries into Go, what is left of
- * them, and who was refused that had called over the network. */
+/* SPX_COUNTERS=FILE: one line a rank, for tests and the bench: entries into Go, leftovers of them,
+ * and refused calls over the network. */
 static void write_counters(const spx_frame *f)
 {
   const char *path = spx_setting_text(SPX_SET_COUNTERS);
@@ -186,8 +186,8 @@ static void write_counters(const spx_frame *f)
 
 /* ---- leaving ---- */
 
-/* A send that nobody will wait for any more (freed, or buffered), and that its receiver has yet to
- * fetch. */
+/* A send that will not be waited for any more (freed, or buffered), and that its receiver has yet
+ * to fetch. */
 static void count_detached(spx_request *r, void *n)
 {
   if (r->kind == SPX_R_MCAST)
@@ -234,10 +234,10 @@ static void leave(void)
   spx_system_leave();
 }
 
-/* First the attributes of MPI_COMM_SELF go, last set first, while MPI still works (12.2.4). Then
- * what was sent and detached is delivered. There is no barrier: all that a peer could still need
- * lies in the job's memory file, and processes that leave a job that shrinks must not wait for
- * those that stay. */
+/* First the attributes of MPI_COMM_SELF are deleted, last set first, while MPI still works
+ * (12.2.4). Then detached sends are delivered. There is no barrier: all data that a peer could
+ * still need are in the job's memory file, and processes that leave a job that shrinks must not
+ * wait for those that stay. */
 int spx_c_Finalize(void)
 {
   if (spx_world_model != SPX_INITIALIZED)

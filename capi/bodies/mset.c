@@ -1,17 +1,16 @@
-/* mset.c - collectives over a set of ranks that nobody has made a communicator for: MPIX_Mbarrier,
- * MPIX_Mreduce, MPIX_Mallreduce, MPIX_Mgather, MPIX_Mscatter, MPIX_Malltoall. docs/multicast.md.
+/* mset.c - collectives over a set of ranks without a communicator: MPIX_Mbarrier, MPIX_Mreduce,
+ * MPIX_Mallreduce, MPIX_Mgather, MPIX_Mscatter, MPIX_Malltoall. docs/multicast.md.
  *
- * All members give the same set, and know from it who their neighbours are: nothing is agreed,
- * nothing is kept. The messages are those of the communicator, in a context of their own, with the
- * caller's tag. Two processes exchange messages of the operations that both take part in in the
- * order of their calls, so these need no numbers.
+ * All members give the same set, and derive their neighbours from it: nothing is agreed, nothing is
+ * kept. The messages are those of the communicator, in a context of their own, with the caller's
+ * tag. Two processes exchange messages of the operations that both take part in in the order of
+ * their calls, so these need no numbers.
  *
- * What is combined goes up a tree of the positions in the set, and comes down it again where all
- * want it: a member looks after a range of positions that it is the first of, and cuts the rest
- * into BRANCHES ranges. Operands thus meet in the order of their ranks. A member that has an error
- * still sends, but a message that cannot be one: nobody waits for those who know that there will be
- * no result.
- */
+ * Operands go up a tree of the positions in the set, and the result comes down it again where all
+ * want it: a member serves a range of positions that it is the first of, and cuts the rest into
+ * BRANCHES ranges. Operands are thus combined in the order of their ranks. A member that has an
+ * error still sends, but a message that cannot be a valid one: so no member waits for one that has
+ * no result. */
 #include <stdlib.h>
 #include <string.h>
 #include "check.h"
@@ -28,7 +27,7 @@ typedef struct {
   int error;
 } participants;
 
-/* ---- who takes part ---- */
+/* ---- participants ---- */
 
 static int32_t position_of(const spx_rankset *s, int32_t rank)
 {
@@ -125,7 +124,7 @@ static void give(participants *p, int32_t rank, const void *buf, int64_t count, 
   if (err != MPI_SUCCESS) note(p, err);
 }
 
-/* Has the complete receive r got what it should? */
+/* Checks whether the complete receive r has the expected length. */
 static void judge(participants *p, const spx_request *r, int64_t wanted, int32_t rank)
 {
   if (r->error != MPI_SUCCESS && r->error != MPI_ERR_TRUNCATE) {
@@ -135,7 +134,7 @@ static void judge(participants *p, const spx_request *r, int64_t wanted, int32_t
   int64_t got = (int64_t)r->full;
   if (SPX_LIKELY(got == wanted)) return;
   if (got == poison(wanted)) {
-    note(p, MPIX_ERR_PROC_FAILED); /* somebody behind that rank */
+    note(p, MPIX_ERR_PROC_FAILED); /* a member behind that rank */
     return;
   }
   spx_detail("rank %d takes part with %lld bytes, this process with %lld: the calls of the "
@@ -197,18 +196,18 @@ static void copy(const void *from, void *to, int64_t count, const spx_type *t)
     }
 }
 
-/* What is to be combined, and the memory for it. */
+/* The operands, and the memory for them. */
 typedef struct {
   int64_t count;
   spx_type *type;
   spx_op *op;
-  void *left, *in; /* what has been combined so far; the next operand */
+  void *left, *in; /* the partial result; the next operand */
   void *memory[2];
 } operands;
 
-/* Combines own and what the children send. Returns where the result is: own, or one of two places
- * that free_operands frees. Without memory it takes in what the children send all the same: they
- * shall not wait. */
+/* Combines own and the children's operands. Returns where the result is: own, or one of two places
+ * that free_operands frees. Without memory it receives from the children all the same, so that they
+ * do not wait. */
 static const void *combine(participants *p, operands *x, const void *own)
 {
   *x = (operands){.count = x->count, .type = x->type, .op = x->op};
@@ -408,7 +407,7 @@ int spx_c_X_Malltoall(const void *sendbuf, int sendcount, spx_type *sendtype, vo
   if (rc != MPI_SUCCESS) return rc;
   char *copied = NULL;
   int64_t out = sendcount;
-  if (sendbuf == MPI_IN_PLACE) { /* what goes out is kept aside, packed */
+  if (sendbuf == MPI_IN_PLACE) { /* the data to send are copied, packed */
     int64_t bytes = (int64_t)p.n * recvcount * recvtype->size;
     if (!(copied = malloc((size_t)bytes + 1))) {
       spx_detail("no memory for %lld bytes that are to be exchanged in place", (long long)bytes);

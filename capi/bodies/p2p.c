@@ -108,11 +108,11 @@ typedef struct {
   int64_t count;
   spx_type *type;
   int dest, tag;
-  /* that the message goes over: another one than the receive's in systems of clusters (system.c) */
+  /* that of the message: another one than the receive's in systems of clusters (system.c) */
   spx_comm *comm;
 } outgoing;
 
-/* Says over which communicators the two halves go; *c is the receive's. */
+/* Finds the communicators of the two halves; *c is the receive's. */
 static inline int resolve(outgoing *s, spx_comm **c, int *source, int tag)
 {
   s->comm = *c;

@@ -3,7 +3,7 @@
 #include "bsend.h"
 #include "p2p.h"
 
-/* Whose buffer: an object of kind, or NULL for the process. */
+/* The owner of the buffer: an object of kind, or NULL for the process. */
 typedef struct {
   spx_kind kind;
   spx_obj *o;

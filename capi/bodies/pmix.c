@@ -148,7 +148,7 @@ int spx_pmix_text(uint32_t rank, const char *key, char *text, size_t room)
 int spx_pmix_put(const char *key, const char *text)
 {
   value v = {.type = TYPE_STRING};
-  v.data.string = (char *)(uintptr_t)text; /* it is copied */
+  v.data.string = (char *)(uintptr_t)text; /* the library copies it */
   return lib.put(SCOPE_GLOBAL, key, &v);
 }
 

@@ -10,7 +10,7 @@
 
 enum {
   SPX_PMIX_NAME = 256,            /* room for the name of a job */
-  SPX_PMIX_NO_LIBRARY = -1000000, /* spx_pmix_why tells why */
+  SPX_PMIX_NO_LIBRARY = -1000000, /* spx_pmix_why has the reason */
   SPX_PMIX_OTHER_TYPE = -1000001, /* a value is there, of another type */
   SPX_PMIX_NO_ROOM = -1000002     /* ... longer than the room */
 };
@@ -21,8 +21,9 @@ SPX_HIDDEN int spx_pmix_begin(char *name, uint32_t *rank); /* the job's name, th
 /* of a rank, or of the job */
 SPX_HIDDEN int spx_pmix_number(uint32_t rank, const char *key, uint32_t *value);
 SPX_HIDDEN int spx_pmix_text(uint32_t rank, const char *key, char *value, size_t room);
-SPX_HIDDEN int spx_pmix_put(const char *key, const char *value); /* others see it after the fence */
-SPX_HIDDEN int spx_pmix_fence(void);                             /* of all processes of the job */
+SPX_HIDDEN int spx_pmix_put(const char *key,
+                            const char *value); /* visible to the peers after the fence */
+SPX_HIDDEN int spx_pmix_fence(void);            /* of all processes of the job */
 SPX_HIDDEN void spx_pmix_end(void);
 SPX_HIDDEN const char *spx_pmix_why(int status);
 #endif

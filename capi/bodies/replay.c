@@ -41,7 +41,7 @@ typedef struct {
 
 typedef struct { /* the memory file of a message log */
   int fd;
-  uint64_t bytes, grain[SPX_MSGLOG_AREAS]; /* of an area; of each, what there is memory for */
+  uint64_t bytes, grain[SPX_MSGLOG_AREAS]; /* of an area; of each, the bytes with memory */
 } file;
 
 static struct {
@@ -238,8 +238,8 @@ void spx_keep_copies(spx_comm *wire, int cold)
   spx_copies_start(&(spx_copies_setup){wire, cold, make_copy, room_of_copy, drop_copy});
 }
 
-/* What no process is left to take is counted, and said: the first time, since to ask whether it may
- * be said costs a way to the agent for each message. */
+/* Messages without a receiver left are counted, and reported: the first time only, since the query
+ * whether it may be reported costs a way to the agent for each message. */
 static void say_lost(void)
 {
   static bool asked;
@@ -375,7 +375,7 @@ int64_t spx_msglog_take(spx_word *a)
   for (int r = 0; r < spx_world->size; r++)
     ((uint32_t *)(uintptr_t)v.setup.procs)[v.first + (uint32_t)r] = spx_world->peer[r];
   v.standby = false;
-  /* it begins anew: nothing is left of what the one before had received */
+  /* it begins anew: nothing is left of its predecessor's received messages */
   if (!v.own) return begin();
   if (spx_copies_on) return take_copy((uint32_t)rank);
   v.file.fd = (int)a[1].i;
@@ -575,7 +575,7 @@ static bool take_word(spx_image_reader *r, uint64_t *n)
   return p != NULL;
 }
 
-/* ... and whose turn it is among I/O processes. */
+/* ... and the turn among I/O processes. */
 static bool restore_comms(spx_image_reader *r, const comms *all)
 {
   uint64_t n, ctx, seq;
@@ -641,7 +641,7 @@ static int restore(const comms *all)
                      "one has (region %d of %u)",
                      bad, v.nregions);
   spx_core_restore_end(&spx_replay_core);
-  /* I/O processes that have died by now: what was kept for them goes by others */
+  /* I/O processes that have died by now: messages kept for them go by others */
   spx_due |= SPX_DUE_TAKEOVER;
   return MPI_SUCCESS;
 }

@@ -5,10 +5,10 @@
 #define SPX_REPLAY_SHIM_H
 #include "replay.h"
 
-/* What capi/system.go knows of the system; no message log. procs, heals, iop: for s. own: this
- * process's cluster has transparent takeover. standby: it has no rank yet, and begins when it has.
- * first: participant of rank 0 of the cluster. fd: the file of the message log, if the agent has
- * given it to this process, or -1. An MPI error code. */
+/* Starts replay with the system as capi/system.go has it; no message log. procs, heals, iop: for s.
+ * own: this process's cluster has transparent takeover. standby: it has no rank yet, and begins
+ * when it has. first: participant of rank 0 of the cluster. fd: the file of the message log, if the
+ * agent has given it to this process, or -1. An MPI error code. */
 SPX_HIDDEN int spx_msglog_begin(const spx_replay_setup *s, const uint32_t *procs, const bool *heals,
                                 const uint32_t *iop, bool own, bool standby, uint32_t first,
                                 int fd);
@@ -22,9 +22,9 @@ SPX_HIDDEN void spx_msglog_moved(uint32_t participant, uint32_t proc);
 /* Call-outs of a runner (capi/takeover_meet.go); the first two return an MPI error code, with a
  * detail text. */
 /* This process, a standby, has taken the rank a0 over, whose message log is the file a1, if it is
- * at hand. */
+ * on this host. */
 SPX_HIDDEN int64_t spx_msglog_take(spx_word *a);
-/* It is about to: gets it the copy of what the rank a0 has had that counts
+/* The standby is about to take the rank a0 over: gets it the valid copy of that rank's log
  * (dataplane/clusters/copies.h). */
 SPX_HIDDEN int64_t spx_msglog_fetch(spx_word *a);
 /* Ends this process, a standby that is not needed any more. */
@@ -38,7 +38,7 @@ SPX_HIDDEN int64_t spx_msglog_last(spx_word *a);
 SPX_HIDDEN int64_t spx_msglog_settle(spx_word *a);
 /* No process needs anything more of this one. Returns 0. */
 SPX_HIDDEN int64_t spx_msglog_end(spx_word *a);
-/* This process belongs to a cluster whose message logs have copies on other hosts, and keeps them
- * for others (dataplane/clusters/copies.h). */
+/* This process belongs to a cluster whose message logs have copies on other hosts, and keeps copies
+ * for its peers (dataplane/clusters/copies.h). */
 SPX_HIDDEN void spx_keep_copies(spx_comm *wire, int cold);
 #endif

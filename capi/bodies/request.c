@@ -15,7 +15,7 @@ spx_request_on spx_request_raised_on(const spx_request *r)
   if (!r->comm) return (spx_request_on){.handle = (void *)MPI_COMM_SELF};
   void *handle = spx_comm_handle(r->comm);
   if (SPX_LIKELY(handle != NULL)) return (spx_request_on){.handle = handle};
-  spx_ref(&r->comm->o); /* the request may have been the last that knew of it */
+  spx_ref(&r->comm->o); /* the request may have had the last reference to it */
   return (spx_request_on){.freed = r->comm};
 }
 
@@ -147,7 +147,7 @@ static scan look(int count, MPI_Request const *requests)
   return s;
 }
 
-/* Waits until look has something to say. */
+/* Waits until look has a result. */
 static scan await(int count, MPI_Request const *requests)
 {
   for (;;) {

@@ -1,8 +1,8 @@
 /* request_all.c - completing all of several requests. MPI-5.0 3.7.5.
  *
- * When one has failed, the others are not waited for any more: what is complete is collected, the
- * rest is MPI_ERR_PENDING in its status and stays active. A program that is told of a failure can
- * so act on it. */
+ * When one has failed, the others are not waited for any more: complete ones are collected, the
+ * rest is MPI_ERR_PENDING in its status and stays active. So the program can act on a failure when
+ * it is reported. */
 #include "request.h"
 
 typedef struct {

@@ -62,7 +62,7 @@ static attached *attach_first(spx_request *r)
   attached *h = malloc(sizeof *h);
   if (!h) return NULL;
   *h = (attached){r->start, r->finish, r->release, NULL};
-  spx_lock(); /* who completes the request reads these under it */
+  spx_lock(); /* the thread that completes the request reads these under it */
   r->attached = h;
   r->start = attached_start;
   r->finish = attached_finish;

@@ -202,7 +202,7 @@ int spx_c_Grequest_complete(MPI_Request request)
     return spx_raise(SELF, MPI_ERR_REQUEST, FN, "the request is complete already");
   spx_complete(r, MPI_SUCCESS);
   spx_ring_self();
-  spx_progress(); /* was it freed before, then its free function is due now */
+  spx_progress(); /* if it was freed before, its free function is due now */
   return MPI_SUCCESS;
 }
 

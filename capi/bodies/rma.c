@@ -50,7 +50,7 @@ static bool span(int64_t count, const spx_type *t, int64_t *lo, int64_t *hi)
   return true;
 }
 
-/* The address of a displacement at the target, if what is meant lies in the window. Raises. */
+/* The address of a displacement at the target, if the range is in the window. Raises. */
 static int check_range(const spx_win *w, int rank, int64_t disp, int64_t count, const spx_type *t,
                        uint64_t *addr)
 {
@@ -67,7 +67,8 @@ static int check_range(const spx_win *w, int rank, int64_t disp, int64_t count, 
         (long long)disp, (long long)p->unit, (long long)count, (long long)(at + lo),
         (long long)(at + hi), rank, (long long)p->size);
   }
-  if (rank != w->rank) return MPI_SUCCESS; /* the target's kernel or the target itself will tell */
+  if (rank != w->rank)
+    return MPI_SUCCESS; /* the target's kernel or the target itself will report an error */
   uint64_t from = *addr + (uint64_t)lo;
   spx_lock();
   bool found = spx_win_attached(w, from, (uint64_t)(hi - lo));
@@ -146,7 +147,7 @@ static inline bool is_array(const spx_type *t)
   return (t->flags & want) == want && t->basic != SPX_B_CHAR;
 }
 
-/* Who looks at one place again and again waits for somebody; see look_around (win_sync.c). */
+/* A program that polls one place again and again waits for a peer; see look_around (win_sync.c). */
 static inline void looks(spx_win *w, uint64_t addr)
 {
   if (addr == w->looked) return;

@@ -81,7 +81,7 @@ static int end(message *m, int err)
   if (e && !err) {
     MPI_Status ignored;
     if (m->r->finish)
-      m->r->finish(m->r, &ignored); /* a collective, which knows what went wrong */
+      m->r->finish(m->r, &ignored); /* a collective, which has the error */
     else
       spx_request_detail(m->r);
   }

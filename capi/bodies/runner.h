@@ -5,9 +5,9 @@
 #define SPX_RUNNER_H
 #include "spx.h"
 
-/* Messages that are sent and received at once. The batch is C's memory and knows what is pending: a
- * wait that was left leaves requests behind, and the memory of their messages, Go's, has to stay
- * until they are complete. */
+/* Messages that are sent and received at once. The batch is C's memory and has the pending
+ * requests: a wait that was left leaves requests behind, and the memory of their messages, Go's,
+ * has to stay until they are complete. */
 typedef struct spx_batch {
   spx_comm *comm;
   uint32_t ctx_kind;  /* SPX_CTX_* */
@@ -41,8 +41,8 @@ SPX_HIDDEN int64_t spx_batch_gather(spx_word *a);
 /* a0: spx_batch * for one operation, a1: const int64_t * of this process, a2: int64_t * that get
  * the greatest of each, a3: how many. The same. */
 SPX_HIDDEN int64_t spx_batch_greatest(spx_word *a);
-/* a0: spx_batch * for one operation, a1: what rank 0 gives, and the others get, a2: bytes, whole
- * words. The same. */
+/* a0: spx_batch * for one operation, a1: the words of rank 0, which the other ranks get, a2: bytes,
+ * whole words. The same. */
 SPX_HIDDEN int64_t spx_batch_bcast(spx_word *a);
 /* a0: spx_batch *: begins the messages, which may wait for room, and does not wait for them to be
  * over. Returns an MPI error code. */

@@ -1,5 +1,5 @@
-/* spawn.h - the C side of what processes ask of their agent (capi/agent.go, spawn.go): an agent for
- * a process that has none. MPI-5.0, chapter 11. */
+/* spawn.h - the C side of requests to the agent (capi/agent.go, spawn.go): an agent for a process
+ * that has none. MPI-5.0, chapter 11. */
 #ifndef SPX_SPAWN_H
 #define SPX_SPAWN_H
 #include "comm.h"

@@ -1,11 +1,11 @@
-/* system.c - the special ranks of systems of clusters: MPISP_CLUSTER_OUT, MPISP_CLUSTER_IN, and
- * what MPI_COMM_WORLD means on an I/O process (IOP).
+/* system.c - the special ranks of systems of clusters: MPISP_CLUSTER_OUT, MPISP_CLUSTER_IN, and the
+ * meaning of MPI_COMM_WORLD on an I/O process (IOP).
  *
- * A rank that is one of the communicator's never comes here: the generated shims ask about others
- * only. Messages to IOPs travel in a context of their own, in which an IOP's MPI_COMM_WORLD
- * receives; those from IOPs in that of the cluster's MPI_COMM_WORLD. Their source is an origin
- * (dataplane/clusters/origin.h). Which IOP is next follows from the plan that package choice has
- * made. */
+ * A rank that is one of the communicator's never comes here: the generated shims call these
+ * functions for others only. Messages to IOPs travel in a context of their own, in which an IOP's
+ * MPI_COMM_WORLD receives; those from IOPs in that of the cluster's MPI_COMM_WORLD. Their source is
+ * an origin (dataplane/clusters/origin.h). The next IOP follows from the plan that package choice
+ * has made. */
 #include "check_coll.h"
 #include "system.h"
 #include <dlfcn.h>
@@ -52,8 +52,8 @@ spx_system *spx_system_new(uint32_t iops, uint32_t outs, uint32_t ins, uint32_t 
   return s;
 }
 
-/* For who asks what a receive waits for (dataplane/introspect/diag.c): the IOPs that send to this
- * cluster, or the members of what this IOP receives from. */
+/* For the diagnosis of a waiting receive (dataplane/introspect/diag.c): the IOPs that send to this
+ * cluster, or the members that this IOP receives from. */
 static void each_source(const spx_comm *c, void (*each)(uint32_t, void *), void *arg)
 {
   const spx_system *s = __atomic_load_n(&spx_sys, __ATOMIC_ACQUIRE);
@@ -70,8 +70,8 @@ static bool parks(spx_request *r);
 static spx_request *parked;
 static spx_poller watch = {.poll = watch_inbound};
 static bool watching;
-/* this IOP leaves, and has taken all that had come: what comes now stays with its senders, and goes
- * to who takes its place */
+/* this IOP leaves, and has received all that had arrived: later messages stay with their senders,
+ * and go to its successor */
 static bool closed;
 static bool in_system; /* the job is a system of clusters, or was one while MPI was there */
 
@@ -259,8 +259,8 @@ static int leave_hanging(const spx_system *s)
   return moved;
 }
 
-/* Who sends does not wait for an I/O process that hangs, nor for room among what is kept for it.
- * Which one hangs is told by the bell; what was kept before was looked at then. */
+/* A sender does not wait for an I/O process that hangs, nor for room among the messages kept for
+ * it. The bell announces a hanging one; messages kept before were handled then. */
 static int excuse_hanging(const spx_system *s)
 {
   static uint32_t seen;
@@ -280,7 +280,7 @@ static int excuse_hanging(const spx_system *s)
  * follows is still due: no other call does it. */
 static void follow(void)
 {
-  if (spx_aside & SPX_ASIDE_REPLAY) return; /* it has looked */
+  if (spx_aside & SPX_ASIDE_REPLAY) return; /* it has checked */
   if (SPX_UNLIKELY(spx_due || __atomic_load_n(&spx_segment->death_seq, __ATOMIC_RELAXED) !=
                                   spx_map.seen_deaths))
     spx_poll_brief();
@@ -353,7 +353,7 @@ int spx_system_to(spx_comm **c, int *dest, const char *arg)
   return MPI_SUCCESS;
 }
 
-/* The origin that a receive from a rank asks for; 0: an error was raised. */
+/* The origin for a receive from a rank; 0: an error was raised. */
 static int iop_source(spx_comm *c, int source, const char *arg, int32_t *origin)
 {
   const spx_system *s = spx_system_now();
@@ -419,8 +419,8 @@ static bool leaves(const spx_system *s)
   return false;
 }
 
-/* Of those that have left something is on its way still to the messages that a look sees: what they
- * have sent comes first. Asked after they were seen to have left. */
+/* Whether messages of members that have left are still on their way: they come first. Called after
+ * the members were seen to have left. */
 static bool is_coming(bool *closing)
 {
   if (SPX_LIKELY(!spx_replay_on)) return false;
@@ -433,7 +433,7 @@ static bool is_coming(bool *closing)
   return true;
 }
 
-/* Nobody is there any more who could send a message with this origin. */
+/* Whether no process is left that could send a message with this origin. */
 static bool nobody_left(int32_t want, bool *closing)
 {
   const spx_system *s = __atomic_load_n(&spx_sys, __ATOMIC_ACQUIRE);
@@ -464,15 +464,15 @@ void spx_system_leave(void)
 
 enum { LOOK_AGAIN_NS = 5000000, LOOK_NET_NS = 100000000 };
 
-/* How long to sleep at most: the end of a connection rings no bell, nor does who is reached by the
+/* The longest sleep: the end of a connection rings no bell, nor does a process reached by the
  * network alone. 0: for ever. */
 static uint64_t look_again(bool closing)
 {
   return closing ? LOOK_AGAIN_NS : spx_beyond_host() ? LOOK_NET_NS : 0;
 }
 
-/* A blocking call waits here: for a message, or until nobody is left to send one, which rings the
- * bell (spx_system_leave, and the agent when the process was on another host). Then it is as from
+/* A blocking call waits here: for a message, or until no sender is left, which rings the bell
+ * (spx_system_leave, and the agent when the process was on another host). Then it is as from
  * MPI_PROC_NULL. */
 static int await(spx_comm *c, int32_t want, int tag, int *source)
 {
@@ -496,8 +496,8 @@ static int await(spx_comm *c, int32_t want, int tag, int *source)
   }
 }
 
-/* What is posted waits in vain when nobody is left who could send it: then it ends as a blocking
- * one does. Whoever leaves rings the bell; the end of a connection does not. */
+/* A posted receive waits in vain when no sender is left: then it ends as a blocking one does. A
+ * leaving process rings the bell; the end of a connection does not. */
 static void end_in_vain(spx_request *r, void *arg)
 {
   bool closing = false;
@@ -511,14 +511,14 @@ static void end_in_vain(spx_request *r, void *arg)
   spx_complete(r, MPI_SUCCESS);
 }
 
-/* Of an I/O process: what is on its way to a rank that has left, and was not received, ends.
- * Whoever leaves rings the bell. */
+/* Of an I/O process: ends messages on their way to a rank that has left, and that were not
+ * received. A leaving rank rings the bell. */
 static int end_sends_in_vain(const spx_system *s)
 {
   static uint32_t seen;
   uint32_t bell = __atomic_load_n(&spx_proc_of(spx_me)->bell, __ATOMIC_ACQUIRE);
   if (bell == seen && !in_vain) return 0;
-  if (spx_rx_poll_all(true)) return 1; /* it may have said that it has received it */
+  if (spx_rx_poll_all(true)) return 1; /* it may have confirmed the message */
   bool closing = false;
   uint64_t before = spx_events;
   for (uint32_t i = 0; i < s->worlds; i++) {
@@ -547,12 +547,12 @@ static int watch_inbound(spx_poller *p)
   bool closing = false;
   if (!posted || !s) return 0;
   if (!spx_io_process && !nobody_left(SPX_ORIGIN_ANY, &closing)) return 0;
-  if (spx_rx_poll_all(true)) return 1; /* what those have sent who have left comes first */
+  if (spx_rx_poll_all(true)) return 1; /* messages of those that have left come first */
   spx_each_posted(end_in_vain, NULL);
   return spx_inbound_posted != posted;
 }
 
-/* Of probes that do not wait: as from MPI_PROC_NULL when nobody is left. */
+/* Of probes that do not wait: as from MPI_PROC_NULL when no sender is left. */
 static int look(spx_comm *c, int32_t want, int tag, int *source)
 {
   bool closing = false;

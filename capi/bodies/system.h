@@ -1,5 +1,5 @@
-/* system.h - what a process knows of the system of clusters that it belongs to (capi/system.go
- * fills it in; cluster/layout). */
+/* system.h - a process's view of the system of clusters that it belongs to (capi/system.go fills it
+ * in; cluster/layout). */
 #ifndef SPX_SYSTEM_H
 #define SPX_SYSTEM_H
 #include "spx.h"
@@ -14,10 +14,9 @@ enum {
   SPX_CHOOSE_USER
 };
 
-/* What is known of whether a process comes in the place of one that is gone: none does; one does in
- * that of a dead one; all that belongs to a cluster which leaves the system and may come again is
- * away from now on, whether its processes are still there or have ended, and however
- * (docs/systems.md, "A cluster that leaves"). */
+/* Whether a gone process gets a successor: none does; a dead one does; all that belongs to a
+ * cluster which leaves the system and may return is away from now on, whether its processes still
+ * exist or have ended, and however (docs/systems.md, "A cluster that leaves"). */
 enum { SPX_HEALS_NO, SPX_HEALS_DEAD, SPX_HEALS_AWAY };
 
 /* A function of the user's: mpisp_choose of a shared object (docs/systems.md). */
@@ -45,7 +44,7 @@ typedef struct spx_system {
     int32_t cluster;
     int32_t in, out; /* it receives from there, it sends there */
     int32_t heals;   /* SPX_HEALS_* */
-    /* this IOP leaves: what has come from there is handed on, and nothing more is taken */
+    /* this IOP leaves: messages from there are forwarded, and no more are accepted */
     int32_t closing;
   } * world;
 } spx_system;
@@ -64,9 +63,9 @@ SPX_HIDDEN int spx_system_choose(int tag);
 /* Of a message with that tag for which this one was chosen: messages with the same lane are to keep
  * their order, whatever becomes of I/O processes. */
 SPX_HIDDEN uint32_t spx_system_lane(int iop, int tag);
-/* The number of choices in turn so far: who takes a rank over goes on with it. */
+/* The number of choices in turn so far: the process that takes a rank over continues it. */
 SPX_HIDDEN extern _Atomic uint32_t spx_system_turn;
-/* This process sends nothing more, and says so: wakes those of this host that may wait for a
+/* This process sends nothing more, and publishes that: wakes those of this host that may wait for a
  * message from it. */
 SPX_HIDDEN void spx_system_leave(void);
 /* MPI has ended. */
@@ -83,7 +82,7 @@ SPX_HIDDEN int spx_system_iop(const spx_system *s, int tag);
  * place; -1: none. */
 SPX_HIDDEN int spx_system_healing(const spx_system *s);
 SPX_HIDDEN bool spx_system_ready(const spx_system *s, uint32_t iop);
-/* It lives, and its agent has seen that it does not run. */
+/* Whether it lives, and its agent has seen that it does not run. */
 SPX_HIDDEN bool spx_system_hangs(const spx_system *s, uint32_t iop);
 /* Of an IOP: makes c and dest those of a rank of the cluster that c means, else an error is raised
  * for argument arg. */

@@ -47,7 +47,7 @@ int spx_c_SP_Bind(int index)
   return MPI_SUCCESS;
 }
 
-/* The origin that a status tells of; false: a message of the process's own cluster. */
+/* The origin in a status; false: a message of the process's own cluster. */
 static bool origin_in(const MPI_Status *status, int32_t *origin)
 {
   *origin = status->MPI_internal[3];

@@ -21,13 +21,13 @@ bool spx_system_ready(const spx_system *s, uint32_t iop)
   return !spx_proc_left(s->proc[iop]) && s->heals[iop] != SPX_HEALS_AWAY;
 }
 
-/* It lives, and its agent has seen that it does not run. */
+/* Whether it lives, and its agent has seen that it does not run. */
 bool spx_system_hangs(const spx_system *s, uint32_t iop)
 {
   return SPX_UNLIKELY(__atomic_load_n(&spx_proc_of(s->proc[iop])->hangs, __ATOMIC_RELAXED) != 0);
 }
 
-/* What this process has sent to an IOP, and it has not asked for yet. */
+/* The bytes sent to an IOP that it has not received yet. */
 static uint64_t under_way(uint32_t peer)
 {
   const spx_tx *tx = &spx_txs[peer];

@@ -1,5 +1,5 @@
-/* takeover.h - clusters with standbys: who takes a rank over, and the communicators that go with it
- * (docs/systems.md). */
+/* takeover.h - clusters with standbys: the process that takes a rank over, and the communicators
+ * that go with it (docs/systems.md). */
 #ifndef SPX_TAKEOVER_H
 #define SPX_TAKEOVER_H
 #include <stdbool.h>
@@ -9,11 +9,10 @@
 /* This process belongs to a cluster with standbys: capi/takeover_meet.go. */
 SPX_HIDDEN extern bool spx_takeover_on;
 
-/* With transparent takeover (replay.c): the context of the next communicator, which others get from
- * this process: fresh, or the one that the process before it with this rank has taken, and which
- * others may have by now. It is in the message log before any other process can know it. Who takes
- * a rank over makes its communicators again, by the same messages, as it goes through collectives
- * again. */
+/* With transparent takeover (replay.c): the context of the next communicator, which this process
+ * distributes: fresh, or the one that its predecessor with this rank has taken, and which peers may
+ * have by now. It is in the message log before any other process can have it. A successor makes its
+ * communicators again, by the same messages, as it goes through collectives again. */
 SPX_HIDDEN uint64_t spx_replay_context(uint64_t fresh);
 /* 1: MPISP_Commit was called: it is too late for communicators. */
 SPX_HIDDEN int spx_msglog_closed(void);

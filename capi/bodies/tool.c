@@ -15,14 +15,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The engine is not asked here: its list may change while callbacks are called, even by one of
+/* The engine is not called here: its list may change while callbacks are called, even by one of
  * them. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static spx_listener *listeners; /* by order */
 static uint32_t used, room;
 
-/* The event whose callback this thread is in, what elements it has, and the handle of its instance:
- * a number that no other has had. */
+/* The event whose callback this thread is in, its elements, and the handle of its instance: a
+ * number that no other has had. */
 typedef struct {
   spx_event event;
   uint32_t elements, ints;
@@ -146,7 +146,7 @@ int spx_c_T_event_read(MPI_T_event_instance event_instance, int element_index, v
   return MPI_SUCCESS;
 }
 
-/* Each element is at the next multiple of its size: where core/tool says that it is. */
+/* Each element is at the next multiple of its size, as core/tool reports it. */
 int spx_c_T_event_copy(MPI_T_event_instance event_instance, void *buffer)
 {
   const instance *in = instance_of(event_instance);
@@ -235,8 +235,8 @@ static bool read_view(uintptr_t session, uintptr_t handle, void *buf)
   return known;
 }
 
-/* What the table does not have is the engine's: errors, too. In a child of fork the lock may be
- * held by a thread that is not there. */
+/* Handles not in the table are the engine's: errors, too. In a child of fork the lock may be held
+ * by a thread that does not exist there. */
 int spx_c_T_pvar_read(MPI_T_pvar_session session, MPI_T_pvar_handle handle, void *buf)
 {
   if (SPX_LIKELY(buf && !spx_forked) && read_view((uintptr_t)session, (uintptr_t)handle, buf))

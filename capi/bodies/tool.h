@@ -6,8 +6,8 @@
 #include "spx.h"
 #include "stat.h"
 
-/* Whose callback is called for events of a kind; addresses of the program's. dropped is 0 where
- * there is none. */
+/* The callback for events of a kind; addresses of the program's. dropped is 0 where there is
+ * none. */
 typedef struct {
   uint64_t order; /* grows from one registration to the next */
   uintptr_t key;  /* the registration's handle */
@@ -27,17 +27,17 @@ SPX_HIDDEN int64_t spx_tool_freed(spx_word *a);
 
 /* So many handles of a kind are there at most: core/tool. */
 #define SPX_TOOL_HANDLES (1u << 20)
-/* What MPI_T_pvar_read of a handle in a session gives: more, and a counter that is at an address,
- * or so far into spx_counted, or nowhere. */
+/* The value of MPI_T_pvar_read for a handle in a session: more, and a counter that is at an
+ * address, or so far into spx_counted, or nowhere. */
 typedef struct {
-  uintptr_t key, session; /* key 0: the engine is asked */
+  uintptr_t key, session; /* key 0: the engine is called */
   const uint64_t *at;
   int64_t offset; /* -1: at counts */
   uint64_t more;
   uint64_t seconds; /* 1: a counter of nanoseconds, read as a double */
 } spx_tool_view;
-/* The handle of a key, which has this index among handles, is read as *v says; false: no memory,
- * the engine is asked. */
+/* The handle of a key, which has this index among handles, is read as *v describes; false: no
+ * memory, the engine is called. */
 SPX_HIDDEN bool spx_tool_show(uint32_t index, const spx_tool_view *v);
 /* Ends that. */
 SPX_HIDDEN void spx_tool_hide(uint32_t index);

@@ -72,9 +72,9 @@ int spx_c_Type_free(MPI_Datatype *datatype)
 
 static void *handle_of(const spx_comm *c) { return (void *)(uintptr_t)c->o.handle; }
 
-/* Checks that count elements of each bytes fit between *position and the end of a buffer, and tells
- * how many bytes they are. Raises MPI_ERR_ARG for a position outside, and `full` when they do not
- * fit. */
+/* Checks that count elements of each bytes fit between *position and the end of a buffer, and
+ * returns how many bytes they are. Raises MPI_ERR_ARG for a position outside, and `full` when they
+ * do not fit. */
 static int room(void *comm, const char *buffer, int64_t count, int64_t each, int64_t size,
                 int64_t position, int full, int64_t *bytes)
 {
@@ -192,7 +192,7 @@ int spx_c_Unpack_external(const char datarep[], const void *inbuf, int64_t insiz
 
 /* ---- elements ---- */
 
-/* Elements of several basic types, or of pairs, can only be told apart in a compiled datatype. */
+/* Elements of several basic types, or of pairs, can only be separated in a compiled datatype. */
 static int check_countable(const spx_type *t)
 {
   bool simple = !t->basic_mixed && spx_basics[t->basic].cls != SPX_BC_PAIR;

@@ -1,8 +1,7 @@
 /* win_sync.c - synchronisation: fence, post-start-complete-wait, locks, flush. MPI-5.0, 12.5.
  *
- * Operations are complete when their functions return, so closing an epoch means telling the
- * others, and nothing has to be waited for but them. Messages travel on the window's own
- * communicator. */
+ * Operations are complete when their functions return, so closing an epoch means notifying the
+ * peers, and only they have to be waited for. Messages travel on the window's own communicator. */
 #include "coll.h"
 #include "win.h"
 
@@ -118,7 +117,7 @@ static int ranks_of(spx_win *w, MPI_Group group, int *ranks, int *n)
   return MPI_SUCCESS;
 }
 
-/* A message without content that nobody waits for. */
+/* Sends a message without content, and does not wait for it. */
 static int tell(spx_win *w, int rank, int tag)
 {
   spx_request *r;
@@ -272,10 +271,10 @@ int spx_c_Win_lock(int lock_type, int rank, int assert, MPI_Win win)
   return MPI_SUCCESS;
 }
 
-/* Others notice that this process is in MPI, and deaths are noticed, now and then. Who flushes
- * again and again and only looks at one place, or does nothing in between, waits for somebody: he
- * gives the processor away where ranks outnumber processors. Others keep it: they need nobody, and
- * a switch of processes costs as much as fifty operations. */
+/* Publishes now and then that this process is in MPI, and notices deaths. A program that flushes
+ * repeatedly and only polls one place, or does nothing in between, waits for a peer: it yields the
+ * processor where ranks outnumber processors. Others keep it: they wait for no peer, and a switch
+ * of processes costs as much as fifty operations. */
 static void look_around(spx_win *w)
 {
   if (w->am || w->far || (++w->vain > PATIENT && w->vain % 4 == 0))
@@ -290,7 +289,7 @@ static void release(spx_win *w, int rank)
   w->targets[rank].held = SPX_HELD_NOT;
 }
 
-/* An epoch's end tells of targets that have failed meanwhile. */
+/* The end of an epoch reports targets that have failed meanwhile. */
 static int check_alive(const spx_win *w, int rank)
 {
   if (SPX_LIKELY(!spx_ndead) || !spx_proc_dead(w->targets[rank].proc)) return MPI_SUCCESS;

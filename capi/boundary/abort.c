@@ -1,8 +1,8 @@
-/* abort.c - the end of a job that cannot go on: MPI_Abort, fatal errors, crashes. All in C: it must
- * work whatever state the engine is in.
+/* abort.c - the end of a job that cannot continue: MPI_Abort, fatal errors, crashes. All in C: it
+ * must work whatever state the engine is in.
  *
- * The agents decide who prints (once.h); without an answer it is the first process to claim
- * spx_seg.abort_claim. The agent sees owner_state ABORTED and ends all others. */
+ * The agents decide which process prints (once.h); without an answer it is the first process to
+ * claim spx_seg.abort_claim. The agent sees owner_state ABORTED and ends all others. */
 #define _GNU_SOURCE
 #include "error.h"
 #include "once.h"
@@ -38,8 +38,8 @@ const char *spx_whoami(void)
   return text;
 }
 
-/* What the program has printed so far should not be lost; but a stream whose lock another thread
- * holds is left alone. */
+/* The program's output so far should not be lost; but a stream whose lock another thread holds is
+ * left alone. */
 static void flush_output(void)
 {
   FILE *streams[] = {stdout, stderr};
@@ -67,9 +67,8 @@ static void print(const char *text)
 
 bool spx_under_launcher;
 
-/* A launcher that is told to end a job may read no more of what its processes have printed: what
- * stands in the pipe to it is given time, and what it has read, on its way to where it is
- * printed. */
+/* A launcher that ends a job may read no more of the output of its processes: the data in the pipe
+ * to it are given time, and so are the data that it has read, on their way to the printer. */
 static void await_printed(void)
 {
   struct timespec ms = {0, 1000000}, on_its_way = {0, 50000000};
@@ -90,7 +89,7 @@ static bool nobodys(void)
   return parent && *parent && me->world_id != 0 && !(me->ft_flags & SPX_FT_MET);
 }
 
-/* Has this process's code be the job's, unless another one's is: true for the first process of this
+/* Makes this process's code the job's, unless another one's is: true for the first process of this
  * host. */
 static bool claim(int code)
 {
@@ -105,7 +104,7 @@ static bool claim(int code)
 }
 
 /* A process of another launcher's job that is not in it yet joins it, so that one of all its ranks
- * says what is wrong. */
+ * reports the error. */
 static int enter_early(const char *text, int *turn)
 {
   if (spx_segment || spx_in_go || spx_forked || secure_getenv("SPX_JOB")) return SPX_EARLY_NOTHING;
@@ -122,8 +121,8 @@ static int enter_early(const char *text, int *turn)
   return (int)f.a[1].i;
 }
 
-/* May this process say why it ends the job? Another one has said it, or something else that ends
- * the job, when the answer is no. */
+/* Whether this process may report why it ends the job. If not, another process has reported this,
+ * or another cause of the end. */
 static bool may_say_end(int status, const char *text, int *turn)
 {
   int early = enter_early(text, turn);
@@ -206,8 +205,8 @@ void spx_crash(uint32_t fn, const char *text, size_t len)
   spx_end_job(MPI_ERR_INTERN, all);
 }
 
-/* MPI-5.0, 12.4.2: ends all processes of comm (or, where that cannot be told apart, of the job)
- * with this exit code, 1 for 0. */
+/* MPI-5.0, 12.4.2: ends all processes of comm (or, where they cannot be separated, of the job) with
+ * this exit code, 1 for 0. */
 int spx_c_Abort(spx_comm *comm, int errorcode)
 {
   char text[MPI_MAX_OBJECT_NAME + 64];

@@ -102,7 +102,7 @@ int spx_c_Session_create_errhandler(MPI_Session_errhandler_function *session_err
   return create(SPX_K_SESSION, (void *)session_errhandler_fn, errhandler);
 }
 
-/* Gives up a handle; the handler lives on while objects have it. */
+/* Releases a handle; the handler stays while objects have it. */
 int spx_c_Errhandler_free(MPI_Errhandler *errhandler)
 {
   spx_errh *e = (spx_errh *)spx_get(SPX_K_ERRH, *errhandler);
@@ -219,7 +219,8 @@ int spx_c_Win_set_errhandler(MPI_Win win, MPI_Errhandler errhandler)
 {
   int err = set(SPX_K_WIN, win, slot_of(SPX_K_WIN, win), errhandler);
   const spx_errh *e = spx_errh_of(SPX_K_WIN, win);
-  if (err == MPI_SUCCESS && (e->mode == 0 || e->mode == 323)) /* whose errors come back always */
+  if (err == MPI_SUCCESS &&
+      (e->mode == 0 || e->mode == 323)) /* functions that always return their errors */
     spx_note_returning(((const spx_win *)spx_get(SPX_K_WIN, win))->comm);
   return err;
 }

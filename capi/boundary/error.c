@@ -1,10 +1,9 @@
-/* error.c - raising errors: the detail text of a thread, and the way to the error handler
- * (MPI-5.0, 10.3).
+/* error.c - raising errors: the detail text of a thread, and the way to the error handler (MPI-5.0,
+ * 10.3).
  *
- * An error has a code (its class, or a user's code), a function, and a detail text that says which
- * argument was wrong, its value, and what to do. The text is kept per thread, so that
- * MPI_Error_string can tell it afterwards.
- */
+ * An error has a code (its class, or a user's code), a function, and a detail text with the wrong
+ * argument, its value, and what to do. The text is kept per thread, so that MPI_Error_string can
+ * return it afterwards. */
 #include "error.h"
 #include "runtime.h"
 #include <pthread.h>
@@ -63,7 +62,7 @@ const char *spx_last_error(int code)
   return mine && mine->code == code && code != MPI_SUCCESS ? mine->raised : NULL;
 }
 
-/* What to call the object in a message. */
+/* The name of the object in a message. */
 static void name_object(spx_kind k, const void *handle, char *out, size_t size)
 {
   spx_obj *o = k ? spx_get(k, handle) : NULL;
@@ -101,7 +100,7 @@ static void *handle_for_user(spx_kind k, void *handle)
 
 SPX_TLS int spx_mute;
 
-/* Apart, since a user's error handler may come back in another thread. */
+/* A separate function, since a user's error handler may return in another thread. */
 static __attribute__((noinline)) void set_left(int code) { my_detail()->left = code; }
 
 int spx_raise(spx_kind k, void *handle, int code, const char *function, const char *fmt, ...)

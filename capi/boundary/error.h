@@ -4,7 +4,7 @@
 #define SPX_ERROR_H
 #include "spx.h"
 
-/* > 0 while the library calls functions of MPI itself, on this thread: it looks at their codes, and
+/* > 0 while the library calls functions of MPI itself, on this thread: it checks their codes, and
  * no error handler is called. */
 SPX_HIDDEN extern SPX_TLS int spx_mute;
 /* Around such calls: enter returns what leave takes, the function that the user has called. */
@@ -46,8 +46,8 @@ SPX_HIDDEN int spx_raise_on_comm(spx_comm *c, int code, const char *function);
 /* Raises an error that is no object's through this handler. Returns code. */
 SPX_HIDDEN int spx_raise_by(MPI_Errhandler errhandler, int code, const char *function,
                             const char *text);
-/* Tells the agent that this process wants to know of deaths, if c has several processes and a
- * handler that returns (spx_proc.ft_flags). MPI_Comm_set_errhandler does it; the engine does, when
- * it makes MPI_COMM_WORLD. */
+/* Requests notifications of deaths from the agent, if c has several processes and a handler that
+ * returns (spx_proc.ft_flags). MPI_Comm_set_errhandler calls it; the engine does, when it makes
+ * MPI_COMM_WORLD. */
 SPX_HIDDEN void spx_note_returning(const spx_comm *c);
 #endif

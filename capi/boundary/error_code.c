@@ -1,4 +1,4 @@
-/* error_code.c - codes, classes and strings that users add, and the functions that ask
+/* error_code.c - codes, classes and strings that users add, and the functions that query them
  * (MPI-5.0, 10.4 and 10.5).
  *
  * A predefined code is its class. Added classes and codes are numbers from USER_FIRST on, never

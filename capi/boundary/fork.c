@@ -9,7 +9,7 @@ static void in_child(void)
 {
   spx_forked = 1;
   spx_aside |= SPX_ASIDE_FORKED;
-  spx_state = SPX_BEFORE_INIT; /* the shims' quick check fails, and the slow path says why */
+  spx_state = SPX_BEFORE_INIT; /* the shims' quick check fails, and the slow path reports why */
 }
 
 __attribute__((constructor)) static void watch_forks(void) { pthread_atfork(NULL, NULL, in_child); }

@@ -25,7 +25,7 @@ static long env_number(const char *name)
   return *end || v < 0 ? -1 : v;
 }
 
-/* Is this the memory file of the job that the environment names? */
+/* Whether this is the memory file of the job that the environment names. */
 static int is_our_file(int fd)
 {
   spx_seg head;

@@ -1,5 +1,5 @@
-/* once.c - a message that many processes have is said by one: who has it asks the agent of its host
- * first, which asks the one of spxrun's host (launch/agent/once.go). The question has the form of
+/* once.c - a message that many processes have is printed by one: each queries the agent of its host
+ * first, which queries the one of spxrun's host (launch/agent/once.go). The request has the form of
  * launch/service, and is written here, because it must be possible before MPI_Init and when the
  * engine has failed. */
 #define _GNU_SOURCE
@@ -25,9 +25,9 @@ enum {
   SAID = 29,
   SAID_FIRST = 1,
   SAID_AGAIN = 2,
-  PEER_BYTES = 28,              /* of service.Peer: nobody's */
+  PEER_BYTES = 28,              /* of service.Peer: of no process */
   NUMBER_AT = 4 + 1 + 4 + 4,    /* of the answer: behind its length, kind, class and world */
-  ANSWER_BYTES = NUMBER_AT + 8, /* as much of it as is looked at */
+  ANSWER_BYTES = NUMBER_AT + 8, /* the part of it that is parsed */
   LISTS = 4                     /* at the end, all empty */
 };
 
@@ -123,15 +123,15 @@ static uint64_t ask(int fd, message *m, int64_t until)
   if (!carry(fd, true, m->bytes, m->n, until) || !carry(fd, false, answer, sizeof rest, until))
     return 0;
   memcpy(&rest, answer, sizeof rest);
-  /* it refuses, in many words */
+  /* it refuses, with a long text */
   if (rest < ANSWER_BYTES - sizeof rest || rest > sizeof answer - sizeof rest) return 0;
   if (!carry(fd, false, answer + sizeof rest, rest, until)) return 0;
   memcpy(&number, answer + NUMBER_AT, sizeof number);
   return number;
 }
 
-/* Connects, and waits while others stand before the agent's door: a socket that does not block
- * would be refused then, and no event says when there is room. */
+/* Connects, and waits while other processes fill the agent's backlog: a socket that does not block
+ * would be refused then, and no event reports when there is room. */
 static bool calls(int fd, const struct sockaddr_un *to, socklen_t size, int64_t until)
 {
   int64_t left;
@@ -155,9 +155,9 @@ static bool connects(int fd, const struct sockaddr_un *to, size_t n, int64_t unt
          listens.uid == getuid() && fcntl(fd, F_SETFL, O_NONBLOCK) == 0;
 }
 
-/* Is that process the agent? Where this one has a pid namespace of its own, its number may be that
- * of another process, which may be the agent of another job: only the job's memory file proves it
- * (join.c). */
+/* Whether that process is the agent. Where this one has a pid namespace of its own, its number may
+ * be that of another process, which may be the agent of another job: only the job's memory file
+ * proves it (join.c). */
 static bool is_agent(const char *pid, uint64_t job)
 {
   char path[64];
@@ -208,7 +208,7 @@ bool spx_may_say(const char *cause, const char *shortly, int *turn)
   if (number == SAID_FIRST)
     *turn = fd;
   else
-    close(fd); /* the agent lets others speak, if it has kept this one waiting */
+    close(fd); /* the agent lets other processes print, if it has kept this one waiting */
   return number != SAID_AGAIN;
 }
 

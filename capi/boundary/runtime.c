@@ -18,11 +18,11 @@ _Atomic int spx_state;
 int spx_mt, spx_aside;
 SPX_TLS uint32_t spx_fn;
 
-/* A call-out that has not come back. The user's function may leave it by longjmp, and then Go's
+/* A call-out that has not returned. The user's function may leave it by longjmp, and then Go's
  * continuation is dropped when that is certain. It may also change to another user-level thread,
- * which calls MPI meanwhile, and which may go on in another thread of the system: so the call-outs
- * of all threads are in one list. A runner's (SPX_CONT_RUNNER) goes on, and is ended, in the thread
- * that it belongs to: Go asks for that. */
+ * which calls MPI meanwhile, and which may continue in another thread of the system: so the
+ * call-outs of all threads are in one list. A runner's (SPX_CONT_RUNNER) continues, and is ended,
+ * in the thread that it belongs to: Go requires that. */
 typedef struct pending {
   struct pending *next;
   const spx_frame *frame;
@@ -34,7 +34,7 @@ static _Atomic(pending *) pendings; /* written with the lock */
 static pthread_mutex_t pendings_lock = PTHREAD_MUTEX_INITIALIZER;
 static SPX_TLS int primed; /* its address stands for the thread */
 static SPX_TLS uint32_t runner;
-/* the stack of the thread itself, when it was asked for */
+/* the stack of the thread itself, when it was queried */
 static SPX_TLS const char *thread_lo, *thread_hi;
 
 typedef struct {
@@ -58,7 +58,7 @@ static void go_drop(void *e) { ((entry *)e)->crashed = spxGoDrop(((entry *)e)->c
 
 static void go_crash(void *e) { spxGoCrash(((entry *)e)->f, ((entry *)e)->pcs, ((entry *)e)->n); }
 
-/* Go has panicked, and is out of the way again: tells both stacks and ends the job. */
+/* Go has panicked, and has returned: prints both stacks and ends the job. */
 static _Noreturn __attribute__((cold, noinline)) void crash(spx_frame *f)
 {
   void *pcs[64];
@@ -98,9 +98,9 @@ static bool on_thread_stack(const void *p)
   return (const char *)p >= thread_lo && (const char *)p < thread_hi;
 }
 
-/* A frame at f shows that p was left: f has taken its memory, or lies at or above it on the stack
- * of the thread, which grows down. Nothing is known of other stacks, where the memory is taken
- * sooner or later. */
+/* A frame at f shows that p was left: f has taken its memory, or is at or above it on the stack of
+ * the thread, which grows down. Other stacks are unknown; there the memory is taken sooner or
+ * later. */
 static bool was_left(const pending *p, const spx_frame *f, bool thread)
 {
   return (p->frame < f + 1 && f < p->frame + 1) ||
@@ -121,7 +121,7 @@ static void drop(const pending *p)
   spx_signals_leave(&s);
 }
 
-/* Takes out of the list, and ends, those for which is_over says so. Those that belong to another
+/* Takes out of the list, and ends, those for which is_over is true. Those that belong to another
  * thread are left to that. */
 static void drop_those(bool (*is_over)(const pending *, const spx_frame *, bool),
                        const spx_frame *f, bool thread)
@@ -248,7 +248,7 @@ static __attribute__((noinline)) void set_function(uint32_t fn) { spx_fn = fn; }
 
 #define DROPPED (SPX_CONT_RUNNER - 1) /* no number of a continuation */
 
-/* Calls what Go asked for, with no Go frame below, no lock held, and the signals of the
+/* Performs the call that Go requested, with no Go frame below, no lock held, and the signals of the
  * application. */
 static void carry_out(spx_frame *f)
 {
@@ -260,7 +260,7 @@ static void carry_out(spx_frame *f)
   if (!unlist(f)) f->cont = DROPPED;
 }
 
-/* Runs a frame to its end: frame.err says how it went, the detail text why. */
+/* Runs a frame to its end: the outcome is frame.err, its reason the detail text. */
 static void run(spx_frame *f)
 {
   f->cont = f->co = 0;

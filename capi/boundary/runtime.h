@@ -12,26 +12,26 @@ typedef struct spx_sigstate {
   stack_t stack;
   int swapped;
 } spx_sigstate;
-/* Around an entry into Go: blocks asynchronous signals and gives the thread a signal stack of ours;
- * leave undoes both. */
+/* Around an entry into Go: blocks asynchronous signals and gives the thread a signal stack of the
+ * library; leave undoes both. */
 SPX_HIDDEN void spx_signals_enter(spx_sigstate *s);
 SPX_HIDDEN void spx_signals_leave(const spx_sigstate *s);
 /* > 0 while this thread is in Go, or in C called from there. */
 SPX_HIDDEN extern SPX_TLS int spx_in_go;
-/* From MPI_Init: faults in Go make a panic; others end the process as if nobody had listened, after
- * a line if they are in MPI. */
+/* From MPI_Init: faults in Go make a panic; others end the process as without a handler, after a
+ * line if they are in MPI. */
 SPX_HIDDEN void spx_guard_faults(void);
 
 /* ---- stack.c ---- */
 /* Threads of the application that have entered Go and live. */
 SPX_HIDDEN extern _Atomic int spx_go_threads;
-/* Makes the stack of ours for this thread, on which Go runs, if there is none yet; false: no
+/* Makes the library's stack for this thread, on which Go runs, if there is none yet; false: no
  * memory. */
 SPX_HIDDEN bool spx_stack_ready(void);
 /* That for signals while the thread is in Go; ss_sp is NULL when spx_stack_ready has not made
  * one. */
 SPX_HIDDEN stack_t spx_stack_for_signals(void);
-/* Calls fn(arg) on the stack of ours, which is ready. */
+/* Calls fn(arg) on the library's stack, which is ready. */
 SPX_HIDDEN void spx_on_own_stack(void (*fn)(void *), void *arg);
 
 /* ---- runtime.c ---- */

@@ -1,14 +1,13 @@
 /* stack.c - the stack on which Go runs, one for each thread that enters it.
  *
  * The stack of an MPI call is the application's: a thread's of 64 KiB, or that of a user-level
- * thread (makecontext), of which neither its size nor what is left of it can be known. Go needs
- * more than such a stack may have left, takes 32 KiB for granted where it does not know the bounds,
- * and asks for the thread's bounds again at each entry from elsewhere. So all of Go, and the C
- * functions that it calls, run on a stack of ours, whatever the application's is. Nothing waits on
- * it: waits are call-outs, on the application's stack, with its signals let through.
+ * thread (makecontext), whose size and remaining room are unknown. Go needs more than such a stack
+ * may have left, assumes 32 KiB where the bounds are unknown, and queries the thread's bounds again
+ * at each entry from elsewhere. So all of Go, and the C functions that it calls, run on a stack of
+ * the library, whatever the application's is. No wait is on it: waits are call-outs, on the
+ * application's stack, with its signals let through.
  *
- *   guard page | stack for signals while in Go | guard page | stack of Go
- */
+ *   guard page | stack for signals while in Go | guard page | stack of Go */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <sys/mman.h>
@@ -111,7 +110,7 @@ stack_t spx_stack_for_signals(void)
   return (stack_t){.ss_sp = own.memory ? own.memory + GUARD : NULL, .ss_size = SIGNAL_BYTES};
 }
 
-/* The caller runs on the thread's stack of ours. */
+/* Whether the caller runs on the thread's library stack. */
 static inline bool on_own(const char *sp) { return sp >= own.lo && sp < own.hi; }
 
 void spx_on_own_stack(void (*fn)(void *), void *arg)
@@ -123,8 +122,8 @@ void spx_on_own_stack(void (*fn)(void *), void *arg)
   spx_change_stack(own.hi, fn, arg);
 }
 
-/* Go asks for the bounds of the stack that it is called on, and gets those of the thread's
- * otherwise (-Wl,--wrap). */
+/* Go queries the bounds of the stack that it is called on, and gets those of the thread's otherwise
+ * (-Wl,--wrap). */
 extern int __real_pthread_getattr_np(pthread_t thread, pthread_attr_t *attr);
 SPX_HIDDEN int __wrap_pthread_getattr_np(pthread_t thread, pthread_attr_t *attr);
 int __wrap_pthread_getattr_np(pthread_t thread, pthread_attr_t *attr)

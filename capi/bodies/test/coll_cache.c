@@ -32,7 +32,7 @@ static spx_plan_key shape(int kind, int64_t count)
   return k;
 }
 
-/* Asks for a plan and gives it back; how many were compiled for it. */
+/* Requests a plan and gives it back; returns how many were compiled for it. */
 static int ask(spx_comm *c, int kind, int64_t count)
 {
   spx_plan_key k = shape(kind, count);

@@ -1,5 +1,5 @@
-/* Who may say something: the agent is played here, by a thread that answers as it is told, not at
- * all, or with half an answer. */
+/* Permission to print: the agent is simulated here, by a thread that answers as set, not at all, or
+ * with half an answer. */
 // sanitize: address,undefined thread
 #define _GNU_SOURCE
 #include <errno.h>
@@ -31,17 +31,17 @@ enum { SAY = 28 };
 
 typedef struct {
   int listener, how;
-  int over;       /* an eventfd: the question has been asked, or could not be */
-  bool slow;      /* it looks at its door when the question has been waiting for a moment */
+  int over;       /* an eventfd: the request has been sent, or could not be */
+  bool slow;      /* it accepts when the request has been waiting for a moment */
   char got[4096]; /* the question */
   size_t bytes;
   int said;
   bool asked;
-  bool late; /* nobody waited for the answer any more */
+  bool late; /* the answer was not waited for any more */
 } agent;
 
-/* Takes a question of this program; -1: there was none. Who lists jobs (spxctl) calls each socket
- * that has such a name, and is hung up on. */
+/* Receives a request of this program; -1: there was none. Programs that list jobs (spxctl) connect
+ * to each socket that has such a name, and are disconnected. */
 static int question(agent *a)
 {
   for (;;) {
@@ -91,7 +91,7 @@ static double now(void)
   return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* Others call, until no more may wait at the door. */
+/* Other processes connect, until the backlog is full. */
 static int crowd(const struct sockaddr_un *at, socklen_t size, int *fds, int most)
 {
   for (int n = 0;; n++) {
@@ -99,7 +99,7 @@ static int crowd(const struct sockaddr_un *at, socklen_t size, int *fds, int mos
     fds[n] = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     CHECK(fds[n] >= 0);
     if (connect(fds[n], (const struct sockaddr *)at, size) == 0) {
-      shutdown(fds[n], SHUT_WR); /* it asks nothing */
+      shutdown(fds[n], SHUT_WR); /* it sends no request */
       continue;
     }
     CHECK(errno == EAGAIN);
@@ -108,7 +108,7 @@ static int crowd(const struct sockaddr_un *at, socklen_t size, int *fds, int mos
   }
 }
 
-/* What comes of a question that the agent answers so; how long it took. */
+/* The outcome of a request that the agent answers so; how long it took. */
 static bool asked_once(int listener, int how, const char *cause, double *seconds, agent *a)
 {
   pthread_t t;
@@ -121,7 +121,7 @@ static bool asked_once(int listener, int how, const char *cause, double *seconds
   bool may = spx_may_say(cause, "short", &turn);
   *seconds = now() - began;
   bool in_time = *seconds < 1.9 || how == NOTHING || how == HALF;
-  CHECK((turn >= 0) == (how == FIRST) || !in_time); /* it was allowed, not just not forbidden */
+  CHECK((turn >= 0) == (how == FIRST) || !in_time); /* it was allowed, not just unanswered */
   spx_said(turn);
   CHECK(write(a->over, &one, sizeof one) == sizeof one);
   CHECK(pthread_join(t, NULL) == 0);
@@ -174,8 +174,8 @@ int main(void)
   CHECK(asked(listener, NOTHING, "cause", &seconds, &a) && seconds > 1.9 && seconds < 60);
   CHECK(asked(listener, HALF, "cause", &seconds, &a) && seconds > 1.9 && seconds < 60);
 
-  /* The door is full of others, who have come while the agent was busy: the question waits for its
-   * turn. */
+  /* The backlog is full of other connections, made while the agent was busy: the request waits for
+   * its turn. */
   int others[16], n_others = crowd(&at, size, others, 16);
   a.slow = true;
   CHECK(!asked(listener, AGAIN, "cause", &seconds, &a) && seconds < 1.9);

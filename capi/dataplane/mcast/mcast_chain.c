@@ -1,9 +1,8 @@
 /* mcast_chain.c - the master of a chain of hosts (mcast_relay.c).
  *
- * The message is put on the staging buffer, whence all get it, and becomes a multicast of its own
- * there, which nobody waits for: its caller may go on when the first host has the data. What is put
- * down is sent on at once, part by part.
- */
+ * The message is written to the staging buffer, from where all get it, and becomes a multicast of
+ * its own there, which no thread waits for: its caller may continue when the first host has the
+ * data. Data are sent on as soon as they are written, part by part. */
 #include "mcast.h"
 #include <stdlib.h>
 #include "mcast_op.h"
@@ -57,7 +56,7 @@ static int pump(spx_poller *p)
   return moved;
 }
 
-/* Members of other hosts that hand on; they are worth a chain if there are two of them. */
+/* Members of other hosts that forward; they are worth a chain if there are two of them. */
 bool spx_chain_pays(const spx_request *r, const spx_member *members, uint32_t n)
 {
   uint32_t away = 0;
@@ -116,9 +115,9 @@ spx_request *spx_chain_begin(spx_request *r, const spx_member *members, uint32_t
 
 static uint32_t host_of(uint32_t i) { return spx_proc_of(i)->host; }
 
-/* From each host to two, or in parts, as SPX_MCAST_WAY says. Which is the fastest was measured
- * (docs/decisions/multicast.md): parts, where they are so long that it does not matter how many
- * there are. They cross from switch to switch again and again. */
+/* From each host to two, or in parts, as SPX_MCAST_WAY sets. The fastest was measured
+ * (docs/decisions/multicast.md): parts, where they are so long that their number does not matter.
+ * They cross from switch to switch again and again. */
 static uint16_t way_to(const spx_request *s, uint32_t hosts, bool switched)
 {
   enum { AUTO, CHAIN, FORK, RING, DOUBLING };

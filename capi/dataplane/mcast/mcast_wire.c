@@ -1,5 +1,5 @@
-/* mcast_wire.c - how a set travels with a message, and the tree along which it does: package mcast
- * (Go) in C, on memory of the caller's. Pure: it knows no process. */
+/* mcast_wire.c - the encoding of a set that travels with a message, and the tree along which it
+ * does: package mcast (Go) in C, on memory of the caller's. Pure: it refers to no process. */
 #include "mcast.h"
 #include <stdlib.h>
 #include <string.h>
@@ -24,7 +24,7 @@ uint32_t spx_mcast_encode(void *to, const spx_member *members, uint32_t n)
 int64_t spx_mcast_decode(const void *from, uint32_t bytes, uint32_t procs, spx_member *to)
 {
   const char *in = from, *end = in + bytes;
-  uint64_t next = 0; /* what the next member is at least */
+  uint64_t next = 0; /* the least value of the next member */
   int64_t n = 0;
   spx_mcast_item it;
   if (bytes % sizeof it) return -1;

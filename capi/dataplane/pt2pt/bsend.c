@@ -1,10 +1,9 @@
-/* bsend.c - buffered sends: space in the user's buffer, or (MPI_BUFFER_AUTOMATIC) of our own.
+/* bsend.c - buffered sends: space in the user's buffer, or (MPI_BUFFER_AUTOMATIC) of this library.
  * MPI-5.0 3.6.
  *
  * The buffer is a chain of blocks in order of address. A block in use holds the request that sends
- * it and then the packed message; its header is smaller than MPI_BSEND_OVERHEAD. Space comes back
- * when a later call finds the request complete.
- */
+ * it and then the packed message; its header is smaller than MPI_BSEND_OVERHEAD. Space is recovered
+ * when a later call finds the request complete. */
 #include <sched.h>
 #include <stdlib.h>
 #include "bsend.h"
@@ -151,7 +150,7 @@ void spx_bsend_start(spx_request *r)
   bool attached;
   block *b = take_in_time(r->comm, n, spx_bsend_patience, &attached);
   if (!b) {
-    if (attached) r->full = n; /* else the text says that there is no buffer */
+    if (attached) r->full = n; /* else the text reports that there is no buffer */
     spx_complete(r, MPI_ERR_BUFFER);
     return;
   }

@@ -2,7 +2,7 @@
 #ifndef SPX_BSEND_H
 #define SPX_BSEND_H
 #include "spx.h"
-/* Owner of a buffer: a communicator or session (kind tells), or NULL for the process. All return an
+/* Owner of a buffer: a communicator or session (see kind), or NULL for the process. All return an
  * MPI error code. */
 /* buf is MPI_BUFFER_AUTOMATIC, or size bytes of the user's. */
 SPX_HIDDEN int spx_buffer_attach(spx_kind kind, spx_obj *owner, void *buf, int64_t size);

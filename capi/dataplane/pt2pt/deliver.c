@@ -1,5 +1,5 @@
-/* deliver.c - what an arriving record does: one handler a kind. Called while the record lies in the
- * ring. */
+/* deliver.c - the handling of an arriving record: one handler a kind. Called while the record is in
+ * the ring. */
 #include <stdlib.h>
 #include "dp.h"
 #include "kinds.h"
@@ -23,7 +23,7 @@ static void give_credit(uint32_t peer, uint32_t cost)
     spx_rx_owe(peer);
 }
 
-/* What e has taken of its sender's credit. */
+/* Returns the credit of its sender that e has taken. */
 static void give_back(const spx_unex *e)
 {
   if (SPX_UNLIKELY(e->kind > SPX_REC_RTS))
@@ -279,8 +279,8 @@ void spx_unex_drop(spx_unex *e)
 
 /* ---- control ---- */
 
-/* The announced or synchronous send to peer that a record from there names; NULL: it is over. What
- * was never sent to peer, peer cannot know. */
+/* The announced or synchronous send to peer that a record from there names; NULL: it is over. A
+ * send never made to peer can not be named by it. */
 static spx_request *sent_to(uint32_t peer, uint32_t index, uint32_t gen)
 {
   spx_request *r = spx_id_find(index, gen);

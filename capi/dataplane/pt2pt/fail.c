@@ -1,10 +1,9 @@
-/* fail.c - what deaths and revocation do to pending operations, and control messages for the
+/* fail.c - the effect of deaths and revocation on pending operations, and control messages for the
  * failure protocols.
  *
- * The agent publishes a death (agent_state, then death_seq, then all bells). Whoever polls next
- * notices: records that the dead has left behind are delivered first, then what can never complete
- * completes with MPIX_ERR_PROC_FAILED, and the hook is due.
- */
+ * The agent publishes a death (agent_state, then death_seq, then all bells). The next process to
+ * poll notices: records of the dead process are delivered first, then all operations that can never
+ * complete do so with MPIX_ERR_PROC_FAILED, and the hook is due. */
 #include <stdlib.h>
 #include "fail.h"
 #include "dp.h"
@@ -44,7 +43,7 @@ typedef struct {
 
 static bool must_fail(const spx_request *r, const failing *d)
 {
-  /* it goes on */
+  /* it continues */
   if (SPX_UNLIKELY(r->flags & SPX_RF_KEPT) && (!d->c || d->c->flags & SPX_C_REPLAY)) return false;
   if (d->c) return r->comm == d->c && r->ctx_kind != SPX_CTX_FT;
   return r->peer == d->peer && !spx_other->outlives(r);
@@ -126,7 +125,7 @@ void spx_sends_in_vain(uint32_t peer)
 static void note_death(uint32_t i, uint16_t life)
 {
   spx_rx *rx = &spx_rxs[i];
-  spx_rx_drain(i, life); /* what it sent before it died is delivered */
+  spx_rx_drain(i, life); /* its messages from before its death are delivered */
   spx_net_peer_failed(i);
   /* else the next process of this number would be taken for it: spx_rx_stale */
   if (!rx->base) spx_rx_init_as(i, life);
@@ -164,7 +163,7 @@ int spx_notice_deaths(void)
     n++;
   }
   uint32_t layout = __atomic_load_n(&spx_segment->layout_seq, __ATOMIC_ACQUIRE);
-  /* they want to know who has left as well */
+  /* they must learn of members that have left as well */
   bool parts = __atomic_load_n(&spx_ft_parts, __ATOMIC_RELAXED) != 0;
   bool changed = n || parts || layout != spx_map.seen_layout;
   if (changed) spx_due |= SPX_DUE_HOOK;

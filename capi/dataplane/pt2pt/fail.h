@@ -1,6 +1,7 @@
-/* fail.h - deaths and revocations: what they end, and the layers above that have to know of them.
+/* fail.h - deaths and revocations: the operations that they end, and the layers above that must be
+ * notified.
  *
- * Layer pt2pt. fail.c takes in what a dead process had sent, and ends the sends and receives that
+ * Layer pt2pt. fail.c drains the records of a dead process, and ends the sends and receives that
  * can never complete; then it calls the observers. dataplane.c has their list, in the order of the
  * calls. Called with spx_lock held, but for attach. */
 #ifndef SPX_FAIL_H

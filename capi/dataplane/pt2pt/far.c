@@ -1,11 +1,10 @@
 /* far.c - copies a message out of its sender's memory (process_vm_readv), whatever the datatypes of
  * the two are.
  *
- * A sender whose data are not contiguous announces where its datatype lies, too. The receiver reads
- * the layout, which has no pointers, lists the sender's memory runs and its own with it, and the
- * kernel copies from run to run: nobody packs. Every run costs the kernel a look-up, so that only
- * long ones are worth it.
- */
+ * A sender whose data are not contiguous announces the address of its datatype, too. The receiver
+ * reads the layout, which has no pointers, lists the sender's memory runs and its own with it, and
+ * the kernel copies from run to run: no process packs. Every run costs the kernel a look-up, so
+ * that only long ones are worth it. */
 #define _GNU_SOURCE
 #include "far.h"
 #include <errno.h>
@@ -48,7 +47,7 @@ int spx_far_open(spx_far *f, pid_t pid, uint64_t addr, uint64_t type)
   int64_t words = first[offsetof(spx_layout, words) / WORD];
   if (got < (ssize_t)sizeof(spx_layout) || words < (int64_t)(sizeof(spx_layout) / WORD) ||
       words > SPX_LAYOUT_MOST)
-    return EFAULT; /* what it was announced for has been freed */
+    return EFAULT; /* its datatype has been freed */
   int64_t *all = malloc((size_t)words * WORD);
   if (!all) return ENOMEM;
   size_t have = (size_t)(words < got / WORD ? words : got / WORD);

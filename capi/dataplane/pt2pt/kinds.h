@@ -7,7 +7,7 @@
 #define SPX_KINDS_H
 #include "dp.h"
 
-/* A record has arrived. False: no memory, it comes again. */
+/* A record has arrived. False: no memory, it is delivered again. */
 typedef bool spx_record_handler(uint32_t peer, const spx_rec *rec);
 /* By kind of record, up to SPX_REC_LAST; NULL: none. */
 SPX_HIDDEN extern spx_record_handler *const *spx_handlers;

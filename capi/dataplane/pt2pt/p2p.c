@@ -476,7 +476,7 @@ static spx_unex *find_sent(const spx_request *r)
 
 static void cancel_send(spx_request *r)
 {
-  if (r->flags & SPX_RF_KEPT) return; /* it may be with others already */
+  if (r->flags & SPX_RF_KEPT) return; /* it may be at other processes already */
   spx_request *sender = sender_of(r);
   if (sender && sender->state == SPX_S_QUEUED) {
     if (spx_tx_unqueue(sender->peer, sender)) {

@@ -1,4 +1,4 @@
-/* poll.c - one look for messages: what wait.c asks for (progress.h), of all layers that have
+/* poll.c - one poll for messages, as wait.c requests it (progress.h), over all layers that have
  * some. */
 #include "dp.h"
 #include "progress.h"

@@ -68,7 +68,8 @@ int spx_iprobe(int src, int tag, spx_comm *c, uint32_t ctx_kind, int *flag, MPI_
   if (!e) {
     *flag = 0;
     if (SPX_UNLIKELY(spx_harm)) missed(c->ctx + ctx_kind, src);
-    /* somebody may wait for what we have to send; without the lock, which it may give to others */
+    /* a peer may wait for our messages; without the lock, which spx_progress may pass to another
+     * thread */
     spx_progress();
     spx_lock();
     if (rc == MPI_SUCCESS) rc = failure(src, c, ctx_kind);

@@ -25,9 +25,9 @@ typedef enum { SPX_WAYS_IN_TURN, SPX_WAYS_AT_ONCE } spx_ways_how;
  * time the ring is full. */
 #define SPX_WAYS_TURNS(cost) ((cost) + 3 * (cost) / 8)
 
-/* All processes of a host share one: if they decided apart, some would wait for the pieces of one
- * that is in the kernel, and a mixture takes longer than either way. They write it without waiting
- * for each other; what is lost comes again. */
+/* All processes of a host share one: with separate decisions, some would wait for the pieces of a
+ * message that is in the kernel, and a mixture takes longer than either way. They write it without
+ * waiting for each other; lost updates are repeated. */
 typedef struct {
   uint32_t cost[SPX_WAY_KINDS]; /* ps for 16 bytes, on average; 0: not known */
   uint32_t gets;
@@ -47,7 +47,7 @@ static inline void spx_ways_took(spx_ways *w, spx_way_kind kind, uint64_t n, uin
                    __ATOMIC_RELAXED);
 }
 
-/* What a stream costs: with copies in turn those, and the turns of its sender; with copies at once
+/* The cost of a stream: with copies in turn those, and the turns of its sender; with copies at once
  * the longer one, and for the shorter one, which begins or ends alone, and gets in the way of the
  * other one, a quarter. */
 static inline uint64_t spx_ways_stream(uint64_t in, uint64_t out, spx_ways_how how)
@@ -56,8 +56,8 @@ static inline uint64_t spx_ways_stream(uint64_t in, uint64_t out, spx_ways_how h
   return in > out ? in + out / 4 : out + in / 4;
 }
 
-/* Is the next message got? Every `longest` ns one goes the other way, and more of them soon after a
- * choice. */
+/* Whether the next message is got. Every `longest` ns one goes the other way, and more of them soon
+ * after a choice. */
 static inline bool spx_ways_next(spx_ways *w, uint64_t now, uint64_t longest, spx_ways_how how)
 {
   uint64_t in = __atomic_load_n(&w->cost[SPX_WAY_IN], __ATOMIC_RELAXED),

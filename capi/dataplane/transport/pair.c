@@ -26,7 +26,7 @@ int spx_pairs_attach(const spx_transport *const *all, const spx_carried *message
   return 0;
 }
 
-/* What waits for room goes; sends among it are their callers'. */
+/* Drops items that wait for room; sends among them are their callers'. */
 static void drop_waiting(spx_tx *tx)
 {
   for (spx_txitem *it = tx->pend, *next; it; it = next) {
@@ -60,7 +60,7 @@ int spx_tx_init(uint32_t peer)
   SPX_ASSERT(peer < spx_map.nprocs);
   spx_tx *tx = &spx_txs[peer];
   tx->life =
-      /* who is met later is known: spx_peer_meet */
+      /* a process that is met later is known: spx_peer_meet */
       __atomic_load_n(&spx_proc_of(peer)->incarnation, __ATOMIC_ACQUIRE);
   tx->by = transport_of(peer);
   return tx->by->open(peer);
@@ -88,8 +88,8 @@ static void activate(spx_tx *tx)
 {
   if (tx->active) return;
   enlist(tx);
-  /* A thread that sleeps, or is about to, has told the others that nothing waits for room: it must
-   * tell them anew. */
+  /* A thread that sleeps, or is about to, has published that nothing waits for room: it must
+   * publish anew. */
   if (SPX_UNLIKELY(__atomic_load_n(&spx_proc_of(spx_me)->sleeping, __ATOMIC_RELAXED)))
     spx_ring_self();
 }
@@ -251,7 +251,7 @@ int spx_tx_drain(void)
       tx->full = tx->pend || tx->stream;
       tx->full_tail = spx_position_word(tx->epoch, tx->tail);
     }
-    if ((tx->pend || tx->stream) && !tx->active) enlist(tx); /* as before: nobody has to be told */
+    if ((tx->pend || tx->stream) && !tx->active) enlist(tx); /* as before: no notification needed */
   }
   return moved;
 }
@@ -261,7 +261,7 @@ bool spx_tx_waiting(void) { return active != NULL; }
 int spx_tx_unqueue(uint32_t peer, spx_request *r)
 {
   spx_tx *tx = &spx_txs[peer];
-  tx->full = 0; /* what comes next may need less room */
+  tx->full = 0; /* the next item may need less room */
   for (spx_request **p = &tx->stream; *p; p = &(*p)->next)
     if (*p == r) {
       *p = r->next;

@@ -1,13 +1,13 @@
-/* peers.c - processes that come and go: spawned ones, and those of other jobs. MPI-5.0, 11.8
- * to 11.10.
+/* peers.c - processes that come and go: spawned ones, and those of other jobs. MPI-5.0, 11.8 to
+ * 11.10.
  *
  * A peer's number is its place in our own job's memory file. A number is given to another process
- * only when nobody holds the one that had it: every communicator holds its members, and
- * spx_seg.held tells the agent. What an earlier process of the number has left behind in channels
- * is told by its epoch and by positions, so that nothing has to be cleaned while others run.
+ * only when no process holds its former one: every communicator holds its members, and spx_seg.held
+ * publishes that to the agent. Leftovers of an earlier process of the number in channels are
+ * recognised by their epoch and by positions, so that nothing has to be cleaned while other
+ * processes run.
  *
- * A process of another job is an external process here, as we are in its file: place.h.
- */
+ * A process of another job is an external process here, as we are in its file: place.h. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <stdlib.h>
@@ -58,7 +58,7 @@ static void mark_all(uint32_t i, uint8_t value)
   for (const spx_peer_observer *const *o = observers; *o; o++)                                     \
     if ((*o)->event) (*o)->event(peer)
 
-/* It may have written, and may be waiting for room, before we knew where its bell is. */
+/* The peer may have written, and may be waiting for room, before its bell was located here. */
 static void rehome(uint32_t i)
 {
   spx_rx *rx = &spx_rxs[i];
@@ -77,7 +77,7 @@ void spx_peer_meet(uint32_t i)
   rehome(i);
   if (!spx_places[i].dead &&
       __atomic_load_n(&spx_proc_of(i)->agent_state, __ATOMIC_ACQUIRE) == SPX_AGENT_DEAD)
-    /* it was nobody's concern when it died: spx_notice_deaths looks again */
+    /* this process did not hold it when it died: spx_notice_deaths checks again */
     spx_map.seen_deaths = UINT64_MAX;
   if (tx->life != life) {
     EACH(forget, i);
@@ -88,8 +88,8 @@ void spx_peer_meet(uint32_t i)
   tx->slow &= ~(uint32_t)SPX_TX_CLOSED;
 }
 
-/* The number went to another process although we hold it: its agent had looked who holds it before
- * we began to. */
+/* The number went to another process although we hold it: its agent had read the holders before we
+ * began to. */
 static bool is_another(uint32_t i)
 {
   return spx_rx_stale(i, &spx_rxs[i]) || (spx_txs[i].life && spx_txs[i].life != spx_life_of(i));
@@ -198,7 +198,7 @@ void spx_files_sweep(void)
       if (spx_places[i].file != f) continue;
       EACH(unmapped, i);
       spx_places[i].file = NULL;
-      /* what it has received stays received: see meet */
+      /* its received messages stay received: see meet */
       if (spx_rxs[i].base) spx_rxs[i].proc = spx_home(i);
     }
     *at = f->next;

@@ -9,9 +9,9 @@
 
 /* NULL: of no concern to that layer. */
 typedef struct {
-  void (*stale)(uint32_t peer);    /* what was received is of an earlier process: forget it */
-  void (*forget)(uint32_t peer);   /* what was to be sent, and all else, is for an earlier one */
-  void (*met)(uint32_t peer);      /* communicators lead to the process that has the number now */
+  void (*stale)(uint32_t peer);  /* received data are of an earlier process: forget them */
+  void (*forget)(uint32_t peer); /* data to be sent, and all other state, are for an earlier one */
+  void (*met)(uint32_t peer);    /* communicators lead to the process that has the number now */
   void (*released)(uint32_t peer); /* none leads there any more */
   void (*unmapped)(uint32_t peer); /* the file in which its channels lie goes */
 } spx_peer_observer;
@@ -25,6 +25,6 @@ SPX_HIDDEN void spx_peers_detach(void); /* before spx_places_detach */
 SPX_HIDDEN void spx_peer_meet(uint32_t i);
 /* Does a communicator lead to it, or do its last answers wait? */
 SPX_HIDDEN bool spx_peer_is_held(uint32_t i);
-/* Nothing waits for the peer any more; it may be given up. */
+/* Nothing waits for the peer any more; it may be abandoned. */
 SPX_HIDDEN void spx_peer_idle(uint32_t peer);
 #endif

@@ -10,8 +10,8 @@
 #define SPX_RECORD_H
 #include <stdint.h>
 
-/* The words of a header that mean what its kind says: one view for each meaning. The kinds that no
- * view names have zeros there (SPX_REC_PLAIN). */
+/* The words of a header whose meaning depends on its kind: one view for each meaning. The kinds
+ * that no view names have zeros there (SPX_REC_PLAIN). */
 typedef union {
   struct {
     uint64_t ctx;
@@ -84,27 +84,27 @@ typedef enum {
   SPX_REC_DONE,       /* spx_rec_id: fetched */
   SPX_REC_CTS,        /* spx_rec_cts: send it as DATA */
   SPX_REC_DATA,       /* a piece of the message of the receiver's id */
-  SPX_REC_CANCEL,     /* spx_rec_cancel: forget this message if nobody has matched it */
+  SPX_REC_CANCEL,     /* spx_rec_cancel: drop this message if no receive has matched it */
   SPX_REC_CANCELLED,  /* spx_rec_id, error 0: forgotten, 1: too late */
   SPX_REC_CTRL,       /* a piece of a control message */
-  /* over the network: what the control line of a channel says of what was matched (8 bytes) */
+  /* over the network: the matched position, as in the control line of a channel (8 bytes) */
   SPX_REC_CREDIT,
   SPX_REC_MCAST,     /* a multicast, or a piece of one: mcast.h */
   SPX_REC_MCAST_ACK, /* multicasts have come; the credit for them (8 bytes) */
   /* spx_rec_ask: send me these bytes of a long multicast, as DATA; or an answer to that */
   SPX_REC_MCAST_ASK,
-  /* spx_rec_have and a set (mcast.h): these have the data, or can get them on their host; or what
-     else is said */
+  /* spx_rec_have and a set (mcast.h): these have the data, or can get them on their host; or
+   * another report */
   SPX_REC_MCAST_HAVE,
-  SPX_REC_VIA,   /* bytes of the stream of another pair, which go through others: net_relay.c */
+  SPX_REC_VIA,   /* bytes of the stream of another pair, which go through relays: net_relay.c */
   SPX_REC_CLOSE, /* the last record of a connection in this direction: net_close.c */
   /* bytes of the message of the receiver's id follow, outside of records: net_long.c */
   SPX_REC_LONG,
   SPX_REC_CHECK, /* SPX_CHECK=1: what the sender does in a collective: spx_diag_check (layout.h) */
   /* spx_rec_id of the receiver: the message that it is receiving was never sent (pass.c) */
   SPX_REC_ABORTED,
-  /* what this connection brings is to be acknowledged when it is read, for more is kept until then;
-     or no longer (net_burst.c) */
+  /* data on this connection must be acknowledged when they are read, since more are kept until
+   * then; or no longer (net_burst.c) */
   SPX_REC_PROMPT,
   SPX_REC_LAST = SPX_REC_PROMPT,
   SPX_REC_MCAST_RTS /* not a record: an announced multicast among the unexpected messages */
@@ -127,7 +127,7 @@ typedef struct {
 typedef struct {
   uint32_t index, gen;
   uint64_t addr;
-  /* and SPX_RTS_APART: the sender's copies to there tell that the processors share no cache */
+  /* and SPX_RTS_APART: the sender's copies to there show that the processors share no cache */
   uint64_t bytes;
   uint64_t type; /* address of the sender's spx_type; 0: contiguous */
 } spx_rec_rts;   /* addr and type 0: not for the get protocol */
@@ -135,9 +135,9 @@ typedef struct {
   uint32_t index, gen, rx_index, rx_gen;
   uint64_t bytes;
 } spx_rec_cts;
-/* cts.how: the data of a multicast, for a process that gets them for others. */
+/* cts.how: the data of a multicast, for a process that gets them for its host. */
 #define SPX_CTS_RELAY 1
-/* The bytes before `bytes` are wanted now; it is asked for more of the message later (pass.c). */
+/* The bytes before `bytes` are wanted now; more of the message is requested later (pass.c). */
 #define SPX_CTS_PART 2
 /* The bytes may come over further streams, too (net_streams.c). */
 #define SPX_CTS_FURTHER 4
@@ -147,7 +147,7 @@ typedef struct {
 /* A multicast is named by its master and its descriptor there. */
 typedef struct {
   uint32_t master, index, gen, rx_index, rx_gen;
-  /* of the message for the receiver of this, who may not have heard of it yet; 0: it has */
+  /* of the message for the receiver of this, which may not have got it yet; 0: it has */
   uint32_t number;
   uint64_t from;
 } spx_rec_ask; /* one line: up to which byte stands in the record's header */

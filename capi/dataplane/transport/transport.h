@@ -1,12 +1,12 @@
-/* transport.h - how records get from one process to another: what a transport is, and what all of
- * them share.
+/* transport.h - how records get from one process to another: the interface of a transport, and the
+ * part that all of them share.
  *
  * Layer transport. A pair of processes has two sides here, whichever transport carries its records:
- * the sending side (spx_tx), with a queue of what waits for room, and the receiving side (spx_rx).
- * pair.c owns both, and the queue. A transport (ring.c: memory of this host; net.c: stream sockets)
- * gives a sending side its room, publishes what is written there, and hands the records that arrive
- * to spx_arrived. A transport knows neither sends nor messages: it asks spx_carried and spx_bulk.
- * Called with spx_lock held. */
+ * the sending side (spx_tx), with a queue of items that wait for room, and the receiving side
+ * (spx_rx). pair.c owns both, and the queue. A transport (ring.c: memory of this host; net.c:
+ * stream sockets) gives a sending side its room, publishes what is written there, and passes the
+ * records that arrive to spx_arrived. A transport handles neither sends nor messages: it calls
+ * spx_carried and spx_bulk. Called with spx_lock held. */
 #ifndef SPX_TRANSPORT_H
 #define SPX_TRANSPORT_H
 #include "into.h"
@@ -56,7 +56,7 @@ typedef struct spx_tx {
   uint64_t matched; /* of these, matched: as last read */
   int32_t ring;     /* own ring, or -1: the channel is active */
   uint32_t active;  /* in the list of pairs with something to send */
-  /* what waits found no room when tail was full_tail: it need not try again before that changes */
+  /* the queue found no room when tail was full_tail: no retry before that changes */
   uint32_t full;
   uint64_t full_tail; /* as published */
   uint32_t life;      /* the receiver's incarnation in our file */
@@ -71,8 +71,8 @@ typedef struct spx_tx {
   spx_into into; /* how copies are stored there */
   /* messages from there that are still taken for part of an exchange */
   uint32_t met;
-  bool apart_there; /* the same, as the peer has said with its last announcement */
-  /* ns: when a stream was last asked for although messages are got */
+  bool apart_there; /* the same, as in the peer's last announcement */
+  /* ns: when a stream was last requested although messages are got */
   uint64_t asked;
 } spx_tx;
 SPX_HIDDEN extern spx_tx *spx_txs;
@@ -100,9 +100,9 @@ SPX_HIDDEN extern spx_rx *spx_rxs;
  * where it is. Set at attach, to spx_deliver. */
 SPX_HIDDEN extern bool (*spx_arrived)(uint32_t peer, spx_rx *rx, const spx_rec *rec, uint32_t kind);
 
-/* Positions in a pair count bytes over its whole life, in 64 bits. The receiver publishes their low
- * 48 bits, below the low bits of the sender's incarnation: what an earlier process of the same
- * number has left behind is told apart. */
+/* Positions in a pair count bytes over its whole existence, in 64 bits. The receiver publishes
+ * their low 48 bits, below the low bits of the sender's incarnation: so the leftovers of an earlier
+ * process of the same number are recognised. */
 #define SPX_POSITION_BITS 48
 #define SPX_POSITION_MASK (((uint64_t)1 << SPX_POSITION_BITS) - 1)
 static inline uint64_t spx_position_first(void) { return spx_count_from(SPX_POSITION_BITS, 6000); }
@@ -116,7 +116,7 @@ static inline uint64_t spx_position_of(uint64_t word, uint64_t sent)
 {
   return sent - ((sent - word) & SPX_POSITION_MASK);
 }
-/* What the receiver has published (tail, matched) of what this process has sent: all before
+/* The position that the receiver has published (tail, matched) in this process's data: all before
  * `sent`. */
 static inline uint64_t spx_tx_published(const spx_tx *tx, const uint64_t *word, uint64_t sent,
                                         int order)
@@ -126,8 +126,8 @@ static inline uint64_t spx_tx_published(const spx_tx *tx, const uint64_t *word, 
 }
 
 /* ---- receiving from processes that come and go ---- */
-/* What the peer's number stands for has changed since rx was set up: nothing that lies there is for
- * us. */
+/* The process of the peer's number has changed since rx was set up: no record there is for this
+ * process. */
 static inline bool spx_rx_stale(uint32_t peer, const spx_rx *rx)
 {
   return rx->base &&
@@ -137,7 +137,7 @@ SPX_HIDDEN void spx_settings_refresh(void); /* segment.c: processes have come or
 
 #define SPX_CHAN_DATA  (SPX_CHAN_BYTES - SPX_LINE)
 #define SPX_RING_AFTER 4 /* records in the channel before a ring is opened */
-/* Has the pair had so many? Asked while it has no ring. */
+/* Whether the pair has had so many. Called while it has no ring. */
 static inline bool spx_tx_warm(const spx_tx *tx)
 {
   return tx->seq - spx_first_record() >= SPX_RING_AFTER;
@@ -194,9 +194,9 @@ typedef struct spx_transport {
   /* Of a transport that reaches processes beyond this host's memory (spx_network): */
   /* reads and writes what can be read and written now; the number of things that moved */
   int (*poll)(void);
-  /* 1: records are written to come, several to a process perhaps, which may wait; -1: with the last
-   * one they go, in order, by one system call for each process. gather: of jobs whose messages are
-   * relayed alone; together: of all jobs. */
+  /* 1: records will be written, several to a process perhaps, which may wait; -1: with the last one
+   * they go, in order, by one system call for each process. gather: only of jobs whose messages are
+   * relayed; together: of all jobs. */
   void (*gather)(int change);
   void (*together)(int change);
 } spx_transport;
@@ -206,8 +206,8 @@ SPX_HIDDEN extern const spx_transport spx_shm, spx_tcp;
 SPX_HIDDEN extern const spx_transport *spx_network;
 
 /* ---- pair.c: both sides of a pair, and what waits for room ---- */
-/* What the layer of sends and receives (get.c) knows of what is carried: a transport calls it, and
- * knows no message. */
+/* The services of the layer of sends and receives (get.c): a transport calls them, and handles no
+ * message. */
 typedef struct {
   /* writes a send whose turn it is, or completes it; false: no room now */
   bool (*send)(spx_request *r);
@@ -229,12 +229,12 @@ SPX_HIDDEN extern const spx_carried spx_messages, *spx_carries;
 /* Where the bytes of a long message lie when that is no buffer (SPX_RF_PASS): r->priv begins with
  * the address of this. */
 typedef struct {
-  /* Where byte at lies; *n, at most as much as it was: so many bytes lie behind each other from
+  /* The address of byte at; *n, at most as much as it was: so many bytes are contiguous from
    * there. */
   char *(*at)(const spx_request *r, uint64_t at, uint64_t *n);
   uint64_t (*there)(const spx_request *r); /* so many bytes of the message have come */
   bool (*asked)(spx_request *r,
-                /* its receiver asks for it; true: it was told that there is none */
+                /* its receiver requests it; true: it was notified that there is none */
                 const spx_rec_cts *cts);
 } spx_bulk;
 static inline const spx_bulk *spx_bulk_of(const spx_request *r)

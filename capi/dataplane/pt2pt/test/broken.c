@@ -1,6 +1,4 @@
-// broken.c - an assertion that does not hold ends the process, and says where it stands and what
-// was expected.
-//
+// broken.c - a failed assertion ends the process, and prints its place and its condition.
 #define _GNU_SOURCE
 #include <sys/wait.h>
 #include "job.h"

@@ -1,6 +1,6 @@
-/* Processes die at random moments of random traffic. Whatever the others wait for ends: with the
- * message, or with MPIX_ERR_PROC_FAILED; never with garbage, never not at all. What the dead had
- * sent whole is delivered. */
+/* Processes die at random moments of random traffic. Every wait of the survivors ends: with the
+ * message, or with MPIX_ERR_PROC_FAILED; never with garbage, never not at all. Messages that the
+ * dead had sent whole are delivered. */
 // sanitize: address,undefined
 // timeout: 240
 #include "job.h"

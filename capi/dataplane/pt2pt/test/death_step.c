@@ -21,7 +21,7 @@ static const struct {
 static size_t kind;
 static long steps;
 
-/* Lets the sender go on to its SIGSTOP, then for a number of instructions, then ends it. */
+/* Continues the sender to its SIGSTOP, then for a number of instructions, then ends it. */
 static void supervise(const pid_t *pids)
 {
   int status;

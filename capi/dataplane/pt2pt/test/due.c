@@ -1,5 +1,5 @@
-/* What arrives when a thread is about to sleep may complete, by the failure hook, what that thread
- * waits for: it does not sleep then. */
+/* A record that arrives when a thread is about to sleep may complete, by the failure hook, the
+ * request of that thread: it does not sleep then. */
 // sanitize: address,undefined
 #include "job.h"
 
@@ -42,7 +42,7 @@ static void body(spx_comm *c)
 
 int main(void)
 {
-  /* as when processes outnumber processors and others use them: park at once */
+  /* as when processes outnumber processors and foreign ones use them: park at once */
   setenv("SPX_SPIN", "0", 1);
   setenv("SPX_YIELD", "0", 1);
   return run_job((job){.procs = 1}, body);

@@ -43,8 +43,8 @@ static void attach(int fd)
   CHECK(job_attach(fd, 0) == 0);
 }
 
-/* What capi/peers.go does once both agents have answered: process ours here is process 0 of that
- * job, where we are number theirs. */
+/* As capi/peers.go once both agents have answered: process ours here is process 0 of that job,
+ * where we are number theirs. */
 static spx_comm *meet(int fd, uint64_t job, int rank, uint32_t ours, uint32_t theirs)
 {
   CHECK(spx_file_adopt(fd, theirs, job) == 0);
@@ -129,13 +129,13 @@ static void receiver(const pid_t *who)
 {
   attach(home);
   __atomic_store_n(&spx_segment->nprocs, 3, __ATOMIC_RELEASE);
-  /* One that nobody here knew has died: the next is alive. */
+  /* One without a number here yet has died: the next is alive. */
   expect(UNHEARD, who[UNHEARD]);
   leave(EXTERNAL, SPX_AGENT_DEAD);
   spx_progress();
   expect(FIRST, who[FIRST]);
   talk(FIRST);
-  /* What it has left behind is not received again when its file goes away. */
+  /* Its leftover records are not received again when its file goes away. */
   spx_files_sweep();
   look();
   CHECK(spx_unex_count == 0);
@@ -145,7 +145,7 @@ static void receiver(const pid_t *who)
   spx_files_sweep();
   look();
   talk(SECOND);
-  /* One that has died before it was known is known to be dead. */
+  /* One that has died before it had a number here is found dead. */
   expect(DIES, who[DIES]);
   leave(EXTERNAL, SPX_AGENT_DEAD);
   spx_progress();
@@ -155,7 +155,7 @@ static void receiver(const pid_t *who)
   spx_peer_release(EXTERNAL, 0);
   expect(LAST, who[LAST]);
   talk(LAST);
-  /* The first of a number is heard before it is known where its bell is. */
+  /* Records of the first process of a number arrive before its bell is located. */
   expect(EARLY, who[EARLY]);
   look();
   talk(EARLY);

@@ -49,7 +49,7 @@ static void make_forms(form *f)
 {
   f[0] = (form){job_vector(RUNS, RUN, RUN + 5000), 1};
   f[1] = (form){index_type(RUNS, RUN), 1};
-  f[2] = (form){index_type(MANY, BYTES / MANY * 2), 1}; /* more than is asked for by most */
+  f[2] = (form){index_type(MANY, BYTES / MANY * 2), 1}; /* more than most receives take */
   f[3] = (form){job_vector(1, RUN, RUN + 64), RUNS};
   f[4] = (form){job_bytes, BYTES};
   f[5] = (form){job_vector(BYTES / 100, 100, 130), 1};   /* short runs */
@@ -161,7 +161,7 @@ static void body(spx_comm *c)
 
 int main(void)
 {
-  /* asked for as a stream first, or got at once */
+  /* requested as a stream first, or got at once */
   static const char *const streams[] = {"64M", "0"};
   received = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (received == MAP_FAILED) return 1;

@@ -1,6 +1,6 @@
 /* The number of a process that has died goes to the next one just when a communicator has begun to
- * hold it: the agent had looked before. What holds the number next leads to the new process, which
- * lives and is heard. */
+ * hold it: the agent had read the holders before. A later holder of the number leads to the new
+ * process, which lives and whose messages arrive. */
 // sanitize: address,undefined
 #include "job.h"
 
@@ -46,7 +46,7 @@ int main(void)
   __atomic_store_n(&p->agent_state, SPX_AGENT_STARTED, __ATOMIC_RELEASE);
   CHECK(write(turn[1], "", 1) == 1);
   spx_progress();
-  CHECK(spx_proc_dead(1)); /* as far as those know that lead there already */
+  CHECK(spx_proc_dead(1)); /* in the view of communicators that lead there already */
   spx_peer_hold(1);
   CHECK(!spx_proc_dead(1) && !spx_proc_left(1));
   spx_peer_release(1, 0);

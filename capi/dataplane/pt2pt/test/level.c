@@ -27,7 +27,7 @@ static void go_to(uint32_t cpu)
         sched_setaffinity(0, sizeof allowed, &allowed) == 0);
 }
 
-/* Every rank has told where it is, and no processor has two more than another. */
+/* Every rank has published its processor, and no processor has two more than another. */
 static bool is_level(const uint32_t cpu[2])
 {
   uint32_t on[2] = {0};

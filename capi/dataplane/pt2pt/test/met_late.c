@@ -8,7 +8,7 @@ enum { ROUNDS = 20, LONG = 100000 };
 static void body(spx_comm *c)
 {
   static uint8_t buf[LONG];
-  alarm(20); /* what is written where nobody reads is waited for */
+  alarm(20); /* data written for an absent reader would be waited for */
   for (int i = 0; i < ROUNDS; i++) {
     int n = i % 2 ? LONG : 8;
     pattern_fill(buf, (uint64_t)i, (size_t)n);

@@ -1,6 +1,6 @@
 /* Many short messages in a row over TCP (net_burst.c): when the system begins to keep them and when
- * that ends, what the other end is told, and that none waits for an acknowledgement that is put
- * off. Process 0 sends in bursts and one by one; process 1 answers. */
+ * that ends, the notifications to the other end, and that none waits for a delayed acknowledgement.
+ * Process 0 sends in bursts and one by one; process 1 answers. */
 #define JOB_SOCKETS 1
 #define JOB_TCP     1
 #include "job.h"
@@ -40,9 +40,9 @@ static bool keeps(void)
   return !on;
 }
 
-/* Bursts of all kinds: did some take as long as an acknowledgement is put off? As process 0 says.
+/* Bursts of all kinds: did some take as long as a delayed acknowledgement? As process 0 decides.
  * Between them are messages one by one, of which none is kept: those that take so long show how
- * often others have the processors. */
+ * often foreign processes have the processors. */
 static bool some_late(spx_comm *c, uint64_t *dice)
 {
   int late = 0, busy = 0;
@@ -72,7 +72,7 @@ static void body(spx_comm *c)
   for (int i = 0; i < 50; i++) burst(c, 1, 8);
   CHECK(!keeps() && spx_stat.net_bursts == 0);
 
-  /* in a row, and the other end is told; who answers keeps nothing */
+  /* in a row, and the other end is notified; the answering process keeps nothing */
   for (int i = 0; i < 10; i++) burst(c, 64, 8);
   CHECK(keeps() == (c->rank == 0) && mine->prompt == (c->rank == 1));
 
@@ -95,7 +95,7 @@ static void body(spx_comm *c)
   int pass = 0;
   while (some_late(c, &dice)) CHECK(++pass < PASSES);
 
-  /* what is kept when a process has nothing more to do is let go */
+  /* kept messages are sent when a process has nothing more to do */
   for (int i = 0; i < 40; i++) move(c, c->rank == 0, 8, 3);
   while (spx_net_unsent()) job_serve();
   CHECK(!keeps());

@@ -18,7 +18,7 @@ static void body(spx_comm *c)
   }
   spx_net_coming(1, 1);
   CHECK(!spx_net_silent(1));
-  spx_net_coming(1, -1); /* that was none, as when both call at once */
+  spx_net_coming(1, -1); /* without result, as when both connect at once */
   CHECK(spx_net_silent(1));
   spx_net_coming(1, 1);
   while (__atomic_load_n(&spx_proc_of(1)->agent_state, __ATOMIC_ACQUIRE) != SPX_AGENT_EXITED)

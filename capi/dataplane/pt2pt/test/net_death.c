@@ -1,4 +1,4 @@
-/* What death.c does, between processes that are connected by sockets and share no channels. */
+/* As death.c, between processes that are connected by sockets and share no channels. */
 // sanitize: address,undefined
 // timeout: 240
 #define JOB_SOCKETS 1

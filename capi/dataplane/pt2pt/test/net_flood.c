@@ -1,4 +1,4 @@
-/* What flood.c does, between processes that are connected by sockets and share no channels. */
+/* As flood.c, between processes that are connected by sockets and share no channels. */
 // sanitize: address,undefined
 // timeout: 120
 #define JOB_SOCKETS 1

@@ -13,7 +13,8 @@
 #endif
 
 enum { MOST = 3 << 20, STREAMS = 60 };
-static _Alignas(64) uint8_t text[2 * MOST + (1 << 20)]; /* what the played peer writes at once */
+static _Alignas(
+    64) uint8_t text[2 * MOST + (1 << 20)]; /* the data that the simulated peer writes at once */
 static uint32_t text_n, said;
 static uint64_t dice = 42;
 
@@ -61,7 +62,7 @@ static void read_all(void *to, size_t n)
   }
 }
 
-/* The next record of this kind; others are passed over. */
+/* The next record of this kind; others are skipped. */
 static spx_rec *hear(spx_rec_kind kind)
 {
   static _Alignas(64) uint8_t heard[65536];
@@ -95,7 +96,7 @@ static void fill(uint64_t message, uint64_t from, uint32_t n)
   text_n += n;
 }
 
-/* A message in pieces of both kinds, with others between them. */
+/* A message in pieces of both kinds, with other records between them. */
 static void play_stream(const spx_comm *c, uint32_t message, uint64_t bytes)
 {
   static uint8_t piece[32000];
@@ -123,7 +124,7 @@ static void play_stream(const spx_comm *c, uint32_t message, uint64_t bytes)
   write_text(true);
 }
 
-/* ---- what both know of the streams ---- */
+/* ---- what both ends agree on about the streams ---- */
 
 typedef struct {
   spx_type *type;
@@ -265,7 +266,7 @@ static void send_over(spx_comm *c)
   hear(SPX_REC_EAGER);
 }
 
-/* What is not sound ends the connection, and nothing else. */
+/* Malformed input ends the connection, and nothing else. */
 static uint32_t bad_bytes;
 static void unsound(spx_comm *c)
 {

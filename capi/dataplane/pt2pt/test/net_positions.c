@@ -1,4 +1,4 @@
-/* What positions.c does, over a connection. */
+/* As positions.c, over a connection. */
 // sanitize: address,undefined
 // timeout: 120
 #define JOB_SOCKETS 1

@@ -1,5 +1,5 @@
-/* What traffic.c does, between processes in a ring of which neighbours alone are connected: the
- * others' messages take two or three hops. */
+/* As traffic.c, between processes in a ring of which neighbours alone are connected: messages
+ * between others take two or three hops. */
 // sanitize: address,undefined
 // timeout: 240
 #define JOB_SOCKETS 1

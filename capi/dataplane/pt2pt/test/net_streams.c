@@ -89,8 +89,8 @@ static void exchange(spx_comm *c)
   CHECK(spx_stat.net_further > messages * (64 << 10) && spx_stat.net_refused == 0);
 }
 
-/* A process dies in the middle of its messages: the others' requests end, nothing of it is touched
- * later. */
+/* A process dies in the middle of its messages: its peers' requests end, no buffer of them is
+ * written later. */
 static int second_dies(uint32_t i) { return i == 1; }
 static void death(spx_comm *c)
 {
@@ -287,7 +287,8 @@ static void over(spx_comm *c)
   say(SPX_REC_EAGER, c->ctx + SPX_CTX_P2P, 9, 1, &value, 4);
 }
 
-/* A send is over while its portions go: zeros take the place of the rest, and the seal says so. */
+/* A send is over while its portions go: zeros take the place of the rest, and the seal marks
+ * that. */
 static void send_over(spx_comm *c)
 {
   enum { BYTES = 8 << 20 };
@@ -334,7 +335,7 @@ static void send_over(spx_comm *c)
   while (read(job_ends[1][0], rest, sizeof rest) > 0) {}
 }
 
-/* What is not sound ends the connection, and nothing else. */
+/* Malformed input ends the connection, and nothing else. */
 static head bad;
 static uint64_t bad_seal;
 static void unsound(spx_comm *c)

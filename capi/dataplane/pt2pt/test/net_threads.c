@@ -1,4 +1,4 @@
-/* What threads.c does, between processes that are connected by sockets and share no channels. */
+/* As threads.c, between processes that are connected by sockets and share no channels. */
 // sanitize: address,undefined thread
 // timeout: 240
 #define JOB_SOCKETS 1

@@ -1,4 +1,4 @@
-/* What traffic.c does, between processes that are connected by sockets and share no channels. */
+/* As traffic.c, between processes that are connected by sockets and share no channels. */
 // sanitize: address,undefined
 // timeout: 240
 #define JOB_SOCKETS 1

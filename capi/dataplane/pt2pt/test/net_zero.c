@@ -1,8 +1,8 @@
 /* Messages that the kernel sends out of the program's memory (net_zero.c), over TCP within this
- * machine, where it copies all the same, but late: what is received is what was sent, though each
- * buffer is written to as soon as its send is complete; a connection stops when it is told; sends
- * that are revoked, or whose peer dies, are complete when the kernel has let go of the buffer, and
- * no sooner. */
+ * machine, where it copies all the same, but late: the received data are the sent ones, though each
+ * buffer is written to as soon as its send is complete; a connection stops when it is told to;
+ * sends that are revoked, or whose peer dies, are complete when the kernel has released the buffer,
+ * and no sooner. */
 // sanitize: address,undefined
 // timeout: 240
 #define JOB_TCP 1
@@ -91,7 +91,7 @@ static void ask_for_it(void)
   write_text(false);
 }
 
-/* The message as it was, then zeros, up to the next message: nothing that was written to the buffer
+/* The message as it was, then zeros, up to the next message: no data written to the buffer
  * later. */
 static void read_on(void)
 {
@@ -112,7 +112,7 @@ static void read_on(void)
   CHECK(zeros_from >= LEAST);
 }
 
-/* More than lies in the buffers of both sockets is still in the program's memory. */
+/* More than the buffers of both sockets hold is still in the program's memory. */
 static void revoked(spx_comm *c)
 {
   spx_comm *other = job_comm(192, NULL, 2, c->rank);

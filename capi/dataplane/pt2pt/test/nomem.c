@@ -9,7 +9,7 @@
 
 static int no_channels, no_rings;
 
-/* What the data plane calls instead of fallocate. */
+/* The data plane calls this instead of fallocate. */
 int __wrap_fallocate(int fd, int mode, off_t offset, off_t bytes);
 int __wrap_fallocate(int fd, int mode, off_t offset, off_t bytes)
 {

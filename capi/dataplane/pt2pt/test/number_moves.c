@@ -17,7 +17,8 @@ static void attach(int fd, uint32_t me)
   CHECK(job_attach(fd, me) == 0);
 }
 
-/* The process with number 1 in its life: sends a number, says so, and gets it back plus one. */
+/* The process with number 1 in this life: sends a number, publishes that, and gets it back plus
+ * one. */
 static void other(int fd, uint32_t life, int x, const int *turn, const int *sent)
 {
   char word;
@@ -48,7 +49,7 @@ static void talk(int x)
   CHECK(spx_send(&got, sizeof got, job_bytes, 1, 2, c, SPX_CTX_P2P, SPX_M_STANDARD) == 0);
 }
 
-/* Takes in what comes until the other has sent all, or until something was refused. */
+/* Receives until the peer has sent all, or until a connection was refused. */
 static void await_sent(const int *sent)
 {
   struct pollfd said = {.fd = sent[0], .events = POLLIN};

@@ -38,7 +38,7 @@ static void body(spx_comm *w)
   /* there may be one processor alone */
   if (spx_load_place_at(1, SPX_RING_AWAY, &was)) spx_load_let_go(1, &was);
   uint32_t space = p->pid_space;
-  /* its number is that of another process here, whose memory happens to be as its own */
+  /* its number is that of another process here, whose memory happens to be the same */
   p->pid_space = space + 1;
   CHECK(spx_pid_of(1) == 0 && !may_read_anew(1) && !spx_load_place_at(1, SPX_RING_AWAY, &was));
   p->pid_space = space;

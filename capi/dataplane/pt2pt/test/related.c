@@ -1,5 +1,5 @@
-/* Which process a rank names as the one whose descendants may read its memory, in trees of
- * processes that stand in a folder as they would in /proc. */
+/* The process that a rank names as the one whose descendants may read its memory, in trees of
+ * processes that are in a folder laid out like /proc. */
 // sanitize: address,undefined
 #include "job.h"
 #include <sys/stat.h>
@@ -9,7 +9,7 @@ static char root[] = "/tmp/spx-related-XXXXXX";
 static pid_t made[64];
 static int n_made;
 
-/* A process, whose name has what could be taken for the end of a name. */
+/* A process, whose name contains what could be taken for the end of a name. */
 static void born(pid_t pid, pid_t parent)
 {
   char name[128];
@@ -47,9 +47,9 @@ static void by_the_agent(void)
   born(1, 0), born(10, 1), born(20, 10), born(30, 20), born(41, 30), born(50, 30), born(51, 50),
       born(49, 50), born(52, 49), born(90, 10);
   CHECK(named(41, 30, ranks, 3) == 30 && named(52, 30, ranks, 3) == 30);
-  CHECK(named(41, 30, ranks, 1) == 30); /* others are spawned later, as its children */
-  /* it is the agent's number, but of another process: what the ranks have in common is the same one
-   * here */
+  CHECK(named(41, 30, ranks, 1) == 30); /* more are spawned later, as its children */
+  /* the agent's number belongs to another process here: the common ancestor of the ranks is the
+   * same */
   CHECK(named(41, 90, ranks, 3) == 30);
   const pid_t unknown[] = {41, 0, 52};
   CHECK(named(41, 90, unknown, 3) == 0 && named(41, 30, unknown, 3) == 30);

@@ -12,7 +12,7 @@
 enum { RELAY, SENDER, RECEIVER, N, NEXT = N };
 enum { BYTES = 15000, TIMES = 12, OWN = 20, GO = 7 };
 static char buffer[BYTES];
-static int turn[N + 1][2]; /* whom the test tells to go on */
+static int turn[N + 1][2]; /* processes that the test signals to continue */
 
 static void attach(int fd, uint32_t me)
 {
@@ -38,7 +38,7 @@ static void await_turn(uint32_t me)
 
 static void let(uint32_t who) { CHECK(write(turn[who][1], "", 1) == 1); }
 
-/* Sends so much that the relay has to hold some, and tells it when it has been given all. */
+/* Sends so much that the relay has to hold some, and notifies it when all is sent. */
 static void much_through(spx_comm *c)
 {
   spx_request *r;
@@ -54,7 +54,7 @@ static void hold_others(uint32_t me)
     if (i != me) spx_peer_hold(i);
 }
 
-/* The sender in its first life: gives the relay what it cannot hand on, and dies. */
+/* The sender in its first life: gives the relay what it cannot forward, and dies. */
 static void first_sender(int fd)
 {
   await_turn(SENDER);
@@ -98,7 +98,7 @@ static void answer(int fd, uint32_t life)
   _exit(0);
 }
 
-/* What goes through the relay arrives, in order, from a process whose buffers are small. */
+/* Messages through the relay arrive, in order, from a process whose buffers are small. */
 static void sends_in_pieces(int fd)
 {
   await_turn(SENDER);
@@ -206,14 +206,14 @@ static int run(void (*sender)(int), void (*next_sender)(int), void (*receiver)(i
     job_serve();
     spx_peer_release(SENDER, 0);
     if (receiver_is_new) spx_peer_release(RECEIVER, 0);
-    for (int h = 0; h < 2; h++) { /* the numbers go to others */
+    for (int h = 0; h < 2; h++) { /* the numbers go to new processes */
       files[h].procs[SENDER].incarnation = 2;
       __atomic_store_n(&files[h].procs[SENDER].agent_state, SPX_AGENT_STARTED, __ATOMIC_RELEASE);
       if (receiver_is_new)
         __atomic_store_n(&files[h].procs[RECEIVER].incarnation, 2, __ATOMIC_RELEASE);
     }
   }
-  /* it looks at what it holds, before a communicator leads to whoever is new */
+  /* it examines what it holds, before a communicator leads to the new process */
   if (next_sender) job_serve();
   let(RECEIVER);
   spx_net_adopt(job_ends[RELAY][RECEIVER], RECEIVER, receiver_is_new ? 2 : 1);

@@ -1,7 +1,7 @@
-/* Nobody waits for room that is there: sends and streams through rings of 4 KiB and the three lines
- * of a channel, both ways at once, with answers and small messages in between, with messages that
- * leave the queue again, and to a receiver that sleeps. A pair that is full is skipped until its
- * receiver has made room; were that forgotten once, this test would hang. And a message that is
+/* No process waits for room that is there: sends and streams through rings of 4 KiB and the three
+ * lines of a channel, both ways at once, with answers and small messages in between, with messages
+ * that leave the queue again, and to a receiver that sleeps. A pair that is full is skipped until
+ * its receiver has made room; were that forgotten once, this test would hang. And a message that is
  * announced since there is no credit has one name. */
 // sanitize: address,undefined
 #include "job.h"
@@ -57,7 +57,7 @@ static void both_ways(spx_comm *c)
   }
 }
 
-/* What waits for room leaves the queue again; then a stream takes its place. */
+/* A message that waits for room leaves the queue again; then a stream takes its place. */
 static void leaves_the_queue(spx_comm *c)
 {
   static char big[BIG], buf[MANY][SMALL];

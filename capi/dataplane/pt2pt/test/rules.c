@@ -204,7 +204,7 @@ static void control(spx_comm *c)
     CHECK(go(c, "z", 1, 1, SPX_M_STANDARD) == 0);
   } else {
     CHECK(come(c, &x, 1, 0, 1, NULL) == 0); /* blocked all the time */
-#if JOB_SOCKETS /* one read may take them and the message behind them, which is looked at first */
+#if JOB_SOCKETS /* one read may get them and the message behind them, which is processed first */
     while (heard < 8) spx_progress();
 #endif
     CHECK(heard == 8);
@@ -258,7 +258,7 @@ static void revoked(spx_comm *c)
 }
 
 /* A sender that is not in MPI is not waited for: its large message is fetched. Then it streams,
- * when it comes, to nobody. */
+ * when it returns, to no receive. */
 static int pipe_ends[2];
 static void absent_sender(spx_comm *c)
 {

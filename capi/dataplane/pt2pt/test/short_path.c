@@ -91,7 +91,7 @@ static void body(spx_comm *c)
       *stage = 2 * round + 1;
       await(2 * round + 2);
     } else {
-      await(2 * round + 1); /* not in MPI, so that the sender has nobody to wake */
+      await(2 * round + 1); /* not in MPI, so that the sender has no process to wake */
       if (round > 0) selector = BLOCK;
       receive_all(c, buf);
       selector = ALLOW;

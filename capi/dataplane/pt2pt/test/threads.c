@@ -71,7 +71,7 @@ static void *poller(void *arg)
   return NULL;
 }
 
-/* One thread waits for what the other sends, in turn: nobody else makes progress. */
+/* One thread waits for what the other sends, in turn: no other thread makes progress. */
 static void *answerer(void *arg)
 {
   (void)arg;

@@ -1,6 +1,6 @@
 /* MPI_THREAD_MULTIPLE where threads compete: several receive with wildcards, probe and take, or
- * cancel, while others send what they may get. Every message reaches exactly one of them, whole.
- * MPI-5.0 3.8 and 11.6. */
+ * cancel, while other threads send what they may get. Every message reaches exactly one of them,
+ * whole. MPI-5.0 3.8 and 11.6. */
 // sanitize: address,undefined thread
 // timeout: 240
 #include "job.h"
@@ -33,7 +33,7 @@ static void fill(uint8_t *b, int thread, int i)
   memcpy(b, &h, sizeof h);
 }
 
-/* Counts a message that came, and looks at every byte of it. */
+/* Counts an arrived message, and checks every byte of it. */
 static void count(const uint8_t *b, int64_t bytes, int tag)
 {
   head h;
@@ -74,7 +74,7 @@ static void *wildcard(void *arg)
   return NULL;
 }
 
-/* Takes messages out by matching probes, waiting ones and others in turn. */
+/* Takes messages out by matching probes, waiting ones and polling ones in turn. */
 static void *prober(void *arg)
 {
   (void)arg;
@@ -129,8 +129,8 @@ static void *taker_back(void *arg)
   return NULL;
 }
 
-/* The same with sends: the receiver is told how many were not taken back, and finds those and no
- * more. */
+/* The same with sends: the receiver is sent the number of those not cancelled, and finds those and
+ * no more. */
 static void *giver_up(void *arg)
 {
   int me = (int)(intptr_t)arg, tag = GIVEN_UP + me, sent = 0, left, flag;
@@ -220,8 +220,8 @@ static void body(spx_comm *c)
   together(mover, NULL);
 }
 
-/* Several jobs at once: a thread that was woken, or is about to sleep, stands still for
- * milliseconds while others go on. */
+/* Several jobs at once: a thread that was woken, or is about to sleep, is preempted for
+ * milliseconds while others run. */
 static int crowd(void)
 {
   enum { JOBS = 4 };

@@ -16,7 +16,7 @@ typedef struct {
   int n, tag, mode, vector;
 } plan;
 
-/* What rank from sends to rank to in message k: known to both. */
+/* The message k from rank `from` to rank `to`: computed alike by both. */
 static plan message(int from, int to, int round, int k)
 {
   uint64_t s = (uint64_t)from * 7919 + (uint64_t)to * 104729 + (uint64_t)round * 1299709 +

@@ -1,5 +1,5 @@
-/* A process that came after this one, to which no communicator leads yet, sends something that is
- * answered: it is the first that is heard of it. */
+/* A process that came after this one, to which no communicator leads yet, sends a message that is
+ * answered: its first contact with this one. */
 // sanitize: address,undefined
 #include "job.h"
 
@@ -18,7 +18,7 @@ static void next_process(int fd)
   spx_comm *c = job_comm(1000, NULL, 2, 1);
   int x = 7;
   CHECK(spx_send(&x, sizeof x, job_bytes, 0, 1, c, SPX_CTX_P2P, SPX_M_SYNC) ==
-        0); /* its receiver says that it has it */
+        0); /* its receiver confirms it */
   _exit(0);
 }
 

@@ -11,7 +11,7 @@ typedef struct {
 } machine;
 static const machine near = {44000, 46000, 152000}, full = {180000, 150000, 160000},
                      like = {52000, 52000, 150000},
-                     quick = {60000, 70000, 55000}; /* the kernel copies as fast as anybody */
+                     quick = {60000, 70000, 55000}; /* the kernel copies as fast as the processes */
 
 static uint64_t longer(uint64_t a, uint64_t b) { return a > b ? a : b; }
 
@@ -72,7 +72,7 @@ int main(void)
   CHECK(exchange(&w, &full, &now, MANY) > MANY - MANY / 50);
   exchange(&w, &near, &now, SOME);
   CHECK(exchange(&w, &near, &now, MANY) < MANY / 50);
-  /* what costs nearly the same is not changed */
+  /* nearly equal costs change nothing */
   CHECK(exchange(&w, &like, &now, MANY) < MANY / 50);
   spx_ways_took(&w, SPX_WAY_IN, MESSAGE, 400000000); /* interrupted for a time slice */
   CHECK(!spx_ways_next(&w, w.tried + 1, LONGEST, SPX_WAYS_IN_TURN));

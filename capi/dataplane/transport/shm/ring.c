@@ -5,9 +5,8 @@
  * opened for the first record that does not fit into a line, or after a few records. One of the two
  * is active; a SWITCH record moves the receiver to the other. When all rings of a process are
  * taken, one that is drained and was not used lately goes back to its channel. Positions count
- * bytes over the whole life of the pair, so that a tail is never ambiguous: the last 2^48 bytes are
- * told apart.
- */
+ * bytes over the whole existence of the pair, so that a tail is never ambiguous within the last
+ * 2^48 bytes. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -19,7 +18,7 @@
 #define SHORT      2048
 #define RETRY_RING 16 /* records between searches for a ring when there is none */
 #define HOT        4  /* senders that are polled without looking at the dirty row */
-#define SCAN_EVERY 8  /* rounds between looks at the dirty row, when there are hot senders */
+#define SCAN_EVERY 8  /* rounds between readings of the dirty row, when there are hot senders */
 
 enum { RING_FREE, RING_ACTIVE, RING_CLOSING };
 
@@ -168,7 +167,7 @@ static bool move_to(spx_tx *tx, uint8_t *base, uint64_t offset, uint32_t size)
   return true;
 }
 
-/* A ring that nobody uses, or -1. Starts to give back one that is idle when there is none. */
+/* A ring that is not in use, or -1. Starts to give back one that is idle when there is none. */
 static int find_ring(spx_file *f)
 {
   uint32_t n = spx_head(f)->rings_per_proc;
@@ -267,7 +266,7 @@ static void forget_rx(uint32_t peer)
   spx_places[peer].dead = false;
   free(rx->ctrl);
   memset(rx, 0, sizeof *rx);
-  /* What the next process of this number has written already was passed over. */
+  /* Records that the next process of this number has written already were skipped. */
   __atomic_store_n((uint8_t *)dirty_row() + peer, 1, __ATOMIC_RELEASE);
 }
 
@@ -344,7 +343,7 @@ static void make_hot(uint32_t peer)
 {
   uint8_t *mask = (uint8_t *)hot_mask;
   if (mask[peer] == 0) return;
-  if (nhot == HOT) { /* the coldest leaves; the next look at the row polls it once more */
+  if (nhot == HOT) { /* the coldest leaves; the next reading of the row polls it once more */
     uint32_t last = hot[--nhot];
     mask[last] = 0xff;
     __atomic_store_n((uint8_t *)dirty_row() + last, 1, __ATOMIC_RELAXED);
@@ -413,7 +412,7 @@ int spx_rx_poll(uint32_t peer)
       n++;
     }
     consume(peer, rx, bytes);
-    /* let the others have a turn; hot, it is polled again */
+    /* let other senders have a turn; hot, it is polled again */
     if (SPX_UNLIKELY(rx->consumed >= enough)) {
       make_hot(peer);
       break;

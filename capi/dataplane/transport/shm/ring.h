@@ -12,15 +12,15 @@ SPX_HIDDEN void spx_ring_detach(void);
 SPX_HIDDEN void spx_rx_init_as(uint32_t peer, uint16_t life);
 /* Polls one sender: returns the number of records consumed. */
 SPX_HIDDEN int spx_rx_poll(uint32_t peer);
-/* Takes in all that a dead sender has left, incarnation life of that process. */
+/* Drains all records of a dead sender, incarnation life of that process. */
 SPX_HIDDEN void spx_rx_drain(uint32_t peer, uint16_t life);
-/* Polls the senders that have written: those that wrote lately each time; the others when all is
- * set, else now and then. */
+/* Polls the senders that have written: recent writers each time; the rest when all is set, else now
+ * and then. */
 SPX_HIDDEN int spx_rx_poll_all(bool all);
 /* Publishes tails and credit that were held back. */
 SPX_HIDDEN void spx_rx_settle(void);
 SPX_HIDDEN void spx_rx_owe(uint32_t peer);
-/* Tells a sender that shares memory how much of what it sent has been asked for. */
+/* Publishes to a sender that shares memory how much of its data has been matched. */
 static inline void spx_rx_publish_matched(spx_rx *rx)
 {
   rx->matched_published = rx->matched;

@@ -14,7 +14,7 @@ struct spx_rec;
 /* At attach. An errno. */
 SPX_HIDDEN int spx_net_attach(void);
 SPX_HIDDEN void spx_net_detach(void);
-/* The processes in between, where messages go through others: behind spx_net_attach. An errno. */
+/* Attaches relaying, where messages go through other processes: after spx_net_attach. An errno. */
 SPX_HIDDEN int spx_relay_attach(void);
 SPX_HIDDEN void spx_relay_detach(void);
 
@@ -22,11 +22,11 @@ SPX_HIDDEN void spx_relay_detach(void);
 SPX_HIDDEN bool spx_net_flush(uint32_t peer);
 /* spx_transport.together (transport.h): also for calls that start several messages. */
 SPX_HIDDEN void spx_net_together(int change);
-/* Tells a sender how much of what it sent has been asked for. */
+/* Publishes to a sender how much of its data has been matched. */
 SPX_HIDDEN void spx_net_credit(uint32_t peer, uint64_t matched);
-/* Takes in all that a process that is dead has sent, and closes the connection. */
+/* Drains all messages of a dead process, and closes the connection. */
 SPX_HIDDEN void spx_net_peer_failed(uint32_t peer);
-/* What there is of this number is of an earlier process. */
+/* Whether the state for this process index belongs to a previous incarnation. */
 SPX_HIDDEN bool spx_net_is_new(uint32_t peer);
 
 /* A send with SPX_RF_HANDED is over. True: the kernel may still read its buffer, and it is complete
@@ -44,11 +44,11 @@ SPX_HIDDEN uint64_t spx_net_unsent(void);
 SPX_HIDDEN extern bool spx_net_sealed;
 
 /* ---- between the engine, which makes connections, and this file, which uses them ---- */
-/* Whom to connect with, which connections have ended, and that processes have come or gone is
- * written to fd, 4 bytes each (net_conn.h). */
+/* Requests for connections, ended connections, and changes of processes are written to fd, 4 bytes
+ * each (net_conn.h). */
 SPX_HIDDEN void spx_net_start(int fd);
-/* A connection with the process that has number peer in its incarnation life: both ends have proved
- * who they are. The socket is the data plane's from now on. Any thread. */
+/* A connection with the process that has number peer in its incarnation life: both ends are
+ * authenticated. The socket is the data plane's from now on. Any thread. */
 SPX_HIDDEN void spx_net_adopt(int fd, uint32_t peer, uint32_t life);
 /* Writes what the program has left behind (net_hand_over.c), as far as sockets take it now; to be
  * called again unless that is all. Any thread. */
@@ -62,7 +62,7 @@ SPX_HIDDEN bool spx_net_takes_further(void);
 
 /* Which way leads to a process, as the engine has decided. */
 #define SPX_ROUTE_WAYS 4
-#define SPX_ROUTE_HOPS 8 /* that a frame takes, at most: net/conn.Hops */
+#define SPX_ROUTE_HOPS 8 /* of a frame, at most: net/conn.Hops */
 typedef struct {
   uint8_t kept;                  /* a connection of its own is kept */
   uint8_t n;                     /* else: neighbours through which it is reached, the best first */
@@ -75,8 +75,8 @@ typedef struct {
 } spx_routes;
 /* Which connections there are. */
 typedef struct {
-  bool heeds;  /* the engine wants to hear of processes that come or go */
-  bool relays; /* messages go through others where no connection is kept */
+  bool heeds;  /* the engine wants notifications of processes that come or go */
+  bool relays; /* messages go through relays where no connection is kept */
   /* relays: only where there is no room for a connection. Else there is one from the first message
    * on */
   bool spares;
@@ -85,33 +85,32 @@ typedef struct {
 } spx_net_ways;
 /* Before spx_net_start. */
 SPX_HIDDEN void spx_net_policy(spx_net_ways ways);
-/* The process that was to be called for a connection of its own has none to spare: messages go
- * through others, where they do so. Any thread. */
+/* The process called for a connection of its own has none to spare: messages go through relays,
+ * where that is enabled. Any thread. */
 SPX_HIDDEN void spx_net_declined(uint32_t peer, uint32_t life);
-/* So many connections are there or being made, and so many that are wanted wait until others are
+/* So many connections exist or are being made, and so many requested ones wait until others are
  * closed. Any thread. */
 SPX_HIDDEN void spx_net_slots(uint32_t used, uint32_t wanted);
 /* A new table, from malloc: the data plane's from now on. Any thread. */
 SPX_HIDDEN void spx_net_route(spx_routes *r);
-/* Processes have come or gone: the engine is told, once until it says that it looks (heard). Where
- * many come or go together it looks at all of them. */
+/* Processes have come or gone: notifies the engine, once until it confirms (heard). Where many come
+ * or go together it checks all of them. */
 SPX_HIDDEN void spx_net_news(void);
 SPX_HIDDEN void spx_net_heard(void);
 /* A VIA record of a neighbour. False: no memory. */
 SPX_HIDDEN bool spx_net_via(uint32_t from, const struct spx_rec *rec);
 /* A CLOSE record. True: there is nothing that it might lack. */
 SPX_HIDDEN bool spx_net_closes(uint32_t peer, const struct spx_rec *rec);
-/* What the record that is being delivered says is not what its sender, peer, can have to say: its
- * connection ends when it is delivered. A process that shares memory with this one has lost its
- * senses: that is fatal. */
+/* The record that is being delivered is one that its sender, peer, can not have sent: its
+ * connection ends when it is delivered. A process that shares memory with this one is corrupt: that
+ * is fatal. */
 SPX_HIDDEN void spx_refuse(uint32_t peer, const char *why);
-/* What was wrong with what a connection brought that ended for it last, as a noun; "": nothing
- * was. */
+/* The defect of the data for which a connection was ended last, as a noun; "": none. */
 SPX_HIDDEN extern const char *spx_refusal;
 /* There is no connection to process peer, nor is one being made: all that it has sent over one has
  * been read. */
 SPX_HIDDEN bool spx_net_silent(uint32_t peer);
-/* Of the engine: a connection with process peer is made (1), of which that process may know, and
- * has left what it sent there, before it is here; it is handed over, or is none (-1). */
+/* From the engine: a connection with process peer is made (1), before it is here; that process may
+ * have it already, and have sent data on it. Or it is handed over, or is none (-1). */
 SPX_HIDDEN void spx_net_coming(uint32_t peer, int change);
 #endif

@@ -1,25 +1,24 @@
 /* net_burst.c - many short messages in a row, over a connection within a host, go by few segments.
  *
- * To send a short message within a host takes a call of the system, and the way down to the other
- * end's socket and the process that waits at it, all in that call. While the other end has not read
- * what came before, the second part is for nothing. So a process that writes short messages one
- * after the other, and hears nothing from the other end in between, has the system keep them until
- * what it has sent is acknowledged (Nagle's rule: TCP_NODELAY is off). The other end has the system
- * acknowledge what it has read at once (TCP_QUICKACK), which within a host brings what was kept,
+ * Sending a short message within a host takes a system call, and the way down to the other end's
+ * socket and the process that waits at it, all in that call. While the other end has not read the
+ * messages before, the second part is wasted. So a process that writes short messages one after the
+ * other, and receives nothing from the other end in between, has the system keep them until its
+ * former data are acknowledged (Nagle's rule: TCP_NODELAY is off). The other end has the system
+ * acknowledge what it has read at once (TCP_QUICKACK), which within a host delivers the kept data,
  * before that call returns.
  *
- * - The sender says in a PROMPT record that the other end is to do so, before it lets anything be
- * kept, and when that is over. Without, a message could wait for an acknowledgement that the system
- * puts off, for 40 ms: it expects that one goes with an answer. The beginning of a long message
- * ends it without a word.
- * - Nothing is kept by libspx: what a process has written arrives though it makes no more calls.
- * MPI_Finalize and the end of a connection let it go first (spx_burst_let_go). What a process that
- * is killed had the system keep is lost if it has not read all that was sent to it, as what waited
- * in its own buffer is.
- * - Between hosts an acknowledgement takes as long as the network does, and connections by which
- * others send have acknowledgements of their own (net_relay.c): there each message is sent when it
- * is written.
- */
+ * - The sender requests this of the other end in a PROMPT record, before it lets anything be kept,
+ * and ends it by another. Without, a message could wait for a delayed acknowledgement, for 40 ms:
+ * the system expects that one goes with an answer. The beginning of a long message ends it without
+ * a record.
+ * - Nothing is kept by libspx: written data arrive though the process makes no more calls.
+ * MPI_Finalize and the end of a connection send it first (spx_burst_let_go). Data that a killed
+ * process had the system keep are lost if it has not read all that was sent to it, as data in its
+ * own buffer are.
+ * - Between hosts an acknowledgement takes as long as the network does, and connections that carry
+ * relayed frames have acknowledgements of their own (net_relay.c): there each message is sent when
+ * it is written. */
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <string.h>
@@ -61,7 +60,7 @@ void spx_burst_join(spx_conn *c)
   c->burst = (spx_burst){.may = !spx_net.relays && within_host(c->fd)};
 }
 
-/* Tells the other end, behind what is written now. False: there is no room for it. */
+/* Notifies the other end, behind the bytes written now. False: there is no room for it. */
 static bool tell(const spx_conn *c, int32_t prompt)
 {
   spx_tx *tx = &spx_txs[c->peer];

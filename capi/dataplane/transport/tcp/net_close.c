@@ -1,12 +1,11 @@
 /* net_close.c - closing connections in order, so that a process has no more of them than it may, or
  * than it has descriptors for.
  *
- * Who closes writes a CLOSE record, its last; the other end answers with a CLOSED record, its last;
- * then the socket is closed. Two CLOSE records that cross are each other's answer: what has come to
+ * The closing end writes a CLOSE record, its last; the other end answers with a CLOSED record, its
+ * last; then the socket is closed. Two CLOSE records that cross are each other's answer: bytes that
  * wait behind them may leave no room for another record. Neither end's bytes are under way then,
- * and the pair's streams go on: through others (net_relay.c), or over another connection once there
- * is something to send. The connection that was not used for the longest time goes first.
- */
+ * and the pair's streams continue: through relays (net_relay.c), or over another connection once
+ * there is something to send. The connection that was not used for the longest time goes first. */
 #include <stdatomic.h>
 #include "net_conn.h"
 
@@ -110,9 +109,9 @@ static bool say(spx_conn *c, int32_t closed)
   return true;
 }
 
-/* Is a connection of c worth more than that of o? Some frames for c have gone through others since
- * o was last used, or they do not arrive. Where all pairs talk in turn the first is never so:
- * connections would be closed just before they are used again. */
+/* Whether a connection of c is worth more than that of o: some frames for c have gone through
+ * relays since o was last used, or they do not arrive. Where all pairs communicate in turn the
+ * first is never so: connections would be closed just before they are used again. */
 static bool worth_more(const spx_conn *c, const spx_conn *o, uint64_t now)
 {
   if (!spx_net.relays || is_kept(c) || spx_detours->stuck(c, now)) return true;
@@ -178,10 +177,9 @@ static bool one_is_closing(uint64_t now, uint64_t patience)
   return false;
 }
 
-/* ---- the limit of all ----
- * The engine (capi/net_slots.go) makes or takes no connection that would be one too many: it waits
- * until another is closed, which is done here. An end that does not answer keeps its connection,
- * and its place, so others are asked for theirs. */
+/* ---- the limit of all ---- The engine (capi/net_slots.go) makes or takes no connection that would
+ * be one too many: it waits until another is closed, which is done here. An end that does not
+ * answer keeps its connection, and its place, so other ends are asked to close theirs. */
 
 static _Atomic uint32_t slots_used, slots_wanted;
 
@@ -268,7 +266,7 @@ bool spx_net_closes(uint32_t peer, const spx_rec *rec)
   spx_conn *c = spx_beyond_host() ? spx_net.conns[peer] : NULL;
   if (!c || c->fd < 0) return true;
   if (rec->as.flag.on || c->closing == SPX_CLOSING_SAID) {
-    c->farewell = true; /* the rest of ours goes first */
+    c->farewell = true; /* the rest of our bytes goes first */
     spx_net_push(c);
   } else if (!c->must_answer) {
     c->must_answer = true;

@@ -6,14 +6,14 @@
 #include "net_long.h"
 #include "net_streams.h"
 
-#define SPX_NET_OUT    (256u << 10) /* what waits to be written, or to be acknowledged */
+#define SPX_NET_OUT    (256u << 10) /* bytes that wait to be written, or to be acknowledged */
 #define SPX_NET_IN     (256u << 10)
 #define SPX_NET_KEEP   (32u << 10) /* of a buffer in which little waits, or nothing */
-#define SPX_NET_ROUND  512         /* polls between two processes whose buffers are looked at */
+#define SPX_NET_ROUND  512         /* polls between two processes whose buffers are inspected */
 #define SPX_NET_NOBODY UINT32_MAX
-/* So much that goes through others, in frames, each counted once more for each
- * SPX_NET_SHORTCUT_BYTES of it: then a connection is asked for. Making and closing one costs about
- * as much as relaying this does (docs/connections.md). */
+/* Frames through relays, each counted once more for each SPX_NET_SHORTCUT_BYTES of it, after which
+ * a connection is requested. Making and closing one costs about as much as relaying them
+ * (docs/connections.md). */
 #define SPX_NET_SHORTCUT_AFTER 32
 #define SPX_NET_SHORTCUT_BYTES 8192
 
@@ -28,9 +28,9 @@ enum {
 /* Short messages in a row (net_burst.c). */
 typedef struct {
   bool may;       /* the connection is one within a host */
-  bool told;      /* the other end was told to acknowledge at once */
+  bool told;      /* the other end was notified to acknowledge at once */
   bool keeps;     /* the system keeps what is written until what was sent is acknowledged */
-  bool prompt;    /* this end was told to */
+  bool prompt;    /* this end was notified to */
   bool heard;     /* something was read since the last write */
   uint8_t level;  /* many short messages in a row, and seldom anything else: high */
   uint64_t wrote; /* cycles, at the end of the last write */
@@ -39,7 +39,7 @@ typedef struct {
 /* Long messages that the kernel reads out of the program's memory (net_zero.c). */
 #define SPX_ZERO_WRITES 32 /* at a time; a power of two: their numbers count modulo 2^32 */
 typedef struct {
-  spx_request *r; /* NULL: the kernel has let go of it */
+  spx_request *r; /* NULL: the kernel has released it */
   uint32_t bytes;
 } spx_zero_write;
 typedef struct {
@@ -48,14 +48,14 @@ typedef struct {
   spx_zero_write writes[SPX_ZERO_WRITES];
 } spx_zero;
 
-/* What this process has with another one that is reached over the network: a connection, or what
- * goes through others. Both carry the same two streams of bytes, the pair's records; positions in
- * them count modulo 2^32, and go on when the way changes. */
+/* The state of a pair with a process that is reached over the network: a connection, or frames
+ * through relays. Both carry the same two streams of bytes, the pair's records; positions in them
+ * count modulo 2^32, and continue when the way changes. */
 struct spx_conn {
   int fd; /* -1: none */
   uint32_t peer, life;
-  bool asked; /* the engine was told to connect, and there is no connection yet */
-  bool full;  /* the socket took less than it was given: epoll tells when it takes more */
+  bool asked; /* the engine was notified to connect, and there is no connection yet */
+  bool full;  /* the socket took less than it was given: epoll reports when it takes more */
   bool over;  /* nothing comes any more */
   /* errno of a write: the other end reads no more; what it has written before is still to be
    * read */
@@ -86,26 +86,26 @@ struct spx_conn {
   uint8_t closing;
   bool must_answer; /* CLOSE has come, and there was no room for the answer */
   bool farewell;    /* CLOSED has come */
-  bool told;        /* the engine knows that the connection ends */
+  bool told;        /* the engine was notified that the connection ends */
   uint64_t since;   /* ns: of closing */
   uint32_t stop;    /* closing: nothing from this position on goes over the socket */
-  /* through others */
-  bool greets; /* each end says first where it begins: a greeting */
+  /* through relays */
+  bool greets; /* each end first sends where it begins: a greeting */
   uint8_t greeting_n;
   uint8_t greeting[16];
-  uint32_t again; /* bytes behind the greeting that have come before, through others */
+  uint32_t again; /* bytes behind the greeting that have arrived before, through relays */
   bool busy;      /* in spx_net.busy */
   bool gathered;  /* in spx_net.gathered */
   bool pumping;
-  /* out[sent] is the next byte to go through others; those before it are under way */
+  /* out[sent] is the next byte to go through relays; those before it are under way */
   uint32_t sent;
   uint32_t via; /* the neighbour through which it goes, or SPX_NET_NOBODY */
-  /* that have gone through others since there was a connection, long ones counted more than once */
+  /* that have gone through relays since there was a connection, long ones counted more than once */
   uint32_t frames;
-  uint32_t owed;      /* bytes that have come through others and were not acknowledged */
-  bool refused;       /* told to send again from got on */
-  uint64_t asked_ack; /* ns: when an acknowledgement was last asked for */
-  bool asking;        /* that question is open */
+  uint32_t owed;      /* bytes that have arrived through relays and were not acknowledged */
+  bool refused;       /* notified to send again from got on */
+  uint64_t asked_ack; /* ns: when an acknowledgement was last requested */
+  bool asking;        /* that request is open */
   uint64_t patience;  /* ns: until the next question */
   uint64_t rode;      /* ns: when one went with what was sent */
   uint64_t used_at[SPX_NET_SHORTCUT_AFTER]; /* spx_net.clock at the last ones of frames */
@@ -120,7 +120,7 @@ struct spx_conn {
 
   bool quiet; /* little was in the buffers since look_round was here */
 
-  uint8_t dirty; /* what the sending side sets, and nobody reads */
+  uint8_t dirty; /* the sending side sets this, and it is not read */
   spx_chan out_chan, in_chan;
   spx_proc bell; /* sleeps always */
 };
@@ -139,16 +139,16 @@ typedef struct {
   uint32_t n_answers;  /* connections with must_answer */
   spx_conn **gathered; /* those for which something was written while gathering */
   uint32_t n_gathered;
-  spx_conn *held; /* in its buffer lies what nobody has asked for yet */
+  spx_conn *held; /* its buffer has messages that no receive matches yet */
   /* a receive has just got its message from there: in this poll no more is read */
   spx_conn *served;
-  /* what is written waits: one system call sends all that goes to a process */
+  /* written bytes wait: one system call sends all that goes to a process */
   int gathering;
-  uint64_t next_shortcut, pause; /* ns: none is asked for before; how long that was */
+  uint64_t next_shortcut, pause; /* ns: none is requested before; the length of that pause */
   /* ns: from a question how far a receiver is to its answer, smoothed */
   uint64_t trip;
   bool heeds;  /* the engine makes other connections when processes come or go */
-  bool relays; /* messages go through others where there is no connection */
+  bool relays; /* messages go through relays where there is no connection */
   /* relays: a pair has a connection from its first message on, where there is room */
   bool spares;
   uint32_t cache; /* connections beside those that are kept */
@@ -159,17 +159,17 @@ typedef struct {
 } spx_net_state;
 SPX_HIDDEN extern spx_net_state spx_net;
 
-/* What the engine is told through the pipe: a word with the number of a process, or 0, and above it
- * one of these. A connection that is lost has 1 << 24 times an errno more, or 0 where the other
- * end's side has closed it. The life of the process follows: its number may be another's before the
- * engine reads this. */
+/* The words to the engine, through the pipe: the number of a process, or 0, and above it one of
+ * these. A connection that is lost has 1 << 24 times an errno more, or 0 where the other end's side
+ * has closed it. The life of the process follows: its number may be another's before the engine
+ * reads this. */
 enum {
   SPX_NET_CONNECT = 0,
   SPX_NET_CLOSED = 1 << 24,
   SPX_NET_NEWS = 2 << 24,
   SPX_NET_LOST = 3 << 24
 };
-/* A socket is closed that the engine has handed over; whose is not said. */
+/* A socket is closed that the engine has handed over; its process is not named. */
 #define SPX_NET_SHUT (190u << 24)
 /* There are descriptors for so many connections. */
 #define SPX_NET_MOST (189u << 24)
@@ -184,7 +184,7 @@ SPX_HIDDEN void spx_net_arrives(spx_arrival *a);
 SPX_HIDDEN bool spx_net_arrivals_wait(void);
 SPX_HIDDEN spx_conn *spx_net_conn(uint32_t peer); /* NULL: no memory */
 SPX_HIDDEN void spx_net_tell(uint32_t word, uint32_t life);
-/* Closes a socket that the engine has handed over, and tells it. */
+/* Closes a socket that the engine has handed over, and notifies it. */
 SPX_HIDDEN void spx_net_shut(int fd);
 SPX_HIDDEN void spx_net_push(spx_conn *c);
 /* The connection, or another stream of the pair, has broken: errno, or 0 where the other end has
@@ -194,13 +194,13 @@ SPX_HIDDEN void spx_net_lost(spx_conn *c, int why);
 SPX_HIDDEN void spx_net_disconnect(spx_conn *c);
 /* The process runs, and may read what is sent to it. */
 SPX_HIDDEN bool spx_net_may_read(uint32_t peer);
-SPX_HIDDEN bool spx_net_gone(uint32_t peer); /* it has ended, or died */
+SPX_HIDDEN bool spx_net_gone(uint32_t peer); /* Whether it has ended, or died. */
 /* n bytes of what is in out are done with. */
 SPX_HIDDEN void spx_net_done(spx_conn *c, uint32_t n);
 /* A buffer was filled up to here. */
 SPX_HIDDEN void spx_net_reached(spx_conn *c, uint32_t *high, uint32_t end);
-/* Memory of empty buffers goes back to the system: it is that of pairs which talk, not of all that
- * have talked. */
+/* Returns memory of empty buffers to the system: only pairs in use have some, not all that have
+ * communicated. */
 SPX_HIDDEN void spx_net_thin(spx_conn *c);
 /* The position behind all that is to be written. */
 static inline uint32_t spx_net_end(const spx_conn *c)
@@ -233,10 +233,10 @@ SPX_HIDDEN bool spx_net_deliver(spx_conn *c, int *n);
 SPX_HIDDEN void spx_net_to_start(spx_conn *c);
 
 /* ---- net_hand_over.c ---- */
-/* What is left in the buffer is the engine's to write, until it is taken back. True: connections
- * have come meanwhile, this one's perhaps, and are to be taken. */
+/* Gives the bytes left in the buffer to the engine to write, until they are taken back. True:
+ * connections have arrived meanwhile, this one's perhaps, and are to be taken. */
 SPX_HIDDEN bool spx_net_hand_over(spx_conn *c);
-/* What waits for a connection, which is this, is written to it, and it is handed over. True:
+/* Bytes that wait for a connection, which is this, are written to it, and it is handed over. True:
  * spx_net_carry is to be called, too. */
 SPX_HIDDEN bool spx_net_carry_first(int fd, uint32_t peer, uint32_t life, spx_arrival *a);
 SPX_HIDDEN void spx_net_reclaim(spx_conn *c);
@@ -248,15 +248,15 @@ static inline void spx_net_recall(spx_conn *c)
 
 /* ---- net_burst.c: only where burst.may, but for the first ---- */
 SPX_HIDDEN void spx_burst_join(spx_conn *c);
-/* So many bytes are about to be written: what the other end is to know goes with them. */
+/* So many bytes are about to be written: notifications for the other end go with them. */
 SPX_HIDDEN void spx_burst_write(spx_conn *c, uint32_t bytes);
 /* All of them are. */
 SPX_HIDDEN void spx_burst_written(spx_conn *c);
-/* A long message begins, of which both ends know that it ends this. */
+/* A long message begins: both ends infer from it that this mode ends. */
 SPX_HIDDEN void spx_burst_long(spx_conn *c);
-/* What the system keeps is sent. */
+/* Sends what the system keeps. */
 SPX_HIDDEN void spx_burst_let_go(spx_conn *c);
-/* The other end has said that it is to be done: what was read is acknowledged. */
+/* The other end has requested it: acknowledges all that was read. */
 SPX_HIDDEN void spx_burst_acknowledge(const spx_conn *c);
 
 /* ---- net_zero.c ---- */
@@ -266,16 +266,16 @@ SPX_HIDDEN void spx_zero_join(spx_conn *c);
 SPX_HIDDEN bool spx_zero_takes(const spx_conn *c);
 /* Writes some of it, as write does; EINTR: to be tried again. */
 SPX_HIDDEN ssize_t spx_zero_send(spx_conn *c);
-/* Hears what the kernel has let go of; so many times it said something. Sends may be complete by
- * that. */
+/* Reads which buffers the kernel has released; returns the number of its reports. Sends may be
+ * complete by that. */
 SPX_HIDDEN int spx_zero_reap(spx_conn *c);
 /* The connection is about to be closed; it is. */
 SPX_HIDDEN void spx_zero_reset(spx_conn *c);
 SPX_HIDDEN void spx_zero_end(spx_conn *c);
 
 /* ---- net_close.c ---- */
-/* Asks the engine for a connection, if there is room for one; else the one not used for the longest
- * time is closed, and it is to be asked for again. */
+/* Requests a connection from the engine, if there is room for one; else the one not used for the
+ * longest time is closed, and the request is to be repeated. */
 SPX_HIDDEN void spx_net_want(spx_conn *c);
 /* The process has no descriptor for another connection: the one not used for the longest time is
  * closed, and the limit is lower for a while. Any thread. */
@@ -287,10 +287,10 @@ SPX_HIDDEN void spx_net_pressed(void);
 SPX_HIDDEN void spx_net_make_room(void);
 /* There is no room for another one. */
 SPX_HIDDEN bool spx_net_full(void);
-/* Messages go through others only where there is no room, and there is some. */
+/* Messages go through relays only where there is no room, and there is some. */
 static inline bool spx_net_has_room(void) { return spx_net.spares && !spx_net_full(); }
-/* A connection beside those that are kept was asked for in vain, or has not lasted: none is asked
- * for soon. */
+/* A connection beside those that are kept was requested in vain, or has not lasted: none is
+ * requested soon. */
 SPX_HIDDEN void spx_net_pause_shortcuts(uint64_t now);
 /* Connections are wanted that there is no room for. */
 SPX_HIDDEN bool spx_net_sought(void);
@@ -311,20 +311,18 @@ SPX_HIDDEN bool spx_net_ready(uint32_t peer);
 SPX_HIDDEN void spx_net_busy(spx_conn *c);
 SPX_HIDDEN void spx_net_not_busy(spx_conn *c);
 
-/* ---- how messages get to a process while there is no connection: net_relay.c, through others
- * ---- */
+/* ---- messages to a process without a connection: net_relay.c, through relays ---- */
 typedef struct {
   /* there is, or is to be, a connection with this process whenever messages go there */
   bool (*kept)(uint32_t peer);
   void (*pump)(
-      /* sends what waits through others, as far as it goes; or sees to it that there will be a
-         connection */
+      /* sends waiting bytes through relays, as far as possible; or requests a connection */
       spx_conn *c);
   bool (*stuck)(const spx_conn *c,
-                /* what goes through others does not arrive: there is no way, or some process on it
-                   moves nothing */
+                /* frames through relays do not arrive: there is no way, or some process on it moves
+                 * nothing */
                 uint64_t now);
-  void (*dropped)(uint32_t peer); /* what this process had with the peer goes, as a relay as well */
+  void (*dropped)(uint32_t peer); /* the state for the peer is dropped, as a relay as well */
   int (*poll)(void);              /* moves what waits; the number of frames that did */
   uint64_t (*sleep)(void);        /* for how long to sleep at most, ns */
   void (*slept)(uint64_t began, uint64_t most);

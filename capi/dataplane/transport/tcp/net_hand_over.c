@@ -1,16 +1,15 @@
-/* net_hand_over.c - what a program leaves behind when it makes no more calls of MPI: bytes that it
- * has sent, and that no socket has taken.
+/* net_hand_over.c - bytes that are sent, but in no socket yet, when a program makes no more calls
+ * of MPI.
  *
- * A send is over when its bytes lie in the connection's buffer. They are to arrive whatever the
- * program does then (MPI-5.0 3.5: the receive that matches a send that is over completes). So what
- * a call leaves in a buffer, because the connection is not made yet or because its socket is full,
- * is handed over to the engine, whose threads carry it on; whoever touches the buffer next takes it
- * back first. The bytes that are handed over do not change and do not move; no lock is taken where
- * nothing waits, which is almost always.
+ * A send is over when its bytes are in the connection's buffer. They are to arrive whatever the
+ * program does then (MPI-5.0 3.5: the receive that matches a send that is over completes). So bytes
+ * that a call leaves in a buffer, because the connection is not made yet or because its socket is
+ * full, are handed over to the engine, whose threads write them; the next user of the buffer takes
+ * it back first. The bytes that are handed over do not change and do not move; no lock is taken
+ * where nothing waits, which is almost always.
  *
- * Not handed over: what goes through others (the relays' own calls move it), and what waits behind
- * a long message, whose send is not over.
- */
+ * Not handed over: frames that go through relays (the relays' own calls move them), and bytes
+ * behind a long message, whose send is not over. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <sys/socket.h>
@@ -18,10 +17,10 @@
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static spx_conn *first; /* under lock, as next_handed, handed_fd and handed_done of each */
-/* under lock: the engine looks at them; something was handed over since it did */
+/* under lock: the engine is processing them; something was handed over since it began */
 static bool told, again;
 
-/* Of what is to be written, the part whose sends are over. */
+/* The part of the unwritten bytes whose sends are over. */
 static uint32_t over_part(const spx_conn *c)
 {
   uint32_t end = c->long_out.left ? c->long_out.at : spx_txs[c->peer].pos;
@@ -102,7 +101,7 @@ bool spx_net_carry_first(int fd, uint32_t peer, uint32_t life, spx_arrival *a)
     tell = !told && c->handed_done < c->handed;
     told |= tell;
   }
-  spx_net_arrives(a); /* who hands over after that sees it */
+  spx_net_arrives(a); /* a hand-over after that sees it */
   pthread_mutex_unlock(&lock);
   return tell;
 }

@@ -1,6 +1,6 @@
 /* net_long.c - long messages over a connection of their pair, without a copy in this process.
  *
- * A LONG record says how many bytes of a message follow it in the connection's stream, outside of
+ * A LONG record holds how many bytes of a message follow it in the connection's stream, outside of
  * records: a multiple of the line, so that the records behind them are where they would be without.
  * The sender writes them from the user's buffer, behind the records that have to go before and
  * before those that were written meanwhile, all by one system call. The receiver reads them into
@@ -9,15 +9,14 @@
  * - The last bytes of a message always go in a DATA record: a receive is complete only when that
  * has come. If the send is over before all is written (revoked, or the receiver does not want it
  * any more), zeros take the place of what was announced, and that record is aborted: the receive is
- * never complete by bytes that the message did not have.
- * - If the receive is over, what comes for it is read and dropped.
- * - Only over a connection that is neither being closed nor greeted: what goes through others is
- * cut into records by net_relay.c. Once begun, the announced bytes belong to the connection's
- * stream as records do: a CLOSE record stands behind them.
+ * never completed by bytes that are not the message's.
+ * - If the receive is over, bytes for it are read and dropped.
+ * - Only over a connection that is neither being closed nor greeted: bytes through relays are cut
+ * into records by net_relay.c. Once begun, the announced bytes belong to the connection's stream as
+ * records do: a CLOSE record goes behind them.
  * - Data in short pieces of memory, and memory that the kernel can not reach, are copied: by the
  * sender into DATA records, by the receiver out of the connection's buffer. Each end decides for
- * itself.
- */
+ * itself. */
 #include <sys/uio.h>
 #include "net_conn.h"
 #include "pack.h"
@@ -69,7 +68,7 @@ spx_long_result spx_long_more(spx_tx *tx, spx_request *r)
 {
   spx_conn *c = tx->conn;
   uint64_t before = r->out.at;
-  /* until its end is told */
+  /* until its end is reported */
   if (SPX_UNLIKELY(c->over || c->deaf) && !spx_proc_left(c->peer)) return SPX_LONG_WAITS;
   if (SPX_UNLIKELY(r->flags & SPX_RF_FURTHER)) spx_further_give(c, r);
   if (c->long_out.left == 0) {
@@ -137,8 +136,7 @@ void spx_long_written(spx_long_out *o, uint32_t n)
 
 /* ---- receiving ---- */
 
-/* NULL: it is over, or has not as much left any more as was announced, because somebody else has
- * sent to it. */
+/* NULL: it is over, or has less left than was announced, because another process has sent to it. */
 static spx_request *receive_of(const spx_long_in *in, uint32_t peer)
 {
   spx_request *r = spx_carries->sink(in->index, in->gen);

@@ -10,9 +10,9 @@
 
 struct iovec;
 
-/* What is to be written from a sender's buffer. */
+/* Bytes to be written from a sender's buffer. */
 typedef struct {
-  spx_request *r; /* whose bytes they are; NULL: it is over, and zeros are written in their place */
+  spx_request *r; /* the send; NULL: it is over, and zeros are written in place of its bytes */
   uint32_t left;  /* bytes; 0: none */
   uint32_t at;    /* their place: before out[at] */
   uint64_t to;    /* ends: the byte behind the last of that record */
@@ -20,7 +20,7 @@ typedef struct {
   bool copies;    /* the kernel can not read the buffer */
 } spx_long_out;
 
-/* What is to be read into a receiver's buffer. */
+/* Bytes to be read into a receiver's buffer. */
 typedef struct {
   uint32_t index, gen; /* the receive's descriptor: it may be gone */
   uint32_t left;

@@ -27,7 +27,7 @@ void spx_refuse(uint32_t peer, const char *why)
   refused = true;
 }
 
-/* What the other end says of the credit that it has given back. It never takes any back. */
+/* The other end's announcement of the credit that it has given back. It never takes any back. */
 static void on_credit(const spx_conn *c, const spx_rec *rec)
 {
   spx_tx *tx = &spx_txs[c->peer];
@@ -67,7 +67,7 @@ static bool has_record(spx_conn *c)
   return c->in_end - c->in_at >= SPX_REC_HEADER;
 }
 
-/* Does what the record says of a long message make sense? It has come whole. */
+/* Whether the record's description of a long message is valid. It has arrived whole. */
 static bool sane(const spx_rec *rec)
 {
   if (rec->kind != SPX_REC_RTS) return true;
@@ -76,7 +76,8 @@ static bool sane(const spx_rec *rec)
   return (rts.bytes & ~SPX_RTS_APART) <= SPX_MESSAGE_MOST;
 }
 
-/* Is the payload as long as its kind needs? It need not have come yet: the head alone decides. */
+/* Whether the payload is as long as its kind needs. It need not have arrived yet: the head alone
+ * decides. */
 static bool sound(const spx_rec *rec)
 {
   switch (rec->kind) {
@@ -233,7 +234,7 @@ static void hear_greeting(spx_conn *c)
     spx_net_lost(c, got ? errno : 0);
 }
 
-/* What has come before is dropped. */
+/* Earlier bytes are dropped. */
 static void skip(spx_conn *c)
 {
   static uint8_t waste[16u << 10];

@@ -1,24 +1,23 @@
-/* net_streams.c - further streams of a pair: one TCP stream is bounded by its window, or by what a
- * network gives to each flow.
+/* net_streams.c - further streams of a pair: one TCP stream is bounded by its window, or by the
+ * network's limit for each flow.
  *
  * The records of a pair, and with them the order of its messages, stay on its connection. From a
  * long message the sender cuts portions off its end, for streams that have nothing to write, while
- * the connection goes on at its beginning: who is faster takes more. So the connection always has
- * the last record of what it carries, and knows nothing of the rest but that the message's end has
- * come nearer. The receiver counts what has come either way.
+ * the connection continues at its beginning: the faster one takes more. So the connection always
+ * has the last record of its part, and of the rest only that the message's end has come nearer. The
+ * receiver counts the bytes of both ways.
  *
  *   head: receive, offset, length    bytes of the message    seal: good, or aborted
  *
  * - A portion counts when its seal has come. If the send is over before all is written, zeros take
- * the place of what was announced, and the seal says so.
- * - A portion for a receive that is over is read and dropped. One that does not lie within the
- * receive, or is more than what is missing, ends the connection.
- * - A stream goes one way: who has something to send makes it, writes to it, and closes it between
- * two portions whenever it likes. So nothing has to be agreed about, and the pair's connection may
- * be closed and made again meanwhile.
+ * the place of what was announced, and the seal marks that.
+ * - A portion for a receive that is over is read and dropped. One that is not within the receive,
+ * or is more than what is missing, ends the connection.
+ * - A stream goes one way: the sender makes it, writes to it, and closes it between two portions
+ * whenever it likes. So no agreement is needed, and the pair's connection may be closed and made
+ * again meanwhile.
  * - One that ends within a portion, or that cannot be written to, is a connection that has broken
- * (net.c, lost).
- */
+ * (net.c, lost). */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/sockios.h>
@@ -55,7 +54,7 @@ enum { GOOD = 1, ABORTED = 2 };
 typedef struct {
   uint64_t seal;
   head next;
-} between; /* what stands between the bytes of two portions */
+} between; /* separates the bytes of two portions */
 
 struct spx_further {
   spx_further *next;
@@ -63,7 +62,7 @@ struct spx_further {
   int fd;
   bool out, copies, full;
   /* the portion: written, or read */
-  spx_request *r; /* out: whose it is; NULL: it is over */
+  spx_request *r; /* out: the send; NULL: it is over */
   uint64_t at;    /* the next byte's place in the message */
   uint32_t left;  /* bytes of the message */
   bool under_way; /* out */
@@ -199,7 +198,7 @@ static void push(spx_further *s)
   watch(s, false);
 }
 
-/* Who writes to a stream reads nothing from it: the end of it alone can come. */
+/* The writer of a stream reads nothing from it: only its end can arrive. */
 static void look(spx_further *s)
 {
   char c;
@@ -228,7 +227,7 @@ static void give(spx_further *s, spx_request *r, uint32_t n)
   push(s);
 }
 
-/* The bytes of r that nobody has begun to write. */
+/* The bytes of r that no stream has begun to write. */
 static uint64_t free_of(const spx_conn *c, const spx_request *r)
 {
   const spx_long_out *o = &c->long_out;
@@ -253,7 +252,7 @@ static uint32_t kept(const spx_conn *c)
   return spx_set.streams ? spx_set.streams : spx_number_keeps(&c->further.number);
 }
 
-/* Asks the engine for those that are missing. */
+/* Requests the missing streams from the engine. */
 static void want(spx_conn *c)
 {
   spx_furthers *f = &c->further;
@@ -310,7 +309,7 @@ void spx_further_give(spx_conn *c, spx_request *r)
 
 /* ---- their number ---- */
 
-/* What a socket has done since the last look. False: that cannot be known. */
+/* Samples what a socket has done since the last sample. False: that is not available. */
 static bool look_at(int fd, spx_socket_seen *before, spx_streams_seen *seen, struct tcp_info *i)
 {
   socklen_t n = sizeof *i;
@@ -391,7 +390,7 @@ static spx_request *receive_of(const spx_further *s, const head *h)
   return r && r->peer == s->c->peer && r->flags & SPX_RF_FURTHER ? r : NULL;
 }
 
-/* Is the head sound? */
+/* Whether the head is valid. */
 static bool fits(const spx_further *s)
 {
   const head *h = &s->b.next;
@@ -438,7 +437,7 @@ static ssize_t read_some(spx_further *s)
   return got;
 }
 
-/* The portion is here, and s->b.seal says whether it is good. False: that is no seal. */
+/* The portion is here, and s->b.seal tells whether it is good. False: that is no seal. */
 static bool sealed(const spx_further *s)
 {
   if (s->b.seal != GOOD && s->b.seal != ABORTED) return false;

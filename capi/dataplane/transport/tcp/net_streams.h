@@ -12,7 +12,7 @@ struct spx_conn;
 typedef struct spx_further spx_further;
 
 typedef struct {
-  uint64_t acked, busy, held; /* of a socket when it was last looked at, as tcp_info has them */
+  uint64_t acked, busy, held; /* of a socket when it was last sampled, as tcp_info has them */
 } spx_socket_seen;
 
 /* The streams of a connection's pair. They stay while the connection is closed in order. */
@@ -42,9 +42,9 @@ SPX_HIDDEN bool spx_further_busy(const struct spx_conn *c, const spx_request *r)
 SPX_HIDDEN void spx_further_recall(struct spx_conn *c, const spx_request *r);
 /* Bytes that wait, or are on their way. */
 SPX_HIDDEN uint64_t spx_further_unsent(const struct spx_conn *c);
-/* What epoll has told of one. *n: the number of things that moved. */
+/* Processes an epoll event of a stream. *n: the number of things that moved. */
 SPX_HIDDEN void spx_further_event(uint64_t what, uint32_t events, int *n);
-/* Streams that have ended since the last call are freed: no event of theirs is looked at any
+/* Streams that have ended since the last call are freed: no event of theirs is processed any
  * more. */
 SPX_HIDDEN void spx_further_sweep(void);
 /* A socket of a further stream, which leads to or comes from the peer of c; out: this process
@@ -52,7 +52,7 @@ SPX_HIDDEN void spx_further_sweep(void);
 SPX_HIDDEN void spx_further_join(struct spx_conn *c, int fd, bool out);
 /* Another one may be made, or taken: the settings allow it, and there are descriptors. */
 SPX_HIDDEN bool spx_further_room(void);
-/* Closes all; drain: what has come is taken in first. */
+/* Closes all; drain: arrived bytes are read first. */
 SPX_HIDDEN void spx_further_end(struct spx_conn *c, bool drain);
 /* Closes those that have nothing to write: descriptors are short. */
 SPX_HIDDEN void spx_further_press(struct spx_conn *c);

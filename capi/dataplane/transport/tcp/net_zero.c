@@ -1,18 +1,18 @@
 /* net_zero.c - long messages that the kernel sends out of the program's memory (MSG_ZEROCOPY),
  * without a copy into the socket's buffers.
  *
- * What is sent so is the kernel's to read until the other end's kernel has acknowledged it, and the
- * driver has let go of it: it then says so in the socket's queue of errors, naming writes by their
- * number. Until then a send is not complete, be it sent, cancelled, revoked, or its peer dead: who
- * gets a buffer back may write to it.
+ * The kernel may read such bytes until the other end's kernel has acknowledged them, and the driver
+ * has released them: it then reports that in the socket's queue of errors, naming writes by their
+ * number. Until then a send is not complete, be it sent, cancelled, revoked, or its peer dead: the
+ * owner of a released buffer may write to it.
  *
  * - Each write of at least LEAST bytes of a contiguous buffer is one; records before and behind it
  * go by plain writes, since their buffer is used again at once.
- * - Pinning pages and hearing of them costs more than copying, unless a copy is saved. Where the
- * other end is on this machine (loopback, veth), and with drivers that cannot, the kernel copies
- * after all, and says so: then the connection stops (SPX_ZEROCOPY=auto). So it does when the kernel
- * has no memory for it (net.core.optmem_max, RLIMIT_MEMLOCK), or does not know it: sockets that
- * encrypt.
+ * - Pinning pages and reading the reports costs more than copying, unless a copy is saved. Where
+ * the other end is on this machine (loopback, veth), and with drivers that cannot, the kernel
+ * copies after all, and reports that: then the connection stops (SPX_ZEROCOPY=auto). So it does
+ * when the kernel has no memory for it (net.core.optmem_max, RLIMIT_MEMLOCK), or does not support
+ * it: sockets that encrypt.
  * - A connection that breaks is reset if bytes wait that are not acknowledged: with its queues they
  * are gone, and none of them is read later. One that is closed in order has been read to its
  * end. */
@@ -58,7 +58,7 @@ bool spx_zero_takes(const spx_conn *c)
   const spx_request *r = o->r;
   if (o->left < LEAST || !r || o->copies || c->zero.next - c->zero.first >= SPX_ZERO_WRITES)
     return false;
-  /* What others than the program have asked for is taken back without waiting. */
+  /* Sends not requested by the program are taken back without waiting. */
   if (r->flags & (SPX_RF_PASS | SPX_RF_INTERNAL | SPX_RF_KEPT)) return false;
   return r->type->flags & SPX_T_CONTIG;
 }
@@ -96,7 +96,7 @@ static bool is_handed(const spx_zero *z, const spx_request *r)
   return false;
 }
 
-/* The kernel has let go of a write. */
+/* The kernel has released a write. */
 static void let_go(spx_zero *z, uint32_t number)
 {
   spx_request *r = write_of(z, number)->r;

@@ -1,14 +1,13 @@
 /* stream_number.h - over how many streams the long messages of a pair go.
  * docs/decisions/streams.md.
  *
- * Decides only: what is seen of the sockets, and the time, are arguments. Where a round trip is
- * short one stream carries what there is, and nothing is tried. Else the rate of what the other end
- * acknowledges is taken with as many streams as there are and with twice as many, which are kept if
- * it has grown by a clear margin. A stream that was opened meanwhile may not be the reason, since a
+ * Decides only: the state of the sockets, and the time, are arguments. Where a round trip is short
+ * one stream carries the data, and nothing is tried. Else the rate of acknowledged bytes is
+ * measured with the present number of streams and with twice as many, which are kept if the rate
+ * has grown by a clear margin. A stream that was opened meanwhile may not be the reason, since a
  * young one becomes faster by itself: unless the sockets waited for their windows, the smaller
- * number is measured once more. Then it rests, the longer the more often that was in vain, and
- * looks again: with more, and whether fewer would do.
- */
+ * number is measured once more. Then the number rests, the longer the more often a trial was in
+ * vain, and is tried again: with more, and whether fewer would do. */
 #ifndef SPX_STREAM_NUMBER_H
 #define SPX_STREAM_NUMBER_H
 #include <stdbool.h>
@@ -29,7 +28,7 @@ enum {
 #define SPX_NUMBER_FIRST_REST 5000000000ull /* ns */
 #define SPX_NUMBER_MOST_REST  300000000000ull
 
-/* What was seen of a pair's sockets since the last look. */
+/* The state of a pair's sockets since they were last sampled. */
 typedef struct {
   uint64_t acked; /* bytes that the other end has acknowledged */
   uint64_t busy,
@@ -54,7 +53,7 @@ typedef struct {
   bool down;               /* the next rest is followed by a look whether fewer would do */
   bool held;               /* measured: the sockets waited for their windows */
   uint32_t use;            /* streams that messages go over now; 0: not begun, as 1 */
-  uint32_t kept;           /* that has been decided */
+  uint32_t kept;           /* that is final */
   uint32_t tried;          /* the last number of SPX_NUMBER_MORE */
   uint64_t seen_at;        /* ns: the last look */
   uint64_t settle, waited; /* us: left; of the wait for streams to come or to be done */
@@ -72,7 +71,7 @@ static inline uint32_t spx_number_keeps(const spx_number *s)
   return s->phase == SPX_NUMBER_AGAIN ? s->tried : s->kept > use ? s->kept : use;
 }
 
-/* Are the sockets to be looked at? Asked when long messages are written. */
+/* Whether the sockets are to be sampled. Called when long messages are written. */
 static inline bool spx_number_looks(const spx_number *s, uint64_t now) { return now >= s->until; }
 
 static inline void spx_number_enter(spx_number *s, spx_number_phase phase, uint32_t use,
@@ -94,7 +93,7 @@ static inline void spx_number_rest(spx_number *s, uint64_t now, bool changed)
   s->until = now + s->rest;
 }
 
-/* What is next once the number that is kept, and its rate, are known. */
+/* Chooses the next step once the number to keep, and its rate, are known. */
 static inline void spx_number_on(spx_number *s, uint64_t now, uint64_t trip, uint32_t most,
                                  bool changed)
 {
@@ -158,7 +157,7 @@ static inline void spx_number_judge(spx_number *s, uint64_t now, uint64_t trip, 
   }
 }
 
-/* A look at `now`; at most so many streams. */
+/* Processes a sample at `now`; at most so many streams. */
 static inline void spx_number_saw(spx_number *s, uint64_t now, const spx_streams_seen *seen,
                                   uint32_t most)
 {

@@ -1,9 +1,9 @@
-/* What transport.h promises of a transport, over each of them. The table of transports, and what
- * each has not, is in suite_rows.h; a further one is a row there (docs/dataplane.md, "A new
+/* The contract of transport.h, over each transport. The table of transports, and the missing
+ * features of each, are in suite_rows.h; a further one is a row there (docs/dataplane.md, "A new
  * transport").
  *
  *   conformance [ROW [TEST [STEP]]]   all, or those of a row, or one; of a loss that one step
- *   conformance list                  what is tried of which row, and why the rest is not
+ *   conformance list                  the tests of each row, and why the rest do not apply
  *   SPX_SUITE=N conformance           N times as much */
 // layer: relay
 // sanitize: plain address,undefined thread

@@ -10,7 +10,7 @@
 #include "suite_tests.h"
 
 typedef enum {
-  /* the process, by SIGKILL; another one gets its number, and talks with the same peer */
+  /* the process, by SIGKILL; another one gets its number, and communicates with the same peer */
   DIES,
   HALF_DIES,   /* the same when it has written a part of what it was to write */
   BREAKS,      /* the connection; both processes live */
@@ -103,7 +103,7 @@ static size_t a_part(size_t n)
                              : 1 + rnd(&stutter) % n;
 }
 
-/* What is before the bytes of a call that are written: all of them, or a part of them, and then the
+/* Precedes the bytes of a call that are written: all of them, or a part of them, and then the
  * loss. */
 static size_t before_write(int fd, size_t n, bool *struck)
 {
@@ -306,8 +306,7 @@ static void arm(void)
   armed = true;
 }
 
-/* Both sides have said all. One that dies is followed by another one, for which nothing of the dead
- * is. */
+/* Both sides have sent all. A dead one has a successor, for which no message of the dead one is. */
 static void loses_process(void)
 {
   uint32_t other = 1 - me;
@@ -516,7 +515,7 @@ enum { SANITIZED = 1 };
 enum { SANITIZED = 0 };
 #endif
 
-/* Tries every step (every second one of sanitized builds, unless SPX_SUITE asks for more), from the
+/* Tries every step (every second one of sanitized builds, unless SPX_SUITE requests more), from the
  * first one or the given one on. The number of steps; 0: one has failed. */
 static uint32_t lose_at_each(const row *r, int which, uint32_t only)
 {

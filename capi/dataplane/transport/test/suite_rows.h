@@ -95,7 +95,7 @@ static const row rows[] = {
 };
 enum { ROWS = sizeof rows / sizeof rows[0] };
 
-/* What a row has not, and why the tests that need it say nothing of it. */
+/* The missing features of a row, and why the tests that need them do not apply. */
 static const struct {
   const char *row;
   uint32_t lacks;

@@ -1,12 +1,13 @@
-/* suite_traffic.h - what participants send each other, in three ways, each numbered by itself, and
- * what each of them checks of what comes: that it is the next of its way, whole and unchanged.
+/* suite_traffic.h - messages between participants, in three ways, each numbered by itself, and the
+ * checks of each arrival: that it is the next of its way, whole and unchanged.
  *
  *   records  one record each, by spx_tx_put, put_two, write, or as a request whose turn comes
- * (spx_carried.send) texts    control messages, which pair.c cuts into pieces streams  long
- * messages (spx_carried.more), which may pass records
+ *            (spx_carried.send)
+ *   texts    control messages, which pair.c cuts into pieces
+ *   streams  long messages (spx_carried.more), which may pass records
  *
- * This file plays the layer of sends and receives: what get.c and deliver.c do for a stream is done
- * here, no more. */
+ * This file simulates the layer of sends and receives: what get.c and deliver.c do for a stream is
+ * done here, no more. */
 #ifndef SPX_TEST_SUITE_TRAFFIC_H
 #define SPX_TEST_SUITE_TRAFFIC_H
 #include "suite.h"
@@ -226,7 +227,8 @@ static void stream_written(spx_request *r)
 
 /* ---- receiving ---- */
 
-/* No memory for so many records, now and then: they stay where they are, and come again. */
+/* No memory for so many records, now and then: they stay where they are, and are delivered
+ * again. */
 static uint32_t refusals;
 static bool no_memory(void)
 {
@@ -350,7 +352,7 @@ static spx_request *queued(uint32_t process)
   return NULL;
 }
 
-/* For who has to find out why something does not come. */
+/* A dump for finding out why a record does not arrive. */
 static void show_state(void)
 {
   fprintf(stderr, "  %s process %u, life %u: told %u connect %u closed %u lost %u lent %u shut\n",
@@ -383,8 +385,8 @@ static void show_state(void)
 
 /* ---- the end of a pair ---- */
 
-/* Sends that wait for room are taken out of the pair's queue: what fail.c does before the pair is
- * given up. */
+/* Takes sends that wait for room out of the pair's queue: as fail.c before the pair is
+ * abandoned. */
 static void drop_queued(uint32_t process)
 {
   for (spx_request *r; (r = queued(process));) {
@@ -393,7 +395,7 @@ static void drop_queued(uint32_t process)
   }
 }
 
-/* What was sent to a participant in vain goes, and what has come half; what has come is checked
+/* Drops messages sent to a participant in vain, and half-received ones; received ones are checked
  * once more. */
 static void drop_traffic(uint32_t participant)
 {

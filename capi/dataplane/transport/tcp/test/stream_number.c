@@ -17,7 +17,7 @@ typedef struct {
   uint64_t link;   /* bytes in a second, at most */
   uint32_t noise;  /* percent by which rates differ */
   uint32_t most;   /* streams that can be made */
-  bool told;       /* the sockets say that they wait for their windows */
+  bool told;       /* the sockets report that they wait for their windows */
   uint32_t drain;  /* round trips until a stream that is not used any more is done with its part */
   /* us in which a young stream becomes as fast as it will be: of itself, and the first one too */
   uint64_t grows;
@@ -90,7 +90,7 @@ static uint64_t best_of(const network *w)
   return best;
 }
 
-/* One stream is all it ever has, and it is hardly looked at. */
+/* It only ever has one stream, and is rarely measured. */
 static void near_by(void)
 {
   static const network loopback = {.trip = 40,
@@ -114,7 +114,8 @@ static void near_by(void)
   }
 }
 
-/* What is got at last, and on the whole; and that it rests nearly all the time. */
+/* Checks the rate in the end, and on the whole; and that the number is stable nearly all the
+ * time. */
 static void far_away(const network *w, uint64_t seconds)
 {
   spx_number s = {0};
@@ -192,7 +193,7 @@ static void short_of(void)
   run r = {.now = 1000000000, .open = 1};
   flow(&s, &w, &r, 60);
   CHECK(s.kept == 3 && r.open == 3);
-  w.most = r.open = 1; /* the others were closed, and cannot be made again */
+  w.most = r.open = 1; /* the other streams were closed, and cannot be made again */
   flow(&s, &w, &r, 1200);
   CHECK(s.kept == 1);
   spx_streams_seen seen = {.acked = 1, .near = 20000, .trip = 20000, .open = 1, .moving = 1};
