@@ -66,8 +66,6 @@ static void each_source(const spx_comm *c, void (*each)(uint32_t, void *), void 
 }
 
 static int watch_inbound(spx_poller *p);
-static bool parks(spx_request *r);
-static spx_request *parked;
 static spx_poller watch = {.poll = watch_inbound};
 static bool watching;
 /* this IOP leaves, and has taken all that had come: what comes now stays with its senders, and goes
@@ -80,7 +78,7 @@ void spx_system_set(spx_system *s)
   in_system = true;
   if (!watching) spx_poller_add(&watch);
   watching = true;
-  spx_send_parks = parks;
+  spx_send_parks = spx_system_parks;
   spx_ranks_hold(s->proc);
   spx_lock();
   /* MPI_COMM_WORLD of an IOP: its ranks are none of a communicator */
@@ -111,7 +109,7 @@ void spx_system_end(void)
   if (watching) spx_poller_del(&watch);
   watching = false;
   spx_send_parks = NULL;
-  parked = NULL;
+  spx_system_parked = NULL;
   spx_diag_sources = NULL;
   spx_sys = NULL;
   spx_io_process = false;
@@ -186,93 +184,6 @@ void spx_outbound_persistent(spx_request *r)
 {
   if (spx_is_origin(r->comm->rank) && !spx_io_process && r->kind == SPX_R_SEND)
     r->start = choose_again;
-}
-
-/* ---- when an I/O process dies ----
- * A message that was on its way to it, and is not complete, goes to another one. If all are dead
- * and some are started again, it waits for that. */
-
-static bool parks(spx_request *r)
-{
-  const spx_system *s = __atomic_load_n(&spx_sys, __ATOMIC_ACQUIRE);
-  if (!s || spx_io_process || spx_replay_on || r->kind != SPX_R_SEND || !r->comm ||
-      !spx_is_origin(r->as))
-    return false;
-  if (spx_system_iop(s, r->want_tag) < 0 && spx_system_healing(s) < 0) return false;
-  r->state = SPX_S_PARKED;
-  r->next = parked;
-  parked = r;
-  return true;
-}
-
-/* Sends what waits, where it can go now. */
-static int unpark(void)
-{
-  const spx_system *s = __atomic_load_n(&spx_sys, __ATOMIC_ACQUIRE);
-  int moved = 0;
-  spx_request *list = NULL, *r;
-  while ((r = parked)) { /* in the order in which they came */
-    parked = r->next;
-    r->next = list;
-    list = r;
-  }
-  while ((r = list)) {
-    int iop = s ? spx_system_iop(s, r->want_tag) : -1;
-    list = r->next;
-    if (iop < 0 && s && spx_system_healing(s) >= 0) {
-      r->next = parked;
-      parked = r;
-      continue;
-    }
-    moved++;
-    r->state = SPX_S_NONE;
-    r->id_slot = 0;
-    if (iop < 0) {
-      spx_complete(r, MPIX_ERR_PROC_FAILED);
-      continue;
-    }
-    r->peer = s->proc[iop];
-    spx_send_start(r);
-  }
-  return moved;
-}
-
-/* Messages that wait for room on the way to an I/O process that hangs, and of which it has nothing,
- * go to another one. */
-static int leave_hanging(const spx_system *s)
-{
-  int moved = 0;
-  spx_request *r;
-  for (uint32_t i = 0; i < s->slots; i++) {
-    uint32_t iop = s->slot[i], peer = s->proc[iop];
-    while (spx_system_hangs(s, iop) && spx_system_ready(s, iop) &&
-           (r = spx_tx_queued(peer)) != NULL && spx_is_origin(r->as)) {
-      int other = spx_system_iop(s, r->want_tag);
-      if (other < 0 || spx_system_hangs(s, (uint32_t)other) || !spx_tx_unqueue(peer, r)) break;
-      spx_id_drop(r);
-      r->state = SPX_S_NONE;
-      r->peer = s->proc[other];
-      spx_send_start(r);
-      moved++;
-    }
-  }
-  return moved;
-}
-
-/* Who sends does not wait for an I/O process that hangs, nor for room among what is kept for it.
- * Which one hangs is told by the bell; what was kept before was looked at then. */
-static int excuse_hanging(const spx_system *s)
-{
-  static uint32_t seen;
-  static uint64_t sent;
-  uint32_t bell = __atomic_load_n(&spx_proc_of(spx_me)->bell, __ATOMIC_ACQUIRE);
-  int n = 0;
-  if (bell == seen && sent == spx_replay_core.leaving) return 0;
-  seen = bell;
-  sent = spx_replay_core.leaving;
-  for (uint32_t i = 0; i < s->iops; i++)
-    if (spx_system_hangs(s, i)) n += spx_replay_excuse(s->proc[i]);
-  return n;
 }
 
 /* A process that sends and never waits would not see that the system has changed, which is
@@ -538,10 +449,10 @@ static int watch_inbound(spx_poller *p)
   (void)p;
   uint64_t posted = spx_inbound_posted;
   const spx_system *s = __atomic_load_n(&spx_sys, __ATOMIC_ACQUIRE);
-  int moved = SPX_UNLIKELY(parked != NULL) ? unpark() : 0;
+  int moved = SPX_UNLIKELY(spx_system_parked != NULL) ? spx_system_unpark() : 0;
   if (SPX_UNLIKELY(spx_tx_waiting()) && s && !spx_io_process && !spx_replay_on)
-    moved += leave_hanging(s);
-  if (SPX_UNLIKELY(spx_replay_on) && s && !spx_io_process) moved += excuse_hanging(s);
+    moved += spx_system_leave_hanging(s);
+  if (SPX_UNLIKELY(spx_replay_on) && s && !spx_io_process) moved += spx_system_excuse_hanging(s);
   if (spx_io_process && s && !spx_replay_on) moved += end_sends_in_vain(s);
   if (moved) return moved;
   bool closing = false;
