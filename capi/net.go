@@ -14,13 +14,9 @@ static uint32_t net_word(uint32_t i, int what)
 import "C"
 
 import (
-	"context"
 	"crypto/tls"
 	"encoding/binary"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"math/rand/v2"
 	"net"
 	"net/netip"
 	"os"
@@ -39,14 +35,14 @@ import (
 )
 
 // Connections with the processes that are reached over the network: made here, by goroutines that
-// do not depend on any process's MPI calls, and handed to the data plane
-// (dataplane/transport/tcp/net.c), which writes its requests to a pipe. A pair has one connection.
-// When both ends call at the same time, the call of the end with the lower number counts (between
-// jobs, where each has its own: of the lower identity).
+// wait for nobody's MPI calls, and handed to the data plane (dataplane/transport/tcp/net.c), which
+// writes whom it wants to reach to a pipe. A pair has one connection. When both ends call at the
+// same time, the call of the end with the lower number counts (between jobs, where each has its
+// own: of the lower identity).
 
-// A pairState is the state of a pair's connection. The two ends never have different connections
-// for theirs: an end that answers Taken has the connection when the caller confirms; a caller with
-// the lower number answers no call between its own and its end; and an end that waits for a
+// A pairState says how far the connection of a pair is. Never do both ends think that a connection
+// is theirs and mean different ones: who answers Taken has the connection when the caller confirms;
+// a caller with the lower number answers no call between its own and its end; and who waits for a
 // confirmation does not call.
 type pairState struct {
 	made      bool          // handed over: nothing is called or answered any more
@@ -135,8 +131,8 @@ func stopNet() {
 	s.listener = nil
 }
 
-// inheritedListener is the socket that the agent made for this process before it was started: all
-// peers had its address from the first moment.
+// inheritedListener is the socket that the agent made for this process before it was started: its
+// address was known to all from the first moment.
 func inheritedListener() (net.Listener, error) {
 	if launched.listener != nil {
 		return launched.listener, nil
@@ -207,7 +203,7 @@ func decide(from tcp.Process) tcp.Verdict {
 	return tcp.Full
 }
 
-// confirmed handles a confirmation: from uses the connection that was answered Taken.
+// confirmed: from uses the connection that it was told is taken.
 func confirmed(c net.Conn, from tcp.Process) {
 	netState.mu.Lock()
 	p := pairWith(from)
@@ -221,8 +217,7 @@ func confirmed(c net.Conn, from tcp.Process) {
 	comes(from)
 }
 
-// comes reports that the connection with p announced by spx_net_coming is with the data plane, or
-// is none.
+// comes: the connection with p that spx_net_coming was told of is with the data plane, or is none.
 func comes(p tcp.Process) { C.spx_net_coming(C.uint32_t(p.Number), -1) }
 
 // givenUp: it does not, and the socket is closed.
@@ -248,7 +243,7 @@ func decideFurther(from tcp.Process, _ uint16) tcp.Verdict {
 	return tcp.Taken
 }
 
-// furtherConfirmed handles a confirmation: from writes to the stream that was answered Taken.
+// furtherConfirmed: from writes to the stream that it was told is taken.
 func furtherConfirmed(c net.Conn, from tcp.Process, _ uint16) { handFurther(c, from, false) }
 
 // handFurther gives a further stream to the data plane; out: this process has made it.
@@ -262,8 +257,7 @@ func handFurther(c net.Conn, p tcp.Process, out bool) {
 }
 
 // callFurther makes one more stream to a process that the data plane has a connection with. When it
-// cannot be made, all data go over the existing ones: the data plane requests it again after a
-// while.
+// cannot be made, all goes over those that there are: the data plane asks again after a while.
 func callFurther(p tcp.Process) {
 	if id, to, err := identityFor(p, 1); err == nil && netState.slots.try() {
 		c, verdict, err := tcp.Dial(addressOf(p.Number).String(), id, to)
@@ -326,7 +320,7 @@ func socketOf(c net.Conn, p tcp.Process) (fd int, err error) {
 }
 
 // descriptorPatience is for how long a connection that both ends use already waits for a
-// descriptor, and pressEvery how often one is requested.
+// descriptor, and pressEvery how often one is asked for.
 const descriptorPatience, pressEvery = 20 * time.Second, 100 * time.Millisecond
 
 // withDescriptors opens something for a connection that the other end counts on: closed, it would
@@ -352,7 +346,7 @@ func withDescriptors(open func() error) error {
 }
 
 // spare are descriptors that are kept for when the program has all others: a connection has two for
-// a moment, and those that must make room for it may take their time to end.
+// a moment, and those that are to make room for it may take their time to end.
 var spare reserve
 
 const mostSpare = 4
@@ -388,9 +382,9 @@ func (r *reserve) take() {
 	}
 }
 
-// collectAfter is the number of ended connections after which the garbage of making them is
-// collected: the engine's heap would else grow to 4 MB first, in every process of a job whose
-// connections come and go.
+// collectAfter is how many connections end before what making them has left is collected: the
+// engine's heap would else grow to 4 MB first, in every process of a job whose connections come and
+// go.
 const collectAfter = 256
 
 // heed does what the data plane writes to the pipe: a number with a word, and the life of the
@@ -466,354 +460,9 @@ func carryHanded() {
 	}
 }
 
-// fullPause is how long a process that had no connection to spare is left alone, at most, more or
-// less.
-const fullPause = 16 * time.Millisecond
-
-// errGaveWay is the end of a call that was abandoned for one from the called process.
-var errGaveWay = errors.New("a call gave way to another one")
-
-// complainAfter is how long a process may be out of reach before that is reported to its user.
-const complainAfter = 10 * time.Second
-
-// callUntil calls one process until there is a connection, from whichever end, or the process is
-// gone.
-func callUntil(p tcp.Process) {
-	s := &netState
-	began, pause, told := time.Now(), time.Millisecond, false
-	// the latest with more information than that there was no answer: a rejecting process does not
-	// do so each time
-	var why error
-	if !beginCalling(p) {
-		return
-	}
-	for mayCall(p) {
-		c, verdict, err := callOnce(p)
-		if err == nil && verdict == tcp.Taken {
-			handed := handOver(c, p)
-			comes(p)
-			if handed || !beginCalling(p) {
-				return
-			}
-		}
-		full := err == nil && verdict == tcp.Full || errors.Is(err, errGaveWay)
-		if full && endCalling(p) {
-			C.spx_net_declined(C.uint32_t(p.Number), C.uint32_t(p.Life))
-			return
-		}
-		if full { // those who are in each other's way do not call again at the same time
-			err, pause = nil, min(pause, fullPause)
-			pause = pause/2 + rand.N(pause)
-		}
-		if err != nil && (why == nil || !tcp.IsTimeout(err)) {
-			why = err
-		}
-		if err != nil && !told && time.Since(began) > complainAfter && !isGone(p) {
-			told = true
-			complain(unreached(addressOf(p.Number), why),
-				fmt.Sprintf("%v%s cannot be reached at %v from %s (%v): %v%s",
-					describe(p), onHost(p), addressOf(p.Number), hostName(),
-					addressOf(s.id.Self.Number).Addr(), why, cause(why)))
-		}
-		select {
-		case <-s.stop:
-			return
-		case <-time.After(pause):
-		}
-		pause = min(2*pause, 500*time.Millisecond)
-	}
-}
-
-// lostWith finds out why the connection with a process has broken, which neither end has closed in
-// order. As a rule the process has ended: its agent reports that soon. One that still answers
-// lives, and the data on their way between it and this one are lost: the job ends. One that cannot
-// be reached has perhaps ended, too, or left MPI; if its agent does not report that for long, the
-// user is notified.
-func lostWith(p tcp.Process, why syscall.Errno) {
-	const first, most = 100 * time.Millisecond, 500 * time.Millisecond
-	stop := netState.stop
-	for n, pause := 0, first; ; n++ {
-		select {
-		case <-stop:
-			return
-		case <-time.After(pause):
-		}
-		if isGone(p) {
-			return
-		}
-		ctx, over, ok := netState.slots.call(p, stop, nil)
-		if !ok {
-			return
-		}
-		c, verdict, err := dial(ctx, p)
-		if err == nil && verdict == tcp.Taken {
-			c.Close()
-		}
-		gaveWay := err != nil && ctx.Err() != nil
-		over()
-		netState.slots.give()
-		switch {
-		case gaveWay:
-		case err == nil && verdict == tcp.Gone: // this process counts as dead there
-			return
-		case err == nil && !isGone(p):
-			endLost(p, why)
-		case n == int(complainAfter/most):
-			complain(fmt.Sprintf("the connection with %v is lost", describe(p)),
-				fmt.Sprintf(
-					"the connection with %v%s has broken (%s), and it cannot be reached at %v "+
-						"from %s (%v) any more: %v%s",
-					describe(p), onHost(p), broke(why), addressOf(p.Number), hostName(),
-					addressOf(netState.id.Self.Number).Addr(), err, cause(err)))
-		}
-		pause = min(2*pause, most)
-	}
-}
-
-// endLost ends the job: messages between this process and p, which both run, are lost.
-func endLost(p tcp.Process, why syscall.Errno) {
-	self := netState.id.Self
-	text := C.CString(fmt.Sprintf(
-		"the connection between %v at %v (%s) and %v%s at %v has broken (%s) although both run: "+
-			"messages are lost; %s",
-		describe(self), addressOf(self.Number).Addr(), hostName(), describe(p), onHost(p),
-		addressOf(p.Number).Addr(), broke(why), causeOfLoss(why)))
-	C.spx_end_job(C.MPI_ERR_OTHER, text)
-}
-
-// broke describes how a connection ended; why is 0 when the other end's side has closed it.
-func broke(why syscall.Errno) string {
-	if why == 0 {
-		return "it was closed"
-	}
-	return why.Error()
-}
-
-func causeOfLoss(why syscall.Errno) string {
-	switch why {
-	case syscall.EBADF, syscall.ENOTSOCK, syscall.ENOTCONN:
-		return "has the program closed descriptors that are not its own?"
-	case syscall.EBADMSG:
-		what := ""
-		if refusal := C.GoString(C.spx_refusal); refusal != "" {
-			what = " (" + refusal + ")"
-		}
-		return "what came was no message of this library" + what +
-			": does the program write to descriptors that are not its own?"
-	case syscall.ETIMEDOUT, syscall.EHOSTUNREACH, syscall.ENETUNREACH:
-		return "the network between them was cut for long"
-	}
-	return "a firewall between them may have reset it, or a device that forgets connections " +
-		"which are idle for long; or the program has closed descriptors that are not its own"
-}
-
-// beginCalling is false when another goroutine calls p already.
-func beginCalling(p tcp.Process) bool {
-	netState.mu.Lock()
-	defer netState.mu.Unlock()
-	pair := pairWith(p)
-	if pair.wanted {
-		return false
-	}
-	pair.wanted = true
-	return true
-}
-
-// mayCall is false, and ends the calling, when there is a connection with p or p is gone.
-func mayCall(p tcp.Process) bool {
-	netState.mu.Lock()
-	defer netState.mu.Unlock()
-	pair := pairWith(p)
-	pair.wanted = !pair.made && !isGone(p)
-	return pair.wanted
-}
-
-// endCalling ends the calling of a process that has no connection to spare, where messages go
-// through relays then.
-func endCalling(p tcp.Process) bool {
-	s := &netState
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	pair := pairWith(p)
-	if pair.made || pair.answering || s.policy.few == 0 || isAbroad(p.Number) ||
-		int(p.Number) >= len(s.kept) || s.kept[p.Number] {
-		return false
-	}
-	pair.wanted = false
-	return true
-}
-
-// callOnce is one try. A connection that it returns is the pair's, and ends the calling; it is to
-// be handed over.
-func callOnce(p tcp.Process) (c net.Conn, verdict tcp.Verdict, err error) {
-	s := &netState
-	ctx, over, ok := slotToCall(p)
-	if !ok {
-		return nil, tcp.Elsewhere, nil
-	}
-	c, verdict, err = dial(ctx, p)
-	if isShort(err) {
-		noDescriptors(err)
-		c, verdict, err = dial(ctx, p)
-	}
-	if err != nil && ctx.Err() != nil {
-		err = errGaveWay
-	}
-	over()
-	if err != nil || verdict != tcp.Taken {
-		s.slots.give()
-	}
-	if errors.Is(err, tcp.ErrKey) { // the answering process is none of the job
-		s.server.Refused.Key.Add(1)
-	}
-	if differ := (*tcp.WaysError)(nil); errors.As(err, &differ) {
-		endDiffering(p, differ.Theirs)
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	pair := pairWith(p)
-	pair.calling = false
-	if err == nil && verdict == tcp.Taken {
-		pair.made, pair.wanted = true, false
-	} else {
-		comes(p)
-	}
-	return c, verdict, err
-}
-
-// dial calls a process of this job, or of another one.
-func dial(ctx context.Context, p tcp.Process) (net.Conn, tcp.Verdict, error) {
-	id, to, err := identityFor(p, 0)
-	if err != nil {
-		return nil, 0, err
-	}
-	return tcp.DialContext(ctx, addressOf(p.Number).String(), id, to)
-}
-
-// slotToCall waits for a slot for a call of p, and takes it. False: there is a connection, or one
-// comes.
-func slotToCall(p tcp.Process) (ctx context.Context, over func(), ok bool) {
-	s := &netState
-	s.mu.Lock()
-	pair := pairWith(p)
-	if pair.made || pair.answering {
-		s.mu.Unlock()
-		return nil, nil, false
-	}
-	there := make(chan struct{})
-	pair.waits = there
-	s.mu.Unlock()
-	if ctx, over, ok = s.slots.call(p, s.stop, there); !ok {
-		return nil, nil, false
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	pair.waits = nil
-	if pair.made || pair.answering {
-		over()
-		s.slots.give()
-		return nil, nil, false
-	}
-	pair.calling = true
-	C.spx_net_coming(C.uint32_t(p.Number), 1)
-	return ctx, over, true
-}
-
-// isShort: there are no descriptors left, of this process or on this host.
-func isShort(err error) bool {
-	return errors.Is(err, syscall.EMFILE) ||
-		errors.Is(err, syscall.ENFILE)
-}
-
-// noDescriptors has a connection closed that was not used for long, so that another one can be
-// made.
-func noDescriptors(err error) {
-	if isShort(err) {
-		spare.give()
-		C.spx_net_press()
-	}
-}
-
-// endDiffering ends the job: messages between these two would not arrive.
-func endDiffering(p tcp.Process, theirs string) {
-	text := C.CString(fmt.Sprintf(
-		"the processes of a job must have the same SPX_CONNECTIONS, SPX_TOPOLOGY and SPX_TLS; "+
-			"this one has %s, but %s has %s",
-		netState.id.Ways, describe(p), theirs))
-	C.spx_end_job(C.MPI_ERR_OTHER, text)
-}
-
-// unreached names shortly what is out of reach: the host, where that is the cause.
-func unreached(at netip.AddrPort, err error) string {
-	for _, no := range []error{syscall.EHOSTUNREACH, syscall.ENETUNREACH, syscall.EACCES,
-		syscall.EINVAL} {
-		if errors.Is(err, no) {
-			return fmt.Sprintf("%v cannot be reached (%v)", at.Addr(), no)
-		}
-	}
-	if tcp.IsTimeout(err) {
-		return fmt.Sprintf("%v cannot be reached (no answer in time)", at.Addr())
-	}
-	return fmt.Sprintf("%v cannot be reached", at)
-}
-
-func cause(err error) string {
-	return tcp.Cause(err, tcp.Circumstances{TLS: netState.id.TLS,
-		Networks: getenv(service.EnvNetworks)})
-}
-
-// hostLimit is for how long the agent may think about the names of the hosts.
-const hostLimit = 2 * time.Second
-
-// onHost names the host of a process, from the agent.
-func onHost(p tcp.Process) string {
-	number := procOf(p.Number).host
-	if number == C.spx_segment.host {
-		return " on this host"
-	}
-	var list []service.Host
-	if conn, err := service.Dial(world.me.Job); err == nil {
-		defer conn.Close()
-		defer time.AfterFunc(hostLimit, conn.Hang).Stop()
-		if conn.Send(&service.Message{Kind: service.Hosts, FD: -1}) == nil {
-			if answer, err := conn.Receive(); err == nil && answer.Class == 0 {
-				json.Unmarshal([]byte(answer.Text), &list) //nolint:errcheck // then it is not known
-			}
-		}
-	}
-	if int(number) < len(list) {
-		return " on host " + list[number].Name
-	}
-	return ""
-}
-
 // addressOf is where a process listens.
 func addressOf(number uint32) netip.AddrPort {
 	p := procOf(number)
 	addr := netip.AddrFrom16(*(*[16]byte)(unsafe.Pointer(&p.addr)))
 	return netip.AddrPortFrom(addr.Unmap(), uint16(p.port))
-}
-
-func hostName() string {
-	name, err := os.Hostname()
-	if err != nil {
-		return "this host"
-	}
-	return name
-}
-
-func describe(p tcp.Process) string {
-	if home := uint64(procOf(p.Number).home_job); home != 0 {
-		return fmt.Sprintf("rank %d of world %d of job %016x", procOf(p.Number).world_rank,
-			procOf(p.Number).world_id, home)
-	}
-	return fmt.Sprintf("rank %d of world %d (process %d)", procOf(p.Number).world_rank,
-		procOf(p.Number).world_id, p.Number)
-}
-
-// complain reports a fault of the network as it shows in this process; of all processes with the
-// same report, one prints it. what is its short form.
-func complain(what, here string) {
-	me := procOf(netState.id.Self.Number)
-	sayOnce(what, what, fmt.Sprintf("rank %d of world %d: %s", me.world_rank, me.world_id, here))
 }

@@ -1,4 +1,4 @@
-/* replay.c - see replay_shim.h: message logs, commits, and the beginning and end of transparent
+/* replay.c - see replay_shim.h: message logs, and the beginning and end of transparent
  * takeover.
  *
  * A message log (spx_msglog) is a memory file of the rank, which standbys of its cluster have open
@@ -33,15 +33,9 @@
 
 bool spx_takeover_on;
 
-typedef struct {
-  void *buf;
-  int64_t count;
-  spx_type *type;
-} region;
-
 typedef struct { /* the memory file of a message log */
   int fd;
-  uint64_t bytes, grain[SPX_MSGLOG_AREAS]; /* of an area; of each, the bytes with memory */
+  uint64_t bytes, grain[SPX_MSGLOG_AREAS]; /* of an area; of each, what there is memory for */
 } file;
 
 static struct {
@@ -49,10 +43,6 @@ static struct {
   spx_replay_setup setup;
   uint32_t first; /* participant of rank 0 of this cluster */
   file file;      /* fd -1: none */
-  region *regions;
-  uint32_t nregions;
-  bool committed;
-  uint64_t version; /* of the message log, with the last commit */
   /* contexts that the process before this one has taken, and this one has not yet */
   const spx_came *noted;
 } v = {.file.fd = -1};
@@ -126,6 +116,10 @@ static int make_msglog(int fd)
 }
 
 int spx_msglog_file(void) { return v.file.fd; }
+
+spx_msglog *spx_msglog_here(void) { return v.setup.msglog; }
+
+uint64_t spx_msglog_bytes(void) { return v.file.bytes; }
 
 static int kind_of(uint32_t fn)
 {
@@ -238,8 +232,8 @@ void spx_keep_copies(spx_comm *wire, int cold)
   spx_copies_start(&(spx_copies_setup){wire, cold, make_copy, room_of_copy, drop_copy});
 }
 
-/* Messages without a receiver left are counted, and reported: the first time only, since the query
- * whether it may be reported costs a way to the agent for each message. */
+/* What no process is left to take is counted, and said: the first time, since to ask whether it may
+ * be said costs a way to the agent for each message. */
 static void say_lost(void)
 {
   static bool asked;
@@ -312,7 +306,7 @@ int spx_msglog_begin(const spx_replay_setup *s, const uint32_t *procs, const boo
   v.standby = standby;
   v.first = first;
   v.file.bytes = (spx_setting_begin(SPX_SET_REPLAY_MAX, 256 << 20, 1ull << 40) + 0xfff) & ~0xfffull;
-  v.committed = false;
+  spx_msglog_committed = false;
   if (!take_tables(s->participants, procs, heals, iop)) return MPI_ERR_NO_MEM;
   if (own && spx_mt) {
     spx_detail("transparent takeover: calls must come from one thread at a time, without "
@@ -375,7 +369,7 @@ int64_t spx_msglog_take(spx_word *a)
   for (int r = 0; r < spx_world->size; r++)
     ((uint32_t *)(uintptr_t)v.setup.procs)[v.first + (uint32_t)r] = spx_world->peer[r];
   v.standby = false;
-  /* it begins anew: nothing is left of its predecessor's received messages */
+  /* it begins anew: nothing is left of what the one before had received */
   if (!v.own) return begin();
   if (spx_copies_on) return take_copy((uint32_t)rank);
   v.file.fd = (int)a[1].i;
@@ -398,7 +392,7 @@ int64_t spx_msglog_take(spx_word *a)
 uint64_t spx_replay_context(uint64_t fresh)
 {
   uint64_t ctx = fresh;
-  if (v.committed || !v.setup.msglog) return fresh; /* of a kind that is not taken over */
+  if (spx_msglog_committed || !v.setup.msglog) return fresh; /* of a kind that is not taken over */
   spx_lock();
   if (v.noted) {
     memcpy(&ctx, v.noted->data, sizeof ctx);
@@ -414,258 +408,7 @@ uint64_t spx_replay_context(uint64_t fresh)
   return ctx;
 }
 
-int spx_msglog_closed(void) { return spx_replay_on && v.setup.msglog && v.committed; }
-
-/* ---- commits ---- */
-
-int spx_c_SP_Register(const void *buf, int64_t count, spx_type *datatype)
-{
-  if (v.committed)
-    return spx_raise(0, NULL, MPI_ERR_OTHER, FN,
-                     "called after MPISP_Commit; a process that takes the rank over must know all "
-                     "memory by its first one");
-  region *more = realloc(v.regions, (v.nregions + 1) * sizeof *more);
-  if (!more)
-    return spx_raise(0, NULL, MPI_ERR_NO_MEM, FN, "no memory for %u regions", v.nregions + 1);
-  v.regions = more;
-  spx_ref(&datatype->o);
-  v.regions[v.nregions++] = (region){(void *)(uintptr_t)buf, count, datatype};
-  return MPI_SUCCESS;
-}
-
-typedef struct { /* the communicators whose state is saved */
-  spx_comm **list;
-  uint32_t n, room;
-} comms;
-
-static void add_comm(spx_obj *o, void *arg)
-{
-  comms *all = arg;
-  spx_comm *c = (spx_comm *)o;
-  if (!(c->flags & SPX_C_REPLAY) || all->n == all->room) return;
-  for (uint32_t i = 0; i < all->n; i++)
-    if (all->list[i] == c) return;
-  all->list[all->n++] = c;
-}
-
-static void count_comm(spx_obj *o, void *arg)
-{
-  (void)o;
-  ++*(uint32_t *)arg;
-}
-
-static bool find_comms(comms *all)
-{
-  all->n = 0;
-  all->room = 1;
-  spx_each_handle(SPX_K_COMM, count_comm, &all->room);
-  all->list = malloc(all->room * sizeof *all->list);
-  if (!all->list) return false;
-  add_comm(&spx_world->o, all);
-  spx_each_handle(SPX_K_COMM, add_comm, all);
-  return true;
-}
-
-static bool is_of(const comms *all, uint64_t ctx)
-{
-  for (uint32_t i = 0; i < all->n; i++)
-    if (ctx - all->list[i]->ctx <= SPX_CTX_ENGINE) return true;
-  return false;
-}
-
-static void count_pending(spx_request *r, void *n)
-{
-  if (spx_replayed(r->comm, r->ctx_kind)) ++*(uint32_t *)n;
-}
-
-typedef struct {
-  const comms *all;
-  spx_image *w;
-  uint64_t n;
-  bool waits; /* a send to the process itself that is not complete */
-} saving;
-
-static void count_unexpected(spx_unex *e, void *arg)
-{
-  saving *s = arg;
-  if (!is_of(s->all, e->ctx)) return;
-  s->n++;
-  s->waits |= e->self != NULL;
-}
-
-static void save_unexpected(spx_unex *e, void *arg)
-{
-  saving *s = arg;
-  if (!is_of(s->all, e->ctx)) return;
-  spx_frame_head h = {.ctx = e->ctx,
-                      .n = e->seq,
-                      .bytes = e->bytes,
-                      .tag = e->tag,
-                      .src = e->src,
-                      .from = spx_replay_core.me};
-  spx_image_put(s->w, &h, sizeof h);
-  spx_image_put(s->w, e->data, e->bytes);
-}
-
-static void drop_unexpected(spx_unex *e, void *arg)
-{
-  if (is_of(arg, e->ctx)) spx_unex_drop(e);
-}
-
-static void put_word(spx_image *w, uint64_t n) { spx_image_put(w, &n, sizeof n); }
-
-static bool save_regions(spx_image *w)
-{
-  put_word(w, v.nregions);
-  for (uint32_t i = 0; i < v.nregions; i++) {
-    const region *r = &v.regions[i];
-    uint64_t n = (uint64_t)(r->count * r->type->size);
-    put_word(w, n);
-    if (r->type->flags & SPX_T_CONTIG) {
-      spx_image_put(w, r->buf, n);
-      continue;
-    }
-    void *packed = malloc(n ? n : 1);
-    if (!packed) return false;
-    spx_pack(r->buf, r->count, r->type, 0, (int64_t)n, packed);
-    spx_image_put(w, packed, n);
-    free(packed);
-  }
-  return true;
-}
-
-static int save(const comms *all)
-{
-  spx_image w;
-  saving s = {all, &w, 0, false};
-  uint32_t pending = 0;
-  spx_each_posted(count_pending, &pending);
-  spx_each_unexpected(count_unexpected, &s);
-  if (pending || s.waits)
-    return spx_raise(
-        0, NULL, MPI_ERR_PENDING, FN,
-        "%u receives (or sends to the process itself) have been started and are not complete",
-        pending + s.waits);
-  if (!spx_core_commit_begin(&spx_replay_core, &w))
-    return spx_raise(0, NULL, MPI_ERR_OTHER, FN,
-                     "this process does not make the calls that the one made whose rank it has: "
-                     "what they receive must "
-                     "decide what they do");
-  put_word(&w, all->n);
-  for (uint32_t i = 0; i < all->n; i++) {
-    put_word(&w, all->list[i]->ctx);
-    put_word(&w, all->list[i]->coll_seq);
-  }
-  put_word(&w, atomic_load(&spx_system_turn));
-  put_word(&w, s.n);
-  spx_each_unexpected(save_unexpected, &s);
-  bool saved = save_regions(&w) && spx_core_commit_end(&w);
-  v.version = spx_replay_core.version;
-  if (!saved)
-    return spx_raise(0, NULL, MPI_ERR_NO_MEM, FN,
-                     "no room for the commit: it may take SPX_REPLAY_MAX bytes (%llu)",
-                     (unsigned long long)v.file.bytes);
-  return MPI_SUCCESS;
-}
-
-static bool take_word(spx_image_reader *r, uint64_t *n)
-{
-  const void *p = spx_image_take(r, sizeof *n);
-  if (p) memcpy(n, p, sizeof *n);
-  return p != NULL;
-}
-
-/* ... and the turn among I/O processes. */
-static bool restore_comms(spx_image_reader *r, const comms *all)
-{
-  uint64_t n, ctx, seq;
-  if (!take_word(r, &n)) return false;
-  while (n-- > 0) {
-    if (!take_word(r, &ctx) || !take_word(r, &seq)) return false;
-    for (uint32_t i = 0; i < all->n; i++)
-      if (all->list[i]->ctx == ctx) all->list[i]->coll_seq = (uint32_t)seq;
-  }
-  if (!take_word(r, &n)) return false;
-  atomic_store(&spx_system_turn, (uint32_t)n);
-  return true;
-}
-
-static bool restore_messages(spx_image_reader *r)
-{
-  uint64_t n;
-  if (!take_word(r, &n)) return false;
-  while (n-- > 0) {
-    spx_frame_head h;
-    const void *p = spx_image_take(r, sizeof h);
-    if (!p) return false;
-    memcpy(&h, p, sizeof h);
-    if (!(p = spx_image_take(r, h.bytes)) || !spx_deliver_frame(spx_me, &h, (uint32_t)h.n, p))
-      return false;
-  }
-  return true;
-}
-
-/* The number of the region that is not as it was; -1: all are. */
-static int restore_regions(spx_image_reader *r)
-{
-  uint64_t n, bytes;
-  if (!take_word(r, &n) || n != v.nregions) return (int)v.nregions;
-  for (uint32_t i = 0; i < v.nregions; i++) {
-    const region *x = &v.regions[i];
-    const void *data = NULL;
-    if (!take_word(r, &bytes) || bytes != (uint64_t)(x->count * x->type->size) ||
-        !(data = spx_image_take(r, bytes)))
-      return (int)i;
-    if (x->type->flags & SPX_T_CONTIG)
-      memcpy(x->buf, data, bytes);
-    else
-      spx_unpack(x->buf, x->count, x->type, 0, (int64_t)bytes, data);
-  }
-  return -1;
-}
-
-static int restore(const comms *all)
-{
-  spx_image_reader r;
-  if (!spx_core_restore_begin(&spx_replay_core, &r))
-    return spx_raise(0, NULL, MPI_ERR_OTHER, FN,
-                     "this process does not make the calls before its first MPISP_Commit that the "
-                     "one made whose rank it has");
-  spx_each_unexpected(drop_unexpected, (void *)(uintptr_t)all);
-  if (!restore_comms(&r, all) || !restore_messages(&r))
-    return spx_raise(0, NULL, MPI_ERR_INTERN, FN, "the last commit cannot be read");
-  int bad = restore_regions(&r);
-  if (bad >= 0)
-    return spx_raise(0, NULL, MPI_ERR_OTHER, FN,
-                     "the memory that was registered is not that of the process whose rank this "
-                     "one has (region %d of %u)",
-                     bad, v.nregions);
-  spx_core_restore_end(&spx_replay_core);
-  /* I/O processes that have died by now: messages kept for them go by others */
-  spx_due |= SPX_DUE_TAKEOVER;
-  return MPI_SUCCESS;
-}
-
-int spx_c_SP_Commit(void)
-{
-  if (!spx_replay_on) return MPI_SUCCESS;
-  if (SPX_UNLIKELY(spx_copies_gate)) spx_replay_commits(v.version);
-  spx_lock();
-  if (spx_io_process) spx_core_asked(&spx_replay_core, SPX_NEEDS_NOTHING);
-  int err = MPI_SUCCESS;
-  comms all;
-  if (v.setup.msglog) {
-    v.committed = true;
-    if (!find_comms(&all))
-      err = spx_raise(0, NULL, MPI_ERR_NO_MEM, FN, "no memory for what the regions hold");
-    else {
-      err = spx_replay_core.mode == SPX_CORE_PRELUDE ? restore(&all) : save(&all);
-      free(all.list);
-    }
-  }
-  spx_unlock();
-  return err;
-}
+int spx_msglog_closed(void) { return spx_replay_on && v.setup.msglog && spx_msglog_committed; }
 
 /* ---- the end ---- */
 
@@ -697,8 +440,7 @@ int64_t spx_msglog_end(spx_word *a)
   spx_copies_stop();
   if (v.setup.msglog) munmap(v.setup.msglog, bytes_of(&v.file));
   if (v.file.fd >= 0) close(v.file.fd);
-  for (uint32_t i = 0; i < v.nregions; i++) spx_unref(SPX_K_TYPE, &v.regions[i].type->o);
-  free(v.regions);
+  spx_commit_end();
   free((void *)(uintptr_t)v.setup.procs);
   free((void *)(uintptr_t)v.setup.heals);
   free((void *)(uintptr_t)v.setup.iop);

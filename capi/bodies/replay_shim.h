@@ -41,4 +41,14 @@ SPX_HIDDEN int64_t spx_msglog_end(spx_word *a);
 /* This process belongs to a cluster whose message logs have copies on other hosts, and keeps copies
  * for its peers (dataplane/clusters/copies.h). */
 SPX_HIDDEN void spx_keep_copies(spx_comm *wire, int cold);
+
+/* The message log of this process, NULL: it has none, or not yet; and bytes of each of its areas.
+ */
+SPX_HIDDEN spx_msglog *spx_msglog_here(void);
+SPX_HIDDEN uint64_t spx_msglog_bytes(void);
+
+/* ---- replay_commit.c ---- */
+SPX_HIDDEN extern bool spx_msglog_committed; /* MPISP_Commit has been called */
+/* Nothing is registered any more. */
+SPX_HIDDEN void spx_commit_end(void);
 #endif

@@ -1,11 +1,11 @@
-/* system.c - the special ranks of systems of clusters: MPISP_CLUSTER_OUT, MPISP_CLUSTER_IN, and the
- * meaning of MPI_COMM_WORLD on an I/O process (IOP).
+/* system.c - the special ranks of systems of clusters: MPISP_CLUSTER_OUT, MPISP_CLUSTER_IN, and
+ * what MPI_COMM_WORLD means on an I/O process (IOP).
  *
- * A rank that is one of the communicator's never comes here: the generated shims call these
- * functions for others only. Messages to IOPs travel in a context of their own, in which an IOP's
- * MPI_COMM_WORLD receives; those from IOPs in that of the cluster's MPI_COMM_WORLD. Their source is
- * an origin (dataplane/clusters/origin.h). The next IOP follows from the plan that package choice
- * has made. */
+ * A rank that is one of the communicator's never comes here: the generated shims ask about others
+ * only. Messages to IOPs travel in a context of their own, in which an IOP's MPI_COMM_WORLD
+ * receives; those from IOPs in that of the cluster's MPI_COMM_WORLD. Their source is an origin
+ * (dataplane/clusters/origin.h). Which IOP is next follows from the plan that package choice has
+ * made. */
 #include "check_coll.h"
 #include "system.h"
 #include <dlfcn.h>
@@ -52,8 +52,8 @@ spx_system *spx_system_new(uint32_t iops, uint32_t outs, uint32_t ins, uint32_t 
   return s;
 }
 
-/* For the diagnosis of a waiting receive (dataplane/introspect/diag.c): the IOPs that send to this
- * cluster, or the members that this IOP receives from. */
+/* For who asks what a receive waits for (dataplane/introspect/diag.c): the IOPs that send to this
+ * cluster, or the members of what this IOP receives from. */
 static void each_source(const spx_comm *c, void (*each)(uint32_t, void *), void *arg)
 {
   const spx_system *s = __atomic_load_n(&spx_sys, __ATOMIC_ACQUIRE);
@@ -66,12 +66,10 @@ static void each_source(const spx_comm *c, void (*each)(uint32_t, void *), void 
 }
 
 static int watch_inbound(spx_poller *p);
-static bool parks(spx_request *r);
-static spx_request *parked;
 static spx_poller watch = {.poll = watch_inbound};
 static bool watching;
-/* this IOP leaves, and has received all that had arrived: later messages stay with their senders,
- * and go to its successor */
+/* this IOP leaves, and has taken all that had come: what comes now stays with its senders, and goes
+ * to who takes its place */
 static bool closed;
 static bool in_system; /* the job is a system of clusters, or was one while MPI was there */
 
@@ -80,7 +78,7 @@ void spx_system_set(spx_system *s)
   in_system = true;
   if (!watching) spx_poller_add(&watch);
   watching = true;
-  spx_send_parks = parks;
+  spx_send_parks = spx_system_parks;
   spx_ranks_hold(s->proc);
   spx_lock();
   /* MPI_COMM_WORLD of an IOP: its ranks are none of a communicator */
@@ -111,7 +109,7 @@ void spx_system_end(void)
   if (watching) spx_poller_del(&watch);
   watching = false;
   spx_send_parks = NULL;
-  parked = NULL;
+  spx_system_parked = NULL;
   spx_diag_sources = NULL;
   spx_sys = NULL;
   spx_io_process = false;
@@ -188,99 +186,12 @@ void spx_outbound_persistent(spx_request *r)
     r->start = choose_again;
 }
 
-/* ---- when an I/O process dies ----
- * A message that was on its way to it, and is not complete, goes to another one. If all are dead
- * and some are started again, it waits for that. */
-
-static bool parks(spx_request *r)
-{
-  const spx_system *s = __atomic_load_n(&spx_sys, __ATOMIC_ACQUIRE);
-  if (!s || spx_io_process || spx_replay_on || r->kind != SPX_R_SEND || !r->comm ||
-      !spx_is_origin(r->as))
-    return false;
-  if (spx_system_iop(s, r->want_tag) < 0 && spx_system_healing(s) < 0) return false;
-  r->state = SPX_S_PARKED;
-  r->next = parked;
-  parked = r;
-  return true;
-}
-
-/* Sends what waits, where it can go now. */
-static int unpark(void)
-{
-  const spx_system *s = __atomic_load_n(&spx_sys, __ATOMIC_ACQUIRE);
-  int moved = 0;
-  spx_request *list = NULL, *r;
-  while ((r = parked)) { /* in the order in which they came */
-    parked = r->next;
-    r->next = list;
-    list = r;
-  }
-  while ((r = list)) {
-    int iop = s ? spx_system_iop(s, r->want_tag) : -1;
-    list = r->next;
-    if (iop < 0 && s && spx_system_healing(s) >= 0) {
-      r->next = parked;
-      parked = r;
-      continue;
-    }
-    moved++;
-    r->state = SPX_S_NONE;
-    r->id_slot = 0;
-    if (iop < 0) {
-      spx_complete(r, MPIX_ERR_PROC_FAILED);
-      continue;
-    }
-    r->peer = s->proc[iop];
-    spx_send_start(r);
-  }
-  return moved;
-}
-
-/* Messages that wait for room on the way to an I/O process that hangs, and of which it has nothing,
- * go to another one. */
-static int leave_hanging(const spx_system *s)
-{
-  int moved = 0;
-  spx_request *r;
-  for (uint32_t i = 0; i < s->slots; i++) {
-    uint32_t iop = s->slot[i], peer = s->proc[iop];
-    while (spx_system_hangs(s, iop) && spx_system_ready(s, iop) &&
-           (r = spx_tx_queued(peer)) != NULL && spx_is_origin(r->as)) {
-      int other = spx_system_iop(s, r->want_tag);
-      if (other < 0 || spx_system_hangs(s, (uint32_t)other) || !spx_tx_unqueue(peer, r)) break;
-      spx_id_drop(r);
-      r->state = SPX_S_NONE;
-      r->peer = s->proc[other];
-      spx_send_start(r);
-      moved++;
-    }
-  }
-  return moved;
-}
-
-/* A sender does not wait for an I/O process that hangs, nor for room among the messages kept for
- * it. The bell announces a hanging one; messages kept before were handled then. */
-static int excuse_hanging(const spx_system *s)
-{
-  static uint32_t seen;
-  static uint64_t sent;
-  uint32_t bell = __atomic_load_n(&spx_proc_of(spx_me)->bell, __ATOMIC_ACQUIRE);
-  int n = 0;
-  if (bell == seen && sent == spx_replay_core.leaving) return 0;
-  seen = bell;
-  sent = spx_replay_core.leaving;
-  for (uint32_t i = 0; i < s->iops; i++)
-    if (spx_system_hangs(s, i)) n += spx_replay_excuse(s->proc[i]);
-  return n;
-}
-
 /* A process that sends and never waits would not see that the system has changed, which is
  * announced as deaths are, or an I/O process has died. If a poll within a send has seen it, what
  * follows is still due: no other call does it. */
 static void follow(void)
 {
-  if (spx_aside & SPX_ASIDE_REPLAY) return; /* it has checked */
+  if (spx_aside & SPX_ASIDE_REPLAY) return; /* it has looked */
   if (SPX_UNLIKELY(spx_due || __atomic_load_n(&spx_segment->death_seq, __ATOMIC_RELAXED) !=
                                   spx_map.seen_deaths))
     spx_poll_brief();
@@ -353,7 +264,7 @@ int spx_system_to(spx_comm **c, int *dest, const char *arg)
   return MPI_SUCCESS;
 }
 
-/* The origin for a receive from a rank; 0: an error was raised. */
+/* The origin that a receive from a rank asks for; 0: an error was raised. */
 static int iop_source(spx_comm *c, int source, const char *arg, int32_t *origin)
 {
   const spx_system *s = spx_system_now();
@@ -419,8 +330,8 @@ static bool leaves(const spx_system *s)
   return false;
 }
 
-/* Whether messages of members that have left are still on their way: they come first. Called after
- * the members were seen to have left. */
+/* Of those that have left something is on its way still to the messages that a look sees: what they
+ * have sent comes first. Asked after they were seen to have left. */
 static bool is_coming(bool *closing)
 {
   if (SPX_LIKELY(!spx_replay_on)) return false;
@@ -433,7 +344,7 @@ static bool is_coming(bool *closing)
   return true;
 }
 
-/* Whether no process is left that could send a message with this origin. */
+/* Nobody is there any more who could send a message with this origin. */
 static bool nobody_left(int32_t want, bool *closing)
 {
   const spx_system *s = __atomic_load_n(&spx_sys, __ATOMIC_ACQUIRE);
@@ -464,15 +375,15 @@ void spx_system_leave(void)
 
 enum { LOOK_AGAIN_NS = 5000000, LOOK_NET_NS = 100000000 };
 
-/* The longest sleep: the end of a connection rings no bell, nor does a process reached by the
+/* How long to sleep at most: the end of a connection rings no bell, nor does who is reached by the
  * network alone. 0: for ever. */
 static uint64_t look_again(bool closing)
 {
   return closing ? LOOK_AGAIN_NS : spx_beyond_host() ? LOOK_NET_NS : 0;
 }
 
-/* A blocking call waits here: for a message, or until no sender is left, which rings the bell
- * (spx_system_leave, and the agent when the process was on another host). Then it is as from
+/* A blocking call waits here: for a message, or until nobody is left to send one, which rings the
+ * bell (spx_system_leave, and the agent when the process was on another host). Then it is as from
  * MPI_PROC_NULL. */
 static int await(spx_comm *c, int32_t want, int tag, int *source)
 {
@@ -496,8 +407,8 @@ static int await(spx_comm *c, int32_t want, int tag, int *source)
   }
 }
 
-/* A posted receive waits in vain when no sender is left: then it ends as a blocking one does. A
- * leaving process rings the bell; the end of a connection does not. */
+/* What is posted waits in vain when nobody is left who could send it: then it ends as a blocking
+ * one does. Whoever leaves rings the bell; the end of a connection does not. */
 static void end_in_vain(spx_request *r, void *arg)
 {
   bool closing = false;
@@ -511,14 +422,14 @@ static void end_in_vain(spx_request *r, void *arg)
   spx_complete(r, MPI_SUCCESS);
 }
 
-/* Of an I/O process: ends messages on their way to a rank that has left, and that were not
- * received. A leaving rank rings the bell. */
+/* Of an I/O process: what is on its way to a rank that has left, and was not received, ends.
+ * Whoever leaves rings the bell. */
 static int end_sends_in_vain(const spx_system *s)
 {
   static uint32_t seen;
   uint32_t bell = __atomic_load_n(&spx_proc_of(spx_me)->bell, __ATOMIC_ACQUIRE);
   if (bell == seen && !in_vain) return 0;
-  if (spx_rx_poll_all(true)) return 1; /* it may have confirmed the message */
+  if (spx_rx_poll_all(true)) return 1; /* it may have said that it has received it */
   bool closing = false;
   uint64_t before = spx_events;
   for (uint32_t i = 0; i < s->worlds; i++) {
@@ -538,21 +449,21 @@ static int watch_inbound(spx_poller *p)
   (void)p;
   uint64_t posted = spx_inbound_posted;
   const spx_system *s = __atomic_load_n(&spx_sys, __ATOMIC_ACQUIRE);
-  int moved = SPX_UNLIKELY(parked != NULL) ? unpark() : 0;
+  int moved = SPX_UNLIKELY(spx_system_parked != NULL) ? spx_system_unpark() : 0;
   if (SPX_UNLIKELY(spx_tx_waiting()) && s && !spx_io_process && !spx_replay_on)
-    moved += leave_hanging(s);
-  if (SPX_UNLIKELY(spx_replay_on) && s && !spx_io_process) moved += excuse_hanging(s);
+    moved += spx_system_leave_hanging(s);
+  if (SPX_UNLIKELY(spx_replay_on) && s && !spx_io_process) moved += spx_system_excuse_hanging(s);
   if (spx_io_process && s && !spx_replay_on) moved += end_sends_in_vain(s);
   if (moved) return moved;
   bool closing = false;
   if (!posted || !s) return 0;
   if (!spx_io_process && !nobody_left(SPX_ORIGIN_ANY, &closing)) return 0;
-  if (spx_rx_poll_all(true)) return 1; /* messages of those that have left come first */
+  if (spx_rx_poll_all(true)) return 1; /* what those have sent who have left comes first */
   spx_each_posted(end_in_vain, NULL);
   return spx_inbound_posted != posted;
 }
 
-/* Of probes that do not wait: as from MPI_PROC_NULL when no sender is left. */
+/* Of probes that do not wait: as from MPI_PROC_NULL when nobody is left. */
 static int look(spx_comm *c, int32_t want, int tag, int *source)
 {
   bool closing = false;

@@ -87,4 +87,15 @@ SPX_HIDDEN bool spx_system_hangs(const spx_system *s, uint32_t iop);
 /* Of an IOP: makes c and dest those of a rank of the cluster that c means, else an error is raised
  * for argument arg. */
 SPX_HIDDEN int spx_system_to(spx_comm **c, int *dest, const char *arg);
+
+/* ---- system_parked.c ---- */
+SPX_HIDDEN extern spx_request *spx_system_parked; /* those that wait */
+/* The send r, which has no process to go to now, waits for one; false: none is awaited. */
+SPX_HIDDEN bool spx_system_parks(spx_request *r);
+/* Sends those that can go now; how many. */
+SPX_HIDDEN int spx_system_unpark(void);
+
+/* Takes back from processes that hang what they have nothing of, and what they are excused for. */
+SPX_HIDDEN int spx_system_leave_hanging(const spx_system *s);
+SPX_HIDDEN int spx_system_excuse_hanging(const spx_system *s);
 #endif

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
-	"os"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -16,7 +15,6 @@ import (
 	"libspx/ft/detect"
 	"libspx/launch/control"
 	"libspx/launch/job"
-	"libspx/launch/output"
 	"libspx/launch/reach"
 )
 
@@ -132,16 +130,6 @@ func (a *agent) introduceTo(h *remoteHost, key [32]byte) {
 	go a.hearFrom(h)
 }
 
-// addPlain has a Mux read from a pipe whose lines are complete as they are.
-func addPlain(mux *output.Mux, from *os.File) error {
-	fd, err := unix.FcntlInt(from.Fd(), unix.F_DUPFD_CLOEXEC, 3)
-	from.Close()
-	if err != nil {
-		return err
-	}
-	return mux.AddPlain(fd)
-}
-
 // hearFrom reads the messages of a host, prints its output, and tells the main thread the rest.
 func (a *agent) hearFrom(h *remoteHost) {
 	var printers [3]*printer
@@ -192,67 +180,6 @@ func (a *agent) hearFrom(h *remoteHost) {
 	h.behind.lose(fmt.Sprintf("host %s is lost, through which its agent was reached", h.name))
 	a.inbox.put(fromHost{h, nil})
 	h.loseBelow()
-}
-
-// A printer hands the output of a host on, at the pace of who reads it. Without a host it is told
-// to nobody how much that was.
-type printer struct {
-	mu   sync.Mutex
-	more sync.Cond
-	list [][]byte // guarded by mu
-	over bool     // guarded by mu
-	pipe *os.File
-}
-
-func (a *agent) newPrinter(h *remoteHost, stream int) *printer {
-	p := &printer{}
-	p.more.L = &p.mu
-	r, w, err := os.Pipe()
-	if err == nil {
-		p.pipe = w
-		err = addPlain([]*output.Mux{1: a.out, 2: a.err}[stream], r)
-	}
-	a.printing.Go(func() { p.run(h, err == nil) })
-	return p
-}
-
-func (p *printer) put(text []byte) {
-	p.mu.Lock()
-	p.list = append(p.list, text)
-	p.mu.Unlock()
-	p.more.Signal()
-}
-
-func (p *printer) close() {
-	p.mu.Lock()
-	p.over = true
-	p.mu.Unlock()
-	p.more.Signal()
-}
-
-func (p *printer) run(h *remoteHost, works bool) {
-	for {
-		p.mu.Lock()
-		for len(p.list) == 0 && !p.over {
-			p.more.Wait()
-		}
-		list := p.list
-		p.list = nil
-		p.mu.Unlock()
-		if len(list) == 0 {
-			p.pipe.Close()
-			return
-		}
-		for _, text := range list {
-			if works {
-				_, err := p.pipe.Write(text)
-				works = err == nil
-			}
-			if h != nil {
-				h.box.put(&control.Message{Taken: &control.Taken{Bytes: len(text)}})
-			}
-		}
-	}
 }
 
 // heard handles a message of another host.
@@ -500,85 +427,6 @@ func (a *agent) loseHosts(list []*remoteHost, how string, fault job.Fault) {
 	a.stood()
 }
 
-// A judgement is the end of a process about which the other hosts are asked before the machine
-// decides what it means.
-type judgement struct {
-	number int
-	end    job.Ended
-	open   map[*remoteHost]bool // who has not answered
-	until  time.Time
-}
-
-// judge hands the end of a process to the machine; where its meaning depends on the processes of
-// other hosts, after asking them.
-func (a *agent) judge(e job.Ended) { a.judgeAll([]job.Ended{e}) }
-
-// judgeAll does so for several that have come together.
-func (a *agent) judgeAll(ends []job.Ended) {
-	var clear []job.Event
-	for _, e := range ends {
-		if m, decides := a.machine.(*job.Machine); decides && a.succession.inherited &&
-			!m.Lives(e.Proc) {
-			a.disown(e.Proc)
-			continue
-		}
-		e.Returns, e.OtherMPI = e.Returns || a.anyReturns(), e.OtherMPI || a.anyMPI(e.Proc)
-		told := a.spec.Succeeds && e.Owner == job.OwnerInit // whatever the others say
-		if !a.waitsFor(func(*remoteHost) bool { return true }) || e.Owner == job.OwnerFinalized ||
-			told || e.Spawning || a.machine.Ending() {
-			clear = append(clear, e)
-		} else {
-			a.survey(e)
-		}
-	}
-	switch len(clear) {
-	case 0:
-	case 1:
-		a.step(clear[0])
-	default:
-		a.stepAll(clear)
-	}
-}
-
-// survey asks the other hosts what the end of a process means.
-func (a *agent) survey(e job.Ended) {
-	a.surveys++
-	j := &judgement{number: a.surveys, end: e, open: map[*remoteHost]bool{},
-		until: time.Now().Add(surveyLimit)}
-	a.judging = append(a.judging, j)
-	for _, h := range a.others {
-		if !h.gone {
-			j.open[h] = true
-			h.box.put(&control.Message{Survey: j.number})
-		}
-	}
-}
-
-func (a *agent) answered(h *remoteHost, f *control.Facts) {
-	for i, j := range a.judging {
-		if j.number != f.Survey || !j.open[h] {
-			continue
-		}
-		delete(j.open, h)
-		j.end.Returns, j.end.OtherMPI = j.end.Returns || f.Returns, j.end.OtherMPI ||
-			slices.Contains(f.MPI, a.ranks[j.end.Proc].part)
-		if len(j.open) == 0 {
-			a.judging = slices.Delete(a.judging, i, i+1)
-			a.step(j.end)
-		}
-		return
-	}
-}
-
-// hurryJudgements decides without those who do not answer.
-func (a *agent) hurryJudgements() {
-	for now := time.Now(); len(a.judging) > 0 && now.After(a.judging[0].until); {
-		j := a.judging[0]
-		a.judging = a.judging[1:]
-		a.step(j.end)
-	}
-}
-
 // toAll hands a decision down.
 func (a *agent) toAll(act job.Action) {
 	if p, ok := act.(job.Publish); ok && a.succession.inherited {
@@ -702,137 +550,6 @@ func (a *agent) dismiss() {
 			h.link.finish(h.how)
 		}
 	}
-}
-
-// sendInput copies a file to the standard input of a host's processes.
-func sendInput(h *remoteHost, from *os.File) {
-	defer from.Close()
-	b := make([]byte, 32<<10)
-	for {
-		n, err := from.Read(b)
-		if n > 0 && !h.window.take(n) {
-			return
-		}
-		if n > 0 {
-			h.box.put(&control.Message{Input: &control.Input{Text: slices.Clone(b[:n])}})
-		}
-		if err != nil {
-			h.box.put(&control.Message{Input: &control.Input{}})
-			return
-		}
-	}
-}
-
-// outbox sends messages in their order without making those wait who put them in.
-type outbox struct {
-	mu   sync.Mutex
-	more sync.Cond
-	list letters // guarded by mu
-	over bool    // guarded by mu
-	turn int     // guarded by mu: of the connections, one after another, over which it sends
-	done chan struct{}
-}
-
-func (b *outbox) start(conn connection) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.more.L, b.done = &b.mu, make(chan struct{})
-	go b.run(conn, b.turn, b.done)
-}
-
-// run sends until the box is closed, or has another connection: what it was about to send then is
-// lost, as it may be if it was sent.
-func (b *outbox) run(conn connection, turn int, done chan struct{}) {
-	defer close(done)
-	for {
-		b.mu.Lock()
-		for b.turn == turn && b.list.Len() == 0 && !b.over {
-			b.more.Wait()
-		}
-		if b.turn != turn {
-			b.mu.Unlock()
-			return
-		}
-		m, more := b.list.Take()
-		b.mu.Unlock()
-		if !more {
-			return
-		}
-		conn.Send(m) //nolint:errcheck // if it is gone, its end says so
-	}
-}
-
-// pause keeps what is put in until there is another connection.
-func (b *outbox) pause() {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.turn++
-	b.more.Broadcast()
-}
-
-// empty takes what was put in, and is not on its way.
-func (b *outbox) empty() []*control.Message {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.list.All()
-}
-
-func (b *outbox) put(m *control.Message) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if !b.over && b.more.L != nil {
-		b.list.put(m)
-		b.more.Signal()
-	}
-}
-
-// close ends the sending when all that was put in has been sent.
-func (b *outbox) close() {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.over = true
-	if b.more.L != nil {
-		b.more.Signal()
-	}
-}
-
-// window bounds what is under way.
-type window struct {
-	mu   sync.Mutex
-	more sync.Cond
-	room int
-	over bool
-}
-
-func newWindow() *window {
-	w := &window{room: control.Window}
-	w.more.L = &w.mu
-	return w
-}
-
-// take waits for room for n bytes; false: there will be none.
-func (w *window) take(n int) bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for w.room < n && !w.over {
-		w.more.Wait()
-	}
-	w.room -= n
-	return !w.over
-}
-
-func (w *window) allow(n int) {
-	w.mu.Lock()
-	w.room += min(max(n, 0), control.Window-w.room) // never more than there was
-	w.mu.Unlock()
-	w.more.Broadcast()
-}
-
-func (w *window) close() {
-	w.mu.Lock()
-	w.over = true
-	w.mu.Unlock()
-	w.more.Broadcast()
 }
 
 // ownAddresses are those by which this host may be reached.

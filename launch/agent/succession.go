@@ -1,14 +1,10 @@
 package agent
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"libspx/core/mpierr"
 	"libspx/launch/control"
@@ -73,10 +69,6 @@ type (
 	}
 )
 
-// termPatience is how long an agent that got SIGTERM waits for the end of the shell that has
-// started it, which hands on the signal as it dies.
-const termPatience = time.Second
-
 // Succeeds: another host goes on with this job when spxrun's is lost. All that has to go on is
 // known to others, and its user has said so, says in a system file what becomes of which loss, or
 // has left it to itself: then it ends when it has had ranks there.
@@ -134,81 +126,6 @@ func (a *agent) lostUp(e upLost) {
 		a.awaitCall(e.era)
 	}
 }
-
-// heedsTerm takes SIGTERM: as a rule the remote shell has handed it on that has started this agent,
-// and whose own agent is lost.
-func (a *agent) heedsTerm(e termed) {
-	switch s := &a.succession; {
-	case !a.mayBeCalled():
-		a.step(job.FrontLost{})
-	case a.up == nil || s.waits || s.era > a.spec.Era: // it is known, or over
-	case !e.again:
-		time.AfterFunc(termPatience, func() { a.inbox.put(termed{again: true}) })
-	default:
-		a.step(job.FrontLost{})
-	}
-}
-
-// mustLeave: the sequence says that this host is out. One that was removed is told to end by the
-// agent that decides, in the same moment.
-func (a *agent) mustLeave(e mustLeave) {
-	if a.up != nil && !a.succession.waits && !e.again {
-		time.AfterFunc(termPatience, func() { a.inbox.put(mustLeave{e.why, true}) })
-		return
-	}
-	a.leave(e.why)
-}
-
-// leave ends the processes of this host, without a word to the others: they go on without it, or
-// may.
-func (a *agent) leave(why string) {
-	s := &a.succession
-	if a.done || a.fenced || s.left {
-		return
-	}
-	s.left = true
-	text := cmp.Or(why, a.whyLeft(), "no majority knows any more of what is decided here")
-	if a.up != nil {
-		a.fenced = true
-		atMost(fencedLimit, func() {
-			fmt.Fprintf(os.Stderr, "libspx: host %s: %s; its processes are ended\n", a.host, text)
-		})
-		a.up.window.close()
-		a.step(job.FrontLost{})
-		return
-	}
-	for _, q := range a.waiters {
-		q.reply(refuse(mpierr.Other, "host %s is out of job %016x, which may go on at others",
-			a.host, a.jobNumber()))
-	}
-	a.waiters = nil
-	a.refuseClients(refuse(mpierr.Other, "host %s is out of job %016x, which may go on at others",
-		a.host, a.jobNumber()))
-	for _, h := range a.others {
-		h.gone = true
-	}
-	a.say(fmt.Sprintf(
-		"host %s: %s; its processes are ended, and the job goes on at other hosts if these can",
-		a.host, text))
-	a.machine = departed{}
-	a.carryOut(job.Send{Signal: job.SIGKILL})
-	a.carryOut(job.Finish{Status: job.StatusFailed})
-}
-
-// departed stands where the machine stood of an agent that decides nothing any more.
-type departed struct{}
-
-// Step does nothing.
-func (departed) Step(job.Event, time.Duration) []job.Action { return nil }
-
-// Deadline: there is none.
-func (departed) Deadline() (time.Duration, bool) { return 0, false }
-
-// Ending tells that the processes end.
-func (departed) Ending() bool { return true }
-
-// Hurried tells that no reader of the output is left.
-func (departed) Hurried() bool { return true }
 
 // follow has another agent decide, which has called.
 func (a *agent) follow(e calledBy) {
@@ -281,18 +198,6 @@ func (a *agent) heedsEra(era uint64) bool {
 		return era > a.succession.era
 	}
 	return a.sequence.called(era)
-}
-
-// whyLeft is why this host is out, as far as that is known.
-func (a *agent) whyLeft() string {
-	if a.sequence == nil {
-		return ""
-	}
-	why, next := a.sequence.whyLeft()
-	if next > 0 && next < len(a.spec.Hosts) {
-		why = fmt.Sprintf("host %s decides about the job now", a.hostName(next))
-	}
-	return why
 }
 
 // outputOnly is what waits of the output of processes: all else is said anew.
@@ -642,70 +547,4 @@ func (a *agent) standing(h *remoteHost, s *control.Stand) {
 		h.box.put(&control.Message{Action: job.Send{Signal: job.SIGTERM}})
 	}
 	a.stood()
-}
-
-// mostKept is how much is written of the output of a job whose user has named no file for it.
-const mostKept = 64 << 20
-
-// outputFile is a file for the output of this job on this host: that of spxrun --detach, where the
-// hosts share the folder.
-func (a *agent) outputFile() (file *os.File, most int) {
-	if most = -1; !a.spec.Detached {
-		most = mostKept
-	}
-	if f := openOwn(a.outputPath(cmp.Or(a.spec.OutputDir, a.spec.Dir)), 0o666); f != nil {
-		return f, most
-	}
-	if f := openOwn(a.outputPath(os.TempDir()), 0o600); f != nil {
-		return f, most
-	}
-	return nil, 0
-}
-
-// openOwn opens a file to write at its end, and for clients to read, or makes it; nil: that cannot
-// be, or another user has put something in its place, whose name is no secret.
-func openOwn(name string, mode os.FileMode) *os.File {
-	f, err := os.OpenFile(name, os.O_RDWR|os.O_APPEND|os.O_CREATE|unix.O_NOFOLLOW|unix.O_NONBLOCK,
-		mode)
-	if err != nil {
-		return nil
-	}
-	var st unix.Stat_t
-	if unix.Fstat(int(f.Fd()), &st) != nil || st.Mode&unix.S_IFMT != unix.S_IFREG ||
-		int(st.Uid) != os.Geteuid() || st.Nlink != 1 {
-		f.Close()
-		return nil
-	}
-	return f
-}
-
-// flush writes what was to be sent.
-func (u *uplink) flush() {
-	for _, m := range outputOnly(u.box.empty()) {
-		u.kept.write(m.Output.Text) //nolint:errcheck // no terminal is left to say it on
-	}
-}
-
-// pass hands text on; false: it is not taken, and will not be.
-func (u *uplink) pass(stream int, text []byte) bool {
-	if !u.window.take(len(text)) {
-		if !u.kept.on.Load() {
-			return false
-		}
-		u.kept.write(text) //nolint:errcheck // see flush
-		return true
-	}
-	u.box.put(&control.Message{Output: &control.Output{Stream: stream, Text: slices.Clone(text)}})
-	if u.kept.on.Load() {
-		u.flush()
-	}
-	return true
-}
-
-// endLine is the last line of that file.
-func (a *agent) endLine(status int) string {
-	if a.succession.left {
-		return ""
-	}
-	return service.EndLine(a.jobNumber(), status)
 }

@@ -23,12 +23,8 @@
 package control
 
 import (
-	"bufio"
 	"encoding/gob"
-	"fmt"
-	"io"
 	"net/netip"
-	"sync"
 	"time"
 
 	"libspx/cluster/manage"
@@ -475,71 +471,6 @@ type Mesh struct {
 	Home []int // by host: the first one of its cluster, as that has come
 }
 
-// A Lead says that its sender decides, after so many others (package launch/follow).
-type Lead struct {
-	Era uint64
-	// the sender, but in the last word to the agent before: known by the connection, where that is
-	// between these two
-	Host  int
-	Meets string // of a system whose clusters are started one by one: where they call from now on
-}
-
-// A Stand is how the processes of a host are, as its agent knows, and which numbers it has seen
-// given.
-type Stand struct {
-	Procs          []Standing
-	Serial, Worlds uint32         // of the next process, and the largest of a world
-	Groups         uint32         // the largest of a group of processes of another job
-	Lives          map[int]uint32 // of processes that were added, by number: the latest incarnation
-	// of a system whose clusters are started one by one: how this host and its processes are
-	// reached
-	Here   *Here
-	Layout uint64 // version of the table of the system; 0: there is none
-	Epoch  uint32 // of the tree of its masters
-	Master int    // process of this host's master; 0: none is there now
-	// of the host of a cluster that has come by itself: as which it has
-	Arrival *Arrival
-	Behind  []Behind // likewise: who is reached through its agent
-
-	Ports []string          // those that processes of this host have opened
-	Names map[string]string // those that they have published, with their ports
-	// of these names: the name services (names.Place.Encode) that info keys have named
-	Servers map[string]string
-}
-
-// Here is how a host is reached.
-type Here struct {
-	Reach     reach.Host
-	At        netip.Addr     // where its processes listen,
-	Addresses []Address      // each of them,
-	Beat      netip.AddrPort // and as in Ready
-	Mesh      netip.AddrPort
-}
-
-// A Behind is a host that is there, whose agent is reached through the one that says this.
-type Behind struct {
-	Host  int
-	Index int // as in Relayed
-}
-
-// A Standing is how a process is: it lives, or End is how it has ended.
-type Standing struct {
-	Proc, Pid int
-	End       *job.Ended
-	Passed    bool // in a system: it waits in MPI_Init for nobody any more
-}
-
-// A Copy says how far a host's copy has come.
-type Copy struct {
-	Number  int // of the question
-	Leader  int // host that leads the sequence, as far as this one knows; -1: none
-	Has     bool
-	Votes   bool
-	Events  uint64
-	Digest  string // of what these have made of it
-	Refused uint64 // calls of agents that none of the job's has made
-}
-
 // Beats says how the agents hear of each other (package ft/detect).
 type Beats struct {
 	At            []netip.AddrPort // where they are heard, by host; not valid: nowhere
@@ -604,114 +535,3 @@ type Taken struct{ Bytes int }
 // Window is how many bytes of output, or of input, may be under way: more are not sent before some
 // are Taken.
 const Window = 1 << 20
-
-// A Conn sends and receives messages. Send may be called from several goroutines, Receive from one.
-type Conn struct {
-	rw  io.ReadWriteCloser
-	mu  sync.Mutex // guards enc and out
-	enc *gob.Encoder
-	out *bufio.Writer
-	dec *gob.Decoder
-}
-
-// NewConn makes a Conn of a stream.
-func NewConn(rw io.ReadWriteCloser) *Conn {
-	// gob writes the description of every type by itself: before the first message there are fifty
-	out := bufio.NewWriter(rw)
-	return &Conn{rw: rw, enc: gob.NewEncoder(out), out: out, dec: gob.NewDecoder(rw)}
-}
-
-// Send sends a message.
-func (c *Conn) Send(m *Message) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if err := c.enc.Encode(m); err != nil {
-		return err
-	}
-	return c.out.Flush()
-}
-
-// Receive waits for a message; the error is io.EOF when the other side is gone.
-func (c *Conn) Receive() (*Message, error) {
-	m := new(Message)
-	if err := c.dec.Decode(m); err != nil {
-		return nil, err
-	}
-	if m.Job != nil {
-		if err := m.Job.check(); err != nil {
-			return nil, err
-		}
-	}
-	if m.Own != nil && m.Own.Job != nil {
-		if err := m.Own.Job.check(); err != nil {
-			return nil, err
-		}
-	}
-	if m.Tree != nil {
-		if err := m.Tree.check(); err != nil {
-			return nil, err
-		}
-	}
-	if err := m.checkRelayed(); err != nil {
-		return nil, err
-	}
-	if m.Hello != nil && (m.Hello.Version != Version || len(m.Hello.Ranks) == 0) {
-		return nil, fmt.Errorf(
-			"control: host %q, with the ranks %v, has version %d, this is version %d", m.Hello.Host,
-			m.Hello.Ranks, m.Hello.Version, Version)
-	}
-	return m, nil
-}
-
-func (t *Tree) check() error {
-	if n := len(t.View.Clusters); n > 0 && n != len(t.Config.Clusters) {
-		return fmt.Errorf("control: a view of %d clusters of %d", n, len(t.Config.Clusters))
-	}
-	return t.Config.Check()
-}
-
-// mostProcs is more than any job has.
-const mostProcs = 1 << 20
-
-// check tells what is wrong with a job as it was received: who runs it counts on all that is asked
-// here.
-func (j *Job) check() error {
-	if j.Version != Version {
-		return fmt.Errorf("control: job of version %d, this is version %d", j.Version, Version)
-	}
-	total := 0
-	for i, p := range j.Programs {
-		if p.Procs < 0 || p.Procs > mostProcs-total || len(p.Argv) == 0 {
-			return fmt.Errorf(
-				"control: program %d of the job has %d processes and the arguments %q", i, p.Procs,
-				p.Argv)
-		}
-		if p.Added {
-			continue
-		}
-		if p.Part < 0 || p.Part > len(j.Parts) {
-			return fmt.Errorf("control: program %d belongs to part %d of %d", i, p.Part,
-				len(j.Parts))
-		}
-		total += p.Procs
-	}
-	if total == 0 || j.StdinRank < -1 {
-		return fmt.Errorf("control: job of %d processes, with standard input for rank %d", total,
-			j.StdinRank)
-	}
-	hosts := max(1, len(j.Hosts))
-	if j.Self < 0 || j.Self >= hosts || j.Where != nil && len(j.Where) != total {
-		return fmt.Errorf(
-			"control: job of %d processes on %d hosts, for host %d; it says where %d are", total,
-			hosts, j.Self, len(j.Where))
-	}
-	for rank, host := range j.Where {
-		if host < 0 || host >= hosts {
-			return fmt.Errorf("control: rank %d of the job is on host %d of %d", rank, host, hosts)
-		}
-	}
-	return nil
-}
-
-// Close closes the stream.
-func (c *Conn) Close() error { return c.rw.Close() }

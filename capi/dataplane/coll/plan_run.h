@@ -2,6 +2,7 @@
  *
  *   plan.c          binding, steps, blocking runs      plan_request.c  nonblocking and persistent
  * runs plan_share.c    steps in shared memory              plan_temp.c     temporary memory
+ *   plan_apart.c    calls that do not match
  */
 #ifndef SPX_PLAN_RUN_H
 #define SPX_PLAN_RUN_H
@@ -107,6 +108,15 @@ static inline bool spx_is_shared(const spx_operand *f) { return f->buf >= SPX_PB
 /* ---- plan_share.c ---- */
 /* Takes the ticks of a run that begins. An error is the run's. */
 SPX_HIDDEN void spx_share_begin(spx_run *run);
+/* This process is through with a tick, and with all before it. */
+SPX_HIDDEN void spx_share_passed(spx_run *run, uint32_t tick);
+static inline uint32_t spx_share_load(const uint32_t *p)
+{
+  return __atomic_load_n(p, __ATOMIC_ACQUIRE);
+}
+static inline bool spx_share_is_before(uint32_t a, uint32_t b) { return (int32_t)(a - b) < 0; }
+
+/* ---- plan_apart.c ---- */
 /* A run without ticks begins: its operation goes by messages. */
 SPX_HIDDEN void spx_share_outside(spx_run *run);
 /* Rank peer, from which the run waits for a message, takes part in shared memory, and so will never
@@ -116,6 +126,13 @@ SPX_HIDDEN bool spx_share_parted(spx_run *run, uint32_t peer);
 /* Notifies the ranks that take part by messages in operations of this process in shared memory.
  * Called before it waits, once. */
 SPX_HIDDEN void spx_share_look_back(spx_comm *c);
+/* The rank with this line does the operation with this number by messages. */
+static inline bool spx_share_is_outside(const spx_share_line *l, uint32_t tag)
+{
+  return __atomic_load_n(&l->outside[tag % SPX_SHARE_OUTSIDE], __ATOMIC_ACQUIRE) == tag + 1;
+}
+
+/* ---- plan_share.c: going on ---- */
 /* Carries out a step in shared memory; false: not yet. */
 SPX_HIDDEN bool spx_share_step(spx_run *run, const spx_step *s);
 /* The run has no more steps; false: an earlier operation has to end first. */

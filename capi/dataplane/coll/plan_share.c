@@ -14,8 +14,6 @@
 enum {
   FOLD_BYTES = 16384 /* of a vector that is reduced at a time: it stays in the nearest cache */
 };
-static uint32_t load(const uint32_t *p) { return __atomic_load_n(p, __ATOMIC_ACQUIRE); }
-static bool is_before(uint32_t a, uint32_t b) { return (int32_t)(a - b) < 0; }
 
 void spx_share_begin(spx_run *run)
 {
@@ -73,14 +71,14 @@ static bool is_turn(const spx_run *run, spx_share *sh)
 /* All ranks are through with tick. */
 static bool all_through(spx_share *sh, uint32_t tick)
 {
-  if (SPX_LIKELY(!is_before(sh->safe, tick))) return true;
+  if (SPX_LIKELY(!spx_share_is_before(sh->safe, tick))) return true;
   uint32_t low = sh->through;
   for (uint32_t i = 0; i < sh->n; i++) {
-    uint32_t t = i == sh->me ? sh->through : load(&sh->lines[i].through);
-    if (is_before(t, low)) low = t;
+    uint32_t t = i == sh->me ? sh->through : spx_share_load(&sh->lines[i].through);
+    if (spx_share_is_before(t, low)) low = t;
   }
   sh->safe = low;
-  return !is_before(low, tick);
+  return !spx_share_is_before(low, tick);
 }
 
 /* The tick that all ranks have to be through with before the place of this one is written again.
@@ -98,9 +96,9 @@ static void wake_for_room(const spx_comm *c, spx_share *sh)
 {
   for (uint32_t i = 0; i < sh->n; i++) {
     const spx_share_line *l = &sh->lines[i];
-    if (i == sh->me || !load(&l->asks)) continue;
-    uint32_t wants = load(&l->wants);
-    if (!is_before(sh->through, wants) && all_through(sh, wants))
+    if (i == sh->me || !spx_share_load(&l->asks)) continue;
+    uint32_t wants = spx_share_load(&l->wants);
+    if (!spx_share_is_before(sh->through, wants) && all_through(sh, wants))
       spx_bell_if_sleeping(spx_proc_of(c->peer[i]), c->peer[i]);
   }
 }
@@ -110,14 +108,16 @@ static void set_through(spx_run *run, spx_share *sh, uint32_t tick)
   sh->through = tick;
   __atomic_store_n(&sh->lines[sh->me].through, tick, __ATOMIC_RELEASE);
   if (spx_crowded) __atomic_thread_fence(__ATOMIC_SEQ_CST);
-  if (SPX_UNLIKELY(load(&sh->head->asking))) wake_for_room(run->c->comm, sh);
+  if (SPX_UNLIKELY(spx_share_load(&sh->head->asking))) wake_for_room(run->c->comm, sh);
 }
+
+void spx_share_passed(spx_run *run, uint32_t tick) { set_through(run, run->c->comm->share, tick); }
 
 /* Tells others what this process has read, when it has not yet. */
 static void say_through(spx_run *run, spx_share *sh)
 {
   uint32_t done = atomic_load_explicit(&sh->finished, memory_order_relaxed);
-  if (is_before(sh->through, done)) set_through(run, sh, done);
+  if (spx_share_is_before(sh->through, done)) set_through(run, sh, done);
 }
 
 static bool has_room(spx_run *run, spx_share *sh, const spx_step *s, uint32_t tick)
@@ -131,110 +131,6 @@ static bool has_room(spx_run *run, spx_share *sh, const spx_step *s, uint32_t ti
   return false;
 }
 
-/* ---- calls that do not match ----
- * Whether an operation goes by messages or here is chosen by each process from its arguments. Where
- * these do not match, some may wait for messages of others that are here, and those for posts of
- * the former. Each process notes which way it goes, then looks whether those it waits for have gone
- * the other way, then waits; a fence stands between note and look, so that of two at least one sees
- * the other. */
-
-void spx_share_outside(spx_run *run)
-{
-  spx_comm *c = run->c->comm;
-  run->asked = NULL;
-  if (!c->share && (!spx_share_offered(c) || spx_share_attach(c) != MPI_SUCCESS)) return;
-  uint32_t *list = c->share->lines[c->share->me].outside;
-  __atomic_store_n(&list[(uint32_t)run->tag % SPX_SHARE_OUTSIDE], (uint32_t)run->tag + 1,
-                   __ATOMIC_RELEASE);
-}
-
-static bool is_inside(const spx_share_line *l, uint32_t tag)
-{
-  return __atomic_load_n(&l->inside[tag % SPX_SHARE_INSIDE], __ATOMIC_ACQUIRE) == tag + 1;
-}
-
-static bool is_outside(const spx_share_line *l, uint32_t tag)
-{
-  return __atomic_load_n(&l->outside[tag % SPX_SHARE_OUTSIDE], __ATOMIC_ACQUIRE) == tag + 1;
-}
-
-bool spx_share_parted(spx_run *run, uint32_t peer)
-{
-  spx_comm *c = run->c->comm;
-  spx_share *sh = c->share;
-  uint32_t tag = (uint32_t)run->tag;
-  /* with ticks: both ways belong to the plan */
-  if (!sh || peer >= sh->n || run->plan->ticks) return false;
-  __atomic_thread_fence(__ATOMIC_SEQ_CST);
-  const spx_share_line *l = &sh->lines[peer];
-  uint32_t after = load(&l->after[tag % SPX_SHARE_INSIDE]);
-  if (SPX_LIKELY(!is_inside(l, tag))) {
-    for (uint32_t i = 0; SPX_UNLIKELY(load(&sh->head->asleep)) && i < sh->n; i++)
-      if (is_inside(&sh->lines[i], tag)) spx_ring_bell(c->peer[i]);
-    return false;
-  }
-  if (is_before(sh->next, after)) {
-    sh->next = after;
-    set_through(run, sh, after - 1);
-    atomic_store_explicit(&sh->finished, after - 1, memory_order_release);
-  }
-  spx_detail("rank %u takes part with another size of data than this process: the calls of the "
-             "processes do not match",
-             peer);
-  spx_run_fail(run, MPI_ERR_TRUNCATE);
-  return true;
-}
-
-/* An empty message of an operation, to somebody who waits for another one. Nothing to be done when
- * there is no memory. */
-static void note(spx_comm *c, uint32_t rank, uint32_t tag)
-{
-  spx_request *r = (spx_request *)spx_new(SPX_K_REQ);
-  if (!r) return;
-  r->kind = SPX_R_SEND;
-  r->mode = SPX_M_STANDARD;
-  r->flags = SPX_RF_INTERNAL | SPX_RF_FREED |
-             SPX_RF_HOLDS; /* it may wait for room longer than the communicator is the user's */
-  r->src = r->want_src = (int32_t)rank;
-  r->tag = r->want_tag = (int32_t)tag;
-  r->type = spx_byte_type();
-  r->comm = c;
-  r->ctx = c->ctx + SPX_CTX_COLL;
-  r->ctx_kind = SPX_CTX_COLL;
-  r->peer = c->peer[rank];
-  spx_ref(&c->o);
-  spx_ref(&r->type->o);
-  spx_lock();
-  spx_send_start(r);
-  spx_unlock();
-}
-
-/* An operation with this number + 1, one of this process's last: were others told of it when they
- * were told of those up to `noted`? Numbers go round. */
-static bool is_noted(uint64_t noted, uint32_t number)
-{
-  return noted != SPX_SHARE_NONE &&
-         (((uint32_t)noted - number) & (SPX_PLAN_LONG_TAG - 1)) <= SPX_SHARE_INSIDE;
-}
-
-void spx_share_look_back(spx_comm *c)
-{
-  spx_share *sh = c->share;
-  if (!sh || !sh->behind) return;
-  sh->behind = false;
-  uint64_t noted = sh->noted;
-  __atomic_thread_fence(__ATOMIC_SEQ_CST);
-  for (uint32_t i = 0; i < sh->n; i++)
-    for (uint32_t k = 0; k < SPX_SHARE_OUTSIDE && i != sh->me; k++) {
-      uint32_t number = load(&sh->lines[i].outside[k]);
-      if (SPX_LIKELY(number == 0 || !is_inside(&sh->lines[sh->me], number - 1) ||
-                     is_noted(noted, number)))
-        continue;
-      note(c, i, number - 1);
-      if (!is_noted(sh->noted, number)) sh->noted = number;
-    }
-}
-
 /* ---- posts ---- */
 
 static bool has_posted(const spx_share *sh, uint32_t rank, uint32_t tick, bool small_slots)
@@ -242,7 +138,7 @@ static bool has_posted(const spx_share *sh, uint32_t rank, uint32_t tick, bool s
   if (small_slots)
     return __atomic_load_n(&spx_share_small_slot(sh, rank, tick)->head, __ATOMIC_ACQUIRE) >> 32 ==
            tick;
-  return load(&spx_share_cell(sh, rank, tick)->tick) == tick;
+  return spx_share_load(&spx_share_cell(sh, rank, tick)->tick) == tick;
 }
 
 /* A rank has posted, but in the other kind of place. */
@@ -319,14 +215,14 @@ static bool post(spx_run *run, spx_share *sh, const spx_step *s, uint32_t tick)
     __atomic_store_n(&cell->tick, tick, __ATOMIC_RELEASE);
   }
   if (spx_crowded) __atomic_thread_fence(__ATOMIC_SEQ_CST);
-  if (SPX_UNLIKELY(load(&sh->head->asleep))) wake(run, sh, s, tick);
+  if (SPX_UNLIKELY(spx_share_load(&sh->head->asleep))) wake(run, sh, s, tick);
   return true;
 }
 
 /* Who sleeps may have been left to this process to wake, as the last. */
 static void mismatch(spx_run *run, spx_share *sh, uint32_t rank)
 {
-  if (load(&sh->head->asleep)) wake_all(run->c->comm, sh);
+  if (spx_share_load(&sh->head->asleep)) wake_all(run->c->comm, sh);
   spx_detail("rank %u takes part in another operation, or with another root or size of data: the "
              "calls of the processes do "
              "not match",
@@ -365,7 +261,7 @@ static bool read_post(const spx_run *run, const spx_share *sh, uint32_t rank, ui
     return head >> 32 == tick;
   }
   const spx_cell *cell = spx_share_cell(sh, rank, tick);
-  if (load(&cell->tick) != tick) return false;
+  if (spx_share_load(&cell->tick) != tick) return false;
   *through = cell->through;
   *matches = cell->signature == signature;
   return true;
@@ -380,7 +276,7 @@ static bool await(spx_run *run, spx_share *sh, const spx_step *s, uint32_t tick)
     uint32_t through;
     bool matches;
     if (!read_post(run, sh, i, tick, &through, &matches)) {
-      if (SPX_UNLIKELY(run->waited && (is_outside(&sh->lines[i], (uint32_t)run->tag) ||
+      if (SPX_UNLIKELY(run->waited && (spx_share_is_outside(&sh->lines[i], (uint32_t)run->tag) ||
                                        has_posted_otherwise(run, sh, i, tick))))
         return mismatch(run, sh, i), true;
       if (!run->waited) say_through(run, sh);
@@ -389,12 +285,12 @@ static bool await(spx_run *run, spx_share *sh, const spx_step *s, uint32_t tick)
       return not_yet(run);
     }
     if (SPX_UNLIKELY(!matches)) return mismatch(run, sh, i), true;
-    if (is_before(through, run->low)) run->low = through;
+    if (spx_share_is_before(through, run->low)) run->low = through;
   }
   if (end - (uint32_t)s->first == sh->n) {
-    if (is_before(sh->safe, run->low)) sh->safe = run->low;
+    if (spx_share_is_before(sh->safe, run->low)) sh->safe = run->low;
     /* nobody was later */
-    if (SPX_UNLIKELY(!run->waited && load(&sh->head->asleep))) wake_all(run->c->comm, sh);
+    if (SPX_UNLIKELY(!run->waited && spx_share_load(&sh->head->asleep))) wake_all(run->c->comm, sh);
   }
   if (run->plan->small_slots) {
     if (!run->waited && is_first_of_line(tick)) fetch_next_line(sh, s, tick);
@@ -551,7 +447,7 @@ bool spx_share_is_parted(const spx_run *run)
   const spx_step *s = step_of(run);
   uint32_t next = s ? (uint32_t)s->first + run->seen : 0;
   return s && s->op == SPX_P_AWAIT && run->waited && next < sh->n && is_turn(run, sh) &&
-         (is_outside(&sh->lines[next], (uint32_t)run->tag) ||
+         (spx_share_is_outside(&sh->lines[next], (uint32_t)run->tag) ||
           has_posted_otherwise(run, sh, next, run->tick + (uint32_t)s->slot));
 }
 
@@ -600,7 +496,7 @@ void spx_share_idle(spx_run *run, spx_idle *w)
     __builtin_ia32_pause();
   }
   spx_lock();
-  uint32_t bell = load(&spx_proc_of(spx_me)->bell);
+  uint32_t bell = spx_share_load(&spx_proc_of(spx_me)->bell);
   if (spx_poll(w->empty % LOOKS == 0 || spx_crowded))
     spx_idle_again(w);
   else if (!spx_idle_parks(w))

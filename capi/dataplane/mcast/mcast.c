@@ -23,50 +23,18 @@
 /* bytes of data that are kept for members who have not acknowledged them */
 #define RETAIN_MAX (16u << 20)
 
-/* What this process has sent to another one as a master. */
-typedef struct {
-  uint32_t life;   /* the member's incarnation that all this is about */
-  uint32_t number; /* of the last message */
-  uint32_t acked;  /* the member has had all up to this one */
-  /* all up to this one went through the member's own channel: nothing that follows there overtakes
-   * them */
-  uint32_t direct;
-  uint64_t sent, matched; /* bytes that it may have to keep */
-} outgoing;
-
-/* A message whose members have not all acknowledged it. */
-typedef struct entry {
-  struct entry *next;
-  spx_request *r; /* announced: it is not complete */
-  uint32_t len;
-  bool tree;      /* it has gone along the tree */
-  bool split;     /* and to some members directly: these may leave before they have handed it on */
-  bool all;       /* to all members directly that had not acknowledged it */
-  uint8_t data[]; /* head, set, data */
-} entry;
-
 typedef spx_mcast_op op;
-
-/* Has a member fetched it? ITSELF: not yet, and no relay does it for it, since it may have had the
- * message from here. */
-enum { NOT_YET, FETCHED, ITSELF };
-
-static outgoing *out;
-static entry *kept, **kept_end = &kept;
-static uint64_t kept_bytes;
-static spx_member *members; /* of the message that is being looked at */
 
 static uint64_t cost(uint64_t n) { return spx_mcast_cost(n); }
 static uint32_t host_of(uint32_t i) { return spx_proc_of(i)->host; }
 static uint32_t after(uint32_t number) { return spx_mcast_after(number); }
-static bool is_before(uint32_t a, uint32_t b) { return spx_mcast_is_before(a, b); }
 
 bool spx_mcast_prepare(void)
 {
   uint32_t n = spx_map.nprocs;
-  if (!out) out = calloc(n, sizeof *out);
-  if (!members) members = malloc(n * sizeof *members);
-  return out && members && spx_mcast_hand_prepare(n);
+  if (!spx_mcast_out) spx_mcast_out = calloc(n, sizeof *spx_mcast_out);
+  if (!spx_mcast_members) spx_mcast_members = malloc(n * sizeof *spx_mcast_members);
+  return spx_mcast_out && spx_mcast_members && spx_mcast_hand_prepare(n);
 }
 
 void spx_mcast_detach(void)
@@ -75,203 +43,18 @@ void spx_mcast_detach(void)
   spx_staging_detach();
   spx_acks_detach();
   spx_mcast_forget_all();
-  while (kept) {
-    entry *e = kept;
-    kept = e->next;
+  while (spx_mcast_kept) {
+    spx_mcast_entry *e = spx_mcast_kept;
+    spx_mcast_kept = e->next;
     free(e);
   }
-  kept_end = &kept;
-  kept_bytes = 0;
+  spx_mcast_kept_end = &spx_mcast_kept;
+  spx_mcast_kept_bytes = 0;
   spx_mcast_hand_detach();
-  free(out);
-  free(members);
-  out = NULL;
-  members = NULL;
-}
-
-/* ---- what is kept ---- */
-
-static uint32_t set_of(const entry *e, spx_mcast_head *h)
-{
-  memcpy(h, e->data, sizeof *h);
-  int64_t n = spx_mcast_decode(e->data + sizeof *h, h->set, spx_map.nprocs, members);
-  return n > 0 ? (uint32_t)n : 0;
-}
-
-static void await_gone(spx_request *r);
-static bool has_it(spx_member m)
-{
-  return !is_before(out[m.proc].acked, m.number) || spx_proc_left(m.proc);
-}
-
-/* Frees what all members have. Each call looks at few of them: the first that lacks a message ends
- * it. */
-static void let_go(void)
-{
-  while (kept && !kept->r) {
-    entry *e = kept;
-    spx_mcast_head h;
-    uint32_t n = set_of(e, &h);
-    for (uint32_t i = 0; i < n; i++)
-      if (!has_it(members[i])) return;
-    if (!(kept = e->next)) kept_end = &kept;
-    kept_bytes -= e->len;
-    free(e);
-  }
-}
-
-/* The number proc belongs to another process now: what was sent to the one before concerns nobody
- * any more. */
-static void renew(uint32_t proc)
-{
-  for (entry *e = out[proc].life ? kept : NULL; e; e = e->next) {
-    spx_mcast_head h;
-    uint32_t n = set_of(e, &h), k = 0;
-    for (uint32_t i = 0; i < n; i++)
-      if (members[i].proc != proc) members[k++] = members[i];
-    if (k == n) continue;
-    h.set = 0; /* nobody sends it again */
-    memcpy(e->data, &h, sizeof h);
-  }
-  uint32_t first = spx_mcast_first();
-  out[proc] =
-      (outgoing){.life = spx_life_of(proc), .number = first, .acked = first, .direct = first};
-}
-
-static uint32_t place_of(const spx_rankset *set, uint32_t proc)
-{
-  uint32_t lo = 0, hi = set->n;
-  while (lo < hi) {
-    uint32_t mid = (lo + hi) / 2;
-    if (set->procs[mid] < proc)
-      lo = mid + 1;
-    else
-      hi = mid;
-  }
-  return lo < set->n && set->procs[lo] == proc ? lo : UINT32_MAX;
-}
-
-/* Has a member an announced message, or is its record in the channel from its relay? Then it must
- * not come for the data: nobody would answer. */
-static bool is_there(const entry *e, const spx_mcast_head *h, spx_member m)
-{
-  const op *o = e->r ? e->r->priv : NULL;
-  uint32_t at = o && o->fetched ? place_of(o->set, m.proc) : UINT32_MAX;
-  return h->flags & SPX_MCAST_ANNOUNCED && !spx_staging_reaches(m.proc) &&
-         (at == UINT32_MAX || o->fetched[at] == FETCHED);
-}
-
-/* Puts the message into the member's own channel; twice: it has gone another way, too. */
-static void put_again(const entry *e, spx_mcast_head h, spx_member m, bool twice)
-{
-  if (is_there(e, &h, m)) return;
-  uint32_t skip = (uint32_t)sizeof h + h.set;
-  h.number = m.number;
-  h.flags &= (uint16_t)~SPX_MCAST_ALONG;
-  if (twice) h.flags |= SPX_MCAST_AGAIN;
-  if (spx_peer_is_far(m.proc)) h.master = SPX_MCAST_DIRECT;
-  op *o = e->r ? e->r->priv : NULL;
-  uint32_t at = o && o->fetched ? place_of(o->set, m.proc) : UINT32_MAX;
-  if (at != UINT32_MAX && o->fetched[at] == NOT_YET) o->fetched[at] = ITSELF;
-  spx_mcast_put(m.proc, h, NULL, 0, e->data + skip, e->len - skip);
-}
-
-/* What follows in the member's channel comes after a message that is there. */
-static void put_order(spx_mcast_head h, spx_member m)
-{
-  h.number = m.number;
-  h.flags = SPX_MCAST_THERE;
-  spx_mcast_put(m.proc, h, NULL, 0, NULL, 0);
-}
-
-static bool is_acked(const spx_request *r) { return r->mode == SPX_M_SYNC; }
-
-/* Is the member not known to have received the message, whose master wants to know? */
-static bool is_unknown(const spx_request *r, uint32_t proc)
-{
-  const op *o = r->priv;
-  uint32_t at = o->fetched ? place_of(o->set, proc) : UINT32_MAX;
-  return at != UINT32_MAX && o->fetched[at] != FETCHED && !spx_proc_left(proc);
-}
-
-/* Sends what a process may have had to hand on to everybody who has not acknowledged it; and to who
- * has perhaps received it, and told that to a process that is gone: who gets it from here answers
- * here. */
-static void send_again(entry *e, const spx_mcast_head *h, uint32_t n)
-{
-  bool acked = e->r && is_acked(e->r);
-  e->all = true;
-  for (uint32_t i = 0; i < n; i++)
-    if (!has_it(members[i]) || (acked && is_unknown(e->r, members[i].proc)))
-      put_again(e, *h, members[i], true);
-  if (acked) await_gone(e->r);
-}
-
-/* Is proc one of the first n of `members`? */
-static bool is_member(uint32_t proc, uint32_t n)
-{
-  uint32_t k = 0;
-  while (k < n && members[k].proc != proc) k++;
-  return k < n;
-}
-
-void spx_mcast_send_split(uint32_t member)
-{
-  if (!out) return;
-  for (entry *e = kept; e; e = e->next) {
-    spx_mcast_head h;
-    if (!e->split || e->all) continue;
-    uint32_t n = set_of(e, &h);
-    if (member == SPX_NO_PEER || is_member(member, n)) send_again(e, &h, n);
-  }
-}
-
-void spx_mcast_acked(uint32_t peer, const spx_rec *rec)
-{
-  uint32_t number = rec->as.acked.number;
-  if (!out || out[peer].life != spx_life_of(peer)) return;
-  if (is_before(out[peer].number, number)) {
-    spx_refuse(peer, "word of a multicast that it was not sent");
-    return;
-  }
-  if (is_before(out[peer].acked, number)) out[peer].acked = number;
-  uint64_t matched;
-  memcpy(&matched, rec->data, sizeof matched);
-  out[peer].matched = matched < out[peer].sent ? matched : out[peer].sent;
-  if (rec->as.acked.word == SPX_MCAST_LAST_WORD) spx_mcast_send_split(peer);
-  let_go();
-}
-
-/* Puts all that a member may lack into its own channel, up to `last`, the message that was kept
- * last. */
-static void catch_up(uint32_t member, entry *last)
-{
-  outgoing *to = &out[member];
-  uint32_t had = is_before(to->acked, to->direct) ? to->direct : to->acked;
-  for (entry *e = after(had) == to->number ? last : kept; e; e = e->next) {
-    spx_mcast_head h;
-    uint32_t n = set_of(e, &h);
-    for (uint32_t i = 0; i < n; i++) {
-      if (members[i].proc != member || !is_before(had, members[i].number)) continue;
-      if (is_there(e, &h, members[i])) {
-        put_order(h, members[i]);
-        continue;
-      }
-      e->split = e->split || e->tree;
-      put_again(e, h, members[i], e->tree);
-    }
-  }
-  to->direct = to->number;
-}
-
-/* In order with all else that this process sends to the members: each gets the message directly,
- * behind what it may lack. */
-static void in_order(op *o, entry *e)
-{
-  o->direct = true;
-  for (uint32_t i = 0; i < o->set->n; i++)
-    if (o->set->procs[i] != spx_me && !spx_proc_left(o->set->procs[i]))
-      catch_up(o->set->procs[i], e);
+  free(spx_mcast_out);
+  free(spx_mcast_members);
+  spx_mcast_out = NULL;
+  spx_mcast_members = NULL;
 }
 
 /* ---- sending ---- */
@@ -290,7 +73,7 @@ void spx_mcast_settle(spx_request *r)
   o->lossy = false;
   spx_id_drop(r);
   if (spx_chain_is(o)) spx_chain_end(r);
-  for (entry *e = o->fetched ? kept : NULL; e; e = e->next)
+  for (spx_mcast_entry *e = o->fetched ? spx_mcast_kept : NULL; e; e = e->next)
     if (e->r == r) e->r = NULL;
   free(o->fetched);
   o->fetched = NULL;
@@ -354,9 +137,9 @@ static int to_self(spx_request *r)
 }
 
 /* Nothing is to be done for this member any more. False: it was not waited for. */
-static bool strike(op *o, uint32_t peer)
+bool spx_mcast_strike(op *o, uint32_t peer)
 {
-  uint32_t at = place_of(o->set, peer);
+  uint32_t at = spx_mcast_at(o->set, peer);
   if (at == UINT32_MAX || !o->fetched || o->fetched[at] == FETCHED || o->left == 0) return false;
   o->fetched[at] = FETCHED;
   o->left--;
@@ -369,13 +152,14 @@ static int poll_gone(spx_poller *p)
   op *o = (op *)((char *)p - offsetof(op, gone));
   uint32_t before = o->left;
   for (uint32_t i = 0; i < o->set->n; i++)
-    if (o->fetched[i] != FETCHED && spx_proc_left(o->set->procs[i])) strike(o, o->set->procs[i]);
+    if (o->fetched[i] != FETCHED && spx_proc_left(o->set->procs[i]))
+      spx_mcast_strike(o, o->set->procs[i]);
   if (o->left == before) return 0;
   settle(o->request);
   return 1;
 }
 
-static void await_gone(spx_request *r)
+void spx_mcast_await_gone(spx_request *r)
 {
   op *o = r->priv;
   if (o->lossy || o->over) return;
@@ -388,10 +172,11 @@ static void await_gone(spx_request *r)
 /* May n bytes go to all members with the message? */
 static bool has_credit(const spx_rankset *set, uint64_t n)
 {
-  if (cost(n) > spx_segment->ring_bytes / 4 || n > spx_set.eager_max || kept_bytes > RETAIN_MAX)
+  if (cost(n) > spx_segment->ring_bytes / 4 || n > spx_set.eager_max ||
+      spx_mcast_kept_bytes > RETAIN_MAX)
     return false;
   for (uint32_t i = 0; i < set->n; i++) {
-    outgoing *to = &out[set->procs[i]];
+    spx_mcast_to *to = &spx_mcast_out[set->procs[i]];
     if (to->sent + cost(n) - to->matched > spx_set.credit) return false;
   }
   return true;
@@ -409,8 +194,9 @@ static uint32_t number(op *o, uint64_t charge)
       o->failed = o->failed || spx_proc_dead(p);
       continue;
     }
-    out[p].sent += charge;
-    members[n++] = (spx_member){p, out[p].number = after(out[p].number)};
+    spx_mcast_out[p].sent += charge;
+    spx_mcast_members[n++] =
+        (spx_member){p, spx_mcast_out[p].number = after(spx_mcast_out[p].number)};
   }
   return n;
 }
@@ -424,11 +210,12 @@ static void stage(spx_request *r, uint32_t n, spx_mcast_rts *where)
   op *o = r->priv;
   uint32_t readers = 0;
   if (r->bytes <= spx_set.eager_max) return;
-  for (uint32_t i = 0; i < n; i++) readers += spx_staging_reaches(members[i].proc);
+  for (uint32_t i = 0; i < n; i++) readers += spx_staging_reaches(spx_mcast_members[i].proc);
   if (readers == 0 || (readers == 1 && r->bytes > ALONE_MOST)) return;
-  if (!(o->block = spx_staging_take((uint64_t)r->bytes, members, n, false, where))) return;
+  if (!(o->block = spx_staging_take((uint64_t)r->bytes, spx_mcast_members, n, false, where)))
+    return;
   bool tree = !(o->set->flags & MPIX_MCAST_ORDERED);
-  o->whole = tree && !is_acked(r) && spx_mcast_whole(r, readers);
+  o->whole = tree && !spx_mcast_wants_acks(r) && spx_mcast_whole(r, readers);
   o->there =
       o->whole ? spx_staging_fill(o->block, r, 0, true) : spx_staging_begin(o->block, r, tree);
 }
@@ -440,7 +227,8 @@ static bool expect(spx_request *r, uint32_t n, uint32_t *index, uint32_t *gen)
   op *o = r->priv;
   if (!(o->fetched = malloc(o->set->n)) || !spx_id_new(r, index, gen)) return false;
   memset(o->fetched, FETCHED, o->set->n);
-  for (uint32_t i = 0; i < n; i++) o->fetched[place_of(o->set, members[i].proc)] = NOT_YET;
+  for (uint32_t i = 0; i < n; i++)
+    o->fetched[spx_mcast_at(o->set, spx_mcast_members[i].proc)] = NOT_YET;
   o->left = n;
   return true;
 }
@@ -458,8 +246,9 @@ static bool announce(spx_request *r, uint32_t n, spx_mcast_rts *where)
     rts->type = contiguous ? 0 : (uint64_t)(uintptr_t)r->type;
   }
   if (!spx_chain_is(o)) stage(r, n, where);
-  for (uint32_t i = 0; o->block && !is_acked(r) && i < n; i++)
-    if (spx_staging_reaches(members[i].proc)) strike(o, members[i].proc);
+  for (uint32_t i = 0; o->block && !spx_mcast_wants_acks(r) && i < n; i++)
+    if (spx_staging_reaches(spx_mcast_members[i].proc))
+      spx_mcast_strike(o, spx_mcast_members[i].proc);
   return true;
 }
 
@@ -473,9 +262,9 @@ static uint32_t begin_chain(spx_request *r, spx_mcast_head h, uint32_t n, const 
   op *o = r->priv, *inner = o->inner->priv;
   uint32_t k;
   h.flags |= SPX_MCAST_CHAIN;
-  n = spx_mcast_living(members, n);
-  spx_mcast_tree t =
-      spx_mcast_tree_of(members, n, host_of(spx_me), host_of, spx_mcast_known_switches(), 0);
+  n = spx_mcast_living(spx_mcast_members, n);
+  spx_mcast_tree t = spx_mcast_tree_of(spx_mcast_members, n, host_of(spx_me), host_of,
+                                       spx_mcast_known_switches(), 0);
   spx_member *first = spx_mcast_next_host(&t, host_of(spx_me), &k);
   if (!first) return t.n;
   uint8_t *more = malloc(len + k * sizeof(spx_mcast_item));
@@ -497,12 +286,12 @@ static uint32_t send_far(spx_mcast_head h, uint32_t n, const void *data, uint32_
   uint32_t k = 0;
   h.master = SPX_MCAST_DIRECT;
   for (uint32_t i = 0; i < n; i++) {
-    if (!spx_peer_is_far(members[i].proc)) {
-      members[k++] = members[i];
+    if (!spx_peer_is_far(spx_mcast_members[i].proc)) {
+      spx_mcast_members[k++] = spx_mcast_members[i];
       continue;
     }
-    h.number = members[i].number;
-    spx_mcast_put(members[i].proc, h, NULL, 0, data, len);
+    h.number = spx_mcast_members[i].number;
+    spx_mcast_put(spx_mcast_members[i].proc, h, NULL, 0, data, len);
   }
   return k;
 }
@@ -511,24 +300,26 @@ static int send_out(spx_request *r)
 {
   op *o = r->priv;
   for (uint32_t i = 0; i < o->set->n; i++)
-    if (out[o->set->procs[i]].life != spx_life_of(o->set->procs[i])) renew(o->set->procs[i]);
-  if (kept_bytes > RETAIN_MAX / 4) let_go();
-  bool acked = is_acked(r), eager = has_credit(o->set, (uint64_t)r->bytes);
+    if (spx_mcast_out[o->set->procs[i]].life != spx_life_of(o->set->procs[i]))
+      spx_mcast_renew(o->set->procs[i]);
+  if (spx_mcast_kept_bytes > RETAIN_MAX / 4) spx_mcast_release_kept();
+  bool acked = spx_mcast_wants_acks(r), eager = has_credit(o->set, (uint64_t)r->bytes);
   uint32_t name = acked && eager ? (uint32_t)sizeof(spx_mcast_name) : 0;
   uint32_t len = eager ? name + (uint32_t)r->bytes : (uint32_t)sizeof(spx_mcast_rts);
-  entry *e = malloc(sizeof *e + sizeof(spx_mcast_head) + o->set->n * sizeof(spx_mcast_item) + len);
+  spx_mcast_entry *e =
+      malloc(sizeof *e + sizeof(spx_mcast_head) + o->set->n * sizeof(spx_mcast_item) + len);
   if (!e) return MPI_ERR_NO_MEM;
   uint32_t n = number(o, eager ? cost((uint64_t)r->bytes) : 0);
   for (uint32_t i = 0; spx_tracer_now && i < n; i++)
-    spx_tracer_now->sent(members[i].proc, r->ctx, r->want_tag, (uint64_t)r->bytes,
-                         members[i].number, true);
+    spx_tracer_now->sent(spx_mcast_members[i].proc, r->ctx, r->want_tag, (uint64_t)r->bytes,
+                         spx_mcast_members[i].number, true);
   spx_mcast_head h = {.ctx = r->ctx,
                       .tag = r->want_tag,
                       .src = r->comm->rank,
                       .master = spx_me,
                       .epoch = spx_map.epoch};
   h.flags = (uint16_t)((eager ? 0 : SPX_MCAST_ANNOUNCED) | (acked ? SPX_MCAST_ACKED : 0));
-  h.set = spx_mcast_encode(e->data + sizeof h, members, n);
+  h.set = spx_mcast_encode(e->data + sizeof h, spx_mcast_members, n);
   memcpy(e->data, &h, sizeof h);
   uint8_t *data = e->data + sizeof h + h.set;
   e->next = NULL;
@@ -547,8 +338,8 @@ static int send_out(spx_request *r)
   } else {
     spx_mcast_rts where = {
         .rts.bytes = (uint64_t)r->bytes, .keeper = SPX_NO_PEER, .source = spx_me};
-    spx_request *s = e->tree && spx_chain_pays(r, members, n)
-                         ? spx_chain_begin(r, members, n, release, &where)
+    spx_request *s = e->tree && spx_chain_pays(r, spx_mcast_members, n)
+                         ? spx_chain_begin(r, spx_mcast_members, n, release, &where)
                          : NULL;
     if (s) e->r = s;
     if (!announce(e->r, n, &where)) {
@@ -562,15 +353,15 @@ static int send_out(spx_request *r)
     }
     memcpy(data, &where, sizeof where);
   }
-  *kept_end = e;
-  kept_end = &e->next;
-  kept_bytes += e->len;
+  *spx_mcast_kept_end = e;
+  spx_mcast_kept_end = &e->next;
+  spx_mcast_kept_bytes += e->len;
   if (!e->tree)
-    in_order(o, e);
+    spx_mcast_in_order(o, e);
   else {
     n = send_far(h, n, data, len);
     if (o->inner) n = begin_chain(r, h, n, data, len);
-    spx_mcast_hand_over(o, h, members, n, data, len);
+    spx_mcast_hand_over(o, h, spx_mcast_members, n, data, len);
   }
   if (o->inner && !(r->flags & SPX_RF_BLOCKING)) {
     op *inner = o->inner->priv;
@@ -607,172 +398,6 @@ static void start(spx_request *r)
   settle(r);
 }
 
-/* ---- members that fetch ---- */
-
-bool spx_mcast_has(const spx_request *r, uint32_t peer)
-{
-  return place_of(((const op *)r->priv)->set, peer) != UINT32_MAX;
-}
-
-static void not_member(uint32_t peer)
-{
-  spx_refuse(peer, "the name of a multicast of which it is no member");
-}
-
-void spx_mcast_fetched(spx_request *r, uint32_t peer)
-{
-  if (!spx_mcast_has(r, peer))
-    not_member(peer);
-  else if (strike(r->priv, peer))
-    settle(r);
-}
-
-/* What members have said of having received it may be lost. */
-static void ask_all(spx_request *r)
-{
-  op *o = r->priv;
-  if (!is_acked(r) || o->lossy) return;
-  for (entry *e = kept; e; e = e->next) {
-    spx_mcast_head h;
-    if (e->r != r) continue;
-    uint32_t n = set_of(e, &h);
-    send_again(e, &h, n);
-    break;
-  }
-}
-
-/* A relay has told who has the data: not those that had the message from here, and may want them
- * from here. Or some have received it. */
-void spx_mcast_had(uint32_t peer, const spx_rec *rec)
-{
-  spx_rec_have a;
-  memcpy(&a, rec->data, sizeof a);
-  spx_request *r = spx_id_find(a.index, a.gen);
-  if (!r || r->kind != SPX_R_MCAST || !members) return; /* members: this process has left */
-  op *o = r->priv;
-  if (!spx_mcast_has(r, peer)) return; /* it may have handed on what another one says */
-  int32_t what = rec->as.have.what;
-  if (what == SPX_MCAST_LOST) ask_all(r);
-  if (what == SPX_MCAST_LOST || is_acked(r) != (what == SPX_MCAST_GOT)) return;
-  int64_t n = spx_mcast_decode(rec->data + sizeof a, rec->len - (uint32_t)sizeof a, spx_map.nprocs,
-                               members);
-  for (int64_t i = 0; i < n; i++) {
-    uint32_t at = place_of(o->set, members[i].proc);
-    if (at != UINT32_MAX && o->fetched && (is_acked(r) || o->fetched[at] == NOT_YET))
-      strike(o, members[i].proc);
-  }
-  settle(r);
-}
-
-/* A stream to a member has ended. No lock is held. */
-static int streamed(spx_request *s, MPI_Status *st)
-{
-  (void)st;
-  spx_request *r = s->priv;
-  spx_lock();
-  op *o = r->priv;
-  o->streams--;
-  if (s->error == MPIX_ERR_PROC_FAILED)
-    o->failed = true;
-  else if (s->error != MPI_SUCCESS)
-    r->error = s->error;
-  settle(r);
-  spx_unlock();
-  return MPI_SUCCESS;
-}
-
-void spx_mcast_asked(spx_request *r, uint32_t peer, const spx_rec_cts *cts, bool relays)
-{
-  op *o = r->priv;
-  uint64_t bytes = cts->bytes;
-  if (!spx_mcast_has(r, peer)) {
-    not_member(peer);
-    return;
-  }
-  if (!(relays && is_acked(r) && o->streams < o->set->n) && !strike(o, peer)) return;
-  if (spx_chain_is(o)) {
-    if (!spx_source_ask(&o->source, peer, cts->rx_index, cts->rx_gen, 0, bytes))
-      spx_fatal(MPI_ERR_NO_MEM, "no memory to answer process %u, a member of a multicast", peer);
-    return;
-  }
-  spx_request *s = (spx_request *)spx_new(SPX_K_REQ);
-  if (!s || ((spx_txs[peer].slow & SPX_TX_NEW) && spx_tx_init(peer) != MPI_SUCCESS))
-    spx_fatal(MPI_ERR_NO_MEM, "no memory to answer process %u, a member of a multicast", peer);
-  s->kind = SPX_R_SEND;
-  s->flags = SPX_RF_ACTIVE | SPX_RF_INTERNAL | SPX_RF_FREED;
-  s->finish = streamed;
-  s->priv = r;
-  s->buf = r->buf;
-  s->count = r->count;
-  s->type = r->type;
-  s->comm = r->comm;
-  s->ctx = r->ctx;
-  s->ctx_kind = r->ctx_kind;
-  s->peer = peer;
-  s->bytes = r->bytes;
-  s->out.to = (spx_name){cts->rx_index, cts->rx_gen};
-  s->out.end = bytes < (uint64_t)r->bytes ? bytes : (uint64_t)r->bytes;
-  spx_stat.streams++;
-  spx_stat.streamed_bytes += s->out.end;
-  o->streams++;
-  spx_tx_stream(peer, s);
-  spx_tx_drain();
-}
-
-void spx_mcast_fail(spx_request *r, int error)
-{
-  op *o = r->priv;
-  r->error = error;
-  o->left = 0;
-  settle(r);
-}
-
-void spx_mcast_each_missing(const spx_request *r, void (*fn)(uint32_t proc, void *), void *arg)
-{
-  const op *o = r->priv;
-  if (o->inner) {
-    spx_mcast_each_missing(o->inner, fn, arg);
-    return;
-  }
-  if (o->waits && !o->direct && !o->fetched) fn(o->lead, arg);
-  for (uint32_t i = 0; o->waits && o->direct && !o->fetched && i < o->set->n; i++)
-    if (spx_txs[o->set->procs[i]].pend) fn(o->set->procs[i], arg);
-  for (uint32_t i = 0; o->fetched && i < o->set->n; i++)
-    if (o->fetched[i] != FETCHED && o->set->procs[i] != spx_me && !spx_proc_left(o->set->procs[i]))
-      fn(o->set->procs[i], arg);
-}
-
-/* ---- deaths ---- */
-
-static void died(uint32_t peer)
-{
-  spx_staging_peer_failed(peer);
-  spx_mcast_relay_peer_failed(peer);
-  spx_mcast_forget(peer);
-  spx_acks_peer_failed(peer);
-  if (!out) return;
-  for (entry *e = kept, *next; e; e = next) {
-    next = e->next;
-    spx_mcast_head h;
-    uint32_t n = set_of(e, &h);
-    if (is_member(peer, n)) send_again(e, &h, n);
-    if (!e->r) continue;
-    op *o = e->r->priv;
-    if (!strike(o, peer)) continue;
-    o->failed = true;
-    settle(e->r);
-  }
-  let_go();
-}
-
-static void revoked(const spx_comm *c)
-{
-  spx_mcast_relay_revoked(c->ctx);
-  spx_acks_revoked(c->ctx);
-}
-
-const spx_failure_observer spx_mcast_failures = {.died = died, .revoked = revoked};
-
 /* ---- what MPIX_Mcast and its kin call ---- */
 
 static void fill(spx_request *r, op *o, const spx_mcast_args *a, uint32_t flags)
@@ -796,7 +421,8 @@ static void fill(spx_request *r, op *o, const spx_mcast_args *a, uint32_t flags)
 static void tell_failure(const spx_request *r)
 {
   if (r->error == MPIX_ERR_PROC_FAILED)
-    spx_detail("members of the set have failed (MPIX_Comm_get_failed tells which); the others have "
+    spx_detail("members of the set have failed (MPIX_Comm_get_failed tells which); the "
+               "others have "
                "the message");
   if (r->error == MPI_ERR_NO_MEM)
     spx_detail("no memory for a multicast to %u members", ((op *)r->priv)->set->n);

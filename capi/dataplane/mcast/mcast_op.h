@@ -1,4 +1,4 @@
-/* mcast_op.h - a multicast at its master: what mcast.c and mcast_chain.c share. */
+/* mcast_op.h - a multicast at its master: what the files of the master share. */
 #ifndef SPX_MCAST_OP_H
 #define SPX_MCAST_OP_H
 #include "dp.h"
@@ -37,6 +37,70 @@ typedef struct {
 
 /* Completes the multicast if nothing is left to be done for it. */
 SPX_HIDDEN void spx_mcast_settle(spx_request *r);
+/* Nothing is to be done for this member any more. False: it was not waited for. */
+SPX_HIDDEN bool spx_mcast_strike(spx_mcast_op *o, uint32_t peer);
+/* Looks for members that leave from now on: they have received it. */
+SPX_HIDDEN void spx_mcast_await_gone(spx_request *r);
+
+/* Has a member fetched it? ITSELF: not yet, and no relay does it for it, since it may have had the
+ * message from here. */
+enum { NOT_YET, FETCHED, ITSELF };
+
+/* Where proc is in the set; UINT32_MAX: nowhere. */
+static inline uint32_t spx_mcast_at(const spx_rankset *set, uint32_t proc)
+{
+  uint32_t lo = 0, hi = set->n;
+  while (lo < hi) {
+    uint32_t mid = (lo + hi) / 2;
+    if (set->procs[mid] < proc)
+      lo = mid + 1;
+    else
+      hi = mid;
+  }
+  return lo < set->n && set->procs[lo] == proc ? lo : UINT32_MAX;
+}
+
+/* Its members are to acknowledge it. */
+static inline bool spx_mcast_wants_acks(const spx_request *r) { return r->mode == SPX_M_SYNC; }
+
+/* ---- mcast_kept.c ---- */
+/* What this process has sent to another one as a master. */
+typedef struct {
+  uint32_t life;   /* the member's incarnation that all this is about */
+  uint32_t number; /* of the last message */
+  uint32_t acked;  /* the member has had all up to this one */
+  /* all up to this one went through the member's own channel: nothing that follows there overtakes
+   * them */
+  uint32_t direct;
+  uint64_t sent, matched; /* bytes that it may have to keep */
+} spx_mcast_to;
+
+/* A message whose members have not all acknowledged it. */
+typedef struct spx_mcast_entry {
+  struct spx_mcast_entry *next;
+  spx_request *r; /* announced: it is not complete */
+  uint32_t len;
+  bool tree;      /* it has gone along the tree */
+  bool split;     /* and to some members directly: these may leave before they have handed it on */
+  bool all;       /* to all members directly that had not acknowledged it */
+  uint8_t data[]; /* head, set, data */
+} spx_mcast_entry;
+
+SPX_HIDDEN extern spx_mcast_to *spx_mcast_out; /* by process; NULL: nothing was sent yet */
+SPX_HIDDEN extern spx_mcast_entry *spx_mcast_kept, **spx_mcast_kept_end;
+SPX_HIDDEN extern uint64_t spx_mcast_kept_bytes;
+SPX_HIDDEN extern spx_member *spx_mcast_members; /* of the message that is being looked at */
+/* Releases what all members have. Each call looks at few of them: the first that lacks a message
+ * ends it. */
+SPX_HIDDEN void spx_mcast_release_kept(void);
+/* The number proc belongs to another process now: what was sent to the one before concerns nobody
+ * any more. */
+SPX_HIDDEN void spx_mcast_renew(uint32_t proc);
+/* In order with all else that this process sends to the members: each gets the message directly,
+ * behind what it may lack. */
+SPX_HIDDEN void spx_mcast_in_order(spx_mcast_op *o, spx_mcast_entry *e);
+/* What members have said of having received it may be lost. */
+SPX_HIDDEN void spx_mcast_ask_all(spx_request *r);
 
 /* ---- mcast_hand.c ---- */
 SPX_HIDDEN bool spx_mcast_hand_prepare(uint32_t n); /* for n processes; false: no memory */

@@ -29,70 +29,17 @@
  * whose data were not there when the relay of its host died, and gets it in the same way. What a
  * dead relay has put down in full stays.
  */
-#include "mcast.h"
+#include "mcast_relay.h"
 #include <stdlib.h>
 #include "dp.h"
 #include "plan_run.h"
-
-#define ITEMS                                                                                      \
-  6u /* of a set in one record; through memory one, which fits into a line: two lines may never    \
-        fit into the smallest channel */
-
-/* Of the data, what comes from one process. */
-typedef struct {
-  spx_request *r; /* from byte base on; NULL: there is nothing to come */
-  uint64_t base;
-  /* the process; which of the leads it is, NO_LEAD: the master, or the only one before this one */
-  uint32_t from, lead;
-} share;
-#define NO_LEAD UINT32_MAX
-
-typedef struct relay {
-  struct relay *next;
-  spx_poller poller;
-  share *shares;  /* one for each part */
-  spx_span *span; /* and where it is in the data */
-  spx_block *block;
-  spx_source source; /* of the next hosts */
-  spx_mcast_head h;
-  spx_mcast_rts where;
-  uint32_t up; /* from whom the announcement came, who is told */
-  /* who have been handed the message next and have yet to say who has it; SPX_NO_PEER: nobody, or
-   * it has */
-  uint32_t behind[2];
-  bool chain, whole, again, revoked; /* again: the message has come again */
-  bool watches;                      /* counted in spx_restless: it looks at the clock */
-  /* ns: when it did, and when something of the data has come last */
-  uint64_t began, moved;
-  uint32_t lead, leads; /* in parts: which of so many this one is */
-  spx_member *lead_of;
-  uint8_t *word; /* of each: HERE, TOLD */
-  uint32_t n, mine,
-      /* members that have the data, or can get them here; the first `mine` are those of this
-       * host */
-      room;
-  spx_member members[];
-} relay;
-/* it has said that this one gets data from it; this one has told it that */
-enum { HERE = 1, TOLD = 2 };
-
-/* Who asks for a message that has not come yet. A member may ask for many parts, but not without
- * end. */
-typedef struct early {
-  struct early *next;
-  uint32_t peer;
-  uint64_t to;
-  spx_rec_ask ask;
-} early;
-#define EARLY_MOST 1024u
-static early *earlies;
 
 uint32_t spx_mcast_relaying;
 static relay *all;
 
 static uint32_t host_of(uint32_t i) { return spx_proc_of(i)->host; }
 
-static relay *find(uint32_t master, uint32_t index, uint32_t gen)
+relay *spx_mcast_relay_find(uint32_t master, uint32_t index, uint32_t gen)
 {
   relay *x = all;
   while (x && !(x->h.master == master && x->where.rts.index == index && x->where.rts.gen == gen))
@@ -111,16 +58,13 @@ bool spx_mcast_relays(uint32_t master, uint32_t number)
 
 /* ---- getting the data ---- */
 
-static uint32_t parts_of(const relay *x) { return x->source.parts; }
 static bool is_over(const share *s) { return !s->r || spx_is_done(s->r); }
 static bool has_failed(const share *s)
 {
   return s->r && spx_is_done(s->r) && s->r->error != MPI_SUCCESS;
 }
-static bool is_doubling(const relay *x) { return x->h.flags & SPX_MCAST_DOUBLING; }
 
-/* Nothing is to come for it any more. */
-static void cancel(const share *s, int error)
+void spx_mcast_relay_cancel(const share *s, int error)
 {
   if (is_over(s)) return;
   spx_id_drop(s->r);
@@ -130,7 +74,7 @@ static void cancel(const share *s, int error)
 
 static void cancel_all(const relay *x, int error)
 {
-  for (uint32_t i = 0; i < parts_of(x); i++) cancel(&x->shares[i], error);
+  for (uint32_t i = 0; i < parts_of(x); i++) spx_mcast_relay_cancel(&x->shares[i], error);
 }
 
 static void retire_all(relay *x)
@@ -182,220 +126,9 @@ static bool fetch(relay *x, uint32_t i)
   return true;
 }
 
-static void answer_ask(uint32_t peer, int32_t what, uint32_t master, const spx_mcast_rts *where)
-{
-  spx_rec_ask a = {.master = master, .index = where->rts.index, .gen = where->rts.gen};
-  spx_rec_words as = {.ask.what = what};
-  if (!spx_proc_left(peer)) spx_tx_put(peer, SPX_REC_MCAST_ASK, as, &a, sizeof a);
-}
-
-static void refuse(uint32_t peer, const spx_rec_ask *a)
-{
-  spx_mcast_rts where = {.rts = {.index = a->index, .gen = a->gen}};
-  answer_ask(peer, SPX_ASK_NONE, a->master, &where);
-}
-
-/* Which of the leads a process is; NO_LEAD: none. */
-static uint32_t lead_is(const relay *x, uint32_t proc)
-{
-  uint32_t lo = 0, hi = x->leads;
-  while (lo < hi) {
-    uint32_t mid = (lo + hi) / 2;
-    if (x->lead_of[mid].proc < proc)
-      lo = mid + 1;
-    else
-      hi = mid;
-  }
-  return lo < x->leads && x->lead_of[lo].proc == proc ? lo : NO_LEAD;
-}
-
-/* Is lead k to get these bytes from this process? */
-static bool is_to_get(const relay *x, uint32_t k, uint64_t from, uint64_t to)
-{
-  uint32_t i = 0;
-  while (i + 1 < x->leads && x->span[i].end <= from) i++;
-  return k != x->lead && from >= x->span[i].at && to <= x->span[i].end &&
-         spx_mcast_part_from(is_doubling(x), k, i, x->leads) == x->lead;
-}
-
-static void answer(relay *x, uint32_t peer, const spx_rec_ask *a, uint64_t to)
-{
-  uint32_t k = lead_is(x, peer);
-  bool may = x->chain && !x->revoked, parts = x->leads > 0;
-  may = may && (parts ? k != NO_LEAD && is_to_get(x, k, a->from, to)
-                      : x->behind[0] == peer || x->behind[1] == peer);
-  may = may && spx_source_may_ask(&x->source, peer);
-  if (!may || !spx_source_ask(&x->source, peer, a->rx_index, a->rx_gen, a->from, to)) {
-    refuse(peer, a);
-    return;
-  }
-  if (!parts || x->word[k] & TOLD) return;
-  x->word[k] |= TOLD;
-  answer_ask(peer, SPX_ASK_HERE, x->h.master, &x->where);
-}
-
-/* A part of a message that has yet to come; false: it has come, or will not. */
-static bool keep_early(uint32_t peer, const spx_rec_ask *a, uint64_t to)
-{
-  uint32_t n = 0;
-  if (a->number == 0 || a->master >= spx_segment->nprocs || spx_proc_left(a->master)) return false;
-  if (!spx_mcast_awaits(a->master, a->number)) return false;
-  for (const early *e = earlies; e; e = e->next) n += e->peer == peer;
-  early *e = n < EARLY_MOST ? malloc(sizeof *e) : NULL;
-  if (!e) return false;
-  *e = (early){.next = earlies, .peer = peer, .to = to, .ask = *a};
-  earlies = e;
-  return true;
-}
-
-void spx_mcast_answer_early(uint32_t master, const spx_mcast_rts *where)
-{
-  relay *x = earlies ? find(master, where->rts.index, where->rts.gen) : NULL;
-  for (early **p = &earlies; *p;) {
-    early *e = *p;
-    if (e->ask.master != master || e->ask.index != where->rts.index ||
-        e->ask.gen != where->rts.gen) {
-      p = &e->next;
-      continue;
-    }
-    *p = e->next;
-    if (x)
-      answer(x, e->peer, &e->ask, e->to);
-    else
-      refuse(e->peer, &e->ask);
-    free(e);
-  }
-}
-
-void spx_mcast_relay_peer_failed(uint32_t peer)
-{
-  for (early **p = &earlies; *p;) {
-    early *e = *p;
-    if (e->peer != peer && e->ask.master != peer) {
-      p = &e->next;
-      continue;
-    }
-    *p = e->next;
-    if (e->peer != peer) refuse(e->peer, &e->ask);
-    free(e);
-  }
-}
-
-void spx_mcast_on_ask(uint32_t peer, const spx_rec *rec)
-{
-  spx_rec_ask a;
-  if (rec->len != sizeof a) return;
-  memcpy(&a, rec->data, sizeof a);
-  if (a.master == spx_me) {
-    spx_mcast_asked_from(peer, rec);
-    return;
-  }
-  relay *x = find(a.master, a.index, a.gen);
-  if (rec->as.ask.what == SPX_ASK_FOR) {
-    if (x)
-      answer(x, peer, &a, rec->as.ask.to);
-    else if (!keep_early(peer, &a, rec->as.ask.to))
-      refuse(peer, &a);
-    return;
-  }
-  for (uint32_t i = 0; x && rec->as.ask.what == SPX_ASK_NONE && i < parts_of(x); i++)
-    if (x->shares[i].from == peer)
-      cancel(&x->shares[i], peer == x->h.master ? MPIX_ERR_REVOKED : MPIX_ERR_PROC_FAILED);
-  uint32_t k = x && rec->as.ask.what == SPX_ASK_HERE ? lead_is(x, peer) : NO_LEAD;
-  if (k != NO_LEAD) x->word[k] |= HERE;
-}
-
-/* ---- telling who has them ---- */
-
-static int by_proc(const void *a, const void *b)
-{
-  uint32_t x = ((const spx_member *)a)->proc, y = ((const spx_member *)b)->proc;
-  return (x > y) - (x < y);
-}
-
-void spx_mcast_tell(uint32_t to, const spx_rec_have *have, int32_t what, spx_member *m, uint32_t n)
-{
-  struct {
-    spx_rec_have have;
-    spx_mcast_item items[ITEMS];
-  } part = {*have, {{0}}};
-  _Static_assert(sizeof part.have + sizeof *part.items <= SPX_REC_INLINE, "a record of one line");
-  uint32_t k = 0, at = 0, now, most = spx_net_peer(to) ? ITEMS : 1;
-  spx_mcast_item *items = malloc((n + 1) * sizeof *items);
-  if (!items)
-    spx_fatal(MPI_ERR_NO_MEM, "no memory to tell who has a multicast of process %u", have->master);
-  if (n) qsort(m, n, sizeof *m, by_proc);
-  for (uint32_t i = 0; i < n; i++)
-    if (k == 0 || m[i].proc != m[k - 1].proc) m[k++] = (spx_member){m[i].proc, 1};
-  n = spx_mcast_encode(items, m, k) / (uint32_t)sizeof *items;
-  do {
-    now = n - at < most ? n - at : most;
-    memcpy(part.items, items + at, now * sizeof *items);
-    at += now;
-    spx_rec_words as = {.have = {.more = at < n, .what = what}};
-    if (!spx_proc_left(to))
-      spx_tx_put(to, SPX_REC_MCAST_HAVE, as, &part,
-                 (uint32_t)(sizeof part.have + now * sizeof *items));
-  } while (at < n);
-  free(items);
-}
-
-static void tell(relay *x)
-{
-  spx_rec_have have = {x->h.master, x->where.rts.index, x->where.rts.gen, 0};
-  spx_mcast_tell(x->chain && !spx_proc_left(x->up) ? x->up : x->h.master, &have, SPX_MCAST_DATA,
-                 x->members, x->n);
-}
-
-/* Where peer stands among those behind; NULL: it is none of them, or has said who has the
- * message. */
-static uint32_t *behind_is(relay *x, uint32_t peer)
-{
-  for (int k = 0; k < 2; k++)
-    if (x->behind[k] == peer) return &x->behind[k];
-  return NULL;
-}
-
 static bool waits_for_those_behind(const relay *x)
 {
   return x->behind[0] != SPX_NO_PEER || x->behind[1] != SPX_NO_PEER;
-}
-
-void spx_mcast_on_have(uint32_t peer, const spx_rec *rec)
-{
-  spx_rec_have a;
-  if (rec->len < sizeof a) return;
-  memcpy(&a, rec->data, sizeof a);
-  if (a.master == spx_me) {
-    spx_mcast_had(peer, rec);
-    return;
-  }
-  relay *x = find(a.master, a.index, a.gen);
-  bool got = rec->as.have.what == SPX_MCAST_GOT;
-  uint32_t *behind = x ? behind_is(x, peer) : NULL;
-  if (!got && !behind) { /* this process has told already */
-    if (a.master < spx_segment->nprocs && !spx_proc_left(a.master))
-      spx_tx_put(a.master, SPX_REC_MCAST_HAVE, rec->as, rec->data, rec->len);
-    return;
-  }
-  spx_member *m = malloc(spx_segment->nprocs * sizeof *m);
-  int64_t n = m ? spx_mcast_decode(rec->data + sizeof a, rec->len - (uint32_t)sizeof a,
-                                   spx_segment->nprocs, m)
-                : -1;
-  if (got) {
-    if (!m)
-      spx_fatal(MPI_ERR_NO_MEM, "no memory to hear who has received a multicast of process %u",
-                a.master);
-    spx_acks_got(peer, &a, m, n > 0 ? (uint32_t)n : 0, rec->as.have.more != 0);
-    free(m);
-    return;
-  }
-  if (n > 0 && (uint64_t)n <= x->room - x->n) {
-    memcpy(x->members + x->n, m, (uint64_t)n * sizeof *m);
-    x->n += (uint32_t)n;
-  }
-  free(m);
-  if (rec->as.have.more == 0) *behind = SPX_NO_PEER;
 }
 
 /* ---- going on ---- */
@@ -422,7 +155,8 @@ static void end(relay *x, int error)
     spx_staging_close(x->block, true);
   else
     spx_staging_lost(x->block, error);
-  if (!x->revoked && !(x->h.flags & SPX_MCAST_ACKED)) tell(x); /* else they will speak themselves */
+  if (!x->revoked && !(x->h.flags & SPX_MCAST_ACKED))
+    spx_mcast_relay_notify(x); /* else they will speak themselves */
   retire_all(x);
   free(x);
   spx_mcast_relaying--;
@@ -504,7 +238,7 @@ static bool stands_still(const relay *x)
 static void do_without(relay *x, uint32_t lead)
 {
   for (uint32_t i = 0; i < parts_of(x); i++)
-    if (x->shares[i].lead == lead) cancel(&x->shares[i], MPIX_ERR_PROC_FAILED);
+    if (x->shares[i].lead == lead) spx_mcast_relay_cancel(&x->shares[i], MPIX_ERR_PROC_FAILED);
 }
 
 /* Who has left answers nothing any more; and who has not said that it has the message may be long
@@ -522,7 +256,7 @@ static bool do_without_the_silent(relay *x)
     if (s->lead == NO_LEAD)
       comes = true;
     else if (spx_proc_left(s->from))
-      cancel(s, MPIX_ERR_PROC_FAILED);
+      spx_mcast_relay_cancel(s, MPIX_ERR_PROC_FAILED);
     else if (x->word[s->lead] & HERE)
       slow = s->lead;
     else if (silent == NO_LEAD)
@@ -531,7 +265,7 @@ static bool do_without_the_silent(relay *x)
   if (comes || x->revoked || spx_proc_left(x->h.master)) return false;
   if (slow != NO_LEAD && !stands_still(x)) return false;
   if (silent != NO_LEAD)
-    cancel(&x->shares[silent], MPIX_ERR_PROC_FAILED);
+    spx_mcast_relay_cancel(&x->shares[silent], MPIX_ERR_PROC_FAILED);
   else if (slow != NO_LEAD) {
     uint64_t now = spx_now_ns();
     do_without(x, slow);
@@ -560,10 +294,10 @@ static bool given_up(relay *x, int error)
   if (x->source.hops && !x->revoked) return false;
   for (int k = 0; k < 2; k++)
     if (x->behind[k] != SPX_NO_PEER && !x->revoked && x->leads == 0)
-      answer_ask(x->behind[k], SPX_ASK_NONE, x->h.master, &x->where);
+      spx_mcast_relay_answer(x->behind[k], SPX_ASK_NONE, x->h.master, &x->where);
   for (uint32_t k = 0; k < x->leads && !x->revoked; k++)
     if (k != x->lead && spx_mcast_part_from(is_doubling(x), k, x->lead, x->leads) == x->lead)
-      answer_ask(x->lead_of[k].proc, SPX_ASK_NONE, x->h.master, &x->where);
+      spx_mcast_relay_answer(x->lead_of[k].proc, SPX_ASK_NONE, x->h.master, &x->where);
   /* those of the hosts behind that have them all the same */
   x->n = x->mine < x->n ? x->n - x->mine : 0;
   memmove(x->members, x->members + x->mine, x->n * sizeof *x->members);
@@ -606,7 +340,7 @@ static void share_out(relay *x, const spx_mcast_leads_list *leads)
   uint64_t bytes = x->source.bytes;
   x->leads = leads->n;
   memcpy(x->lead_of, leads->m, leads->n * sizeof *leads->m);
-  x->lead = lead_is(x, spx_me);
+  x->lead = spx_mcast_relay_lead(x, spx_me);
   if (parts ==
       /* the others do not know of this process: it gets all from the master, and they get nothing
          from it */
@@ -772,9 +506,5 @@ void spx_mcast_relay_detach(void)
     free(x);
     spx_mcast_relaying--;
   }
-  while (earlies) {
-    early *e = earlies;
-    earlies = e->next;
-    free(e);
-  }
+  spx_mcast_relay_forget_early();
 }

@@ -55,9 +55,6 @@ static uint32_t visits;    /* waits that have begun; written under the lock */
 /* of them: those without a limit, as nobody looked when they began; written under the lock */
 static int deep;
 static bool told; /* all of those have been rung already: none has begun since */
-spx_poller *spx_pollers;
-static spx_poller *next_poller;
-static bool in_pollers;
 /* what of spx_due some thread carries out, and no other may begin */
 static int in_due;
 /* this thread carries out SPX_DUE_EVENTS: where on its stack */
@@ -112,39 +109,6 @@ uint32_t spx_ticket(void)
 void spx_idle_attach(void)
 {
   spx_pace_init(&pace, spx_set.spin, spx_set.spin_busy, spx_set.yield, LEAST_YIELD);
-}
-
-void spx_poller_add(spx_poller *p)
-{
-  spx_lock();
-  p->next = spx_pollers;
-  p->prev = &spx_pollers;
-  if (spx_pollers) spx_pollers->prev = &p->next;
-  spx_pollers = p;
-  spx_unlock();
-}
-
-void spx_poller_del(spx_poller *p)
-{
-  spx_lock();
-  if (next_poller == p) next_poller = p->next;
-  *p->prev = p->next;
-  if (p->next) p->next->prev = p->prev;
-  spx_unlock();
-}
-
-int spx_run_pollers(void)
-{
-  int n = 0;
-  if (in_pollers) return 0;
-  in_pollers = true;
-  for (spx_poller *p = spx_pollers; p; p = next_poller) {
-    next_poller = p->next;
-    n += p->poll(p);
-  }
-  next_poller = NULL;
-  in_pollers = false;
-  return n;
 }
 
 /* ---- who looks for messages ---- */

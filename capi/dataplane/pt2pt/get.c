@@ -1,3 +1,4 @@
+/* clang-format off: the table below */
 /* get.c - messages that are announced (RTS) and fetched by their receiver.
  *
  * The sender's descriptor is an index and a generation; descriptors below SPX_SDESC_PER_PROC also
@@ -21,34 +22,37 @@
  *            long, or without credit                   SENT     descriptor; RTS
  *            synchronous and short                     SENT     descriptor; EAGER_SYNC
  *            no room in the pair                       QUEUED   behind what waits there (pair.c)
- *            to this process, no receive posted        SELF     among the unexpected messages; or a
- * copy: EAGER QUEUED   there is room                             as from NONE SENT     ACK; DONE
- * NONE     complete CTS, the receiver has not read it all     STREAM   retract the word; from byte
- * 0 to what is asked for CTS, it has                               SENT     none: DONE follows
- *            CANCELLED, forgotten                      NONE     complete, as cancelled; "too late":
- * stays SENT STREAM   room in the pair                          STREAM   DATA (or LONG:
- * net_long.c); count out.at up all before out.end written, the last      NONE     complete all
- * before out.end written, not the last  PAUSED   none (asked for in parts) DONE: the receiver did
- * not wait           NONE     out of the pair's queue; complete STREAM, PAUSED   CTS, a further
- * part               STREAM   raise out.end EAGER    MPI_Cancel RECALL   descriptor; CANCEL;
- * pending again RECALL   CANCELLED                                 NONE     complete, as cancelled
- * or as it was KEPT, PARKED: by clusters (replay_long.c; bodies/system.c)
+ *            to this process, no receive posted        SELF     unexpected; or a copy: EAGER
+ *   QUEUED   there is room                             as from NONE
+ *   SENT     ACK; DONE                                 NONE     complete
+ *            CTS, the receiver has not read it all     STREAM   retract the word; from byte 0 on
+ *            CTS, it has                               SENT     none: DONE follows
+ *            CANCELLED, forgotten                      NONE     as cancelled; "too late": stays
+ * SENT STREAM   room in the pair                          STREAM   DATA, LONG; count out.at up all
+ * before out.end written, the last      NONE     complete all before out.end written, not the last
+ * PAUSED   none (asked for in parts) DONE: the receiver did not wait           NONE     out of the
+ * pair's queue; complete STREAM, PAUSED   CTS, a further part               STREAM   raise out.end
+ *   EAGER    MPI_Cancel                                RECALL   descriptor; CANCEL; pending again
+ *   RECALL   CANCELLED                                 NONE     complete, as cancelled or as it was
+ *   KEPT, PARKED: by clusters (replay_long.c; bodies/system.c)
  *
  *   receive  event                                     next     action
  *   POSTED   EAGER                                     NONE     copy; complete
  *            RTS, the memory is to be read at once     NONE     read; DONE; complete
  *            RTS, it cannot be read                    DATA     descriptor; CTS
  *            RTS, a stream is faster                   ASKED    descriptor; CTS; set asked.due
- *            RTS, the sender is dead                   DATA     descriptor: fails with the death
- * that is published ASKED    DATA                                      DATA     as DATA there
- *            asked.due, read while the word is live    NONE     retract the sender's word; DONE;
- * complete asked.due, the sender was first           DATA     none: its DATA come DATA     DATA,
- * LONG                                DATA     store; count in.at up DATA, the last NONE complete
- *            ABORTED: it was never sent (pass.c)        POSTED   as if nothing had come
+ *            RTS, the sender is dead                   DATA     descriptor: fails when published
+ *   ASKED    DATA                                      DATA     as DATA there
+ *            asked.due, read while the word is live    NONE     retract the word; DONE; complete
+ *            asked.due, the sender was first           DATA     none: its DATA come
+ *   DATA     DATA, LONG                                DATA     store; count in.at up
+ *            DATA, the last                            NONE     complete
+ *            ABORTED: it was never sent (pass.c)       POSTED   as if nothing had come
  *
  *   all      the peer dies, the communicator is        NONE     out of all queues; complete with
- * the error, RECALL as it was revoked, or the peer has left (fail.c)
+ * the revoked, or the peer has left (fail.c)             error, RECALL as it was
  */
+/* clang-format on */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <stddef.h>
@@ -56,9 +60,7 @@
 #include <time.h>
 #include "dp.h"
 #include "far.h"
-#include "net_long.h"
-#include "net_streams.h"
-#include "other_way.h"
+#include "get.h"
 #include "rma.h"
 #include "ways.h"
 
@@ -66,7 +68,6 @@
 #define PATIENCE_NS 30000      /* how long a sender may take to begin its stream */
 #define LOOK_EVERY  16         /* rounds of progress between looks at the clock */
 #define REMEMBERED  8          /* messages for which it is remembered that one met one of ours */
-#define TIME_EVERY  16         /* one of so many copies out of a ring is timed */
 
 typedef struct {
   spx_request *r; /* NULL: free */
@@ -101,9 +102,7 @@ static void retract(uint32_t index)
     __atomic_store_n(shared_word(spx_me, index), (uint64_t)ids[index].gen << 1, __ATOMIC_SEQ_CST);
 }
 
-/* Sender that is about to stream, receiver that has got the message itself: the first ends the
- * reading, and it alone may go on. */
-static bool first_to_end(uint32_t proc, uint32_t index, uint32_t gen)
+bool spx_get_first_to_end(uint32_t proc, uint32_t index, uint32_t gen)
 {
   uint64_t live = live_word(gen);
   return !spx_id_shared(index) ||
@@ -255,9 +254,7 @@ static spx_ways *ways_alone(uint64_t bytes)
   return (spx_ways *)spx_segment->way_alone + kind;
 }
 
-/* For which later messages does it say something what a copy of a message of so many bytes
- * takes? */
-static spx_ways *tells(const spx_request *r, uint64_t bytes)
+spx_ways *spx_get_timed(const spx_request *r, uint64_t bytes)
 {
   if (!(r->type->flags & SPX_T_CONTIG)) return NULL;
   if (!spx_crowded) return ways_alone(bytes);
@@ -267,7 +264,7 @@ static spx_ways *tells(const spx_request *r, uint64_t bytes)
 static get_result get(spx_request *r, uint32_t peer, const spx_rec_rts *rts)
 {
   if (!can_get(peer, rts)) return GET_REFUSED;
-  spx_ways *timed = rts->type ? NULL : tells(r, (uint64_t)r->bytes);
+  spx_ways *timed = rts->type ? NULL : spx_get_timed(r, (uint64_t)r->bytes);
   uint64_t start = timed ? spx_now_ns() : 0;
   spx_far far;
   get_result result = read_all(r, peer, rts, &far);
@@ -277,8 +274,8 @@ static get_result get(spx_request *r, uint32_t peer, const spx_rec_rts *rts)
   return result;
 }
 
-/* Has the sender's end been told here already? Then nobody tells it again: what waits for it now
- * would wait for ever. */
+/* Has the sender's end been told here already? Then nobody tells it again: what waits for
+ * it now would wait for ever. */
 static bool known_gone(uint32_t peer)
 {
   return spx_places[peer].dead ||
@@ -387,7 +384,7 @@ int spx_get_impatient(bool at_once)
                        .type = r->asked.type};
     uint32_t peer = r->peer;
     stop_waiting_for_data(r);
-    if (get(r, peer, &rts) != GET_DONE || !first_to_end(peer, rts.index, rts.gen))
+    if (get(r, peer, &rts) != GET_DONE || !spx_get_first_to_end(peer, rts.index, rts.gen))
       continue;     /* it has begun to stream, or is dead: both are told otherwise */
     spx_id_drop(r); /* nobody will send DATA to it */
     r->state = SPX_S_NONE;
@@ -403,7 +400,7 @@ static bool is_better_alone(const spx_request *r, uint64_t longest)
 {
   enum { LOOKS = 16, SELDOM = 8 };
   static uint32_t messages;
-  spx_ways *w = spx_crowded ? NULL : tells(r, (uint64_t)r->bytes);
+  spx_ways *w = spx_crowded ? NULL : spx_get_timed(r, (uint64_t)r->bytes);
   if (!w) return false;
   if (++messages % LOOKS) return __atomic_load_n(&w->gets, __ATOMIC_RELAXED);
   return spx_ways_next(w, spx_now_ns(), SELDOM * longest, SPX_WAYS_AT_ONCE);
@@ -460,185 +457,3 @@ void spx_fetch_now(spx_request *r, uint32_t peer, const spx_rec_rts *rts)
   case GET_DONE: finish_get(r, peer, rts); break;
   }
 }
-
-/* ---- two-copy stream ---- */
-
-static uint64_t stream_end(const spx_request *r)
-{
-  uint64_t end = r->out.end;
-  if (SPX_LIKELY(!(r->flags & SPX_RF_PASS))) return end;
-  uint64_t there = spx_bulk_of(r)->there(r);
-  return there < end ? there : end;
-}
-
-/* A stream has flowed as far as it may. True: it is over; else it pauses. */
-static bool is_over(spx_request *r)
-{
-  if (r->out.at >= (r->flags & SPX_RF_PARTS ? (uint64_t)r->bytes : r->out.end)) return true;
-  r->state = SPX_S_PAUSED;
-  return false;
-}
-
-int spx_stream_resume(spx_request *r)
-{
-  if (r->state != SPX_S_PAUSED || r->out.at >= stream_end(r)) return 0;
-  spx_tx_stream(r->peer, r);
-  spx_tx_drain();
-  return 1;
-}
-
-/* The next part of a message. */
-static void stream_part(spx_request *r, const spx_rec_cts *cts)
-{
-  uint64_t end = cts->bytes < (uint64_t)r->bytes ? cts->bytes : (uint64_t)r->bytes;
-  if (!spx_is_asked_by(r, cts) || end <= r->out.end) return;
-  r->out.end = end;
-  spx_stream_resume(r);
-}
-
-void spx_stream_start(spx_request *r, const spx_rec_cts *cts, int32_t ask)
-{
-  bool part = ask == SPX_CTS_PART, kept = r->flags & SPX_RF_KEPT;
-  if (SPX_UNLIKELY(kept)) spx_other->asked(r, cts);
-  if (part && (r->state == SPX_S_STREAM || r->state == SPX_S_PAUSED)) stream_part(r, cts);
-  if (r->state != SPX_S_SENT || ((r->flags & SPX_RF_PASS) && spx_bulk_of(r)->asked(r, cts))) return;
-  if (!first_to_end(spx_me, cts->index, cts->gen) && !kept)
-    return; /* it has it all, DONE will say so; the buffer may be freed */
-  r->out.at = 0;
-  r->out.to = (spx_name){cts->rx_index, cts->rx_gen};
-  r->out.end = cts->bytes < (uint64_t)r->bytes ? cts->bytes : (uint64_t)r->bytes;
-  r->flags = part ? r->flags | SPX_RF_PARTS : r->flags & ~(uint32_t)SPX_RF_PARTS;
-  bool further = ask == SPX_CTS_FURTHER && !(r->flags & SPX_RF_PASS) && spx_txs[r->peer].conn;
-  r->flags = further ? r->flags | SPX_RF_FURTHER : r->flags & ~(uint32_t)SPX_RF_FURTHER;
-  spx_stat.streams++;
-  spx_stat.streamed_bytes += part ? (uint64_t)r->bytes : cts->bytes;
-  spx_tx_stream(r->peer, r);
-  spx_tx_drain();
-}
-
-static void put_data(spx_tx *tx, spx_rec *rec, const spx_request *r, uint64_t at, uint32_t n)
-{
-  spx_tx_fill(tx, rec, (spx_rec_words){.stream = {0, r->out.to.index, r->out.to.gen}}, n);
-  if (SPX_UNLIKELY(r->flags & SPX_RF_PASS))
-    spx_bulk_load(r, at, n, rec->data);
-  else if (n >= spx_set.apart_min && r->type->flags & SPX_T_CONTIG && !tx->conn) {
-    uint64_t ns = spx_copy_into(&tx->into, rec->data, (const char *)r->buf + at, n, r->out.end);
-    spx_ways *of = ns ? tells(r, r->out.end) : NULL;
-    if (of) spx_ways_took(of, SPX_WAY_IN, n, ns);
-  } else
-    spx_pack(r->buf, r->count, r->type, (int64_t)at, (int64_t)(at + n), rec->data);
-  spx_tx_commit(tx, rec, SPX_REC_BYTES(n), SPX_REC_DATA);
-}
-
-/* Bytes of a record: longer ones where packing and unpacking have a fixed cost of their own. */
-static uint32_t piece_of(const spx_request *r)
-{
-  return r->type->flags & SPX_T_CONTIG ? spx_set.fragment : spx_set.fragment_packed;
-}
-
-static bool stream_more(spx_tx *tx, spx_request *r, int *moved)
-{
-  uint64_t end;
-  while (r->out.at < (end = stream_end(r))) { /* further streams take from the end */
-    spx_long_result way = tx->conn ? spx_long_more(tx, r) : SPX_LONG_NOT;
-    if (way == SPX_LONG_WAITS) return false;
-    if (way == SPX_LONG_MOVED) {
-      ++*moved;
-      continue;
-    }
-    if (tx->ring < 0) tx->by->widen(tx);
-    end = stream_end(r);
-    uint64_t at = r->out.at, n = end - at,
-             most = tx->conn       ? SPX_NET_FRAGMENT
-                    : tx->ring < 0 ? SPX_REC_INLINE
-                                   : piece_of(r);
-    if (n > most) n = most;
-    spx_rec *rec = spx_tx_room(tx, SPX_REC_BYTES(n));
-    if (!rec) return false;
-    put_data(tx, rec, r, at, (uint32_t)n);
-    if (!tx->conn || r->out.at + n == end)
-      spx_bell_if_sleeping(tx->proc, r->peer); /* else: when there is no more room */
-    r->out.at += n;
-    ++*moved;
-  }
-  if (SPX_UNLIKELY(r->flags & SPX_RF_FURTHER)) return !spx_further_busy(tx->conn, r);
-  return true;
-}
-
-void spx_send_fetched(spx_request *r)
-{
-  if (SPX_UNLIKELY(r->flags & SPX_RF_KEPT)) {
-    spx_other->fetched(r);
-    return;
-  }
-  spx_id_drop(r);
-  r->state = SPX_S_NONE;
-  spx_complete(r, MPI_SUCCESS);
-}
-
-static void stream_written(spx_request *r)
-{
-  if (is_over(r)) spx_send_fetched(r);
-}
-
-spx_request *spx_stream_to(uint32_t index, uint32_t gen)
-{
-  spx_request *r = spx_id_find(index, gen);
-  if (!r || (r->state != SPX_S_DATA && r->state != SPX_S_ASKED))
-    return NULL; /* it has failed, or we got it ourselves */
-  if (r->state == SPX_S_ASKED) stop_waiting_for_data(r);
-  return r;
-}
-
-/* Bytes that have come by further streams, from the end on. */
-static uint64_t come_beside(const spx_request *r)
-{
-  return SPX_UNLIKELY(r->flags & SPX_RF_FURTHER) ? r->in.beside : 0;
-}
-
-static void stream_came(spx_request *r, uint64_t n)
-{
-  spx_rxs[r->peer].pieces++;
-  r->in.at += n;
-  if (r->in.at + come_beside(r) < (uint64_t)r->bytes) return;
-  r->flags &= ~(uint32_t)SPX_RF_FURTHER;
-  spx_id_drop(r);
-  r->state = SPX_S_NONE;
-  spx_complete(r, r->error);
-}
-
-void spx_stream_data(uint32_t peer, const spx_rec *rec)
-{
-  const spx_request *named = spx_id_find(rec->as.stream.index, rec->as.stream.gen);
-  if (!named) return; /* it has failed, or was got */
-  if (SPX_UNLIKELY(named->peer != peer ||
-                   (named->state != SPX_S_DATA && named->state != SPX_S_ASKED))) {
-    spx_refuse(peer, "data for what does not receive from there");
-    return;
-  }
-  spx_request *r = spx_stream_to(rec->as.stream.index, rec->as.stream.gen);
-  uint64_t at = r->in.at;
-  if (SPX_UNLIKELY(rec->len > (uint64_t)r->bytes - at - come_beside(r))) {
-    spx_refuse(peer, "more data than were asked for");
-    return;
-  }
-  static uint32_t pieces;
-  spx_ways *timed = ++pieces % TIME_EVERY ? NULL : tells(r, (uint64_t)r->bytes);
-  uint64_t start = timed ? spx_now_ns() : 0;
-  if (SPX_UNLIKELY(r->flags & SPX_RF_PASS))
-    spx_bulk_store(r, at, rec->len, rec->data);
-  else if ((uint64_t)r->bytes >= spx_set.past_cache && r->type->flags & SPX_T_CONTIG)
-    spx_copy_past_cache((char *)r->buf + at, rec->data, rec->len);
-  else
-    spx_unpack(r->buf, r->count, r->type, (int64_t)at, (int64_t)(at + rec->len), rec->data);
-  if (timed) spx_ways_took(timed, SPX_WAY_OUT, rec->len, spx_now_ns() - start);
-  stream_came(r, rec->len);
-}
-
-const spx_carried spx_messages = {.send = spx_send_try,
-                                  .more = stream_more,
-                                  .written = stream_written,
-                                  .end = stream_end,
-                                  .data = put_data,
-                                  .sink = spx_stream_to,
-                                  .came = stream_came};

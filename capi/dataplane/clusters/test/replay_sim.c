@@ -1,11 +1,10 @@
 /* replay_core.c with participants that die at any moment: ranks that send to each other and by I/O
- * processes, receive whatever is there, poll without waiting, and commit now and then; their next
- * actions follow from what they have received. A message takes any time, but stays behind those of
- * its process. The successor of a dead process becomes known at any time, to each participant
- * separately, or from the first message that it sends. At the end each rank has received all that
- * was sent to it, once, and in order: from other ranks, and by I/O processes what is of one lane;
- * messages whose receivers I/O processes chose have arrived at one of them, once. Seeds are in the
- * output. */
+ * processes, receive whatever is there, look without waiting, and commit now and then; what they do
+ * next follows from what they have received. A message takes any time, but stays behind those of
+ * its process. Who has a dead one's place is learnt at any time, by each by itself, or from the
+ * first message that it sends. At the end each rank has received what was sent to it, all of it,
+ * once, and in order: from other ranks, and by I/O processes what is of one lane; and of what I/O
+ * processes chose the receivers for one has each, once. Seeds are in the output. */
 // sanitize: address,undefined
 #include <setjmp.h>
 #include <stdio.h>
@@ -88,8 +87,7 @@ typedef struct { /* the program's: what a commit saves */
 typedef struct {
   spx_core core;
   bool up, began, committed;
-  uint32_t life,
-      known[PARTICIPANTS]; /* known: the lives of the peers, as far as this one has learnt */
+  uint32_t life, known[PARTICIPANTS]; /* known: the lives of the others, as this one has heard */
   inbox *first, **last;
   state s;
   jmp_buf out;
@@ -108,104 +106,7 @@ static void may_die(void)
     longjmp(running->out, 1);
 }
 
-/* ---- the network: by pair of processes in order ---- */
-
-typedef struct packet {
-  struct packet *next;
-  uint32_t from, from_life, to, to_life, acks, claims;
-  size_t bytes;
-  uint8_t data[];
-} packet;
-static packet *net[PARTICIPANTS][PARTICIPANTS];
-static void learn(uint32_t who, uint32_t of);
-
-static packet *post(uint32_t from, uint32_t to, uint32_t acks, const void *data, size_t n)
-{
-  packet *p = malloc(sizeof *p + n), **at = &net[from][to];
-  *p = (packet){.from = from,
-                .from_life = participants[from].life,
-                .to = to,
-                .to_life = participants[from].known[to],
-                .acks = acks,
-                .bytes = n};
-  memcpy(p->data, data, n);
-  while (*at) at = &(*at)->next;
-  *at = p;
-  return p;
-}
-
-static void transmit(void *arg, spx_kept *m)
-{
-  participant *p = arg;
-  may_die();
-  if (holds((uint32_t)(p - participants), m, 0, NULL, 0)) return;
-  post((uint32_t)(p - participants), m->to, 0, &m->head, sizeof m->head + m->head.bytes);
-  may_die();
-}
-
-/* Messages to a dead one are lost. */
-static void acknowledge(void *arg, uint32_t to, const spx_frame_ack *acks, uint32_t n)
-{
-  participant *p = arg;
-  may_die();
-  if (holds((uint32_t)(p - participants), NULL, to, acks, n)) return;
-  post((uint32_t)(p - participants), to, n, acks, n * sizeof *acks);
-}
-
-static void claim(void *arg, uint32_t to, const spx_frame_claim *claims, uint32_t n)
-{
-  participant *p = arg;
-  may_die();
-  if (holds_claims((uint32_t)(p - participants), to, claims, n)) return;
-  post((uint32_t)(p - participants), to, 0, claims, n * sizeof *claims)->claims = n;
-}
-
-static bool deliver(void *arg, const spx_frame_head *head, uint32_t number, uint32_t token,
-                    const uint8_t *data)
-{
-  participant *p = arg;
-  inbox *m = malloc(sizeof *m);
-  *m = (inbox){.head = *head, .number = number};
-  if (head->bytes != BODY) abort();
-  memcpy(m->data, data, BODY);
-  *p->last = m;
-  p->last = &m->next;
-  may_die();
-  return true;
-}
-
-static bool room(void *arg, uint64_t at, uint64_t bytes)
-{
-  (void)arg;
-  may_die();
-  return at + bytes <= SPX_MSGLOG_HEAD + 3ull * AREA;
-}
-
-static void failed(void *arg, const char *why)
-{
-  fprintf(stderr, "party %d: %s\n", (int)((participant *)arg - participants), why);
-  abort();
-}
-
-static void arrive(packet *q)
-{
-  participant *p = &participants[q->to];
-  if (p->up && p->life == q->to_life) {
-    if (q->from_life > p->known[q->from]) learn(q->to, q->from);
-    if (q->acks)
-      spx_core_acked(&p->core, q->from, (const spx_frame_ack *)(void *)q->data, q->acks);
-    else if (q->claims && q->from_life != p->known[q->from])
-      ;
-    else if (q->claims)
-      spx_core_claimed(&p->core, q->from, (const spx_frame_claim *)(void *)q->data, q->claims);
-    else {
-      spx_frame_head h;
-      memcpy(&h, q->data, sizeof h);
-      spx_core_arrived(&p->core, &h, q->data + sizeof h);
-    }
-  }
-  free(q);
-}
+#include "replay_net.h"
 
 /* ---- life and death ---- */
 
@@ -254,7 +155,7 @@ static void dies(uint32_t i)
 {
   participant *p = &participants[i];
   for (uint32_t k = 0; k < PARTICIPANTS;
-       k++) /* its messages may arrive, or not; messages for it are lost */
+       k++) /* what it has sent may come, or not; what comes for it is lost */
     for (packet **at = &net[i][k], *q; (q = *at);) {
       if (chance(2)) {
         for (packet *rest = q, *next; rest; rest = next) {
@@ -272,8 +173,8 @@ static void dies(uint32_t i)
   p->up = false;
 }
 
-/* The dead one gets a successor. Its messages have arrived by then, or arrive before those of its
- * successor. */
+/* Somebody has the dead one's place. What that one had sent has come by then, or comes before what
+ * its successor sends. */
 static void replace(uint32_t i)
 {
   for (uint32_t k = 0; k < PARTICIPANTS; k++)
@@ -285,7 +186,7 @@ static void replace(uint32_t i)
   start(i);
 }
 
-/* All that is kept for it, or what no other one could take, goes to its successor. */
+/* All that is kept for it, or what no other one could take, goes to who has its place. */
 static void learn(uint32_t who, uint32_t of)
 {
   participant *p = &participants[who], *was = running;
@@ -316,13 +217,13 @@ static void enter(participant *p, bool sends)
 {
   p->calls++;
   may_die();
-  /* its successor is in the same state */
+  /* who comes after it is in the same state */
   spx_core_enter(&p->core, (uint32_t)mix(p->s.hash, p->s.step), sends);
   poll(p, false);
 }
 
-/* A rank that notices a death sends what was on its way there by other processes, before it sends
- * anything else. */
+/* A rank that notices a death sends what was on its way there by others, before it sends anything
+ * else. */
 static void notice(participant *p)
 {
   running = NULL;

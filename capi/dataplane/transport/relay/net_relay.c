@@ -24,12 +24,9 @@
  */
 #include <errno.h>
 #include <stdlib.h>
-#include "net_conn.h"
+#include "net_relay.h"
 
-#define CHUNK (16u * 1024 - SPX_REC_HEADER) /* bytes of a frame */
-/* of one neighbour's frames of a class that this process holds, at most */
-#define CREDIT    (256u << 10)
-#define HELD_MOST (16u * CREDIT) /* of all its frames, those that need no buffer with them */
+#define CHUNK     (16u * 1024 - SPX_REC_HEADER) /* bytes of a frame */
 #define ACK_BYTES (32u << 10)
 #define ASK_NS                                                                                     \
   10000000 /* between questions how far the receiver is, at first; twice as long after each that   \
@@ -43,33 +40,7 @@
 #define MOST_STUCK_NS 2000000000
 /* a neighbour that cannot be connected with for so long is passed by */
 #define LATE_NS 1000000000
-#define CLASSES SPX_ROUTE_HOPS
 
-enum {
-  VIA_ACK = 1 /* position: up to there the receiver has all */,
-  VIA_ASK = 2,
-  VIA_AGAIN = 4,
-  VIA_CREDIT = 8
-};
-
-typedef struct frame {
-  struct frame *next;
-  uint32_t from, cost; /* SPX_NET_NOBODY: a process that had a number which another one has now */
-  spx_rec_words as;
-  uint32_t len;
-  uint8_t class; /* hops that it could take when it came */
-  uint8_t data[];
-} frame;
-
-/* What this process has with a neighbour, as a relay and with it as a relay. */
-typedef struct {
-  uint32_t credit[CLASSES], owed[CLASSES];
-  uint64_t held;                         /* of its frames */
-  frame *first[CLASSES], *last[CLASSES]; /* that wait for it, by the hops that they need after it */
-} hop;
-
-static hop *hops;
-static uint64_t n_held; /* frames in queues of hops */
 static spx_routes *_Atomic new_routes;
 static spx_routes *routes;
 
@@ -112,36 +83,9 @@ static bool kept(uint32_t peer)
   return route(peer)->kept;
 }
 
-static void new_hop(hop *h)
-{
-  for (int k = 0; k < CLASSES; k++) {
-    while (h->first[k]) {
-      frame *f = h->first[k];
-      h->first[k] = f->next;
-      free(f);
-      n_held--;
-    }
-    h->last[k] = NULL;
-    h->credit[k] = CREDIT;
-    h->owed[k] = 0;
-  }
-  h->held = 0;
-}
-
-static void forget(uint32_t peer)
-{
-  new_hop(&hops[peer]);
-  if (n_held == 0) return;
-  for (uint32_t i = 0; i < spx_segment->nprocs;
-       i++) /* the buffers that its frames still have are not the next one's */
-    for (int k = 0; k < CLASSES; k++)
-      for (frame *f = hops[i].first[k]; f; f = f->next)
-        if (f->from == peer) f->from = SPX_NET_NOBODY;
-}
-
 static void forget_if_on(uint32_t peer)
 {
-  if (spx_beyond_host()) forget(peer);
+  if (spx_beyond_host()) spx_hop_forget(peer);
 }
 
 const spx_peer_observer spx_relay_peers = {.forget = forget_if_on};
@@ -149,40 +93,23 @@ const spx_peer_observer spx_relay_peers = {.forget = forget_if_on};
 int spx_relay_attach(void)
 {
   if (!spx_beyond_host()) return 0;
-  hops = calloc(spx_map.nprocs, sizeof *hops);
-  if (!hops) return ENOMEM;
-  for (uint32_t i = 0; i < spx_map.nprocs; i++) new_hop(&hops[i]);
+  spx_hops = calloc(spx_map.nprocs, sizeof *spx_hops);
+  if (!spx_hops) return ENOMEM;
+  for (uint32_t i = 0; i < spx_map.nprocs; i++) spx_hop_new(&spx_hops[i]);
   return 0;
 }
 
 void spx_relay_detach(void)
 {
-  for (uint32_t i = 0; hops && i < spx_map.nprocs; i++) new_hop(&hops[i]);
-  free(hops);
+  for (uint32_t i = 0; spx_hops && i < spx_map.nprocs; i++) spx_hop_new(&spx_hops[i]);
+  free(spx_hops);
   free(routes);
   free(atomic_exchange(&new_routes, NULL));
-  hops = NULL;
+  spx_hops = NULL;
   routes = NULL;
 }
 
 /* ---- frames ---- */
-
-/* The form of a frame's route: whom it is for, how many hops it may take after this one, what it
- * says beside its bytes. */
-#define ROUTE_LEFT  24
-#define ROUTE_FLAGS 27
-#define ROUTE_DST   ((1u << ROUTE_LEFT) - 1)
-_Static_assert(CLASSES <= 1 << (ROUTE_FLAGS - ROUTE_LEFT),
-               "the hops that are left have their place in a frame's route");
-
-static uint32_t route_of(uint32_t dst, uint32_t left, uint32_t flags)
-{
-  return dst | left << ROUTE_LEFT | flags << ROUTE_FLAGS;
-}
-static uint32_t left_of(uint32_t route)
-{
-  return route >> ROUTE_LEFT & ((1u << (ROUTE_FLAGS - ROUTE_LEFT)) - 1);
-}
 
 static uint16_t life_of(uint32_t i) { return (uint16_t)spx_proc_of(i)->incarnation; }
 
@@ -192,12 +119,11 @@ static spx_rec_words frame_for(uint32_t dst, uint32_t needs, uint32_t flags, uin
   return (spx_rec_words){.via = {.position = position,
                                  .from_life = life_of(spx_me),
                                  .to_life = life_of(dst),
-                                 .route = route_of(dst, needs, flags),
+                                 .route = spx_via_route(dst, needs, flags),
                                  .from = spx_me}};
 }
 
-/* Can frames go to this neighbour? */
-static bool usable(uint32_t i, uint64_t now)
+bool spx_relay_usable(uint32_t i, uint64_t now)
 {
   if (spx_net_gone(i) || spx_proc_left(i)) return false;
   if (!spx_net_peer(i))
@@ -206,67 +132,7 @@ static bool usable(uint32_t i, uint64_t now)
   return !c || (!c->over && (c->fd >= 0 || !c->asked || now - c->asked_at < LATE_NS));
 }
 
-/* The longest frame that goes to a neighbour in one record: one of this host that has no ring gets
- * pieces. */
-static uint32_t piece_for(uint32_t next, uint32_t len)
-{
-  spx_tx *tx = &spx_txs[next];
-  if (tx->conn) return len;
-  if (len > SPX_REC_INLINE && (tx->ring >= 0 || tx->by->widen(tx)))
-    return (uint32_t)spx_segment->ring_bytes / 4 - SPX_REC_HEADER;
-  return SPX_REC_INLINE;
-}
-
-/* What a frame takes of a relay's buffers: each piece is a frame of its own there, and is given
- * back as one. */
-static uint32_t cost_of(uint32_t len, uint32_t piece)
-{
-  uint32_t cost = 0;
-  for (; len > piece; len -= piece) cost += SPX_REC_BYTES(piece);
-  return cost + SPX_REC_BYTES(len);
-}
-
-/* Into the memory of a process of this host. */
-static bool to_memory(uint32_t next, spx_rec_words as, const uint8_t *data, uint32_t len,
-                      uint32_t piece)
-{
-  if (spx_txs[next].pend) return false;
-  do {
-    uint32_t n = len < piece ? len : piece;
-    spx_tx_put(next, SPX_REC_VIA, as, data, n);
-    as.via.position += n;
-    data += n;
-    len -= n;
-  } while (len > 0);
-  return true;
-}
-
-/* Gives a frame to a neighbour that is ready. False: it has to wait. */
-static bool give_ready(uint32_t next, spx_rec_words as, const uint8_t *data, uint32_t len)
-{
-  hop *h = &hops[next];
-  uint32_t needs = left_of(as.via.route);
-  if (as.via.route >> ROUTE_FLAGS & VIA_ACK) { /* holds no buffer */
-    spx_tx_put(next, SPX_REC_VIA, as, NULL, 0);
-    return true;
-  }
-  uint32_t piece = piece_for(next, len), cost = cost_of(len, piece);
-  if (needs > 0 && h->credit[needs] < cost) return false;
-  bool given = spx_txs[next].conn ? spx_tx_write(next, SPX_REC_VIA, as, data, len)
-                                  : to_memory(next, as, data, len, piece);
-  if (!given) return false;
-  if (needs > 0) h->credit[needs] -= cost;
-  return true;
-}
-
-static bool give(uint32_t next, spx_rec_words as, const uint8_t *data, uint32_t len)
-{
-  return spx_net_ready(next) && give_ready(next, as, data, len);
-}
-
-/* The neighbour, of those that need at most left hops after it, through which dst is reached; -1:
- * none. */
-static int way(uint32_t dst, uint32_t left, uint32_t *needs)
+int spx_relay_way(uint32_t dst, uint32_t left, uint32_t *needs)
 {
   if (!spx_net_peer(dst) || kept(dst)) {
     *needs = 0;
@@ -275,7 +141,7 @@ static int way(uint32_t dst, uint32_t left, uint32_t *needs)
   const spx_route *r = route(dst);
   uint64_t now = spx_now_ns();
   for (int k = 0; k < r->n; k++)
-    if (r->needs[k] <= left && usable(r->via[k], now)) {
+    if (r->needs[k] <= left && spx_relay_usable(r->via[k], now)) {
       *needs = r->needs[k];
       return (int)r->via[k];
     }
@@ -296,7 +162,7 @@ static int choose(spx_conn *c, uint64_t now)
   const spx_route *r = route(c->peer);
   int found = -1;
   for (int k = 0; k < r->n; k++) {
-    if (!usable(r->via[k], now)) continue;
+    if (!spx_relay_usable(r->via[k], now)) continue;
     if (r->via[k] == c->via) return k;
     if (found < 0) found = k;
   }
@@ -331,7 +197,8 @@ static void ask_ack(spx_conn *c, uint64_t now)
   c->asking = true;
   c->patience = c->patience < MOST_ASK_NS ? 2 * c->patience : MOST_ASK_NS;
   if (k >= 0)
-    give(c->via, frame_for(c->peer, r->needs[k], VIA_ASK, c->done + c->sent - c->flushed), NULL, 0);
+    spx_hop_give(c->via, frame_for(c->peer, r->needs[k], VIA_ASK, c->done + c->sent - c->flushed),
+                 NULL, 0);
 }
 
 static void pump(spx_conn *c)
@@ -366,7 +233,8 @@ static void pump(spx_conn *c)
      * to. */
     bool asks = c->sent + n == tx->pos && !c->asking && now - c->rode >= c->patience;
     uint32_t needs = route(c->peer)->needs[k], at = c->done + c->sent - c->flushed;
-    if (!give(c->via, frame_for(c->peer, needs, asks ? VIA_ASK : 0, at), c->out + c->sent, n))
+    if (!spx_hop_give(c->via, frame_for(c->peer, needs, asks ? VIA_ASK : 0, at), c->out + c->sent,
+                      n))
       break;
     if (asks) {
       c->rode = c->asked_ack = now;
@@ -412,11 +280,11 @@ static void acked(uint32_t src, uint32_t position, bool again)
 static void acknowledge(spx_conn *c, bool again)
 {
   uint32_t needs;
-  int next = way(c->peer, CLASSES - 1, &needs);
+  int next = spx_relay_way(c->peer, CLASSES - 1, &needs);
   c->owed = 0;
   if (next >= 0)
-    give((uint32_t)next, frame_for(c->peer, needs, VIA_ACK | (again ? VIA_AGAIN : 0), c->got), NULL,
-         0);
+    spx_hop_give((uint32_t)next,
+                 frame_for(c->peer, needs, VIA_ACK | (again ? VIA_AGAIN : 0), c->got), NULL, 0);
 }
 
 /* Bytes of src's stream from a position on. False: no memory. */
@@ -454,70 +322,17 @@ static bool arrived(uint32_t src, uint32_t position, uint32_t flags, const uint8
   return true;
 }
 
-/* A buffer that a neighbour's frame had is free. */
-static void repay(uint32_t from, uint32_t class, uint32_t cost)
-{
-  hop *h = &hops[from];
-  if (class == 0 || (h->owed[class] += cost) < CREDIT / 4 || !spx_net_ready(from)) return;
-  spx_rec_words as = {.via = {.position = h->owed[class],
-                              .route = route_of(from, class, VIA_CREDIT),
-                              .from = spx_me}};
-  spx_tx_put(from, SPX_REC_VIA, as, NULL, 0);
-  h->owed[class] = 0;
-}
-
-/* A frame for another process. One that no way is known for is dropped: its sender sends it again,
- * another way. */
-static bool forward(uint32_t from, const spx_rec *rec, uint32_t dst, uint32_t left, uint32_t flags)
-{
-  uint32_t cost = SPX_REC_BYTES(rec->len), needs = 0;
-  int next = left == 0 || spx_net_gone(dst) ? -1 : way(dst, left - 1, &needs);
-  bool counts = !(flags & VIA_ACK);
-  if (next < 0 || (uint32_t)next == from) {
-    if (counts) repay(from, left, cost);
-    return true;
-  }
-  hop *h = &hops[next];
-  spx_rec_words as = rec->as;
-  as.via.route = route_of(dst, needs, flags);
-  if (!h->first[needs] || !counts) {
-    if (give((uint32_t)next, as, rec->data, rec->len)) {
-      if (counts) repay(from, left, cost);
-      spx_stat.net_forwarded++;
-      spx_stat.net_forwarded_bytes += rec->len;
-      return true;
-    }
-  }
-  if (!counts) return true;                 /* it took no buffer, and is asked for again */
-  if (hops[from].held + cost > HELD_MOST) { /* it does not heed what it was given */
-    spx_refuse(from, "more frames than there are buffers for");
-    return true;
-  }
-  frame *f = malloc(sizeof *f + rec->len);
-  if (!f) return false;
-  hops[from].held += cost;
-  *f = (frame){.from = from, .cost = cost, .as = as, .len = rec->len, .class = (uint8_t)left};
-  memcpy(f->data, rec->data, rec->len);
-  if (h->first[needs])
-    h->last[needs]->next = f;
-  else
-    h->first[needs] = f;
-  h->last[needs] = f;
-  n_held++;
-  return true;
-}
-
 bool spx_net_via(uint32_t from, const spx_rec *rec)
 {
   uint32_t route = rec->as.via.route, dst = route & ROUTE_DST, flags = route >> ROUTE_FLAGS,
-           left = left_of(route);
+           left = spx_via_left(route);
   uint32_t src = rec->as.via.from, position = rec->as.via.position;
   uint16_t from_life = rec->as.via.from_life, to_life = rec->as.via.to_life;
-  if (!hops) return true;
+  if (!spx_hops) return true;
   bool sound = left < CLASSES && dst < spx_map.nprocs && src < spx_map.nprocs &&
                flags < 2 * VIA_CREDIT && (!(flags & (VIA_ACK | VIA_CREDIT)) || rec->len == 0);
   if (sound && flags & VIA_CREDIT)
-    sound = !from_life && !to_life && position <= CREDIT - hops[from].credit[left];
+    sound = !from_life && !to_life && position <= CREDIT - spx_hops[from].credit[left];
   if (!sound) {
     spx_refuse(from, "a frame that can be none");
     return true;
@@ -525,10 +340,10 @@ bool spx_net_via(uint32_t from, const spx_rec *rec)
   if (dst >= spx_segment->nprocs || src >= spx_segment->nprocs || src == spx_me)
     return true; /* they are not known here */
   if (flags & VIA_CREDIT) {
-    hops[from].credit[left] += position;
+    spx_hops[from].credit[left] += position;
     return true;
   }
-  if (dst != spx_me) return forward(from, rec, dst, left, flags);
+  if (dst != spx_me) return spx_hop_forward(from, rec, dst, left, flags);
   if (!spx_net_peer(src) || spx_proc_dead(src) || from_life != life_of(src) ||
       to_life != life_of(dst))
     return true;
@@ -563,35 +378,6 @@ static void look_after(spx_conn *c, uint64_t now)
   pump(c);
 }
 
-static int send_held(void)
-{
-  int n = 0;
-  uint64_t now = spx_now_ns();
-  for (uint32_t i = 0; n_held > 0 && i < spx_segment->nprocs; i++)
-    for (uint32_t k = 0; k < CLASSES; k++)
-      while (hops[i].first[k]) {
-        /* it may be another one by now: none of what waits is for that */
-        bool ready = spx_net_ready(i);
-        frame *f = hops[i].first[k];
-        if (!f) break;
-        if (usable(i, now)) {
-          if (!ready || !give_ready(i, f->as, f->data, f->len)) break;
-          spx_stat.net_forwarded++;
-          spx_stat.net_forwarded_bytes += f->len;
-        }
-        hops[i].first[k] = f->next;
-        SPX_ASSERT(n_held > 0 && left_of(f->as.via.route) == k);
-        n_held--;
-        n++;
-        if (f->from != SPX_NET_NOBODY) {
-          hops[f->from].held -= f->cost < hops[f->from].held ? f->cost : hops[f->from].held;
-          repay(f->from, f->class, f->cost);
-        }
-        free(f);
-      }
-  return n;
-}
-
 /* The time at which something counts as having happened, when this process has not looked from last
  * until now: a usual pause of that counts. */
 static uint64_t shifted(uint64_t at, uint64_t last, uint64_t now)
@@ -619,7 +405,7 @@ static uint64_t looked_at;
 static int look(void)
 {
   take_routes();
-  int n = n_held ? send_held() : 0;
+  int n = spx_hops_held ? spx_hop_send_held() : 0;
   if (spx_net.n_busy == 0 && !spx_net.many) return n;
   uint64_t now = spx_now_ns();
   if (SPX_UNLIKELY(now - looked_at >= ASK_NS)) not_looked(looked_at, now);
@@ -659,8 +445,8 @@ static uint64_t due(const spx_conn *c, uint64_t now)
 static uint64_t sleep_most(void)
 {
   if (spx_net.many || spx_net_sought()) return ASK_NS / 10;
-  if (spx_net.n_busy == 0 && n_held == 0) return UINT64_MAX;
-  uint64_t now = spx_now_ns(), at = n_held ? now + ASK_NS : UINT64_MAX;
+  if (spx_net.n_busy == 0 && spx_hops_held == 0) return UINT64_MAX;
+  uint64_t now = spx_now_ns(), at = spx_hops_held ? now + ASK_NS : UINT64_MAX;
   for (uint32_t i = 0; i < spx_net.n_busy && at > now + ASK_NS / 10; i++) {
     uint64_t next = due(spx_net.busy[i], now);
     if (next < at) at = next;
@@ -687,13 +473,13 @@ static uint64_t unsent(void)
     spx_conn *c = spx_net.busy[i];
     if (c->fd < 0 && c->sent > c->flushed && now - c->asked_ack >= ASK_NS / 10) ask_ack(c, now);
   }
-  return now - since < STUCK_NS ? n_held : 0;
+  return now - since < STUCK_NS ? spx_hops_held : 0;
 }
 
 const spx_detour spx_relay_detour = {.kept = kept,
                                      .pump = pump,
                                      .stuck = stuck,
-                                     .dropped = forget,
+                                     .dropped = spx_hop_forget,
                                      .poll = look,
                                      .sleep = sleep_most,
                                      .slept = slept,

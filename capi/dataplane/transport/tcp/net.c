@@ -32,43 +32,12 @@
 #define EVENTS     32 /* looked at in one poll */
 #define HELD_TURNS 8
 #define PASSED     16 /* processes at most in one look round */
-#define FIRST_NS                                                                                   \
-  20000000 /* how long the first message to a process waits for its connection, before it is left  \
-              to later calls */
-#define LATER_NS 1000000000ull
-
-struct spx_arrival {
-  spx_arrival *next;
-  int fd;
-  uint32_t peer, life;
-  uint8_t kind;
-};
-enum { FIRST, FURTHER_IN, FURTHER_OUT, DECLINED };
+#define LATER_NS   1000000000ull
 
 bool spx_net_sealed;
 spx_net_state spx_net = {.want_fd = -1};
 const spx_detour *spx_detours;
-static spx_arrival *_Atomic arrivals;
-/* Those that were taken. Threads of the engine give them back to malloc, as they took them: the
- * program's thread would be given their memory for blocks of its own, and programs exist (the lists
- * of hosts of ROMIO) that keep the distance of two blocks in an int. */
-static spx_arrival *_Atomic used;
-static spx_arrival *early;             /* of processes that this one has not met yet */
-static uint32_t arrived;               /* futex: changes with every arrival */
 static uint64_t nothing[SPX_LINE / 8]; /* what the receiving side of such a pair finds in memory */
-
-/* By process: connections that are being made. It stays: the engine counts as long as a call of its
- * is under way. */
-static _Atomic uint32_t *coming;
-static uint32_t n_coming;
-
-static bool know_coming(void)
-{
-  if (n_coming >= spx_map.nprocs) return true;
-  coming = calloc(spx_map.nprocs, sizeof *coming);
-  n_coming = coming ? spx_map.nprocs : 0;
-  return coming != NULL;
-}
 
 int spx_net_attach(void)
 {
@@ -79,8 +48,8 @@ int spx_net_attach(void)
   spx_net.open_ones = calloc(spx_map.nprocs, sizeof(spx_conn *));
   spx_net.busy = calloc(spx_map.nprocs, sizeof(spx_conn *));
   spx_net.gathered = calloc(spx_map.nprocs, sizeof(spx_conn *));
-  bool room =
-      spx_net.conns && spx_net.open_ones && spx_net.busy && spx_net.gathered && know_coming();
+  bool room = spx_net.conns && spx_net.open_ones && spx_net.busy && spx_net.gathered &&
+              spx_arrivals_attach();
   int err = room ? spx_net_bell() : ENOMEM;
   if (err) spx_net_detach();
   return err;
@@ -201,29 +170,9 @@ void spx_net_news(void)
 
 void spx_net_heard(void) { atomic_store(&news, 0); }
 
-/* Takes one into a list. Any thread. */
-static void put(spx_arrival *_Atomic *list, spx_arrival *a)
-{
-  spx_arrival *first = atomic_load(list);
-  do a->next = first;
-  while (!atomic_compare_exchange_weak(list, &first, a));
-}
-
-/* Sockets that were handed over and not taken. */
-static void drop_arrivals(spx_arrival *a)
-{
-  for (spx_arrival *next; a; a = next) {
-    next = a->next;
-    if (a->fd >= 0) spx_net_shut(a->fd);
-    put(&used, a);
-  }
-}
-
 void spx_net_detach(void)
 {
-  drop_arrivals(atomic_exchange(&arrivals, NULL));
-  drop_arrivals(early);
-  early = NULL;
+  spx_arrivals_drop();
   for (uint32_t i = 0; spx_net.conns && i < spx_map.nprocs; i++) drop(spx_net.conns[i]);
   free(spx_net.conns);
   free(spx_net.open_ones);
@@ -234,208 +183,6 @@ void spx_net_detach(void)
   spx_net_no_bell();
   spx_network = NULL;
   spx_beyond = false;
-}
-
-void spx_net_arrives(spx_arrival *a) { put(&arrivals, a); }
-
-bool spx_net_arrivals_wait(void) { return atomic_load(&arrivals) != NULL; }
-
-static void arrive(int fd, uint32_t peer, uint32_t life, uint8_t kind)
-{
-  spx_arrival *a = malloc(sizeof *a);
-  for (spx_arrival *old = atomic_exchange(&used, NULL), *next; old; old = next) {
-    next = old->next;
-    free(old);
-  }
-  if (!a) {
-    if (fd >= 0) spx_net_shut(fd);
-    return;
-  }
-  *a = (spx_arrival){.fd = fd, .peer = peer, .life = life, .kind = kind};
-  bool carry = false;
-  if (kind == FIRST)
-    carry = spx_net_carry_first(fd, peer, life, a);
-  else
-    spx_net_arrives(a);
-  __atomic_fetch_add(&arrived, 1, __ATOMIC_SEQ_CST);
-  syscall(SYS_futex, &arrived, FUTEX_WAKE_PRIVATE, INT32_MAX, NULL, NULL, 0);
-  spx_ring_self();
-  if (carry) spx_net_tell(SPX_NET_HANDED, 0);
-}
-
-void spx_net_adopt(int fd, uint32_t peer, uint32_t life) { arrive(fd, peer, life, FIRST); }
-
-void spx_net_adopt_further(int fd, uint32_t peer, uint32_t life, bool out)
-{
-  arrive(fd, peer, life, out ? FURTHER_OUT : FURTHER_IN);
-}
-
-void spx_net_declined(uint32_t peer, uint32_t life) { arrive(-1, peer, life, DECLINED); }
-
-bool spx_net_takes_further(void)
-{
-  spx_lock();
-  bool takes = spx_further_room();
-  spx_unlock();
-  return takes;
-}
-
-/* The connection does not work any more. What is sent later is for nobody. */
-static void broken(spx_conn *c)
-{
-  spx_net_disconnect(c);
-  c->over = true;
-  c->asked = false;
-  c->long_out = (spx_long_out){.left = 0};
-  spx_txs[c->peer].full = 0; /* what waited for the socket goes on */
-  spx_further_end(c, true);
-  spx_net_thin(c);
-}
-
-/* The connection has broken though neither end has closed it in order: the peer has ended, as a
- * rule, which its agent tells. Else the engine finds out. why: errno, or 0 where the other side has
- * closed it. */
-static void lost(spx_conn *c, int why)
-{
-  if (c->deaf) why = c->deaf;
-  bool runs =
-      c->fd >= 0 && spx_net_may_read(c->peer) && c->life == spx_proc_of(c->peer)->incarnation;
-  broken(c);
-  if (runs) spx_net_tell((uint32_t)SPX_NET_LOST + ((uint32_t)why << 24) + c->peer, c->life);
-}
-
-void spx_net_lost(spx_conn *c, int why)
-{
-  bool first = c->fd >= 0,
-       runs = spx_net_may_read(c->peer) && c->life == spx_proc_of(c->peer)->incarnation;
-  if (first) lost(c, why);
-  if (first) return;
-  broken(c); /* it was closed in order, and is not missed by itself */
-  if (runs) spx_net_tell((uint32_t)SPX_NET_LOST + ((uint32_t)why << 24) + c->peer, c->life);
-}
-
-/* A write has failed. Where the other end has closed its socket, what it sent before lies in ours,
- * and is read before the connection ends. What it is sent is for nobody. */
-static void unheard(spx_conn *c, int why)
-{
-  const spx_tx *tx = &spx_txs[c->peer];
-  if (why != EPIPE && why != ECONNRESET) {
-    lost(c, why);
-    return;
-  }
-  c->deaf = why;
-  c->full = false;
-  c->long_out = (spx_long_out){.left = 0};
-  if (tx->conn != c) return;
-  spx_txs[c->peer].full = 0;
-  spx_net_done(c, tx->pos - c->flushed);
-}
-
-static bool is_known(const spx_arrival *a)
-{
-  return a->peer < spx_map.nprocs && a->life == spx_proc_of(a->peer)->incarnation;
-}
-
-/* The same for a further stream: one that came before the connection waits for it. */
-static bool join_further(const spx_arrival *a)
-{
-  spx_conn *c = is_known(a) ? spx_net.conns[a->peer] : NULL;
-  bool waits =
-      is_known(a) && !spx_proc_dead(a->peer) && a->kind == FURTHER_IN && (!c || c->life != a->life);
-  if (waits) return false;
-  if (c && c->life == a->life)
-    spx_further_join(c, a->fd, a->kind == FURTHER_OUT);
-  else if (a->fd >= 0)
-    spx_net_shut(a->fd);
-  return true;
-}
-
-/* False: what there was with an earlier process of the number, over a connection or in memory if it
- * was on this host, or a connection that ends, is not forgotten yet. */
-static bool join(const spx_arrival *a)
-{
-  bool known = is_known(a);
-  spx_conn *c = known ? spx_net.conns[a->peer] : NULL;
-  if (c && (c->life != a->life || (c->fd >= 0 && c->closing))) return false;
-  if (known && spx_rx_stale(a->peer, &spx_rxs[a->peer])) return false;
-  c = known ? spx_net_conn(a->peer) : NULL;
-  if (c) spx_net_recall(c);
-  if (!c || c->fd >= 0 || spx_proc_dead(a->peer) ||
-      spx_net_watch(a->fd, EPOLLIN, EPOLL_CTL_ADD, a->peer) != 0) {
-    spx_net_shut(a->fd);
-    return true;
-  }
-  fcntl(a->fd, F_SETFL, fcntl(a->fd, F_GETFL) | O_NONBLOCK);
-  c->fd = a->fd;
-  c->over = c->asked = c->told = false;
-  c->opened_at = spx_now_ns();
-  c->used = ++spx_net.clock;
-  c->at = spx_net.n_open;
-  SPX_ASSERT(c->at < spx_map.nprocs);
-  spx_net.open_ones[spx_net.n_open++] = c;
-  spx_stat.connections++;
-  spx_stat.net_opened++;
-  spx_stat.net_open = spx_net.n_open;
-  spx_burst_join(c);
-  spx_zero_join(c);
-  if (spx_net.relays && spx_proc_of(c->peer)->home_job == 0 && !spx_net_greet(c))
-    unheard(c, errno); /* the processes of another job do not wait for a greeting */
-  spx_net_push(c);
-  spx_net_trim(c);
-  return true;
-}
-
-/* The engine has given up calling: it may be asked again after a while, and what waits goes through
- * others. */
-static bool join_none(const spx_arrival *a)
-{
-  spx_conn *c = is_known(a) ? spx_net.conns[a->peer] : NULL;
-  if (!c || c->life != a->life || c->fd >= 0) return true;
-  c->asked = false;
-  spx_net_pause_shortcuts(spx_now_ns());
-  spx_detours->pump(c);
-  return true;
-}
-
-/* Takes one. False: it is for later. */
-static bool join_any(const spx_arrival *a)
-{
-  if (a->kind == FIRST) return join(a);
-  return a->kind == DECLINED ? join_none(a) : join_further(a);
-}
-
-static int take_arrivals(void)
-{
-  int n = 0;
-  spx_arrival *list = atomic_exchange(&arrivals, NULL), **last = &list;
-  while (*last) last = &(*last)->next;
-  *last = early;
-  early = NULL;
-  for (spx_arrival *a = list, *next; a; a = next) {
-    next = a->next;
-    if (join_any(a)) {
-      put(&used, a);
-      n++;
-    } else {
-      a->next = early;
-      early = a;
-    }
-  }
-  return n;
-}
-
-/* A process that no communicator leads to has connected itself, as its number's plan says, or to
- * send through this one: what there was with an earlier one concerns nobody. Else spx_peer_hold
- * meets it. */
-static int meet_early(void)
-{
-  spx_arrival *a = early;
-  while (a && (a->kind != FIRST || !is_known(a) || spx_peer_is_held(a->peer) ||
-               !spx_net_is_new(a->peer)))
-    a = a->next;
-  if (!a) return 0;
-  spx_peer_meet(a->peer); /* others are met with the next polls */
-  return 1;
 }
 
 /* One process after the other is looked at: buffers that have had little in them since the last
@@ -451,22 +198,6 @@ static void look_round(void)
   if (!c) return;
   if (c->quiet) spx_net_thin(c);
   c->quiet = true;
-}
-
-/* Asks for a connection and waits a moment for it: the two ends' engines make it, whatever their
- * programs do. */
-static void ask(spx_conn *c)
-{
-  spx_net_want(c);
-  /* others have to be closed first, which polls do */
-  if (!c->asked || spx_net.hurry || spx_net_full()) return;
-  for (uint64_t end = spx_now_ns() + FIRST_NS, now; c->fd < 0;) {
-    uint32_t seen = __atomic_load_n(&arrived, __ATOMIC_SEQ_CST);
-    take_arrivals();
-    if (c->fd >= 0 || (now = spx_now_ns()) >= end) break;
-    struct timespec t = {0, (long)(end - now)};
-    syscall(SYS_futex, &arrived, FUTEX_WAIT_PRIVATE, seen, &t, NULL, 0);
-  }
 }
 
 /* ---- sending ---- */
@@ -498,7 +229,7 @@ static int open_pair(uint32_t peer)
   c->flushed = c->sent = 0;
   tx->slow &= ~(uint32_t)SPX_TX_NEW;
   bool room = spx_net_has_room() && spx_now_ns() >= spx_net.next_shortcut;
-  if (!spx_net.relays || spx_detours->kept(peer) || room) ask(c);
+  if (!spx_net.relays || spx_detours->kept(peer) || room) spx_net_ask(c);
   return MPI_SUCCESS;
 }
 
@@ -578,7 +309,7 @@ static void write_out(spx_conn *c)
       return;
     }
     if (sent < 0) {
-      unheard(c, errno);
+      spx_net_unheard(c, errno);
       return;
     }
     count_written(c, (uint32_t)sent);
@@ -602,7 +333,7 @@ static void push(spx_conn *c)
     if (SPX_LIKELY(!c->deaf))
       write_out(c);
     else
-      unheard(c, c->deaf);
+      spx_net_unheard(c, c->deaf);
   }
   if (c->fd < 0 && c->over) spx_net_done(c, tx->pos - c->flushed);
   if (c->fd < 0) spx_detours->pump(c);
@@ -612,7 +343,7 @@ static void push(spx_conn *c)
 void spx_net_push(spx_conn *c)
 {
   push(c);
-  if (SPX_UNLIKELY(spx_net_hand_over(c))) take_arrivals();
+  if (SPX_UNLIKELY(spx_net_hand_over(c))) spx_arrivals_join();
 }
 
 static spx_rec *reserve_room(spx_tx *tx, uint32_t bytes)
@@ -630,7 +361,7 @@ static spx_rec *reserve_room(spx_tx *tx, uint32_t bytes)
     if (c->long_out.left) c->long_out.at -= aligned;
   }
   if (tx->pos + bytes <= tx->size) return (spx_rec *)(c->out + tx->pos);
-  if (spx_net_hand_over(c)) take_arrivals();
+  if (spx_net_hand_over(c)) spx_arrivals_join();
   return NULL;
 }
 
@@ -717,30 +448,10 @@ const spx_transport spx_tcp = {.name = "tcp",
                                .gather = gather,
                                .together = spx_net_together};
 
-void spx_net_coming(uint32_t peer, int change)
-{
-  if (peer < n_coming) atomic_fetch_add(&coming[peer], (uint32_t)change);
-}
-
-/* In this order: a connection is among the arrivals before it comes no more. */
-bool spx_net_silent(uint32_t peer)
-{
-  if (!spx_net.conns) return true;
-  if (peer < n_coming && atomic_load(&coming[peer])) return false;
-  spx_lock();
-  if (spx_net_arrivals_wait()) take_arrivals();
-  const spx_conn *c = spx_net.conns[peer];
-  bool silent = !c || c->fd < 0;
-  for (const spx_arrival *a = early; a; a = a->next)
-    if (a->kind == FIRST && a->peer == peer && is_known(a)) silent = false;
-  spx_unlock();
-  return silent;
-}
-
 void spx_net_peer_failed(uint32_t peer)
 {
   if (!spx_beyond_host()) return;
-  take_arrivals(); /* what it has sent may lie in one of them */
+  spx_arrivals_join(); /* what it has sent may lie in one of them */
   spx_conn *c = spx_net.conns[peer];
   int n = 0;
   if (!c) return;
@@ -751,7 +462,7 @@ void spx_net_peer_failed(uint32_t peer)
       spx_net_resume(&n);
     else
       spx_net_pull(c, &n);
-  broken(c);
+  spx_net_broken(c);
 }
 
 bool spx_net_is_new(uint32_t peer)
@@ -768,9 +479,9 @@ static void met(uint32_t peer)
     spx_txs[peer].conn = NULL;
     spx_rxs[peer].conn = NULL;
     drop(c);
-  } else if (!early)
+  } else if (!spx_arrivals_early)
     return;
-  take_arrivals();
+  spx_arrivals_join();
 }
 
 const spx_peer_observer spx_net_peers = {.met = met};
@@ -819,8 +530,9 @@ static int poll_all(void)
     spx_net.served = held;
   }
   gather(1);
-  if (SPX_UNLIKELY(early || atomic_load_explicit(&arrivals, memory_order_relaxed) != NULL))
-    n = take_arrivals() + meet_early();
+  if (SPX_UNLIKELY(spx_arrivals_early ||
+                   atomic_load_explicit(&spx_arrivals, memory_order_relaxed) != NULL))
+    n = spx_arrivals_take();
   spx_poll_calls = spx_net.n_open > FEW || spx_n_further ? 1 : spx_net.n_open;
   if (spx_net.n_open > FEW || spx_n_further)
     poll_many(&n);

@@ -178,10 +178,30 @@ enum {
 /* Something was handed over (net_hand_over.c). */
 #define SPX_NET_HANDED (191u << 24)
 
-/* ---- net.c ---- */
+/* ---- net_lost.c ---- */
+/* A write has failed: errno. */
+SPX_HIDDEN void spx_net_unheard(spx_conn *c, int why);
+/* The connection does not work any more. */
+SPX_HIDDEN void spx_net_broken(spx_conn *c);
+
+/* ---- net_arrive.c ---- */
+/* Joins those that can be; how many. */
+SPX_HIDDEN int spx_arrivals_join(void);
 typedef struct spx_arrival spx_arrival; /* a connection on its way from the engine */
 SPX_HIDDEN void spx_net_arrives(spx_arrival *a);
 SPX_HIDDEN bool spx_net_arrivals_wait(void);
+SPX_HIDDEN extern spx_arrival *_Atomic spx_arrivals;
+SPX_HIDDEN extern spx_arrival *spx_arrivals_early; /* of processes that this one has not met yet */
+/* The same, and meets a process that is not known yet; how many moved. */
+SPX_HIDDEN int spx_arrivals_take(void);
+/* Room for what is known of connections that are being made; false: no memory. */
+SPX_HIDDEN bool spx_arrivals_attach(void);
+/* Closes those that were not joined. */
+SPX_HIDDEN void spx_arrivals_drop(void);
+/* Asks for a connection and waits a moment for it. */
+SPX_HIDDEN void spx_net_ask(spx_conn *c);
+
+/* ---- net.c ---- */
 SPX_HIDDEN spx_conn *spx_net_conn(uint32_t peer); /* NULL: no memory */
 SPX_HIDDEN void spx_net_tell(uint32_t word, uint32_t life);
 /* Closes a socket that the engine has handed over, and notifies it. */

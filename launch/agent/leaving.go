@@ -1,0 +1,106 @@
+package agent
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"time"
+
+	"libspx/core/mpierr"
+	"libspx/launch/job"
+)
+
+// A host that is out, while the job goes on elsewhere: its agent has lost the one that decides and
+// is not called by another one, or the sequence says that the host is no member any more. It ends
+// its processes, and decides nothing from then on (docs/decisions/leaders.md).
+
+// termPatience is how long an agent that got SIGTERM waits for the end of the shell that has
+// started it, which hands on the signal as it dies.
+const termPatience = time.Second
+
+// heedsTerm takes SIGTERM: as a rule the remote shell has handed it on that has started this agent,
+// and whose own agent is lost.
+func (a *agent) heedsTerm(e termed) {
+	switch s := &a.succession; {
+	case !a.mayBeCalled():
+		a.step(job.FrontLost{})
+	case a.up == nil || s.waits || s.era > a.spec.Era: // it is known, or over
+	case !e.again:
+		time.AfterFunc(termPatience, func() { a.inbox.put(termed{again: true}) })
+	default:
+		a.step(job.FrontLost{})
+	}
+}
+
+// mustLeave: the sequence says that this host is out. One that was removed is told to end by the
+// agent that decides, in the same moment.
+func (a *agent) mustLeave(e mustLeave) {
+	if a.up != nil && !a.succession.waits && !e.again {
+		time.AfterFunc(termPatience, func() { a.inbox.put(mustLeave{e.why, true}) })
+		return
+	}
+	a.leave(e.why)
+}
+
+// leave ends the processes of this host, without a word to the others: they go on without it, or
+// may.
+func (a *agent) leave(why string) {
+	s := &a.succession
+	if a.done || a.fenced || s.left {
+		return
+	}
+	s.left = true
+	text := cmp.Or(why, a.whyLeft(), "no majority knows any more of what is decided here")
+	if a.up != nil {
+		a.fenced = true
+		atMost(fencedLimit, func() {
+			fmt.Fprintf(os.Stderr, "libspx: host %s: %s; its processes are ended\n", a.host, text)
+		})
+		a.up.window.close()
+		a.step(job.FrontLost{})
+		return
+	}
+	for _, q := range a.waiters {
+		q.reply(refuse(mpierr.Other, "host %s is out of job %016x, which may go on at others",
+			a.host, a.jobNumber()))
+	}
+	a.waiters = nil
+	a.refuseClients(refuse(mpierr.Other, "host %s is out of job %016x, which may go on at others",
+		a.host, a.jobNumber()))
+	for _, h := range a.others {
+		h.gone = true
+	}
+	a.say(fmt.Sprintf(
+		"host %s: %s; its processes are ended, and the job goes on at other hosts if these can",
+		a.host, text))
+	a.machine = departed{}
+	a.carryOut(job.Send{Signal: job.SIGKILL})
+	a.carryOut(job.Finish{Status: job.StatusFailed})
+}
+
+// departed stands where the machine stood of an agent that decides nothing any more.
+type departed struct{}
+
+// Step does nothing.
+func (departed) Step(job.Event, time.Duration) []job.Action { return nil }
+
+// Deadline: there is none.
+func (departed) Deadline() (time.Duration, bool) { return 0, false }
+
+// Ending tells that the processes end.
+func (departed) Ending() bool { return true }
+
+// Hurried tells that no reader of the output is left.
+func (departed) Hurried() bool { return true }
+
+// whyLeft is why this host is out, as far as that is known.
+func (a *agent) whyLeft() string {
+	if a.sequence == nil {
+		return ""
+	}
+	why, next := a.sequence.whyLeft()
+	if next > 0 && next < len(a.spec.Hosts) {
+		why = fmt.Sprintf("host %s decides about the job now", a.hostName(next))
+	}
+	return why
+}
