@@ -1,7 +1,7 @@
 /* system.c - the special ranks of systems of clusters: MPISP_CLUSTER_OUT, MPISP_CLUSTER_IN, and
  * what MPI_COMM_WORLD means on an I/O process (IOP).
  *
- * A rank that is one of the communicator's never comes here: the generated shims ask about others
+ * A rank of the communicator is never handled here: the generated shims call this for other ranks
  * only. Messages to IOPs travel in a context of their own, in which an IOP's MPI_COMM_WORLD
  * receives; those from IOPs in that of the cluster's MPI_COMM_WORLD. Their source is an origin
  * (dataplane/clusters/origin.h). Which IOP is next follows from the plan that package choice has
@@ -52,8 +52,8 @@ spx_system *spx_system_new(uint32_t iops, uint32_t outs, uint32_t ins, uint32_t 
   return s;
 }
 
-/* For who asks what a receive waits for (dataplane/introspect/diag.c): the IOPs that send to this
- * cluster, or the members of what this IOP receives from. */
+/* For diagnosis of what a receive waits for (dataplane/introspect/diag.c): the IOPs that send to
+ * this cluster, or the members of the clusters that this IOP receives from. */
 static void each_source(const spx_comm *c, void (*each)(uint32_t, void *), void *arg)
 {
   const spx_system *s = __atomic_load_n(&spx_sys, __ATOMIC_ACQUIRE);
@@ -68,8 +68,8 @@ static void each_source(const spx_comm *c, void (*each)(uint32_t, void *), void 
 static int watch_inbound(spx_poller *p);
 static spx_poller watch = {.poll = watch_inbound};
 static bool watching;
-/* this IOP leaves, and has taken all that had come: what comes now stays with its senders, and goes
- * to who takes its place */
+/* this IOP leaves, and has accepted all that had arrived: later messages stay with their senders,
+ * and go to its successor */
 static bool closed;
 static bool in_system; /* the job is a system of clusters, or was one while MPI was there */
 
@@ -344,7 +344,7 @@ static bool is_coming(bool *closing)
   return true;
 }
 
-/* Nobody is there any more who could send a message with this origin. */
+/* No process is left that could send a message with this origin. */
 static bool nobody_left(int32_t want, bool *closing)
 {
   const spx_system *s = __atomic_load_n(&spx_sys, __ATOMIC_ACQUIRE);
@@ -375,15 +375,15 @@ void spx_system_leave(void)
 
 enum { LOOK_AGAIN_NS = 5000000, LOOK_NET_NS = 100000000 };
 
-/* How long to sleep at most: the end of a connection rings no bell, nor does who is reached by the
- * network alone. 0: for ever. */
+/* How long to sleep at most: the end of a connection rings no bell, nor does a process that is
+ * reached by the network alone. 0: for ever. */
 static uint64_t look_again(bool closing)
 {
   return closing ? LOOK_AGAIN_NS : spx_beyond_host() ? LOOK_NET_NS : 0;
 }
 
-/* A blocking call waits here: for a message, or until nobody is left to send one, which rings the
- * bell (spx_system_leave, and the agent when the process was on another host). Then it is as from
+/* A blocking call waits here: for a message, or until no sender is left, which rings the bell
+ * (spx_system_leave, and the agent when the process was on another host). Then it is as from
  * MPI_PROC_NULL. */
 static int await(spx_comm *c, int32_t want, int tag, int *source)
 {
@@ -407,8 +407,8 @@ static int await(spx_comm *c, int32_t want, int tag, int *source)
   }
 }
 
-/* What is posted waits in vain when nobody is left who could send it: then it ends as a blocking
- * one does. Whoever leaves rings the bell; the end of a connection does not. */
+/* A posted receive waits in vain when no sender is left: then it ends as a blocking one does. A
+ * leaving process rings the bell; the end of a connection does not. */
 static void end_in_vain(spx_request *r, void *arg)
 {
   bool closing = false;
@@ -422,8 +422,8 @@ static void end_in_vain(spx_request *r, void *arg)
   spx_complete(r, MPI_SUCCESS);
 }
 
-/* Of an I/O process: what is on its way to a rank that has left, and was not received, ends.
- * Whoever leaves rings the bell. */
+/* Of an I/O process: a message in transit to a rank that has left, and that was not received, ends.
+ * A leaving process rings the bell. */
 static int end_sends_in_vain(const spx_system *s)
 {
   static uint32_t seen;
@@ -458,12 +458,12 @@ static int watch_inbound(spx_poller *p)
   bool closing = false;
   if (!posted || !s) return 0;
   if (!spx_io_process && !nobody_left(SPX_ORIGIN_ANY, &closing)) return 0;
-  if (spx_rx_poll_all(true)) return 1; /* what those have sent who have left comes first */
+  if (spx_rx_poll_all(true)) return 1; /* messages of processes that have left come first */
   spx_each_posted(end_in_vain, NULL);
   return spx_inbound_posted != posted;
 }
 
-/* Of probes that do not wait: as from MPI_PROC_NULL when nobody is left. */
+/* Of probes that do not wait: as from MPI_PROC_NULL when no sender is left. */
 static int look(spx_comm *c, int32_t want, int tag, int *source)
 {
   bool closing = false;

@@ -48,8 +48,8 @@ SPX_HIDDEN extern char *spx_slab[SPX_K_COUNT];             /* base address of ea
 SPX_HIDDEN extern uint32_t spx_slab_mask[SPX_K_COUNT];
 SPX_HIDDEN extern const uint32_t spx_slab_stride[SPX_K_COUNT];
 
-/* Another thread may be making the array larger: whoever was given an object has seen the mask that
- * covers it. */
+/* Another thread may be enlarging the array: a thread that has an object's handle has seen the mask
+ * that covers it. */
 static inline uint32_t spx_slots_mask(spx_kind k)
 {
   return __atomic_load_n(&spx_slab_mask[k], __ATOMIC_RELAXED);
@@ -154,8 +154,8 @@ enum {
   SPX_C_IOP = 128u /* a world in the eyes of an I/O process, which is no member */,
   SPX_C_REPLAY =
       256u /* transparent takeover: its messages travel as frames (dataplane/clusters/replay.h) */,
-  SPX_C_APART = 512u /* as SPX_C_FAR, but of the processes that had the ranks first where others, on
-                        other hosts, make the same calls again: those go the same ways */
+  SPX_C_APART = 512u /* as SPX_C_FAR, but of the processes that had the ranks first where successors
+                        on other hosts repeat the same calls: those take the same ways */
 };
 /* Context ids are 64 bit and never reused: the creating leader's process number and its counter,
  * times SPX_CTX_STEP. ctx + one of these is what a message carries. */
@@ -164,7 +164,7 @@ enum {
   SPX_CTX_COLL = 1,
   SPX_CTX_ENGINE = 2 /* the Go engine's own messages */,
   SPX_CTX_FT = 3,
-  SPX_CTX_PART = 4 /* partitioned communication: what a sender tells its receiver of itself */,
+  SPX_CTX_PART = 4 /* partitioned communication: what a sender publishes to its receiver */,
   SPX_CTX_PART_DATA = 5 /* its data */,
   SPX_CTX_SET = 6 /* collectives over sets of ranks */,
   SPX_CTX_STEP = 8
@@ -204,11 +204,11 @@ typedef struct spx_comm {
   struct spx_comm *outbound;
   /* an outbound channel, or a world of an I/O process: the handle that errors are raised on */
   uint32_t stands_for;
-  /* In a cluster with standbys (capi/takeover.go): which of the communicators made of which one it
-   * is, so that who takes a rank over finds it. */
+  /* In a cluster with standbys (capi/takeover.go): its parent and its number among the
+   * communicators made of that, by which a process that takes a rank over finds it. */
   uint32_t parent,
-      /* handle of the one that it was made of (0: it is not given to others), and its number among
-         those */
+      /* handle of the communicator that it was made of (0: it is not inherited), and its number
+         among that one's */
       birth;
   uint32_t births;    /* communicators made of this one so far */
   uint32_t inherited; /* of them, those that were made before this process had its rank */
@@ -286,7 +286,7 @@ typedef struct spx_request {
   uint16_t kind;
   uint16_t mode; /* spx_send_mode */
   uint32_t flags;
-  _Atomic uint32_t done; /* 1 when complete: the last store of whoever completes it */
+  _Atomic uint32_t done; /* 1 when complete: the last store of the thread that completes it */
   int32_t error;         /* MPI error code of the operation */
   int32_t src, tag;      /* receive: wanted, then found; send: destination and tag */
   int64_t bytes;         /* received (or sent) payload bytes */
@@ -321,7 +321,8 @@ typedef struct spx_request {
   int (*finish)(struct spx_request *, MPI_Status *st);
   int (*cancel)(struct spx_request *);
   void (*release)(struct spx_request *);
-  struct spx_attached *attached; /* valid when release says so: bodies/request_attach.c */
+  struct spx_attached
+      *attached; /* valid when release is set accordingly: bodies/request_attach.c */
 } spx_request;
 
 /* ---- matched messages (MPI_Mprobe) ---- */
@@ -345,6 +346,6 @@ typedef struct spx_rankset {
   int self;        /* this process is one of them */
   uint32_t flags;  /* MPIX_MCAST_* */
   int32_t *ranks;  /* ascending */
-  uint32_t *procs; /* the others' and its own process indices, ascending */
+  uint32_t *procs; /* the process indices of its members, its own included, ascending */
 } spx_rankset;
 #endif

@@ -46,8 +46,8 @@ typedef struct spx_frame {
   spx_word co_a[8]; /* arguments for co_fn */
   int64_t co_ret;   /* what co_fn returned */
 } spx_frame;
-/* What a call-out calls (frame.co), and what frame.co_a holds; capi/callout.go says the same to
- * Go. */
+/* What a call-out calls (frame.co), and the arguments in frame.co_a; capi/callout.go has the same
+ * for Go. */
 enum {
   SPX_CO_COPY_ATTR =
       /* copy function: handle, keyval, extra_state, value in; co_a[6] gets the value, co_a[7] the
@@ -69,8 +69,8 @@ enum {
   SPX_IN_FIRST = 0x10000,
   SPX_IN_ALONE = SPX_IN_FIRST,
   SPX_IN_START,
-  /* after SPX_IN_START, when others of a system of clusters may die: a standby waits for a rank,
-     all for those that are to be complete */
+  /* after SPX_IN_START, when other processes of a system of clusters may die: a standby waits for a
+     rank, all for the clusters that are to be complete */
   SPX_IN_ARRIVE,
   SPX_IN_STOP,
   SPX_IN_STOPPED,
@@ -95,7 +95,7 @@ SPX_HIDDEN extern _Atomic uint64_t spx_go_entries;
 SPX_HIDDEN int spx_go(spx_frame *f);
 
 /* Raises CLASS on an object through its error handler: returns the code that the MPI function has
- * to return (or does not return: abort, or a longjmp of the user's). fmt says what was wrong:
+ * to return (or does not return: abort, or a longjmp of the user's). fmt describes the error:
  * argument, value, what to do. The text is kept per thread and is part of what
  * MPI_Error_string(code) gives. Error codes equal error classes, but for those made by
  * MPI_Add_error_code. Never call it with spx_lock held. handle may be invalid or null: then
@@ -193,7 +193,7 @@ SPX_HIDDEN void spx_request_detail(const spx_request *r);
 /* Polls everything once: channels, pending sends, running collectives. Returns the number of
  * events. */
 SPX_HIDDEN int spx_progress(void);
-/* The same, for who does not look for anything: it never yields. */
+/* The same, for callers that do not wait: it never yields. */
 SPX_HIDDEN int spx_poll_brief(void);
 /* Waits (spin, yield, park) until r->done. Returns r->error. Comes back also when the operation
  * failed, its communicator was revoked, or its peer died: those complete the request with the ULFM
@@ -256,14 +256,15 @@ SPX_HIDDEN int spx_proc_left(uint32_t i);
 /* It is dead, or has called MPI_Abort and will be in a moment: where it is to be replaced, it has
  * not left. */
 SPX_HIDDEN int spx_proc_dies(uint32_t i);
-/* Process peer has left, and nothing that it has sent is on its way: who sends to it all the same,
- * as I/O processes may, is told that it will not be received. */
+/* Process peer has left, and no message of it is in transit: senders to it, as I/O processes may
+ * be, are notified that their messages will not be received. */
 SPX_HIDDEN void spx_sends_in_vain(uint32_t peer);
 /* Places that are those of dead processes: fewer when another process gets one. */
 SPX_HIDDEN extern uint32_t spx_ndead;
 /* Deaths noted so far: it only grows, so what it was can be compared with what it is. */
 SPX_HIDDEN extern uint32_t spx_deaths;
-/* Not 0 when a process has died, or a communicator was revoked: nobody need look closer before. */
+/* Not 0 when a process has died, or a communicator was revoked: before that no caller need check
+ * further. */
 SPX_HIDDEN extern uint32_t spx_harm;
 /* What is true after a failure alone, where every message passes: at most 10 instructions a message
  * (tests/boundary counts them). bench/faultfree measures what they cost by a library without
@@ -278,7 +279,7 @@ SPX_HIDDEN int spx_comm_failures(const spx_comm *c);
 /* Call after setting c->revoked: pending operations of c (but those of SPX_CTX_FT) complete with
  * MPIX_ERR_REVOKED. */
 SPX_HIDDEN void spx_comm_revoked(spx_comm *c);
-/* Call when c is no more: messages for it that nobody received are dropped. */
+/* Call when c is freed: messages for it that were not received are dropped. */
 SPX_HIDDEN void spx_comm_dropped(uint64_t ctx);
 /* MPI_COMM_WORLD has another context from now on: what I/O processes send, and have sent, belongs
  * to that. */
@@ -320,10 +321,10 @@ static inline int64_t spx_status_bytes(const MPI_Status *st)
 static inline int spx_status_cancelled(const MPI_Status *st) { return st->MPI_internal[2] & 1; }
 
 /* ---- peers (dataplane/transport/peers.c) ----
- * Processes that come and go. A peer is held as long as a communicator leads to it: its number is
- * not given to another process before all have let go of it. */
+ * Processes that come and go. A peer is held as long as a communicator contains it: its index is
+ * not given to another process before all have released it. */
 SPX_HIDDEN void spx_peer_hold(uint32_t i);
-/* A communicator that holds it is about to let go, as soon as all its members are
+/* A communicator that holds it is about to release it, as soon as all its members are ready to
  * (MPI_Comm_disconnect). */
 SPX_HIDDEN void spx_peer_part(uint32_t i);
 /* 0 when process i has no communicator any more that leads here, or is about to disconnect the last
@@ -334,7 +335,7 @@ SPX_HIDDEN void spx_peer_release(uint32_t i, int parted);
 /* Adopts the memory file of another job, in which this process is the external process number me.
  * It stays. Returns an MPI error code. */
 SPX_HIDDEN int spx_file_adopt(int memfd, uint32_t me, uint64_t job);
-/* Lets go of the files of jobs that have ended. Not between spx_file_adopt and spx_peer_place. */
+/* Releases the files of jobs that have ended. Not between spx_file_adopt and spx_peer_place. */
 SPX_HIDDEN void spx_files_sweep(void);
 /* The head of an adopted file; NULL: there is none of that job. */
 SPX_HIDDEN spx_seg *spx_file_of(uint64_t job);
@@ -347,7 +348,7 @@ SPX_HIDDEN void spx_peer_abroad(uint32_t i, uint32_t life, uint32_t our_life);
 /* The epoch of what is sent to process i: low bits of this process's incarnation in the files of
  * i's job. */
 SPX_HIDDEN uint16_t spx_epoch_at(uint32_t i);
-/* Says in all files what this process is: SPX_OWNER_*. */
+/* Publishes this process's state in all files: SPX_OWNER_*. */
 SPX_HIDDEN void spx_publish_owner(uint32_t state);
 /* Do this process and i use each other's memory? Both give the same answer, and so do all processes
  * of a group of which each is near all others. A process of a job that talks over the network

@@ -1,10 +1,10 @@
 /* plan_apart.c - calls of a collective that do not match.
  *
- * Whether an operation goes by messages or here is chosen by each process from its arguments. Where
- * these do not match, some may wait for messages of others that are here, and those for posts of
- * the former. Each process notes which way it goes, then looks whether those it waits for have gone
- * the other way, then waits; a fence stands between note and look, so that of two at least one sees
- * the other. */
+ * Each process chooses from its arguments whether an operation uses messages or shared memory.
+ * Where these do not match, some ranks may wait for messages of ranks that use shared memory, and
+ * those for posts of the former. Each process notes its way, then checks whether the ranks that it
+ * waits for have taken the other way, then waits; a fence is between note and check, so that of two
+ * ranks at least one sees the other. */
 #include "plan_run.h"
 
 void spx_share_outside(spx_run *run)
@@ -49,7 +49,7 @@ bool spx_share_parted(spx_run *run, uint32_t peer)
   return true;
 }
 
-/* An empty message of an operation, to somebody who waits for another one. Nothing to be done when
+/* An empty message of an operation, to a rank that waits for another one. Nothing is done when
  * there is no memory. */
 static void note(spx_comm *c, uint32_t rank, uint32_t tag)
 {
@@ -73,8 +73,8 @@ static void note(spx_comm *c, uint32_t rank, uint32_t tag)
   spx_unlock();
 }
 
-/* An operation with this number + 1, one of this process's last: were others told of it when they
- * were told of those up to `noted`? Numbers go round. */
+/* An operation with this number + 1, one of this process's last: was it published with those up to
+ * `noted`? Numbers wrap. */
 static bool is_noted(uint64_t noted, uint32_t number)
 {
   return noted != SPX_SHARE_NONE &&

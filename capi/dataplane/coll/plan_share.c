@@ -1,12 +1,12 @@
 /* plan_share.c - the steps of a plan in the shared memory of its communicator (share.h).
  *
- * The operations of a communicator take turns: one begins when the one before has ended here. Who
- * has posted looks whether somebody sleeps who waits for it; where ranks outnumber processors, a
- * fence stands between, so that of a post and a sleeper's last look one sees the other. Elsewhere
- * nobody sleeps soon, and who does looks again after a while (wait.c).
+ * The operations of a communicator take turns: one begins when the previous one has ended here.
+ * After a post, a rank checks whether a rank that waits for it sleeps; where ranks outnumber
+ * processors, a fence is between, so that of a post and a sleeper's last poll one sees the other.
+ * Elsewhere no rank sleeps soon, and a sleeper polls again after a while (wait.c).
  *
  * After a death, a revocation or a lack of memory no operation of the communicator can end
- * properly: those who wait notice by themselves, so a run that fails needs to tell nobody.
+ * properly: waiting ranks detect this by themselves, so a run that fails need not notify them.
  */
 #include "plan_run.h"
 #include "reduce.h"
@@ -81,9 +81,8 @@ static bool all_through(spx_share *sh, uint32_t tick)
   return !spx_share_is_before(low, tick);
 }
 
-/* The tick that all ranks have to be through with before the place of this one is written again.
- * Who has found no room waits for more of it, so that it does not ask the others after each
- * tick. */
+/* The tick that all ranks must have read before the place of this one is written again. A rank that
+ * has found no room waits for more of it, so that it does not check the others after each tick. */
 static uint32_t wanted(const spx_run *run, const spx_share *sh, const spx_step *s, uint32_t tick)
 {
   if (s->y.buf == SPX_PB_PART) return tick - SPX_SHARE_PARTS;
@@ -113,7 +112,7 @@ static void set_through(spx_run *run, spx_share *sh, uint32_t tick)
 
 void spx_share_passed(spx_run *run, uint32_t tick) { set_through(run, run->c->comm->share, tick); }
 
-/* Tells others what this process has read, when it has not yet. */
+/* Publishes what this process has read, if it has not yet. */
 static void say_through(spx_run *run, spx_share *sh)
 {
   uint32_t done = atomic_load_explicit(&sh->finished, memory_order_relaxed);
@@ -148,8 +147,8 @@ static bool has_posted_otherwise(const spx_run *run, const spx_share *sh, uint32
   return rank != sh->me && has_posted(sh, rank, tick, !run->plan->small_slots);
 }
 
-/* Everybody but the one who waits has posted, be it otherwise than is waited for: that has to be
- * seen, too. */
+/* All ranks but the waiting one have posted, even if another step than it waits for: that must be
+ * noticed, too. */
 static bool all_posted(const spx_run *run, const spx_share *sh, uint32_t tick, uint32_t but)
 {
   bool small_slots = run->plan->small_slots;
@@ -159,8 +158,8 @@ static bool all_posted(const spx_run *run, const spx_share *sh, uint32_t tick, u
   return true;
 }
 
-/* Wakes all that sleep. Who goes to sleep from now on says so anew: it has told others of its sleep
- * before that word. */
+/* Wakes all sleeping ranks. A rank that goes to sleep from now on sets its flag again: it had
+ * published its sleep before this word was read. */
 static void wake_all(const spx_comm *c, spx_share *sh)
 {
   if (__atomic_exchange_n(&sh->head->asleep, 0, __ATOMIC_SEQ_CST)) spx_share_ring(c, sh);
@@ -219,7 +218,7 @@ static bool post(spx_run *run, spx_share *sh, const spx_step *s, uint32_t tick)
   return true;
 }
 
-/* Who sleeps may have been left to this process to wake, as the last. */
+/* As the last one, this process may have to wake sleeping ranks. */
 static void mismatch(spx_run *run, spx_share *sh, uint32_t rank)
 {
   if (spx_share_load(&sh->head->asleep)) wake_all(run->c->comm, sh);
@@ -231,8 +230,8 @@ static void mismatch(spx_run *run, spx_share *sh, uint32_t rank)
   spx_run_fail(run, MPI_ERR_TRUNCATE);
 }
 
-/* A rank that only reads has found the posts there: those who post run ahead, and the next ones may
- * be there, too. */
+/* A rank that only reads has found the posts there: the posting ranks run ahead, and their next
+ * posts may be there, too. */
 static void fetch_next(const spx_share *sh, const spx_step *s, uint32_t tick)
 {
   enum { MOST = 8 };
@@ -289,7 +288,7 @@ static bool await(spx_run *run, spx_share *sh, const spx_step *s, uint32_t tick)
   }
   if (end - (uint32_t)s->first == sh->n) {
     if (spx_share_is_before(sh->safe, run->low)) sh->safe = run->low;
-    /* nobody was later */
+    /* no rank was later */
     if (SPX_UNLIKELY(!run->waited && spx_share_load(&sh->head->asleep))) wake_all(run->c->comm, sh);
   }
   if (run->plan->small_slots) {
@@ -476,9 +475,9 @@ void spx_share_awake(spx_run *run)
   __atomic_fetch_sub(&sh->head->asking, 1, __ATOMIC_SEQ_CST);
 }
 
-/* Tells once that there is something to do, to whoever polls: that may be another thread, which
- * would otherwise find an event every time, and never let go of the lock. The bell is for the
- * thread that sleeps. */
+/* Reports once that there is work, to the polling thread: that may be another one, which would
+ * otherwise find an event every time, and never release the lock. The bell is for the sleeping
+ * thread. */
 static int look(spx_poller *p)
 {
   spx_run *run = (spx_run *)((char *)p - offsetof(spx_run, poller));

@@ -1,17 +1,17 @@
-/* mcast.c - messages to sets of processes (MPIX_Mcast): sending, handing on, credit, and what
- * deaths do. docs/multicast.md.
+/* mcast.c - messages to sets of processes (MPIX_Mcast): sending, forwarding, credit, and the
+ * handling of deaths. docs/multicast.md.
  *
- * The set travels with the message. Its master hands the message to one member, who hands it on to
- * others, and so on along a tree (mcast_wire.c): at once when the record arrives, whether a receive
- * is posted or not. Short messages carry their data and wait among the unexpected like any other;
- * long ones, and those for which some member has no credit, are announced, and every member fetches
- * the data: long ones, on the master's host, from its staging buffer (mcast_staging.c), else from
- * the master (get.c).
+ * The set travels with the message. Its master sends the message to one member, which forwards it
+ * to others, and so on along a tree (mcast_wire.c): at once when the record arrives, whether a
+ * receive is posted or not. Short messages carry their data and wait among the unexpected like any
+ * other; long ones, and those for which some member has no credit, are announced, and every member
+ * fetches the data: long ones, on the master's host, from its staging buffer (mcast_staging.c),
+ * else from the master (get.c).
  *
  * Every message has a number for each of its members: 1, 2, 3 ... among those from this master to
- * this member. A member delivers in this order and drops what it had already (mcast_arrive.c). The
- * master keeps what has not been acknowledged: when a member dies, who may have had to hand
- * something on, it sends that again itself.
+ * this member. A member delivers in this order and drops duplicates (mcast_arrive.c). The master
+ * keeps unacknowledged messages: when a member dies that may have had to forward some, the master
+ * resends those itself.
  */
 #include "mcast.h"
 #include <stdlib.h>
@@ -20,7 +20,7 @@
 #include "mcast_op.h"
 #include "pack.h"
 
-/* bytes of data that are kept for members who have not acknowledged them */
+/* bytes of data that are kept for members that have not acknowledged them */
 #define RETAIN_MAX (16u << 20)
 
 typedef spx_mcast_op op;
@@ -146,7 +146,7 @@ bool spx_mcast_strike(op *o, uint32_t peer)
   return true;
 }
 
-/* Members that have left have received it, but may have told a process that is gone. */
+/* Members that have left have received it, but may have reported that to a process that is gone. */
 static int poll_gone(spx_poller *p)
 {
   op *o = (op *)((char *)p - offsetof(op, gone));
@@ -202,8 +202,8 @@ static uint32_t number(op *o, uint64_t charge)
 }
 
 /* Room on the staging buffer for a long message to the members of this host, the first n of
- * `members`, with its first part: while the rest is put there, who hands it on wakes up. A single
- * one copies a very long one faster by itself. */
+ * `members`, with its first part: while the rest is written, the forwarding member wakes up. A
+ * single member copies a very long message faster by itself. */
 static void stage(spx_request *r, uint32_t n, spx_mcast_rts *where)
 {
   enum { ALONE_MOST = 1 << 20 };
@@ -220,8 +220,8 @@ static void stage(spx_request *r, uint32_t n, spx_mcast_rts *where)
       o->whole ? spx_staging_fill(o->block, r, 0, true) : spx_staging_begin(o->block, r, tree);
 }
 
-/* The message is not complete before the first n of `members` have fetched it, or told that they
- * have received it. It gets a name. */
+/* The message is not complete before the first n of `members` have fetched it, or acknowledged it.
+ * It gets a name. */
 static bool expect(spx_request *r, uint32_t n, uint32_t *index, uint32_t *gen)
 {
   op *o = r->priv;
@@ -233,8 +233,8 @@ static bool expect(spx_request *r, uint32_t n, uint32_t *index, uint32_t *gen)
   return true;
 }
 
-/* The data of an announced message: where they are. Those who read them from the staging buffer
- * need not fetch them. */
+/* The place of an announced message's data. Members that read them from the staging buffer need not
+ * fetch them. */
 static bool announce(spx_request *r, uint32_t n, spx_mcast_rts *where)
 {
   op *o = r->priv;
@@ -254,8 +254,8 @@ static bool announce(spx_request *r, uint32_t n, spx_mcast_rts *where)
 
 static void release(spx_request *r);
 
-/* Hands the message to the first of the other hosts; returns how many members, the first ones, are
- * left for others: those of this host. */
+/* Sends the message to the first of the other hosts; returns how many members, the first ones,
+ * remain: those of this host. */
 static uint32_t begin_chain(spx_request *r, spx_mcast_head h, uint32_t n, const void *data,
                             uint32_t len)
 {
@@ -346,7 +346,7 @@ static int send_out(spx_request *r)
       if (s) {
         s->error = MPI_ERR_NO_MEM;
         spx_staging_drop(((op *)s->priv)->block);
-        settle(s); /* lets go of r, and of what it has */
+        settle(s); /* releases r and its resources */
       }
       free(e);
       return MPI_ERR_NO_MEM;

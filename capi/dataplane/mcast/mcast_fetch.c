@@ -28,8 +28,8 @@ void spx_mcast_fetched(spx_request *r, uint32_t peer)
     settle(r);
 }
 
-/* A relay has told who has the data: not those that had the message from here, and may want them
- * from here. Or some have received it. */
+/* A relay has reported which members have the data: not those that got the message from here, and
+ * may fetch them from here. Or some have received it. */
 void spx_mcast_had(uint32_t peer, const spx_rec *rec)
 {
   spx_rec_have a;
@@ -38,7 +38,7 @@ void spx_mcast_had(uint32_t peer, const spx_rec *rec)
   if (!r || r->kind != SPX_R_MCAST || !spx_mcast_members)
     return; /* spx_mcast_members: this process has left */
   op *o = r->priv;
-  if (!spx_mcast_has(r, peer)) return; /* it may have handed on what another one says */
+  if (!spx_mcast_has(r, peer)) return; /* it may have forwarded another member's report */
   int32_t what = rec->as.have.what;
   if (what == SPX_MCAST_LOST) spx_mcast_ask_all(r);
   if (what == SPX_MCAST_LOST || spx_mcast_wants_acks(r) != (what == SPX_MCAST_GOT)) return;

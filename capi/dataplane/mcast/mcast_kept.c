@@ -52,7 +52,7 @@ void spx_mcast_renew(uint32_t proc)
     for (uint32_t i = 0; i < n; i++)
       if (spx_mcast_members[i].proc != proc) spx_mcast_members[k++] = spx_mcast_members[i];
     if (k == n) continue;
-    h.set = 0; /* nobody sends it again */
+    h.set = 0; /* it is not sent again */
     memcpy(e->data, &h, sizeof h);
   }
   uint32_t first = spx_mcast_first();
@@ -61,7 +61,7 @@ void spx_mcast_renew(uint32_t proc)
 }
 
 /* Has a member an announced message, or is its record in the channel from its relay? Then it must
- * not come for the data: nobody would answer. */
+ * not request the data: it would get no answer. */
 static bool is_there(const spx_mcast_entry *e, const spx_mcast_head *h, spx_member m)
 {
   const op *o = e->r ? e->r->priv : NULL;
@@ -101,9 +101,9 @@ static bool is_unknown(const spx_request *r, uint32_t proc)
   return at != UINT32_MAX && o->fetched[at] != FETCHED && !spx_proc_left(proc);
 }
 
-/* Sends what a process may have had to hand on to everybody who has not acknowledged it; and to who
- * has perhaps received it, and told that to a process that is gone: who gets it from here answers
- * here. */
+/* Resends what a process may have had to forward to all members that have not acknowledged it, and
+ * to those that may have received it and reported that to a process that is gone: a member that
+ * gets it from here answers here. */
 static void send_again(spx_mcast_entry *e, const spx_mcast_head *h, uint32_t n)
 {
   bool acked = e->r && spx_mcast_wants_acks(e->r);

@@ -1,33 +1,33 @@
 /* mcast_relay.c - one copy of a long multicast for each host, and chains of hosts.
  *
- * The member that is to hand an announced message on to others of its host, or to further hosts,
- * gets the data itself, onto its staging buffer (mcast_staging.c), and hands the message on to its
- * host when all of them are there: who reads them needs neither the network nor the master. Each
- * member gets its own record.
+ * The member that is to forward an announced message to other members of its host, or to further
+ * hosts, gets the data itself, into its staging buffer (mcast_staging.c), and forwards the message
+ * to its host when all of them are there: their readers need neither the network nor the master.
+ * Each member gets its own record.
  *
- * From spx_set.mcast_chain bytes on, hosts form a chain: the first one of each, the relay, asks for
- * the data where the announcement says, the master or the relay before, hands the announcement on
- * to the next host at once, and sends what it has got to who asks for it, as it comes
- * (mcast_source.c): all hosts have the message after about the time that one transfer takes. Each
- * piece waits on a staging buffer: so a host that takes nothing costs the one before it the memory
- * of one message, and holds up nobody but those behind it; who finds no room there leaves the
- * chain, and all behind it get the message without one. Where a chain would be long for the message
- * (spx_set.mcast_fork), each host has two behind it, which look after half of the rest each: every
- * byte leaves a host twice, and a piece is everywhere after log2(hosts) steps. Shorter messages
- * each relay fetches from the master.
+ * From spx_set.mcast_chain bytes on, hosts form a chain: the first member of each, the relay,
+ * requests the data from the process named in the announcement, the master or the previous relay,
+ * forwards the announcement to the next host at once, and sends what it has got to the processes
+ * that request it, as it arrives (mcast_source.c): all hosts have the message after about the time
+ * of one transfer. Each piece waits in a staging buffer: so a host that accepts nothing costs the
+ * previous one the memory of one message, and delays only those after it; a relay without room
+ * leaves the chain, and all hosts after it get the message without one. Where a chain would be long
+ * for the message (spx_set.mcast_fork), each host has two successors, which serve half of the rest
+ * each: every byte leaves a host twice, and a piece is everywhere after log2(hosts) steps. Each
+ * relay fetches shorter messages from the master.
  *
- * Who has them. When all data are there, the record of each member of the host is in its channel
- * (who may die now loses nobody the message), and what the next relay has said of the hosts behind
- * has come, a relay tells the one before which members have the data now or find them on their
- * host; the first tells the master. One record a host and link, and nobody but the first host sends
- * the master one. Who has been told of is not sent the message again (mcast.c, put_again): it might
- * take that one first, and come for data that nobody keeps.
+ * Completion. When all data are there, the record of each member of the host is in its channel (a
+ * death now costs no member the message), and the report of the next relay about the hosts after it
+ * has arrived, a relay reports to the previous one which members have the data now or find them on
+ * their host; the first reports to the master. One record a host and link, and only the first host
+ * sends one to the master. A reported member is not sent the message again (mcast.c, put_again): it
+ * might take that one first, and request data that are no longer kept.
  *
- * Deaths. The master keeps the data until all have been told of. A relay whose predecessor dies
- * asks the master for the rest. What the next relay had to say is lost with it: its members answer
- * the master themselves, to whom he sends the message again (mcast.c). Nobody knows of a message
- * whose data were not there when the relay of its host died, and gets it in the same way. What a
- * dead relay has put down in full stays.
+ * Deaths. The master keeps the data until all members are reported. A relay whose predecessor dies
+ * requests the rest from the master. The report of the next relay is lost with it: the master
+ * resends the message to its members (mcast.c), which answer the master themselves. Members of a
+ * host whose relay died before the data were there have not seen the message, and get it in the
+ * same way. What a dead relay has stored in full stays.
  */
 #include "mcast_relay.h"
 #include <stdlib.h>
@@ -201,8 +201,8 @@ static void hand_on(relay *x)
     spx_tx_put(h.master, SPX_REC_DONE, SPX_REC_PLAIN, &done, sizeof done);
 }
 
-/* Does a record for a member of this host wait for room? It would go with this process: until then
- * nobody is told that the member has it. */
+/* Does a record for a member of this host wait for room? It would be lost with this process: until
+ * it is written, the member is not reported as having it. */
 static bool waits_for_room(const relay *x)
 {
   for (uint32_t i = 0; i < x->mine; i++)
@@ -225,8 +225,8 @@ static bool turn_to_master(relay *x, uint32_t i)
   return true;
 }
 
-/* Nothing has come for as long as it took until the last came. Those others compute, or have much
- * to do: what they would send comes sooner from the master. */
+/* Nothing has arrived for as long as it took until the last piece arrived. The peers compute, or
+ * have much to do: the master sends the data sooner. */
 static bool stands_still(const relay *x)
 {
   enum { LEAST_NS = 20000000 };
@@ -241,11 +241,10 @@ static void do_without(relay *x, uint32_t lead)
     if (x->shares[i].lead == lead) spx_mcast_relay_cancel(&x->shares[i], MPIX_ERR_PROC_FAILED);
 }
 
-/* Who has left answers nothing any more; and who has not said that it has the message may be long
- * in coming to it, or stop in the middle of it, and all would wait for its parts. So when nothing
- * else is to come, one part of a host is asked for at the master, then the next, until there is a
- * word of it; and when those of whom there is a word send nothing, all that is to come from one of
- * them. */
+/* A host that has left answers no more; and one that has not reported to have the message may get
+ * it late, or stop in the middle of it, and all would wait for its parts. So when nothing else is
+ * expected, one part of such a host is requested from the master, then the next, until the host
+ * reports; and when the reporting hosts send nothing, all that is expected from one of them. */
 static bool do_without_the_silent(relay *x)
 {
   uint32_t silent = NO_LEAD, slow = NO_LEAD;
@@ -287,8 +286,8 @@ static int failure(relay *x, bool *moved)
   return MPI_SUCCESS;
 }
 
-/* The data will never be here: what is being sent of them is not cut short, and who has asked is
- * told. False: that takes time. */
+/* The data will never be here: transfers of them that have begun are completed, and the requesting
+ * processes are notified. False: that takes time. */
 static bool given_up(relay *x, int error)
 {
   if (x->source.hops && !x->revoked) return false;
@@ -342,8 +341,8 @@ static void share_out(relay *x, const spx_mcast_leads_list *leads)
   memcpy(x->lead_of, leads->m, leads->n * sizeof *leads->m);
   x->lead = spx_mcast_relay_lead(x, spx_me);
   if (parts ==
-      /* the others do not know of this process: it gets all from the master, and they get nothing
-         from it */
+      /* the other relays do not know this process: it gets all from the master, and they get
+         nothing from it */
       1) {
     bool from_up = x->chain && !(x->h.flags & SPX_MCAST_PARTS);
     x->leads = 0;

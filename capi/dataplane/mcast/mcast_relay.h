@@ -24,9 +24,9 @@ typedef struct spx_mcast_relayed {
   spx_source source; /* of the next hosts */
   spx_mcast_head h;
   spx_mcast_rts where;
-  uint32_t up; /* from whom the announcement came, who is told */
-  /* who have been handed the message next and have yet to say who has it; SPX_NO_PEER: nobody, or
-   * it has */
+  uint32_t up; /* the process that sent the announcement, to which is reported */
+  /* the successors that have yet to report which members have the message; SPX_NO_PEER: none, or it
+   * has reported */
   uint32_t behind[2];
   bool chain, whole, again, revoked; /* again: the message has come again */
   bool watches;                      /* counted in spx_restless: it looks at the clock */

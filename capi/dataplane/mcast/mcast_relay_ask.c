@@ -7,8 +7,8 @@
 #include "mcast.h"
 #include "mcast_relay.h"
 
-/* Who asks for a message that has not come yet. A member may ask for many parts, but not without
- * end. */
+/* Requests for a message that has not arrived yet. A member may request many parts, but not without
+ * bound. */
 typedef struct early {
   struct early *next;
   uint32_t peer;

@@ -50,8 +50,7 @@ void spx_mcast_relay_notify(relay *x)
                  x->members, x->n);
 }
 
-/* Where peer stands among those behind; NULL: it is none of them, or has said who has the
- * message. */
+/* The entry of peer among the successors; NULL: it is none of them, or has sent its report. */
 static uint32_t *behind_is(relay *x, uint32_t peer)
 {
   for (int k = 0; k < 2; k++)
@@ -71,7 +70,7 @@ void spx_mcast_on_have(uint32_t peer, const spx_rec *rec)
   relay *x = spx_mcast_relay_find(a.master, a.index, a.gen);
   bool got = rec->as.have.what == SPX_MCAST_GOT;
   uint32_t *behind = x ? behind_is(x, peer) : NULL;
-  if (!got && !behind) { /* this process has told already */
+  if (!got && !behind) { /* this process has reported already */
     if (a.master < spx_segment->nprocs && !spx_proc_left(a.master))
       spx_tx_put(a.master, SPX_REC_MCAST_HAVE, rec->as, rec->data, rec->len);
     return;

@@ -1,9 +1,9 @@
 /* wait.c - progress and waiting. docs/dataplane.md, "Waiting".
  *
- * Who waits polls, then yields, then parks on the process's bell; idle.h says when. The
- * sleeper sets its flag, looks once more, then sleeps for at most 1 ms the first time: a record
+ * A waiting thread polls, then yields, then parks on the process's bell; idle.h decides when. The
+ * sleeper sets its flag, polls once more, then sleeps for at most 1 ms the first time: a record
  * whose sender read the flag before it was set is visible by then, so senders need no fence. Then
- * it sleeps until rung.
+ * it sleeps until the bell rings.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -32,7 +32,7 @@
 #define PASS_AFTER  32
 #define FOREVER     UINT64_MAX
 #define RESTLESS_NS 5000000ull /* where something is to be done if nothing comes */
-/* who waits for messages of other clusters looks so often whether anybody is left */
+/* how often a receiver of messages of other clusters checks that a sender is left */
 #define INLETS_NS 100000000ull
 
 uint64_t spx_events, spx_posted_count, spx_inbound_posted;
@@ -52,7 +52,8 @@ static int looking;
 static int sleepers;       /* threads in the futex; written under the lock */
 static SPX_TLS int i_look; /* of them: this thread, as often as it waits */
 static uint32_t visits;    /* waits that have begun; written under the lock */
-/* of them: those without a limit, as nobody looked when they began; written under the lock */
+/* of them: those without a limit, since no thread was polling when they began; written under the
+ * lock */
 static int deep;
 static bool told; /* all of those have been rung already: none has begun since */
 /* what of spx_due some thread carries out, and no other may begin */
@@ -76,11 +77,11 @@ void spx_ring_bell(uint32_t i)
   spx_proc *p = spx_file_proc(f, there);
   __atomic_fetch_add(&p->bell, 1, __ATOMIC_SEQ_CST);
   uint32_t slept = __atomic_exchange_n(&p->sleeping, 0, __ATOMIC_SEQ_CST);
-  /* a thread of ours that was not told of */
+  /* a thread of this process that was not notified of it */
   bool other = i == spx_me && __atomic_load_n(&sleepers, __ATOMIC_SEQ_CST);
   if (!slept && !other) return;
-  /* Again: it may have begun to sleep since the first time, and be just about to do so for long.
-   * Who takes the mark of that also sees to it that it does not. */
+  /* Again: it may have begun to sleep since the first time, and be about to sleep for long. The
+   * thread that clears the mark of that also prevents it. */
   __atomic_fetch_add(&p->bell, 1, __ATOMIC_SEQ_CST);
   spx_load_place was;
   bool placed = SPX_UNLIKELY(spx_ring_to != SPX_RING_ANYWHERE) && slept &&
@@ -111,7 +112,7 @@ void spx_idle_attach(void)
   spx_pace_init(&pace, spx_set.spin, spx_set.spin_busy, spx_set.yield, LEAST_YIELD);
 }
 
-/* ---- who looks for messages ---- */
+/* ---- polling for messages ---- */
 
 static void tell_others(spx_proc *me)
 {
@@ -119,8 +120,8 @@ static void tell_others(spx_proc *me)
   __atomic_store_n(&me->sleeping, spx_beyond_host() ? SPX_SLEEPS_ON_SOCKETS : 1u, __ATOMIC_SEQ_CST);
 }
 
-/* This thread looks for messages: other processes need not tell us of them, nor wake those of ours
- * that sleep. */
+/* This thread polls for messages: other processes need not ring the bell, nor wake sleeping threads
+ * of this process. */
 static void look(int times)
 {
   if (!spx_mt || times == 0) return;
@@ -131,7 +132,7 @@ static void look(int times)
   if (__atomic_load_n(&me->sleeping, __ATOMIC_RELAXED))
     __atomic_store_n(&me->sleeping, 0, __ATOMIC_RELAXED);
   if (deep == 0 || told) return;
-  told = true; /* nobody else tells them any more: now they doze */
+  told = true; /* no other thread notifies them any more: now they doze */
   spx_ring_self();
 }
 
@@ -189,11 +190,12 @@ static void carry_out(int due, spx_request *freed)
   if (freed) spx_drop_freed(freed);
 }
 
-/* Until nothing is left: meanwhile others may have gone to sleep because somebody was at it. */
+/* Until nothing is left: meanwhile other threads may have gone to sleep because this one was
+ * working on it. */
 void spx_run_due(void)
 {
   for (int due; (due = due_now()) != 0;) {
-    /* by itself: it needs the others meanwhile */
+    /* by itself: it needs the other threads meanwhile */
     if (due != SPX_DUE_TAKEOVER) due &= ~SPX_DUE_TAKEOVER;
     int alone = due & (SPX_DUE_HOOK | SPX_DUE_EVENTS);
     spx_due &= ~due;
@@ -212,8 +214,8 @@ void spx_run_due(void)
   }
 }
 
-/* With several threads: others want the lock, and this one has looked for messages in vain for a
- * while. */
+/* With several threads: others want the lock, and this one has polled without success for a while.
+ */
 static void make_way(int n)
 {
   static SPX_TLS uint32_t vain;
@@ -243,7 +245,8 @@ int spx_progress(void)
   vain = n ? 0 : vain + 1;
   if (vain >= GLANCES && spx_set.spin == 0 && !(spx_mt && spx_lock_is_mine())) {
     vain = 0;
-    sched_yield(); /* ranks outnumber processors: let those run who have what we look for */
+    sched_yield(); /* ranks outnumber processors: let the ranks run that have what this one waits
+                      for */
   }
   return n;
 }
@@ -345,7 +348,8 @@ static void park(spx_idle *w, uint32_t value, uint64_t ns)
       deep--;
     }
   }
-  if (w->looks || sleepers == 0) { /* else others sleep on, and nobody is counted as looking */
+  if (w->looks ||
+      sleepers == 0) { /* else the others sleep on, and no thread is counted as polling */
     __atomic_store_n(&me->sleeping, 0, __ATOMIC_RELAXED);
     __atomic_store_n(&me->tx_blocked, 0, __ATOMIC_RELAXED);
   }
@@ -374,12 +378,12 @@ static void relax(spx_idle *w)
   __builtin_ia32_pause();
 }
 
-/* After a yield. Where ranks fill the processors, who takes this one is as a rule another of them,
- * which some third process has sent away. */
+/* After a yield. Where ranks fill the processors, the next to run here is as a rule another rank,
+ * which a third process has displaced. */
 static void count_yield(void)
 {
   static SPX_TLS uint32_t n;
-  static SPX_TLS long before; /* times that others had the processor, of this thread */
+  static SPX_TLS long before; /* times that another thread had this one's processor */
   struct rusage u;
   if (spx_ranks_here >= spx_segment->ncpus) {
     spx_pace_yielded(&pace, 0); /* there may have been fewer of them before */
@@ -472,7 +476,7 @@ static int wait_for(spx_request *r)
     int n = spx_sources.poll(w.spent >= pace.spin_now);
     if (SPX_UNLIKELY(due_now())) {
       spx_run_due();
-      n = 1; /* it may have completed r, without a bell: nobody slept */
+      n = 1; /* it may have completed r without a bell: no thread slept */
     }
     if (n) {
       spx_idle_again(&w);
@@ -528,13 +532,13 @@ void spx_wait_event(uint32_t ticket, uint64_t deadline_ns)
 }
 
 /* ---- turns ----
- * Ranks outnumber processors, and this one has what it waited for: it goes off to compute, and the
- * others of its processor stand still meanwhile. If they have not sent yet what their partners
- * elsewhere wait for, these stand still as well. So who has not yielded while it waited, and has
- * computed for long after such calls before, yields now. */
+ * Ranks outnumber processors, and this one has what it waited for: it returns to compute, and the
+ * other ranks of its processor are blocked meanwhile. If they have not yet sent what their partners
+ * on other processors wait for, these are blocked as well. So a rank that has not yielded while it
+ * waited, and that computed for long after such calls before, yields now. */
 
 #define TURN_LONG 50000 /* cycles of computation that are worth a yield: some 20 us */
-/* longer ones count as that long: one of them tells little about the next */
+/* longer ones count as that long: one of them predicts little about the next */
 #define TURN_MOST 5000000
 
 static struct {

@@ -28,10 +28,11 @@
  *            CTS, the receiver has not read it all     STREAM   retract the word; from byte 0 on
  *            CTS, it has                               SENT     none: DONE follows
  *            CANCELLED, forgotten                      NONE     as cancelled; "too late": stays
- * SENT STREAM   room in the pair                          STREAM   DATA, LONG; count out.at up all
- * before out.end written, the last      NONE     complete all before out.end written, not the last
- * PAUSED   none (asked for in parts) DONE: the receiver did not wait           NONE     out of the
- * pair's queue; complete STREAM, PAUSED   CTS, a further part               STREAM   raise out.end
+ *   STREAM   room in the pair                          STREAM   DATA, LONG; count out.at up
+ *            all before out.end written, the last      NONE     complete
+ *            all before out.end written, not the last  PAUSED   none (requested in parts)
+ *            DONE: the receiver did not wait           NONE     out of the pair's queue; complete
+ *   STREAM, PAUSED   CTS, a further part               STREAM   raise out.end
  *   EAGER    MPI_Cancel                                RECALL   descriptor; CANCEL; pending again
  *   RECALL   CANCELLED                                 NONE     complete, as cancelled or as it was
  *   KEPT, PARKED: by clusters (replay_long.c; bodies/system.c)
@@ -50,7 +51,7 @@
  *            ABORTED: it was never sent (pass.c)       POSTED   as if nothing had come
  *
  *   all      the peer dies, the communicator is        NONE     out of all queues; complete with
- * the revoked, or the peer has left (fail.c)             error, RECALL as it was
+ *            revoked, or the peer has left (fail.c)             the error, RECALL as it was
  */
 /* clang-format on */
 #define _GNU_SOURCE
@@ -274,16 +275,16 @@ static get_result get(spx_request *r, uint32_t peer, const spx_rec_rts *rts)
   return result;
 }
 
-/* Has the sender's end been told here already? Then nobody tells it again: what waits for
- * it now would wait for ever. */
+/* Has the sender's end been reported here already? It is not reported again: what waits for it now
+ * would wait for ever. */
 static bool known_gone(uint32_t peer)
 {
   return spx_places[peer].dead ||
          __atomic_load_n(&spx_proc_of(peer)->agent_state, __ATOMIC_ACQUIRE) == SPX_AGENT_EXITED;
 }
 
-/* The sender is gone, but nobody has said so yet: the receive fails when the agent publishes the
- * death, so that an error never comes before the failure it tells of can be asked for. */
+/* The sender is gone, but its death is not published yet: the receive fails when the agent
+ * publishes it, so that no error is returned before the failure that it reports can be queried. */
 static void await_death(spx_request *r, uint32_t peer)
 {
   uint32_t index, gen;
@@ -295,8 +296,8 @@ static void await_death(spx_request *r, uint32_t peer)
   }
 }
 
-/* May a message come over several streams? Those of multicasts are handed on while they come, from
- * their beginning. */
+/* May a message come over several streams? Those of multicasts are forwarded while they arrive,
+ * from their beginning. */
 static int32_t may_be_further(const spx_request *r, uint32_t peer)
 {
   bool may = spx_set.streams != 1 && spx_rxs[peer].conn && r->kind == SPX_R_RECV &&
@@ -385,8 +386,8 @@ int spx_get_impatient(bool at_once)
     uint32_t peer = r->peer;
     stop_waiting_for_data(r);
     if (get(r, peer, &rts) != GET_DONE || !spx_get_first_to_end(peer, rts.index, rts.gen))
-      continue;     /* it has begun to stream, or is dead: both are told otherwise */
-    spx_id_drop(r); /* nobody will send DATA to it */
+      continue;     /* it has begun to stream, or is dead: both are reported in other ways */
+    spx_id_drop(r); /* no DATA will be sent to it */
     r->state = SPX_S_NONE;
     finish_get(r, peer, &rts);
     return 1; /* the list may have changed */
@@ -407,10 +408,10 @@ static bool is_better_alone(const spx_request *r, uint64_t longest)
 }
 
 /* Is a long message got although it might be streamed, because both processes send? One of them may
- * be done with its part before the other begins: so what counts is whether a few of the last
- * messages met. Where ranks share processors, the copies are compared (ways.h). Where they do not,
- * messages are got if the processors share no cache, as copies tell (into.h); every so often a
- * stream is asked for all the same, and both sides see whether it is still so. */
+ * complete its part before the other begins: so what counts is whether a few of the last messages
+ * overlapped. Where ranks share processors, the copies are compared (ways.h). Where they do not,
+ * messages are got if the processors share no cache, as the times of copies show (into.h); every so
+ * often a stream is requested nevertheless, and both sides see whether this still holds. */
 static bool is_better_got(const spx_request *r, uint32_t peer, bool both)
 {
   spx_tx *tx = &spx_txs[peer];
@@ -432,8 +433,8 @@ static bool is_better_got(const spx_request *r, uint32_t peer, bool both)
 
 void spx_fetch(spx_request *r, uint32_t peer, const spx_rec_rts *rts)
 {
-  /* Getting many pieces costs more than packing them: only when the sender does not. Who has a
-   * message of its own to send takes its turns anyway. */
+  /* A CMA read of many segments is slower than packing; use it only if the sender does not
+   * progress. A sender with a message of its own from this process progresses anyway. */
   bool both = sending || spx_next_send > (int64_t)spx_set.eager_max;
   bool stream =
       (uint64_t)r->bytes <= (both ? spx_set.stream_both : spx_set.stream_max) || rts->type;

@@ -2,20 +2,19 @@
  * docs/decisions/rma.md, "Between hosts".
  *
  * An origin sends a request on the window's own communicator and waits for the answer; the target
- * does what it is asked for in its progress, so that operations are complete when they return, as
- * on a host. What a request needs of the target's memory is rows of runs (rma_rows.h), whose
- * addresses count from the beginning of the window unless it is dynamic; no datatype is sent but
- * the number of a predefined one. Long runs travel as messages of their own, from and to the users'
- * memory.
+ * performs it in its progress, so that operations are complete when they return, as on a host. A
+ * request describes the target's memory as rows of runs (rma_rows.h), whose addresses are relative
+ * to the beginning of the window unless it is dynamic; no datatype is sent but the number of a
+ * predefined one. Long runs travel as messages of their own, from and to the users' memory.
  *
- * Locks stay where they are, in the memory of the target's host (rma_memory.c): the target takes
- * them for who is elsewhere. This file is the origin; the target is rma_far_target.c.
+ * Locks stay in the memory of the target's host (rma_memory.c): the target acquires them for
+ * origins on other hosts. This file is the origin; the target is rma_far_target.c.
  */
 #include "plan.h"
 #include "rma_far.h"
 #define DEEP 4 /* requests of one operation on their way */
 
-/* What became of an exchange with target, which a message error says, or its answer. */
+/* The outcome of an exchange with target, from the error of a message or from its answer. */
 static int outcome(int target, int err, int told)
 {
   if (err == MPI_SUCCESS) err = told;

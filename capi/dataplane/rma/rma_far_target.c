@@ -95,9 +95,9 @@ static void grant(spx_win *w)
   }
 }
 
-/* Lets those have their locks whose turn it is. Who waits for the word that guards a lock makes
- * progress meanwhile, and so comes here again from within, or lets another thread come: lock
- * requests are taken out of the list by the outer one alone. */
+/* Grants the locks whose turn it is. A wait for the word that guards a lock makes progress, and so
+ * enters this function again from within, or lets another thread enter it: the outermost call alone
+ * removes lock requests from the list. */
 void spx_rma_far_grant(spx_win *w)
 {
   struct spx_win_far *f = w->far;
@@ -112,7 +112,7 @@ void spx_rma_far_grant(spx_win *w)
   spx_unlock();
 }
 
-/* Those who ask first are first: others_first looks at tickets, which spx_win_try_lock draws. */
+/* Requests are granted in order: others_first compares tickets, which spx_win_try_lock draws. */
 static int want_lock(struct spx_win_far *f, int rank, const ask *a)
 {
   if (a->op != SPX_HELD_SHARED && a->op != SPX_HELD_EXCLUSIVE) return MPI_ERR_LOCKTYPE;
@@ -120,7 +120,7 @@ static int want_lock(struct spx_win_far *f, int rank, const ask *a)
   if (!x) return MPI_ERR_NO_MEM;
   *x = (lock_request){NULL, rank, a->tag, (spx_held)a->op};
   for (; *last; last = &(*last)->next)
-    if ((*last)->rank == rank) { /* who waits for the lock cannot ask for it */
+    if ((*last)->rank == rank) { /* an origin that waits for the lock cannot request it again */
       free(x);
       return MPI_ERR_OTHER;
     }
@@ -212,7 +212,7 @@ static void get_long(struct spx_win_far *f, const spx_rma_row *row, job *j)
     free(data);
 }
 
-/* Does what is asked for; false: not now, as somebody else accumulates on our memory. */
+/* Performs the request; false: not now, since another process accumulates on this memory. */
 static bool act(struct spx_win_far *f, int rank, const ask *a, const spx_rma_row *row,
                 const char *data, uint64_t bytes)
 {
@@ -275,7 +275,7 @@ static bool operate(struct spx_win_far *f, int rank, ask *a, uint64_t length, in
 static bool handle(struct spx_win_far *f, int rank, ask *a, uint64_t length)
 {
   int err = MPI_SUCCESS;
-  if (length < sizeof *a) return true; /* nobody who could be answered */
+  if (length < sizeof *a) return true; /* there is no origin to answer */
   if (a->what != LOCK && a->what != UNLOCK) {
     if (!operate(f, rank, a, length, &err)) return false;
     if (err == MPI_SUCCESS) return true;
@@ -295,7 +295,7 @@ static int post(struct spx_win_far *f, int i)
                    SPX_CTX_P2P, SPX_RF_INTERNAL, &f->slot[i]);
 }
 
-/* Is the request from the process whose rank it says? Else there is no answer. */
+/* Is the request from the process whose rank it names? Else it gets no answer. */
 static bool is_origin(const spx_win *w, const spx_request *r)
 {
   if (r->error != MPI_SUCCESS) return true; /* it is not looked at */
@@ -314,7 +314,7 @@ static int serve(spx_poller *p)
       if (post(f, i) != MPI_SUCCESS) f->slot[i] = NULL;
       continue;
     }
-    /* also for what has to wait: nobody rings when the latch is free, so this process must not go
+    /* also for what has to wait: no bell rings when the latch is free, so this process must not go
      * to sleep */
     n++;
     if (r->error == MPI_SUCCESS && !handle(f, r->src, (ask *)(void *)f->buf[i], (uint64_t)r->bytes))

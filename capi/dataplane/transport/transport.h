@@ -148,27 +148,30 @@ static inline bool spx_tx_warm(const spx_tx *tx)
  * each of them.
  *
  * While both processes live: each record that is committed is given to spx_arrived once, whole and
- * unchanged, in the order of the commits; it is given again, and nothing behind it, as long as that
- * has no memory for it. No call waits for the peer (open: for a connection, 20 ms at most). What a
- * pair holds, beside the queue of pair.c, is bounded: if the peer does not look, reserve says NULL,
- * and the other pairs go on. What is committed and rung for arrives without another call of its
- * sender; what relays hold needs calls of theirs, and beyond a pair's buffer those of the sender. A
- * process that sleeps is woken by what arrives and, if it has something queued, by room for it (or
- * it wakes by itself now and then: the relay).
+ * unchanged, in the order of the commits; it is given again, and nothing after it, as long as that
+ * has no memory for it. No call waits for the peer (open: for a connection, 20 ms at most). A
+ * pair's memory, beside the queue of pair.c, is bounded: if the peer does not poll, reserve returns
+ * NULL, and the other pairs go on. A record that is committed and rung for arrives without another
+ * call of its sender; records held by relays need calls of the relays, and beyond a pair's buffer
+ * those of the sender. A sleeping process is woken by records that arrive and, if it has something
+ * queued, by room for it (or it wakes by itself now and then: the relay).
  *
- * What is seen when a pair ends:
- *   the peer has died    its agent says so. After spx_rx_drain and spx_net_peer_failed all that it
- * had committed to memory, or its kernel had taken, has arrived: whole records, the first ones of
- * all that it sent. Nothing comes later, also not for the next process of its number, nor is that
- * sent what was for this one. What is sent meanwhile is for nobody; spx_tx_kill drops the queue,
- * but for requests. a connection breaks  each end has the first ones of the other's records, as
- * above. Records are for nobody from then on, and do not wait; streams wait until they are taken
- * back, or the peer's end is told. The engine is told once, by each end (SPX_NET_LOST). No
- * connection is made again. it closes in order   nothing is lost or doubled; the next connection
- * goes on where it ended. A second one that comes while there is one is closed, and what it brings
- * is not read. a relay has died     nothing is lost as long as another way leads to the peer.
- * detach at any time: memory, mappings, descriptors, sockets not yet taken are given back. Requests
- * in queues are their callers'. */
+ * The end of a pair:
+ *
+ * - The peer dies, which its agent reports. After spx_rx_drain and spx_net_peer_failed all that it
+ *   had committed to memory, or that its kernel had taken, has arrived: whole records, the first
+ *   ones of all that it sent. Nothing arrives later, not even for the next process with its index,
+ *   to which nothing meant for this one is sent. Records sent meanwhile have no receiver;
+ *   spx_tx_kill drops the queue, but for requests.
+ * - A connection breaks. Each end has the first ones of the other's records, as above. Records have
+ *   no receiver from then on, and do not wait; streams wait until they are cancelled, or until the
+ *   peer's end is reported. The engine is notified once, by each end (SPX_NET_LOST). No connection
+ *   is made again.
+ * - A connection closes in order. Nothing is lost or doubled; the next one continues where it
+ *   ended. A second connection beside an open one is closed, and its data are not read.
+ * - A relay dies. Nothing is lost as long as another way leads to the peer.
+ * - Detach, at any time. Memory, mappings, descriptors and sockets not yet taken are given back.
+ *   Requests in queues are their callers'. */
 typedef struct spx_transport {
   const char *name;
   bool (*reaches)(uint32_t peer); /* the same answer as long as the number is that process's */

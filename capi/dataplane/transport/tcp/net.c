@@ -2,13 +2,13 @@
  * connection carries both directions.
  *
  * To the rest of the data plane a process of another host is a peer like any other. Its sending
- * side writes into a buffer of this process instead of a ring; its bell, which always says that it
- * sleeps, writes the buffer to the socket. The receiving side is net_read.c. Credit, which rings
+ * side writes into a buffer of this process instead of a ring; its bell, for which it always counts
+ * as asleep, writes the buffer to the socket. The receiving side is net_read.c. Credit, which rings
  * have in their control line, is a record of its own.
  *
- * Connections are made by the engine (capi/net.go), which a pipe tells whom to connect with;
- * finished ones arrive in a list. What comes from a socket is believed only as far as it can do no
- * harm: a record that does not fit ends the connection.
+ * Connections are made by the engine (capi/net.go), which gets the peers to connect to through a
+ * pipe; finished ones arrive in a list. Data from a socket are checked before use: a record that
+ * does not fit ends the connection.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -28,7 +28,7 @@
 #include "progress.h"
 
 #define OUT_BYTES  SPX_NET_OUT
-#define FEW        3  /* so many connections are read one by one; of more, epoll tells which */
+#define FEW        3  /* up to so many connections are read one by one; of more, epoll selects */
 #define EVENTS     32 /* looked at in one poll */
 #define HELD_TURNS 8
 #define PASSED     16 /* processes at most in one look round */
@@ -140,7 +140,7 @@ static void drop(spx_conn *c)
   free(c);
 }
 
-static _Atomic int news; /* the engine is told, and has not looked yet */
+static _Atomic int news; /* the engine is notified, and has not polled yet */
 
 void spx_net_start(int fd)
 {
@@ -383,7 +383,7 @@ bool spx_net_flush(uint32_t peer)
 static void spread(void)
 {
   for (uint32_t i = 0; i < spx_net.n_gathered;
-       i++) /* what goes through others is written for them: they join the list */
+       i++) /* relayed messages are written to the relays' connections: these join the list */
     if (spx_net.gathered[i]->fd < 0) spx_net_push(spx_net.gathered[i]);
   for (uint32_t i = 0; i < spx_net.n_gathered; i++) {
     spx_net.gathered[i]->gathered = false;
@@ -522,7 +522,7 @@ static void reap_all(int *n)
 
 static int poll_all(void)
 {
-  static uint32_t turns; /* now and then the others are read, too */
+  static uint32_t turns; /* now and then the other connections are read, too */
   int n = 0;
   spx_conn *held = spx_net.held;
   if (held && spx_net_resume(&n)) {

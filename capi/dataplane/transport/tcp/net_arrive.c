@@ -168,8 +168,8 @@ static bool join(const spx_arrival *a)
   return true;
 }
 
-/* The engine has given up calling: it may be asked again after a while, and what waits goes through
- * others. */
+/* The engine has stopped connecting: it may be asked again after a while, and waiting messages are
+ * relayed. */
 static bool join_none(const spx_arrival *a)
 {
   spx_conn *c = is_known(a) ? spx_net.conns[a->peer] : NULL;
@@ -207,9 +207,9 @@ int spx_arrivals_join(void)
   return n;
 }
 
-/* A process that no communicator leads to has connected itself, as its number's plan says, or to
- * send through this one: what there was with an earlier one concerns nobody. Else spx_peer_hold
- * meets it. */
+/* A process that is in no communicator of this one has connected, as the plan of connections has
+ * it, or to use this one as a relay: the state of an earlier one is of no use any more. Else
+ * spx_peer_hold meets it. */
 static int meet_early(void)
 {
   spx_arrival *a = spx_arrivals_early;
@@ -217,7 +217,7 @@ static int meet_early(void)
                !spx_net_is_new(a->peer)))
     a = a->next;
   if (!a) return 0;
-  spx_peer_meet(a->peer); /* others are met with the next polls */
+  spx_peer_meet(a->peer); /* other peers are met with the next polls */
   return 1;
 }
 
@@ -237,7 +237,7 @@ void spx_arrivals_drop(void)
 void spx_net_ask(spx_conn *c)
 {
   spx_net_want(c);
-  /* others have to be closed first, which polls do */
+  /* other connections have to be closed first, which polls do */
   if (!c->asked || spx_net.hurry || spx_net_full()) return;
   for (uint64_t end = spx_now_ns() + FIRST_NS, now; c->fd < 0;) {
     uint32_t seen = __atomic_load_n(&arrived, __ATOMIC_SEQ_CST);

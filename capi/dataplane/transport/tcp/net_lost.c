@@ -6,7 +6,7 @@
 #include "net_conn.h"
 #include "net_streams.h"
 
-/* The connection does not work any more. What is sent later is for nobody. */
+/* The connection does not work any more. What is sent later has no receiver. */
 void spx_net_broken(spx_conn *c)
 {
   spx_net_disconnect(c);
@@ -19,8 +19,8 @@ void spx_net_broken(spx_conn *c)
 }
 
 /* The connection has broken though neither end has closed it in order: the peer has ended, as a
- * rule, which its agent tells. Else the engine finds out. why: errno, or 0 where the other side has
- * closed it. */
+ * rule, which its agent reports. Else the engine finds out. why: errno, or 0 where the other side
+ * has closed it. */
 static void lost(spx_conn *c, int why)
 {
   if (c->deaf) why = c->deaf;
@@ -40,8 +40,8 @@ void spx_net_lost(spx_conn *c, int why)
   if (runs) spx_net_tell((uint32_t)SPX_NET_LOST + ((uint32_t)why << 24) + c->peer, c->life);
 }
 
-/* A write has failed. Where the other end has closed its socket, what it sent before lies in ours,
- * and is read before the connection ends. What it is sent is for nobody. */
+/* A write has failed. Where the other end has closed its socket, what it sent before is in this
+ * one's buffer, and is read before the connection ends. What is sent to it has no receiver. */
 void spx_net_unheard(spx_conn *c, int why)
 {
   const spx_tx *tx = &spx_txs[c->peer];
