@@ -26,19 +26,19 @@ import (
 )
 
 // One cluster of a system, started by an spxrun of its own (docs/systems.md, "One cluster after
-// another"). All know an address and a key. The agent that finds nobody there, and whose host has
-// that address, listens there and leads: it decides for the job that the system is. The others
+// another"). All have an address and a key. The agent that finds no listener there, and whose host
+// has that address, listens there and leads: it decides for the job that is the system. The others
 // attach to it: each is one more host of the job, as one that is added while it runs (growth.go),
-// and its cluster is started as one is that has died (restart.go): this is what the others take it
-// for until it has come. Here is what the agent of such a cluster does; lead.go has the other side.
+// and its cluster is started as a dead one is restarted (restart.go): until it has come it counts
+// as dead. This file is the side of such a cluster's agent; lead.go is the other side.
 
 // attached is what the agent of an attached cluster knows besides, on the host of its spxrun.
 type attached struct {
-	raw   net.Conn // the connection with who leads, or with the agent in between
+	raw   net.Conn // the connection with the leading agent, or with the agent in between
 	asked int      // signals that were to end it
 }
 
-// found is who leads the system: this agent, which listens, or another one.
+// found is the leading agent of the system: this one, which listens, or another one.
 type found struct {
 	listener net.Listener
 	conn     *control.Conn
@@ -58,7 +58,7 @@ type leadLost struct{ err error }
 // Times of the search.
 const (
 	seekPause   = 50 * time.Millisecond
-	seekWord    = 3 * time.Second // then the user is told what is waited for
+	seekWord    = 3 * time.Second // then the user gets a line about what is waited for
 	strangeTime = 3 * time.Second // for what answers at the address, and is not the system
 )
 
@@ -68,15 +68,15 @@ const (
 	comeNumber = 1
 )
 
-// identityOf is an end of the first handshake: the system's name stands for the job, which who
-// comes does not know yet.
+// identityOf is an end of the first handshake: the system's name stands for the job, which the
+// caller does not know yet.
 func identityOf(j *control.Join, number uint32) tcp.Identity {
 	sum := sha256.Sum256([]byte("libspx system " + j.System))
 	return agentIdentity([16]byte(sum[:]), j.Key, number)
 }
 
-// jobKey is the key of the job that a system is: who has the system's key has it, too, and it is
-// never sent.
+// jobKey is the key of the job that a system is: it is derived from the system's key, and is never
+// sent.
 func jobKey(key [32]byte, id [16]byte) [32]byte {
 	mac := hmac.New(sha256.New, key[:])
 	mac.Write([]byte("job"))
@@ -84,8 +84,8 @@ func jobKey(key [32]byte, id [16]byte) [32]byte {
 	return [32]byte(mac.Sum(nil))
 }
 
-// findSystem looks for who leads the system of which a cluster is to be started. The status is that
-// of an attached one, whose life is over then; nil: this agent leads.
+// findSystem looks for the leading agent of the system of which a cluster is to be started. The
+// status is that of an attached cluster, which has ended then; nil: this agent leads.
 func (a *agent) findSystem() *int {
 	fail := func(err error) *int {
 		fmt.Fprintf(os.Stderr, "spxrun: %v%s\n", err, process.Advice(err))
@@ -93,7 +93,7 @@ func (a *agent) findSystem() *int {
 		return &status
 	}
 	j := a.spec.Join
-	for k := range a.spec.Programs { // before anybody is asked
+	for k := range a.spec.Programs { // before any agent is called
 		p := &a.spec.Programs[k]
 		if j.Declared[p.Part-1].Cluster != j.Cluster {
 			continue
@@ -118,8 +118,8 @@ func (a *agent) findSystem() *int {
 	return status
 }
 
-// awaitSystem waits until it is known who leads. A cluster of several hosts is brought together
-// before it comes.
+// awaitSystem waits until the leading agent is known. A cluster of several hosts is assembled
+// before it attaches.
 func (a *agent) awaitSystem(fail func(error) *int) *int {
 	j := a.spec.Join
 	go func() {
@@ -183,8 +183,8 @@ func endsJob(signal int) bool {
 	return signal == job.SIGINT || signal == job.SIGTERM || signal == job.SIGHUP
 }
 
-// seek calls at the system's address until somebody answers, or this host takes the place. Without
-// a hello it hangs up then.
+// seek calls the system's address until an agent answers, or this host takes the place. Without a
+// hello it hangs up then.
 func seek(j *control.Join, hello *control.Arrival) found {
 	id := identityOf(j, comeNumber)
 	began, told := time.Now(), false
@@ -250,11 +250,11 @@ func seek(j *control.Join, hello *control.Arrival) found {
 				"spxrun: cluster %s waits for the system %s: nobody leads it at %s yet\n",
 				j.Cluster, j.System, j.Address)
 		}
-		time.Sleep(seekPause) // the kernel tells nobody when a port of another host opens
+		time.Sleep(seekPause) // there is no event for the opening of another host's port
 	}
 }
 
-// addressHere is where this host can listen for the others, if the address is one of its own.
+// addressHere is where this host can listen for other agents, if the address is one of its own.
 func addressHere(address string) (netip.AddrPort, bool) {
 	at, err := net.ResolveTCPAddr("tcp", address)
 	if err != nil || at.IP == nil {
@@ -266,7 +266,7 @@ func addressHere(address string) (netip.AddrPort, bool) {
 	return netip.AddrPortFrom(own, uint16(at.Port)), here
 }
 
-// introduce says who comes, and hears what the job is.
+// introduce sends this cluster's hello, and receives the job.
 func introduce(j *control.Join, c net.Conn, hello *control.Arrival) found {
 	c = sealedConn(c)
 	conn := control.NewConn(c)
@@ -334,8 +334,8 @@ func (a *agent) keepOwn(spec *control.Job) {
 	spec.Rsh, spec.Prefix = local.Rsh, local.Prefix
 }
 
-// ownPrograms replaces what the leading host knows of the programs of a part by what this cluster's
-// spxrun was given: their environment is nobody else's matter.
+// ownPrograms replaces the leading host's description of a part's programs by what this cluster's
+// spxrun was given: their environment is not sent to other hosts.
 func (a *agent) ownPrograms(q *service.Message) {
 	part, name, _ := partOf(a.spec, q)
 	if a.local == nil || part == 0 {
@@ -375,7 +375,7 @@ func (a *agent) ownSignal(e job.Signalled) bool {
 	return false
 }
 
-// lostLead: without the agent that decides nobody knows what the system is.
+// lostLead: without the deciding agent the state of the system is unknown.
 func (a *agent) lostLead(err error) {
 	if a.done {
 		return

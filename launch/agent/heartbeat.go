@@ -31,16 +31,16 @@ import (
 const (
 	beatPeriod = 100 * time.Millisecond
 	beatLimit  = time.Second // of jobs that are to survive the loss of a host
-	// of the others, which end with a host: longer than a network bond fails over, a virtual
-	// machine migrates
+	// of other jobs, which end with a host: longer than the failover of a network bond, or the
+	// migration of a virtual machine
 	calmLimit = 30 * time.Second
 	beatShare = 5 // the limit is at least so many periods
 	// a preset limit follows the silences that were seen up to so many times its length
 	beatGrowth = 10
 )
 
-// The form of a datagram: job, who sends, who is meant, what the machine says, and the proof that
-// the sender has the job's key.
+// The form of a datagram: job, sender, receiver, the machine's message, and the proof that the
+// sender has the job's key.
 const (
 	beatHead  = 16 + 4 + 4
 	beatProof = 16
@@ -48,15 +48,15 @@ const (
 	beatMost = 1400
 )
 
-// beatTurn is how many datagrams are taken in before the clock is looked at again: who sends them
-// faster than they are read keeps no beat from going out.
+// beatTurn is how many datagrams are received before the clock is read again: a sender that is
+// faster than the reader keeps no beat from being sent.
 const beatTurn = 256
 
 // beatRoom is the room in bytes that the socket asks for.
 const beatRoom = 1 << 20
 
-// What the thread has found out: on spxrun's host that others are silent, on another that its own
-// time is over.
+// What the thread has detected: on spxrun's host that other hosts are silent, on another that its
+// own time is over.
 type (
 	silence struct {
 		hosts []int
@@ -83,9 +83,9 @@ type heartbeat struct {
 	tell     func(any)
 	machine  *detect.Machine
 	tree     detect.Tree // by its thread alone, once it runs
-	between  bool        // likewise: there are hosts that are reached through others
+	between  bool        // likewise: there are hosts that are reached through other ones
 	root     int         // by its thread alone: host that decides
-	era      uint64      // likewise: after so many others
+	era      uint64      // likewise: after so many changes of the deciding host
 	most     time.Duration
 
 	thread atomic.Int64 // that of the heartbeats, by its number
@@ -100,7 +100,7 @@ type heartbeat struct {
 	// those that the kernel has dropped: such as it sees to be none of the job's, and such as found
 	// no room
 	dropped atomic.Uint64
-	// those that came after a later one of their host: late, or said again by somebody
+	// those that came after a later one of their host: late, or replayed
 	again atomic.Uint64
 
 	mu    sync.Mutex
@@ -110,13 +110,13 @@ type heartbeat struct {
 	next  *reroot     // guarded by mu; of which the thread does not know yet
 }
 
-// grownBeats are all hosts, and who beats for whom.
+// grownBeats are all hosts, and the tree of their heartbeats.
 type grownBeats struct {
 	at   []netip.AddrPort
 	tree detect.Tree
 }
 
-// reroot says that another host decides, and who is not there then.
+// reroot reports that another host decides, and which hosts are gone then.
 type reroot struct {
 	root int
 	era  uint64
@@ -166,7 +166,7 @@ func (h *heartbeat) config(alone bool) detect.Config {
 		Most: detect.Time(h.most.Microseconds()), Alone: alone, Tree: h.builtTree()}
 }
 
-// know takes note of all hosts, and of who beats for whom.
+// know stores all hosts, and the tree of their heartbeats.
 func (h *heartbeat) know(peers []netip.AddrPort, tree detect.Tree) {
 	h.peers, h.tree = peers, tree
 	if !h.between && relayed(tree) {
@@ -220,8 +220,8 @@ func (a *agent) openHeartbeat() error {
 }
 
 // presetLimit is the preset of SPX_HEARTBEAT_LIMIT for a job. A host that is silent for a moment is
-// worth waiting for where its loss would end the job, and where others can go on without it they
-// are not to wait for long.
+// worth waiting for where its loss would end the job; where the other hosts can continue without it
+// they are not to wait for long.
 func presetLimit(spec *control.Job) time.Duration {
 	survives := func(p job.Part) bool { return p.Network != job.Stop }
 	if spec.WithFT || spec.OnDeath == "continue" || slices.ContainsFunc(spec.Parts, survives) {
@@ -276,7 +276,7 @@ func millisecondsOf(text string, least time.Duration) (time.Duration, error) {
 	return time.Duration(n) * time.Millisecond, err
 }
 
-// start begins to beat, when it is known where the others are.
+// start begins to beat, when the addresses of the other hosts are known.
 func (h *heartbeat) start(b *control.Beats) {
 	h.limit, h.period, h.most = b.Limit, b.Period, b.Most
 	h.know(b.At, b.Tree)
@@ -287,13 +287,13 @@ func (h *heartbeat) start(b *control.Beats) {
 
 func (h *heartbeat) now() detect.Time { return detect.Time(time.Since(h.began).Microseconds()) }
 
-// goneHost is a host that has certainly ended, or whose agent is no longer listened to.
+// goneHost is a host that has certainly ended, or whose agent is ignored from now on.
 type goneHost struct {
 	number int
 	why    detect.Reason
 }
 
-// hasGone tells that a host has gone.
+// hasGone reports that a host has gone.
 func (h *heartbeat) hasGone(host int, why detect.Reason) {
 	h.mu.Lock()
 	h.gone = append(h.gone, goneHost{host, why})
@@ -301,14 +301,14 @@ func (h *heartbeat) hasGone(host int, why detect.Reason) {
 	h.ring()
 }
 
-// wasQuiet tells whether a host had not been heard for some time.
+// wasQuiet reports whether nothing was received from a host for some time.
 func (h *heartbeat) wasQuiet(host int) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return slices.Contains(h.quiet, host)
 }
 
-// hasGrown tells that hosts have been added.
+// hasGrown reports that hosts have been added.
 func (h *heartbeat) hasGrown(peers []netip.AddrPort, tree detect.Tree) {
 	h.mu.Lock()
 	h.more = &grownBeats{slices.Clone(peers), detect.Tree{Up: slices.Clone(tree.Up),
@@ -378,8 +378,8 @@ func (h *heartbeat) look() {
 	}
 }
 
-// kept tells of the time, of that before a silence was noticed, in which the thread could have run
-// and had no processor, if that explains the silence.
+// kept describes how long, before a silence was noticed, the thread could have run and had no
+// processor, if that explains the silence.
 func (h *heartbeat) kept() string {
 	if waited := waitedFor(int(h.thread.Load())) - time.Duration(
 		h.before.Load()); waited >= h.limit/2 {
@@ -402,7 +402,7 @@ func waitedFor(thread int) time.Duration {
 	return time.Duration(ns)
 }
 
-// waits tells for how long a host may be silent now, and why for so long.
+// waits describes for how long a host may be silent now, and the reason.
 func (h *heartbeat) waits() string {
 	allowed := time.Duration(h.allowed.Load()) * time.Microsecond
 	if allowed <= h.limit {
@@ -452,13 +452,13 @@ func (h *heartbeat) receive() {
 	}
 }
 
-// dropBytes is what the kernel says with a datagram of those that it has dropped before: a header,
-// and four bytes in eight.
+// dropBytes is the size of the kernel's count of dropped datagrams, which comes with a datagram: a
+// header, and four bytes in eight.
 const dropBytes = unix.SizeofCmsghdr + 8
 
-// sieve has the kernel drop what does not name this job and, unless others are reached through it,
-// this host: it takes no room from the others in the socket, and no turn. The proof is still looked
-// at here. Without, all is taken in.
+// sieve has the kernel drop datagrams that do not name this job and, unless other hosts are reached
+// through it, this host: they use no room in the socket, and no turn. The proof is still checked
+// here. Without a sieve all datagrams are received.
 func (h *heartbeat) sieve(between bool) {
 	const udpHeader = 8 // the filter sees the datagram from there on
 	words := []uint32{}
@@ -532,7 +532,7 @@ func (h *heartbeat) unseal(b []byte) (from int, text []byte, ok bool) {
 	return from, b[beatHead : len(b)-beatProof], from < len(h.peers) && h.proves(b)
 }
 
-// proves: who has sent a datagram has the job's key.
+// proves reports whether the sender of a datagram has the job's key.
 func (h *heartbeat) proves(b []byte) bool {
 	said, proof := b[:len(b)-beatProof], b[len(b)-beatProof:]
 	return [16]byte(b) == h.job && hmac.Equal(proof, h.proof(said))

@@ -32,18 +32,18 @@ import (
 const (
 	// for all processes to call MPI_Init; service.EnvJoinTimeout
 	joinLimit   = 5 * time.Minute
-	joinWarning = 30 * time.Second // after which is told who has not
+	joinWarning = 30 * time.Second // after which the missing ranks are reported
 	// then, for the agents of all hosts to find each other
 	gatherLimit = 30 * time.Second
-	// for an agent to reach that of rank 0: that one knows more, and says it before
+	// for an agent to reach that of rank 0: that one knows more, and reports it before
 	callLimit = gatherLimit + 3*time.Second
-	// in which others may ask whether they may say what one has said before it ended
+	// in which other processes may ask about a message that one printed before it ended
 	spokenGrace = 200 * time.Millisecond
 	giveUpLimit = 2 * time.Second // for the processes to end, when that fails
 )
 
-// callee is the number under which the agent that decides is called by the others, whose numbers
-// are ranks.
+// callee is the number under which the other agents, whose numbers are ranks, call the deciding
+// one.
 const callee = 1 << 31
 
 // gathering is a host's part of such a job before it begins.
@@ -55,18 +55,18 @@ type gathering struct {
 	offer   *service.Offer
 	mine    bool // this host has rank 0
 	events  chan any
-	over    chan struct{} // closed when nobody takes events any more
+	over    chan struct{} // closed when no goroutine takes events any more
 	early   []came
 	arrived net.Listener // where the agents of other hosts arrive
 	server  *tcp.Server
 
 	sayings sayings // before the job begins: docs/errors.md, "Once in a job"
 	spoken  bool    // one of the processes has said why it fails
-	told    bool    // the launcher was told to end the job
-	// it cannot be told, and has launcherNotice to end the job by itself
+	told    bool    // the launcher was requested to end the job
+	// it cannot be requested, and has launcherNotice to end the job by itself
 	noticing bool
 	lost     bool           // it is gone
-	leaving  sync.WaitGroup // processes whose launcher has not said farewell
+	leaving  sync.WaitGroup // processes whose launcher has not answered finalize
 }
 
 // member is a process that has joined.
@@ -98,7 +98,7 @@ type (
 	}
 )
 
-// Who says why a job does not begin.
+// The process that reports why a job does not begin.
 type teller int
 
 const (
@@ -159,7 +159,7 @@ func (g *gathering) hear(conn *service.Conn) {
 	}
 }
 
-// post tells what has happened; false: nobody wants to know.
+// post reports an event; false: no goroutine takes it.
 func (g *gathering) post(e any) bool {
 	select {
 	case g.events <- e:
@@ -187,8 +187,8 @@ func variableOf(environ []string, name string) string {
 	return ""
 }
 
-// meet waits until all processes of the job have come to MPI_Init. The text says why that will not
-// be.
+// meet waits until all processes of the job have called MPI_Init. The text is the reason if they
+// will not.
 func (g *gathering) meet() (failure string) {
 	began, limit, patient := time.Now(), joinLimit, false
 	warning, end := time.NewTimer(joinWarning), time.NewTimer(joinLimit)
@@ -205,7 +205,8 @@ func (g *gathering) meet() (failure string) {
 			switch {
 			case s.m == nil:
 				tellSayers(g.sayings.forget(s.conn, false))
-				if r := g.memberOn(s.conn); r != nil && g.spoken { // others may be about to ask
+				// other processes may be about to ask
+				if r := g.memberOn(s.conn); r != nil && g.spoken {
 					delete(g.members, r.rank)
 					end.Reset(spokenGrace)
 				} else if r != nil {
@@ -218,7 +219,7 @@ func (g *gathering) meet() (failure string) {
 				first := len(g.members) == 0
 				answer := g.enter(s)
 				answer.Kind = s.m.Kind
-				s.conn.Send(answer) //nolint:errcheck // if it is gone, its end says so
+				s.conn.Send(answer) //nolint:errcheck // if it is gone, its end reports that
 				if first && len(g.members) == 1 {
 					limit = limitOf(&s.m.Programs[0])
 					end.Reset(limit - time.Since(began))
@@ -262,7 +263,7 @@ func (g *gathering) meet() (failure string) {
 	}
 }
 
-// missing says who has not come, as far as this host can tell.
+// missing lists the ranks that have not come, as far as this host knows.
 func (g *gathering) missing() string {
 	if len(g.members) == 0 {
 		return "the processes of host " + g.host
@@ -481,8 +482,8 @@ func (g *gathering) gather() (list []came, failure string) {
 	return list, ""
 }
 
-// giveUp ends a job that has not begun. callers: the agents that have called this one, and hear
-// that somebody here says why.
+// giveUp ends a job that has not begun. callers: the agents that have called this one, and are
+// notified that a process here reports why.
 func (g *gathering) giveUp(text string, says teller, callers []came) int {
 	for _, c := range callers {
 		tellOff(c, text)
@@ -531,8 +532,8 @@ func (g *gathering) giveUp(text string, says teller, callers []came) int {
 	return job.StatusFailed
 }
 
-// tellOff tells the agent of another host that the job does not begin. One that has gone needs no
-// word.
+// tellOff notifies the agent of another host that the job does not begin. One that has gone needs
+// no notice.
 func tellOff(c came, text string) {
 	c.conn.Send(&control.Message{Off: text}) //nolint:errcheck // see above
 }

@@ -16,25 +16,25 @@ import (
 	"libspx/net/tcp"
 )
 
-// The agent that leads a system whose clusters are started one by one (attach.go): it takes those
-// in that come, and sees them off when their processes have ended.
+// The agent that leads a system whose clusters are started one by one (attach.go): it admits
+// arriving clusters, and dismisses them when their processes have ended.
 
 // meeting is where clusters arrive.
 type meeting struct {
 	listener net.Listener
 	server   *tcp.Server
-	refused  int // of which was told
+	refused  int // of which have been reported
 }
 
 // What happens there.
 type (
-	arrival struct { // somebody who has the key wants to run a cluster
+	arrival struct { // a caller that has the key wants to run a cluster
 		conn   connection
 		attach *control.Arrival
 		via    *remoteHost // it speaks through the agent of this one; nil: it has called here
 	}
 	seated  struct{ h *remoteHost } // its host is one of the job's
-	turned  struct{ text string }   // somebody was turned away
+	turned  struct{ text string }   // a caller was refused
 	waiting struct{}                // some clusters may be missing for long
 )
 
@@ -46,7 +46,7 @@ type externalCluster struct {
 	hosts   []*remoteHost    // of the cluster, that of its spxrun first; nil: it is not there yet
 	at      map[string][]int // by the name of a part: the host of each process, in that count
 	begun   bool
-	// its spxrun was lost with the host that led, and its I/O processes were told to end
+	// its spxrun was lost with the host that led, and its I/O processes were ordered to end
 	swept  bool
 	status int // that of its spxrun, if that is not what its processes have ended with (statusOf)
 }
@@ -54,7 +54,7 @@ type externalCluster struct {
 // awayWord is how long is waited before the user hears for whom.
 const awayWord = 3 * time.Second
 
-// mostRefusals is how many calls that were refused are told of.
+// mostRefusals is how many refused calls are reported.
 const mostRefusals = 8
 
 // openToOthers begins to take clusters in.
@@ -79,7 +79,7 @@ func (a *agent) openToOthers() {
 	time.AfterFunc(awayWord, func() { a.inbox.put(waiting{}) })
 }
 
-// arrive hears who comes.
+// arrive handles a new connection.
 func (a *agent) arrive(c net.Conn) {
 	c = sealedConn(c)
 	// without, it ends with its caller
@@ -96,14 +96,14 @@ func (a *agent) arrive(c net.Conn) {
 	a.inbox.put(arrival{conn: conn, attach: m.Attach})
 }
 
-// refusal tells of a call that was refused, as long as there are not many.
+// refusal reports a refused call, as long as there are not many.
 func (a *agent) refusal(e turned) {
 	if a.meeting.refused++; a.meeting.refused <= mostRefusals {
 		a.say(e.text)
 	}
 }
 
-// tellAway says which clusters are waited for.
+// tellAway reports which clusters are waited for.
 func (a *agent) tellAway() {
 	m, decides := a.machine.(*job.Machine)
 	if !decides || m.Ending() || len(a.beginning.waiting) == 0 {
@@ -121,7 +121,7 @@ func (a *agent) tellAway() {
 	}
 }
 
-// welcome takes a cluster in, or says why not.
+// welcome admits a cluster, or reports why not.
 func (a *agent) welcome(e arrival) {
 	wants, why := a.mayCome(e.attach)
 	var list []hosts.Host
@@ -146,8 +146,8 @@ func (a *agent) welcome(e arrival) {
 	a.noteComing()
 }
 
-// noteComing has the machine know how many clusters are about to be attached: who leads stays for
-// them, though its own cluster may have ended.
+// noteComing gives the machine the number of clusters that are about to be attached: the leading
+// agent stays for them, though its own cluster may have ended.
 func (a *agent) noteComing() {
 	m, decides := a.machine.(*job.Machine)
 	if !decides || a.meeting == nil || a.succession.gathers {
@@ -181,7 +181,7 @@ func (g *gatekeeper) Send(m *service.Message) error {
 	return nil
 }
 
-// Gone tells that it stays.
+// Gone reports that it stays.
 func (g *gatekeeper) Gone() bool { return false }
 
 // Close does nothing.
@@ -197,8 +197,7 @@ func (a *agent) comes(cluster string) bool {
 		})
 }
 
-// admitCluster tells the agent of a cluster that has come what the job is: it is to be one of its
-// hosts.
+// admitCluster sends the agent of an arriving cluster the job, of which it is to be a host.
 func (a *agent) admitCluster(d *addition, host hosts.Host) error {
 	parts, why := a.partsForAdmission(d)
 	if why != "" {
@@ -253,7 +252,7 @@ func (a *agent) startParts(h *remoteHost) {
 		delete(a.tree.asked, p)
 	}
 	a.buildTree()
-	// all of them come: who comes first waits for the others, also if they were given up
+	// all of them come: the first waits for the others, even if these were given up
 	a.change(func(l *layout.Layout) {
 		for _, p := range h.attached.parts {
 			if heals := a.healsIn(l, p); heals != nil {
@@ -277,7 +276,7 @@ func (a *agent) homeOf(part int) *remoteHost {
 	return nil
 }
 
-// healsAgain tells whether who dies in a part is replaced, now that it has been attached.
+// healsAgain sets whether processes that die in a part are replaced, now that it has been attached.
 func (a *agent) healsAgain(part int, now bool) bool {
 	if a.homeOf(part) == nil {
 		return now
@@ -305,7 +304,7 @@ func (a *agent) notStartedThere(h *remoteHost, part int, text string) {
 	h.box.put(&control.Message{Action: job.Finish{Status: job.StatusFailed}})
 }
 
-// sayAttached tells what is said to the users of the other clusters, too.
+// sayAttached prints a line to the users of the other clusters, too.
 func (a *agent) sayAttached(s job.Say) {
 	for _, h := range a.others {
 		switch {
@@ -318,8 +317,8 @@ func (a *agent) sayAttached(s job.Say) {
 	}
 }
 
-// sayToAll tells something that the machine of the job does not: the users of the other clusters
-// hear it, too.
+// sayToAll prints a line that is not the job machine's: the users of the other clusters get it,
+// too.
 func (a *agent) sayToAll(text string) {
 	a.say(text)
 	a.sayAttached(job.Say{Text: text})
@@ -346,7 +345,7 @@ func (a *agent) statusAt(h *remoteHost) int {
 	return cmp.Or(status, death, a.status)
 }
 
-// seeOff sends the hosts away whose clusters have ended, with their I/O processes: those of whose
+// seeOff dismisses the hosts whose clusters have ended, with their I/O processes: those of whose
 // clusters nothing runs, or is about to.
 func (a *agent) seeOff() {
 	m, decides := a.machine.(*job.Machine)
@@ -379,7 +378,7 @@ func (a *agent) seeOff() {
 	}
 }
 
-// dismissHost sends a host away on which nothing runs any more, with the others of its cluster,
+// dismissHost dismisses a host on which nothing runs any more, with the other hosts of its cluster,
 // which are reached through it.
 func (a *agent) dismissHost(h *remoteHost) {
 	members := h.members()
@@ -416,7 +415,7 @@ func (a *agent) dismissHost(h *remoteHost) {
 	}()
 }
 
-// sendAway takes a host out, whose agent is about to be told to end.
+// sendAway removes a host whose agent is about to be ordered to end.
 func (a *agent) sendAway(h *remoteHost) {
 	h.gone, h.removed, h.fate = true, true, "its cluster has ended"
 	for _, j := range slices.Clone(a.judging) {
@@ -424,8 +423,8 @@ func (a *agent) sendAway(h *remoteHost) {
 	}
 }
 
-// awaitDismissed waits for the ends of clusters that were sent away before: when this agent is gone
-// they could not tell that from its loss.
+// awaitDismissed waits for the ends of clusters that were dismissed before: once this agent is gone
+// they could not distinguish that from its loss.
 func (a *agent) awaitDismissed(hurry bool) {
 	limit := time.After(dismissLimit)
 	for _, h := range a.others {
@@ -440,7 +439,7 @@ func (a *agent) awaitDismissed(hurry bool) {
 	}
 }
 
-// refusals counts the calls of those who have not proved to have the key.
+// refusals counts the calls of peers that have not proved to have the key.
 func (a *agent) refusals() uint64 {
 	if a.meeting == nil || a.meeting.server == nil {
 		return 0

@@ -17,12 +17,12 @@ import (
 )
 
 // A cluster of several hosts that is attached to a system. The agent of its spxrun's host starts
-// the agents of the others, as that of a job does, before it comes to the one that decides (package
-// muster); they are hosts of the job then, and hear and say what the hosts of a job do, through
-// this agent: the one that decides may have no way to them, and no business with what they write.
-// So news go up, and orders come down, by a tree: host, host of the cluster's spxrun, host that
-// decides. What their processes write is printed here. When this agent goes, its shells go, and
-// they end their processes.
+// the agents of the other hosts, as that of a job does, before it calls the deciding agent (package
+// muster); they are hosts of the job then, and exchange the messages of a job's hosts through this
+// agent: the deciding agent may have no route to them, and has no use for their output. So reports
+// go up, and orders come down, by a tree: host, host of the cluster's spxrun, deciding host. The
+// output of their processes is printed here. When this agent goes, its shells go, and they end
+// their processes.
 
 // company is what this agent has of the other hosts of its cluster.
 type company struct {
@@ -54,7 +54,7 @@ type memberSaid struct {
 	here bool // its agent has answered; else it has ended
 }
 
-// arrival is what this agent says of its cluster to the one that decides.
+// arrival describes this agent's cluster to the deciding agent.
 func (a *agent) arrival() *control.Arrival {
 	j := a.spec.Join
 	out := &control.Arrival{Version: control.Version, Host: a.host, Cluster: j.Cluster,
@@ -85,8 +85,8 @@ func (a *agent) arrival() *control.Arrival {
 	return out
 }
 
-// describeOwn is what this host says of itself, to an agent that does not know what this cluster's
-// spxrun was told of interfaces.
+// describeOwn describes this host to an agent that does not have the interface options of this
+// cluster's spxrun.
 func (a *agent) describeOwn() reach.Host {
 	h := a.describe()
 	if a.spec.Iface != "" && (a.local != nil || a.spec.Join != nil) {
@@ -130,7 +130,7 @@ func (c *company) timeout(now time.Duration) int {
 	return max(0, int((at-now+time.Millisecond-1)/time.Millisecond))
 }
 
-// step hands an event to the machine, and carries out what it says.
+// step gives an event to the machine, and performs its actions.
 func (c *company) step(a *agent, e muster.Event) {
 	if c == nil || c.machine == nil {
 		return
@@ -173,7 +173,7 @@ func (c *company) start(a *agent, act muster.Start) {
 	c.mu.Unlock()
 	own := *a.spec
 	join := *own.Join
-	join.Key = [32]byte{} // that of the system is for those who call; the job's comes with the job
+	join.Key = [32]byte{} // the system's key is for callers; the job's comes with the job
 	own.Join, own.Self = &join, h.number
 	h.box.start(h.conn)
 	h.box.put(&control.Message{Own: &control.Own{Job: &own}})
@@ -185,8 +185,8 @@ func (c *company) start(a *agent, act muster.Start) {
 	}
 }
 
-// hearFrom reads what the agent of a host says, prints what its processes have written, and hands
-// the rest on.
+// hearFrom reads the messages of a host's agent, prints its processes' output, and forwards the
+// rest.
 func (c *company) hearFrom(a *agent, h *remoteHost) {
 	var printers [3]*printer
 	for described := false; ; {
@@ -218,7 +218,7 @@ func (c *company) hearFrom(a *agent, h *remoteHost) {
 			p.close()
 		}
 	}
-	h.link.up.Close() // who brings what comes does not wait for this reader
+	h.link.up.Close() // the writer of this box does not wait for this reader
 	h.how = h.wait()
 	c.ends(h.number)
 	c.handUp(&control.Relayed{Index: h.number, End: &control.Ending{How: h.how,
@@ -238,7 +238,7 @@ func (a *agent) heardMember(e memberSaid) {
 	}
 }
 
-// join says how the one that decides is reached.
+// join sets how the deciding agent is reached.
 func (c *company) join(up upper, key [32]byte) {
 	if c == nil {
 		return
@@ -248,7 +248,7 @@ func (c *company) join(up upper, key [32]byte) {
 	c.up, c.key = up, key
 }
 
-// hears says which heartbeats this host has.
+// hears sets the heartbeats of this host.
 func (c *company) hears(h *heartbeat) {
 	if c == nil {
 		return
@@ -258,8 +258,8 @@ func (c *company) hears(h *heartbeat) {
 	c.beating = h
 }
 
-// wasQuiet tells whether another host of the cluster had not been heard for some time, as far as
-// this one knows. The one that decides may not reach it.
+// wasQuiet reports whether nothing was received from another host of the cluster for some time, as
+// far as this one knows. The deciding agent may not reach it.
 func (c *company) wasQuiet(index int) bool {
 	c.mu.Lock()
 	number, h := c.job[index], c.beating
@@ -267,7 +267,7 @@ func (c *company) wasQuiet(index int) bool {
 	return number > 0 && h != nil && h.wasQuiet(number)
 }
 
-// handUp hands on what a host says.
+// handUp forwards a host's message.
 func (c *company) handUp(r *control.Relayed) {
 	c.mu.Lock()
 	up := c.up
@@ -277,7 +277,7 @@ func (c *company) handUp(r *control.Relayed) {
 	}
 }
 
-// handDown hands on what is for a host. It does not wait: the next message may be for another one.
+// handDown forwards a message to a host. It does not wait: the next message may be for another one.
 func (c *company) handDown(a *agent, r *control.Relayed) {
 	if c == nil {
 		return
@@ -308,13 +308,14 @@ func (c *company) handDown(a *agent, r *control.Relayed) {
 	}
 }
 
-// memberManages is what the master of another host of the cluster says to another one (tree.go).
+// memberManages is a message of the master of another host of the cluster to another master
+// (tree.go).
 type memberManages struct {
 	from *remoteHost
 	m    *control.Managed
 }
 
-// manages hands on what the master of another host of the cluster says: to those of the cluster
+// manages forwards a message of the master of another host of the cluster: to those of the cluster
 // directly.
 func (a *agent) manages(e memberManages) {
 	msg, err := manage.Decode(e.m.Text, &a.tree.cfg)
@@ -372,7 +373,7 @@ func (c *company) list() (out []*remoteHost) {
 	return out
 }
 
-// tell tells all hosts of the cluster.
+// tell sends a message to all hosts of the cluster.
 func (c *company) tell(m *control.Message) {
 	for _, h := range c.list() {
 		if h.link != nil {

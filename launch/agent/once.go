@@ -9,12 +9,12 @@ import (
 	"libspx/launch/service"
 )
 
-// A message that many have for one cause is said once in the job. Who has one asks first
-// (service.Say); the agent that decides lets the first one speak, keeps the others waiting until
-// that has spoken (service.Said), and tells them then that it was said: whoever ends the job has
-// not ended the speaker before. A speaker that is gone without having spoken is followed by the
-// next one. At the end of the job it tells who had the same to say. Who gets no answer in time says
-// what it has to say.
+// A message that many processes have for one cause is printed once in the job. A process with such
+// a message asks first (service.Say); the deciding agent lets the first one print, keeps the others
+// waiting until it has (service.Said), and then notifies them that it was printed: so the job is
+// not ended before that process has printed. If a process is gone without having printed, the next
+// one follows. At the end of the job the agent lists the processes that had the same message. A
+// process that gets no answer in time prints its message.
 
 // mostSayings bounds what is kept; what comes beyond may be said.
 const mostSayings = 256
@@ -30,11 +30,11 @@ type sayer struct {
 type speaking struct {
 	who   sayer
 	conn  client
-	short string // empty: nobody needs to know that it had this to say, too
+	short string // empty: that it had this message, too, is not reported
 }
 
-// saying is what is said for a cause: by whom, and who would have said something too. That may be
-// something else: of the errors that end a job one is said.
+// saying is the message printed for a cause: its process, and the processes that had a message too.
+// That may be another one: of the errors that end a job one is printed.
 type saying struct {
 	cause   string
 	speaker speaking
@@ -43,7 +43,7 @@ type saying struct {
 	also    []others
 }
 
-// others are those who had this to say in short.
+// others are the processes that had this message, in short.
 type others struct {
 	short string
 	who   []sayer
@@ -54,13 +54,13 @@ type sayings struct {
 	inOrder []*saying
 }
 
-// answer is what an speaking is told.
+// answer is the answer to a process that asks.
 type answer struct {
 	to     client
 	number uint64
 }
 
-// ask is for one who has something to say for a cause. No answer: it has to wait.
+// ask registers a process that has a message for a cause. No answer: it has to wait.
 func (s *sayings) ask(cause string, by speaking) []answer {
 	if x := s.of[cause]; x != nil {
 		if !x.spoken {
@@ -80,7 +80,7 @@ func (s *sayings) ask(cause string, by speaking) []answer {
 	return []answer{{by.conn, service.SaidFirst}}
 }
 
-// alike: who speaks for this cause has just that to say, or nobody does.
+// alike reports whether the process that prints for this cause has just that message, or none does.
 func (s *sayings) alike(cause, short string) bool {
 	x := s.of[cause]
 	return x == nil || x.speaker.short == short
@@ -117,9 +117,9 @@ func (s *sayings) said(conn client) (out []answer) {
 	return out
 }
 
-// forget: this connection is gone. If its speaker has not spoken, the next one does. ended: the job
-// is being ended, and who waited with it: that may be known before the word of the speaker, who
-// ends it.
+// forget: this connection is gone. If its process has not printed, the next one does. ended: the
+// job is being ended, and the waiting processes with it: that may be known before the report of the
+// printing process, which ends it.
 func (s *sayings) forget(conn client, ended bool) (out []answer) {
 	for _, x := range s.inOrder {
 		x.waiting = slices.DeleteFunc(x.waiting, func(w speaking) bool {
@@ -142,10 +142,10 @@ func (s *sayings) forget(conn client, ended bool) (out []answer) {
 	return out
 }
 
-// mostOthers bounds the lines of those who had something else to say.
+// mostOthers bounds the lines of processes that had other messages.
 const mostOthers = 4
 
-// lines tell who had the same to say as others, or something else for the same cause.
+// lines list the processes that had the same message, or another one for the same cause.
 func (s *sayings) lines() (all []string) {
 	for _, x := range s.inOrder {
 		for _, w := range x.waiting { // the job is over before it is known that one has spoken
@@ -209,7 +209,7 @@ func plural(noun string, n int) string {
 	return noun + "s"
 }
 
-// maySay is for one who asks whether it may say something.
+// maySay answers a process that asks whether it may print.
 func (a *agent) maySay(q *question) {
 	who := sayer{world: q.World, rank: uint32(q.Number)}
 	if len(q.Slots) > 0 && int(q.Slots[0]) < len(a.spec.Hosts) {
@@ -226,15 +226,16 @@ func (a *agent) maySay(q *question) {
 	tellSayers(list)
 }
 
-// sameTime is how long the first one waits before it speaks: what others have asked at the same
-// time is read meanwhile. What they ask when the job ends may only come of that. While one stands
-// at the door for whom this agent has had no processor, it waits again, mostWaits times at most.
+// sameTime is how long the first process waits before it prints: questions asked at the same time
+// are read meanwhile. Questions that come when the job ends may be a consequence of that. While a
+// connection waits that this agent has had no processor for, it waits again, mostWaits times at
+// most.
 const (
 	sameTime  = 3 * time.Millisecond
 	mostWaits = 30
 )
 
-// mayBegin: the one who has asked first may speak, if it has not gone.
+// mayBegin: the process that asked first may print, if it has not gone.
 type mayBegin struct {
 	conn  client
 	waits int // so often it has waited
@@ -253,7 +254,7 @@ func (a *agent) letBegin(e mayBegin) {
 	tellSayers(a.sayings.begin(e.conn))
 }
 
-// begin lists the answer for who has asked first, on this connection, and has not spoken.
+// begin lists the answer for the process that asked first, on this connection, and has not printed.
 func (s *sayings) begin(conn client) (out []answer) {
 	for _, x := range s.inOrder {
 		if x.speaker.conn == conn && !x.spoken {
@@ -270,7 +271,8 @@ func tellSayers(list []answer) {
 	}
 }
 
-// sayOnce says what agents of several hosts may have to say alike; cause is what is alike.
+// sayOnce prints a message that agents of several hosts may have; cause is what these have in
+// common.
 func (a *agent) sayOnce(cause, text string) {
 	a.serve(&question{&service.Message{Kind: service.Say, Name: "agent: " + cause, Text: cause,
 		Slots: []uint32{uint32(a.self)}, FD: -1}, &ownWord{a, text}})
@@ -297,7 +299,7 @@ func (w *ownWord) Send(m *service.Message) error {
 func (w *ownWord) Gone() bool { return false }
 func (w *ownWord) Close()     {}
 
-// tellOthers says at the end of the job who had the same to say as others.
+// tellOthers lists, at the end of the job, the processes that had the same messages.
 func (a *agent) tellOthers() {
 	for _, line := range a.sayings.lines() {
 		a.say(line)

@@ -17,15 +17,14 @@ import (
 	"libspx/launch/service"
 )
 
-// Copies of what decides about a job (docs/decisions/leaders.md). The agent that decides steps the
-// job's machine as ever, and writes each event into a sequence that the agents of several hosts
-// keep (packages ft/replica and launch/follow): so their copies of the machine are what it was a
-// moment ago. In some jobs another agent goes on from its copy when the one that decides is lost
-// (succession.go); the one that decides waits there until a majority knows of what it is about to
-// do.
+// Copies of what decides about a job (docs/decisions/leaders.md). The deciding agent steps the
+// job's machine, and writes each event into a sequence that the agents of several hosts keep
+// (packages ft/replica and launch/follow): so their copies of the machine lag by a moment. In some
+// jobs another agent continues from its copy when the deciding one is lost (succession.go); there
+// the deciding agent waits before each action until a majority has its event.
 //
-// All of it is beside the main thread: a clock, and goroutines that read what other agents say
-// (mesh.go). Which hosts are there is what the agent that decides tells the others.
+// All of it runs beside the main thread: a clock, and goroutines that read the messages of other
+// agents (mesh.go). The deciding agent publishes which hosts are there.
 
 const (
 	sequencePeriod = 100 * time.Millisecond // as hosts say that they are there
@@ -67,8 +66,8 @@ type sequence struct {
 	allowed  func() time.Duration
 	succeeds bool         // another agent decides when the one that does is lost
 	era      uint64       // when this one began
-	tell     func(any)    // then: tells the main thread
-	told     control.Mesh // by the main thread alone: what all were told last
+	tell     func(any)    // then: notifies the main thread
+	told     control.Mesh // by the main thread alone: what was last sent to all
 }
 
 // keepsCopies: the agents of this job keep copies of what decides. It was started by spxrun, on at
@@ -116,7 +115,7 @@ func (a *agent) openSequence() error {
 	return nil
 }
 
-// beginSequence tells all hosts who keeps copies, and begins this one's part.
+// beginSequence sends all hosts the list of those that keep copies, and begins this one's part.
 func (a *agent) beginSequence() {
 	notes := a.notes
 	a.notes = nil
@@ -164,7 +163,7 @@ func (a *agent) membersOf() (out []int) {
 	return append([]int{a.self}, out...)
 }
 
-// tellMesh tells all who is there, when that has changed.
+// tellMesh sends all hosts the list of hosts, when that has changed.
 func (a *agent) tellMesh() {
 	s := a.sequence
 	if s == nil || a.up != nil || a.dismissed {
@@ -198,7 +197,7 @@ func (a *agent) tellMesh() {
 	s.meet(a.meshFor(a.self, &m))
 }
 
-// heedMesh takes what the agent that decides says of who keeps copies.
+// heedMesh stores the deciding agent's list of those that keep copies.
 func (a *agent) heedMesh(m *control.Mesh) {
 	a.succession.keepers = len(m.Members)
 	s := a.sequence
@@ -271,7 +270,7 @@ func (s *sequence) begin(cfg replica.Config, of job.Config, m *control.Mesh) {
 		period = successionPeriod
 	}
 	go func() {
-		// of periods that have passed while this process stood still, it tells one
+		// of periods that have passed while this process was stopped, it reports one
 		clock := time.NewTicker(period)
 		defer clock.Stop()
 		for {
@@ -292,7 +291,7 @@ func (s *sequence) begun() bool {
 	return s.machine != nil
 }
 
-// meet takes note of who is there.
+// meet stores which hosts are there.
 func (s *sequence) meet(m *control.Mesh) {
 	s.mesh.meet(m.At)
 	s.step(replica.Members{Agents: m.Members})
@@ -327,7 +326,7 @@ func (s *sequence) takes(size int) bool {
 	return !s.hopeless
 }
 
-// step steps the machine, and sends what it says.
+// step steps the machine, and sends its messages.
 func (s *sequence) step(e replica.Event) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -349,7 +348,7 @@ func (s *sequence) step(e replica.Event) {
 	}
 }
 
-// tick lets a period pass for the question who decides.
+// tick lets a period of the election pass.
 func (s *sequence) tick() {
 	if !s.succeeds {
 		return
@@ -386,8 +385,8 @@ func (s *sequence) obey(v follow.Verdict) {
 	s.applied.Broadcast()
 }
 
-// outlives: when a host is lost others may go on. Of those that keep copies it is not the only one
-// that votes.
+// outlives reports whether other hosts may continue when a host is lost: of those that keep copies
+// it is not the only one that votes.
 func (s *sequence) outlives(host int) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -443,7 +442,7 @@ func (s *sequence) settled() bool {
 	return s.office.Settled()
 }
 
-// lose, called and expelled tell the office what has happened.
+// lose, called and expelled report events to the office.
 func (s *sequence) lose(era uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -466,9 +465,9 @@ func (s *sequence) expelled() {
 	}
 }
 
-// superseded hears from another host, by the way on which it has had its orders from here, that
-// another agent decides now. Who hears that is cut off from the others, as a rule, and learns it in
-// no other way.
+// superseded handles the notice of another host, by the connection on which it got its orders from
+// here, that another agent decides now. An agent that gets this is, as a rule, cut off from the
+// others, and has no other way to learn it.
 func (s *sequence) superseded(said *control.Lead) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -531,7 +530,7 @@ func (a *agent) endSequence() {
 
 // A roll asks all hosts how far their copies have come.
 type roll struct {
-	open map[*remoteHost]bool // who has not answered
+	open map[*remoteHost]bool // hosts that have not answered
 	all  map[int]*control.Copy
 	done func(map[int]*control.Copy) // on the main thread
 }

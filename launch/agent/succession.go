@@ -12,11 +12,11 @@ import (
 	"libspx/launch/service"
 )
 
-// Another agent decides when the one that has decided so far is lost with its host
-// (docs/decisions/leaders.md): in jobs with Job.Succeeds. Which one that is comes of the sequence
-// (package launch/follow); it calls all others at the ports by which they keep the sequence, hears
-// how their processes are, and goes on from its copy of the machine. The others have lost the one
-// above them meanwhile, wait to be called, and end their processes if that does not come.
+// Another agent decides when the deciding one is lost with its host (docs/decisions/leaders.md): in
+// jobs with Job.Succeeds. The sequence (package launch/follow) elects it; it calls all others at
+// the ports by which they keep the sequence, receives the states of their processes, and continues
+// from its copy of the machine. The others have lost their superior meanwhile, wait to be called,
+// and end their processes if no call comes.
 
 // succession is this agent's part.
 type succession struct {
@@ -26,16 +26,16 @@ type succession struct {
 	waits     bool          // it is lost, and no other one has called
 	silent    bool          // then: nothing was heard of its host; else its agent has ended
 	inherited bool          // this agent decides, and has not from the beginning
-	left      bool          // this host is out, and others may go on
+	left      bool          // this host is excluded, and others may continue
 	before    int           // host of the one before it
-	ends      []job.Publish // what was told before of processes that have ended
+	ends      []job.Publish // earlier reports of processes that have ended
 	gathers   bool          // this agent decides, and not all hosts have said yet how they stand
 	// the latest version of the table of the system that one of them has seen
 	layout  uint64
 	held    []*question      // that wait for that
 	dropped []control.Member // of a world that was being made when the one before was lost
-	keepers int              // how many agents keep copies, as this one was told last
-	// host through whose agent this one speaks with the one that decides (control.Job.Above)
+	keepers int              // how many agents keep copies, by the latest message
+	// host through whose agent this one reaches the deciding one (control.Job.Above)
 	through int
 	// of a system whose clusters are started one by one, and that this agent leads: where they call
 	meets string
@@ -44,7 +44,7 @@ type succession struct {
 	met []string
 }
 
-// What goroutines tell of it.
+// Events of its goroutines.
 type (
 	upLost struct { // nothing more comes from the agent that decides in an era
 		era uint64
@@ -69,9 +69,9 @@ type (
 	}
 )
 
-// Succeeds: another host goes on with this job when spxrun's is lost. All that has to go on is
-// known to others, and its user has said so, says in a system file what becomes of which loss, or
-// has left it to itself: then it ends when it has had ranks there.
+// Succeeds reports whether another host continues this job when spxrun's is lost. All that is
+// needed for that is known to others, and its user has asked for it, has a system file with a
+// policy for each loss, or has detached it: then it ends if it had ranks there.
 func Succeeds(spec *control.Job) bool {
 	b, err := beatsOf(spec)
 	wanted := len(spec.Parts) > 0 || spec.Detached || spec.WithFT && spec.OnDeath == "continue"
@@ -172,9 +172,9 @@ func (a *agent) follow(e calledBy) {
 	a.attendHeld()
 }
 
-// tellBefore tells the agent that has decided so far who decides now, if it is there and hears
-// that: it is not to take it for a loss that this agent ends, for whoever decides now. Nothing
-// waits for it: the way may lead nowhere.
+// tellBefore notifies the previously deciding agent which one decides now, if it can be reached: it
+// is not to take the end of this agent's connection for a loss. Nothing waits for it: the peer may
+// be gone.
 func (a *agent) tellBefore() {
 	lead := &control.Lead{Era: a.succession.era, Host: a.succession.decider}
 	over := a.above.over
@@ -183,8 +183,8 @@ func (a *agent) tellBefore() {
 	})
 }
 
-// heeds: this agent takes orders of one that says that it decides, or that another one has said so
-// of.
+// heeds reports whether this agent takes orders from one that claims to decide, or that another one
+// has named as such.
 func (a *agent) heeds(e calledBy) bool {
 	if e.conn == nil {
 		return a.spec.Beside && a.spec.Succeeds && !a.done
@@ -205,7 +205,7 @@ func outputOnly(list []*control.Message) []*control.Message {
 	return slices.DeleteFunc(list, func(m *control.Message) bool { return m.Output == nil })
 }
 
-// saidAgain is that, and what was to be said for the user, which no state tells.
+// saidAgain is that, and the lines for the user, which are in no state.
 func saidAgain(list []*control.Message) []*control.Message {
 	return slices.DeleteFunc(list, func(m *control.Message) bool {
 		_, signal := m.Event.(job.Signalled)
@@ -213,7 +213,7 @@ func saidAgain(list []*control.Message) []*control.Message {
 	})
 }
 
-// tookPlace says who decides now.
+// tookPlace is the line about which host decides now.
 func (a *agent) tookPlace(host, meets string) string {
 	text := fmt.Sprintf(
 		"host %s decides about job %016x now, in the place of host %s, which is lost", host,
@@ -282,7 +282,7 @@ func (a *agent) askAgain() {
 	for n, q := range open {
 		switch q.Kind {
 		case service.AwaitEnd:
-			q.Number = 0 // the signal has been sent, or whoever has sent it tries again
+			q.Number = 0 // the signal has been sent, or its sender tries again
 		case service.Hosts, service.Inspect, service.Describe, service.Say, service.Members,
 			service.TookOver, service.Arrive, service.AwaitOrder, service.OrderDone, service.Lookup:
 		default:
@@ -301,7 +301,7 @@ func (a *agent) askAgain() {
 	}
 }
 
-// succeed lets this agent decide: the sequence says so.
+// succeed makes this agent the deciding one, as the sequence has elected it.
 func (a *agent) succeed() {
 	up, s := a.up, &a.succession
 	if up == nil || a.done || a.fenced {
@@ -424,8 +424,9 @@ func (a *agent) callAll(l *legacy) (gone []int) {
 	return gone
 }
 
-// takeStock takes over who lives, and tells the processes of this host who has ended. Of a process
-// that was spawned a moment ago the machine may know nothing: it ends, and counts as dead then.
+// takeStock takes over the list of living processes, and notifies the processes of this host of
+// those that have ended. A process that was spawned a moment ago may be unknown to the machine: it
+// is ended, and counts as dead then.
 func (a *agent) takeStock(l *legacy) {
 	procs := l.machine.Procs()
 	a.succession.ends = slices.DeleteFunc(l.ends,
@@ -456,9 +457,9 @@ func (a *agent) takeStock(l *legacy) {
 	}
 }
 
-// disown tells all that a process of which the machine knows nothing is dead. It is: who lives is
-// never said to be dead on its own host, where others may be in the middle of what it does in their
-// memory.
+// disown reports to all that a process unknown to the machine is dead. It is: a living process is
+// never reported dead on its own host, where peers may be in the middle of an operation of it on
+// their memory.
 func (a *agent) disown(i int) {
 	act := job.Publish{Proc: i, Dead: true, Wait: job.Wait{Signal: job.SIGKILL}}
 	a.toAll(act)
@@ -487,8 +488,8 @@ func (a *agent) begins(e hasCalled) {
 	}
 }
 
-// standing takes how the processes of a host are that this agent has called. What others have been
-// told of is so: a process that counts as dead ends.
+// standing stores the states of the processes of a host that this agent has called. What was
+// reported to others holds: a process that counts as dead is ended.
 func (a *agent) standing(h *remoteHost, s *control.Stand) {
 	if !h.led || h.ready || h.gone {
 		return
