@@ -1,15 +1,15 @@
 // Package agent is the process that holds a host's part of a job: the memory file, the processes
-// with their pidfds, and their output. It carries out what the pure machine of launch/job decides
+// with their pidfds, and their output. It performs the decisions of the pure machine of launch/job
 // (MPI-5.0, 11.5; docs/running.md).
 //
 // In a job of several hosts each has its agent. That of spxrun's host decides for all: it starts
-// the others and hears what happens there (remote_hosts.go), has processes spawned on all hosts in
+// the others and receives their reports (remote_hosts.go), has processes spawned on all hosts in
 // steps that each takes (newcomers.go), adds and removes hosts while the job runs (growth.go), and
-// answers what the processes of other hosts ask (relay.go). The others decide nothing
-// (remote_agent.go), and end their processes when they lose the one that does. How the processes
-// reach each other is not the agents' matter, but where they listen is (address.go). In jobs that
-// are to survive failures, agents of several hosts keep copies of what decides (sequence.go), and
-// reach each other for that directly (mesh.go).
+// answers questions of processes of other hosts (relay.go). The others decide nothing
+// (remote_agent.go), and end their processes when they lose the deciding one. Connections between
+// processes are not the agents' work, but the addresses where these listen are (address.go). In
+// jobs that are to survive failures, agents of several hosts keep copies of the machine
+// (sequence.go), and reach each other for that directly (mesh.go).
 //
 // One thread, the main thread of the process, does everything but output and the reading of
 // messages: it starts the ranks (whose parent-death signal follows that thread), waits for pidfds,
@@ -50,7 +50,7 @@ const (
 	// between SIGTERM and SIGKILL for what processes have left behind
 	strayGrace = 100 * time.Millisecond
 	strayLimit = 2 * time.Second
-	// for output that nobody takes, when the user wants the end or spxrun is gone
+	// for output without a reader, when the user wants the end or spxrun is gone
 	drainHurry = 300 * time.Millisecond
 	// how often to look whether a process has called MPI_Init, when that matters
 	joinPoll  = 100 * time.Millisecond
@@ -66,7 +66,7 @@ type agent struct {
 
 	ranks []rank
 	files []string // of the programs
-	// how much does not come again (job.Machine.Over), as all have been told
+	// how many parts and ranks do not return (job.Machine.Over), as last published
 	over     int
 	msglogs  map[int][]int   // by program: files for what its ranks keep, by rank
 	spares   map[int]*spares // by part
@@ -82,7 +82,7 @@ type agent struct {
 	domains    [][]int    // that ranks are bound to, in turn; none: they are not
 	processors []cpus.CPU // of this host, as far as it may use them
 	listener   int
-	listeners  []int        // of those who ask
+	listeners  []int        // of connections that ask
 	unheard    atomic.Int32 // connections with them over which nothing has been read yet
 	door       bool         // processes inherit a second way to this agent
 	externals  map[ident.ProcID]int
@@ -110,7 +110,7 @@ type agent struct {
 	address netip.Addr // on which its processes listen
 	places  places
 	others  []*remoteHost
-	unsent  []*remoteHost // whose agents are to be started by others that are not there yet
+	unsent  []*remoteHost // whose agents are to be started by agents that are not there yet
 	shells  shells
 	// the user knows that an agent was not started from where it should have been
 	strayed   atomic.Bool
@@ -123,7 +123,7 @@ type agent struct {
 	surveys    int // so far
 	dismissed  bool
 	beating    *heartbeat
-	beats      *control.Beats           // as all hosts were told; nil: there are none
+	beats      *control.Beats           // as sent to all hosts; nil: there are none
 	sequence   *sequence                // nil: this host keeps no copy of what decides
 	copies     atomic.Pointer[sequence] // the same, for other threads
 	succession succession
@@ -141,7 +141,7 @@ type agent struct {
 	above     *uplink // what up is, or was before this agent came to decide
 	branches  branches
 	joined    *gathering // another launcher has started the processes
-	met       bool       // the others are known: the processes may start
+	met       bool       // the other hosts are known: the processes may start
 	targets   []int      // write ends of the pipes that out and err write to
 	input     inputQueue
 	inputRest []byte
@@ -168,7 +168,7 @@ type agent struct {
 	quitAt      time.Time           // when SIGQUIT last came
 }
 
-// decider says what events mean: the machine of launch/job, or the way to the host where that is.
+// decider handles events: the machine of launch/job, or the connection to the host where that is.
 type decider interface {
 	Step(e job.Event, now time.Duration) []job.Action
 	Deadline() (at time.Duration, ok bool)
@@ -193,7 +193,7 @@ type rank struct {
 	host     int
 	begun    bool   // of another host: it has been made there, once
 	called   bool   // it is to be started in the place of another one
-	away     bool   // of a cluster that somebody else starts: it is nobody yet
+	away     bool   // of a cluster that another spxrun starts: there is no process yet
 	newcomer bool   // spawned to join its parents' program (steer.go)
 	member   bool   // and does belong to it, or has
 	life     uint32 // of a system's part: which start of it, from 1
@@ -487,7 +487,7 @@ func (a *agent) finish() int {
 	return a.status
 }
 
-// waitDrained waits for the readers of the output, as long as nobody is in a hurry.
+// waitDrained waits for the readers of the output, unless the end is urgent.
 func (a *agent) waitDrained(drained <-chan struct{}) {
 	var limit time.Time
 	hurry := a.machine.Hurried()

@@ -16,12 +16,12 @@ import (
 // that another agent leads when the one that does is lost (nextlead.go). There are two kinds:
 //
 //   - Other hosts of a cluster that has come, and clusters that have come through another one, with
-//     all their hosts. Their agents are reached through that of an spxrun, and stay so: the change
-//     of who leads is one above that, of which they hear by it (control.Lead, Relayed). When it is
-//     that agent which leads from now on, what they say ends there.
-//   - Other hosts of the cluster whose agent led. They have lost the one above them, and are
-//     called, as agents that keep copies are. Their spxrun is gone with its host, so what they
-//     write goes to who leads.
+//     all their hosts. Their agents are reached through that of an spxrun, and stay so: the leader
+//     changes above that agent, which forwards the notice (control.Lead, Relayed). When that agent
+//     itself leads from now on, their messages end there.
+//   - Other hosts of the cluster whose agent led. They have lost their superior, and are called, as
+//     agents that keep copies are. Their spxrun is gone with its host, so their output goes to the
+//     leading agent.
 //
 // The same host is of one kind and then of the other, as agents come to lead and are lost in turn.
 
@@ -42,8 +42,8 @@ type route struct {
 	home int // the first host of its cluster
 }
 
-// waysTo are the ways to all hosts, by what an agent was told last. It is that of host self, and
-// comes to decide in the place of host before.
+// waysTo are the routes to all hosts, by the latest Mesh that an agent has. It is that of host
+// self, and becomes the deciding one in place of host before.
 func waysTo(m *control.Mesh, hosts, self, before int) []route {
 	out := make([]route, hosts)
 	within := func(list []int, n int) int {
@@ -111,13 +111,13 @@ func (a *agent) uncalled(e uncalled) {
 	}
 }
 
-// hearLead takes the word, which another agent has handed on, that another one decides. The
-// connection is the same.
+// hearLead handles the notice, forwarded by another agent, that another one decides. The connection
+// is the same.
 func (a *agent) hearLead(m *control.Lead) {
 	a.inbox.put(calledBy{from: m.Host, era: m.Era, meets: m.Meets})
 }
 
-// besideFor says what a host is told that keeps no copy.
+// besideFor sets what is sent to a host that keeps no copy.
 func (a *agent) besideFor(spec *control.Job, h *remoteHost) {
 	h.copies = h.mayLead() && !slices.ContainsFunc(a.membersOf(),
 		func(n int) bool { return !a.meets(h.number, n) || !a.meets(n, h.number) })
@@ -127,8 +127,8 @@ func (a *agent) besideFor(spec *control.Job, h *remoteHost) {
 	}
 }
 
-// tellSeats says in a Mesh through whom the agents of all hosts are reached, and to which cluster
-// they belong.
+// tellSeats sets in a Mesh through which agents those of all hosts are reached, and to which
+// cluster they belong.
 func (a *agent) tellSeats(m *control.Mesh) {
 	m.From = a.self
 	m.By, m.Home = slices.Repeat([]int{-1}, len(m.At)), slices.Repeat([]int{-1}, len(m.At))
@@ -159,7 +159,7 @@ func (a *agent) enterHost(h *remoteHost, r route) {
 	h.kin = first.attached
 }
 
-// meshFor are the addresses by which a host reaches the agents of the others.
+// meshFor are the addresses by which a host reaches the other hosts' agents.
 func (a *agent) meshFor(host int, m *control.Mesh) *control.Mesh {
 	if a.places.pairs == nil {
 		return m
@@ -204,8 +204,8 @@ func (a *agent) isHere(h *remoteHost, s *control.Stand) {
 	h.mesh = e.Mesh
 }
 
-// beatsAt takes where the heartbeats of a host are taken, as it says itself: another one may find
-// it elsewhere.
+// beatsAt stores where a host receives heartbeats, by its own report: another host may reach it at
+// another address.
 func (a *agent) beatsAt(host int, at netip.AddrPort) {
 	if a.beats != nil && host < len(a.beats.At) && at.IsValid() {
 		b := *a.beats
@@ -248,7 +248,7 @@ func (a *agent) inheritPlaces() {
 	if a.beating != nil {
 		a.beatsAt(a.self, a.beating.at)
 	}
-	a.sequence.told.At = nil // others may find them elsewhere
+	a.sequence.told.At = nil // other hosts may reach them at other addresses
 	a.tellMesh()
 }
 
@@ -310,7 +310,7 @@ func (g *externalCluster) incomplete() bool {
 // isLeft: a host of a cluster whose spxrun was lost with the host that led the system.
 func (h *remoteHost) isLeft() bool { return h.kin != nil && h.of == nil }
 
-// dismissLeft sends the hosts away of a cluster whose spxrun was lost, when nothing runs there any
+// dismissLeft dismisses the hosts of a cluster whose spxrun was lost, when nothing runs there any
 // more: it may be attached again, or has ended.
 func (a *agent) dismissLeft(states []job.PartState, busy func(parts []int) bool) {
 	changed := false
@@ -339,8 +339,8 @@ func (a *agent) dismissLeft(states []job.PartState, busy func(parts []int) bool)
 	}
 }
 
-// endServers ends what is left of the I/O processes of a cluster that is not there any more, and
-// whose spxrun was lost: they come again with it.
+// endServers ends the remaining I/O processes of a cluster that is gone, and whose spxrun was lost:
+// they return with it.
 func (a *agent) endServers(g *externalCluster, states []job.PartState) {
 	if s := states[g.parts[0]-1].State; g.swept || s != job.StateAway && s != job.StateGone {
 		return

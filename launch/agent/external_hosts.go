@@ -11,11 +11,11 @@ import (
 	"libspx/launch/job"
 )
 
-// The hosts of clusters that have attached to the system (lead.go), as the agent sees them that
-// decides. The one of the cluster's spxrun has come by itself; it has started the agents of the
-// others (members.go), and what they say comes through it (passage.go). They are added to the job
-// one after another, before the cluster begins, and each is one of its hosts like any other then:
-// it is its own host that is lost, and the cluster goes on as the file says. With the host of the
+// The hosts of clusters that have attached to the system (lead.go), on the side of the deciding
+// agent. That of the cluster's spxrun has called by itself; it has started the agents of the others
+// (members.go), and forwards their messages (passage.go). They are added to the job one after
+// another, before the cluster begins, and each is one of its hosts like any other then: the loss of
+// one is that of a single host, and the cluster continues as the file has it. With the host of the
 // cluster's spxrun all of them are lost.
 
 // isExternal: what runs there was started by a spxrun of its own.
@@ -137,7 +137,8 @@ func (a *agent) externalJoined(d *addition, h *remoteHost) {
 	}
 }
 
-// notAttached sends away what has come of a cluster of which some host has not, and tells its user.
+// notAttached dismisses the hosts that have come of a cluster of which some host has not, and
+// notifies its user.
 func (a *agent) notAttached(cluster, text string) {
 	for _, h := range a.others {
 		if h.attached == nil || h.gone || h.attached.begun || h.attached.cluster != cluster {
@@ -222,8 +223,8 @@ func (a *agent) leadFirst(part int, list []int) []int {
 		func(n int) bool { return n == h.number })...)
 }
 
-// networksOf says, by host, which of them reach each other, as the tree of masters has it: the one
-// that decides reaches all but those that it reaches through others.
+// networksOf lists, by host, the networks by which hosts reach each other, for the tree of masters:
+// the deciding one reaches all directly but those that it reaches through other hosts.
 func (a *agent) networksOf(hosts int) [][]int {
 	out := make([][]int, hosts)
 	for i := range out {
@@ -270,8 +271,8 @@ func (a *agent) isOf(host int, lead *remoteHost) bool {
 		func(m *remoteHost) bool { return m != nil && m.number == host })
 }
 
-// rehostExternal says where the processes of a part of an attached cluster run that is started, or
-// started again: on hosts of the cluster. As rehost else.
+// rehostExternal chooses the hosts for the processes of a part of an attached cluster that is
+// started, or restarted: hosts of the cluster. Otherwise as rehost.
 func (a *agent) rehostExternal(h *remoteHost, part int, crowd bool) (where []int, moved,
 	why string) {
 	was := a.placesOfExternal(h, part)
@@ -296,8 +297,8 @@ func (a *agent) placesInExternal(h *remoteHost) []candidate {
 	return room
 }
 
-// movedTo says in words that processes which were on lost hosts are on others now; why: they cannot
-// be.
+// movedTo describes that processes of lost hosts are on other hosts now; why: the reason if they
+// cannot be.
 func (a *agent) movedTo(was, where []int, ok bool, others string) (moved, why string) {
 	var lost, to []string
 	for i, h := range was {

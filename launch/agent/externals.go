@@ -84,10 +84,10 @@ func (a *agent) rank(slot int) *rank {
 // freeSlots returns n numbers for new processes, or fewer, none of those that are in use elsewhere.
 // Numbers that the table of a system has for another part than this one (from 1, 0: none) are not
 // free either, although nobody lives there: it is to come again.
-func (a *agent) freeSlots(n, part int, remoteHost map[int]bool) []int {
+func (a *agent) freeSlots(n, part int, taken map[int]bool) []int {
 	kept := a.keptFor(part)
 	free := a.segment.Free(n, func(i int) bool {
-		return !remoteHost[i] && !kept[i] &&
+		return !taken[i] && !kept[i] &&
 			(i >= len(a.ranks) || !a.ranks[i].alive)
 	})
 	for id, slot := range a.externals { // who it was is forgotten with the number

@@ -18,9 +18,9 @@ import (
 )
 
 // Hosts that are added to the running job, and idle ones that are removed (docs/malleability.md,
-// "Hosts"). The agent that decides starts the agent of a new host as those of the first ones, and
-// makes it one of them between two spawned worlds: the new one is told who is there, the others
-// where it takes heartbeats. From then on it is a host like any other, with the next number, which
+// "Hosts"). The deciding agent starts the agent of a new host as those of the first ones, and adds
+// it between two spawned worlds: the new one gets the list of hosts and processes, the others the
+// address of its heartbeats. From then on it is a host like any other, with the next number, which
 // is not given again.
 
 // inviteLimit is how long the agent of a new host may take until it is ready.
@@ -33,12 +33,13 @@ const mostHosts = 1 << 16
 type growth struct {
 	additions []*addition
 	now       *remoteHost // the host that is being added, of the first of them
-	// those whose agents were started, and are none of the job's: they come, or have failed to
+	// hosts whose agents were started, and that are not the job's yet: they are arriving, or have
+	// failed
 	callers   []*remoteHost
 	unplanted bool // some have come that the tree of the system's masters does not know yet
 }
 
-// addition is a list of hosts that somebody wants to be added. They are, one after another.
+// addition is a request to add a list of hosts. They are added one after another.
 type addition struct {
 	ask      *question
 	list     []hosts.Host // to come
@@ -60,7 +61,7 @@ func (d *addition) giveUp(failure string) {
 	}
 }
 
-// removal is a list of hosts that somebody has sent away.
+// removal is a request to remove a list of hosts.
 type removal struct {
 	ask  *question
 	open int // that have not gone yet
@@ -164,7 +165,7 @@ func hostMessage(list []service.Host) *service.Message {
 	return &service.Message{Text: string(text), FD: -1}
 }
 
-// nextHost begins to add the next host that somebody wants, until one has to be waited for.
+// nextHost begins to add the next requested host, until one has to be waited for.
 func (a *agent) nextHost() {
 	g := &a.growth
 	for len(g.additions) > 0 && g.now == nil {
@@ -184,7 +185,7 @@ func (a *agent) nextHost() {
 	}
 }
 
-// added is the answer to who has asked for hosts.
+// added is the answer to a request for hosts.
 func (a *agent) added(d *addition) *service.Message {
 	if len(d.failures) == 0 {
 		return a.hostList()
@@ -323,8 +324,9 @@ func (a *agent) joinNow() {
 	a.nextHost()
 }
 
-// present is who is there, and who has been, for a new host, with where that calls them. Who is
-// about to be made counts as there, as for the hosts that have been told in the beginning.
+// present lists, for a new host, the processes that are there and that have been, with the
+// addresses at which it calls them. Processes that are about to be made count as there, as for the
+// hosts of the beginning.
 func (a *agent) present(to int) (list []control.Entry) {
 	for i := range a.ranks {
 		r := &a.ranks[i]
@@ -349,7 +351,7 @@ func (a *agent) present(to int) (list []control.Entry) {
 	return list
 }
 
-// enterPresent enters those of whom present tells.
+// enterPresent enters the processes of such a list.
 func (a *agent) enterPresent(list []control.Entry) {
 	for _, e := range list {
 		if e.Proc < 0 || e.Proc >= a.segment.MaxProcs() || e.Host < 0 ||

@@ -19,8 +19,8 @@ import (
 	"libspx/shm"
 )
 
-// What the processes of the job do, on all hosts, for those who ask (docs/diagnosis.md). Each host
-// looks at its own, beside its main thread; the host that decides puts it together.
+// What the processes of the job do, on all hosts, for queries (docs/diagnosis.md). Each host
+// inspects its own, beside its main thread; the deciding host combines the results.
 
 // inspectLimit is how long hosts that do not answer are waited for; so many times as long, for a
 // tool, those that are still heard: they are busy. Tools wait a little longer (launch/steer).
@@ -31,7 +31,7 @@ const (
 
 // inspection is a look at all processes that is under way.
 type inspection struct {
-	open  map[*remoteHost]bool // who has not answered; nil: this host
+	open  map[*remoteHost]bool // hosts that have not answered; nil: this host
 	procs []diagnose.Proc
 	again int // so many more times they are waited for
 	done  func([]diagnose.Proc)
@@ -81,7 +81,7 @@ func (a *agent) inspectHere(stacks bool, done func([]diagnose.Proc)) {
 	go func() { done(inspect.Host(a.segment, a.host, list, stacks)) }()
 }
 
-// hasInspected takes in what a host has found.
+// hasInspected adds what a host has found.
 func (a *agent) hasInspected(in inspected) {
 	look := a.inspections[in.number]
 	if look == nil {
@@ -144,7 +144,7 @@ func (a *agent) complete(procs []diagnose.Proc) []diagnose.Proc {
 	return out
 }
 
-// namePart says of the processes of a system what they belong to.
+// namePart sets the part of a system that each process belongs to.
 func (a *agent) namePart(list []diagnose.Proc) {
 	if len(a.spec.Programs) == 0 {
 		return
@@ -178,8 +178,7 @@ func (a *agent) namePart(list []diagnose.Proc) {
 	}
 }
 
-// nameFormer says what a process was that the table of the system names no more: as its part is
-// called.
+// nameFormer names a process that is no longer in the system's table, by the name of its part.
 func (a *agent) nameFormer(p *diagnose.Proc) {
 	if p.Proc >= len(a.ranks) {
 		return
@@ -248,7 +247,7 @@ func (a *agent) lookForHang() {
 	})
 }
 
-// inspectFor answers who asks what the processes do.
+// inspectFor answers a query about what the processes do.
 func (a *agent) inspectFor(q *question) {
 	a.inspect(q.Number != 0, inspectTimes-1, func(procs []diagnose.Proc) {
 		text, err := json.Marshal(procs)
@@ -271,7 +270,7 @@ func (a *agent) inspectForAbove(m *control.Inspect) {
 	})
 }
 
-// inspectedThere takes in what another host has found.
+// inspectedThere adds what another host has found.
 func (a *agent) inspectedThere(h *remoteHost, m *control.Inspected) {
 	in := inspected{number: m.Number, from: h}
 	var all []diagnose.Proc

@@ -16,18 +16,18 @@ import (
 )
 
 // An agent's part in a job that another launcher has started, from the moment at which all have
-// found each other (join.go). The agents decide what the end of a process means; the launcher
-// learns it from them. It talks PMI-1 with each process on a socket of which the agent has a copy:
-// so the end of a process does not close it, which launchers take for a failure of the whole job.
-// When a process has left as it should, or the others go on without it, the agent says finalize in
-// its place; when the job is to end, abort with the job's status.
+// found each other (join.go). The agents decide what the end of a process means, and report it to
+// the launcher. That speaks PMI-1 with each process on a socket of which the agent has a copy: so
+// the end of a process does not close it, which launchers take for a failure of the whole job. When
+// a process has left in order, or the others continue without it, the agent sends finalize in its
+// place; when the job is to end, abort with the job's status.
 
 // launcherGrace is the time between the word to the launcher and SIGKILL.
 const launcherGrace = 2 * time.Second
 
-// launcherNotice is how long a launcher that cannot be told to end the job has to notice by itself
-// that a process has died, and to end the job for that: its exit status is that of the process
-// which it sees end first, and on another host than the one that died we would be the faster ones.
+// launcherNotice is how long a launcher that cannot be requested to end the job has to notice a
+// death by itself, and to end the job for that: its exit status is that of the process whose end it
+// sees first, and on another host than the dead process's the agent would be faster.
 const launcherNotice = 500 * time.Millisecond
 
 // launcherLost: the launcher is gone, as far as one of its processes shows.
@@ -158,7 +158,7 @@ func (a *agent) admit(g *gathering) {
 	for i, m := range g.members {
 		if m != nil && a.segment != nil {
 			a.segment.SetNear(i, a.nearJoined(m.pid))
-			// before the first goes on: each asks who the others are
+			// before the first continues: each asks for its peers
 			a.segment.MarkStarted(i, m.pid)
 		}
 	}
@@ -208,8 +208,8 @@ func (a *agent) admitOne(r *rank, m *member) {
 	}
 }
 
-// watchLauncher tells when the launcher is gone: it has hung up on a process or, where there is
-// nothing to hang up, the process's parent has ended.
+// watchLauncher reports when the launcher is gone: it has closed the socket of a process or, where
+// there is none, the process's parent has ended.
 func (a *agent) watchLauncher(sockets []unix.PollFd, ranks []int) {
 	for {
 		n, err := unix.Poll(sockets, -1)
@@ -249,11 +249,12 @@ func (a *agent) signalRank(i, number int) {
 	}
 }
 
-// printLimit is how long the launcher may take to read why it will be told to end the job.
+// printLimit is how long the launcher may take to read the reason before it is requested to end the
+// job.
 const printLimit = 200 * time.Millisecond
 
 // awaitPrinted waits until what was written to standard error has been read there, if that is a
-// pipe: launchers that are told to end a job may read no more.
+// pipe: launchers that are requested to end a job may read no more.
 func awaitPrinted() {
 	for limit := time.Now().Add(printLimit); time.Now().Before(limit); time.Sleep(
 		time.Millisecond) {
@@ -263,7 +264,7 @@ func awaitPrinted() {
 	}
 }
 
-// endByLauncher has the launcher end the job's processes; false: it cannot be told.
+// endByLauncher has the launcher end the job's processes; false: it cannot be requested.
 func (g *gathering) endByLauncher(status int) bool {
 	awaitPrinted()
 	for _, m := range g.members {
@@ -297,7 +298,7 @@ func (a *agent) leaveToLauncher(signal int) bool {
 	}
 	m, decides := a.machine.(*job.Machine)
 	if !decides {
-		for _, m := range a.joined.members { // then the agent that decides has told it
+		for _, m := range a.joined.members { // then the deciding agent has requested it
 			if m.launcher >= 0 {
 				return !a.machine.Hurried()
 			}
@@ -307,7 +308,7 @@ func (a *agent) leaveToLauncher(signal int) bool {
 	return a.joined.endByLauncher(m.Status())
 }
 
-// reachable: the launcher has left a way to tell it things, as those of PMI do.
+// reachable reports whether the launcher takes requests, as those of PMI do.
 func (g *gathering) reachable() bool {
 	for _, m := range g.members {
 		if m.launcher >= 0 {
@@ -326,8 +327,7 @@ func (a *agent) endUnnoticed() {
 	}
 }
 
-// leftJob tells the launcher that a process of this host has left the job, and that this is all
-// right.
+// leftJob notifies the launcher that a process of this host has left the job in order.
 func (a *agent) leftJob(i int) {
 	m := a.joined.members[i]
 	if m == nil {

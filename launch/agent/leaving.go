@@ -10,16 +10,16 @@ import (
 	"libspx/launch/job"
 )
 
-// A host that is out, while the job goes on elsewhere: its agent has lost the one that decides and
-// is not called by another one, or the sequence says that the host is no member any more. It ends
-// its processes, and decides nothing from then on (docs/decisions/leaders.md).
+// A host that is excluded, while the job continues on others: its agent has lost the deciding one
+// and is not called by another one, or the host is no member of the sequence any more. It ends its
+// processes, and decides nothing from then on (docs/decisions/leaders.md).
 
 // termPatience is how long an agent that got SIGTERM waits for the end of the shell that has
-// started it, which hands on the signal as it dies.
+// started it, which forwards the signal as it dies.
 const termPatience = time.Second
 
-// heedsTerm takes SIGTERM: as a rule the remote shell has handed it on that has started this agent,
-// and whose own agent is lost.
+// heedsTerm handles SIGTERM: as a rule it is forwarded by the remote shell that has started this
+// agent, and whose own agent is lost.
 func (a *agent) heedsTerm(e termed) {
 	switch s := &a.succession; {
 	case !a.mayBeCalled():
@@ -32,8 +32,8 @@ func (a *agent) heedsTerm(e termed) {
 	}
 }
 
-// mustLeave: the sequence says that this host is out. One that was removed is told to end by the
-// agent that decides, in the same moment.
+// mustLeave: by the sequence this host is excluded. A removed one is ordered to end by the deciding
+// agent, in the same moment.
 func (a *agent) mustLeave(e mustLeave) {
 	if a.up != nil && !a.succession.waits && !e.again {
 		time.AfterFunc(termPatience, func() { a.inbox.put(mustLeave{e.why, true}) })
@@ -42,8 +42,8 @@ func (a *agent) mustLeave(e mustLeave) {
 	a.leave(e.why)
 }
 
-// leave ends the processes of this host, without a word to the others: they go on without it, or
-// may.
+// leave ends the processes of this host, without notice to the others: these continue without it,
+// or may.
 func (a *agent) leave(why string) {
 	s := &a.succession
 	if a.done || a.fenced || s.left {
@@ -87,10 +87,10 @@ func (departed) Step(job.Event, time.Duration) []job.Action { return nil }
 // Deadline: there is none.
 func (departed) Deadline() (time.Duration, bool) { return 0, false }
 
-// Ending tells that the processes end.
+// Ending reports that the processes end.
 func (departed) Ending() bool { return true }
 
-// Hurried tells that no reader of the output is left.
+// Hurried reports that no reader of the output is left.
 func (departed) Hurried() bool { return true }
 
 // whyLeft is why this host is out, as far as that is known.

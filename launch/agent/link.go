@@ -19,7 +19,7 @@ type link struct {
 	host  string
 	words []string // of the shell
 	up    *io.PipeReader
-	in    *io.PipeWriter // its other end, for who brings what comes
+	in    *io.PipeWriter // its other end, for the goroutine that delivers data
 
 	mu       sync.Mutex
 	number   int         // guarded by mu, as all below: of the host, to via
@@ -28,7 +28,7 @@ type link struct {
 	again    *time.Timer // until it is tried once more
 	tries    int
 	sent     []byte    // as long as nothing has come
-	under    int       // bytes that were handed on, and have not been taken by the shell
+	under    int       // bytes that were forwarded, and have not been accepted by the shell
 	room     sync.Cond // it may be so much less that there is room for more
 	answered bool
 	shut     bool // nothing more is to be sent
@@ -53,7 +53,7 @@ func (a *agent) newLink(h *remoteHost) *link {
 	return l
 }
 
-// Read reads what the other agent says.
+// Read reads from the other agent.
 func (l *link) Read(b []byte) (int, error) { return l.up.Read(b) }
 
 // mostUnder is how many bytes wait on a link for its shell at most, beside those of one more Write.
@@ -182,8 +182,8 @@ func (l *link) passed(n int) {
 	l.room.Broadcast()
 }
 
-// awaits tells since when the other end is awaited, and what has come between; not ok: the link has
-// ended, or nobody has begun to start it.
+// awaits reports since when the other end is awaited, and what has delayed it; not ok: the link has
+// ended, or its start has not begun.
 func (l *link) awaits() (since time.Time, trouble string, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -209,7 +209,7 @@ func (l *link) heard(b []byte) {
 	l.mu.Lock()
 	l.answered, l.sent = true, nil
 	l.mu.Unlock()
-	l.in.Write(b) //nolint:errcheck // if nobody listens any more, it is lost
+	l.in.Write(b) //nolint:errcheck // without a reader it is lost
 }
 
 func (l *link) said(b []byte) {
@@ -252,7 +252,7 @@ func (l *link) over(end shellEnd) {
 	}
 }
 
-// fromBelow takes what the agent of a host says of a shell that it has started.
+// fromBelow handles a host's report about a shell that its agent has started.
 func (h *remoteHost) fromBelow(m *control.Branch) {
 	h.belowMu.Lock()
 	l := h.below[m.Host]

@@ -17,10 +17,10 @@ import (
 )
 
 // The agents of a job that keep a sequence of its events (sequence.go) reach each other directly:
-// the agent that decides is not always there to hand on what they say. Each listens at a port, and
-// calls another one when it has something for it; what that one says comes over its own call.
-// Connections are sealed and proved as all between agents are (sealed.go). What is said may get
-// lost: it is said again.
+// the deciding agent is not always there to forward their messages. Each listens at a port, and
+// calls another one when it has a message for it; that one's messages come over its own call.
+// Connections are sealed and proved as all between agents are (sealed.go). Messages may get lost:
+// they are repeated.
 
 // meshWays keeps these connections apart from others between agents: no call is of use at another
 // kind of port.
@@ -56,7 +56,7 @@ type mesh struct {
 
 	// by any goroutine: the agent of a host decides, and speaks over this; nil: none does so
 	led func(from int, said control.Lead, conn *control.Conn)
-	// likewise: the others have given this one up
+	// likewise: the other agents have excluded this one
 	expelled func()
 }
 
@@ -96,14 +96,14 @@ func openMesh(fd int, at netip.AddrPort, job [16]byte, key [32]byte, self int,
 	return m, nil
 }
 
-// expect has calls of an agent that decides heard, and that the others have given this one up.
+// expect sets the handlers of a deciding agent's call, and of this agent's exclusion by the others.
 func (m *mesh) expect(led func(int, control.Lead, *control.Conn), expelled func()) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.led, m.expelled = led, expelled
 }
 
-// expects is what expect was told.
+// expects are the handlers that expect has set.
 func (m *mesh) expects() (led func(int, control.Lead, *control.Conn), expelled func()) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -117,7 +117,8 @@ func meshIdentity(job [16]byte, key [32]byte, number int) tcp.Identity {
 	return id
 }
 
-// meet says where the agents are. Ways to those that are nowhere, or elsewhere, end.
+// meet sets the agents' addresses. Connections to agents without an address, or with another one,
+// end.
 func (m *mesh) meet(where []netip.AddrPort) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -288,7 +289,7 @@ func (m *mesh) adopt(c net.Conn, from tcp.Process) {
 	m.mu.Unlock()
 }
 
-// hear takes what an agent says, until it has gone; false: or has said something that it cannot.
+// hear handles an agent's messages, until it has gone; false: or until it has sent an invalid one.
 func (m *mesh) hear(conn *control.Conn, n int, said *control.Message) bool {
 	for {
 		msg, err := replica.Decode(said.Sequence)
@@ -302,8 +303,8 @@ func (m *mesh) hear(conn *control.Conn, n int, said *control.Message) bool {
 	}
 }
 
-// lead calls another agent, to tell it that this one decides: the connection is for all that they
-// have to say to each other. It tries as long as the other one is there, within a time.
+// lead calls another agent, to notify it that this one decides: the connection is for all their
+// messages. It tries as long as the other one is there, within a time.
 func (m *mesh) lead(host int, said control.Lead) (*control.Conn, error) {
 	for limit := time.Now().Add(leadLimit); ; {
 		m.mu.Lock()

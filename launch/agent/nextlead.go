@@ -15,14 +15,14 @@ import (
 	"libspx/net/tcp"
 )
 
-// A system whose clusters were started one by one (attach.go) goes on when the agent that leads it
-// is lost: that of another cluster's spxrun decides, as another host's agent does in other jobs
-// (succession.go). Those keep copies of what decides that have come by themselves and reach each
-// other: of clusters that run on the host of their spxrun, in one network. Here is what is special
-// about it. The machine of the job knows who the parts consist of; which cluster a host belongs to
-// stands in its name, and what a cluster has come with its agent says again (control.Stand). The
-// cluster of the one that is lost is from then on one of those that another spxrun starts, and that
-// of the one that leads is its own.
+// A system whose clusters were started one by one (attach.go) continues when its leading agent is
+// lost: that of another cluster's spxrun decides, as another host's agent does in other jobs
+// (succession.go). Copies of the machine are kept by agents that have attached by themselves and
+// reach each other: those of clusters that run on the host of their spxrun, in one network. This
+// file is what is special about it. The machine of the job knows the processes of the parts; a
+// host's name has its cluster, and its agent sends again what the cluster has attached with
+// (control.Stand). The cluster of the lost agent is from then on one that another spxrun starts,
+// and that of the leading one is its own.
 
 // partsOfFirst are the parts of the job as it has begun. Those that were added since come to the
 // machine as events.
@@ -34,8 +34,8 @@ func (a *agent) partsOfFirst() []job.Part {
 	return a.spec.Parts[:max(n, 0)]
 }
 
-// forExternal is what a host is told of a job whose clusters come by themselves: whether it keeps a
-// copy of what decides, and then what it has to know to lead the system.
+// forExternal sets what is sent to a host of a job whose clusters attach by themselves: whether it
+// keeps a copy of the machine, and then what it has to know to lead the system.
 func (a *agent) forExternal(spec *control.Job, h *remoteHost) {
 	if h.via != nil || h.of != nil && h.of.via != nil {
 		spec.Sequence = false // it is never called
@@ -104,12 +104,12 @@ func (a *agent) listenInPlace(address string) (net.Listener, error) {
 	return net.Listen("tcp", netip.AddrPortFrom(a.address, 0).String())
 }
 
-// movedPause is the time between two looks whether somebody leads the system where it was led
-// before.
+// movedPause is the time between two checks whether an agent leads the system at its previous
+// address.
 const movedPause = time.Second
 
-// tellMoved tells whoever leads the system at an address where it was led before, not knowing that
-// it goes on elsewhere. It ends with this process.
+// tellMoved notifies an agent that leads the system at its previous address, unaware that it
+// continues at another one. It ends with this process.
 func tellMoved(j *control.Join, at string) {
 	id := identityOf(j, comeNumber)
 	for {
@@ -118,7 +118,7 @@ func tellMoved(j *control.Join, at string) {
 		end()
 		if err == nil && verdict == tcp.Taken {
 			conn := control.NewConn(sealedConn(c))
-			conn.Send(&control.Message{Moved: j.Address}) //nolint:errcheck // it is told again
+			conn.Send(&control.Message{Moved: j.Address}) //nolint:errcheck // it is repeated
 			c.Close()
 		}
 		time.Sleep(movedPause)

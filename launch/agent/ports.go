@@ -9,8 +9,8 @@ import (
 	"libspx/launch/service"
 )
 
-// ports is where processes find each other (MPI-5.0, 11.9): ports, who waits at them, and published
-// names.
+// ports is where processes find each other (MPI-5.0, 11.9): ports, the processes that wait at them,
+// and published names.
 type ports struct {
 	opened  uint32
 	met     uint64
@@ -18,9 +18,9 @@ type ports struct {
 	names   map[string]string // service name -> port name
 }
 
-// port is an open port. Those who wait are answered in the order in which they came.
+// port is an open port. Waiting processes are answered in the order of their questions.
 type port struct {
-	// as others reach it now: another agent may keep it than the one that has opened it
+	// its current name: another agent may keep it than the one that has opened it
 	name                  string
 	accepting, connecting []*question
 }
@@ -36,8 +36,8 @@ func (p *ports) open() { p.waiting, p.names = map[string]*port{}, map[string]str
 // PortPrefix begins the name of every port: "spx:", the number of its job, and the port's own.
 const PortPrefix = "spx:"
 
-// openPort makes a port. Where the processes of the job are reached over the network, its name says
-// how the agent is, too.
+// openPort makes a port. Where the processes of the job are reached over the network, its name has
+// the agent's address, too.
 func (a *agent) openPort(jobNumber uint64) *service.Message {
 	p := &a.ports
 	p.opened++
@@ -53,8 +53,8 @@ func (a *agent) openPort(jobNumber uint64) *service.Message {
 	return &service.Message{Text: name, FD: -1}
 }
 
-// keepPort keeps a port that another agent has opened, which is lost: those who know its key, and
-// where it is now, come in.
+// keepPort keeps a port whose agent is lost: callers that know its key, and its new address, are
+// accepted.
 func (a *agent) keepPort(name string) {
 	w, ok := parseWay(name)
 	if !ok || a.ports.waiting[portID(name)] != nil {
@@ -69,7 +69,7 @@ func (a *agent) keepPort(name string) {
 	a.ports.waiting[portID(name)] = &port{name: portID(name) + way}
 }
 
-// closePort turns away who waits there.
+// closePort refuses the processes that wait there.
 func (a *agent) closePort(name string) *service.Message {
 	at := a.ports.waiting[portID(name)]
 	if at == nil {
@@ -118,8 +118,8 @@ func (a *agent) wait(q *question) {
 	a.pair(at)
 }
 
-// pair answers the first of both sides, as long as there is one on each. Who has gone is not one:
-// that may be seen here before its end of the connection is reported.
+// pair answers the first of both sides, as long as there is one on each. Processes that have gone
+// do not count: that may be seen here before the end of their connection is reported.
 func (a *agent) pair(at *port) {
 	for {
 		at.accepting, at.connecting = present(at.accepting), present(at.connecting)
@@ -145,7 +145,7 @@ func (a *agent) pair(at *port) {
 	}
 }
 
-// present are those at the head of a queue who wait still, and whoever follows them.
+// present is the queue without the processes at its head that no longer wait.
 func present(queue []*question) []*question {
 	for len(queue) > 0 && queue[0].conn.Gone() {
 		queue = queue[1:]
@@ -153,21 +153,21 @@ func present(queue []*question) []*question {
 	return queue
 }
 
-// introduce tells q who other is; false: q is gone.
+// introduce sends q the identity of other; false: q is gone.
 func (a *agent) introduce(q, other *question) bool {
 	return q.conn.Send(&service.Message{Kind: q.Kind, Peer: other.Peer, Number: a.ports.met,
 		FD: -1}) == nil
 }
 
-// withdraw is for somebody whose patience is at an end. Who is not found waiting has been answered
-// already, and will read that.
+// withdraw removes a question whose time is over. One that is not found has been answered already,
+// and its process will read that.
 func (a *agent) withdraw(q *question) {
 	if a.ports.forget(q.conn) || a.withdrawAbroad(q) {
 		q.reply(&service.Message{FD: -1})
 	}
 }
 
-// forget drops those who wait over a connection, and tells whether there were any.
+// forget drops the questions of a connection, and reports whether there were any.
 func (p *ports) forget(conn client) (waited bool) {
 	gone := func(q *question) bool {
 		waited = waited || q.conn == conn

@@ -150,7 +150,7 @@ type uplink struct {
 	room            room    // of what is decided
 	ending, hurried bool
 	pumps           sync.WaitGroup
-	// of processes of this host, by number: told again to whoever decides next
+	// of processes of this host, by number: reported again to the next deciding agent
 	ends map[int]job.Ended
 	kept keptOutput
 }
@@ -177,13 +177,13 @@ func (u *uplink) Step(e job.Event, _ time.Duration) []job.Action {
 // Deadline: there is none here.
 func (u *uplink) Deadline() (time.Duration, bool) { return 0, false }
 
-// Ending reports whether the processes have been told to end.
+// Ending reports whether the processes have been ordered to end.
 func (u *uplink) Ending() bool { return u.ending }
 
-// Hurried reports whether nobody waits for the output.
+// Hurried reports whether there is no reader of the output.
 func (u *uplink) Hurried() bool { return u.hurried }
 
-// decided is a message of the agent that decides, after so many others.
+// decided is a message of the deciding agent of an era.
 type decided struct {
 	m   *control.Message
 	era uint64
@@ -197,7 +197,7 @@ func (a *agent) part(settle func() error, begin func()) int {
 	if err != nil {
 		ready.Text, ready.Status = err.Error(), lookStatus(err)
 	} else if a.openHeartbeat() == nil {
-		// the host that decides tells of its own failure, and then of this one's
+		// the deciding host reports its own failure first, and then this one's
 		ready.Beat = a.beating.at
 	}
 	if err == nil && a.spec.Sequence && a.openSequence() == nil {
@@ -271,7 +271,7 @@ func (a *agent) settle() (files []string, err error) {
 	return files, a.cores.begin(a)
 }
 
-// ownVariables are those that say where somebody is.
+// ownVariables are those that describe a host or a login.
 var ownVariables = []string{"HOSTNAME", "SSH_CLIENT", "SSH_CONNECTION", "SSH_TTY", "SSH_AUTH_SOCK",
 	"XDG_RUNTIME_DIR", "XDG_SESSION_ID", "DBUS_SESSION_BUS_ADDRESS"}
 

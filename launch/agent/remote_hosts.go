@@ -18,10 +18,10 @@ import (
 	"libspx/launch/reach"
 )
 
-// The other hosts of a job, as the agent sees them that decides. Each has an agent of its own
+// The other hosts of a job, on the side of the deciding agent. Each has an agent of its own
 // (remote_agent.go), started by ssh or its like, whose standard input and output carry the messages
-// of launch/control. What happens there comes up as an event of the machine; what the machine
-// decides goes down to all.
+// of launch/control. Its reports become events of the machine; the machine's decisions are sent to
+// all.
 
 // elsewhere is the agent of another host.
 type remoteHost struct {
@@ -29,7 +29,7 @@ type remoteHost struct {
 	name   string
 	// by which this one has had it started; nil: it has come by itself (join.go)
 	link    *link
-	starter int           // number of the host whose agent does that
+	starter int           // number of the host whose agent starts this one's
 	wait    func() string // for its end: how it came
 	conn    connection
 	box     outbox
@@ -42,7 +42,7 @@ type remoteHost struct {
 	reach   *reach.Host    // what it has said of its interfaces; nil: nothing yet
 	at      netip.Addr     // where its processes listen, as was chosen from that
 	ready   bool
-	begins  bool // it was told to make its processes
+	begins  bool // it was ordered to make its processes
 	made    bool // all its processes have been made
 	gone    bool
 
@@ -56,7 +56,7 @@ type remoteHost struct {
 	// one
 	home   int
 	copies bool        // in such a system: its agent keeps a copy of what decides, or is to
-	behind passages    // to those, and others
+	behind passages    // to those, and to other ones
 	via    *remoteHost // it has come through the agent of this one
 
 	// it was sent away, and is heard until it is no member of those any more that keep copies of
@@ -90,7 +90,7 @@ type fromHost struct {
 
 // Limits on the end of other hosts, in time.
 const (
-	surveyLimit  = time.Second      // for an answer; who has none is left aside
+	surveyLimit  = time.Second      // for an answer; hosts without one are left aside
 	dismissLimit = 15 * time.Second // between Finish and their ends
 )
 
@@ -104,7 +104,7 @@ func (a *agent) waitsFor(is func(*remoteHost) bool) bool {
 	return slices.ContainsFunc(a.others, func(h *remoteHost) bool { return !h.gone && is(h) })
 }
 
-// introduceTo tells a host of the job, and begins to listen to what it says.
+// introduceTo sends a host the job, and begins to read its messages.
 func (a *agent) introduceTo(h *remoteHost, key [32]byte) {
 	spec := *a.spec
 	spec.Self, spec.ID, spec.Key, spec.Near = h.number, a.segment.JobID(), key, ownAddresses()
@@ -130,7 +130,7 @@ func (a *agent) introduceTo(h *remoteHost, key [32]byte) {
 	go a.hearFrom(h)
 }
 
-// hearFrom reads the messages of a host, prints its output, and tells the main thread the rest.
+// hearFrom reads the messages of a host, prints its output, and passes the rest to the main thread.
 func (a *agent) hearFrom(h *remoteHost) {
 	var printers [3]*printer
 	for {
@@ -173,7 +173,7 @@ func (a *agent) hearFrom(h *remoteHost) {
 	}
 	h.window.close()
 	if h.link != nil {
-		h.link.up.Close() // who brings what comes does not wait for this reader
+		h.link.up.Close() // the writer of this link does not wait for this reader
 	}
 	h.how = h.wait()
 	close(h.ended)
@@ -301,7 +301,7 @@ func (a *agent) seenAt(h *remoteHost, proc int, e job.Event) {
 	}
 }
 
-// allMade tells the machine when the processes of all hosts have been made.
+// allMade notifies the machine when the processes of all hosts have been made.
 func (a *agent) allMade() {
 	if a.made && !a.waitsFor(func(h *remoteHost) bool { return !h.made }) {
 		a.step(job.AllStarted{})
@@ -346,7 +346,7 @@ func (h *remoteHost) wasQuiet() bool {
 	return through && way.quiet()
 }
 
-// goneFor is why a host whose connection has ended is out.
+// goneFor is the reason for which a host whose connection has ended is excluded.
 func (h *remoteHost) goneFor() detect.Reason {
 	if errors.Is(h.failure, errChanged) {
 		return detect.OutChanged
@@ -456,7 +456,7 @@ func (a *agent) allToAll(list []job.Action) {
 	}
 }
 
-// begin tells all hosts where every process listens: they start theirs.
+// begin sends all hosts the address of every process: they start theirs.
 func (a *agent) begin() {
 	for i := range a.ranks {
 		if at, ok := a.segment.Address(i); ok && a.ranks[i].host == a.self {

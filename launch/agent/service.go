@@ -27,8 +27,8 @@ type question struct {
 	conn client
 }
 
-// client is who has asked: the connection of a process (service.Conn), or the way there by another
-// host's agent.
+// client is the origin of a question: the connection of a process (service.Conn), or the route to
+// it through another host's agent.
 type client interface {
 	Send(*service.Message) error
 	Gone() bool
@@ -75,7 +75,7 @@ func (a *agent) takeQuestions(listener int) {
 		if service.Await(listener) != nil {
 			return
 		}
-		a.unheard.Add(1) // before it is accepted: who looks sees it at the door, or here
+		a.unheard.Add(1) // before it is accepted: a reader sees it in the socket's queue, or here
 		conn, err := service.Take(listener)
 		if conn != nil {
 			go a.hear(conn)
@@ -96,7 +96,7 @@ func (a *agent) shared() []int {
 	return []int{control.MemoryFD}
 }
 
-// placeOfJob tells a process where it finds its job.
+// placeOfJob is the environment by which a process finds its job.
 func (a *agent) placeOfJob() []string {
 	id := a.segment.JobID()
 	list := []string{service.EnvFD + "=" + strconv.Itoa(control.MemoryFD), service.EnvAgent + "=" +
@@ -107,7 +107,7 @@ func (a *agent) placeOfJob() []string {
 	return list
 }
 
-// hear reads what comes over a connection, and tells when it has gone.
+// hear reads the questions of a connection, and reports when it has gone.
 func (a *agent) hear(conn *service.Conn) {
 	var held service.Held
 	defer func() { held.Close() }()
@@ -259,7 +259,8 @@ func (a *agent) serve(q *question) {
 	q.reply(answer)
 }
 
-// awaitEnd keeps who waits for the end of the job, perhaps having asked for it.
+// awaitEnd keeps a question of a process that waits for the end of the job, which it may have
+// requested.
 func (a *agent) awaitEnd(q *question) {
 	a.waiters = append(a.waiters, q)
 	if q.Number != 0 {
@@ -267,11 +268,11 @@ func (a *agent) awaitEnd(q *question) {
 	}
 }
 
-// tellEnd tells those who wait: first those on other hosts, whose agents leave; in the end, when
-// all of the job is done, those here.
-func (a *agent) tellEnd(remoteHost bool) {
+// tellEnd answers the waiting processes: first those on other hosts, whose agents leave; in the
+// end, when all of the job is done, those on this host.
+func (a *agent) tellEnd(others bool) {
 	for _, q := range a.waiters {
-		if _, remote := q.conn.(*remote); remote == remoteHost {
+		if _, remote := q.conn.(*remote); remote == others {
 			q.reply(&service.Message{Number: uint64(a.status), FD: -1})
 		}
 	}
@@ -303,8 +304,8 @@ func (a *agent) foreign(q *question) *service.Message {
 	if !a.several() {
 		return nil
 	}
-	remoteHost := q.Kind == service.Connect && q.Peer.ID.Job != a.jobNumber() && !a.isLinked(q.conn)
-	if q.Kind != service.Attach && !remoteHost {
+	abroad := q.Kind == service.Connect && q.Peer.ID.Job != a.jobNumber() && !a.isLinked(q.conn)
+	if q.Kind != service.Attach && !abroad {
 		return nil
 	}
 	return refuse(mpierr.UnsupportedOperation,
@@ -313,12 +314,12 @@ func (a *agent) foreign(q *question) *service.Message {
 		a.jobNumber(), strings.Join(a.spec.Hosts, ", "))
 }
 
-// refuse is an answer that says no.
+// refuse is a negative answer.
 func refuse(class mpierr.Class, format string, args ...any) *service.Message {
 	return &service.Message{Class: uint32(class), Text: fmt.Sprintf(format, args...), FD: -1}
 }
 
-// ending is the answer to those who ask while the job is being ended.
+// ending is the answer to questions while the job is being ended.
 func (a *agent) ending(class mpierr.Class) *service.Message {
 	if !a.machine.Ending() {
 		return nil

@@ -14,19 +14,19 @@ import (
 
 // The management tree of a system (package cluster/manage): every agent of the system's hosts has a
 // machine of it, in a process of its own (master.go), for which this is the shell. Agents other
-// than that of spxrun's host reach that one alone, which hands on what they say to each other.
+// than that of spxrun's host reach that one alone, which forwards their messages to each other.
 //
-// The agent that starts processes builds the tree, and tells who is gone for certain. When a
-// cluster cannot go on it tells the agents of its hosts; they report that to their master, as they
-// do what lives there, that one to the system's master, who decides; and what it has decided comes
-// back in the next view.
+// The agent that starts processes builds the tree, and reports which agents are gone for certain.
+// When a cluster cannot continue it notifies the agents of its hosts; they report that to their
+// master, with the counts of living processes, that one to the system's master, which decides; and
+// its decision comes back in the next view.
 
 // Times of the tree: where there is one agent, it is always the master.
 const (
 	treeBeat  = 100 * time.Millisecond
 	treeLimit = 400 * time.Millisecond
 	aloneBeat = 10 * time.Second
-	// who is silent, and what ends then, is the heartbeats' matter (heartbeat.go)
+	// silence, and what ends then, is handled by the heartbeats (heartbeat.go)
 	never = int64(1) << 50
 )
 
@@ -34,9 +34,9 @@ const (
 type tree struct {
 	epoch  uint32 // 0: the job is no system, or it has not begun
 	cfg    manage.Config
-	past   manage.Past    // what the machine has promised and told
+	past   manage.Past    // what the machine has promised and reported
 	dirty  bool           // what runs here has changed
-	counts []manage.Count // what the machine was told of that, by cluster
+	counts []manage.Count // what was reported of that to the machine, by cluster
 	left   []int          // agents that have ended for certain
 	failed map[int]uint32 // parts that cannot go on, with the start of them
 
@@ -64,7 +64,7 @@ const (
 // treeDecided: the system's master has decided.
 type treeDecided struct{ e job.Judged }
 
-// build makes the tree, or makes it anew when hosts have been added, and tells all agents.
+// build makes the tree, or rebuilds it when hosts have been added, and sends it to all agents.
 func (a *agent) buildTree() {
 	if len(a.spec.Parts) == 0 {
 		return
@@ -109,7 +109,7 @@ func (a *agent) buildTree() {
 	}
 }
 
-// planTree says who is in the tree.
+// planTree makes the tree's configuration.
 func (a *agent) planTree() manage.Config {
 	n := max(1, len(a.spec.Hosts))
 	root := a.self
@@ -239,7 +239,7 @@ func (a *agent) grow(p *control.Tree) {
 
 func (a *agent) treeNow() int64 { return time.Since(a.began).Milliseconds() }
 
-// sendTree hands on what this host's master says to another one, and notes what that promises.
+// sendTree forwards a message of this host's master to another one, and notes what it promises.
 func (a *agent) sendTree(m *control.Managed) {
 	t := &a.tree
 	msg, err := manage.Decode(m.Text, &t.cfg)
@@ -267,7 +267,7 @@ func (a *agent) handTo(agent int, m *control.Managed) {
 	}
 }
 
-// hearTree takes a message of another agent of the tree. One of an earlier tree says nothing.
+// hearTree handles a message of another agent of the tree. One of an earlier tree is ignored.
 func (a *agent) hearTree(from *remoteHost, m *control.Managed) {
 	t := &a.tree
 	if t.epoch == 0 || m.Epoch != t.epoch || from != nil && from.gone {
@@ -275,7 +275,7 @@ func (a *agent) hearTree(from *remoteHost, m *control.Managed) {
 	}
 	msg, err := manage.Decode(m.Text, &t.cfg)
 	if err != nil || from != nil && msg.From != from.number {
-		return // no agent of this system says that
+		return // no agent of this system sends that
 	}
 	switch {
 	case msg.To != a.self && a.up == nil:
@@ -311,8 +311,8 @@ func (a *agent) tendTree() {
 	}
 }
 
-// countOf is what this host has of the latest start of a cluster, standbys left aside. A rank that
-// somebody has taken over is not lost.
+// countOf counts this host's processes of the latest start of a cluster, without standbys. A rank
+// that was taken over is not lost.
 func (a *agent) countOf(part int, c *layout.Cluster) (n manage.Count) {
 	n.Life = a.tree.failed[part]
 	mine := func(r *rank) bool {
@@ -368,7 +368,7 @@ func (a *agent) ask(part int) {
 	a.heedView(a.tree.past.View)
 }
 
-// tellFailed tells the agents of a cluster that it cannot go on.
+// tellFailed notifies the agents of a cluster that it cannot continue.
 func (a *agent) tellFailed(part int, life uint32) {
 	t := &a.tree
 	for _, n := range t.cfg.Clusters[a.clusterOf(part)].Agents {
@@ -415,8 +415,8 @@ func (a *agent) heedView(v manage.View) {
 	}
 }
 
-// treeLost tells all agents that some have ended for certain. When all of them end, it is of use to
-// none.
+// treeLost notifies all agents that some have ended for certain. When all of them end, it is of no
+// use.
 func (a *agent) treeLost(hosts ...*remoteHost) {
 	if a.tree.epoch == 0 || a.up != nil || a.dismissed {
 		return
@@ -447,8 +447,8 @@ func (a *agent) hasLeftTree(host int) {
 	}
 }
 
-// obeyTree takes what the agent that starts processes says of the tree; false: it is something
-// else.
+// obeyTree handles a message about the tree of the agent that starts processes; false: it is
+// another kind of message.
 func (a *agent) obeyTree(m *control.Message) bool {
 	switch {
 	case m.Tree != nil:
@@ -469,7 +469,7 @@ func (a *agent) obeyTree(m *control.Message) bool {
 	return true
 }
 
-// masterName is what an agent of the tree is called; empty: nobody is it now.
+// masterName is the name of an agent of the tree; empty: there is none now.
 func (a *agent) masterName(agent int) string {
 	switch {
 	case agent < 0 || a.isLost(agent):

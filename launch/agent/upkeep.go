@@ -17,8 +17,8 @@ import (
 )
 
 // An agent starts the process of its host's master (master.go), and another one when it has died or
-// does not answer: that begins with what the dead one has promised to others and told
-// (manage.Past), which the agent has seen go by, and is told again what lives here.
+// does not answer: that one begins with the promises and reports of the dead one (manage.Past),
+// which the agent has seen pass, and gets the counts of this host's processes again.
 
 // Limits on masters, in time.
 const (
@@ -35,7 +35,7 @@ const (
 	// but so much later, and each further one after twice the time
 	masterPause = 10 * time.Millisecond
 	masterSlow  = 2 * time.Second // at most
-	// so many deaths of young ones in turn are told, and no more
+	// so many deaths of young ones in turn are reported, and no more
 	masterLines = 3
 )
 
@@ -57,7 +57,7 @@ type keptMaster struct {
 	why  string    // it was killed, because; empty: it was not
 }
 
-// What goroutines tell of a master's process.
+// Events of a master's process.
 type (
 	masterSaid struct {
 		by *keptMaster
@@ -128,7 +128,7 @@ func howEnded(err error) string {
 	return "has ended"
 }
 
-// beginMaster tells the process of the tree, and what lives here.
+// beginMaster sends the process the tree, and the counts of this host's processes.
 func (a *agent) beginMaster(past *manage.Past) {
 	t := &a.tree
 	if t.master == nil {
@@ -189,7 +189,7 @@ func (t *tree) masterDue() (at time.Time, ok bool) {
 	return t.master.look, true
 }
 
-// heardMaster takes what the process says.
+// heardMaster handles a message of the process.
 func (a *agent) heardMaster(e masterSaid) {
 	t := &a.tree
 	e.by.spoke = true
@@ -228,7 +228,7 @@ func (a *agent) lostMaster(e masterEnded) {
 	a.tendMaster()
 }
 
-// masterPauses says when the next process is started, and tells the user.
+// masterPauses decides when the next process is started, and prints a line.
 func (a *agent) masterPauses(how string) {
 	t := &a.tree
 	t.again = time.Now()
@@ -254,7 +254,7 @@ func (a *agent) isMaster(pid int) bool {
 	return a.tree.master != nil && a.tree.master.cmd.Process.Pid == pid
 }
 
-// masterIs tells the agent that starts processes which process is this host's master; 0: none is.
+// masterIs reports this host's master process to the agent that starts processes; 0: none is.
 func (a *agent) masterIs(pid int) {
 	if a.up != nil {
 		a.up.box.put(&control.Message{Master: &control.Master{Pid: pid}})
@@ -263,7 +263,7 @@ func (a *agent) masterIs(pid int) {
 	a.tree.mastered(a.self, pid)
 }
 
-// mastered notes it. Who was the system's master there is that no more.
+// mastered notes it. A system's master on that host is none any more.
 func (t *tree) mastered(host, pid int) {
 	if t.pids == nil {
 		t.pids, t.fallen = map[int]int{}, map[int]uint64{}
