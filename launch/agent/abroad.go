@@ -17,26 +17,27 @@ import (
 	"libspx/launch/service"
 )
 
-// Jobs whose processes are reached over the network are connected here, by the agents that decide
-// for them: one calls the other by the way that the name of a port tells (ways.go), and the link
-// that comes of it stays while both jobs last. Over it go the questions of processes that connect
-// at the other's ports, and what the machine of launch/abroad says of the processes of both. A
-// process of the other job gets a number here, on all hosts, in the steps in which spawned ones get
-// theirs. When the link ends, the processes of the other job count as dead.
+// Jobs whose processes are reached over the network are connected here, by their deciding agents:
+// one calls the other by the addresses in the name of a port (ways.go), and the resulting link
+// stays while both jobs last. It carries the questions of processes that connect at the other's
+// ports, and the messages of the machine of launch/abroad about the processes of both. A process of
+// the other job gets a number here, on all hosts, in the steps in which spawned ones get theirs.
+// When the link ends, the processes of the other job count as dead.
 
 // abroadState is what the agent that decides knows of other jobs.
 type abroadState struct {
 	machine  *abroad.Machine
 	entrance entrance
 	links    map[uint64]*jobLink  // by job
-	asking   map[uint64]*question // of processes that want to know others, by number
+	asking   map[uint64]*question // of processes that ask about others, by number
 	callers  map[client]*jobLink  // processes of this job that wait at a port of another one
 	asked    uint64               // so far
 	groups   uint32               // of external processes, so far
 	jobs     uint32               // that were linked, so far
 }
 
-// ofExternals tells the number of a group of external processes from that of a spawned world.
+// ofExternals distinguishes the number of a group of external processes from that of a spawned
+// world.
 const ofExternals = 1 << 31
 
 // hostsAbroad is where the numbers of hosts of other jobs begin. There is room for 4,096 jobs at a
@@ -86,7 +87,7 @@ type arrivals struct {
 	people []abroad.Person
 }
 
-// linkEvent is what goroutines tell of links.
+// linkEvent is an event of a link's goroutine.
 type linkEvent interface{ happen(a *agent) }
 
 type (
@@ -167,8 +168,8 @@ func (l *jobLink) ask(q *question) {
 		Text: packed(q.Message)}})
 }
 
-// withdrawAbroad is for a process that waits at a port of another job and does so no longer. That
-// job's agent decides who came first; true: it does not know of the process yet.
+// withdrawAbroad is for a process that no longer waits at a port of another job. That job's agent
+// decides which came first; true: it does not know of the process yet.
 func (a *agent) withdrawAbroad(q *question) bool {
 	l := a.abroad.callers[q.conn]
 	if l == nil {
@@ -191,7 +192,7 @@ func (a *agent) leaveAbroad(conn client) {
 	delete(a.abroad.callers, conn)
 	for k, q := range l.early {
 		if q.conn == conn {
-			q.conn = nowhere{} // the call goes on for others
+			q.conn = nowhere{} // the call continues for other processes
 			l.early[k] = q
 		}
 	}
@@ -285,7 +286,7 @@ func (e crossedOver) happen(a *agent) {
 	}
 }
 
-// noLink tells those who wait for a link that there is none.
+// noLink answers the processes that wait for a link: there is none.
 func (a *agent) noLink(l *jobLink, why string) {
 	delete(a.abroad.links, l.job)
 	for _, q := range l.early {
@@ -380,7 +381,7 @@ func (a *agent) endLink(l *jobLink) {
 	a.carryAbroad(a.abroad.machine.Lost(l.job))
 }
 
-// endLinks ends them with this job, when what was to be told has been sent.
+// endLinks ends them with this job, when all pending messages have been sent.
 func (a *agent) endLinks() {
 	if l := a.abroad.entrance.listener; l != nil {
 		l.Close()
@@ -444,7 +445,7 @@ func (a *agent) answeredAbroad(l *jobLink, answer *control.Answer) {
 		return
 	}
 	q.conn.Send(m)        //nolint:errcheck // it may be gone
-	a.leaveAbroad(q.conn) // which the other end is told: it forgets the process
+	a.leaveAbroad(q.conn) // the other end is notified: it forgets the process
 }
 
 // linkFarewell is how long the end of the job waits for a link that takes nothing.
@@ -465,7 +466,7 @@ func (a *agent) tellAbroad(i int, dead bool) {
 	a.carryAbroad(a.abroad.machine.Ended(a.idOf(i), how))
 }
 
-// noteAbort tells other jobs of a process that ends those it is connected with.
+// noteAbort notifies other jobs of a process that ends those it is connected with.
 func (a *agent) noteAbort(e job.Event) {
 	if e, ok := e.(job.Ended); ok && e.Owner == job.OwnerAborted && a.abroad.machine != nil {
 		a.carryAbroad(a.abroad.machine.Ended(a.idOf(e.Proc), abroad.Aborted))

@@ -16,7 +16,7 @@ import (
 // Processes of jobs that are reached over a link (abroad.go) as processes of this one see them:
 // they have numbers here, on all hosts, addresses where they listen, and an end that is published.
 
-// acquaint tells a process of this job those of another one.
+// acquaint sends a process of this job the processes of another one.
 func (a *agent) acquaint(q *question) {
 	refused := refuse(mpierr.Group, "no processes of another job are named")
 	asker, ok := a.person(q.Peer.ID)
@@ -111,7 +111,7 @@ func (a *agent) planExternals(s *spawning) error {
 	return nil
 }
 
-// externalsEntered: all hosts know the external processes, or not all could be told.
+// externalsEntered: all hosts know the external processes, or not all could be notified.
 func (a *agent) externalsEntered(s *spawning, answer *service.Message) {
 	var places []abroad.Place
 	for _, g := range s.externals {
@@ -157,7 +157,7 @@ func (a *agent) enterExternals(b *batch) error {
 // noHost is that of a process of another job.
 const noHost = -1
 
-// externalGone tells all hosts of the end of an external process.
+// externalGone notifies all hosts of the end of an external process.
 func (a *agent) externalGone(p *control.Parted) {
 	for _, h := range a.others {
 		if !h.gone {
@@ -167,7 +167,7 @@ func (a *agent) externalGone(p *control.Parted) {
 	a.externalParted(p)
 }
 
-// externalParted tells the processes of this host.
+// externalParted notifies the processes of this host.
 func (a *agent) externalParted(p *control.Parted) {
 	i := p.Proc
 	if i < 0 || i >= len(a.ranks) || !a.ranks[i].external || !a.ranks[i].alive ||

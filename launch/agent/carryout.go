@@ -11,7 +11,7 @@ import (
 // From an event to what is done about it: the machine of launch/job decides, and what it has
 // decided is done on this host, and sent to all hosts.
 
-// A decision is what the machine says to an event.
+// A decision is the machine's answer to an event.
 type decision struct {
 	event   job.Event
 	actions []job.Action
@@ -115,7 +115,7 @@ func (a *agent) carryOut(action job.Action) {
 
 func (a *agent) say(text string) {
 	switch {
-	// the launcher may be told to end all right behind: it must have this line first
+	// the launcher may be requested to end all directly after: it must have this line first
 	case a.joined != nil && a.up == nil:
 		fmt.Fprintf(os.Stderr, "libspx: %s\n", text)
 	case a.joined != nil:

@@ -17,7 +17,7 @@ import (
 type judgement struct {
 	number int
 	end    job.Ended
-	open   map[*remoteHost]bool // who has not answered
+	open   map[*remoteHost]bool // hosts that have not answered
 	until  time.Time
 }
 
@@ -35,7 +35,7 @@ func (a *agent) judgeAll(ends []job.Ended) {
 			continue
 		}
 		e.Returns, e.OtherMPI = e.Returns || a.anyReturns(), e.OtherMPI || a.anyMPI(e.Proc)
-		told := a.spec.Succeeds && e.Owner == job.OwnerInit // whatever the others say
+		told := a.spec.Succeeds && e.Owner == job.OwnerInit // whatever the others report
 		if !a.waitsFor(func(*remoteHost) bool { return true }) || e.Owner == job.OwnerFinalized ||
 			told || e.Spawning || a.machine.Ending() {
 			clear = append(clear, e)

@@ -14,7 +14,7 @@ import (
 // Output when the spxrun that printed it is lost: the agent that decides next writes it to a file
 // of its host (keptOutput, clients.go).
 
-// mostKept is how much is written of the output of a job whose user has named no file for it.
+// mostKept bounds the output that is kept of a job whose user has named no file for it, in bytes.
 const mostKept = 64 << 20
 
 // outputFile is a file for the output of this job on this host: that of spxrun --detach, where the

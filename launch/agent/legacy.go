@@ -14,21 +14,22 @@ import (
 	"libspx/shm"
 )
 
-// What the agent that decides knows beyond the machine of the job, and how another one comes to
-// know it that decides in its place (succession.go):
+// State of the deciding agent beside the machine of the job, and how its successor gets it
+// (succession.go):
 //
-//   - Numbers of processes, incarnations and worlds: all hosts see them given, since they are told
-//     in the first step in which processes are made (newcomers.go), before any of these is there.
-//     Each says how far it knows them (control.Stand). What is given next is above all that those
-//     say that are left; a number that none of them has seen, nobody has.
-//   - Who the parts of a system consist of and where they run, which of them are being made, and
-//     what was decided and may not have been done: that is in the machine (job.Crew, Open). So the
-//     table of the system follows, whose version is above all that anyone has seen.
-//   - Who has gone on from MPI_Init: each host says it of its processes. Those that wait ask again.
+//   - Numbers of processes, incarnations and worlds: all hosts see them assigned, in the first step
+//     in which processes are made (newcomers.go), before any of these is there. Each reports the
+//     highest that it knows (control.Stand). The next ones are above all reports of the remaining
+//     hosts; a number that none of them has seen is not in use.
+//   - The processes of a system's parts and their hosts, the parts that are being made, and
+//     decisions that may not have been performed: these are in the machine (job.Crew, Open). So the
+//     table of the system follows, whose version is above all that any host has seen.
+//   - Which processes have left MPI_Init: each host reports it of its own. Those that wait ask
+//     again.
 //   - The tree of masters: built anew, with a number above all others.
 //
-// As long as not all hosts have said how they stand, or are given up, nothing is made, and no table
-// is told.
+// Until all hosts have reported their state, or are given up, nothing is made, and no table is
+// published.
 
 // gathered: all hosts may have said how they stand.
 type gathered struct{}
@@ -66,7 +67,7 @@ func (a *agent) seesNumber(proc int, serial, life uint32) {
 	}
 }
 
-// addNumbers says in a Stand which numbers this host has seen.
+// addNumbers sets in a Stand which numbers this host has seen.
 func (a *agent) addNumbers(s *control.Stand) {
 	s.Serial, s.Worlds, s.Groups, s.Lives, s.Epoch = a.serial, a.worlds, a.abroad.groups,
 		maps.Clone(a.lives), a.tree.epoch
@@ -134,8 +135,8 @@ func (a *agent) heedNumbers(h *remoteHost, s *control.Stand) {
 // mostEpochs is more trees than a job has.
 const mostEpochs = 1 << 31
 
-// dropBatch forgets a world that was being made when the agent was lost that decided so. What of it
-// is there already is ended by who decides next: it has heard of the world, or none of its
+// dropBatch forgets a world that was being made when the deciding agent was lost. Its processes
+// that are there already are ended by the successor: that knows of the world, or none of its
 // processes was to be started yet.
 func (a *agent) dropBatch() {
 	b := a.batch
@@ -153,8 +154,8 @@ func (a *agent) dropBatch() {
 	a.succession.dropped = b.members
 }
 
-// endHalfMade tells all that processes are dead of which the machine knows nothing, and which live
-// nowhere: they were about to be made.
+// endHalfMade reports processes as dead that are unknown to the machine and run nowhere: they were
+// about to be made.
 func (a *agent) endHalfMade(m *job.Machine) {
 	for _, x := range a.succession.dropped {
 		if x.Proc >= len(a.ranks) || !a.ranks[x.Proc].alive {
@@ -172,8 +173,8 @@ func (a *agent) endHalfMade(m *job.Machine) {
 	}
 }
 
-// abandonFor ends a spawned world whose parents will not meet it: they were told that it has not
-// come about.
+// abandonFor ends a spawned world whose parents will not meet it: it was reported to them as
+// failed.
 func (a *agent) abandonFor(world uint32) {
 	m := &service.Message{Kind: service.SpawnResult, World: world, FD: -1}
 	if a.up == nil {
@@ -185,13 +186,13 @@ func (a *agent) abandonFor(world uint32) {
 		Text: packed(m)}})
 }
 
-// noClient has asked what nobody waits for.
+// noClient is the origin of a question without a waiting process.
 type noClient struct{}
 
 // Send does nothing.
 func (noClient) Send(*service.Message) error { return nil }
 
-// Gone tells that it does not wait.
+// Gone reports that it does not wait.
 func (noClient) Gone() bool { return true }
 
 // Close does nothing.
@@ -273,7 +274,7 @@ func (a *agent) goesOn() {
 	}
 }
 
-// inheritTable tells all the table of the system as it follows from the machine.
+// inheritTable publishes the table of the system as it follows from the machine.
 func (a *agent) inheritTable(m *job.Machine) {
 	a.over = m.Over()
 	a.change(func(l *layout.Layout) {
@@ -293,7 +294,7 @@ func (a *agent) inheritTable(m *job.Machine) {
 	a.spread()
 }
 
-// inheritStart begins anew with who waits for whom in MPI_Init: those who do ask again.
+// inheritStart resets which processes wait for which parts in MPI_Init: waiting ones ask again.
 func (a *agent) inheritStart(m *job.Machine) {
 	b := &a.beginning
 	if b.open(a.spec.Start); b.machine == nil {
@@ -373,8 +374,8 @@ func (a *agent) finishOpen(m *job.Machine) {
 	}
 }
 
-// tellStates tells who decides now which processes of this host hang, or have before: the one that
-// is lost may not have heard it.
+// tellStates reports to the deciding agent which processes of this host hang, or have before: the
+// lost one may not have received it.
 func (a *agent) tellStates() {
 	w := &a.watching
 	if w.machine == nil {
@@ -386,8 +387,8 @@ func (a *agent) tellStates() {
 	}
 }
 
-// tellTooFew says of a job that is to survive the loss of hosts which one it does not, for that it
-// has too few.
+// tellTooFew prints which loss of a host a job does not survive, though it should, because it has
+// too few.
 func (a *agent) tellTooFew() {
 	if n := len(a.spec.Hosts); a.spec.Verbose && n == sequenceLeast-1 && !a.spec.Joined &&
 		a.spec.Join == nil && (a.spec.WithFT || len(a.spec.Parts) > 0) {

@@ -79,7 +79,7 @@ func (a *agent) makeSegment() (err error) {
 
 func (a *agent) now() time.Duration { return time.Since(a.began) }
 
-// ended looks at a process whose pidfd is readable. What is to be published is published before the
+// ended handles a process whose pidfd is readable. What is to be published is published before the
 // process is reaped.
 func (a *agent) ended(i int) {
 	r := &a.ranks[i]
@@ -103,7 +103,7 @@ func (a *agent) ended(i int) {
 		wait = job.Wait{Unknown: true}
 	}
 	r.alive = false
-	a.stopWatching(r.pidfd) // perhaps it is held until others have judged
+	a.stopWatching(r.pidfd) // perhaps it is held until other hosts have judged
 	if r.external {
 		a.externalEnded(i)
 		return
@@ -126,7 +126,7 @@ func (a *agent) ended(i int) {
 	if state == job.OwnerAborted && !claimed {
 		e.Others = a.abortedToo()
 	}
-	if a.several() { // who is connected with whom is not known across hosts: all are
+	if a.several() { // connections are not known across hosts: all processes count as connected
 		r.held = true
 		a.judge(e)
 		return
@@ -168,7 +168,7 @@ func (a *agent) connected(i int) []int {
 }
 
 // abortedToo lists the processes, here and on other hosts, that one of this host has ended by
-// MPI_Abort on a communicator of a part of the job: it says so in their entries here.
+// MPI_Abort on a communicator of a part of the job: it is noted in their entries here.
 func (a *agent) abortedToo() (out []int) {
 	for i := range a.ranks {
 		live := a.own(i) || a.ranks[i].host != a.self && a.segment.AgentState(i) == shm.AgentStarted
@@ -216,7 +216,7 @@ func waitOf(s syscall.WaitStatus) job.Wait {
 	return job.Wait{Code: s.ExitStatus()}
 }
 
-// lackOfMemory tells whether the kernel has ended one more process for lack of memory. Each
+// lackOfMemory reports whether the kernel has ended one more process for lack of memory. Each
 // accounts for one process that SIGKILL has ended.
 func (a *agent) lackOfMemory() job.Memory {
 	now, before := process.ReadOOMKills("/"), &a.kills

@@ -9,7 +9,7 @@ import (
 // What goes to another agent: messages in their order, without making the main thread wait, and
 // output and input only as far as the other end has room for it.
 
-// outbox sends messages in their order without making those wait who put them in.
+// outbox sends messages in their order; putting one in does not wait.
 type outbox struct {
 	mu   sync.Mutex
 	more sync.Cond
@@ -44,7 +44,7 @@ func (b *outbox) run(conn connection, turn int, done chan struct{}) {
 		if !more {
 			return
 		}
-		conn.Send(m) //nolint:errcheck // if it is gone, its end says so
+		conn.Send(m) //nolint:errcheck // if it is gone, its end reports that
 	}
 }
 

@@ -85,7 +85,7 @@ func (a *agent) askUp(q *question) {
 	a.up.box.put(&control.Message{Question: &control.Question{Number: n, Text: packed(q.Message)}})
 }
 
-// hungUpHere tells that nobody waits for an answer any more.
+// hungUpHere reports that no process waits for an answer any more.
 func (a *agent) hungUpHere(conn client) {
 	if n, ok := a.asking.numbers[conn]; ok {
 		delete(a.asking.numbers, conn)

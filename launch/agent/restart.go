@@ -16,7 +16,7 @@ import (
 // Parts of a system (clusters, I/O processes) that have stopped and are started again: each a new
 // world of the job, made in the steps of spawned ones.
 
-// nobody asks: the agent itself wants a world.
+// nobody is the client of a world that the agent itself makes.
 type nobody struct {
 	a    *agent
 	part int
@@ -55,8 +55,7 @@ func (n *nobody) Send(m *service.Message) error {
 func (n *nobody) Gone() bool { return false }
 func (n *nobody) Close()     {}
 
-// restartPart starts the processes of a part again, on the hosts where they were, or on others
-// (rehost.go).
+// restartPart restarts the processes of a part, on their hosts, or on others (rehost.go).
 func (a *agent) restartPart(part int, last bool) {
 	h := a.homeOf(part)
 	if h != nil && h.gone {
@@ -136,9 +135,8 @@ func ofPart(name string) string {
 	return " of " + name
 }
 
-// relayout gives the processes of a part that is started again the table of the system with
-// themselves in it. The others are given it when those are there: before, nothing could be made of
-// it.
+// relayout gives the processes of a restarted part the table of the system with themselves in it.
+// The others get it when those are there: before, it would be of no use.
 func (a *agent) relayout(s *spawning) {
 	part, _, _ := partOf(a.spec, s.question.Message)
 	if part == 0 {
@@ -166,8 +164,8 @@ func (a *agent) crewOf(part int, s *spawning) job.Crew {
 	return crew
 }
 
-// enter enters who a part consists of into a table: its parts are the clusters of that, and then
-// the IOPs. Those who were given their ranks before the part was started again are no part of that.
+// enter enters the processes of a part into a table, whose parts are the clusters, and then the
+// IOPs. Standbys that got their ranks before the part was restarted are not entered.
 func (a *agent) enter(l *layout.Layout, part int, crew job.Crew) {
 	k, iop := a.placeIn(l, part)
 	if len(crew.Procs) == 0 || k < 0 && iop < 0 {
@@ -184,7 +182,7 @@ func (a *agent) enter(l *layout.Layout, part int, crew job.Crew) {
 	c := &l.Clusters[k]
 	if crew.World != 0 && c.World != crew.World {
 		c.World, c.Lead, c.Standbys = crew.World, crew.Lead, crew.Standbys
-		c.Dead, c.Cold = nil, crew.Cold // the others have been started with the ranks, and wait
+		c.Dead, c.Cold = nil, crew.Cold // the others were started with the ranks, and wait
 		c.Heals = a.healsAgain(part, c.Heals)
 		c.Leaving = false
 	}
@@ -193,7 +191,7 @@ func (a *agent) enter(l *layout.Layout, part int, crew job.Crew) {
 		func(p int) bool { return slices.Contains(c.Procs, p) })
 }
 
-// relist tells the processes of a system who a part consists of now.
+// relist publishes the processes of a part to the system.
 func (a *agent) relist(part int) {
 	crew := a.machine.(*job.Machine).Crew(part)
 	a.change(func(l *layout.Layout) { a.enter(l, part, crew) })
@@ -237,7 +235,7 @@ func (a *agent) keptFor(part int) map[int]bool {
 func (a *agent) layoutText() string { return variable(a.spec.Programs[0].Env, layout.Variable) }
 
 // change makes the next version of the table, for processes that are started from now on; empty:
-// there is none. spread tells those that run.
+// there is none. spread publishes it to running ones.
 func (a *agent) change(how func(*layout.Layout)) string {
 	text := a.next(how)
 	if text != "" {
@@ -271,7 +269,7 @@ func (a *agent) takeLayout(text string) {
 	}
 }
 
-// spread tells all processes that there is another version of the table.
+// spread notifies all processes of another version of the table.
 func (a *agent) spread() {
 	text := a.layoutText()
 	if text == "" {
@@ -285,8 +283,8 @@ func (a *agent) spread() {
 	a.announceLayout(text)
 }
 
-// missing tells the processes of a system what does not come again, parts and ranks of them: no
-// process waits for these.
+// missing publishes to the processes of a system which parts and ranks do not return: no process
+// waits for these.
 func (a *agent) missing() {
 	m, decides := a.machine.(*job.Machine)
 	if !decides || a.succession.gathers || m.Over() == a.over || a.layoutText() == "" {
@@ -329,7 +327,7 @@ func (a *agent) stopHealing(l *layout.Layout, parts []job.PartState) (changed bo
 func (a *agent) announceLayout(text string) {
 	if l, err := layout.Decode(text); err == nil {
 		a.takeLayout(text)
-		a.announced = text // the next one may name processes that nobody has heard of yet
+		a.announced = text // the next one may name processes that are not announced yet
 		a.tree.dirty = true
 		a.segment.SetLayout(l.Version)
 		a.segment.Announce()

@@ -15,12 +15,12 @@ import (
 )
 
 // Processes that are added to the running job (MPI-5.0, 11.8): a new world each time. Its members
-// find their parents by SPX_PARENT, and meet them in MPI_Init. Who dies before that is reported to
-// the parents, and to nobody else.
+// find their parents by SPX_PARENT, and meet them in MPI_Init. A death before that is reported to
+// the parents alone.
 //
-// Here is what the agent does that decides: it gives the numbers, says where each process runs, and
-// leads all hosts through the steps (control.Step) in which they are made (newcomers.go). One world
-// is made at a time.
+// This file is the deciding agent's side: it assigns the numbers, places each process, and leads
+// all hosts through the steps (control.Step) in which they are made (newcomers.go). One world is
+// made at a time.
 
 // spawning is a world that is being made.
 type spawning struct {
@@ -29,7 +29,7 @@ type spawning struct {
 	members   []control.Member
 	codes     []uint32 // MPI error classes by process asked for
 	step      control.Step
-	open      map[*remoteHost]bool // who is not done with the step
+	open      map[*remoteHost]bool // hosts that are not done with the step
 	failure   error
 	held      map[int]bool // numbers that are in use on other hosts
 	addresses []control.Address
@@ -63,7 +63,7 @@ func (a *agent) beginSpawning() {
 	a.joinNow()
 }
 
-// tellMade answers the process that spawns, or tells what has come of external processes.
+// tellMade answers the spawning process, or reports the outcome for external processes.
 func (a *agent) tellMade(s *spawning, answer *service.Message) {
 	if s.arrivals != nil {
 		a.externalsEntered(s, answer)
@@ -84,8 +84,7 @@ func (a *agent) numberOf(s *spawning) uint32 {
 
 var errEnding = errors.New("the job is being ended")
 
-// plan says how many processes of each program are made, where they run, and which numbers they
-// have.
+// plan sets how many processes of each program are made, their hosts, and their numbers.
 func (a *agent) plan(s *spawning) error {
 	if a.machine.Ending() {
 		return errEnding
@@ -138,7 +137,7 @@ func (a *agent) plan(s *spawning) error {
 // communicators (core/comm, counterBits).
 const mostSerials = 1<<26 - 1
 
-// numbersLeft says whether n more processes can get numbers that none has had.
+// numbersLeft reports an error if n more processes cannot get numbers that none has had.
 func (a *agent) numbersLeft(n int) error {
 	if uint64(a.serial)+uint64(n) <= mostSerials {
 		return nil
@@ -163,7 +162,7 @@ func (a *agent) load() []int {
 	return load
 }
 
-// placer says, process by process, on which host the next one runs. A list of hosts (info key
+// placer returns, process by process, the host of the next one. A list of hosts (info key
 // "host") gets as many in a row as it has slots, and again from its first host on. Without a list
 // they go to the first host that has a free slot or, when none has, to that which has the fewest
 // for its slots.

@@ -13,9 +13,9 @@ import (
 	"libspx/launch/service"
 )
 
-// Programs that change their number of processes (ulfm_dyprc, docs/malleability.md): what users and
-// batch systems want of them is kept here until the program's rank 0 asks for it, and answered when
-// that says that it is done. Rank 0 also tells who belongs to the program.
+// Programs that change their number of processes (ulfm_dyprc, docs/malleability.md): orders of
+// users and batch systems are kept here until the program's rank 0 asks for them, and answered when
+// it reports them as done. Rank 0 also reports which processes belong to the program.
 
 // steering is what the agent that decides knows of such a program.
 type steering struct {
@@ -27,15 +27,15 @@ type steering struct {
 	kills   []*killed
 }
 
-// order is a command. ask is nil when nobody waits for it any more.
+// order is a command. ask is nil when no client waits for it any more.
 type order struct {
 	number uint64
 	ask    *question
 	sent   bool
 }
 
-// killed are processes that were killed for somebody, who waits until the others go on without
-// them.
+// killed are processes that were killed by an order; its client waits until the others continue
+// without them.
 type killed struct {
 	ask   *question
 	epoch uint64
@@ -43,17 +43,17 @@ type killed struct {
 	began time.Time
 }
 
-// newcomerMark in the environment says that a process is spawned to join its parents' program.
+// newcomerMark in the environment marks a process that is spawned to join its parents' program.
 const newcomerMark = "SPX_DYPRC_NEWCOMER=1"
 
-// memberList takes in who belongs to the program now. What was spawned to join it, and does not
-// belong to it after all, because its parents have died on the way, is ended.
+// memberList stores which processes belong to the program now. Processes that were spawned to join
+// it, and do not belong to it after all because their parents have died meanwhile, are ended.
 func (a *agent) memberList(q *question) *service.Message {
 	s := &a.steering
 	if q.Number <= s.epoch && s.members != nil {
 		return &service.Message{Number: s.epoch + 1, FD: -1}
 	}
-	// by who decides since another host is lost: those that are to come may be on their way
+	// by a successor: new processes may be on their way
 	again := s.members == nil
 	s.epoch, s.members = q.Number, slices.Clone(q.Slots)
 	for _, p := range s.members {
@@ -121,7 +121,7 @@ func (a *agent) nextOrder() {
 	s.await = nil
 }
 
-// orderDone answers who has given an order.
+// orderDone answers the client of an order.
 func (a *agent) orderDone(number uint64, text string) {
 	s := &a.steering
 	if len(s.orders) == 0 || s.orders[0].number != number {
@@ -133,7 +133,7 @@ func (a *agent) orderDone(number uint64, text string) {
 	s.orders = s.orders[1:]
 }
 
-// Bounds of what is kept for those who give orders.
+// Bounds of what is kept for clients that give orders.
 const (
 	mostOrders   = 256
 	longestOrder = 4000
@@ -203,7 +203,7 @@ func (a *agent) killRanks(q *question) {
 	s.kills = append(s.kills, &killed{ask: q, epoch: s.epoch, from: size, began: began})
 }
 
-// about describes the job to who lists jobs.
+// about describes the job for a list of jobs.
 func (a *agent) about() *service.Message {
 	s := &a.steering
 	about := service.About{Job: fmt.Sprintf("%016x", a.jobNumber()), Host: a.host,
@@ -232,7 +232,7 @@ func (a *agent) about() *service.Message {
 	return &service.Message{Text: string(text), FD: -1}
 }
 
-// forget drops who has hung up. What rank 0 has begun goes on.
+// forget drops a client that has hung up. What rank 0 has begun continues.
 func (s *steering) forget(conn client) {
 	if s.await != nil && s.await.conn == conn {
 		s.await = nil

@@ -24,8 +24,8 @@ func addPlain(mux *output.Mux, from *os.File) error {
 	return mux.AddPlain(fd)
 }
 
-// A printer hands the output of a host on, at the pace of who reads it. Without a host it is told
-// to nobody how much that was.
+// A printer forwards the output of a host, at the pace of its reader. Without a host the amount is
+// reported to none.
 type printer struct {
 	mu   sync.Mutex
 	more sync.Cond
