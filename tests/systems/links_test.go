@@ -82,7 +82,7 @@ func TestPendingReceives(t *testing.T) {
 
 // A long message whose sender dies while it is on its way was never sent: its receiver gets the next one.
 func TestAbortedMessage(t *testing.T) {
-	aborted := program(t, "spoilt")
+	aborted := program(t, "aborted")
 	for _, transport := range []string{"all", "tcp", "tcp, kept"} {
 		for _, how := range []string{"posted", "found"} {
 			t.Run(transport+"/"+how, func(t *testing.T) {
