@@ -407,6 +407,10 @@ static void detaches(void)
   UNTIL(has_come(other) || stops());
   if (me == 0) disarm();
   UNTIL(lost_or_not());
+  if (!atomic_load(&board->lost)) { /* no such step: each makes progress until the other has all */
+    at_stage(1);
+    UNTIL(atomic_load(&board->stage[other]) >= 1);
+  }
   if (me == 1)
     for (int i = 0; i < 3; i++) look();
   drop_traffic(other);
