@@ -35,10 +35,10 @@ import (
 )
 
 // Connections with the processes that are reached over the network: made here, by goroutines that
-// wait for nobody's MPI calls, and handed to the data plane (dataplane/transport/tcp/net.c), which
-// writes whom it wants to reach to a pipe. A pair has one connection. When both ends call at the
-// same time, the call of the end with the lower number counts (between jobs, where each has its
-// own: of the lower identity).
+// do not wait for MPI calls, and handed to the data plane (dataplane/transport/tcp/net.c), which
+// writes the peers that it wants to reach to a pipe. A pair has one connection. When both ends call
+// at the same time, the call of the end with the lower number counts (between jobs, where each has
+// its own: of the lower identity).
 
 // A pairState says how far the connection of a pair is. Never do both ends think that a connection
 // is theirs and mean different ones: who answers Taken has the connection when the caller confirms;

@@ -134,7 +134,7 @@ func (o *commObject) noteFreed() {
 
 // inherit is for a function that makes a communicator of old. done: it was made before this process
 // had its rank; o is nil for MPI_COMM_NULL. Else it is to be made by way of via: old, or those that
-// have taken ranks over and make it again, since nobody who lives has been in it.
+// have taken ranks over and make it again, since no living process has been in it.
 func (old *commObject) inherit() (o *commObject, done bool, via *commObject, err error) {
 	if C.inherits(old.c) == 0 {
 		if old.c.flags&C.SPX_C_REPLAY != 0 && C.muted() == 0 && C.spx_msglog_closed() != 0 {

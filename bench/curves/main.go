@@ -13,7 +13,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"flag"
@@ -27,6 +26,7 @@ import (
 	"strings"
 	"time"
 
+	"libspx/bench/bounded"
 	"libspx/bench/machine"
 )
 
@@ -241,7 +241,7 @@ func run(f figures, columns map[string]string, env, args []string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
-	var out, said bytes.Buffer
+	var out, said bounded.Buffer
 	cmd.Stdout, cmd.Stderr, cmd.Env = &out, &said, env
 	if err := startOn(cmd, f.Pair.Cpus[:]); err != nil {
 		return err

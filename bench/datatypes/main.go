@@ -7,7 +7,7 @@
 package main
 
 import (
-	"bytes"
+	"context"
 	"flag"
 	"fmt"
 	"os"
@@ -16,7 +16,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
+	"libspx/bench/bounded"
 	"libspx/bench/machine"
 	"libspx/bench/stats"
 )
@@ -25,6 +27,7 @@ type options struct {
 	rows, impls, out string
 	rounds, pairs    int
 	most             int
+	limit            time.Duration
 }
 
 // key is a row of the page.
@@ -44,6 +47,7 @@ func main() {
 	flag.IntVar(&o.rounds, "rounds", 5, "runs of each library")
 	flag.IntVar(&o.pairs, "pairs", 15, "batches of each kind in a run, in turns")
 	flag.IntVar(&o.most, "most", 16<<20, "bytes of packed data at most")
+	flag.DurationVar(&o.limit, "limit", 10*time.Minute, "time limit of one run")
 	flag.Parse()
 	if err := o.run(); err != nil {
 		fmt.Fprintln(os.Stderr, "bench/datatypes:", err)
@@ -91,11 +95,13 @@ func (o *options) run() error {
 
 // runOne runs the program once under a library, and adds its lines.
 func (o *options) runOne(impl, build, program string, to figures, order *[]key) error {
-	cmd := exec.Command("scripts/peers", "run", impl, "-n", "2", program, o.rows,
+	ctx, cancel := context.WithTimeout(context.Background(), o.limit)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "scripts/peers", "run", impl, "-n", "2", program, o.rows,
 		strconv.Itoa(o.pairs), strconv.Itoa(o.most))
 	cmd.Env = append(os.Environ(), "SPX_HOME="+build)
-	var out, said bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &said
+	var out, said bounded.Buffer
+	cmd.Stdout, cmd.Stderr, cmd.WaitDelay = &out, &said, 5*time.Second
 	if err := cmd.Run(); err != nil {
 		return fmt.Errorf("%w\n%s", err, said.String())
 	}

@@ -8,7 +8,7 @@ static int at_root(const spx_comm *c, int root)
 {
   return spx_is_inter(c) ? root == MPI_ROOT : root == c->rank;
 }
-/* This process has the other side: everybody on an intracommunicator, the root included. */
+/* This process has the other side: all ranks on an intracommunicator, the root included. */
 static int at_leaf(const spx_comm *c, int root) { return !spx_is_inter(c) || root >= 0; }
 
 static int alias(const spx_comm *c, const char *function_hint)

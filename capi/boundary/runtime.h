@@ -1,5 +1,5 @@
 /* runtime.h - what the parts of the boundary (runtime.c, signals.c, fork.c, error*.c, abort.c) and
- * Go share. spx.h has what everybody calls. */
+ * Go share. spx.h has what all layers call. */
 #ifndef SPX_RUNTIME_H
 #define SPX_RUNTIME_H
 #include <signal.h>

@@ -2,8 +2,8 @@
 // table of signals says which signals the runtime's own threads unblock even though they were
 // started with all blocked. Some of those belong to the application (SIGCHLD, SIGPROF, SIGSTKFLT,
 // and 34, which is SIGRTMIN): on a Go thread its handler would run on a goroutine's stack. The flag
-// is data, read by nobody else, so it is cleared in the file. Anything unexpected is an error, and
-// the build ends.
+// is data that nothing else reads, so it is cleared in the file. Anything unexpected is an error,
+// and the build ends.
 //
 // It also removes what package syscall does when it is initialised: it raises the limit of open
 // files of the whole process, which is the application's (limit.go).

@@ -48,7 +48,7 @@ func TestRoundRobin(t *testing.T) {
 	}
 }
 
-// In a weighted cycle everybody has exactly its share, and no IOP waits longer for its turn than
+// In a weighted cycle each has exactly its share, and no IOP waits longer for its turn than
 // its share allows.
 func TestWeighted(t *testing.T) {
 	for _, weights := range [][]int{{1, 1}, {5, 1, 1}, {2, 4, 6}, {0, 3}, {100000, 1},

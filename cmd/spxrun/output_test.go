@@ -142,7 +142,7 @@ func TestStdin(t *testing.T) {
 			t.Errorf("--stdin %s: status %d, output %q", c.who, status, r.out.String())
 		}
 	}
-	r = prepare(t, "-n", "2", "--stdin", "all", "head", "-c", "10") // closed early by everybody
+	r = prepare(t, "-n", "2", "--stdin", "all", "head", "-c", "10") // closed early by all
 	r.cmd.Stdin = io.LimitReader(zeros{}, 1<<20)
 	if status := r.start().wait(); status != 0 || r.out.Len() != 20 {
 		t.Errorf("closed early: status %d, %d bytes", status, r.out.Len())

@@ -8,7 +8,7 @@ func (b *builder) own(from, to Ref) {
 	}
 }
 
-// gatherLinear: everybody sends to the root.
+// gatherLinear: all ranks send to the root.
 func gatherLinear(b *builder) {
 	if b.Rank != b.Root {
 		b.send(b.Root, b.sendRef(0, b.SCount))
@@ -63,7 +63,7 @@ func (b *builder) gatherAtRoot(children []int, block int64) {
 	}
 }
 
-// scatterLinear: the root sends to everybody.
+// scatterLinear: the root sends to all ranks.
 func scatterLinear(b *builder) {
 	if b.Rank != b.Root {
 		b.recv(b.Root, b.recvRef(0, b.RCount))

@@ -1,6 +1,6 @@
 package coll
 
-// Operations in which everybody has something for everybody, where ranks are on several hosts: data
+// Operations in which all ranks have data for all ranks, where ranks are on several hosts: data
 // go from host to host once for all ranks there.
 
 // hostBlock is the longest block of MPI_Alltoall that goes with those of others: longer ones are

@@ -103,8 +103,7 @@ func TestLevelsCross(t *testing.T) {
 	}
 }
 
-// Where everybody has something for everybody, what goes from host to host goes once for all ranks
-// there.
+// Where all ranks have data for all ranks, data go from host to host once for all ranks there.
 func TestAllToAllLevelsCross(t *testing.T) {
 	const n, perHost = 48, 8
 	const hosts = n / perHost

@@ -4,7 +4,7 @@
 //
 // Duties:
 //  1. A Type never changes once made. It may be used by any number of goroutines, and lives as long
-//     as somebody refers to it, so that a type made of a freed one goes on working.
+//     as it is referred to, so that a type made of a freed one goes on working.
 //  2. All counts, displacements and sizes are int64. A size, extent or displacement that does not
 //     fit is an error, never a wrapped number.
 //  3. Bounds follow the formulas of section 5.1.6: markers (set by Resized, Subarray, Darray)

@@ -179,7 +179,7 @@ func (nd *node) kidAt(i int) *node {
 	return nd.kids[i]
 }
 
-// extend makes a, whose node nobody else knows, longer by b when that goes without another node:
+// extend makes a, whose node is not shared, longer by b when that goes without another node:
 // lists of millions of neighbours would leave as many nodes behind.
 func extend(a, b placed) bool {
 	x, y := a.node, b.node

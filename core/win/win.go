@@ -99,7 +99,7 @@ type Window struct {
 	// the lowest rank that shares memory with this process; it takes and gives back the chunk there
 	Leader    int
 	Elsewhere bool  // some process is reached over the network
-	AM        bool  // for some pair of processes active messages is the only way
+	AM        bool  // for some pair of processes active messages are the only way
 	Boxed     bool  // there are mailboxes
 	Chunk     Chunk // the window's memory; none while there is none
 	Used      uint64

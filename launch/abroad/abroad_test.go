@@ -242,7 +242,7 @@ func TestNoGrowth(t *testing.T) {
 	if n, externals := x.m.Size()+y.m.Size(), len(x.here)+len(y.here); n != size ||
 		externals != first ||
 		first != 6 {
-		t.Errorf("%d entries become %d, %d guests %d", size, n, first, externals)
+		t.Errorf("%d entries become %d, %d external processes %d", size, n, first, externals)
 	}
 }
 

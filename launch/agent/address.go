@@ -31,7 +31,7 @@ const nameLimit = 2 * time.Second
 const mostRoutes = 512
 
 // chooseAddress is where the processes of this host listen, when those of other hosts are to reach
-// them, and nobody has said so yet.
+// them, and that has not been set yet.
 func (a *agent) chooseAddress() (netip.Addr, error) {
 	local := interfaceAddresses()
 	if a.spec.Iface != "" {

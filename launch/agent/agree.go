@@ -24,7 +24,7 @@ type places struct {
 	listen netip.Addr
 	// of the agent that decides: by host, its address for every other one; nil: it has one for all
 	pairs [][]netip.Addr
-	// other networks that all hosts are in, for those who cannot reach somebody
+	// other networks that all hosts are in, for messages about connections that cannot be made
 	networks string
 	early    []*control.Message // what came before the choice
 }

@@ -15,7 +15,7 @@ import (
 // they are to wait for. Package cluster/start decides; here is who waits, and what becomes of a
 // process.
 
-// beginning is kept by the agent that decides. Without a machine nobody waits.
+// beginning is kept by the agent that decides. Without a machine none waits.
 type beginning struct {
 	machine *start.Machine
 	waiting map[int]client // by number of the process

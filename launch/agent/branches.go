@@ -10,12 +10,12 @@ import (
 // In a job of many hosts the agent of spxrun's host does not start all others itself: some are
 // started by agents that it has started (hosts.Starters). Such an agent knows no more of those
 // below it than the shells that bring them: their bytes it passes on both ways, and does not look
-// at them. When it goes, so do the shells, and the agents behind these learn that nobody speaks to
-// them any more.
+// at them. When it goes, so do the shells, and the agents behind these learn that their superior is
+// gone.
 
 // branches are the shells of an agent that decides nothing.
 type branches struct {
-	lost chan struct{} // closed when there is nobody above any more
+	lost chan struct{} // closed when there is no superior any more
 
 	mu   sync.Mutex
 	list map[int]*branch // guarded by mu, by host
@@ -80,8 +80,8 @@ func (a *agent) hearBranch(m *control.Branch) {
 	}
 }
 
-// endBranches waits until the agents below have said all, or have learned that there is nobody to
-// whom they could.
+// endBranches waits until the agents below have sent all, or have learned that there is no superior
+// any more.
 func (a *agent) endBranches() {
 	a.inbox.widen()
 	t := &a.branches
@@ -119,7 +119,7 @@ func (a *agent) endBranches() {
 	}
 }
 
-// hangUpLimit is how long agents below have to end their processes when there is nobody above any
+// hangUpLimit is how long agents below have to end their processes when there is no superior any
 // more, before their shells are ended.
 const hangUpLimit = 2 * time.Second
 

@@ -83,7 +83,7 @@ func (a *agent) rank(slot int) *rank {
 
 // freeSlots returns n numbers for new processes, or fewer, none of those that are in use elsewhere.
 // Numbers that the table of a system has for another part than this one (from 1, 0: none) are not
-// free either, although nobody lives there: it is to come again.
+// free either, although no process has them: it is to return.
 func (a *agent) freeSlots(n, part int, taken map[int]bool) []int {
 	kept := a.keptFor(part)
 	free := a.segment.Free(n, func(i int) bool {

@@ -16,7 +16,7 @@ import (
 )
 
 // gate keeps the processes of this host in MPI_Init, so that a debugger sees them from the
-// beginning: they read a pipe that nobody writes to, until its other end is closed. It is closed by
+// beginning: they read a pipe without a writer, until its other end is closed. It is closed by
 // the end of this process, too.
 type gate struct {
 	open sync.Once
@@ -95,7 +95,7 @@ func (a *agent) release(r *control.Release) {
 	}
 	go func() {
 		for len(pids) > 0 && !traced(pids) {
-			time.Sleep(tracerPoll) // the kernel tells nobody when a tracer comes
+			time.Sleep(tracerPoll) // there is no event for the arrival of a tracer
 		}
 		a.gate.open.Do(func() {
 			unix.Close(control.GateFD)

@@ -163,7 +163,7 @@ func TestHeartbeat(t *testing.T) {
 		}
 	}
 	list[0].hasGone(1, detect.OutClosed)
-	// It says something when it has heard of nobody for long enough, and is told then.
+	// It reports when it has received nothing for long enough, and is notified then.
 	if e, ok := await(found[1], "end of host 1").(fenced); !ok || e.why != detect.OutClosed {
 		t.Errorf("host 1: %+v", e)
 	}
@@ -245,7 +245,7 @@ func TestHeartbeatsTurn(t *testing.T) {
 	})
 }
 
-// throw sends datagrams to h from a socket of nobody's.
+// throw sends datagrams to h from a socket that is not the job's.
 func throw(t *testing.T, h *heartbeat, datagrams ...[]byte) {
 	t.Helper()
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
@@ -271,8 +271,8 @@ func unread(h *heartbeat) (n int) {
 	}
 }
 
-// A turn takes in so many datagrams and no more, whatever waits: a beat that is due goes out. What
-// nobody of the job has said is counted, and what was said before.
+// A turn takes in so many datagrams and no more, whatever waits: a beat that is due goes out.
+// Datagrams that are not from the job are counted, and replayed ones.
 func TestATurnIsBounded(t *testing.T) {
 	list, _ := beats(t, 2)
 	for _, h := range list {
@@ -342,8 +342,8 @@ func TestSieve(t *testing.T) {
 	}
 }
 
-// Two hosts hear of each other while somebody sends them, as fast as one can, what nobody has said
-// and what they have said before: neither is taken for silent.
+// Two hosts hear of each other under a flood of forged and of replayed datagrams: neither is taken
+// for silent.
 func TestFloodOfDatagrams(t *testing.T) {
 	list, found := beats(t, 2)
 	b := &control.Beats{Period: 20 * time.Millisecond, Limit: 500 * time.Millisecond}

@@ -42,7 +42,7 @@ func TestNumbers(t *testing.T) {
 	}
 }
 
-// As long as not all hosts have said how they stand nothing is made and nobody is told a table;
+// Until all hosts have reported their state nothing is made and no table is published;
 // then what waits is answered.
 func TestGathering(t *testing.T) {
 	a, h := twoHosts(t, 0)

@@ -169,7 +169,7 @@ func listenOn(at netip.Addr, wanted uint16, queue int) (fd int, port uint16, err
 		unix.Close(fd)
 		fd = above // those below are given to processes one after the other
 	}
-	// connections of a job that has ended stay for a while, and are in nobody's way
+	// connections of a job that has ended stay for a while, and do no harm
 	if wanted != 0 && queue != datagrams {
 		// then another port is taken
 		unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_REUSEADDR, 1) //nolint:errcheck

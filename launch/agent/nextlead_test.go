@@ -15,7 +15,7 @@ import (
 )
 
 // One agent begins alone, as that which leads a system whose clusters are started one by one: as
-// long as it alone votes nobody can follow it. With three, another one can. Who is to leave is
+// long as it alone votes it can have no successor. With three, another one can. Who is to leave is
 // heard until it votes no more: so all but one may end at once, and that one goes on.
 func TestVotersLeave(t *testing.T) {
 	c := &copies{t: t, mesh: control.Mesh{Name: "h"},
@@ -68,7 +68,7 @@ func TestVotersLeave(t *testing.T) {
 	if took := time.Since(began); took > 30*time.Second {
 		t.Errorf("it took %v", took)
 	}
-	zero.note([]byte{0}) // nobody else has to know of it
+	zero.note([]byte{0}) // no other agent has to know of it
 	for limit := time.Now().Add(time.Minute); zero.machine.Open() > 0; time.Sleep(
 		time.Millisecond) {
 		if time.Now().After(limit) {

@@ -52,7 +52,7 @@ func TestSayings(t *testing.T) {
 		{s.said(d), nil},
 		{s.ask("y", speaking{sayer{host: "h3"}, a, "that"}), []string{"a again"}},
 		{s.ask("y", speaking{sayer{host: "h1"}, a, "that"}), []string{"a again"}},
-		// nobody needs to know who else
+		// the other ranks are not listed
 		{s.ask("z", speaking{rank(1), b, ""}), []string{"b first"}},
 		{s.said(b), nil},
 		{s.ask("z", speaking{rank(2), b, ""}), []string{"b again"}},

@@ -58,7 +58,7 @@ func agentWithPort() (*agent, string) {
 	return a, a.openPort(1).Text
 }
 
-// Who has hung up meets nobody, whether or not that was reported yet.
+// A process that has hung up is not paired, whether or not that was reported yet.
 func TestPortPassesOverWhoIsGone(t *testing.T) {
 	a, port := agentWithPort()
 	comes(t, a, service.Connect, 1, port).end.Hang()

@@ -10,7 +10,7 @@ import (
 
 // Where ranks outnumber processors, an agent is not to wait behind all of them before it tells of a
 // death or is heard of by others: it asks for short turns, which come soon (Linux 6.12), and for
-// priority, where that is allowed. It has little to do, so that nobody misses the time.
+// priority, where that is allowed. It has little to do, so the ranks do not miss the time.
 const (
 	urgentNice  = -10
 	urgentSlice = 100_000 // ns
@@ -54,7 +54,7 @@ func hurryAll() {
 	}
 }
 
-// hurry is for one thread, unless it has been done or somebody has given it a higher priority: that
+// hurry is for one thread, unless it was called before or the thread has a higher priority: that
 // is for the ranks to inherit.
 func hurry(tid int, flags uint64) {
 	attr, err := unix.SchedGetAttr(tid, 0)

@@ -16,7 +16,7 @@ import (
 // Parts of a system (clusters, I/O processes) that have stopped and are started again: each a new
 // world of the job, made in the steps of spawned ones.
 
-// nobody is the client of a world that the agent itself makes.
+// nobody is the client of a world that the agent makes by itself.
 type nobody struct {
 	a    *agent
 	part int

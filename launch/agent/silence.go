@@ -125,8 +125,8 @@ func (h *remoteHost) hangUp() {
 	}
 }
 
-// fencedLimit is how long an agent that has ended its processes, and that nobody hears, waits for
-// its last words to leave.
+// fencedLimit is how long an agent that has ended its processes, and that is cut off, waits for its
+// last messages to leave.
 const fencedLimit = 200 * time.Millisecond
 
 // fence ends the processes of this host: the others go on without them, or may.

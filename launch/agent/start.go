@@ -70,7 +70,7 @@ func (a *agent) start(files []string) {
 	}
 }
 
-// manyRanks take long enough to start that somebody may look.
+// manyRanks take long enough to start that a user may look.
 const manyRanks = 32
 
 // startBar shows how many ranks of this host have been started, until the first of them writes
@@ -394,7 +394,7 @@ func (a *agent) makeOutput() (err error) {
 }
 
 // closeStdin gives standard input away: only who was meant to read it has it now. With --stdin all
-// it is copied to everybody.
+// it is copied to all ranks.
 func (a *agent) closeStdin(null int) {
 	if a.up != nil {
 		if len(a.feeding) > 0 {

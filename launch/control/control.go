@@ -381,7 +381,7 @@ type Join struct {
 	Address         string   // HOST:PORT
 	Through         []string // more of these, at agents that hand on what is said
 	Key             [32]byte
-	Limit           time.Duration // for somebody to be there
+	Limit           time.Duration // for an agent to be there
 	Calls           bool          // it never leads: the system runs already
 	Hosts           int           // as Job.System: so many hosts, from 0, are those of Cluster
 	Whole           Declared      // what the system file says of the system

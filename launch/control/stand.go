@@ -62,7 +62,7 @@ type Behind struct {
 type Standing struct {
 	Proc, Pid int
 	End       *job.Ended
-	Passed    bool // in a system: it waits in MPI_Init for nobody any more
+	Passed    bool // in a system: it waits in MPI_Init for no part any more
 }
 
 // A Copy says how far a host's copy has come.

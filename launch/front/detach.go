@@ -85,8 +85,8 @@ func outputFile(dir, name string) (*os.File, error) {
 // removes it.
 func showFailure(out *os.File) {
 	if text, err := os.ReadFile(out.Name()); err == nil {
-		os.Stderr.Write(text) //nolint:errcheck // there is nobody else to tell
-		os.Remove(out.Name()) //nolint:errcheck // it is in nobody's way
+		os.Stderr.Write(text) //nolint:errcheck // there is no other output
+		os.Remove(out.Name()) //nolint:errcheck // it does no harm
 	}
 }
 

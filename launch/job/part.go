@@ -73,9 +73,9 @@ type Part struct {
 	Within   time.Duration // so long each of these counts; 0: for ever
 	// I/O processes: when all others have ended they are ended too
 	Serves bool
-	Away   bool // it is started by somebody else, later
-	// of I/O processes: the cluster, from 1, with which they are started, by somebody else perhaps;
-	// 0: none
+	Away   bool // it is started by another spxrun, later
+	// of I/O processes: the cluster, from 1, with which they are started, perhaps by another
+	// spxrun; 0: none
 	With int
 	// of I/O processes: which link they belong to, from 1; 0: not known
 	Link int
@@ -188,7 +188,7 @@ type part struct {
 	crowds   bool
 	gone     bool  // it has stopped for good, and the others go on
 	away     bool  // it is nowhere, and may be attached
-	leaving  bool  // it stops because somebody wants that
+	leaving  bool  // it stops because that was requested
 	lost     []int // processes that have died while the others of the part went on
 	done     bool  // a rank of it has come to its proper end, since it was started
 	standbys []int // processes that have no rank
@@ -327,7 +327,7 @@ func (m *Machine) comes(e Coming) {
 // Coming is how many clusters are about to be attached, as it was said last.
 func (m *Machine) Coming() int { return m.coming }
 
-// detached: nothing is left of a part, and nobody here starts it again.
+// detached: nothing is left of a part, and it is not restarted from here.
 func (m *Machine) detached(e Detached) []Action {
 	p := &m.parts[e.Part-1]
 	again := p.again
@@ -475,7 +475,7 @@ func (m *Machine) partDeadline() (at time.Duration) {
 	return at
 }
 
-// timeParts kills what was asked to end and has not, and ends those that have nobody to serve.
+// timeParts kills what was asked to end and has not, and ends those that have no cluster to serve.
 func (m *Machine) timeParts(now time.Duration) (out []Action) {
 	if len(m.parts) == 0 || m.ending || !m.started {
 		return nil

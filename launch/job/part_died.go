@@ -66,7 +66,7 @@ func (e *Ended) Failed() bool {
 		(e.OtherMPI || e.Wait.Status() != 0)
 }
 
-// dismiss ends standbys when nobody is left whose rank they could take.
+// dismiss ends standbys when no rank is left that they could take.
 func (m *Machine) dismiss(p *part, now time.Duration) []Action {
 	if len(p.standbys) == 0 || p.alive > len(p.standbys) {
 		return nil
@@ -267,7 +267,7 @@ func (m *Machine) stopped(p *part, now time.Duration) []Action {
 		return nil
 	}
 	p.stopping, p.deadline = false, 0
-	if p.Serves && m.served() { // nobody is there whom it could serve
+	if p.Serves && m.served() { // there is no cluster that it could serve
 		return nil
 	}
 	if p.what == Restart && !p.leaving {

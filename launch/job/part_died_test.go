@@ -9,7 +9,7 @@ import (
 
 // A cluster of two ranks with two standbys: each death is made good while two processes are left,
 // standbys that have ranks are called by these, an abort is never made good, and standbys are ended
-// when nobody is left whose rank they could take.
+// when no rank is left that they could take.
 func TestStandbys(t *testing.T) {
 	begin := func() *Machine {
 		m := New(Config{Host: "h", Procs: 4,
@@ -133,8 +133,8 @@ func asked(out []Action) int {
 	return 0
 }
 
-// What is done about a cluster that stops the system's master says; the job waits for that. Where
-// nobody answers it does what the file says, which is the same.
+// What is done about a cluster that stops the system's master says; the job waits for that. Without
+// an answer it does what the file says, which is the same.
 func TestMasterIsAsked(t *testing.T) {
 	for _, c := range []struct {
 		whole Treatment

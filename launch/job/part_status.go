@@ -5,7 +5,7 @@ import "slices"
 // How the parts of a system are, for spxctl ps and masters, and how much of them does
 // not come again.
 
-// StateAway is the state of a part that nobody has started yet.
+// StateAway is the state of a part that is not started yet.
 const StateAway = "awaited"
 
 // StateGone is the state of a part that has stopped for good while the others go on.

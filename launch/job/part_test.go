@@ -318,7 +318,7 @@ func TestIOPNotRestarted(t *testing.T) {
 	}
 }
 
-// A cluster that somebody else starts, and the I/O process that comes with it: awaited, started,
+// A cluster that another spxrun starts, and the I/O process that comes with it: awaited, started,
 // away when its host is lost, and started again.
 func TestPartAttached(t *testing.T) {
 	states := func(m *Machine, want ...string) {

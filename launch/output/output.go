@@ -397,7 +397,7 @@ func (m *Mux) timeout() int {
 	return max(0, int((left+time.Millisecond-1)/time.Millisecond))
 }
 
-// flushIdle hands unfinished lines on when everybody has been silent: prompts.
+// flushIdle hands unfinished lines on when all ranks have been silent: prompts.
 func (m *Mux) flushIdle() {
 	if len(m.waiting) == 0 || time.Since(m.last) < m.idle {
 		return

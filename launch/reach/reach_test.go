@@ -200,7 +200,7 @@ func TestChooseForAdded(t *testing.T) {
 	}
 }
 
-// A thousand hosts in two networks that a router joins are placed in a time that nobody notices.
+// A thousand hosts in two networks that a router joins are placed in an unnoticeable time.
 func BenchmarkByRoutes(b *testing.B) {
 	var hosts []Host
 	for i := range 1000 {

@@ -33,8 +33,8 @@ const (
 	SpawnResult
 	OpenPort  // the answer: Text
 	ClosePort // Text
-	Accept    // Text, Peer; the answer, when somebody connects: Peer, Number
-	Connect   // Text, Peer; the answer, when somebody accepts: Peer, Number
+	Accept    // Text, Peer; the answer, when a process connects: Peer, Number
+	Connect   // Text, Peer; the answer, when a process accepts: Peer, Number
 	Publish   // Name, Text
 	Unpublish // Name, Text
 	Lookup    // Name; Number: LookEverywhere or 0; the answer: Text

@@ -25,7 +25,7 @@ func hopsTo(p *Plan, self, dst int) int {
 	return r.Ways[0].Needs + 1
 }
 
-// Everybody reaches everybody, in no more hops than the arithmetic promises, over no more
+// All reach all, in no more hops than the arithmetic promises, over no more
 // connections than allowed.
 func TestFewReachAll(t *testing.T) {
 	for _, n := range []int{2, 6, 7, 24, 63, 64, 65, 200} {

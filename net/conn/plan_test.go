@@ -61,7 +61,7 @@ func follow(p *Plan, tables [][]Route, src int, way Way, dst int) bool {
 	}
 }
 
-// Without failures everybody reaches everybody, in at most three hops, in a topology; neighbours
+// Without failures all reach all, in at most three hops, in a topology; neighbours
 // are so both ways; and all ways lead there, also when some are gone.
 func TestPlanReachesAll(t *testing.T) {
 	ways, lost := 0, 0

@@ -8,7 +8,7 @@ import (
 
 // Policy is the content of SPX_CONNECTIONS and SPX_TOPOLOGY: the connections that processes keep.
 type Policy struct {
-	All    bool // a connection with everybody, at once
+	All    bool // a connection with each peer, at once
 	Relays bool
 	Random int // neighbours by chance; 0: by the topology
 	Cache  int

@@ -176,6 +176,12 @@ func TestHosts(t *testing.T) {
 			t.Errorf("exit status %d, want 137\n%s", o.Status, o.Text())
 		}
 	})
+	// The launcher's exit status is that of the process that has died, although its daemon there notices the death later than we do.
+	t.Run("death noticed late", func(t *testing.T) {
+		if o := run(t, "prrte", "4", end, "late"); o.Status != 137 || !strings.Contains(o.Stderr, "rank 2 (pid ") {
+			t.Errorf("exit status %d, want 137\n%s", o.Status, o.Text())
+		}
+	})
 	// Two jobs, one after another, of the same daemons: prte --daemonize, prun, prun.
 	t.Run("machine", func(t *testing.T) { hello(t, "dvm", 2) })
 	t.Run("HPCC", func(t *testing.T) {

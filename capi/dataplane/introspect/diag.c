@@ -79,7 +79,7 @@ static void add_member(spx_diag_wait *w, uint32_t i)
     w->more_members++;
 }
 
-/* The processes that a wait on all of a communicator, or on anybody there, may be for. */
+/* The processes that a wait on all of a communicator, or on any of its ranks, may be for. */
 static void put_members(spx_diag_wait *w, const spx_comm *c)
 {
   for (int i = 0; i < c->remote_size; i++)
@@ -251,7 +251,7 @@ static void put_wait(spx_diag_wait *w, const spx_request *r)
   const spx_run *run = valid ? spx_diag_now.run : NULL;
   if (run) {
     put_coll(w, run->c, run->tag);
-    if (r && r->want_src >= 0) { /* a message of it: from or to somebody in particular */
+    if (r && r->want_src >= 0) { /* a message of it: from or to a particular rank */
       w->peer_rank = r->want_src;
       w->peer = r->peer;
     }

@@ -201,7 +201,7 @@ static uint32_t number(op *o, uint64_t charge)
   return n;
 }
 
-/* Room on the staging buffer for a long message to the members of this host, the first n of
+/* Room in the staging buffer for a long message to the members of this host, the first n of
  * `members`, with its first part: while the rest is written, the forwarding member wakes up. A
  * single member copies a very long message faster by itself. */
 static void stage(spx_request *r, uint32_t n, spx_mcast_rts *where)

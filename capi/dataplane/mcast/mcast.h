@@ -103,7 +103,7 @@ enum {
  * will be, here, and you will get it. */
 enum { SPX_ASK_FOR, SPX_ASK_NONE, SPX_ASK_HERE };
 /* Where the data of an announced message are: at the master and, for processes of its host, on its
- * staging buffer; or for the processes of another host on the staging buffer of one of them. */
+ * staging buffer; or for the processes of another host in the staging buffer of one of them. */
 typedef struct {
   spx_rec_rts rts;
   /* the master's staging buffer in the memory file, 0: they are not on it; its bytes */
@@ -297,7 +297,7 @@ SPX_HIDDEN void spx_mcast_relay_detach(void);
 typedef struct spx_block spx_block;
 /* Can the process read this one's staging buffer, and the other way round? */
 SPX_HIDDEN bool spx_staging_reaches(uint32_t proc);
-/* Are the data on a staging buffer that this process reads? */
+/* Are the data in a staging buffer that this process reads? */
 SPX_HIDDEN bool spx_staging_has(uint32_t master, const spx_mcast_rts *where);
 /* Whether the place is in the memory that staging buffers of this host can have. */
 SPX_HIDDEN bool spx_staging_sound(const spx_mcast_rts *where);

@@ -6,7 +6,7 @@
 /* The request of a multicast has this behind priv. */
 typedef struct {
   spx_rankset *set;
-  /* the data are on the staging buffer, for members of this host: so many bytes so far */
+  /* the data are in the staging buffer, for members of this host: so many bytes so far */
   spx_block *block;
   uint64_t there;
   bool whole;        /* all of them, before any member is notified */
@@ -28,7 +28,7 @@ typedef struct {
   uint8_t *fetched; /* a byte for each member of the set: NOT_YET ... */
   /* A message that goes from host to host: its caller need not wait for all of them. The caller's
    * request has the op `inner` do all that has to be done until all have it; that one has the data
-   * on the staging buffer. */
+   * in the staging buffer. */
   spx_request *inner, *outer; /* outer: the caller still waits for this one */
   spx_source source;          /* inner: of the first host, and of all requesters of the data */
   spx_poller pump;            /* puts more data down, and sends them */
@@ -93,8 +93,7 @@ SPX_HIDDEN extern spx_member *spx_mcast_members; /* of the message that is being
 /* Releases what all members have. Each call looks at few of them: the first that lacks a message
  * ends it. */
 SPX_HIDDEN void spx_mcast_release_kept(void);
-/* The number proc belongs to another process now: what was sent to the one before concerns nobody
- * any more. */
+/* The number proc belongs to another process now: messages to the previous one are obsolete. */
 SPX_HIDDEN void spx_mcast_renew(uint32_t proc);
 /* In order with all else that this process sends to the members: each gets the message directly,
  * behind what it may lack. */
@@ -126,7 +125,7 @@ SPX_HIDDEN void spx_mcast_hand_over(spx_mcast_op *o, spx_mcast_head h, spx_membe
 static inline bool spx_chain_is(const spx_mcast_op *o) { return o->source.data != NULL; }
 /* The multicast r to n members is worth a chain of hosts. */
 SPX_HIDDEN bool spx_chain_pays(const spx_request *r, const spx_member *members, uint32_t n);
-/* The inner one of r, with its first bytes on the staging buffer; NULL: there is no room. */
+/* The inner one of r, with its first bytes in the staging buffer; NULL: there is no room. */
 SPX_HIDDEN spx_request *spx_chain_begin(spx_request *r, const spx_member *members, uint32_t n,
                                         void (*release)(spx_request *), spx_mcast_rts *where);
 /* How the inner one s goes on to the hosts of n members, in the flags of h; switched: their

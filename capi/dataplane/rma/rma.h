@@ -82,7 +82,7 @@ typedef struct spx_win {
   /* flushes since any operation but polling one place: the program waits for a peer */
   uint32_t vain;
   uint64_t looked; /* the place that was polled */
-  int am;          /* active messages is the only way to some process */
+  int am;          /* active messages are the only way to some process */
   int boxed;       /* there are mailboxes */
   bool external;   /* of the memory file of another job: that of the leader */
   bool elsewhere;  /* some process is reached over the network */

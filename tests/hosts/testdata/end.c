@@ -1,6 +1,7 @@
 /* What the end of a process of one host means on the others. Argument: how rank 2 ends; the others see what comes of it. "told RANK US": another
  * rank, at a moment that does not depend on what it does; it and the others shrink as soon as they notice.
  *   kill    by a signal, nobody has asked to know
+ *   late    the same, and the launcher's daemon of its host notices it a quarter of a second later
  *   told    by a signal, the others have error handlers that return
  *   agent   the agent of its host is killed, and with it the host's processes
  *   abort   in MPI_Abort
@@ -50,6 +51,20 @@ static int at_any_moment(int victim, useconds_t us)
   return 0;
 }
 
+/* Stops the launcher's daemon, has it go on after a while by a process that is not the job's, and dies. */
+static void die_late(void)
+{
+  char daemon[16];
+  snprintf(daemon, sizeof daemon, "%d", (int)getppid());
+  if (fork() == 0) {
+    setsid();
+    execl("/bin/sh", "sh", "-c", "sleep 0.25; kill -CONT $0", daemon, (char *)NULL);
+    _exit(1);
+  }
+  kill(getppid(), SIGSTOP);
+  raise(SIGKILL);
+}
+
 int main(int argc, char **argv)
 {
   int rank, err = MPI_SUCCESS;
@@ -61,6 +76,7 @@ int main(int argc, char **argv)
   if (argc > 3) return at_any_moment(atoi(argv[2]), (useconds_t)atoi(argv[3]));
   if (rank == 2 && !strcmp(how, "abort")) MPI_Abort(MPI_COMM_WORLD, 7);
   if (rank == 2 && !strcmp(how, "agent")) kill(getppid(), SIGKILL);
+  if (rank == 2 && !strcmp(how, "late")) die_late();
   if (rank == 2 && strcmp(how, "well")) raise(SIGKILL);
   for (int i = 0; err == MPI_SUCCESS && (i < 100 || strcmp(how, "well")); i++) err = MPI_Barrier(MPI_COMM_WORLD);
   int class = err;

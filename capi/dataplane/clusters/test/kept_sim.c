@@ -148,7 +148,8 @@ static void again(void *arg, const spx_frame_head *head, uint32_t token, const u
     m->from_life = p->known[head->from];
     return;
   }
-  fprintf(stderr, "party %d: a message comes again that is not there\n", (int)(p - participants));
+  fprintf(stderr, "participant %d: a message comes again that is not there\n",
+          (int)(p - participants));
   bad++;
 }
 
@@ -159,7 +160,7 @@ static void settled(void *arg, void *waits, bool accepted)
 
 static void failed(void *arg, const char *why)
 {
-  fprintf(stderr, "party %d: %s\n", (int)((participant *)arg - participants), why);
+  fprintf(stderr, "participant %d: %s\n", (int)((participant *)arg - participants), why);
   abort();
 }
 

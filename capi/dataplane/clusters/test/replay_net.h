@@ -78,7 +78,7 @@ static bool room(void *arg, uint64_t at, uint64_t bytes)
 
 static void failed(void *arg, const char *why)
 {
-  fprintf(stderr, "party %d: %s\n", (int)((participant *)arg - participants), why);
+  fprintf(stderr, "participant %d: %s\n", (int)((participant *)arg - participants), why);
   abort();
 }
 

@@ -173,8 +173,8 @@ static void dies(uint32_t i)
   p->up = false;
 }
 
-/* Somebody has the dead one's place. What that one had sent has come by then, or comes before what
- * its successor sends. */
+/* A successor has the dead one's place. What that one had sent has come by then, or comes before
+ * what its successor sends. */
 static void replace(uint32_t i)
 {
   for (uint32_t k = 0; k < PARTICIPANTS; k++)

@@ -47,7 +47,7 @@ static spx_plan *finish(const draft *d, int64_t temp)
   return p;
 }
 
-/* The sum of the ranks' vectors of n at everybody: up and down a chain. Temporary memory holds what
+/* The sum of the ranks' vectors of n at all ranks: up and down a chain. Temporary memory holds what
  * comes from below. */
 static spx_plan *chain_sum(const spx_comm *c, int64_t n)
 {

@@ -44,7 +44,7 @@ static shape shape_of(uint32_t message, bool receive)
   return h;
 }
 
-/* Everybody sends to everybody at once. */
+/* All send to all at once. */
 static void exchange(spx_comm *c)
 {
   for (uint32_t m = 0; m < messages; m++) {

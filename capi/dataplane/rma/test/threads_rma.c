@@ -12,9 +12,9 @@ enum { PROCS = 2, THREADS = 3, ROUNDS = 40, LONG = 300, SLOT = 2000 };
 
 /* The window memory of a process. */
 typedef struct {
-  int64_t count;      /* everybody adds 1 */
-  int64_t swaps;      /* everybody adds 1 by comparing and swapping */
-  int32_t row[LONG];  /* everybody adds k */
+  int64_t count;      /* each adds 1 */
+  int64_t swaps;      /* each adds 1 by comparing and swapping */
+  int32_t row[LONG];  /* each adds k */
   int32_t guarded[2]; /* changed under an exclusive lock only */
   uint8_t slot[PROCS * THREADS][SLOT];
 } memory;

@@ -366,7 +366,7 @@ static void look_after(spx_conn *c, uint64_t now)
   bool waits = tx->conn == c && c->flushed < tx->pos;
   if (waits && c->fd < 0 && (c->over || spx_net_gone(c->peer))) {
     c->over = true;
-    spx_net_push(c); /* for nobody */
+    spx_net_push(c); /* it has no receiver */
     waits = false;
   }
   if (!c->stalled && (!waits || c->fd >= 0)) {

@@ -90,7 +90,7 @@ static int the_ends[SOCKETS][MOST][MOST]; /* of process i, towards k */
 static spx_type *bytes_type;
 
 #define SAY(...)                                                                                   \
-  (fprintf(stderr, "%s:%d: %s, party %u, process %u: ", __FILE__, __LINE__, case_name, me,         \
+  (fprintf(stderr, "%s:%d: %s, participant %u, process %u: ", __FILE__, __LINE__, case_name, me,   \
            spx_me),                                                                                \
    fprintf(stderr, __VA_ARGS__), fprintf(stderr, "\n"))
 #undef CHECK
@@ -139,7 +139,7 @@ static void at_stage(uint32_t k) { set_word(&board->stage[me], k); }
 #define AWAIT_STAGE(participant, k)                                                                \
   do {                                                                                             \
     if (word_reaches(&board->stage[participant], k)) break;                                        \
-    SAY("in vain for %d s: stage %u of party %u", PATIENCE_S, k, participant);                     \
+    SAY("in vain for %d s: stage %u of participant %u", PATIENCE_S, k, participant);               \
     show_state();                                                                                  \
     _exit(1);                                                                                      \
   } while (0)

@@ -240,7 +240,7 @@ static void hear_record(uint32_t from, const spx_rec *rec)
 {
   uint32_t k = with[from].heard++;
   if (rec->as.envelope.ctx != k)
-    SAY("record %u from party %u, not %u", (unsigned)rec->as.envelope.ctx, from, k);
+    SAY("record %u from participant %u, not %u", (unsigned)rec->as.envelope.ctx, from, k);
   CHECK(rec->as.envelope.ctx == k);
   CHECK(rec->as.envelope.src == (int32_t)from && rec->as.envelope.tag == (int32_t)life_of(from));
   CHECK(rec->len == record_length(from, me, k));
