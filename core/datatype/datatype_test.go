@@ -1,6 +1,7 @@
 package datatype
 
 import (
+	"encoding/binary"
 	"errors"
 	"math"
 	"math/rand"
@@ -59,7 +60,8 @@ func imageBytes(w []int64, runs func(basic, size int64)) (out []int64) {
 			panic("size of a node is wrong")
 		}
 		for i := int64(0); nd[10] != 0 && i < n; i++ {
-			if int64(int32(w[nd[10]+i/2]>>(32*(i%2)))) != w[disp+i] {
+			two := binary.NativeEndian.AppendUint64(nil, uint64(w[nd[10]+i/2]))
+			if int64(int32(binary.NativeEndian.Uint32(two[4*(i%2):]))) != w[disp+i] {
 				panic("a short displacement is wrong")
 			}
 		}

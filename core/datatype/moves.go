@@ -1,6 +1,7 @@
 package datatype
 
 import (
+	"encoding/binary"
 	"math"
 	"math/bits"
 )
@@ -115,11 +116,15 @@ func (w *writer) near(nd *node) int64 {
 		return 0
 	}
 	table := make([]int64, (len(nd.offs)+1)/2)
+	b := make([]byte, 8*len(table)) // as the packer reads them, on any processor
 	for i, o := range nd.offs {
 		if o < math.MinInt32 || o > math.MaxInt32 {
 			return 0
 		}
-		table[i/2] |= int64(uint64(uint32(o)) << (32 * (i % 2)))
+		binary.NativeEndian.PutUint32(b[4*i:], uint32(o))
+	}
+	for i := range table {
+		table[i] = int64(binary.NativeEndian.Uint64(b[8*i:]))
 	}
 	return w.table(table)
 }
