@@ -339,6 +339,17 @@ func TestMulticastPastTheSilent(t *testing.T) {
 	}
 }
 
+// The only member of its host receives a long multicast into its own memory, from where it goes on to the next hosts, which may be slower: it may use that memory again at once.
+func TestMulticastMemoryIsReused(t *testing.T) {
+	reused := program(t, "reused")
+	b := newBed(t, 5)
+	for _, way := range []string{"chain", "fork", "ring", "doubling"} {
+		c := b.spxrun("-host", b.list(1, 1, 1, 1, 1), "-n", "5", reused)
+		c.Env = append(c.Env, "SPX_MCAST_WAY="+way)
+		check(t, harness.Run(t, c), 0, nil)
+	}
+}
+
 // A rank leaves a barrier while it cannot reach another one yet to which it has sent, and calls nothing of MPI until all others have left, too: what it has sent leaves without it when the other one can be reached. Of five
 // ranks, one on each host, the last sends to rank 1 and needs nothing of it, and rank 1 never calls it.
 func TestLeftWhileConnecting(t *testing.T) {

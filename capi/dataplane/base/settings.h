@@ -97,7 +97,7 @@ typedef struct {
   uint64_t credit;        /* bytes of records a pair may have in unexpected memory */
   uint64_t mcast_staging; /* bytes of copies of long multicasts on this host */
   uint64_t mcast_chain;   /* bytes: multicasts from this size on go from host to host */
-  uint64_t mcast_parts;   /* bytes: those that are as long for each host go in parts */
+  uint64_t mcast_parts;   /* bytes: as long for each host, they go in parts; 0: none do */
   uint32_t mcast_each;    /* members of a host that a master hands a message to itself */
   uint64_t mcast_fork; /* bytes: those shorter than this for each host go from each host to two */
   uint32_t die_after;  /* steps of creations until this process kills itself; 0: never */

@@ -246,8 +246,13 @@ SPX_HIDDEN bool spx_source_ask(spx_source *s, uint32_t peer, uint32_t rx_index, 
                                uint64_t from, uint64_t to);
 /* Whether peer has not requested more at once than it can need. */
 SPX_HIDDEN bool spx_source_may_ask(const spx_source *s, uint32_t peer);
+/* How many requests there have been; of a peer that is dead, too. */
+SPX_HIDDEN uint32_t spx_source_requests(const spx_source *s);
 /* Sends what can be sent; the number of things that moved. */
 SPX_HIDDEN int spx_source_pump(spx_source *s);
+/* All data are there, and their memory is to be used for something else: copies what requesters
+ * have still to get, or all, into `to`, which has as much room, and sends it from there. */
+SPX_HIDDEN void spx_source_move(spx_source *s, void *to, bool all);
 /* No more data will arrive: requesters get what is there. */
 SPX_HIDDEN void spx_source_cut(spx_source *s);
 /* The data are not to be read any more. */
@@ -288,6 +293,9 @@ SPX_HIDDEN void spx_mcast_on_have(uint32_t peer, const struct spx_rec *rec);
 SPX_HIDDEN void spx_mcast_relay_revoked(uint64_t ctx);
 /* Process peer is dead. */
 SPX_HIDDEN void spx_mcast_relay_peer_failed(uint32_t peer);
+/* The receive r has matched a message with that place, which is relayed here: its data go straight
+ * into r from now on, which they complete. False: r reads them from the staging buffer. */
+SPX_HIDDEN bool spx_mcast_relay_into(spx_request *r, uint32_t master, const spx_mcast_rts *where);
 /* Abandons the messages being relayed. A caller that can wait does so until spx_mcast_relaying is
  * 0, since other hosts need them. */
 SPX_HIDDEN void spx_mcast_relay_detach(void);

@@ -116,15 +116,17 @@ spx_request *spx_chain_begin(spx_request *r, const spx_member *members, uint32_t
 static uint32_t host_of(uint32_t i) { return spx_proc_of(i)->host; }
 
 /* From each host to two, or in parts, as SPX_MCAST_WAY sets. The fastest was measured
- * (docs/decisions/multicast.md): parts, where they are so long that their number does not matter.
- * They cross from switch to switch again and again. */
+ * (docs/decisions/multicast.md): a chain, which takes as long as the link does; two each where it
+ * would be long to fill. Parts, where SPX_MCAST_PARTS asks for them, cross from switch to switch
+ * again and again. */
 static uint16_t way_to(const spx_request *s, uint32_t hosts, bool switched)
 {
   enum { AUTO, CHAIN, FORK, RING, DOUBLING };
   uint64_t way = spx_setting_value(SPX_SET_MCAST_WAY);
   double each = (double)s->bytes / hosts;
   if (way == AUTO) {
-    bool parts = hosts >= FEW && !switched && each >= (double)spx_set.mcast_parts;
+    bool parts =
+        spx_set.mcast_parts && hosts >= FEW && !switched && each >= (double)spx_set.mcast_parts;
     way = parts ? DOUBLING : each <= (double)spx_set.mcast_fork ? FORK : CHAIN;
   }
   if (way == CHAIN || hosts < 2) return 0;

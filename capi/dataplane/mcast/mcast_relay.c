@@ -3,7 +3,8 @@
  * The member that is to forward an announced message to other members of its host, or to further
  * hosts, gets the data itself, into its staging buffer (mcast_staging.c), and forwards the message
  * to its host when all of them are there: their readers need neither the network nor the master.
- * Each member gets its own record.
+ * Each member gets its own record. Where it is the only member of its host, and a receive waits,
+ * the data go straight into that (mcast_relay_direct.c).
  *
  * From spx_set.mcast_chain bytes on, hosts form a chain: the first member of each, the relay,
  * requests the data from the process named in the announcement, the master or the previous relay,
@@ -94,7 +95,7 @@ static spx_request *receive(relay *x, uint32_t i)
   r->flags = SPX_RF_INTERNAL | SPX_RF_ACTIVE;
   r->src = r->want_src = MPI_ANY_SOURCE;
   r->tag = r->want_tag = MPI_ANY_TAG;
-  r->buf = (char *)spx_staging_room(x->block) + s->base;
+  r->buf = spx_mcast_relay_room(x) + s->base;
   r->count = r->bytes = (int64_t)(x->span[i].end - s->base);
   r->full = (uint64_t)r->bytes;
   r->type = spx_byte_type();
@@ -151,8 +152,9 @@ static void end(relay *x, int error)
   spx_poller_del(&x->poller);
   spx_source_end(&x->source);
   cancel_all(x, error);
-  if (error == MPI_SUCCESS)
-    spx_staging_close(x->block, true);
+  spx_mcast_relay_received(x, error);
+  if (error == MPI_SUCCESS || x->direct)
+    spx_staging_close(x->block, !x->direct);
   else
     spx_staging_lost(x->block, error);
   if (!x->revoked && !(x->h.flags & SPX_MCAST_ACKED))
@@ -320,6 +322,7 @@ static int go_on(spx_poller *p)
   if (!x->whole && is_all_there(x)) {
     watch(x, false);
     hand_on(x);
+    spx_mcast_relay_received(x, MPI_SUCCESS);
   }
   moved = spx_source_pump(&x->source) || moved;
   for (int k = 0; k < 2; k++)
@@ -473,6 +476,7 @@ uint32_t spx_mcast_relay(spx_mcast_head *h, spx_member *members, uint32_t n, spx
       if (leads->bytes) memcpy(further + sizeof before, leads->set, leads->bytes);
       spx_mcast_hand_along(*h, members, n, further, (uint32_t)sizeof before + leads->bytes,
                            x->behind);
+      for (int i = 0; i < 2; i++) x->successors += x->behind[i] != SPX_NO_PEER;
       n = 0;
     }
   }

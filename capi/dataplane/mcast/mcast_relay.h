@@ -27,14 +27,17 @@ typedef struct spx_mcast_relayed {
   uint32_t up; /* the process that sent the announcement, to which is reported */
   /* the successors that have yet to report which members have the message; SPX_NO_PEER: none, or it
    * has reported */
-  uint32_t behind[2];
+  uint32_t behind[2], successors;    /* how many there were */
   bool chain, whole, again, revoked; /* again: the message has come again */
+  bool direct;                       /* the data go straight into a receive: mcast_relay_direct.c */
+  bool partly;                       /* and are kept only as far as they were requested */
+  spx_request *into;                 /* that receive, until it is complete */
   bool watches;                      /* counted in spx_restless: it looks at the clock */
   /* ns: when it did, and when something of the data has come last */
   uint64_t began, moved;
   uint32_t lead, leads; /* in parts: which of so many this one is */
   spx_member *lead_of;
-  uint8_t *word; /* of each: HERE, TOLD */
+  uint8_t *word; /* of each: HERE, NOTIFIED */
   uint32_t n, mine,
       /* members that have the data, or can get them here; the first `mine` are those of this
        * host */
@@ -42,7 +45,7 @@ typedef struct spx_mcast_relayed {
   spx_member members[];
 } relay;
 /* it has said that this one gets data from it; this one has notified it of that */
-enum { HERE = 1, TOLD = 2 };
+enum { HERE = 1, NOTIFIED = 2 };
 
 static inline uint32_t parts_of(const relay *x) { return x->source.parts; }
 static inline bool is_doubling(const relay *x) { return x->h.flags & SPX_MCAST_DOUBLING; }
@@ -52,6 +55,13 @@ static inline bool is_doubling(const relay *x) { return x->h.flags & SPX_MCAST_D
 SPX_HIDDEN relay *spx_mcast_relay_find(uint32_t master, uint32_t index, uint32_t gen);
 /* Nothing is to come for it any more. */
 SPX_HIDDEN void spx_mcast_relay_cancel(const share *s, int error);
+
+/* ---- mcast_relay_direct.c ---- */
+/* Where the data go. */
+SPX_HIDDEN char *spx_mcast_relay_room(const relay *x);
+/* All data have come, or none will: completes the receive that they go into, if there is one, after
+ * what has still to be sent has been copied. */
+SPX_HIDDEN void spx_mcast_relay_received(relay *x, int error);
 
 /* ---- mcast_relay_ask.c ---- */
 /* Which of the leads a process is; NO_LEAD: none. */

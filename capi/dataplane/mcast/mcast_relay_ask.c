@@ -57,7 +57,7 @@ static bool is_to_get(const relay *x, uint32_t k, uint64_t from, uint64_t to)
 static void answer(relay *x, uint32_t peer, const spx_rec_ask *a, uint64_t to)
 {
   uint32_t k = spx_mcast_relay_lead(x, peer);
-  bool may = x->chain && !x->revoked, parts = x->leads > 0;
+  bool may = x->chain && !x->revoked && !x->partly, parts = x->leads > 0;
   may = may && (parts ? k != NO_LEAD && is_to_get(x, k, a->from, to)
                       : x->behind[0] == peer || x->behind[1] == peer);
   may = may && spx_source_may_ask(&x->source, peer);
@@ -65,8 +65,8 @@ static void answer(relay *x, uint32_t peer, const spx_rec_ask *a, uint64_t to)
     refuse(peer, a);
     return;
   }
-  if (!parts || x->word[k] & TOLD) return;
-  x->word[k] |= TOLD;
+  if (!parts || x->word[k] & NOTIFIED) return;
+  x->word[k] |= NOTIFIED;
   spx_mcast_relay_answer(peer, SPX_ASK_HERE, x->h.master, &x->where);
 }
 

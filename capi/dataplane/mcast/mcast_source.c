@@ -128,6 +128,36 @@ int spx_source_pump(spx_source *s)
   return moved;
 }
 
+uint32_t spx_source_requests(const spx_source *s)
+{
+  uint32_t n = s->served;
+  for (const spx_hop *h = s->hops; h; h = h->next) n++;
+  return n;
+}
+
+static uint64_t position(const spx_hop *h)
+{
+  if (!h->s) return h->at;
+  return spx_is_done(h->s) ? h->end : h->s->out.at;
+}
+
+void spx_source_move(spx_source *s, void *to, bool all)
+{
+  for (uint32_t i = 0; i < s->parts; i++) {
+    const spx_span *p = &s->spans[i];
+    uint64_t from = all ? p->at : p->end;
+    for (const spx_hop *h = s->hops; h && !all; h = h->next) {
+      uint64_t at = position(h) > p->at ? position(h) : p->at;
+      if (h->to > p->at && at < from) from = at;
+    }
+    if (from < p->end)
+      spx_copy_past_cache((char *)to + from, (const char *)s->data + from, p->end - from);
+  }
+  for (const spx_hop *h = s->hops; h; h = h->next)
+    if (h->s && !spx_is_done(h->s)) h->s->buf = to;
+  s->data = to;
+}
+
 void spx_source_cut(spx_source *s)
 {
   for (spx_hop *h = s->hops; h; h = h->next) {

@@ -323,6 +323,7 @@ static int read_more(spx_poller *p)
 
 void spx_staging_read(spx_request *r, uint32_t master, const spx_mcast_rts *where)
 {
+  if (where->keeper == spx_me && spx_mcast_relay_into(r, master, where)) return;
   head *h = block_of(master, where);
   r->in.at = 0;
   r->in.block = h;

@@ -94,8 +94,8 @@ static void read_settings(void)
       .mcast_staging = spx_setting_begin(SPX_SET_MCAST_STAGING, 256u << 20, UINT64_MAX),
       .kept_max = spx_setting_begin(SPX_SET_KEPT_MAX, 4u << 20, UINT64_MAX),
       .mcast_each = (uint32_t)spx_setting_begin(SPX_SET_MCAST_EACH, 64, UINT32_MAX),
-      .mcast_fork = spx_setting_begin(SPX_SET_MCAST_FORK, 64u << 10, UINT64_MAX),
-      .mcast_parts = spx_setting_begin(SPX_SET_MCAST_PARTS, 512u << 10, UINT64_MAX),
+      .mcast_fork = spx_setting_begin(SPX_SET_MCAST_FORK, 8u << 10, UINT64_MAX),
+      .mcast_parts = spx_setting_begin(SPX_SET_MCAST_PARTS, 0, UINT64_MAX),
       .mcast_chain = spx_setting_begin(SPX_SET_MCAST_CHAIN, 32u << 10, UINT64_MAX),
       .wrap = (uint32_t)spx_setting_begin(SPX_SET_WRAP, 0, 1),
   };
