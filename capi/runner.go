@@ -79,7 +79,7 @@ func mayWait(fn uint32) bool {
 	}
 	switch fn {
 	case C.SPX_IN_FT, C.SPX_IN_PLAN, C.SPX_IN_TYPE_COMMIT, C.SPX_IN_TYPE_FREE, C.SPX_IN_CONTEXTS,
-		C.SPX_IN_UNSETTLED, C.SPX_IN_STOPPED:
+		C.SPX_IN_UNSETTLED, C.SPX_IN_STOPPED, C.SPX_IN_WIN_RANKS:
 		return false
 	}
 	return true

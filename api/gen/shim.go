@@ -41,6 +41,9 @@ func twin(f *api.Function) string {
 // shim makes one entry point.
 func shim(t *api.Tables, b body, f *api.Function) string {
 	w := &strings.Builder{}
+	if f.State == "active" {
+		w.WriteString(tracedForm(t, f))
+	}
 	name := f.Name
 	if tw := twin(f); tw != "" {
 		fmt.Fprintf(w, "#pragma weak %s = %s\n", name, tw)

@@ -32,6 +32,7 @@
 #define FN spx_fn_name[spx_fn]
 
 bool spx_takeover_on;
+bool spx_msglog_committed;
 
 typedef struct { /* the memory file of a message log */
   int fd;
@@ -440,7 +441,7 @@ int64_t spx_msglog_end(spx_word *a)
   spx_copies_stop();
   if (v.setup.msglog) munmap(v.setup.msglog, bytes_of(&v.file));
   if (v.file.fd >= 0) close(v.file.fd);
-  spx_commit_end();
+  spx_msglog_committed = false;
   free((void *)(uintptr_t)v.setup.procs);
   free((void *)(uintptr_t)v.setup.heals);
   free((void *)(uintptr_t)v.setup.iop);

@@ -46,9 +46,9 @@ SPX_HIDDEN void spx_keep_copies(spx_comm *wire, int cold);
  */
 SPX_HIDDEN spx_msglog *spx_msglog_here(void);
 SPX_HIDDEN uint64_t spx_msglog_bytes(void);
-
-/* ---- replay_commit.c ---- */
 SPX_HIDDEN extern bool spx_msglog_committed; /* MPISP_Commit has been called */
-/* Nothing is registered any more. */
-SPX_HIDDEN void spx_commit_end(void);
+
+/* ---- replay_commit.c, which knows replay.c, and is not known there ---- */
+/* A call-out after spx_msglog_end: nothing is registered any more. 0. */
+SPX_HIDDEN int64_t spx_commit_end(spx_word *a);
 #endif

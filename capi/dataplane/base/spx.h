@@ -82,6 +82,7 @@ enum {
   SPX_IN_TYPE_COMMIT, /* a0: MPI_Datatype * */
   SPX_IN_TYPE_FREE,   /* a0: MPI_Datatype * */
   SPX_IN_CONTEXTS,    /* a0: how many, a1: gets the first */
+  SPX_IN_WIN_RANKS,   /* a0: MPI_Win, a1: MPI_Group, a2: gets its ranks there, a3: their number */
   SPX_IN_CHECK, /* a0, a1: const spx_diag_check * of this process and of another, a2: name of the
                    communicator: do they fit? All 0: says what is left */
   SPX_IN_SYSTEM_PLAN, /* how IOPs are chosen may have changed */
