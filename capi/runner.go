@@ -74,12 +74,14 @@ var runners table[runner]
 // here panics when they do.
 func mayWait(fn uint32) bool {
 	if fn < C.SPX_IN_FIRST {
-		return *(*C.uint8_t)(unsafe.Add(unsafe.Pointer(&C.spx_fn_local), fn)) == 0 ||
+		does := *(*C.uint8_t)(unsafe.Add(unsafe.Pointer(&C.spx_fn_does), fn))
+		return does&C.SPX_DOES_LOCAL == 0 ||
 			fn == C.SPX_FN_SP_World_left
 	}
 	switch fn {
 	case C.SPX_IN_FT, C.SPX_IN_PLAN, C.SPX_IN_TYPE_COMMIT, C.SPX_IN_TYPE_FREE, C.SPX_IN_CONTEXTS,
-		C.SPX_IN_UNSETTLED, C.SPX_IN_STOPPED, C.SPX_IN_WIN_RANKS:
+		C.SPX_IN_UNSETTLED, C.SPX_IN_STOPPED, C.SPX_IN_WIN_RANKS,
+		C.SPX_IN_SYSTEM_REFUSE:
 		return false
 	}
 	return true

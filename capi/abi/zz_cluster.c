@@ -12,7 +12,9 @@ int MPISP_World_count(int *count)
 {
   SPX_ENTER(SPX_FN_SP_World_count, spx_t_SP_World_count(count));
   SPX_CHECK(count, spx_bad_null(0, NULL, MPI_ERR_ARG, "count"));
-  return spx_c_SP_World_count(count);
+  spx_frame frame = {.fn = SPX_FN_SP_World_count,
+    .a = {{.u = (uintptr_t)count}}};
+  return spx_go(&frame);
 }
 
 static SPX_TRACED int spx_t_SP_World_get(int index, MPI_Comm *world)
@@ -26,7 +28,9 @@ int MPISP_World_get(int index, MPI_Comm *world)
 {
   SPX_ENTER(SPX_FN_SP_World_get, spx_t_SP_World_get(index, world));
   SPX_CHECK(world, spx_bad_null(0, NULL, MPI_ERR_ARG, "world"));
-  return spx_c_SP_World_get(index, world);
+  spx_frame frame = {.fn = SPX_FN_SP_World_get,
+    .a = {{.i = index}, {.u = (uintptr_t)world}}};
+  return spx_go(&frame);
 }
 
 static SPX_TRACED int spx_t_SP_World_left(MPI_Comm world, MPI_Group *left)

@@ -122,45 +122,7 @@ spx_msglog *spx_msglog_here(void) { return v.setup.msglog; }
 
 uint64_t spx_msglog_bytes(void) { return v.file.bytes; }
 
-static int kind_of(uint32_t fn)
-{
-  switch (fn) {
-  case SPX_FN_Test:
-  case SPX_FN_Testall:
-  case SPX_FN_Testany:
-  case SPX_FN_Testsome:
-  case SPX_FN_Request_get_status:
-  case SPX_FN_Request_get_status_all:
-  case SPX_FN_Request_get_status_any:
-  case SPX_FN_Request_get_status_some:
-  case SPX_FN_Cancel: return SPX_REPLAY_OBSERVES;
-  case SPX_FN_Iprobe:
-  case SPX_FN_Improbe: return SPX_REPLAY_OBSERVES | SPX_REPLAY_ASKS;
-  case SPX_FN_Probe:
-  case SPX_FN_Mprobe:
-  case SPX_FN_Recv:
-  case SPX_FN_Recv_c:
-  case SPX_FN_Irecv:
-  case SPX_FN_Irecv_c: return SPX_REPLAY_ASKS;
-  case SPX_FN_Send:
-  case SPX_FN_Send_c:
-  case SPX_FN_Ssend:
-  case SPX_FN_Ssend_c:
-  case SPX_FN_Rsend:
-  case SPX_FN_Rsend_c:
-  case SPX_FN_Bsend:
-  case SPX_FN_Bsend_c:
-  case SPX_FN_Isend:
-  case SPX_FN_Isend_c:
-  case SPX_FN_Issend:
-  case SPX_FN_Issend_c:
-  case SPX_FN_Irsend:
-  case SPX_FN_Irsend_c:
-  case SPX_FN_Ibsend:
-  case SPX_FN_Ibsend_c: return SPX_REPLAY_SENDS;
-  default: return spx_fn_local[fn] ? SPX_REPLAY_LOCAL : 0;
-  }
-}
+static int kind_of(uint32_t fn) { return spx_fn_does[fn]; }
 
 /* Other communicators hold its processes, as far as they are there. */
 static spx_comm *new_wire(void)
