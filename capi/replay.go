@@ -35,13 +35,20 @@ func participantsOf(l *layout.Layout) view.Participants {
 	return view.ParticipantsOf(l, system.role, system.index)
 }
 
-// tables are those of the participants, as the data plane has them.
-func tables(p view.Participants) (procs []C.uint32_t, heals []C.bool, iop []C.uint32_t) {
+// tables are those of the participants, as the data plane has them: in C memory, which it frees.
+func tables(p view.Participants) (procs *C.uint32_t, heals *C.bool, iop *C.uint32_t, err error) {
+	var procList, iopList []C.uint32_t
+	var healList []C.bool
 	for _, x := range p.List {
-		procs, heals = append(procs, C.uint32_t(x.Proc)), append(heals, C.bool(x.Heals))
-		iop = append(iop, C.uint32_t(x.IOP+1))
+		procList, healList = append(procList, C.uint32_t(x.Proc)), append(healList, C.bool(x.Heals))
+		iopList = append(iopList, C.uint32_t(x.IOP+1))
 	}
-	return procs, heals, iop
+	procs, heals, iop = lasting(procList), lasting(healList), lasting(iopList)
+	if procs == nil || heals == nil || iop == nil {
+		return nil, nil, nil, fail(C.MPI_ERR_NO_MEM, "no memory for the messages of %d processes",
+			len(p.List))
+	}
+	return procs, heals, iop, nil
 }
 
 // startReplay begins with it, in a system in which some cluster has it. system.mu is held.
@@ -65,9 +72,16 @@ func startReplay() error {
 	if own && !standby {
 		fd, _ = inheritedLog(me - first) // else it makes one
 	}
-	procs, heals, iop := tables(p)
-	if code := C.spx_msglog_begin(&setup, &procs[0], &heals[0], &iop[0], C.bool(own),
-		C.bool(standby), C.uint32_t(first), C.int(fd)); code != 0 {
+	var err error
+	if setup.procs, setup.heals, setup.iop, err = tables(p); err != nil {
+		return err
+	}
+	if own && C.spx_mt != 0 {
+		return fail(C.MPI_ERR_OTHER, "transparent takeover: calls must come from one thread at a "+
+			"time, without MPI_THREAD_MULTIPLE and SPX_PROGRESS=1")
+	}
+	if code := C.spx_msglog_begin(&setup, C.bool(own), C.bool(standby), C.uint32_t(first),
+		C.int(fd)); code != 0 {
 		return fail(int(code), "%s", C.GoString(C.spx_detail_text()))
 	}
 	setApart(p)
@@ -87,9 +101,11 @@ func growReplay(before, now *layout.Layout) error {
 	if len(p.List) <= len(participantsOf(before).List) {
 		return nil
 	}
-	procs, heals, iop := tables(p)
-	if code := C.spx_msglog_grow(C.uint32_t(len(p.List)), &procs[0], &heals[0],
-		&iop[0]); code != 0 {
+	procs, heals, iop, err := tables(p)
+	if err != nil {
+		return err
+	}
+	if code := C.spx_msglog_grow(C.uint32_t(len(p.List)), procs, heals, iop); code != 0 {
 		return fail(int(code), "no memory for the messages of %d processes", len(p.List))
 	}
 	setApart(p)

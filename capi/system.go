@@ -93,7 +93,7 @@ func startSystem(s *startInfo) error {
 
 // awaitSystem waits for a rank, if this process is a standby, and for those that are to be complete
 // before the program runs ([start] of the system file).
-func awaitSystem(*call) error {
+func awaitSystem() error {
 	if err := standBy(); err != nil {
 		return err
 	}
@@ -160,8 +160,8 @@ func publishSystem() error {
 	return nil
 }
 
-// lasting copies values to C memory, which is never freed: pending calls may use it. nil: there is
-// no memory.
+// lasting copies values to C memory. Go never frees it: pending calls may use it. nil: there is no
+// memory.
 func lasting[T any](values []T) *T {
 	at := (*T)(C.calloc(C.size_t(len(values)+1), C.size_t(unsafe.Sizeof(*new(T)))))
 	if at != nil {

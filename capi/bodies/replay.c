@@ -217,36 +217,21 @@ static void due(void)
   spx_replay_reroute();
 }
 
-static void *copy_of(const void *from, size_t n)
+static void free_tables(void)
 {
-  void *p = malloc(n);
-  if (p) memcpy(p, from, n);
-  return p;
-}
-
-/* Takes the tables of all participants; what they were before is of no use any more. false: no
- * memory. */
-static bool take_tables(uint32_t participants, const uint32_t *procs, const bool *heals,
-                        const uint32_t *iop)
-{
-  const void *was[] = {v.setup.procs, v.setup.heals, v.setup.iop};
-  void *is[] = {copy_of(procs, participants * sizeof *procs),
-                copy_of(heals, participants * sizeof *heals),
-                copy_of(iop, participants * sizeof *iop)};
-  bool all = is[0] && is[1] && is[2];
-  for (int i = 0; i < 3; i++) free(all ? (void *)(uintptr_t)was[i] : is[i]);
-  if (!all) return false;
-  v.setup.procs = is[0];
-  v.setup.heals = is[1];
-  v.setup.iop = is[2];
-  v.setup.participants = participants;
-  return true;
+  free((void *)(uintptr_t)v.setup.procs);
+  free((void *)(uintptr_t)v.setup.heals);
+  free((void *)(uintptr_t)v.setup.iop);
 }
 
 int spx_msglog_grow(uint32_t participants, const uint32_t *procs, const bool *heals,
                     const uint32_t *iop)
 {
-  if (!take_tables(participants, procs, heals, iop)) return MPI_ERR_NO_MEM;
+  free_tables();
+  v.setup.participants = participants;
+  v.setup.procs = procs;
+  v.setup.heals = heals;
+  v.setup.iop = iop;
   if (!spx_replay_on) return MPI_SUCCESS; /* a standby, which has no rank yet */
   uint32_t *ranks = spx_ranks_new(participants);
   if (!ranks) return MPI_ERR_NO_MEM;
@@ -261,8 +246,7 @@ int spx_msglog_grow(uint32_t participants, const uint32_t *procs, const bool *he
   return err;
 }
 
-int spx_msglog_begin(const spx_replay_setup *s, const uint32_t *procs, const bool *heals,
-                     const uint32_t *iop, bool own, bool standby, uint32_t first, int fd)
+int spx_msglog_begin(const spx_replay_setup *s, bool own, bool standby, uint32_t first, int fd)
 {
   v.setup = *s;
   v.own = own;
@@ -270,13 +254,6 @@ int spx_msglog_begin(const spx_replay_setup *s, const uint32_t *procs, const boo
   v.first = first;
   v.file.bytes = (spx_setting_begin(SPX_SET_REPLAY_MAX, 256 << 20, 1ull << 40) + 0xfff) & ~0xfffull;
   spx_msglog_committed = false;
-  if (!take_tables(s->participants, procs, heals, iop)) return MPI_ERR_NO_MEM;
-  if (own && spx_mt) {
-    spx_detail("transparent takeover: calls must come from one thread at a time, without "
-               "MPI_THREAD_MULTIPLE and "
-               "SPX_PROGRESS=1");
-    return MPI_ERR_OTHER;
-  }
   spx_takeover_due = due;
   if (standby) return MPI_SUCCESS; /* until it has a rank */
   if (own) SPX_TRY(make_msglog(fd));
@@ -404,9 +381,7 @@ int64_t spx_msglog_end(spx_word *a)
   if (v.setup.msglog) munmap(v.setup.msglog, bytes_of(&v.file));
   if (v.file.fd >= 0) close(v.file.fd);
   spx_msglog_committed = false;
-  free((void *)(uintptr_t)v.setup.procs);
-  free((void *)(uintptr_t)v.setup.heals);
-  free((void *)(uintptr_t)v.setup.iop);
+  free_tables();
   memset(&v, 0, sizeof v);
   v.file.fd = -1;
   return 0;
