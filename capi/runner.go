@@ -2,6 +2,7 @@ package main
 
 /*
 #include "comm.h"
+#include "request.h"
 #include "runner.h"
 #include "zz_functions.h"
 #include "runtime.h"
@@ -15,6 +16,8 @@ FUNCTION(batch_bcast)
 FUNCTION(event_wait)
 FUNCTION(ticket_wait)
 FUNCTION(progress_made)
+
+static bool is_done(spx_request *r) { return spx_request_done(r); }
 */
 import "C"
 
@@ -207,10 +210,20 @@ var leftBatches struct {
 	list []*batch // guarded by mu
 }
 
+// isOver reports whether nothing of the batch is pending.
+func (b *batch) isOver() bool {
+	for _, m := range b.messages() {
+		if m.r != nil && !bool(C.is_done(m.r)) {
+			return false
+		}
+	}
+	return true
+}
+
 // end frees the batch. What is still pending, as the wait was left, is cancelled or, where it has
 // begun, goes on; its memory stays as long.
 func (b *batch) end() {
-	if !b.ends(true) {
+	if b != nil && !b.ends(true) {
 		b.keep()
 	}
 }
