@@ -2,7 +2,7 @@ package main
 
 /*
 #include "comm.h"
-static uintptr_t farewell_function(void) { return (uintptr_t)spx_comm_farewell; }
+#include "place.h"
 */
 import "C"
 
@@ -384,11 +384,68 @@ func commDisconnect(c *call) error {
 		return raisedOn(C.SPX_K_COMM, h, mpierr.New(mpierr.Comm,
 			"MPI_COMM_WORLD and MPI_COMM_SELF cannot be disconnected"))
 	}
-	first := uint64(0)
-	if o.First {
-		first = 1
+	here().farewell(o)
+	return commFree(c)
+}
+
+const farewellTag = -7
+
+// farewell is a barrier that does not wait for members that are gone, or useless because the
+// communicator was revoked. A process that has left it is no longer connected with those that have
+// not been able to leave it yet: each announces before that it is about to. In the end what was
+// sent has left this process.
+func (r *runner) farewell(o *commObject) {
+	remote := 0
+	if o.c.inner != nil {
+		remote = int(o.c.remote_size)
 	}
-	return c.callOut(coInternal, uintptr(C.farewell_function()),
-		[]uint64{uint64(uintptr(unsafe.Pointer(o.c))), first},
-		func(int64) error { return commFree(c) })
+	C.spx_comm_part(o.c)
+	for _, step := range comm.Farewell(int(o.c.size), remote, o.First, int(o.c.rank)) {
+		r.meet(o.c, step)
+	}
+	r.lookUntil(func() bool { return !bool(C.spx_anything_waits()) })
+}
+
+// meet is one step.
+func (r *runner) meet(c *C.spx_comm, step comm.FarewellStep) {
+	via := func(p comm.Partner) (*C.spx_comm, uint32) {
+		over := c
+		if c.inner != nil && !p.Remote {
+			over = c.inner
+		}
+		return over, *(*uint32)(unsafe.Add(unsafe.Pointer(over.peer), 4*p.Rank))
+	}
+	to, receiver := via(step.To)
+	from, sender := via(step.From)
+	in := r.announce(from, 1, step.From.Rank)
+	defer in.end()
+	out := r.announce(to, 0, step.To.Rank)
+	defer out.end()
+	r.hear(in, sender)
+	r.hear(out, receiver)
+}
+
+// announce begins to send a message without content to a rank, or to receive one; nil: it cannot.
+func (r *runner) announce(c *C.spx_comm, receives, rank int) *batch {
+	b, err := newBatch(c, C.SPX_CTX_ENGINE, receives, 1, nil)
+	if err != nil {
+		return nil
+	}
+	b.put(0, message{peer: rank, tag: farewellTag})
+	r.begin(b)
+	return b
+}
+
+// hear waits for a message, or until its peer is gone without a word.
+func (r *runner) hear(b *batch, peer uint32) {
+	r.lookUntil(func() bool {
+		if b == nil || b.isOver() {
+			return true
+		}
+		if C.spx_proc_left(C.uint32_t(peer)) == 0 {
+			return false
+		}
+		r.progress() // what is on its way still comes first
+		return true
+	})
 }

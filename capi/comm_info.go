@@ -5,7 +5,10 @@ package main
 */
 import "C"
 
-import "libspx/core/info"
+import (
+	"libspx/cluster/view"
+	"libspx/core/info"
+)
 
 // Hints of communicators (MPI-5.0, section 7.4.4): the assertions of the standard are understood
 // and kept; others are ignored, as the standard requires, and not given back.
@@ -39,7 +42,8 @@ func (o *commObject) hintsNow() *info.Info {
 		}
 		in.Merge(info.New(key, v))
 	}
-	for _, key := range []string{keyCluster, keyIndex, keyDirection, keyHeals, keyDead, keyTo} {
+	for _, key := range []string{view.KeyCluster, view.KeyIndex, view.KeyDirection,
+		view.KeyHeals, view.KeyDead, view.KeyTo} {
 		if v, ok := o.hints.Get(key); ok {
 			in.Merge(info.New(key, v))
 		}

@@ -12,7 +12,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -23,98 +22,47 @@ import (
 
 	"libspx/cluster/layout"
 	"libspx/cluster/msglog"
+	"libspx/cluster/view"
 	"libspx/core/comm"
 	"libspx/core/mpierr"
 	"libspx/launch/service"
 )
 
 // Messages that are kept, and transparent takeover: which processes are the participants of a
-// system (dataplane/clusters/replay_core.h).
+// system (dataplane/clusters/replay_core.h; package view).
 
-// participants lists the processes of a layout: of those that the system began with, and then of
-// those that have been attached each time, the ranks of the clusters, one cluster after another,
-// and the I/O processes. So no number changes when there are more.
-type participants struct {
-	procs []C.uint32_t
-	heals []C.bool
-	// a rank of a cluster to which no link leads from this process's; not used for I/O processes
-	apart []C.bool
-	iop   []C.uint32_t // 1 + its number among the I/O processes of the layout; 0: it is a rank
-	first []C.uint32_t // by cluster: its rank 0
-	iops  []C.uint32_t // by I/O process of the layout
+func participantsOf(l *layout.Layout) view.Participants {
+	return view.ParticipantsOf(l, system.role, system.index)
 }
 
-func participantsOf(l *layout.Layout) (p participants) {
-	// then it goes with its cluster
-	own := system.role == layout.IO && system.layout != nil && system.index < len(l.IOPs) &&
-		l.IOPs[system.index].Leaving
-	reached := reachedFrom(l)
-	p.first, p.iops = make([]C.uint32_t, len(l.Clusters)), make([]C.uint32_t, len(l.IOPs))
-	for since := 0; since <= l.Growths; since++ {
-		for i, c := range l.Clusters {
-			if c.Since != since {
-				continue
-			}
-			p.first[i] = C.uint32_t(len(p.procs))
-			for _, proc := range c.Procs {
-				p.procs, p.iop = append(p.procs, C.uint32_t(proc)), append(p.iop, 0)
-				// one that is taken over transparently heals, until it has stopped for good
-				p.heals = append(p.heals, C.bool(c.Heals && !c.Gone &&
-					!slices.Contains(c.Dead, proc) && !(own && c.Leaving)))
-				p.apart = append(p.apart, C.bool(system.role != layout.IO && !reached[i]))
-			}
-		}
-		for i, x := range l.IOPs {
-			if x.Since != since {
-				continue
-			}
-			p.iops[i] = C.uint32_t(len(p.procs))
-			p.procs, p.iop = append(p.procs, C.uint32_t(x.Proc)), append(p.iop, C.uint32_t(i+1))
-			p.heals, p.apart = append(p.heals, false), append(p.apart, false)
-		}
+// tables are those of the participants, as the data plane has them: in C memory, which it frees.
+func tables(p view.Participants) (procs *C.uint32_t, heals *C.bool, iop *C.uint32_t, err error) {
+	var procList, iopList []C.uint32_t
+	var healList []C.bool
+	for _, x := range p.List {
+		procList, healList = append(procList, C.uint32_t(x.Proc)), append(healList, C.bool(x.Heals))
+		iopList = append(iopList, C.uint32_t(x.IOP+1))
 	}
-	return p
-}
-
-// reachedFrom is, by cluster, whether a link leads there from this process's.
-func reachedFrom(l *layout.Layout) []bool {
-	reached := make([]bool, len(l.Clusters))
-	for _, k := range l.Links {
-		for _, to := range k.To {
-			reached[to] = reached[to] || slices.Contains(k.From, system.index)
-		}
+	procs, heals, iop = lasting(procList), lasting(healList), lasting(iopList)
+	if procs == nil || heals == nil || iop == nil {
+		return nil, nil, nil, fail(C.MPI_ERR_NO_MEM, "no memory for the messages of %d processes",
+			len(p.List))
 	}
-	return reached
-}
-
-func replays(l *layout.Layout) bool {
-	return l.Kept || slices.ContainsFunc(l.Clusters,
-		func(c layout.Cluster) bool { return c.Replays })
+	return procs, heals, iop, nil
 }
 
 // startReplay begins with it, in a system in which some cluster has it. system.mu is held.
 func startReplay() error {
 	l := system.layout
-	if !replays(l) {
+	if !view.Keeps(l) {
 		return nil
 	}
 	p := participantsOf(l)
-	own := system.role != layout.IO && l.Clusters[system.index].Replays
-	standby := system.role == layout.Standby
-	setup := C.spx_replay_setup{participants: C.uint32_t(len(p.procs)),
-		ctx: C.uint64_t(comm.ReplayContext(world.origin)),
-		whole: C.bool(slices.ContainsFunc(l.Clusters,
-			func(c layout.Cluster) bool { return c.Replays }))}
-	first := C.uint32_t(0)
-	switch role, index, rank := l.Find(int(world.proc)); {
-	case role == layout.IO:
-		setup.me = p.iops[index]
-	case role == layout.Compute:
-		setup.me = p.first[index] + C.uint32_t(rank)
-		fallthrough
-	default:
-		first = p.first[index]
-	}
+	own, standby := replaysHere(), system.role == layout.Standby
+	setup := C.spx_replay_setup{participants: C.uint32_t(len(p.List)),
+		ctx: C.uint64_t(comm.ReplayContext(world.origin)), whole: C.bool(view.Transparent(l))}
+	me, first := p.Me(l.Find(int(world.proc)))
+	setup.me = C.uint32_t(me)
 	if own && l.Clusters[system.index].Copies {
 		if err := startCopies(); err != nil {
 			return err
@@ -122,43 +70,53 @@ func startReplay() error {
 	}
 	fd := -1
 	if own && !standby {
-		fd, _ = inheritedLog(int(setup.me - first)) // else it makes one
+		fd, _ = inheritedLog(me - first) // else it makes one
 	}
-	if code := C.spx_msglog_begin(&setup, &p.procs[0], &p.heals[0], &p.iop[0], C.bool(own),
-		C.bool(standby), first, C.int(fd)); code != 0 {
+	var err error
+	if setup.procs, setup.heals, setup.iop, err = tables(p); err != nil {
+		return err
+	}
+	if own && C.spx_mt != 0 {
+		return fail(C.MPI_ERR_OTHER, "transparent takeover: calls must come from one thread at a "+
+			"time, without MPI_THREAD_MULTIPLE and SPX_PROGRESS=1")
+	}
+	if code := C.spx_msglog_begin(&setup, C.bool(own), C.bool(standby), C.uint32_t(first),
+		C.int(fd)); code != 0 {
 		return fail(int(code), "%s", C.GoString(C.spx_detail_text()))
 	}
-	p.setApart()
+	setApart(p)
 	return nil
 }
 
 // setApart sets the ranks that no message of this process goes to.
-func (p *participants) setApart() {
-	for i, apart := range p.apart {
-		C.spx_replay_apart(C.uint32_t(i), apart)
+func setApart(p view.Participants) {
+	for i, x := range p.List {
+		C.spx_replay_apart(C.uint32_t(i), C.bool(x.Apart))
 	}
 }
 
 // growReplay adds participants that have been attached since, before any process can send to them.
 func growReplay(before, now *layout.Layout) error {
 	p := participantsOf(now)
-	if len(p.procs) <= len(participantsOf(before).procs) {
+	if len(p.List) <= len(participantsOf(before).List) {
 		return nil
 	}
-	if code := C.spx_msglog_grow(C.uint32_t(len(p.procs)), &p.procs[0], &p.heals[0],
-		&p.iop[0]); code != 0 {
-		return fail(int(code), "no memory for the messages of %d processes", len(p.procs))
+	procs, heals, iop, err := tables(p)
+	if err != nil {
+		return err
 	}
-	p.setApart()
+	if code := C.spx_msglog_grow(C.uint32_t(len(p.List)), procs, heals, iop); code != 0 {
+		return fail(int(code), "no memory for the messages of %d processes", len(p.List))
+	}
+	setApart(p)
 	return nil
 }
 
 // followReplay sets the present processes of the participants.
 func followReplay(l *layout.Layout) {
-	p := participantsOf(l)
-	for i, proc := range p.procs {
-		C.spx_msglog_moved(C.uint32_t(i), proc)
-		C.spx_replay_heals(C.uint32_t(i), p.heals[i])
+	for i, x := range participantsOf(l).List {
+		C.spx_msglog_moved(C.uint32_t(i), C.uint32_t(x.Proc))
+		C.spx_replay_heals(C.uint32_t(i), C.bool(x.Heals))
 	}
 	C.spx_replay_changed()
 }

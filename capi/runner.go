@@ -2,6 +2,7 @@ package main
 
 /*
 #include "comm.h"
+#include "request.h"
 #include "runner.h"
 #include "zz_functions.h"
 #include "runtime.h"
@@ -15,6 +16,8 @@ FUNCTION(batch_bcast)
 FUNCTION(event_wait)
 FUNCTION(ticket_wait)
 FUNCTION(progress_made)
+
+static bool is_done(spx_request *r) { return spx_request_done(r); }
 */
 import "C"
 
@@ -74,12 +77,14 @@ var runners table[runner]
 // here panics when they do.
 func mayWait(fn uint32) bool {
 	if fn < C.SPX_IN_FIRST {
-		return *(*C.uint8_t)(unsafe.Add(unsafe.Pointer(&C.spx_fn_local), fn)) == 0 ||
+		does := *(*C.uint8_t)(unsafe.Add(unsafe.Pointer(&C.spx_fn_does), fn))
+		return does&C.SPX_DOES_LOCAL == 0 ||
 			fn == C.SPX_FN_SP_World_left
 	}
 	switch fn {
 	case C.SPX_IN_FT, C.SPX_IN_PLAN, C.SPX_IN_TYPE_COMMIT, C.SPX_IN_TYPE_FREE, C.SPX_IN_CONTEXTS,
-		C.SPX_IN_UNSETTLED, C.SPX_IN_STOPPED:
+		C.SPX_IN_UNSETTLED, C.SPX_IN_STOPPED, C.SPX_IN_WIN_RANKS,
+		C.SPX_IN_SYSTEM_REFUSE:
 		return false
 	}
 	return true
@@ -205,10 +210,20 @@ var leftBatches struct {
 	list []*batch // guarded by mu
 }
 
+// isOver reports whether nothing of the batch is pending.
+func (b *batch) isOver() bool {
+	for _, m := range b.messages() {
+		if m.r != nil && !bool(C.is_done(m.r)) {
+			return false
+		}
+	}
+	return true
+}
+
 // end frees the batch. What is still pending, as the wait was left, is cancelled or, where it has
 // begun, goes on; its memory stays as long.
 func (b *batch) end() {
-	if !b.ends(true) {
+	if b != nil && !b.ends(true) {
 		b.keep()
 	}
 }

@@ -57,19 +57,26 @@ func onStopped(f func())                              { stopped = append(stopped
 func init() {
 	internals[C.SPX_IN_ALONE] = startAlone
 	internals[C.SPX_IN_START] = start
-	internals[C.SPX_IN_ARRIVE] = awaitSystem
+	internals[C.SPX_IN_ARRIVE] = arrive
 	internals[C.SPX_IN_STOP] = stop
 	internals[C.SPX_IN_STOPPED] = halt
 }
 
-// halt ends the engine. a[0] and a[1] get what is left, for SPX_COUNTERS: goroutines, and call-outs
-// that never came back.
-func halt(c *call) error {
+// arrive is the end of MPI_Init, when other processes of a system of clusters may die.
+func arrive(*call) error {
+	if err := awaitSystem(); err != nil {
+		return err
+	}
+	sayRenamed()
+	return nil
+}
+
+// halt ends the engine.
+func halt(*call) error {
 	for _, f := range stopped {
 		f()
 	}
-	*(*int64)(unsafe.Pointer(&c.f.a[0])) = int64(runtime.NumGoroutine())
-	*(*int64)(unsafe.Pointer(&c.f.a[1])) = int64(pendingContinuations())
+	writeCounters(runtime.NumGoroutine(), pendingContinuations())
 	return nil
 }
 

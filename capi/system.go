@@ -11,15 +11,13 @@ import "C"
 
 import (
 	"fmt"
-	"slices"
-	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"unsafe"
 
 	"libspx/cluster/choice"
 	"libspx/cluster/layout"
+	"libspx/cluster/view"
 	"libspx/core/comm"
 	"libspx/core/group"
 	"libspx/core/ident"
@@ -38,6 +36,7 @@ var system struct {
 	index  int                 // of its cluster or, of an IOP, among the IOPs
 	role   layout.Role         //
 	choice string              // the last value of SPX_IOP_CHOICE
+	view   *view.View          // what the layout means for this process
 	worlds map[int]*commObject // of an IOP: by cluster
 }
 
@@ -45,9 +44,10 @@ func init() {
 	onStart(startSystem)
 	onStopped(func() {
 		C.spx_system_end()
-		system.layout, system.worlds = nil, nil
+		system.layout, system.worlds, system.view = nil, nil, nil
 	})
 	internals[C.SPX_IN_SYSTEM_PLAN] = func(*call) error { return planAgain() }
+	internals[C.SPX_IN_SYSTEM_REFUSE] = refuse
 }
 
 // findSystem reads the layout of the system of clusters that the process belongs to, if it does.
@@ -83,7 +83,7 @@ func startSystem(s *startInfo) error {
 	err := publishSystem()
 	// what asks MPI_COMM_WORLD for its group means the first of its worlds
 	if err == nil && role == layout.IO {
-		commOf(C.SPX_HANDLE_COMM_WORLD).Comm = system.worlds[clustersOf(&l.IOPs[index])[0]].Comm
+		commOf(C.SPX_HANDLE_COMM_WORLD).Comm = system.worlds[system.view.Worlds[0].Cluster].Comm
 	}
 	if err == nil {
 		err = startReplay()
@@ -93,7 +93,7 @@ func startSystem(s *startInfo) error {
 
 // awaitSystem waits for a rank, if this process is a standby, and for those that are to be complete
 // before the program runs ([start] of the system file).
-func awaitSystem(*call) error {
+func awaitSystem() error {
 	if err := standBy(); err != nil {
 		return err
 	}
@@ -114,118 +114,116 @@ func worldNumber(l *layout.Layout, role layout.Role, index int) uint32 {
 
 // publishSystem gives the data plane what the layout means for this process. The lock is held.
 func publishSystem() error {
-	l := system.layout
-	var outs, ins, clusters []int
-	if system.role == layout.IO {
-		clusters = clustersOf(&l.IOPs[system.index])
-	} else {
-		outs, ins = l.Outbound(system.index), l.Inbound(system.index)
-	}
-	text := C.GoString(C.spx_setting_text(C.SPX_SET_IOP_CHOICE))
-	system.choice = text
-	if text == "" && len(outs) > 0 {
-		text = l.ChoiceFor(outs[0], system.index)
-	}
-	policy, err := choice.Parse(text)
+	system.choice = C.GoString(C.spx_setting_text(C.SPX_SET_IOP_CHOICE))
+	v, err := view.Of(system.layout, system.role, system.index, system.choice)
 	if err != nil {
-		return fail(C.MPI_ERR_ARG, "SPX_IOP_CHOICE, or the link of this cluster: %v", err)
-	}
-	var from []choice.Candidate
-	for _, i := range outs {
-		from = append(from, choice.Candidate{Index: i, Weight: l.IOPs[i].Weight})
-	}
-	plan := choice.Make(policy, from)
-	o := C.spx_system_new(C.uint32_t(len(l.IOPs)), C.uint32_t(len(outs)), C.uint32_t(len(ins)),
-		C.uint32_t(len(plan.Slots)), C.uint32_t(len(clusters)))
-	if o == nil {
-		return noMemory()
-	}
-	o.clusters, o.ctx, o.mode = C.int32_t(len(l.Clusters)),
-		C.uint64_t(comm.SystemContext(world.origin)), C.int(plan.Mode)
-	fill(o.out, outs)
-	fill(o.in, ins)
-	fill(o.slot, plan.Slots)
-	procs := make([]int, len(l.IOPs))
-	for i, p := range l.IOPs {
-		unsafe.Slice((*uint8)(o.heals), len(l.IOPs))[i] = healsOf(p.Heals, p.Leaving,
-			system.role != layout.IO && l.Clusters[system.index].Leaving)
-		if procs[i] = p.Proc; p.Gone {
-			procs[i] = int(world.proc) // not used
-		} else if p.Proc >= int(C.spx_segment.nprocs) {
-			return fail(C.MPI_ERR_INTERN, "the I/O process %d is process %d; this job has %d", i,
-				p.Proc, int(C.spx_segment.nprocs))
-		}
-	}
-	fill(o.proc, procs)
-	if system.role != layout.IO {
-		o.cluster = C.int32_t(system.index)
-	} else if err := fillWorlds(o, clusters); err != nil {
 		return err
 	}
-	if policy.Mode == choice.User && len(outs) > 0 {
-		file := C.CString(policy.Library)
+	o := &C.spx_system{cluster: C.int32_t(v.Cluster), iops: C.uint32_t(len(v.IOPs)),
+		outs: C.uint32_t(len(v.Outs)), ins: C.uint32_t(len(v.Ins)), mode: C.int(v.Plan.Mode),
+		slots: C.uint32_t(len(v.Plan.Slots)), worlds: C.uint32_t(len(v.Worlds)),
+		ctx: C.uint64_t(comm.SystemContext(world.origin))}
+	iops, err := iopArray(v)
+	if err != nil {
+		return err
+	}
+	worlds, err := worldArray(v)
+	if err != nil {
+		return err
+	}
+	o.in, o.slot = lasting(numbers(v.Ins)), lasting(numbers(v.Plan.Slots))
+	o.way = lasting(wayArray(v))
+	heals := make([]C.uint8_t, len(v.IOPs))
+	for i, p := range v.IOPs {
+		heals[i] = C.uint8_t(p.Heals)
+	}
+	o.heals, o.world = lasting(heals), lasting(worlds)
+	o.proc = C.spx_ranks_new(o.iops)
+	if o.in == nil || o.slot == nil || o.way == nil || o.heals == nil || o.world == nil ||
+		o.proc == nil {
+		return noMemory()
+	}
+	copy(unsafe.Slice(o.proc, len(iops)), iops)
+	if v.Policy.Mode == choice.User && len(v.Outs) > 0 {
+		file := C.CString(v.Policy.Library)
 		defer C.free(unsafe.Pointer(file))
 		if code := C.spx_system_load(o, file); code != 0 {
 			return fail(int(code), "%s", C.GoString(C.spx_detail_text()))
 		}
 	}
-	C.spx_system_set(o)
+	s := lasting([]C.spx_system{*o})
+	if s == nil {
+		return noMemory()
+	}
+	system.view = v
+	C.spx_system_set(s)
 	return nil
 }
 
-func fill(at *C.uint32_t, values []int) {
-	for i, v := range values {
-		unsafe.Slice(at, len(values))[i] = C.uint32_t(v)
+// lasting copies values to C memory. Go never frees it: pending calls may use it. nil: there is no
+// memory.
+func lasting[T any](values []T) *T {
+	at := (*T)(C.calloc(C.size_t(len(values)+1), C.size_t(unsafe.Sizeof(*new(T)))))
+	if at != nil {
+		copy(unsafe.Slice(at, len(values)), values)
 	}
+	return at
 }
 
-// clustersOf lists the clusters that an IOP is a member of, those that it receives from first.
-func clustersOf(p *layout.IOP) []int {
-	all := slices.Clone(p.In)
-	for _, c := range p.Out {
-		if !slices.Contains(all, c) {
-			all = append(all, c)
+func numbers(values []int) []C.uint32_t {
+	list := make([]C.uint32_t, len(values))
+	for i, n := range values {
+		list[i] = C.uint32_t(n)
+	}
+	return list
+}
+
+// iopArray lists the processes of the I/O processes.
+func iopArray(v *view.View) ([]C.uint32_t, error) {
+	list := make([]C.uint32_t, len(v.IOPs))
+	for i, p := range v.IOPs {
+		switch {
+		case p.Proc == view.None:
+			list[i] = C.uint32_t(world.proc) // not used
+		case p.Proc >= int(C.spx_segment.nprocs):
+			return nil, fail(C.MPI_ERR_INTERN, "the I/O process %d is process %d; this job has %d",
+				i, p.Proc, int(C.spx_segment.nprocs))
+		default:
+			list[i] = C.uint32_t(p.Proc)
 		}
 	}
-	return all
+	return list, nil
 }
 
-// fillWorlds gives an IOP the worlds of its clusters.
-func fillWorlds(o *C.spx_system, clusters []int) error {
-	p := &system.layout.IOPs[system.index]
-	worlds := unsafe.Slice(o.world, len(clusters))
-	for k, c := range clusters {
-		w := system.worlds[c]
-		if w == nil {
+func wayArray(v *view.View) []C.spx_iop_way {
+	list := make([]C.spx_iop_way, len(v.Ways))
+	for i, w := range v.Ways {
+		list[i] = C.spx_iop_way{to: C.int32_t(w.To), from: C.int32_t(w.From),
+			ranks: C.int32_t(w.Ranks)}
+	}
+	return list
+}
+
+// worldArray gives an IOP the worlds of its clusters.
+func worldArray(v *view.View) ([]C.struct_spx_iop_world, error) {
+	list := make([]C.struct_spx_iop_world, len(v.Worlds))
+	for i, w := range v.Worlds {
+		o := system.worlds[w.Cluster]
+		if o == nil {
 			var err error
-			if w, err = clusterWorld(c); err != nil {
-				return err
+			if o, err = clusterWorld(w.Cluster); err != nil {
+				return nil, err
 			}
-			system.worlds[c] = w
+			system.worlds[w.Cluster] = o
 		}
-		w.describe(clusters, c)
-		worlds[k].comm, worlds[k].cluster = w.c, C.int32_t(c)
-		worlds[k].heals = C.int32_t(healsOf(system.layout.Clusters[c].Heals,
-			system.layout.Clusters[c].Leaving, p.Leaving))
-		worlds[k].closing = flagOf(p.Leaving && !system.layout.Clusters[c].Leaving)
-		worlds[k].in, worlds[k].out = flagOf(slices.Contains(p.In, c)),
-			flagOf(slices.Contains(p.Out, c))
+		o.mu.Lock()
+		o.hints.Merge(info.New(w.Hints...))
+		o.mu.Unlock()
+		list[i] = C.struct_spx_iop_world{comm: o.c, cluster: C.int32_t(w.Cluster),
+			in: flagOf(w.In), out: flagOf(w.Out), heals: C.int32_t(w.Heals),
+			closing: flagOf(w.Closing)}
 	}
-	return nil
-}
-
-// healsOf is what this process knows of another one that heals, or belongs to a cluster which
-// leaves the system. own: so does this one, for which the other is there as long as it is.
-func healsOf(heals, leaving, own bool) uint8 {
-	switch {
-	case leaving && own:
-		return C.SPX_HEALS_NO
-	case leaving:
-		return C.SPX_HEALS_AWAY
-	case heals:
-		return C.SPX_HEALS_DEAD
-	}
-	return C.SPX_HEALS_NO
+	return list, nil
 }
 
 func flagOf(b bool) C.int32_t {
@@ -233,6 +231,48 @@ func flagOf(b bool) C.int32_t {
 		return 1
 	}
 	return 0
+}
+
+// refuse explains a send or a receive that the data plane has found impossible (system.c).
+func refuse(c *call) error {
+	system.mu.Lock()
+	v := system.view
+	system.mu.Unlock()
+	return v.Refuse(view.Question{Send: c.int(0) != 0, Arg: c.str(1),
+		Rank: c.int(2), Way: c.int(3), World: c.int(3) != 0})
+}
+
+//spx:body MPISP_World_count
+func worldCount(c *call) error {
+	system.mu.Lock()
+	defer system.mu.Unlock()
+	c.setInt(0, system.view.Count())
+	return nil
+}
+
+//spx:body MPISP_World_get
+func worldGet(c *call) error {
+	system.mu.Lock()
+	defer system.mu.Unlock()
+	v, index := system.view, c.int(0)
+	if err := v.CheckIndex(index); err != nil {
+		return err
+	}
+	h := uintptr(C.SPX_HANDLE_COMM_WORLD)
+	if v != nil && v.Cluster == view.None {
+		h = system.worlds[v.Worlds[index].Cluster].handle()
+	}
+	c.setHandle(1, h)
+	return nil
+}
+
+// bind refuses an index that there is not; all else of it is in C (system_calls.c).
+//
+//spx:body MPISP_Bind
+func bind(c *call) error {
+	system.mu.Lock()
+	defer system.mu.Unlock()
+	return system.view.CheckIndex(c.int(0))
 }
 
 // clusterWorld makes the MPI_COMM_WORLD of a cluster as one of its IOPs has it: the same group and
@@ -271,59 +311,6 @@ func worldAsSeen(c *layout.Cluster) (*comm.Made, error) {
 	}
 	return &comm.Made{Ctx: comm.WorldContext(world.origin, serial), Local: group.Of(ids...),
 		Rank: -1}, nil
-}
-
-// Keys by which an IOP learns what a world is: MPI_Comm_get_info.
-const (
-	keyCluster   = "spx_cluster"   // its name
-	keyIndex     = "spx_index"     // its index, as returned by MPISP_Status_get_cluster
-	keyDirection = "spx_direction" // in, out or both, in the eyes of the IOP
-	keyHeals     = "spx_heals"     // true: processes that die there are replaced
-	keyDead      = "spx_dead"      // ranks that are not replaced all the same, as 0,2
-	// worlds (indices of MPISP_World_get) that messages from there are for, as 1,2
-	keyTo = "spx_to"
-)
-
-// describe gives the world of cluster c its hints; worlds are the clusters of the process.
-func (o *commObject) describe(worlds []int, c int) {
-	l := system.layout
-	p := &l.IOPs[system.index]
-	direction := "in"
-	switch in, out := slices.Contains(p.In, c), slices.Contains(p.Out, c); {
-	case in && out:
-		direction = "both"
-	case out:
-		direction = "out"
-	}
-	var to []string
-	for k, w := range worlds {
-		if slices.Contains(p.Out, w) && linked(l, p, c, w) {
-			to = append(to, strconv.Itoa(k))
-		}
-	}
-	var dead []string
-	for rank, proc := range l.Clusters[c].Procs {
-		if slices.Contains(l.Clusters[c].Dead, proc) {
-			dead = append(dead, strconv.Itoa(rank))
-		}
-	}
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.hints.Merge(info.New(keyCluster, l.Clusters[c].Name, keyIndex, strconv.Itoa(c), keyDirection,
-		direction, keyHeals, strconv.FormatBool(l.Clusters[c].Heals), keyDead,
-		strings.Join(dead, ","), keyTo, strings.Join(to, ",")))
-}
-
-// linked: one of the IOP's links leads from cluster a to cluster b. Without links, all it receives
-// is for all that it sends to, but for the cluster itself.
-func linked(l *layout.Layout, p *layout.IOP, a, b int) bool {
-	if len(p.Links) == 0 {
-		return slices.Contains(p.In, a) && a != b
-	}
-	return slices.ContainsFunc(p.Links, func(k int) bool {
-		return !l.Links[k].Gone && slices.Contains(l.Links[k].From, a) &&
-			slices.Contains(l.Links[k].To, b)
-	})
 }
 
 // planAgain performs a change of SPX_IOP_CHOICE. A malformed one changes nothing, and is reported
@@ -393,7 +380,7 @@ func takeLayout(text string) error {
 	if role == layout.Stranger {
 		return nil // another one has been started in its place
 	}
-	if replays(l) {
+	if view.Keeps(l) {
 		if err := growReplay(system.layout, l); err != nil {
 			return err
 		}
@@ -405,7 +392,7 @@ func takeLayout(text string) error {
 		}
 	}
 	err = publishSystem()
-	if replays(l) {
+	if view.Keeps(l) {
 		followReplay(l)
 	}
 	return err

@@ -276,7 +276,7 @@ func (x *taking) follow(before []uint32) error {
 			o.follows(made, list, list)
 		}
 	}
-	first := participantsOf(system.layout).first[system.index]
+	first := C.uint32_t(participantsOf(system.layout).First[system.index])
 	for r, isNew := range x.replaced {
 		if isNew && r < len(before) {
 			inheritance.mu.Lock()

@@ -17,6 +17,7 @@ FUNCTION(msglog_last)
 FUNCTION(msglog_settle)
 FUNCTION(msglog_exit)
 FUNCTION(msglog_end)
+FUNCTION(commit_end)
 
 static void end_job(int code, const char *text) { spx_fatal(code, "%s", text); }
 static int any_died(void)
@@ -131,6 +132,7 @@ func leaveCluster() {
 	}
 	r.callOut(C.msglog_settle_function())
 	r.callOut(C.msglog_end_function())
+	r.callOut(C.commit_end_function())
 }
 
 // revokeChildren: MPI_COMM_WORLD has been revoked; so are those that were made of it.

@@ -16,6 +16,7 @@ import (
 	"unsafe"
 
 	"libspx/core/attr"
+	"libspx/core/group"
 	"libspx/core/info"
 	"libspx/core/mpierr"
 	"libspx/core/win"
@@ -23,13 +24,14 @@ import (
 
 // Windows on this side of the boundary: attributes and hints (MPI-5.0, 7.7 and 12.2.7), and queries
 // of them. They are made in win_make.go, and used in C (bodies/win_sync.c, rma.c). A window has a
-// Go side from its first attribute or hint on.
+// Go side from its first attribute, hint, MPI_Win_post or MPI_Win_start on.
 
 type winObject struct {
 	attrs *attr.List
 
 	mu    sync.Mutex
-	hints *info.Info // guarded by mu: what was set
+	hints *info.Info   // guarded by mu: what was set
+	group *group.Group // guarded by mu: of its processes, once it was needed
 }
 
 var (
@@ -39,6 +41,7 @@ var (
 
 func init() {
 	onFree[C.SPX_K_WIN] = wins.remove
+	internals[C.SPX_IN_WIN_RANKS] = winRanks
 }
 
 // winOf returns the Go side of the window with this handle; nil when it is none.
@@ -59,6 +62,25 @@ func winOf(handle uintptr) *winObject {
 func (c *call) win(i int) *winObject { return winOf(c.handle(i)) }
 
 func (c *call) onWin(i int, err error) error { return raisedOn(C.SPX_K_WIN, c.handle(i), err) }
+
+// winRanks finds the ranks in a window of the members of a group, for MPI_Win_post and
+// MPI_Win_start.
+func winRanks(c *call) error {
+	o := c.win(0)
+	o.mu.Lock()
+	if o.group == nil {
+		o.group = group.Of(membersOf(windowOf(c.handle(0)).comm)...)
+	}
+	all := o.group
+	o.mu.Unlock()
+	ranks := all.RanksOf(c.group(1))
+	if ranks == nil {
+		return mpierr.New(mpierr.Group, "group has a member that is not in the window's group")
+	}
+	c.setInts(2, ranks)
+	c.setInt(3, len(ranks))
+	return nil
+}
 
 //spx:body MPI_Win_set_attr
 func winSetAttr(c *call) error {

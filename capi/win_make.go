@@ -90,7 +90,6 @@ func describeWindow(w *C.spx_win, a win.Args, over *C.spx_comm) {
 	w.rank, w.size = C.int(over.rank), C.int(over.size)
 	// as a number: MPI_IN_PLACE is 1
 	*(*uintptr)(unsafe.Pointer(&w.base)) = uintptr(a.Base)
-	*(*uintptr)(unsafe.Pointer(&w.group)) = C.SPX_HANDLE_GROUP_NULL // as above
 	w.errh = C.spx_initial_errh()
 	C.spx_ref(&w.errh.o)
 }
@@ -266,10 +265,6 @@ func endWindow(w *C.spx_win, how win.End) {
 		next := a.next
 		C.free(unsafe.Pointer(a))
 		a = next
-	}
-	if g := findObject(C.SPX_K_GROUP, *(*uintptr)(unsafe.Pointer(&w.group))); g != nil &&
-		uintptr(g.handle) != C.SPX_HANDLE_GROUP_NULL {
-		C.spx_retire(C.SPX_K_GROUP, g)
 	}
 	if w.comm != nil {
 		C.spx_retire(C.SPX_K_COMM, &w.comm.o)

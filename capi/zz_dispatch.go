@@ -332,7 +332,10 @@ var bodies = [777]func(*call) error{
 	753: checkpointFree,            // MPIX_Checkpoint_free
 	754: commRepair,                // MPIX_Comm_repair
 	755: commDismiss,               // MPIX_Comm_dismiss
+	756: worldCount,                // MPISP_World_count
+	757: worldGet,                  // MPISP_World_get
 	758: worldLeft,                 // MPISP_World_left
+	759: bind,                      // MPISP_Bind
 	762: spRepair,                  // MPISP_Repair
 	763: spIsReplacement,           // MPISP_Is_replacement
 	773: dyprcMergeChild,           // ulfm_dyprc_merge_child

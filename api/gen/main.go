@@ -63,7 +63,6 @@ func outputs(t *api.Tables, b *bodies) map[string][]byte {
 	for name, text := range shims(t, b) {
 		out[filepath.Join("capi/abi", name)] = text
 	}
-	out["capi/abi/zz_trace.c"], out["capi/abi/zz_trace.h"] = traces(t)
 	out["capi/abi/zz_functions.h"] = functionsHeader(t)
 	out["capi/boundary/zz_functions.c"] = functionsNames(t)
 	out["launch/inspect/zz_calls.go"] = callNames(t)

@@ -41,6 +41,9 @@ func twin(f *api.Function) string {
 // shim makes one entry point.
 func shim(t *api.Tables, b body, f *api.Function) string {
 	w := &strings.Builder{}
+	if f.State == "active" {
+		w.WriteString(tracedForm(t, f))
+	}
 	name := f.Name
 	if tw := twin(f); tw != "" {
 		fmt.Fprintf(w, "#pragma weak %s = %s\n", name, tw)
@@ -169,14 +172,41 @@ func functionsNames(t *api.Tables) []byte {
 			fmt.Fprintf(w, "  [SPX_FN_%s] = %s,\n", ident(f), m)
 		}
 	}
-	w.WriteString("};\n\nconst uint8_t spx_fn_local[SPX_FN_COUNT] = {\n")
+	w.WriteString("};\n\nconst uint8_t spx_fn_does[SPX_FN_COUNT] = {\n")
 	for _, f := range t.Functions {
-		if local(f) {
-			fmt.Fprintf(w, "  [SPX_FN_%s] = 1,\n", ident(f))
+		if d := does(f); d != "" {
+			fmt.Fprintf(w, "  [SPX_FN_%s] = %s,\n", ident(f), d)
 		}
 	}
 	w.WriteString("};\n")
 	return []byte(w.String())
+}
+
+// pointToPoint is what functions of point-to-point communication do with messages, by their names without MPI_ and _c: SPX_DOES_* (spx.h).
+var pointToPoint = map[string]string{}
+
+func init() {
+	for bits, names := range map[string]string{
+		"OBSERVE":     "Test Testall Testany Testsome Request_get_status Request_get_status_all Request_get_status_any Request_get_status_some Cancel",
+		"OBSERVE ASK": "Iprobe Improbe",
+		"ASK":         "Irecv",
+		"ASK AWAIT":   "Recv Probe Mprobe",
+		"SEND":        "Send Ssend Rsend Bsend Isend Issend Irsend Ibsend",
+		"EXCHANGE":    "Sendrecv Sendrecv_replace Isendrecv Isendrecv_replace",
+		"PARTS":       "Psend_init Precv_init",
+	} {
+		for name := range strings.FieldsSeq(names) {
+			pointToPoint[name] = "SPX_DOES_" + strings.ReplaceAll(bits, " ", " | SPX_DOES_")
+		}
+	}
+}
+
+// does is what a function does with messages; empty: nothing that it would be looked up for.
+func does(f *api.Function) string {
+	if local(f) {
+		return "SPX_DOES_LOCAL"
+	}
+	return pointToPoint[strings.TrimSuffix(strings.TrimPrefix(f.Name, "MPI_"), "_c")]
 }
 
 // local functions do nothing but look things up, or note them, in the process itself: no message is sent, and none is waited for or looked for.

@@ -44,3 +44,29 @@ func TestShims(t *testing.T) {
 		t.Errorf("shims (-agreed +now):\n%s", diff)
 	}
 }
+
+// Every function that names a destination or a source and begins or looks for one message has what it does in the table, and no name of the table is
+// that of no function.
+func TestDoes(t *testing.T) {
+	tt := tables(t)
+	names := map[string]bool{}
+	for _, f := range tt.Functions {
+		name := strings.TrimSuffix(strings.TrimPrefix(f.Name, "MPI_"), "_c")
+		names[name] = true
+		peer := false
+		for _, p := range f.Params {
+			peer = peer || p.Name == "dest" || p.Name == "source"
+		}
+		if d := does(f); peer && f.Chapter == "p2p" && d == "" && !strings.HasPrefix(name, "Status_") && !strings.HasSuffix(name, "_init") {
+			t.Errorf("%s: what it does with messages is not known (pointToPoint)", f.Name)
+		} else if strings.Contains(d, "OBSERVE") != (strings.HasPrefix(name, "Test") && name != "Test_cancelled" || strings.HasPrefix(name, "Request_get_status") ||
+			name == "Iprobe" || name == "Improbe" || name == "Cancel") && f.Chapter == "p2p" {
+			t.Errorf("%s: %q", f.Name, d)
+		}
+	}
+	for name := range pointToPoint {
+		if !names[name] {
+			t.Errorf("there is no MPI_%s", name)
+		}
+	}
+}

@@ -14,20 +14,11 @@ import (
 // mostArgs is SPX_TRACE_ARGS: what follows is not written down.
 const mostArgs = 8
 
-func traces(t *api.Tables) (source, header []byte) {
-	c, h := &strings.Builder{}, &strings.Builder{}
-	fmt.Fprintf(c, "/* %s */\n#include \"trace.h\"\n#include \"zz_trace.h\"\n", generated)
-	fmt.Fprintf(h, "/* %s\n * The functions as they are called when they are traced. */\n#ifndef SPX_ZZ_TRACE_H\n#define SPX_ZZ_TRACE_H\n", generated)
-	for _, f := range t.Functions {
-		if f.State != "active" {
-			continue
-		}
-		proto := strings.Replace(f.Proto, f.Name+"(", "spx_t_"+ident(f)+"(", 1)
-		fmt.Fprintf(h, "SPX_HIDDEN %s;\n", proto)
-		c.WriteString("\n" + proto + "\n" + traced(t, f))
-	}
-	h.WriteString("#endif\n")
-	return []byte(c.String()), []byte(h.String())
+// tracedForm is the traced form of a function, for the file of its shim: each calls the other, so both are one unit. It is cold, to keep it out of the
+// way of calls that are not traced.
+func tracedForm(t *api.Tables, f *api.Function) string {
+	proto := strings.Replace(f.Proto, f.Name+"(", "spx_t_"+ident(f)+"(", 1)
+	return "static SPX_TRACED " + proto + "\n" + traced(t, f)
 }
 
 // beginsMPI: calls that may be made at any time, and which are the first that a trace has.

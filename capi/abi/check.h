@@ -5,7 +5,6 @@
 #define SPX_CHECK_H
 #include "shim.h"
 #include "trace.h"
-#include "zz_trace.h"
 
 /* Every function but those that may be called at any time begins with this. traced: the same call,
  * which is written down (trace.h). */

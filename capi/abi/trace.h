@@ -1,6 +1,6 @@
 /* trace.h - what spxrun --trace and --profile see of a process: its MPI calls, and the messages
- * behind them (docs/tracing.md). The generated zz_trace.c has a function for every MPI function
- * that may be traced, which calls it between spx_call_begin and spx_call_end. */
+ * behind them (docs/tracing.md). The shims' files have a traced form of every MPI
+ * function that may be traced, which calls it between spx_call_begin and spx_call_end. */
 #ifndef SPX_TRACE_H
 #define SPX_TRACE_H
 #include "shim.h"
@@ -21,6 +21,9 @@ typedef struct spx_call {
    * longjmp */
   struct spx_call *outer;
 } spx_call;
+
+/* Of the traced form of an entry: away from the code of calls that are not traced. */
+#define SPX_TRACED __attribute__((cold, noinline))
 
 /* What a shim does then. */
 typedef enum { SPX_WAY_ON, SPX_WAY_TRACED, SPX_WAY_BAD } spx_way;

@@ -2,6 +2,13 @@
 #include "shim.h"
 #include "check.h"
 
+static SPX_TRACED int spx_t_Attr_delete(MPI_Comm comm, int keyval)
+{
+  int64_t arg[] = {keyval};
+  spx_call call = {.fn = SPX_FN_Attr_delete, .args = 1, .arg = arg, .comm = comm};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Attr_delete(comm, keyval));
+}
 #pragma weak MPI_Attr_delete = PMPI_Attr_delete
 int PMPI_Attr_delete(MPI_Comm comm, int keyval)
 {
@@ -12,6 +19,13 @@ int PMPI_Attr_delete(MPI_Comm comm, int keyval)
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_Attr_get(MPI_Comm comm, int keyval, void *attribute_val, int *flag)
+{
+  int64_t arg[] = {keyval};
+  spx_call call = {.fn = SPX_FN_Attr_get, .args = 1, .arg = arg, .comm = comm};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Attr_get(comm, keyval, attribute_val, flag));
+}
 #pragma weak MPI_Attr_get = PMPI_Attr_get
 int PMPI_Attr_get(MPI_Comm comm, int keyval, void *attribute_val, int *flag)
 {
@@ -23,6 +37,13 @@ int PMPI_Attr_get(MPI_Comm comm, int keyval, void *attribute_val, int *flag)
   return spx_c_Attr_get(c_comm, keyval, attribute_val, flag);
 }
 
+static SPX_TRACED int spx_t_Attr_put(MPI_Comm comm, int keyval, void *attribute_val)
+{
+  int64_t arg[] = {keyval};
+  spx_call call = {.fn = SPX_FN_Attr_put, .args = 1, .arg = arg, .comm = comm};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Attr_put(comm, keyval, attribute_val));
+}
 #pragma weak MPI_Attr_put = PMPI_Attr_put
 int PMPI_Attr_put(MPI_Comm comm, int keyval, void *attribute_val)
 {
@@ -33,6 +54,12 @@ int PMPI_Attr_put(MPI_Comm comm, int keyval, void *attribute_val)
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_Comm_create_keyval(MPI_Comm_copy_attr_function *comm_copy_attr_fn, MPI_Comm_delete_attr_function *comm_delete_attr_fn, int *comm_keyval, void *extra_state)
+{
+  spx_call call = {.fn = SPX_FN_Comm_create_keyval};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Comm_create_keyval(comm_copy_attr_fn, comm_delete_attr_fn, comm_keyval, extra_state));
+}
 #pragma weak MPI_Comm_create_keyval = PMPI_Comm_create_keyval
 int PMPI_Comm_create_keyval(MPI_Comm_copy_attr_function *comm_copy_attr_fn, MPI_Comm_delete_attr_function *comm_delete_attr_fn, int *comm_keyval, void *extra_state)
 {
@@ -43,6 +70,13 @@ int PMPI_Comm_create_keyval(MPI_Comm_copy_attr_function *comm_copy_attr_fn, MPI_
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_Comm_delete_attr(MPI_Comm comm, int comm_keyval)
+{
+  int64_t arg[] = {comm_keyval};
+  spx_call call = {.fn = SPX_FN_Comm_delete_attr, .args = 1, .arg = arg, .comm = comm};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Comm_delete_attr(comm, comm_keyval));
+}
 #pragma weak MPI_Comm_delete_attr = PMPI_Comm_delete_attr
 int PMPI_Comm_delete_attr(MPI_Comm comm, int comm_keyval)
 {
@@ -53,6 +87,12 @@ int PMPI_Comm_delete_attr(MPI_Comm comm, int comm_keyval)
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_Comm_free_keyval(int *comm_keyval)
+{
+  spx_call call = {.fn = SPX_FN_Comm_free_keyval};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Comm_free_keyval(comm_keyval));
+}
 #pragma weak MPI_Comm_free_keyval = PMPI_Comm_free_keyval
 int PMPI_Comm_free_keyval(int *comm_keyval)
 {
@@ -63,6 +103,13 @@ int PMPI_Comm_free_keyval(int *comm_keyval)
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_Comm_get_attr(MPI_Comm comm, int comm_keyval, void *attribute_val, int *flag)
+{
+  int64_t arg[] = {comm_keyval};
+  spx_call call = {.fn = SPX_FN_Comm_get_attr, .args = 1, .arg = arg, .comm = comm};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Comm_get_attr(comm, comm_keyval, attribute_val, flag));
+}
 #pragma weak MPI_Comm_get_attr = PMPI_Comm_get_attr
 int PMPI_Comm_get_attr(MPI_Comm comm, int comm_keyval, void *attribute_val, int *flag)
 {
@@ -74,6 +121,13 @@ int PMPI_Comm_get_attr(MPI_Comm comm, int comm_keyval, void *attribute_val, int 
   return spx_c_Comm_get_attr(c_comm, comm_keyval, attribute_val, flag);
 }
 
+static SPX_TRACED int spx_t_Comm_set_attr(MPI_Comm comm, int comm_keyval, void *attribute_val)
+{
+  int64_t arg[] = {comm_keyval};
+  spx_call call = {.fn = SPX_FN_Comm_set_attr, .args = 1, .arg = arg, .comm = comm};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Comm_set_attr(comm, comm_keyval, attribute_val));
+}
 #pragma weak MPI_Comm_set_attr = PMPI_Comm_set_attr
 int PMPI_Comm_set_attr(MPI_Comm comm, int comm_keyval, void *attribute_val)
 {
@@ -84,6 +138,12 @@ int PMPI_Comm_set_attr(MPI_Comm comm, int comm_keyval, void *attribute_val)
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_Keyval_create(MPI_Copy_function *copy_fn, MPI_Delete_function *delete_fn, int *keyval, void *extra_state)
+{
+  spx_call call = {.fn = SPX_FN_Keyval_create};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Keyval_create(copy_fn, delete_fn, keyval, extra_state));
+}
 #pragma weak MPI_Keyval_create = PMPI_Keyval_create
 int PMPI_Keyval_create(MPI_Copy_function *copy_fn, MPI_Delete_function *delete_fn, int *keyval, void *extra_state)
 {
@@ -94,6 +154,12 @@ int PMPI_Keyval_create(MPI_Copy_function *copy_fn, MPI_Delete_function *delete_f
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_Keyval_free(int *keyval)
+{
+  spx_call call = {.fn = SPX_FN_Keyval_free};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Keyval_free(keyval));
+}
 #pragma weak MPI_Keyval_free = PMPI_Keyval_free
 int PMPI_Keyval_free(int *keyval)
 {
@@ -104,6 +170,12 @@ int PMPI_Keyval_free(int *keyval)
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_Type_create_keyval(MPI_Type_copy_attr_function *type_copy_attr_fn, MPI_Type_delete_attr_function *type_delete_attr_fn, int *type_keyval, void *extra_state)
+{
+  spx_call call = {.fn = SPX_FN_Type_create_keyval};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Type_create_keyval(type_copy_attr_fn, type_delete_attr_fn, type_keyval, extra_state));
+}
 #pragma weak MPI_Type_create_keyval = PMPI_Type_create_keyval
 int PMPI_Type_create_keyval(MPI_Type_copy_attr_function *type_copy_attr_fn, MPI_Type_delete_attr_function *type_delete_attr_fn, int *type_keyval, void *extra_state)
 {
@@ -114,6 +186,13 @@ int PMPI_Type_create_keyval(MPI_Type_copy_attr_function *type_copy_attr_fn, MPI_
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_Type_delete_attr(MPI_Datatype datatype, int type_keyval)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)datatype, type_keyval};
+  spx_call call = {.fn = SPX_FN_Type_delete_attr, .args = 2, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Type_delete_attr(datatype, type_keyval));
+}
 #pragma weak MPI_Type_delete_attr = PMPI_Type_delete_attr
 int PMPI_Type_delete_attr(MPI_Datatype datatype, int type_keyval)
 {
@@ -124,6 +203,12 @@ int PMPI_Type_delete_attr(MPI_Datatype datatype, int type_keyval)
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_Type_free_keyval(int *type_keyval)
+{
+  spx_call call = {.fn = SPX_FN_Type_free_keyval};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Type_free_keyval(type_keyval));
+}
 #pragma weak MPI_Type_free_keyval = PMPI_Type_free_keyval
 int PMPI_Type_free_keyval(int *type_keyval)
 {
@@ -134,6 +219,13 @@ int PMPI_Type_free_keyval(int *type_keyval)
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_Type_get_attr(MPI_Datatype datatype, int type_keyval, void *attribute_val, int *flag)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)datatype, type_keyval};
+  spx_call call = {.fn = SPX_FN_Type_get_attr, .args = 2, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Type_get_attr(datatype, type_keyval, attribute_val, flag));
+}
 #pragma weak MPI_Type_get_attr = PMPI_Type_get_attr
 int PMPI_Type_get_attr(MPI_Datatype datatype, int type_keyval, void *attribute_val, int *flag)
 {
@@ -146,6 +238,13 @@ int PMPI_Type_get_attr(MPI_Datatype datatype, int type_keyval, void *attribute_v
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_Type_set_attr(MPI_Datatype datatype, int type_keyval, void *attribute_val)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)datatype, type_keyval};
+  spx_call call = {.fn = SPX_FN_Type_set_attr, .args = 2, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Type_set_attr(datatype, type_keyval, attribute_val));
+}
 #pragma weak MPI_Type_set_attr = PMPI_Type_set_attr
 int PMPI_Type_set_attr(MPI_Datatype datatype, int type_keyval, void *attribute_val)
 {
@@ -156,6 +255,12 @@ int PMPI_Type_set_attr(MPI_Datatype datatype, int type_keyval, void *attribute_v
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_Win_create_keyval(MPI_Win_copy_attr_function *win_copy_attr_fn, MPI_Win_delete_attr_function *win_delete_attr_fn, int *win_keyval, void *extra_state)
+{
+  spx_call call = {.fn = SPX_FN_Win_create_keyval};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Win_create_keyval(win_copy_attr_fn, win_delete_attr_fn, win_keyval, extra_state));
+}
 #pragma weak MPI_Win_create_keyval = PMPI_Win_create_keyval
 int PMPI_Win_create_keyval(MPI_Win_copy_attr_function *win_copy_attr_fn, MPI_Win_delete_attr_function *win_delete_attr_fn, int *win_keyval, void *extra_state)
 {
@@ -166,6 +271,13 @@ int PMPI_Win_create_keyval(MPI_Win_copy_attr_function *win_copy_attr_fn, MPI_Win
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_Win_delete_attr(MPI_Win win, int win_keyval)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)win, win_keyval};
+  spx_call call = {.fn = SPX_FN_Win_delete_attr, .args = 2, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Win_delete_attr(win, win_keyval));
+}
 #pragma weak MPI_Win_delete_attr = PMPI_Win_delete_attr
 int PMPI_Win_delete_attr(MPI_Win win, int win_keyval)
 {
@@ -176,6 +288,12 @@ int PMPI_Win_delete_attr(MPI_Win win, int win_keyval)
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_Win_free_keyval(int *win_keyval)
+{
+  spx_call call = {.fn = SPX_FN_Win_free_keyval};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Win_free_keyval(win_keyval));
+}
 #pragma weak MPI_Win_free_keyval = PMPI_Win_free_keyval
 int PMPI_Win_free_keyval(int *win_keyval)
 {
@@ -186,6 +304,13 @@ int PMPI_Win_free_keyval(int *win_keyval)
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_Win_get_attr(MPI_Win win, int win_keyval, void *attribute_val, int *flag)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)win, win_keyval};
+  spx_call call = {.fn = SPX_FN_Win_get_attr, .args = 2, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Win_get_attr(win, win_keyval, attribute_val, flag));
+}
 #pragma weak MPI_Win_get_attr = PMPI_Win_get_attr
 int PMPI_Win_get_attr(MPI_Win win, int win_keyval, void *attribute_val, int *flag)
 {
@@ -198,6 +323,13 @@ int PMPI_Win_get_attr(MPI_Win win, int win_keyval, void *attribute_val, int *fla
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_Win_set_attr(MPI_Win win, int win_keyval, void *attribute_val)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)win, win_keyval};
+  spx_call call = {.fn = SPX_FN_Win_set_attr, .args = 2, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Win_set_attr(win, win_keyval, attribute_val));
+}
 #pragma weak MPI_Win_set_attr = PMPI_Win_set_attr
 int PMPI_Win_set_attr(MPI_Win win, int win_keyval, void *attribute_val)
 {

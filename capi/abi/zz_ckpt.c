@@ -2,6 +2,13 @@
 #include "shim.h"
 #include "check.h"
 
+static SPX_TRACED int spx_t_X_Checkpoint_create(MPI_Comm comm, MPI_Info info, MPIX_Checkpoint *checkpoint)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)info};
+  spx_call call = {.fn = SPX_FN_X_Checkpoint_create, .args = 1, .arg = arg, .comm = comm};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPIX_Checkpoint_create(comm, info, checkpoint));
+}
 #pragma weak MPIX_Checkpoint_create = PMPIX_Checkpoint_create
 int PMPIX_Checkpoint_create(MPI_Comm comm, MPI_Info info, MPIX_Checkpoint *checkpoint)
 {
@@ -14,6 +21,13 @@ int PMPIX_Checkpoint_create(MPI_Comm comm, MPI_Info info, MPIX_Checkpoint *check
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_X_Checkpoint_attach(MPI_Comm comm, MPIX_Checkpoint checkpoint)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)checkpoint};
+  spx_call call = {.fn = SPX_FN_X_Checkpoint_attach, .args = 1, .arg = arg, .comm = comm};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPIX_Checkpoint_attach(comm, checkpoint));
+}
 #pragma weak MPIX_Checkpoint_attach = PMPIX_Checkpoint_attach
 int PMPIX_Checkpoint_attach(MPI_Comm comm, MPIX_Checkpoint checkpoint)
 {
@@ -25,6 +39,13 @@ int PMPIX_Checkpoint_attach(MPI_Comm comm, MPIX_Checkpoint checkpoint)
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_X_Checkpoint_register(MPIX_Checkpoint checkpoint, int id, void *buf, MPI_Count count, MPI_Datatype datatype)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)checkpoint, id, count, (int64_t)(intptr_t)datatype};
+  spx_call call = {.fn = SPX_FN_X_Checkpoint_register, .args = 4, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPIX_Checkpoint_register(checkpoint, id, buf, count, datatype));
+}
 #pragma weak MPIX_Checkpoint_register = PMPIX_Checkpoint_register
 int PMPIX_Checkpoint_register(MPIX_Checkpoint checkpoint, int id, void *buf, MPI_Count count, MPI_Datatype datatype)
 {
@@ -39,6 +60,13 @@ int PMPIX_Checkpoint_register(MPIX_Checkpoint checkpoint, int id, void *buf, MPI
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_X_Checkpoint_unregister(MPIX_Checkpoint checkpoint, int id)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)checkpoint, id};
+  spx_call call = {.fn = SPX_FN_X_Checkpoint_unregister, .args = 2, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPIX_Checkpoint_unregister(checkpoint, id));
+}
 #pragma weak MPIX_Checkpoint_unregister = PMPIX_Checkpoint_unregister
 int PMPIX_Checkpoint_unregister(MPIX_Checkpoint checkpoint, int id)
 {
@@ -49,6 +77,13 @@ int PMPIX_Checkpoint_unregister(MPIX_Checkpoint checkpoint, int id)
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_X_Checkpoint_save(MPIX_Checkpoint checkpoint, int version)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)checkpoint, version};
+  spx_call call = {.fn = SPX_FN_X_Checkpoint_save, .args = 2, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPIX_Checkpoint_save(checkpoint, version));
+}
 #pragma weak MPIX_Checkpoint_save = PMPIX_Checkpoint_save
 int PMPIX_Checkpoint_save(MPIX_Checkpoint checkpoint, int version)
 {
@@ -59,6 +94,13 @@ int PMPIX_Checkpoint_save(MPIX_Checkpoint checkpoint, int version)
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_X_Checkpoint_save_begin(MPIX_Checkpoint checkpoint, int version)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)checkpoint, version};
+  spx_call call = {.fn = SPX_FN_X_Checkpoint_save_begin, .args = 2, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPIX_Checkpoint_save_begin(checkpoint, version));
+}
 #pragma weak MPIX_Checkpoint_save_begin = PMPIX_Checkpoint_save_begin
 int PMPIX_Checkpoint_save_begin(MPIX_Checkpoint checkpoint, int version)
 {
@@ -69,6 +111,13 @@ int PMPIX_Checkpoint_save_begin(MPIX_Checkpoint checkpoint, int version)
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_X_Checkpoint_commit(MPIX_Checkpoint checkpoint)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)checkpoint};
+  spx_call call = {.fn = SPX_FN_X_Checkpoint_commit, .args = 1, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPIX_Checkpoint_commit(checkpoint));
+}
 #pragma weak MPIX_Checkpoint_commit = PMPIX_Checkpoint_commit
 int PMPIX_Checkpoint_commit(MPIX_Checkpoint checkpoint)
 {
@@ -79,6 +128,13 @@ int PMPIX_Checkpoint_commit(MPIX_Checkpoint checkpoint)
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_X_Checkpoint_get_versions(MPIX_Checkpoint checkpoint, int maxversions, int versions[], int *num_versions)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)checkpoint, maxversions};
+  spx_call call = {.fn = SPX_FN_X_Checkpoint_get_versions, .args = 2, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPIX_Checkpoint_get_versions(checkpoint, maxversions, versions, num_versions));
+}
 #pragma weak MPIX_Checkpoint_get_versions = PMPIX_Checkpoint_get_versions
 int PMPIX_Checkpoint_get_versions(MPIX_Checkpoint checkpoint, int maxversions, int versions[], int *num_versions)
 {
@@ -91,6 +147,13 @@ int PMPIX_Checkpoint_get_versions(MPIX_Checkpoint checkpoint, int maxversions, i
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_X_Checkpoint_restore(MPIX_Checkpoint checkpoint, int version, int *restored)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)checkpoint, version};
+  spx_call call = {.fn = SPX_FN_X_Checkpoint_restore, .args = 2, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPIX_Checkpoint_restore(checkpoint, version, restored));
+}
 #pragma weak MPIX_Checkpoint_restore = PMPIX_Checkpoint_restore
 int PMPIX_Checkpoint_restore(MPIX_Checkpoint checkpoint, int version, int *restored)
 {
@@ -102,6 +165,13 @@ int PMPIX_Checkpoint_restore(MPIX_Checkpoint checkpoint, int version, int *resto
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_X_Checkpoint_restore_begin(MPIX_Checkpoint checkpoint, int version, int *restored, int *size)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)checkpoint, version};
+  spx_call call = {.fn = SPX_FN_X_Checkpoint_restore_begin, .args = 2, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPIX_Checkpoint_restore_begin(checkpoint, version, restored, size));
+}
 #pragma weak MPIX_Checkpoint_restore_begin = PMPIX_Checkpoint_restore_begin
 int PMPIX_Checkpoint_restore_begin(MPIX_Checkpoint checkpoint, int version, int *restored, int *size)
 {
@@ -114,6 +184,13 @@ int PMPIX_Checkpoint_restore_begin(MPIX_Checkpoint checkpoint, int version, int 
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_X_Checkpoint_get_bytes(MPIX_Checkpoint checkpoint, int rank, int id, MPI_Count *bytes)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)checkpoint, rank, id};
+  spx_call call = {.fn = SPX_FN_X_Checkpoint_get_bytes, .args = 3, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPIX_Checkpoint_get_bytes(checkpoint, rank, id, bytes));
+}
 #pragma weak MPIX_Checkpoint_get_bytes = PMPIX_Checkpoint_get_bytes
 int PMPIX_Checkpoint_get_bytes(MPIX_Checkpoint checkpoint, int rank, int id, MPI_Count *bytes)
 {
@@ -125,6 +202,13 @@ int PMPIX_Checkpoint_get_bytes(MPIX_Checkpoint checkpoint, int rank, int id, MPI
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_X_Checkpoint_fetch(MPIX_Checkpoint checkpoint, int rank, int id, MPI_Count offset, void *buf, MPI_Count count, MPI_Datatype datatype)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)checkpoint, rank, id, offset, count, (int64_t)(intptr_t)datatype};
+  spx_call call = {.fn = SPX_FN_X_Checkpoint_fetch, .args = 6, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPIX_Checkpoint_fetch(checkpoint, rank, id, offset, buf, count, datatype));
+}
 #pragma weak MPIX_Checkpoint_fetch = PMPIX_Checkpoint_fetch
 int PMPIX_Checkpoint_fetch(MPIX_Checkpoint checkpoint, int rank, int id, MPI_Count offset, void *buf, MPI_Count count, MPI_Datatype datatype)
 {
@@ -139,6 +223,13 @@ int PMPIX_Checkpoint_fetch(MPIX_Checkpoint checkpoint, int rank, int id, MPI_Cou
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_X_Checkpoint_restore_end(MPIX_Checkpoint checkpoint)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)checkpoint};
+  spx_call call = {.fn = SPX_FN_X_Checkpoint_restore_end, .args = 1, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPIX_Checkpoint_restore_end(checkpoint));
+}
 #pragma weak MPIX_Checkpoint_restore_end = PMPIX_Checkpoint_restore_end
 int PMPIX_Checkpoint_restore_end(MPIX_Checkpoint checkpoint)
 {
@@ -149,6 +240,13 @@ int PMPIX_Checkpoint_restore_end(MPIX_Checkpoint checkpoint)
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_X_Checkpoint_delete(MPIX_Checkpoint checkpoint, int version)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)checkpoint, version};
+  spx_call call = {.fn = SPX_FN_X_Checkpoint_delete, .args = 2, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPIX_Checkpoint_delete(checkpoint, version));
+}
 #pragma weak MPIX_Checkpoint_delete = PMPIX_Checkpoint_delete
 int PMPIX_Checkpoint_delete(MPIX_Checkpoint checkpoint, int version)
 {
@@ -159,6 +257,12 @@ int PMPIX_Checkpoint_delete(MPIX_Checkpoint checkpoint, int version)
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_X_Checkpoint_free(MPIX_Checkpoint *checkpoint)
+{
+  spx_call call = {.fn = SPX_FN_X_Checkpoint_free};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPIX_Checkpoint_free(checkpoint));
+}
 #pragma weak MPIX_Checkpoint_free = PMPIX_Checkpoint_free
 int PMPIX_Checkpoint_free(MPIX_Checkpoint *checkpoint)
 {
@@ -170,6 +274,13 @@ int PMPIX_Checkpoint_free(MPIX_Checkpoint *checkpoint)
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_X_Comm_repair(MPI_Comm comm, int num_spares, MPI_Comm *active, int *role)
+{
+  int64_t arg[] = {num_spares};
+  spx_call call = {.fn = SPX_FN_X_Comm_repair, .args = 1, .arg = arg, .comm = comm};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPIX_Comm_repair(comm, num_spares, active, role));
+}
 #pragma weak MPIX_Comm_repair = PMPIX_Comm_repair
 int PMPIX_Comm_repair(MPI_Comm comm, int num_spares, MPI_Comm *active, int *role)
 {
@@ -185,6 +296,12 @@ int PMPIX_Comm_repair(MPI_Comm comm, int num_spares, MPI_Comm *active, int *role
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_X_Comm_dismiss(MPI_Comm comm)
+{
+  spx_call call = {.fn = SPX_FN_X_Comm_dismiss, .comm = comm};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPIX_Comm_dismiss(comm));
+}
 #pragma weak MPIX_Comm_dismiss = PMPIX_Comm_dismiss
 int PMPIX_Comm_dismiss(MPI_Comm comm)
 {

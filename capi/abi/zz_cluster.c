@@ -2,20 +2,43 @@
 #include "shim.h"
 #include "check.h"
 
+static SPX_TRACED int spx_t_SP_World_count(int *count)
+{
+  spx_call call = {.fn = SPX_FN_SP_World_count};
+  spx_call_begin(&call);
+  return spx_call_end(&call, MPISP_World_count(count));
+}
 int MPISP_World_count(int *count)
 {
   SPX_ENTER(SPX_FN_SP_World_count, spx_t_SP_World_count(count));
   SPX_CHECK(count, spx_bad_null(0, NULL, MPI_ERR_ARG, "count"));
-  return spx_c_SP_World_count(count);
+  spx_frame frame = {.fn = SPX_FN_SP_World_count,
+    .a = {{.u = (uintptr_t)count}}};
+  return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_SP_World_get(int index, MPI_Comm *world)
+{
+  int64_t arg[] = {index};
+  spx_call call = {.fn = SPX_FN_SP_World_get, .args = 1, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, MPISP_World_get(index, world));
+}
 int MPISP_World_get(int index, MPI_Comm *world)
 {
   SPX_ENTER(SPX_FN_SP_World_get, spx_t_SP_World_get(index, world));
   SPX_CHECK(world, spx_bad_null(0, NULL, MPI_ERR_ARG, "world"));
-  return spx_c_SP_World_get(index, world);
+  spx_frame frame = {.fn = SPX_FN_SP_World_get,
+    .a = {{.i = index}, {.u = (uintptr_t)world}}};
+  return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_SP_World_left(MPI_Comm world, MPI_Group *left)
+{
+  spx_call call = {.fn = SPX_FN_SP_World_left, .comm = world};
+  spx_call_begin(&call);
+  return spx_call_end(&call, MPISP_World_left(world, left));
+}
 int MPISP_World_left(MPI_Comm world, MPI_Group *left)
 {
   SPX_ENTER(SPX_FN_SP_World_left, spx_t_SP_World_left(world, left));
@@ -26,12 +49,26 @@ int MPISP_World_left(MPI_Comm world, MPI_Group *left)
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_SP_Bind(int index)
+{
+  int64_t arg[] = {index};
+  spx_call call = {.fn = SPX_FN_SP_Bind, .args = 1, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, MPISP_Bind(index));
+}
 int MPISP_Bind(int index)
 {
   SPX_ENTER(SPX_FN_SP_Bind, spx_t_SP_Bind(index));
   return spx_c_SP_Bind(index);
 }
 
+static SPX_TRACED int spx_t_SP_Register(const void *buf, MPI_Count count, MPI_Datatype datatype)
+{
+  int64_t arg[] = {count, (int64_t)(intptr_t)datatype};
+  spx_call call = {.fn = SPX_FN_SP_Register, .args = 2, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, MPISP_Register(buf, count, datatype));
+}
 int MPISP_Register(const void *buf, MPI_Count count, MPI_Datatype datatype)
 {
   SPX_ENTER(SPX_FN_SP_Register, spx_t_SP_Register(buf, count, datatype));
@@ -42,12 +79,24 @@ int MPISP_Register(const void *buf, MPI_Count count, MPI_Datatype datatype)
   return spx_c_SP_Register(buf, count, t_datatype);
 }
 
+static SPX_TRACED int spx_t_SP_Commit(void)
+{
+  spx_call call = {.fn = SPX_FN_SP_Commit};
+  spx_call_begin(&call);
+  return spx_call_end(&call, MPISP_Commit());
+}
 int MPISP_Commit(void)
 {
   SPX_ENTER(SPX_FN_SP_Commit, spx_t_SP_Commit());
   return spx_c_SP_Commit();
 }
 
+static SPX_TRACED int spx_t_SP_Repair(int *replaced)
+{
+  spx_call call = {.fn = SPX_FN_SP_Repair};
+  spx_call_begin(&call);
+  return spx_call_end(&call, MPISP_Repair(replaced));
+}
 int MPISP_Repair(int *replaced)
 {
   SPX_ENTER(SPX_FN_SP_Repair, spx_t_SP_Repair(replaced));
@@ -57,6 +106,12 @@ int MPISP_Repair(int *replaced)
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_SP_Is_replacement(int *flag)
+{
+  spx_call call = {.fn = SPX_FN_SP_Is_replacement};
+  spx_call_begin(&call);
+  return spx_call_end(&call, MPISP_Is_replacement(flag));
+}
 int MPISP_Is_replacement(int *flag)
 {
   SPX_ENTER(SPX_FN_SP_Is_replacement, spx_t_SP_Is_replacement(flag));
@@ -66,6 +121,12 @@ int MPISP_Is_replacement(int *flag)
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_SP_Status_get_cluster(const MPI_Status *status, int *cluster)
+{
+  spx_call call = {.fn = SPX_FN_SP_Status_get_cluster};
+  spx_call_begin(&call);
+  return spx_call_end(&call, MPISP_Status_get_cluster(status, cluster));
+}
 int MPISP_Status_get_cluster(const MPI_Status *status, int *cluster)
 {
   SPX_ENTER(SPX_FN_SP_Status_get_cluster, spx_t_SP_Status_get_cluster(status, cluster));
@@ -74,6 +135,12 @@ int MPISP_Status_get_cluster(const MPI_Status *status, int *cluster)
   return spx_c_SP_Status_get_cluster(status, cluster);
 }
 
+static SPX_TRACED int spx_t_SP_Status_get_rank(const MPI_Status *status, int *rank)
+{
+  spx_call call = {.fn = SPX_FN_SP_Status_get_rank};
+  spx_call_begin(&call);
+  return spx_call_end(&call, MPISP_Status_get_rank(status, rank));
+}
 int MPISP_Status_get_rank(const MPI_Status *status, int *rank)
 {
   SPX_ENTER(SPX_FN_SP_Status_get_rank, spx_t_SP_Status_get_rank(status, rank));
@@ -82,6 +149,12 @@ int MPISP_Status_get_rank(const MPI_Status *status, int *rank)
   return spx_c_SP_Status_get_rank(status, rank);
 }
 
+static SPX_TRACED int spx_t_SP_Forward(const MPI_Status *status)
+{
+  spx_call call = {.fn = SPX_FN_SP_Forward};
+  spx_call_begin(&call);
+  return spx_call_end(&call, MPISP_Forward(status));
+}
 int MPISP_Forward(const MPI_Status *status)
 {
   SPX_ENTER(SPX_FN_SP_Forward, spx_t_SP_Forward(status));
@@ -89,6 +162,12 @@ int MPISP_Forward(const MPI_Status *status)
   return spx_c_SP_Forward(status);
 }
 
+static SPX_TRACED int spx_t_SP_Status_get_number(const MPI_Status *status, MPI_Count *number)
+{
+  spx_call call = {.fn = SPX_FN_SP_Status_get_number};
+  spx_call_begin(&call);
+  return spx_call_end(&call, MPISP_Status_get_number(status, number));
+}
 int MPISP_Status_get_number(const MPI_Status *status, MPI_Count *number)
 {
   SPX_ENTER(SPX_FN_SP_Status_get_number, spx_t_SP_Status_get_number(status, number));
@@ -97,6 +176,12 @@ int MPISP_Status_get_number(const MPI_Status *status, MPI_Count *number)
   return spx_c_SP_Status_get_number(status, number);
 }
 
+static SPX_TRACED int spx_t_SP_Status_get_assigned(const MPI_Status *status, int *index, int *rank)
+{
+  spx_call call = {.fn = SPX_FN_SP_Status_get_assigned};
+  spx_call_begin(&call);
+  return spx_call_end(&call, MPISP_Status_get_assigned(status, index, rank));
+}
 int MPISP_Status_get_assigned(const MPI_Status *status, int *index, int *rank)
 {
   SPX_ENTER(SPX_FN_SP_Status_get_assigned, spx_t_SP_Status_get_assigned(status, index, rank));
@@ -106,6 +191,13 @@ int MPISP_Status_get_assigned(const MPI_Status *status, int *index, int *rank)
   return spx_c_SP_Status_get_assigned(status, index, rank);
 }
 
+static SPX_TRACED int spx_t_SP_Assign(const MPI_Status *status, int dest, MPI_Comm comm)
+{
+  int64_t arg[] = {dest};
+  spx_call call = {.fn = SPX_FN_SP_Assign, .args = 1, .arg = arg, .comm = comm};
+  spx_call_begin(&call);
+  return spx_call_end(&call, MPISP_Assign(status, dest, comm));
+}
 int MPISP_Assign(const MPI_Status *status, int dest, MPI_Comm comm)
 {
   SPX_ENTER(SPX_FN_SP_Assign, spx_t_SP_Assign(status, dest, comm));
@@ -115,6 +207,13 @@ int MPISP_Assign(const MPI_Status *status, int dest, MPI_Comm comm)
   return spx_c_SP_Assign(status, dest, c_comm);
 }
 
+static SPX_TRACED int spx_t_SP_Pass(MPI_Message *message, int dest, MPI_Comm comm, MPI_Count room, MPI_Request *request)
+{
+  int64_t arg[] = {dest, room};
+  spx_call call = {.fn = SPX_FN_SP_Pass, .args = 2, .arg = arg, .comm = comm};
+  spx_call_begin(&call);
+  return spx_call_end(&call, MPISP_Pass(message, dest, comm, room, request));
+}
 int MPISP_Pass(MPI_Message *message, int dest, MPI_Comm comm, MPI_Count room, MPI_Request *request)
 {
   SPX_ENTER(SPX_FN_SP_Pass, spx_t_SP_Pass(message, dest, comm, room, request));
@@ -126,6 +225,13 @@ int MPISP_Pass(MPI_Message *message, int dest, MPI_Comm comm, MPI_Count room, MP
   return spx_c_SP_Pass(message, dest, c_comm, room, request);
 }
 
+static SPX_TRACED int spx_t_SP_Held(int messages, MPI_Count bytes)
+{
+  int64_t arg[] = {messages, bytes};
+  spx_call call = {.fn = SPX_FN_SP_Held, .args = 2, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, MPISP_Held(messages, bytes));
+}
 int MPISP_Held(int messages, MPI_Count bytes)
 {
   SPX_ENTER(SPX_FN_SP_Held, spx_t_SP_Held(messages, bytes));
@@ -133,6 +239,13 @@ int MPISP_Held(int messages, MPI_Count bytes)
   return spx_c_SP_Held(messages, bytes);
 }
 
+static SPX_TRACED int spx_t_SP_Alive(int milliseconds)
+{
+  int64_t arg[] = {milliseconds};
+  spx_call call = {.fn = SPX_FN_SP_Alive, .args = 1, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, MPISP_Alive(milliseconds));
+}
 int MPISP_Alive(int milliseconds)
 {
   SPX_ENTER(SPX_FN_SP_Alive, spx_t_SP_Alive(milliseconds));

@@ -2,6 +2,14 @@
 #include "shim.h"
 #include "check.h"
 
+static SPX_TRACED int spx_t_Allgather(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm)
+{
+  int64_t arg[] = {sendcount, (int64_t)(intptr_t)sendtype, recvcount, (int64_t)(intptr_t)recvtype};
+  spx_call call = {.fn = SPX_FN_Allgather, .flags = SPX_TRACE_COLLECTIVE, .args = 4, .arg = arg, .coll = SPX_COLL_ALLGATHER + 1, .comm = comm};
+  call.bytes = spx_call_bytes(sendcount, sendtype);
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Allgather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm));
+}
 #pragma weak MPI_Allgather = PMPI_Allgather
 int PMPI_Allgather(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm)
 {
@@ -20,6 +28,14 @@ int PMPI_Allgather(const void *sendbuf, int sendcount, MPI_Datatype sendtype, vo
   return spx_c_Allgather(sendbuf, sendcount, t_sendtype, recvbuf, recvcount, t_recvtype, c_comm);
 }
 
+static SPX_TRACED int spx_t_Allgather_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm)
+{
+  int64_t arg[] = {sendcount, (int64_t)(intptr_t)sendtype, recvcount, (int64_t)(intptr_t)recvtype};
+  spx_call call = {.fn = SPX_FN_Allgather_c, .flags = SPX_TRACE_COLLECTIVE, .args = 4, .arg = arg, .coll = SPX_COLL_ALLGATHER + 1, .comm = comm};
+  call.bytes = spx_call_bytes(sendcount, sendtype);
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Allgather_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm));
+}
 #pragma weak MPI_Allgather_c = PMPI_Allgather_c
 int PMPI_Allgather_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm)
 {
@@ -38,6 +54,14 @@ int PMPI_Allgather_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype send
   return spx_c_Allgather(sendbuf, sendcount, t_sendtype, recvbuf, recvcount, t_recvtype, c_comm);
 }
 
+static SPX_TRACED int spx_t_Allgather_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+  int64_t arg[] = {sendcount, (int64_t)(intptr_t)sendtype, recvcount, (int64_t)(intptr_t)recvtype, (int64_t)(intptr_t)info};
+  spx_call call = {.fn = SPX_FN_Allgather_init, .args = 5, .arg = arg, .coll = SPX_COLL_ALLGATHER + 1, .comm = comm};
+  call.bytes = spx_call_bytes(sendcount, sendtype);
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Allgather_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request));
+}
 #pragma weak MPI_Allgather_init = PMPI_Allgather_init
 int PMPI_Allgather_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
@@ -58,6 +82,14 @@ int PMPI_Allgather_init(const void *sendbuf, int sendcount, MPI_Datatype sendtyp
   return spx_c_Allgather_init(sendbuf, sendcount, t_sendtype, recvbuf, recvcount, t_recvtype, c_comm, info, request);
 }
 
+static SPX_TRACED int spx_t_Allgather_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+  int64_t arg[] = {sendcount, (int64_t)(intptr_t)sendtype, recvcount, (int64_t)(intptr_t)recvtype, (int64_t)(intptr_t)info};
+  spx_call call = {.fn = SPX_FN_Allgather_init_c, .args = 5, .arg = arg, .coll = SPX_COLL_ALLGATHER + 1, .comm = comm};
+  call.bytes = spx_call_bytes(sendcount, sendtype);
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Allgather_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request));
+}
 #pragma weak MPI_Allgather_init_c = PMPI_Allgather_init_c
 int PMPI_Allgather_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
@@ -78,6 +110,14 @@ int PMPI_Allgather_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype
   return spx_c_Allgather_init(sendbuf, sendcount, t_sendtype, recvbuf, recvcount, t_recvtype, c_comm, info, request);
 }
 
+static SPX_TRACED int spx_t_Allgatherv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int displs[], MPI_Datatype recvtype, MPI_Comm comm)
+{
+  int64_t arg[] = {sendcount, (int64_t)(intptr_t)sendtype, (int64_t)(intptr_t)recvtype};
+  spx_call call = {.fn = SPX_FN_Allgatherv, .flags = SPX_TRACE_COLLECTIVE, .args = 3, .arg = arg, .coll = SPX_COLL_ALLGATHERV + 1, .comm = comm};
+  call.bytes = spx_call_bytes(sendcount, sendtype);
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Allgatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm));
+}
 #pragma weak MPI_Allgatherv = PMPI_Allgatherv
 int PMPI_Allgatherv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int displs[], MPI_Datatype recvtype, MPI_Comm comm)
 {
@@ -97,6 +137,14 @@ int PMPI_Allgatherv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, v
   return spx_c_Allgatherv(sendbuf, sendcount, t_sendtype, recvbuf, (spx_counts){recvcounts, 0}, (spx_counts){displs, 0}, t_recvtype, c_comm);
 }
 
+static SPX_TRACED int spx_t_Allgatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype, MPI_Comm comm)
+{
+  int64_t arg[] = {sendcount, (int64_t)(intptr_t)sendtype, (int64_t)(intptr_t)recvtype};
+  spx_call call = {.fn = SPX_FN_Allgatherv_c, .flags = SPX_TRACE_COLLECTIVE, .args = 3, .arg = arg, .coll = SPX_COLL_ALLGATHERV + 1, .comm = comm};
+  call.bytes = spx_call_bytes(sendcount, sendtype);
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Allgatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm));
+}
 #pragma weak MPI_Allgatherv_c = PMPI_Allgatherv_c
 int PMPI_Allgatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype, MPI_Comm comm)
 {
@@ -116,6 +164,14 @@ int PMPI_Allgatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sen
   return spx_c_Allgatherv(sendbuf, sendcount, t_sendtype, recvbuf, (spx_counts){recvcounts, 1}, (spx_counts){displs, 1}, t_recvtype, c_comm);
 }
 
+static SPX_TRACED int spx_t_Allgatherv_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int displs[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+  int64_t arg[] = {sendcount, (int64_t)(intptr_t)sendtype, (int64_t)(intptr_t)recvtype, (int64_t)(intptr_t)info};
+  spx_call call = {.fn = SPX_FN_Allgatherv_init, .args = 4, .arg = arg, .coll = SPX_COLL_ALLGATHERV + 1, .comm = comm};
+  call.bytes = spx_call_bytes(sendcount, sendtype);
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Allgatherv_init(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info, request));
+}
 #pragma weak MPI_Allgatherv_init = PMPI_Allgatherv_init
 int PMPI_Allgatherv_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int displs[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
@@ -137,6 +193,14 @@ int PMPI_Allgatherv_init(const void *sendbuf, int sendcount, MPI_Datatype sendty
   return spx_c_Allgatherv_init(sendbuf, sendcount, t_sendtype, recvbuf, (spx_counts){recvcounts, 0}, (spx_counts){displs, 0}, t_recvtype, c_comm, info, request);
 }
 
+static SPX_TRACED int spx_t_Allgatherv_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+  int64_t arg[] = {sendcount, (int64_t)(intptr_t)sendtype, (int64_t)(intptr_t)recvtype, (int64_t)(intptr_t)info};
+  spx_call call = {.fn = SPX_FN_Allgatherv_init_c, .args = 4, .arg = arg, .coll = SPX_COLL_ALLGATHERV + 1, .comm = comm};
+  call.bytes = spx_call_bytes(sendcount, sendtype);
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Allgatherv_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info, request));
+}
 #pragma weak MPI_Allgatherv_init_c = PMPI_Allgatherv_init_c
 int PMPI_Allgatherv_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
@@ -158,6 +222,14 @@ int PMPI_Allgatherv_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatyp
   return spx_c_Allgatherv_init(sendbuf, sendcount, t_sendtype, recvbuf, (spx_counts){recvcounts, 1}, (spx_counts){displs, 1}, t_recvtype, c_comm, info, request);
 }
 
+static SPX_TRACED int spx_t_Allreduce(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm)
+{
+  int64_t arg[] = {count, (int64_t)(intptr_t)datatype, (int64_t)(intptr_t)op};
+  spx_call call = {.fn = SPX_FN_Allreduce, .flags = SPX_TRACE_COLLECTIVE, .args = 3, .arg = arg, .coll = SPX_COLL_ALLREDUCE + 1, .comm = comm};
+  call.bytes = spx_call_bytes(count, datatype);
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Allreduce(sendbuf, recvbuf, count, datatype, op, comm));
+}
 #pragma weak MPI_Allreduce = PMPI_Allreduce
 int PMPI_Allreduce(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm)
 {
@@ -175,6 +247,14 @@ int PMPI_Allreduce(const void *sendbuf, void *recvbuf, int count, MPI_Datatype d
   return spx_c_Allreduce(sendbuf, recvbuf, count, t_datatype, o_op, c_comm);
 }
 
+static SPX_TRACED int spx_t_Allreduce_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm)
+{
+  int64_t arg[] = {count, (int64_t)(intptr_t)datatype, (int64_t)(intptr_t)op};
+  spx_call call = {.fn = SPX_FN_Allreduce_c, .flags = SPX_TRACE_COLLECTIVE, .args = 3, .arg = arg, .coll = SPX_COLL_ALLREDUCE + 1, .comm = comm};
+  call.bytes = spx_call_bytes(count, datatype);
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Allreduce_c(sendbuf, recvbuf, count, datatype, op, comm));
+}
 #pragma weak MPI_Allreduce_c = PMPI_Allreduce_c
 int PMPI_Allreduce_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm)
 {
@@ -192,6 +272,14 @@ int PMPI_Allreduce_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Da
   return spx_c_Allreduce(sendbuf, recvbuf, count, t_datatype, o_op, c_comm);
 }
 
+static SPX_TRACED int spx_t_Allreduce_init(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+  int64_t arg[] = {count, (int64_t)(intptr_t)datatype, (int64_t)(intptr_t)op, (int64_t)(intptr_t)info};
+  spx_call call = {.fn = SPX_FN_Allreduce_init, .args = 4, .arg = arg, .coll = SPX_COLL_ALLREDUCE + 1, .comm = comm};
+  call.bytes = spx_call_bytes(count, datatype);
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Allreduce_init(sendbuf, recvbuf, count, datatype, op, comm, info, request));
+}
 #pragma weak MPI_Allreduce_init = PMPI_Allreduce_init
 int PMPI_Allreduce_init(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
@@ -211,6 +299,14 @@ int PMPI_Allreduce_init(const void *sendbuf, void *recvbuf, int count, MPI_Datat
   return spx_c_Allreduce_init(sendbuf, recvbuf, count, t_datatype, o_op, c_comm, info, request);
 }
 
+static SPX_TRACED int spx_t_Allreduce_init_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+  int64_t arg[] = {count, (int64_t)(intptr_t)datatype, (int64_t)(intptr_t)op, (int64_t)(intptr_t)info};
+  spx_call call = {.fn = SPX_FN_Allreduce_init_c, .args = 4, .arg = arg, .coll = SPX_COLL_ALLREDUCE + 1, .comm = comm};
+  call.bytes = spx_call_bytes(count, datatype);
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Allreduce_init_c(sendbuf, recvbuf, count, datatype, op, comm, info, request));
+}
 #pragma weak MPI_Allreduce_init_c = PMPI_Allreduce_init_c
 int PMPI_Allreduce_init_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
@@ -230,6 +326,14 @@ int PMPI_Allreduce_init_c(const void *sendbuf, void *recvbuf, MPI_Count count, M
   return spx_c_Allreduce_init(sendbuf, recvbuf, count, t_datatype, o_op, c_comm, info, request);
 }
 
+static SPX_TRACED int spx_t_Alltoall(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm)
+{
+  int64_t arg[] = {sendcount, (int64_t)(intptr_t)sendtype, recvcount, (int64_t)(intptr_t)recvtype};
+  spx_call call = {.fn = SPX_FN_Alltoall, .flags = SPX_TRACE_COLLECTIVE, .args = 4, .arg = arg, .coll = SPX_COLL_ALLTOALL + 1, .comm = comm};
+  call.bytes = spx_call_bytes(sendcount, sendtype);
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Alltoall(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm));
+}
 #pragma weak MPI_Alltoall = PMPI_Alltoall
 int PMPI_Alltoall(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm)
 {
@@ -248,6 +352,14 @@ int PMPI_Alltoall(const void *sendbuf, int sendcount, MPI_Datatype sendtype, voi
   return spx_c_Alltoall(sendbuf, sendcount, t_sendtype, recvbuf, recvcount, t_recvtype, c_comm);
 }
 
+static SPX_TRACED int spx_t_Alltoall_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm)
+{
+  int64_t arg[] = {sendcount, (int64_t)(intptr_t)sendtype, recvcount, (int64_t)(intptr_t)recvtype};
+  spx_call call = {.fn = SPX_FN_Alltoall_c, .flags = SPX_TRACE_COLLECTIVE, .args = 4, .arg = arg, .coll = SPX_COLL_ALLTOALL + 1, .comm = comm};
+  call.bytes = spx_call_bytes(sendcount, sendtype);
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Alltoall_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm));
+}
 #pragma weak MPI_Alltoall_c = PMPI_Alltoall_c
 int PMPI_Alltoall_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm)
 {
@@ -266,6 +378,14 @@ int PMPI_Alltoall_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendt
   return spx_c_Alltoall(sendbuf, sendcount, t_sendtype, recvbuf, recvcount, t_recvtype, c_comm);
 }
 
+static SPX_TRACED int spx_t_Alltoall_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+  int64_t arg[] = {sendcount, (int64_t)(intptr_t)sendtype, recvcount, (int64_t)(intptr_t)recvtype, (int64_t)(intptr_t)info};
+  spx_call call = {.fn = SPX_FN_Alltoall_init, .args = 5, .arg = arg, .coll = SPX_COLL_ALLTOALL + 1, .comm = comm};
+  call.bytes = spx_call_bytes(sendcount, sendtype);
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Alltoall_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request));
+}
 #pragma weak MPI_Alltoall_init = PMPI_Alltoall_init
 int PMPI_Alltoall_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
@@ -286,6 +406,14 @@ int PMPI_Alltoall_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype
   return spx_c_Alltoall_init(sendbuf, sendcount, t_sendtype, recvbuf, recvcount, t_recvtype, c_comm, info, request);
 }
 
+static SPX_TRACED int spx_t_Alltoall_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+  int64_t arg[] = {sendcount, (int64_t)(intptr_t)sendtype, recvcount, (int64_t)(intptr_t)recvtype, (int64_t)(intptr_t)info};
+  spx_call call = {.fn = SPX_FN_Alltoall_init_c, .args = 5, .arg = arg, .coll = SPX_COLL_ALLTOALL + 1, .comm = comm};
+  call.bytes = spx_call_bytes(sendcount, sendtype);
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Alltoall_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request));
+}
 #pragma weak MPI_Alltoall_init_c = PMPI_Alltoall_init_c
 int PMPI_Alltoall_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
@@ -306,6 +434,13 @@ int PMPI_Alltoall_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype 
   return spx_c_Alltoall_init(sendbuf, sendcount, t_sendtype, recvbuf, recvcount, t_recvtype, c_comm, info, request);
 }
 
+static SPX_TRACED int spx_t_Alltoallv(const void *sendbuf, const int sendcounts[], const int sdispls[], MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int rdispls[], MPI_Datatype recvtype, MPI_Comm comm)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)sendtype, (int64_t)(intptr_t)recvtype};
+  spx_call call = {.fn = SPX_FN_Alltoallv, .flags = SPX_TRACE_COLLECTIVE, .args = 2, .arg = arg, .coll = SPX_COLL_ALLTOALLV + 1, .comm = comm};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Alltoallv(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm));
+}
 #pragma weak MPI_Alltoallv = PMPI_Alltoallv
 int PMPI_Alltoallv(const void *sendbuf, const int sendcounts[], const int sdispls[], MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int rdispls[], MPI_Datatype recvtype, MPI_Comm comm)
 {
@@ -326,6 +461,13 @@ int PMPI_Alltoallv(const void *sendbuf, const int sendcounts[], const int sdispl
   return spx_c_Alltoallv(sendbuf, (spx_counts){sendcounts, 0}, (spx_counts){sdispls, 0}, t_sendtype, recvbuf, (spx_counts){recvcounts, 0}, (spx_counts){rdispls, 0}, t_recvtype, c_comm);
 }
 
+static SPX_TRACED int spx_t_Alltoallv_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], MPI_Datatype recvtype, MPI_Comm comm)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)sendtype, (int64_t)(intptr_t)recvtype};
+  spx_call call = {.fn = SPX_FN_Alltoallv_c, .flags = SPX_TRACE_COLLECTIVE, .args = 2, .arg = arg, .coll = SPX_COLL_ALLTOALLV + 1, .comm = comm};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Alltoallv_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm));
+}
 #pragma weak MPI_Alltoallv_c = PMPI_Alltoallv_c
 int PMPI_Alltoallv_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], MPI_Datatype recvtype, MPI_Comm comm)
 {
@@ -346,6 +488,13 @@ int PMPI_Alltoallv_c(const void *sendbuf, const MPI_Count sendcounts[], const MP
   return spx_c_Alltoallv(sendbuf, (spx_counts){sendcounts, 1}, (spx_counts){sdispls, 1}, t_sendtype, recvbuf, (spx_counts){recvcounts, 1}, (spx_counts){rdispls, 1}, t_recvtype, c_comm);
 }
 
+static SPX_TRACED int spx_t_Alltoallv_init(const void *sendbuf, const int sendcounts[], const int sdispls[], MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int rdispls[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)sendtype, (int64_t)(intptr_t)recvtype, (int64_t)(intptr_t)info};
+  spx_call call = {.fn = SPX_FN_Alltoallv_init, .args = 3, .arg = arg, .coll = SPX_COLL_ALLTOALLV + 1, .comm = comm};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Alltoallv_init(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info, request));
+}
 #pragma weak MPI_Alltoallv_init = PMPI_Alltoallv_init
 int PMPI_Alltoallv_init(const void *sendbuf, const int sendcounts[], const int sdispls[], MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int rdispls[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
@@ -368,6 +517,13 @@ int PMPI_Alltoallv_init(const void *sendbuf, const int sendcounts[], const int s
   return spx_c_Alltoallv_init(sendbuf, (spx_counts){sendcounts, 0}, (spx_counts){sdispls, 0}, t_sendtype, recvbuf, (spx_counts){recvcounts, 0}, (spx_counts){rdispls, 0}, t_recvtype, c_comm, info, request);
 }
 
+static SPX_TRACED int spx_t_Alltoallv_init_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)sendtype, (int64_t)(intptr_t)recvtype, (int64_t)(intptr_t)info};
+  spx_call call = {.fn = SPX_FN_Alltoallv_init_c, .args = 3, .arg = arg, .coll = SPX_COLL_ALLTOALLV + 1, .comm = comm};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Alltoallv_init_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info, request));
+}
 #pragma weak MPI_Alltoallv_init_c = PMPI_Alltoallv_init_c
 int PMPI_Alltoallv_init_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
@@ -390,6 +546,12 @@ int PMPI_Alltoallv_init_c(const void *sendbuf, const MPI_Count sendcounts[], con
   return spx_c_Alltoallv_init(sendbuf, (spx_counts){sendcounts, 1}, (spx_counts){sdispls, 1}, t_sendtype, recvbuf, (spx_counts){recvcounts, 1}, (spx_counts){rdispls, 1}, t_recvtype, c_comm, info, request);
 }
 
+static SPX_TRACED int spx_t_Alltoallw(const void *sendbuf, const int sendcounts[], const int sdispls[], const MPI_Datatype sendtypes[], void *recvbuf, const int recvcounts[], const int rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm)
+{
+  spx_call call = {.fn = SPX_FN_Alltoallw, .flags = SPX_TRACE_COLLECTIVE, .coll = SPX_COLL_ALLTOALLW + 1, .comm = comm};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Alltoallw(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm));
+}
 #pragma weak MPI_Alltoallw = PMPI_Alltoallw
 int PMPI_Alltoallw(const void *sendbuf, const int sendcounts[], const int sdispls[], const MPI_Datatype sendtypes[], void *recvbuf, const int recvcounts[], const int rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm)
 {
@@ -408,6 +570,12 @@ int PMPI_Alltoallw(const void *sendbuf, const int sendcounts[], const int sdispl
   return spx_c_Alltoallw(sendbuf, (spx_counts){sendcounts, 0}, (spx_counts){sdispls, 0}, sendtypes, recvbuf, (spx_counts){recvcounts, 0}, (spx_counts){rdispls, 0}, recvtypes, c_comm);
 }
 
+static SPX_TRACED int spx_t_Alltoallw_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], const MPI_Datatype sendtypes[], void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm)
+{
+  spx_call call = {.fn = SPX_FN_Alltoallw_c, .flags = SPX_TRACE_COLLECTIVE, .coll = SPX_COLL_ALLTOALLW + 1, .comm = comm};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Alltoallw_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm));
+}
 #pragma weak MPI_Alltoallw_c = PMPI_Alltoallw_c
 int PMPI_Alltoallw_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], const MPI_Datatype sendtypes[], void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm)
 {
@@ -426,6 +594,13 @@ int PMPI_Alltoallw_c(const void *sendbuf, const MPI_Count sendcounts[], const MP
   return spx_c_Alltoallw(sendbuf, (spx_counts){sendcounts, 1}, (spx_counts){sdispls, 1}, sendtypes, recvbuf, (spx_counts){recvcounts, 1}, (spx_counts){rdispls, 1}, recvtypes, c_comm);
 }
 
+static SPX_TRACED int spx_t_Alltoallw_init(const void *sendbuf, const int sendcounts[], const int sdispls[], const MPI_Datatype sendtypes[], void *recvbuf, const int recvcounts[], const int rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)info};
+  spx_call call = {.fn = SPX_FN_Alltoallw_init, .args = 1, .arg = arg, .coll = SPX_COLL_ALLTOALLW + 1, .comm = comm};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Alltoallw_init(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, info, request));
+}
 #pragma weak MPI_Alltoallw_init = PMPI_Alltoallw_init
 int PMPI_Alltoallw_init(const void *sendbuf, const int sendcounts[], const int sdispls[], const MPI_Datatype sendtypes[], void *recvbuf, const int recvcounts[], const int rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
@@ -446,6 +621,13 @@ int PMPI_Alltoallw_init(const void *sendbuf, const int sendcounts[], const int s
   return spx_c_Alltoallw_init(sendbuf, (spx_counts){sendcounts, 0}, (spx_counts){sdispls, 0}, sendtypes, recvbuf, (spx_counts){recvcounts, 0}, (spx_counts){rdispls, 0}, recvtypes, c_comm, info, request);
 }
 
+static SPX_TRACED int spx_t_Alltoallw_init_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], const MPI_Datatype sendtypes[], void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)info};
+  spx_call call = {.fn = SPX_FN_Alltoallw_init_c, .args = 1, .arg = arg, .coll = SPX_COLL_ALLTOALLW + 1, .comm = comm};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Alltoallw_init_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, info, request));
+}
 #pragma weak MPI_Alltoallw_init_c = PMPI_Alltoallw_init_c
 int PMPI_Alltoallw_init_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], const MPI_Datatype sendtypes[], void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
@@ -466,6 +648,12 @@ int PMPI_Alltoallw_init_c(const void *sendbuf, const MPI_Count sendcounts[], con
   return spx_c_Alltoallw_init(sendbuf, (spx_counts){sendcounts, 1}, (spx_counts){sdispls, 1}, sendtypes, recvbuf, (spx_counts){recvcounts, 1}, (spx_counts){rdispls, 1}, recvtypes, c_comm, info, request);
 }
 
+static SPX_TRACED int spx_t_Barrier(MPI_Comm comm)
+{
+  spx_call call = {.fn = SPX_FN_Barrier, .flags = SPX_TRACE_COLLECTIVE, .coll = SPX_COLL_BARRIER + 1, .comm = comm};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Barrier(comm));
+}
 #pragma weak MPI_Barrier = PMPI_Barrier
 int PMPI_Barrier(MPI_Comm comm)
 {
@@ -476,6 +664,13 @@ int PMPI_Barrier(MPI_Comm comm)
   return spx_c_Barrier(c_comm);
 }
 
+static SPX_TRACED int spx_t_Barrier_init(MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)info};
+  spx_call call = {.fn = SPX_FN_Barrier_init, .args = 1, .arg = arg, .coll = SPX_COLL_BARRIER + 1, .comm = comm};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Barrier_init(comm, info, request));
+}
 #pragma weak MPI_Barrier_init = PMPI_Barrier_init
 int PMPI_Barrier_init(MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
@@ -488,6 +683,14 @@ int PMPI_Barrier_init(MPI_Comm comm, MPI_Info info, MPI_Request *request)
   return spx_c_Barrier_init(c_comm, info, request);
 }
 
+static SPX_TRACED int spx_t_Bcast(void *buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm)
+{
+  int64_t arg[] = {count, (int64_t)(intptr_t)datatype, root};
+  spx_call call = {.fn = SPX_FN_Bcast, .flags = SPX_TRACE_COLLECTIVE, .args = 3, .arg = arg, .coll = SPX_COLL_BCAST + 1, .comm = comm};
+  call.bytes = spx_call_bytes(count, datatype);
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Bcast(buffer, count, datatype, root, comm));
+}
 #pragma weak MPI_Bcast = PMPI_Bcast
 int PMPI_Bcast(void *buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm)
 {
@@ -504,6 +707,14 @@ int PMPI_Bcast(void *buffer, int count, MPI_Datatype datatype, int root, MPI_Com
   return spx_c_Bcast(buffer, count, t_datatype, root, c_comm);
 }
 
+static SPX_TRACED int spx_t_Bcast_c(void *buffer, MPI_Count count, MPI_Datatype datatype, int root, MPI_Comm comm)
+{
+  int64_t arg[] = {count, (int64_t)(intptr_t)datatype, root};
+  spx_call call = {.fn = SPX_FN_Bcast_c, .flags = SPX_TRACE_COLLECTIVE, .args = 3, .arg = arg, .coll = SPX_COLL_BCAST + 1, .comm = comm};
+  call.bytes = spx_call_bytes(count, datatype);
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Bcast_c(buffer, count, datatype, root, comm));
+}
 #pragma weak MPI_Bcast_c = PMPI_Bcast_c
 int PMPI_Bcast_c(void *buffer, MPI_Count count, MPI_Datatype datatype, int root, MPI_Comm comm)
 {
@@ -520,6 +731,14 @@ int PMPI_Bcast_c(void *buffer, MPI_Count count, MPI_Datatype datatype, int root,
   return spx_c_Bcast(buffer, count, t_datatype, root, c_comm);
 }
 
+static SPX_TRACED int spx_t_Bcast_init(void *buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+  int64_t arg[] = {count, (int64_t)(intptr_t)datatype, root, (int64_t)(intptr_t)info};
+  spx_call call = {.fn = SPX_FN_Bcast_init, .args = 4, .arg = arg, .coll = SPX_COLL_BCAST + 1, .comm = comm};
+  call.bytes = spx_call_bytes(count, datatype);
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Bcast_init(buffer, count, datatype, root, comm, info, request));
+}
 #pragma weak MPI_Bcast_init = PMPI_Bcast_init
 int PMPI_Bcast_init(void *buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
@@ -538,6 +757,14 @@ int PMPI_Bcast_init(void *buffer, int count, MPI_Datatype datatype, int root, MP
   return spx_c_Bcast_init(buffer, count, t_datatype, root, c_comm, info, request);
 }
 
+static SPX_TRACED int spx_t_Bcast_init_c(void *buffer, MPI_Count count, MPI_Datatype datatype, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+  int64_t arg[] = {count, (int64_t)(intptr_t)datatype, root, (int64_t)(intptr_t)info};
+  spx_call call = {.fn = SPX_FN_Bcast_init_c, .args = 4, .arg = arg, .coll = SPX_COLL_BCAST + 1, .comm = comm};
+  call.bytes = spx_call_bytes(count, datatype);
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Bcast_init_c(buffer, count, datatype, root, comm, info, request));
+}
 #pragma weak MPI_Bcast_init_c = PMPI_Bcast_init_c
 int PMPI_Bcast_init_c(void *buffer, MPI_Count count, MPI_Datatype datatype, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
@@ -556,6 +783,14 @@ int PMPI_Bcast_init_c(void *buffer, MPI_Count count, MPI_Datatype datatype, int 
   return spx_c_Bcast_init(buffer, count, t_datatype, root, c_comm, info, request);
 }
 
+static SPX_TRACED int spx_t_Exscan(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm)
+{
+  int64_t arg[] = {count, (int64_t)(intptr_t)datatype, (int64_t)(intptr_t)op};
+  spx_call call = {.fn = SPX_FN_Exscan, .flags = SPX_TRACE_COLLECTIVE, .args = 3, .arg = arg, .coll = SPX_COLL_EXSCAN + 1, .comm = comm};
+  call.bytes = spx_call_bytes(count, datatype);
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Exscan(sendbuf, recvbuf, count, datatype, op, comm));
+}
 #pragma weak MPI_Exscan = PMPI_Exscan
 int PMPI_Exscan(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm)
 {
@@ -573,6 +808,14 @@ int PMPI_Exscan(const void *sendbuf, void *recvbuf, int count, MPI_Datatype data
   return spx_c_Exscan(sendbuf, recvbuf, count, t_datatype, o_op, c_comm);
 }
 
+static SPX_TRACED int spx_t_Exscan_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm)
+{
+  int64_t arg[] = {count, (int64_t)(intptr_t)datatype, (int64_t)(intptr_t)op};
+  spx_call call = {.fn = SPX_FN_Exscan_c, .flags = SPX_TRACE_COLLECTIVE, .args = 3, .arg = arg, .coll = SPX_COLL_EXSCAN + 1, .comm = comm};
+  call.bytes = spx_call_bytes(count, datatype);
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Exscan_c(sendbuf, recvbuf, count, datatype, op, comm));
+}
 #pragma weak MPI_Exscan_c = PMPI_Exscan_c
 int PMPI_Exscan_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm)
 {
@@ -590,6 +833,14 @@ int PMPI_Exscan_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datat
   return spx_c_Exscan(sendbuf, recvbuf, count, t_datatype, o_op, c_comm);
 }
 
+static SPX_TRACED int spx_t_Exscan_init(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+  int64_t arg[] = {count, (int64_t)(intptr_t)datatype, (int64_t)(intptr_t)op, (int64_t)(intptr_t)info};
+  spx_call call = {.fn = SPX_FN_Exscan_init, .args = 4, .arg = arg, .coll = SPX_COLL_EXSCAN + 1, .comm = comm};
+  call.bytes = spx_call_bytes(count, datatype);
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Exscan_init(sendbuf, recvbuf, count, datatype, op, comm, info, request));
+}
 #pragma weak MPI_Exscan_init = PMPI_Exscan_init
 int PMPI_Exscan_init(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
@@ -609,6 +860,14 @@ int PMPI_Exscan_init(const void *sendbuf, void *recvbuf, int count, MPI_Datatype
   return spx_c_Exscan_init(sendbuf, recvbuf, count, t_datatype, o_op, c_comm, info, request);
 }
 
+static SPX_TRACED int spx_t_Exscan_init_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+  int64_t arg[] = {count, (int64_t)(intptr_t)datatype, (int64_t)(intptr_t)op, (int64_t)(intptr_t)info};
+  spx_call call = {.fn = SPX_FN_Exscan_init_c, .args = 4, .arg = arg, .coll = SPX_COLL_EXSCAN + 1, .comm = comm};
+  call.bytes = spx_call_bytes(count, datatype);
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Exscan_init_c(sendbuf, recvbuf, count, datatype, op, comm, info, request));
+}
 #pragma weak MPI_Exscan_init_c = PMPI_Exscan_init_c
 int PMPI_Exscan_init_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
@@ -628,6 +887,14 @@ int PMPI_Exscan_init_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_
   return spx_c_Exscan_init(sendbuf, recvbuf, count, t_datatype, o_op, c_comm, info, request);
 }
 
+static SPX_TRACED int spx_t_Gather(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm)
+{
+  int64_t arg[] = {sendcount, (int64_t)(intptr_t)sendtype, recvcount, (int64_t)(intptr_t)recvtype, root};
+  spx_call call = {.fn = SPX_FN_Gather, .flags = SPX_TRACE_COLLECTIVE, .args = 5, .arg = arg, .coll = SPX_COLL_GATHER + 1, .comm = comm};
+  call.bytes = spx_call_bytes(sendcount, sendtype);
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Gather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm));
+}
 #pragma weak MPI_Gather = PMPI_Gather
 int PMPI_Gather(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm)
 {
@@ -649,6 +916,14 @@ int PMPI_Gather(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void 
   return spx_c_Gather(sendbuf, sendcount, t_sendtype, recvbuf, recvcount, t_recvtype, root, c_comm);
 }
 
+static SPX_TRACED int spx_t_Gather_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm)
+{
+  int64_t arg[] = {sendcount, (int64_t)(intptr_t)sendtype, recvcount, (int64_t)(intptr_t)recvtype, root};
+  spx_call call = {.fn = SPX_FN_Gather_c, .flags = SPX_TRACE_COLLECTIVE, .args = 5, .arg = arg, .coll = SPX_COLL_GATHER + 1, .comm = comm};
+  call.bytes = spx_call_bytes(sendcount, sendtype);
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Gather_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm));
+}
 #pragma weak MPI_Gather_c = PMPI_Gather_c
 int PMPI_Gather_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm)
 {
@@ -670,6 +945,14 @@ int PMPI_Gather_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtyp
   return spx_c_Gather(sendbuf, sendcount, t_sendtype, recvbuf, recvcount, t_recvtype, root, c_comm);
 }
 
+static SPX_TRACED int spx_t_Gather_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+  int64_t arg[] = {sendcount, (int64_t)(intptr_t)sendtype, recvcount, (int64_t)(intptr_t)recvtype, root, (int64_t)(intptr_t)info};
+  spx_call call = {.fn = SPX_FN_Gather_init, .args = 6, .arg = arg, .coll = SPX_COLL_GATHER + 1, .comm = comm};
+  call.bytes = spx_call_bytes(sendcount, sendtype);
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Gather_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request));
+}
 #pragma weak MPI_Gather_init = PMPI_Gather_init
 int PMPI_Gather_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
@@ -693,6 +976,14 @@ int PMPI_Gather_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype, 
   return spx_c_Gather_init(sendbuf, sendcount, t_sendtype, recvbuf, recvcount, t_recvtype, root, c_comm, info, request);
 }
 
+static SPX_TRACED int spx_t_Gather_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+  int64_t arg[] = {sendcount, (int64_t)(intptr_t)sendtype, recvcount, (int64_t)(intptr_t)recvtype, root, (int64_t)(intptr_t)info};
+  spx_call call = {.fn = SPX_FN_Gather_init_c, .args = 6, .arg = arg, .coll = SPX_COLL_GATHER + 1, .comm = comm};
+  call.bytes = spx_call_bytes(sendcount, sendtype);
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Gather_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request));
+}
 #pragma weak MPI_Gather_init_c = PMPI_Gather_init_c
 int PMPI_Gather_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
@@ -716,6 +1007,14 @@ int PMPI_Gather_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype se
   return spx_c_Gather_init(sendbuf, sendcount, t_sendtype, recvbuf, recvcount, t_recvtype, root, c_comm, info, request);
 }
 
+static SPX_TRACED int spx_t_Gatherv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int displs[], MPI_Datatype recvtype, int root, MPI_Comm comm)
+{
+  int64_t arg[] = {sendcount, (int64_t)(intptr_t)sendtype, (int64_t)(intptr_t)recvtype, root};
+  spx_call call = {.fn = SPX_FN_Gatherv, .flags = SPX_TRACE_COLLECTIVE, .args = 4, .arg = arg, .coll = SPX_COLL_GATHERV + 1, .comm = comm};
+  call.bytes = spx_call_bytes(sendcount, sendtype);
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Gatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm));
+}
 #pragma weak MPI_Gatherv = PMPI_Gatherv
 int PMPI_Gatherv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int displs[], MPI_Datatype recvtype, int root, MPI_Comm comm)
 {
@@ -738,6 +1037,14 @@ int PMPI_Gatherv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void
   return spx_c_Gatherv(sendbuf, sendcount, t_sendtype, recvbuf, (spx_counts){recvcounts, 0}, (spx_counts){displs, 0}, t_recvtype, root, c_comm);
 }
 
+static SPX_TRACED int spx_t_Gatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype, int root, MPI_Comm comm)
+{
+  int64_t arg[] = {sendcount, (int64_t)(intptr_t)sendtype, (int64_t)(intptr_t)recvtype, root};
+  spx_call call = {.fn = SPX_FN_Gatherv_c, .flags = SPX_TRACE_COLLECTIVE, .args = 4, .arg = arg, .coll = SPX_COLL_GATHERV + 1, .comm = comm};
+  call.bytes = spx_call_bytes(sendcount, sendtype);
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Gatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm));
+}
 #pragma weak MPI_Gatherv_c = PMPI_Gatherv_c
 int PMPI_Gatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype, int root, MPI_Comm comm)
 {
@@ -760,6 +1067,14 @@ int PMPI_Gatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendty
   return spx_c_Gatherv(sendbuf, sendcount, t_sendtype, recvbuf, (spx_counts){recvcounts, 1}, (spx_counts){displs, 1}, t_recvtype, root, c_comm);
 }
 
+static SPX_TRACED int spx_t_Gatherv_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int displs[], MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+  int64_t arg[] = {sendcount, (int64_t)(intptr_t)sendtype, (int64_t)(intptr_t)recvtype, root, (int64_t)(intptr_t)info};
+  spx_call call = {.fn = SPX_FN_Gatherv_init, .args = 5, .arg = arg, .coll = SPX_COLL_GATHERV + 1, .comm = comm};
+  call.bytes = spx_call_bytes(sendcount, sendtype);
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Gatherv_init(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm, info, request));
+}
 #pragma weak MPI_Gatherv_init = PMPI_Gatherv_init
 int PMPI_Gatherv_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int displs[], MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
@@ -784,6 +1099,14 @@ int PMPI_Gatherv_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype,
   return spx_c_Gatherv_init(sendbuf, sendcount, t_sendtype, recvbuf, (spx_counts){recvcounts, 0}, (spx_counts){displs, 0}, t_recvtype, root, c_comm, info, request);
 }
 
+static SPX_TRACED int spx_t_Gatherv_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+  int64_t arg[] = {sendcount, (int64_t)(intptr_t)sendtype, (int64_t)(intptr_t)recvtype, root, (int64_t)(intptr_t)info};
+  spx_call call = {.fn = SPX_FN_Gatherv_init_c, .args = 5, .arg = arg, .coll = SPX_COLL_GATHERV + 1, .comm = comm};
+  call.bytes = spx_call_bytes(sendcount, sendtype);
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Gatherv_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm, info, request));
+}
 #pragma weak MPI_Gatherv_init_c = PMPI_Gatherv_init_c
 int PMPI_Gatherv_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
@@ -808,6 +1131,14 @@ int PMPI_Gatherv_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype s
   return spx_c_Gatherv_init(sendbuf, sendcount, t_sendtype, recvbuf, (spx_counts){recvcounts, 1}, (spx_counts){displs, 1}, t_recvtype, root, c_comm, info, request);
 }
 
+static SPX_TRACED int spx_t_Iallgather(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request)
+{
+  int64_t arg[] = {sendcount, (int64_t)(intptr_t)sendtype, recvcount, (int64_t)(intptr_t)recvtype};
+  spx_call call = {.fn = SPX_FN_Iallgather, .args = 4, .arg = arg, .coll = SPX_COLL_ALLGATHER + 1, .comm = comm};
+  call.bytes = spx_call_bytes(sendcount, sendtype);
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Iallgather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request));
+}
 #pragma weak MPI_Iallgather = PMPI_Iallgather
 int PMPI_Iallgather(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request)
 {
@@ -827,6 +1158,14 @@ int PMPI_Iallgather(const void *sendbuf, int sendcount, MPI_Datatype sendtype, v
   return spx_c_Iallgather(sendbuf, sendcount, t_sendtype, recvbuf, recvcount, t_recvtype, c_comm, request);
 }
 
+static SPX_TRACED int spx_t_Iallgather_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request)
+{
+  int64_t arg[] = {sendcount, (int64_t)(intptr_t)sendtype, recvcount, (int64_t)(intptr_t)recvtype};
+  spx_call call = {.fn = SPX_FN_Iallgather_c, .args = 4, .arg = arg, .coll = SPX_COLL_ALLGATHER + 1, .comm = comm};
+  call.bytes = spx_call_bytes(sendcount, sendtype);
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Iallgather_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request));
+}
 #pragma weak MPI_Iallgather_c = PMPI_Iallgather_c
 int PMPI_Iallgather_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request)
 {
@@ -846,6 +1185,14 @@ int PMPI_Iallgather_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sen
   return spx_c_Iallgather(sendbuf, sendcount, t_sendtype, recvbuf, recvcount, t_recvtype, c_comm, request);
 }
 
+static SPX_TRACED int spx_t_Iallgatherv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int displs[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request)
+{
+  int64_t arg[] = {sendcount, (int64_t)(intptr_t)sendtype, (int64_t)(intptr_t)recvtype};
+  spx_call call = {.fn = SPX_FN_Iallgatherv, .args = 3, .arg = arg, .coll = SPX_COLL_ALLGATHERV + 1, .comm = comm};
+  call.bytes = spx_call_bytes(sendcount, sendtype);
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Iallgatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, request));
+}
 #pragma weak MPI_Iallgatherv = PMPI_Iallgatherv
 int PMPI_Iallgatherv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int displs[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request)
 {
@@ -866,6 +1213,14 @@ int PMPI_Iallgatherv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, 
   return spx_c_Iallgatherv(sendbuf, sendcount, t_sendtype, recvbuf, (spx_counts){recvcounts, 0}, (spx_counts){displs, 0}, t_recvtype, c_comm, request);
 }
 
+static SPX_TRACED int spx_t_Iallgatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request)
+{
+  int64_t arg[] = {sendcount, (int64_t)(intptr_t)sendtype, (int64_t)(intptr_t)recvtype};
+  spx_call call = {.fn = SPX_FN_Iallgatherv_c, .args = 3, .arg = arg, .coll = SPX_COLL_ALLGATHERV + 1, .comm = comm};
+  call.bytes = spx_call_bytes(sendcount, sendtype);
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Iallgatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, request));
+}
 #pragma weak MPI_Iallgatherv_c = PMPI_Iallgatherv_c
 int PMPI_Iallgatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request)
 {
@@ -886,6 +1241,14 @@ int PMPI_Iallgatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype se
   return spx_c_Iallgatherv(sendbuf, sendcount, t_sendtype, recvbuf, (spx_counts){recvcounts, 1}, (spx_counts){displs, 1}, t_recvtype, c_comm, request);
 }
 
+static SPX_TRACED int spx_t_Iallreduce(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request *request)
+{
+  int64_t arg[] = {count, (int64_t)(intptr_t)datatype, (int64_t)(intptr_t)op};
+  spx_call call = {.fn = SPX_FN_Iallreduce, .args = 3, .arg = arg, .coll = SPX_COLL_ALLREDUCE + 1, .comm = comm};
+  call.bytes = spx_call_bytes(count, datatype);
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Iallreduce(sendbuf, recvbuf, count, datatype, op, comm, request));
+}
 #pragma weak MPI_Iallreduce = PMPI_Iallreduce
 int PMPI_Iallreduce(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request *request)
 {
@@ -904,6 +1267,14 @@ int PMPI_Iallreduce(const void *sendbuf, void *recvbuf, int count, MPI_Datatype 
   return spx_c_Iallreduce(sendbuf, recvbuf, count, t_datatype, o_op, c_comm, request);
 }
 
+static SPX_TRACED int spx_t_Iallreduce_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request *request)
+{
+  int64_t arg[] = {count, (int64_t)(intptr_t)datatype, (int64_t)(intptr_t)op};
+  spx_call call = {.fn = SPX_FN_Iallreduce_c, .args = 3, .arg = arg, .coll = SPX_COLL_ALLREDUCE + 1, .comm = comm};
+  call.bytes = spx_call_bytes(count, datatype);
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Iallreduce_c(sendbuf, recvbuf, count, datatype, op, comm, request));
+}
 #pragma weak MPI_Iallreduce_c = PMPI_Iallreduce_c
 int PMPI_Iallreduce_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request *request)
 {
@@ -922,6 +1293,14 @@ int PMPI_Iallreduce_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_D
   return spx_c_Iallreduce(sendbuf, recvbuf, count, t_datatype, o_op, c_comm, request);
 }
 
+static SPX_TRACED int spx_t_Ialltoall(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request)
+{
+  int64_t arg[] = {sendcount, (int64_t)(intptr_t)sendtype, recvcount, (int64_t)(intptr_t)recvtype};
+  spx_call call = {.fn = SPX_FN_Ialltoall, .args = 4, .arg = arg, .coll = SPX_COLL_ALLTOALL + 1, .comm = comm};
+  call.bytes = spx_call_bytes(sendcount, sendtype);
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Ialltoall(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request));
+}
 #pragma weak MPI_Ialltoall = PMPI_Ialltoall
 int PMPI_Ialltoall(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request)
 {
@@ -941,6 +1320,14 @@ int PMPI_Ialltoall(const void *sendbuf, int sendcount, MPI_Datatype sendtype, vo
   return spx_c_Ialltoall(sendbuf, sendcount, t_sendtype, recvbuf, recvcount, t_recvtype, c_comm, request);
 }
 
+static SPX_TRACED int spx_t_Ialltoall_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request)
+{
+  int64_t arg[] = {sendcount, (int64_t)(intptr_t)sendtype, recvcount, (int64_t)(intptr_t)recvtype};
+  spx_call call = {.fn = SPX_FN_Ialltoall_c, .args = 4, .arg = arg, .coll = SPX_COLL_ALLTOALL + 1, .comm = comm};
+  call.bytes = spx_call_bytes(sendcount, sendtype);
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Ialltoall_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request));
+}
 #pragma weak MPI_Ialltoall_c = PMPI_Ialltoall_c
 int PMPI_Ialltoall_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request)
 {
@@ -960,6 +1347,13 @@ int PMPI_Ialltoall_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype send
   return spx_c_Ialltoall(sendbuf, sendcount, t_sendtype, recvbuf, recvcount, t_recvtype, c_comm, request);
 }
 
+static SPX_TRACED int spx_t_Ialltoallv(const void *sendbuf, const int sendcounts[], const int sdispls[], MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int rdispls[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)sendtype, (int64_t)(intptr_t)recvtype};
+  spx_call call = {.fn = SPX_FN_Ialltoallv, .args = 2, .arg = arg, .coll = SPX_COLL_ALLTOALLV + 1, .comm = comm};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Ialltoallv(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, request));
+}
 #pragma weak MPI_Ialltoallv = PMPI_Ialltoallv
 int PMPI_Ialltoallv(const void *sendbuf, const int sendcounts[], const int sdispls[], MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int rdispls[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request)
 {
@@ -981,6 +1375,13 @@ int PMPI_Ialltoallv(const void *sendbuf, const int sendcounts[], const int sdisp
   return spx_c_Ialltoallv(sendbuf, (spx_counts){sendcounts, 0}, (spx_counts){sdispls, 0}, t_sendtype, recvbuf, (spx_counts){recvcounts, 0}, (spx_counts){rdispls, 0}, t_recvtype, c_comm, request);
 }
 
+static SPX_TRACED int spx_t_Ialltoallv_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)sendtype, (int64_t)(intptr_t)recvtype};
+  spx_call call = {.fn = SPX_FN_Ialltoallv_c, .args = 2, .arg = arg, .coll = SPX_COLL_ALLTOALLV + 1, .comm = comm};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Ialltoallv_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, request));
+}
 #pragma weak MPI_Ialltoallv_c = PMPI_Ialltoallv_c
 int PMPI_Ialltoallv_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request)
 {
@@ -1002,6 +1403,12 @@ int PMPI_Ialltoallv_c(const void *sendbuf, const MPI_Count sendcounts[], const M
   return spx_c_Ialltoallv(sendbuf, (spx_counts){sendcounts, 1}, (spx_counts){sdispls, 1}, t_sendtype, recvbuf, (spx_counts){recvcounts, 1}, (spx_counts){rdispls, 1}, t_recvtype, c_comm, request);
 }
 
+static SPX_TRACED int spx_t_Ialltoallw(const void *sendbuf, const int sendcounts[], const int sdispls[], const MPI_Datatype sendtypes[], void *recvbuf, const int recvcounts[], const int rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm, MPI_Request *request)
+{
+  spx_call call = {.fn = SPX_FN_Ialltoallw, .coll = SPX_COLL_ALLTOALLW + 1, .comm = comm};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Ialltoallw(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, request));
+}
 #pragma weak MPI_Ialltoallw = PMPI_Ialltoallw
 int PMPI_Ialltoallw(const void *sendbuf, const int sendcounts[], const int sdispls[], const MPI_Datatype sendtypes[], void *recvbuf, const int recvcounts[], const int rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm, MPI_Request *request)
 {
@@ -1021,6 +1428,12 @@ int PMPI_Ialltoallw(const void *sendbuf, const int sendcounts[], const int sdisp
   return spx_c_Ialltoallw(sendbuf, (spx_counts){sendcounts, 0}, (spx_counts){sdispls, 0}, sendtypes, recvbuf, (spx_counts){recvcounts, 0}, (spx_counts){rdispls, 0}, recvtypes, c_comm, request);
 }
 
+static SPX_TRACED int spx_t_Ialltoallw_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], const MPI_Datatype sendtypes[], void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm, MPI_Request *request)
+{
+  spx_call call = {.fn = SPX_FN_Ialltoallw_c, .coll = SPX_COLL_ALLTOALLW + 1, .comm = comm};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Ialltoallw_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, request));
+}
 #pragma weak MPI_Ialltoallw_c = PMPI_Ialltoallw_c
 int PMPI_Ialltoallw_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], const MPI_Datatype sendtypes[], void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm, MPI_Request *request)
 {
@@ -1040,6 +1453,12 @@ int PMPI_Ialltoallw_c(const void *sendbuf, const MPI_Count sendcounts[], const M
   return spx_c_Ialltoallw(sendbuf, (spx_counts){sendcounts, 1}, (spx_counts){sdispls, 1}, sendtypes, recvbuf, (spx_counts){recvcounts, 1}, (spx_counts){rdispls, 1}, recvtypes, c_comm, request);
 }
 
+static SPX_TRACED int spx_t_Ibarrier(MPI_Comm comm, MPI_Request *request)
+{
+  spx_call call = {.fn = SPX_FN_Ibarrier, .coll = SPX_COLL_BARRIER + 1, .comm = comm};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Ibarrier(comm, request));
+}
 #pragma weak MPI_Ibarrier = PMPI_Ibarrier
 int PMPI_Ibarrier(MPI_Comm comm, MPI_Request *request)
 {
@@ -1051,6 +1470,14 @@ int PMPI_Ibarrier(MPI_Comm comm, MPI_Request *request)
   return spx_c_Ibarrier(c_comm, request);
 }
 
+static SPX_TRACED int spx_t_Ibcast(void *buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm, MPI_Request *request)
+{
+  int64_t arg[] = {count, (int64_t)(intptr_t)datatype, root};
+  spx_call call = {.fn = SPX_FN_Ibcast, .args = 3, .arg = arg, .coll = SPX_COLL_BCAST + 1, .comm = comm};
+  call.bytes = spx_call_bytes(count, datatype);
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Ibcast(buffer, count, datatype, root, comm, request));
+}
 #pragma weak MPI_Ibcast = PMPI_Ibcast
 int PMPI_Ibcast(void *buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm, MPI_Request *request)
 {
@@ -1068,6 +1495,14 @@ int PMPI_Ibcast(void *buffer, int count, MPI_Datatype datatype, int root, MPI_Co
   return spx_c_Ibcast(buffer, count, t_datatype, root, c_comm, request);
 }
 
+static SPX_TRACED int spx_t_Ibcast_c(void *buffer, MPI_Count count, MPI_Datatype datatype, int root, MPI_Comm comm, MPI_Request *request)
+{
+  int64_t arg[] = {count, (int64_t)(intptr_t)datatype, root};
+  spx_call call = {.fn = SPX_FN_Ibcast_c, .args = 3, .arg = arg, .coll = SPX_COLL_BCAST + 1, .comm = comm};
+  call.bytes = spx_call_bytes(count, datatype);
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Ibcast_c(buffer, count, datatype, root, comm, request));
+}
 #pragma weak MPI_Ibcast_c = PMPI_Ibcast_c
 int PMPI_Ibcast_c(void *buffer, MPI_Count count, MPI_Datatype datatype, int root, MPI_Comm comm, MPI_Request *request)
 {
@@ -1085,6 +1520,14 @@ int PMPI_Ibcast_c(void *buffer, MPI_Count count, MPI_Datatype datatype, int root
   return spx_c_Ibcast(buffer, count, t_datatype, root, c_comm, request);
 }
 
+static SPX_TRACED int spx_t_Iexscan(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request *request)
+{
+  int64_t arg[] = {count, (int64_t)(intptr_t)datatype, (int64_t)(intptr_t)op};
+  spx_call call = {.fn = SPX_FN_Iexscan, .args = 3, .arg = arg, .coll = SPX_COLL_EXSCAN + 1, .comm = comm};
+  call.bytes = spx_call_bytes(count, datatype);
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Iexscan(sendbuf, recvbuf, count, datatype, op, comm, request));
+}
 #pragma weak MPI_Iexscan = PMPI_Iexscan
 int PMPI_Iexscan(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request *request)
 {
@@ -1103,6 +1546,14 @@ int PMPI_Iexscan(const void *sendbuf, void *recvbuf, int count, MPI_Datatype dat
   return spx_c_Iexscan(sendbuf, recvbuf, count, t_datatype, o_op, c_comm, request);
 }
 
+static SPX_TRACED int spx_t_Iexscan_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request *request)
+{
+  int64_t arg[] = {count, (int64_t)(intptr_t)datatype, (int64_t)(intptr_t)op};
+  spx_call call = {.fn = SPX_FN_Iexscan_c, .args = 3, .arg = arg, .coll = SPX_COLL_EXSCAN + 1, .comm = comm};
+  call.bytes = spx_call_bytes(count, datatype);
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Iexscan_c(sendbuf, recvbuf, count, datatype, op, comm, request));
+}
 #pragma weak MPI_Iexscan_c = PMPI_Iexscan_c
 int PMPI_Iexscan_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request *request)
 {
@@ -1121,6 +1572,14 @@ int PMPI_Iexscan_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Data
   return spx_c_Iexscan(sendbuf, recvbuf, count, t_datatype, o_op, c_comm, request);
 }
 
+static SPX_TRACED int spx_t_Igather(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request *request)
+{
+  int64_t arg[] = {sendcount, (int64_t)(intptr_t)sendtype, recvcount, (int64_t)(intptr_t)recvtype, root};
+  spx_call call = {.fn = SPX_FN_Igather, .args = 5, .arg = arg, .coll = SPX_COLL_GATHER + 1, .comm = comm};
+  call.bytes = spx_call_bytes(sendcount, sendtype);
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Igather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request));
+}
 #pragma weak MPI_Igather = PMPI_Igather
 int PMPI_Igather(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request *request)
 {
@@ -1143,6 +1602,14 @@ int PMPI_Igather(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void
   return spx_c_Igather(sendbuf, sendcount, t_sendtype, recvbuf, recvcount, t_recvtype, root, c_comm, request);
 }
 
+static SPX_TRACED int spx_t_Igather_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request *request)
+{
+  int64_t arg[] = {sendcount, (int64_t)(intptr_t)sendtype, recvcount, (int64_t)(intptr_t)recvtype, root};
+  spx_call call = {.fn = SPX_FN_Igather_c, .args = 5, .arg = arg, .coll = SPX_COLL_GATHER + 1, .comm = comm};
+  call.bytes = spx_call_bytes(sendcount, sendtype);
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Igather_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request));
+}
 #pragma weak MPI_Igather_c = PMPI_Igather_c
 int PMPI_Igather_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request *request)
 {
@@ -1165,6 +1632,14 @@ int PMPI_Igather_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendty
   return spx_c_Igather(sendbuf, sendcount, t_sendtype, recvbuf, recvcount, t_recvtype, root, c_comm, request);
 }
 
+static SPX_TRACED int spx_t_Igatherv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int displs[], MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request *request)
+{
+  int64_t arg[] = {sendcount, (int64_t)(intptr_t)sendtype, (int64_t)(intptr_t)recvtype, root};
+  spx_call call = {.fn = SPX_FN_Igatherv, .args = 4, .arg = arg, .coll = SPX_COLL_GATHERV + 1, .comm = comm};
+  call.bytes = spx_call_bytes(sendcount, sendtype);
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Igatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm, request));
+}
 #pragma weak MPI_Igatherv = PMPI_Igatherv
 int PMPI_Igatherv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int displs[], MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request *request)
 {
@@ -1188,6 +1663,14 @@ int PMPI_Igatherv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, voi
   return spx_c_Igatherv(sendbuf, sendcount, t_sendtype, recvbuf, (spx_counts){recvcounts, 0}, (spx_counts){displs, 0}, t_recvtype, root, c_comm, request);
 }
 
+static SPX_TRACED int spx_t_Igatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request *request)
+{
+  int64_t arg[] = {sendcount, (int64_t)(intptr_t)sendtype, (int64_t)(intptr_t)recvtype, root};
+  spx_call call = {.fn = SPX_FN_Igatherv_c, .args = 4, .arg = arg, .coll = SPX_COLL_GATHERV + 1, .comm = comm};
+  call.bytes = spx_call_bytes(sendcount, sendtype);
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Igatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm, request));
+}
 #pragma weak MPI_Igatherv_c = PMPI_Igatherv_c
 int PMPI_Igatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request *request)
 {
@@ -1211,6 +1694,14 @@ int PMPI_Igatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendt
   return spx_c_Igatherv(sendbuf, sendcount, t_sendtype, recvbuf, (spx_counts){recvcounts, 1}, (spx_counts){displs, 1}, t_recvtype, root, c_comm, request);
 }
 
+static SPX_TRACED int spx_t_Ireduce(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm, MPI_Request *request)
+{
+  int64_t arg[] = {count, (int64_t)(intptr_t)datatype, (int64_t)(intptr_t)op, root};
+  spx_call call = {.fn = SPX_FN_Ireduce, .args = 4, .arg = arg, .coll = SPX_COLL_REDUCE + 1, .comm = comm};
+  call.bytes = spx_call_bytes(count, datatype);
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Ireduce(sendbuf, recvbuf, count, datatype, op, root, comm, request));
+}
 #pragma weak MPI_Ireduce = PMPI_Ireduce
 int PMPI_Ireduce(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm, MPI_Request *request)
 {
@@ -1233,6 +1724,14 @@ int PMPI_Ireduce(const void *sendbuf, void *recvbuf, int count, MPI_Datatype dat
   return spx_c_Ireduce(sendbuf, recvbuf, count, t_datatype, o_op, root, c_comm, request);
 }
 
+static SPX_TRACED int spx_t_Ireduce_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm, MPI_Request *request)
+{
+  int64_t arg[] = {count, (int64_t)(intptr_t)datatype, (int64_t)(intptr_t)op, root};
+  spx_call call = {.fn = SPX_FN_Ireduce_c, .args = 4, .arg = arg, .coll = SPX_COLL_REDUCE + 1, .comm = comm};
+  call.bytes = spx_call_bytes(count, datatype);
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Ireduce_c(sendbuf, recvbuf, count, datatype, op, root, comm, request));
+}
 #pragma weak MPI_Ireduce_c = PMPI_Ireduce_c
 int PMPI_Ireduce_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm, MPI_Request *request)
 {
@@ -1255,6 +1754,13 @@ int PMPI_Ireduce_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Data
   return spx_c_Ireduce(sendbuf, recvbuf, count, t_datatype, o_op, root, c_comm, request);
 }
 
+static SPX_TRACED int spx_t_Ireduce_scatter(const void *sendbuf, void *recvbuf, const int recvcounts[], MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request *request)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)datatype, (int64_t)(intptr_t)op};
+  spx_call call = {.fn = SPX_FN_Ireduce_scatter, .args = 2, .arg = arg, .coll = SPX_COLL_REDUCE_SCATTER + 1, .comm = comm};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Ireduce_scatter(sendbuf, recvbuf, recvcounts, datatype, op, comm, request));
+}
 #pragma weak MPI_Ireduce_scatter = PMPI_Ireduce_scatter
 int PMPI_Ireduce_scatter(const void *sendbuf, void *recvbuf, const int recvcounts[], MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request *request)
 {
@@ -1273,6 +1779,14 @@ int PMPI_Ireduce_scatter(const void *sendbuf, void *recvbuf, const int recvcount
   return spx_c_Ireduce_scatter(sendbuf, recvbuf, (spx_counts){recvcounts, 0}, t_datatype, o_op, c_comm, request);
 }
 
+static SPX_TRACED int spx_t_Ireduce_scatter_block(const void *sendbuf, void *recvbuf, int recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request *request)
+{
+  int64_t arg[] = {recvcount, (int64_t)(intptr_t)datatype, (int64_t)(intptr_t)op};
+  spx_call call = {.fn = SPX_FN_Ireduce_scatter_block, .args = 3, .arg = arg, .coll = SPX_COLL_REDUCE_SCATTER_BLOCK + 1, .comm = comm};
+  call.bytes = spx_call_bytes(recvcount, datatype);
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Ireduce_scatter_block(sendbuf, recvbuf, recvcount, datatype, op, comm, request));
+}
 #pragma weak MPI_Ireduce_scatter_block = PMPI_Ireduce_scatter_block
 int PMPI_Ireduce_scatter_block(const void *sendbuf, void *recvbuf, int recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request *request)
 {
@@ -1291,6 +1805,14 @@ int PMPI_Ireduce_scatter_block(const void *sendbuf, void *recvbuf, int recvcount
   return spx_c_Ireduce_scatter_block(sendbuf, recvbuf, recvcount, t_datatype, o_op, c_comm, request);
 }
 
+static SPX_TRACED int spx_t_Ireduce_scatter_block_c(const void *sendbuf, void *recvbuf, MPI_Count recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request *request)
+{
+  int64_t arg[] = {recvcount, (int64_t)(intptr_t)datatype, (int64_t)(intptr_t)op};
+  spx_call call = {.fn = SPX_FN_Ireduce_scatter_block_c, .args = 3, .arg = arg, .coll = SPX_COLL_REDUCE_SCATTER_BLOCK + 1, .comm = comm};
+  call.bytes = spx_call_bytes(recvcount, datatype);
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Ireduce_scatter_block_c(sendbuf, recvbuf, recvcount, datatype, op, comm, request));
+}
 #pragma weak MPI_Ireduce_scatter_block_c = PMPI_Ireduce_scatter_block_c
 int PMPI_Ireduce_scatter_block_c(const void *sendbuf, void *recvbuf, MPI_Count recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request *request)
 {
@@ -1309,6 +1831,13 @@ int PMPI_Ireduce_scatter_block_c(const void *sendbuf, void *recvbuf, MPI_Count r
   return spx_c_Ireduce_scatter_block(sendbuf, recvbuf, recvcount, t_datatype, o_op, c_comm, request);
 }
 
+static SPX_TRACED int spx_t_Ireduce_scatter_c(const void *sendbuf, void *recvbuf, const MPI_Count recvcounts[], MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request *request)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)datatype, (int64_t)(intptr_t)op};
+  spx_call call = {.fn = SPX_FN_Ireduce_scatter_c, .args = 2, .arg = arg, .coll = SPX_COLL_REDUCE_SCATTER + 1, .comm = comm};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Ireduce_scatter_c(sendbuf, recvbuf, recvcounts, datatype, op, comm, request));
+}
 #pragma weak MPI_Ireduce_scatter_c = PMPI_Ireduce_scatter_c
 int PMPI_Ireduce_scatter_c(const void *sendbuf, void *recvbuf, const MPI_Count recvcounts[], MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request *request)
 {
@@ -1327,6 +1856,14 @@ int PMPI_Ireduce_scatter_c(const void *sendbuf, void *recvbuf, const MPI_Count r
   return spx_c_Ireduce_scatter(sendbuf, recvbuf, (spx_counts){recvcounts, 1}, t_datatype, o_op, c_comm, request);
 }
 
+static SPX_TRACED int spx_t_Iscan(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request *request)
+{
+  int64_t arg[] = {count, (int64_t)(intptr_t)datatype, (int64_t)(intptr_t)op};
+  spx_call call = {.fn = SPX_FN_Iscan, .args = 3, .arg = arg, .coll = SPX_COLL_SCAN + 1, .comm = comm};
+  call.bytes = spx_call_bytes(count, datatype);
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Iscan(sendbuf, recvbuf, count, datatype, op, comm, request));
+}
 #pragma weak MPI_Iscan = PMPI_Iscan
 int PMPI_Iscan(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request *request)
 {
@@ -1345,6 +1882,14 @@ int PMPI_Iscan(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datat
   return spx_c_Iscan(sendbuf, recvbuf, count, t_datatype, o_op, c_comm, request);
 }
 
+static SPX_TRACED int spx_t_Iscan_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request *request)
+{
+  int64_t arg[] = {count, (int64_t)(intptr_t)datatype, (int64_t)(intptr_t)op};
+  spx_call call = {.fn = SPX_FN_Iscan_c, .args = 3, .arg = arg, .coll = SPX_COLL_SCAN + 1, .comm = comm};
+  call.bytes = spx_call_bytes(count, datatype);
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Iscan_c(sendbuf, recvbuf, count, datatype, op, comm, request));
+}
 #pragma weak MPI_Iscan_c = PMPI_Iscan_c
 int PMPI_Iscan_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request *request)
 {
@@ -1363,6 +1908,14 @@ int PMPI_Iscan_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Dataty
   return spx_c_Iscan(sendbuf, recvbuf, count, t_datatype, o_op, c_comm, request);
 }
 
+static SPX_TRACED int spx_t_Iscatter(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request *request)
+{
+  int64_t arg[] = {sendcount, (int64_t)(intptr_t)sendtype, recvcount, (int64_t)(intptr_t)recvtype, root};
+  spx_call call = {.fn = SPX_FN_Iscatter, .args = 5, .arg = arg, .coll = SPX_COLL_SCATTER + 1, .comm = comm};
+  call.bytes = spx_call_bytes(sendcount, sendtype);
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Iscatter(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request));
+}
 #pragma weak MPI_Iscatter = PMPI_Iscatter
 int PMPI_Iscatter(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request *request)
 {
@@ -1385,6 +1938,14 @@ int PMPI_Iscatter(const void *sendbuf, int sendcount, MPI_Datatype sendtype, voi
   return spx_c_Iscatter(sendbuf, sendcount, t_sendtype, recvbuf, recvcount, t_recvtype, root, c_comm, request);
 }
 
+static SPX_TRACED int spx_t_Iscatter_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request *request)
+{
+  int64_t arg[] = {sendcount, (int64_t)(intptr_t)sendtype, recvcount, (int64_t)(intptr_t)recvtype, root};
+  spx_call call = {.fn = SPX_FN_Iscatter_c, .args = 5, .arg = arg, .coll = SPX_COLL_SCATTER + 1, .comm = comm};
+  call.bytes = spx_call_bytes(sendcount, sendtype);
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Iscatter_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request));
+}
 #pragma weak MPI_Iscatter_c = PMPI_Iscatter_c
 int PMPI_Iscatter_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request *request)
 {
@@ -1407,6 +1968,14 @@ int PMPI_Iscatter_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendt
   return spx_c_Iscatter(sendbuf, sendcount, t_sendtype, recvbuf, recvcount, t_recvtype, root, c_comm, request);
 }
 
+static SPX_TRACED int spx_t_Iscatterv(const void *sendbuf, const int sendcounts[], const int displs[], MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request *request)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)sendtype, recvcount, (int64_t)(intptr_t)recvtype, root};
+  spx_call call = {.fn = SPX_FN_Iscatterv, .args = 4, .arg = arg, .coll = SPX_COLL_SCATTERV + 1, .comm = comm};
+  call.bytes = spx_call_bytes(recvcount, recvtype);
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Iscatterv(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm, request));
+}
 #pragma weak MPI_Iscatterv = PMPI_Iscatterv
 int PMPI_Iscatterv(const void *sendbuf, const int sendcounts[], const int displs[], MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request *request)
 {
@@ -1430,6 +1999,14 @@ int PMPI_Iscatterv(const void *sendbuf, const int sendcounts[], const int displs
   return spx_c_Iscatterv(sendbuf, (spx_counts){sendcounts, 0}, (spx_counts){displs, 0}, t_sendtype, recvbuf, recvcount, t_recvtype, root, c_comm, request);
 }
 
+static SPX_TRACED int spx_t_Iscatterv_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint displs[], MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request *request)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)sendtype, recvcount, (int64_t)(intptr_t)recvtype, root};
+  spx_call call = {.fn = SPX_FN_Iscatterv_c, .args = 4, .arg = arg, .coll = SPX_COLL_SCATTERV + 1, .comm = comm};
+  call.bytes = spx_call_bytes(recvcount, recvtype);
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Iscatterv_c(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm, request));
+}
 #pragma weak MPI_Iscatterv_c = PMPI_Iscatterv_c
 int PMPI_Iscatterv_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint displs[], MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request *request)
 {
@@ -1453,6 +2030,14 @@ int PMPI_Iscatterv_c(const void *sendbuf, const MPI_Count sendcounts[], const MP
   return spx_c_Iscatterv(sendbuf, (spx_counts){sendcounts, 1}, (spx_counts){displs, 1}, t_sendtype, recvbuf, recvcount, t_recvtype, root, c_comm, request);
 }
 
+static SPX_TRACED int spx_t_Reduce(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm)
+{
+  int64_t arg[] = {count, (int64_t)(intptr_t)datatype, (int64_t)(intptr_t)op, root};
+  spx_call call = {.fn = SPX_FN_Reduce, .flags = SPX_TRACE_COLLECTIVE, .args = 4, .arg = arg, .coll = SPX_COLL_REDUCE + 1, .comm = comm};
+  call.bytes = spx_call_bytes(count, datatype);
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Reduce(sendbuf, recvbuf, count, datatype, op, root, comm));
+}
 #pragma weak MPI_Reduce = PMPI_Reduce
 int PMPI_Reduce(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm)
 {
@@ -1474,6 +2059,14 @@ int PMPI_Reduce(const void *sendbuf, void *recvbuf, int count, MPI_Datatype data
   return spx_c_Reduce(sendbuf, recvbuf, count, t_datatype, o_op, root, c_comm);
 }
 
+static SPX_TRACED int spx_t_Reduce_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm)
+{
+  int64_t arg[] = {count, (int64_t)(intptr_t)datatype, (int64_t)(intptr_t)op, root};
+  spx_call call = {.fn = SPX_FN_Reduce_c, .flags = SPX_TRACE_COLLECTIVE, .args = 4, .arg = arg, .coll = SPX_COLL_REDUCE + 1, .comm = comm};
+  call.bytes = spx_call_bytes(count, datatype);
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Reduce_c(sendbuf, recvbuf, count, datatype, op, root, comm));
+}
 #pragma weak MPI_Reduce_c = PMPI_Reduce_c
 int PMPI_Reduce_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm)
 {
@@ -1495,6 +2088,14 @@ int PMPI_Reduce_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datat
   return spx_c_Reduce(sendbuf, recvbuf, count, t_datatype, o_op, root, c_comm);
 }
 
+static SPX_TRACED int spx_t_Reduce_init(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+  int64_t arg[] = {count, (int64_t)(intptr_t)datatype, (int64_t)(intptr_t)op, root, (int64_t)(intptr_t)info};
+  spx_call call = {.fn = SPX_FN_Reduce_init, .args = 5, .arg = arg, .coll = SPX_COLL_REDUCE + 1, .comm = comm};
+  call.bytes = spx_call_bytes(count, datatype);
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Reduce_init(sendbuf, recvbuf, count, datatype, op, root, comm, info, request));
+}
 #pragma weak MPI_Reduce_init = PMPI_Reduce_init
 int PMPI_Reduce_init(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
@@ -1518,6 +2119,14 @@ int PMPI_Reduce_init(const void *sendbuf, void *recvbuf, int count, MPI_Datatype
   return spx_c_Reduce_init(sendbuf, recvbuf, count, t_datatype, o_op, root, c_comm, info, request);
 }
 
+static SPX_TRACED int spx_t_Reduce_init_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+  int64_t arg[] = {count, (int64_t)(intptr_t)datatype, (int64_t)(intptr_t)op, root, (int64_t)(intptr_t)info};
+  spx_call call = {.fn = SPX_FN_Reduce_init_c, .args = 5, .arg = arg, .coll = SPX_COLL_REDUCE + 1, .comm = comm};
+  call.bytes = spx_call_bytes(count, datatype);
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Reduce_init_c(sendbuf, recvbuf, count, datatype, op, root, comm, info, request));
+}
 #pragma weak MPI_Reduce_init_c = PMPI_Reduce_init_c
 int PMPI_Reduce_init_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
@@ -1541,6 +2150,13 @@ int PMPI_Reduce_init_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_
   return spx_c_Reduce_init(sendbuf, recvbuf, count, t_datatype, o_op, root, c_comm, info, request);
 }
 
+static SPX_TRACED int spx_t_Reduce_scatter(const void *sendbuf, void *recvbuf, const int recvcounts[], MPI_Datatype datatype, MPI_Op op, MPI_Comm comm)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)datatype, (int64_t)(intptr_t)op};
+  spx_call call = {.fn = SPX_FN_Reduce_scatter, .flags = SPX_TRACE_COLLECTIVE, .args = 2, .arg = arg, .coll = SPX_COLL_REDUCE_SCATTER + 1, .comm = comm};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Reduce_scatter(sendbuf, recvbuf, recvcounts, datatype, op, comm));
+}
 #pragma weak MPI_Reduce_scatter = PMPI_Reduce_scatter
 int PMPI_Reduce_scatter(const void *sendbuf, void *recvbuf, const int recvcounts[], MPI_Datatype datatype, MPI_Op op, MPI_Comm comm)
 {
@@ -1558,6 +2174,14 @@ int PMPI_Reduce_scatter(const void *sendbuf, void *recvbuf, const int recvcounts
   return spx_c_Reduce_scatter(sendbuf, recvbuf, (spx_counts){recvcounts, 0}, t_datatype, o_op, c_comm);
 }
 
+static SPX_TRACED int spx_t_Reduce_scatter_block(const void *sendbuf, void *recvbuf, int recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm)
+{
+  int64_t arg[] = {recvcount, (int64_t)(intptr_t)datatype, (int64_t)(intptr_t)op};
+  spx_call call = {.fn = SPX_FN_Reduce_scatter_block, .flags = SPX_TRACE_COLLECTIVE, .args = 3, .arg = arg, .coll = SPX_COLL_REDUCE_SCATTER_BLOCK + 1, .comm = comm};
+  call.bytes = spx_call_bytes(recvcount, datatype);
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Reduce_scatter_block(sendbuf, recvbuf, recvcount, datatype, op, comm));
+}
 #pragma weak MPI_Reduce_scatter_block = PMPI_Reduce_scatter_block
 int PMPI_Reduce_scatter_block(const void *sendbuf, void *recvbuf, int recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm)
 {
@@ -1575,6 +2199,14 @@ int PMPI_Reduce_scatter_block(const void *sendbuf, void *recvbuf, int recvcount,
   return spx_c_Reduce_scatter_block(sendbuf, recvbuf, recvcount, t_datatype, o_op, c_comm);
 }
 
+static SPX_TRACED int spx_t_Reduce_scatter_block_c(const void *sendbuf, void *recvbuf, MPI_Count recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm)
+{
+  int64_t arg[] = {recvcount, (int64_t)(intptr_t)datatype, (int64_t)(intptr_t)op};
+  spx_call call = {.fn = SPX_FN_Reduce_scatter_block_c, .flags = SPX_TRACE_COLLECTIVE, .args = 3, .arg = arg, .coll = SPX_COLL_REDUCE_SCATTER_BLOCK + 1, .comm = comm};
+  call.bytes = spx_call_bytes(recvcount, datatype);
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Reduce_scatter_block_c(sendbuf, recvbuf, recvcount, datatype, op, comm));
+}
 #pragma weak MPI_Reduce_scatter_block_c = PMPI_Reduce_scatter_block_c
 int PMPI_Reduce_scatter_block_c(const void *sendbuf, void *recvbuf, MPI_Count recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm)
 {
@@ -1592,6 +2224,14 @@ int PMPI_Reduce_scatter_block_c(const void *sendbuf, void *recvbuf, MPI_Count re
   return spx_c_Reduce_scatter_block(sendbuf, recvbuf, recvcount, t_datatype, o_op, c_comm);
 }
 
+static SPX_TRACED int spx_t_Reduce_scatter_block_init(const void *sendbuf, void *recvbuf, int recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+  int64_t arg[] = {recvcount, (int64_t)(intptr_t)datatype, (int64_t)(intptr_t)op, (int64_t)(intptr_t)info};
+  spx_call call = {.fn = SPX_FN_Reduce_scatter_block_init, .args = 4, .arg = arg, .coll = SPX_COLL_REDUCE_SCATTER_BLOCK + 1, .comm = comm};
+  call.bytes = spx_call_bytes(recvcount, datatype);
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Reduce_scatter_block_init(sendbuf, recvbuf, recvcount, datatype, op, comm, info, request));
+}
 #pragma weak MPI_Reduce_scatter_block_init = PMPI_Reduce_scatter_block_init
 int PMPI_Reduce_scatter_block_init(const void *sendbuf, void *recvbuf, int recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
@@ -1611,6 +2251,14 @@ int PMPI_Reduce_scatter_block_init(const void *sendbuf, void *recvbuf, int recvc
   return spx_c_Reduce_scatter_block_init(sendbuf, recvbuf, recvcount, t_datatype, o_op, c_comm, info, request);
 }
 
+static SPX_TRACED int spx_t_Reduce_scatter_block_init_c(const void *sendbuf, void *recvbuf, MPI_Count recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+  int64_t arg[] = {recvcount, (int64_t)(intptr_t)datatype, (int64_t)(intptr_t)op, (int64_t)(intptr_t)info};
+  spx_call call = {.fn = SPX_FN_Reduce_scatter_block_init_c, .args = 4, .arg = arg, .coll = SPX_COLL_REDUCE_SCATTER_BLOCK + 1, .comm = comm};
+  call.bytes = spx_call_bytes(recvcount, datatype);
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Reduce_scatter_block_init_c(sendbuf, recvbuf, recvcount, datatype, op, comm, info, request));
+}
 #pragma weak MPI_Reduce_scatter_block_init_c = PMPI_Reduce_scatter_block_init_c
 int PMPI_Reduce_scatter_block_init_c(const void *sendbuf, void *recvbuf, MPI_Count recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
@@ -1630,6 +2278,13 @@ int PMPI_Reduce_scatter_block_init_c(const void *sendbuf, void *recvbuf, MPI_Cou
   return spx_c_Reduce_scatter_block_init(sendbuf, recvbuf, recvcount, t_datatype, o_op, c_comm, info, request);
 }
 
+static SPX_TRACED int spx_t_Reduce_scatter_c(const void *sendbuf, void *recvbuf, const MPI_Count recvcounts[], MPI_Datatype datatype, MPI_Op op, MPI_Comm comm)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)datatype, (int64_t)(intptr_t)op};
+  spx_call call = {.fn = SPX_FN_Reduce_scatter_c, .flags = SPX_TRACE_COLLECTIVE, .args = 2, .arg = arg, .coll = SPX_COLL_REDUCE_SCATTER + 1, .comm = comm};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Reduce_scatter_c(sendbuf, recvbuf, recvcounts, datatype, op, comm));
+}
 #pragma weak MPI_Reduce_scatter_c = PMPI_Reduce_scatter_c
 int PMPI_Reduce_scatter_c(const void *sendbuf, void *recvbuf, const MPI_Count recvcounts[], MPI_Datatype datatype, MPI_Op op, MPI_Comm comm)
 {
@@ -1647,6 +2302,13 @@ int PMPI_Reduce_scatter_c(const void *sendbuf, void *recvbuf, const MPI_Count re
   return spx_c_Reduce_scatter(sendbuf, recvbuf, (spx_counts){recvcounts, 1}, t_datatype, o_op, c_comm);
 }
 
+static SPX_TRACED int spx_t_Reduce_scatter_init(const void *sendbuf, void *recvbuf, const int recvcounts[], MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)datatype, (int64_t)(intptr_t)op, (int64_t)(intptr_t)info};
+  spx_call call = {.fn = SPX_FN_Reduce_scatter_init, .args = 3, .arg = arg, .coll = SPX_COLL_REDUCE_SCATTER + 1, .comm = comm};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Reduce_scatter_init(sendbuf, recvbuf, recvcounts, datatype, op, comm, info, request));
+}
 #pragma weak MPI_Reduce_scatter_init = PMPI_Reduce_scatter_init
 int PMPI_Reduce_scatter_init(const void *sendbuf, void *recvbuf, const int recvcounts[], MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
@@ -1666,6 +2328,13 @@ int PMPI_Reduce_scatter_init(const void *sendbuf, void *recvbuf, const int recvc
   return spx_c_Reduce_scatter_init(sendbuf, recvbuf, (spx_counts){recvcounts, 0}, t_datatype, o_op, c_comm, info, request);
 }
 
+static SPX_TRACED int spx_t_Reduce_scatter_init_c(const void *sendbuf, void *recvbuf, const MPI_Count recvcounts[], MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)datatype, (int64_t)(intptr_t)op, (int64_t)(intptr_t)info};
+  spx_call call = {.fn = SPX_FN_Reduce_scatter_init_c, .args = 3, .arg = arg, .coll = SPX_COLL_REDUCE_SCATTER + 1, .comm = comm};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Reduce_scatter_init_c(sendbuf, recvbuf, recvcounts, datatype, op, comm, info, request));
+}
 #pragma weak MPI_Reduce_scatter_init_c = PMPI_Reduce_scatter_init_c
 int PMPI_Reduce_scatter_init_c(const void *sendbuf, void *recvbuf, const MPI_Count recvcounts[], MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
@@ -1685,6 +2354,14 @@ int PMPI_Reduce_scatter_init_c(const void *sendbuf, void *recvbuf, const MPI_Cou
   return spx_c_Reduce_scatter_init(sendbuf, recvbuf, (spx_counts){recvcounts, 1}, t_datatype, o_op, c_comm, info, request);
 }
 
+static SPX_TRACED int spx_t_Scan(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm)
+{
+  int64_t arg[] = {count, (int64_t)(intptr_t)datatype, (int64_t)(intptr_t)op};
+  spx_call call = {.fn = SPX_FN_Scan, .flags = SPX_TRACE_COLLECTIVE, .args = 3, .arg = arg, .coll = SPX_COLL_SCAN + 1, .comm = comm};
+  call.bytes = spx_call_bytes(count, datatype);
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Scan(sendbuf, recvbuf, count, datatype, op, comm));
+}
 #pragma weak MPI_Scan = PMPI_Scan
 int PMPI_Scan(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm)
 {
@@ -1702,6 +2379,14 @@ int PMPI_Scan(const void *sendbuf, void *recvbuf, int count, MPI_Datatype dataty
   return spx_c_Scan(sendbuf, recvbuf, count, t_datatype, o_op, c_comm);
 }
 
+static SPX_TRACED int spx_t_Scan_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm)
+{
+  int64_t arg[] = {count, (int64_t)(intptr_t)datatype, (int64_t)(intptr_t)op};
+  spx_call call = {.fn = SPX_FN_Scan_c, .flags = SPX_TRACE_COLLECTIVE, .args = 3, .arg = arg, .coll = SPX_COLL_SCAN + 1, .comm = comm};
+  call.bytes = spx_call_bytes(count, datatype);
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Scan_c(sendbuf, recvbuf, count, datatype, op, comm));
+}
 #pragma weak MPI_Scan_c = PMPI_Scan_c
 int PMPI_Scan_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm)
 {
@@ -1719,6 +2404,14 @@ int PMPI_Scan_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatyp
   return spx_c_Scan(sendbuf, recvbuf, count, t_datatype, o_op, c_comm);
 }
 
+static SPX_TRACED int spx_t_Scan_init(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+  int64_t arg[] = {count, (int64_t)(intptr_t)datatype, (int64_t)(intptr_t)op, (int64_t)(intptr_t)info};
+  spx_call call = {.fn = SPX_FN_Scan_init, .args = 4, .arg = arg, .coll = SPX_COLL_SCAN + 1, .comm = comm};
+  call.bytes = spx_call_bytes(count, datatype);
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Scan_init(sendbuf, recvbuf, count, datatype, op, comm, info, request));
+}
 #pragma weak MPI_Scan_init = PMPI_Scan_init
 int PMPI_Scan_init(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
@@ -1738,6 +2431,14 @@ int PMPI_Scan_init(const void *sendbuf, void *recvbuf, int count, MPI_Datatype d
   return spx_c_Scan_init(sendbuf, recvbuf, count, t_datatype, o_op, c_comm, info, request);
 }
 
+static SPX_TRACED int spx_t_Scan_init_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+  int64_t arg[] = {count, (int64_t)(intptr_t)datatype, (int64_t)(intptr_t)op, (int64_t)(intptr_t)info};
+  spx_call call = {.fn = SPX_FN_Scan_init_c, .args = 4, .arg = arg, .coll = SPX_COLL_SCAN + 1, .comm = comm};
+  call.bytes = spx_call_bytes(count, datatype);
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Scan_init_c(sendbuf, recvbuf, count, datatype, op, comm, info, request));
+}
 #pragma weak MPI_Scan_init_c = PMPI_Scan_init_c
 int PMPI_Scan_init_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
@@ -1757,6 +2458,14 @@ int PMPI_Scan_init_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Da
   return spx_c_Scan_init(sendbuf, recvbuf, count, t_datatype, o_op, c_comm, info, request);
 }
 
+static SPX_TRACED int spx_t_Scatter(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm)
+{
+  int64_t arg[] = {sendcount, (int64_t)(intptr_t)sendtype, recvcount, (int64_t)(intptr_t)recvtype, root};
+  spx_call call = {.fn = SPX_FN_Scatter, .flags = SPX_TRACE_COLLECTIVE, .args = 5, .arg = arg, .coll = SPX_COLL_SCATTER + 1, .comm = comm};
+  call.bytes = spx_call_bytes(sendcount, sendtype);
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Scatter(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm));
+}
 #pragma weak MPI_Scatter = PMPI_Scatter
 int PMPI_Scatter(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm)
 {
@@ -1778,6 +2487,14 @@ int PMPI_Scatter(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void
   return spx_c_Scatter(sendbuf, sendcount, t_sendtype, recvbuf, recvcount, t_recvtype, root, c_comm);
 }
 
+static SPX_TRACED int spx_t_Scatter_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm)
+{
+  int64_t arg[] = {sendcount, (int64_t)(intptr_t)sendtype, recvcount, (int64_t)(intptr_t)recvtype, root};
+  spx_call call = {.fn = SPX_FN_Scatter_c, .flags = SPX_TRACE_COLLECTIVE, .args = 5, .arg = arg, .coll = SPX_COLL_SCATTER + 1, .comm = comm};
+  call.bytes = spx_call_bytes(sendcount, sendtype);
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Scatter_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm));
+}
 #pragma weak MPI_Scatter_c = PMPI_Scatter_c
 int PMPI_Scatter_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm)
 {
@@ -1799,6 +2516,14 @@ int PMPI_Scatter_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendty
   return spx_c_Scatter(sendbuf, sendcount, t_sendtype, recvbuf, recvcount, t_recvtype, root, c_comm);
 }
 
+static SPX_TRACED int spx_t_Scatter_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+  int64_t arg[] = {sendcount, (int64_t)(intptr_t)sendtype, recvcount, (int64_t)(intptr_t)recvtype, root, (int64_t)(intptr_t)info};
+  spx_call call = {.fn = SPX_FN_Scatter_init, .args = 6, .arg = arg, .coll = SPX_COLL_SCATTER + 1, .comm = comm};
+  call.bytes = spx_call_bytes(sendcount, sendtype);
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Scatter_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request));
+}
 #pragma weak MPI_Scatter_init = PMPI_Scatter_init
 int PMPI_Scatter_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
@@ -1822,6 +2547,14 @@ int PMPI_Scatter_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype,
   return spx_c_Scatter_init(sendbuf, sendcount, t_sendtype, recvbuf, recvcount, t_recvtype, root, c_comm, info, request);
 }
 
+static SPX_TRACED int spx_t_Scatter_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+  int64_t arg[] = {sendcount, (int64_t)(intptr_t)sendtype, recvcount, (int64_t)(intptr_t)recvtype, root, (int64_t)(intptr_t)info};
+  spx_call call = {.fn = SPX_FN_Scatter_init_c, .args = 6, .arg = arg, .coll = SPX_COLL_SCATTER + 1, .comm = comm};
+  call.bytes = spx_call_bytes(sendcount, sendtype);
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Scatter_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request));
+}
 #pragma weak MPI_Scatter_init_c = PMPI_Scatter_init_c
 int PMPI_Scatter_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
@@ -1845,6 +2578,14 @@ int PMPI_Scatter_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype s
   return spx_c_Scatter_init(sendbuf, sendcount, t_sendtype, recvbuf, recvcount, t_recvtype, root, c_comm, info, request);
 }
 
+static SPX_TRACED int spx_t_Scatterv(const void *sendbuf, const int sendcounts[], const int displs[], MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)sendtype, recvcount, (int64_t)(intptr_t)recvtype, root};
+  spx_call call = {.fn = SPX_FN_Scatterv, .flags = SPX_TRACE_COLLECTIVE, .args = 4, .arg = arg, .coll = SPX_COLL_SCATTERV + 1, .comm = comm};
+  call.bytes = spx_call_bytes(recvcount, recvtype);
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Scatterv(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm));
+}
 #pragma weak MPI_Scatterv = PMPI_Scatterv
 int PMPI_Scatterv(const void *sendbuf, const int sendcounts[], const int displs[], MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm)
 {
@@ -1867,6 +2608,14 @@ int PMPI_Scatterv(const void *sendbuf, const int sendcounts[], const int displs[
   return spx_c_Scatterv(sendbuf, (spx_counts){sendcounts, 0}, (spx_counts){displs, 0}, t_sendtype, recvbuf, recvcount, t_recvtype, root, c_comm);
 }
 
+static SPX_TRACED int spx_t_Scatterv_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint displs[], MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)sendtype, recvcount, (int64_t)(intptr_t)recvtype, root};
+  spx_call call = {.fn = SPX_FN_Scatterv_c, .flags = SPX_TRACE_COLLECTIVE, .args = 4, .arg = arg, .coll = SPX_COLL_SCATTERV + 1, .comm = comm};
+  call.bytes = spx_call_bytes(recvcount, recvtype);
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Scatterv_c(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm));
+}
 #pragma weak MPI_Scatterv_c = PMPI_Scatterv_c
 int PMPI_Scatterv_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint displs[], MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm)
 {
@@ -1889,6 +2638,14 @@ int PMPI_Scatterv_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI
   return spx_c_Scatterv(sendbuf, (spx_counts){sendcounts, 1}, (spx_counts){displs, 1}, t_sendtype, recvbuf, recvcount, t_recvtype, root, c_comm);
 }
 
+static SPX_TRACED int spx_t_Scatterv_init(const void *sendbuf, const int sendcounts[], const int displs[], MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)sendtype, recvcount, (int64_t)(intptr_t)recvtype, root, (int64_t)(intptr_t)info};
+  spx_call call = {.fn = SPX_FN_Scatterv_init, .args = 5, .arg = arg, .coll = SPX_COLL_SCATTERV + 1, .comm = comm};
+  call.bytes = spx_call_bytes(recvcount, recvtype);
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Scatterv_init(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request));
+}
 #pragma weak MPI_Scatterv_init = PMPI_Scatterv_init
 int PMPI_Scatterv_init(const void *sendbuf, const int sendcounts[], const int displs[], MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
@@ -1913,6 +2670,14 @@ int PMPI_Scatterv_init(const void *sendbuf, const int sendcounts[], const int di
   return spx_c_Scatterv_init(sendbuf, (spx_counts){sendcounts, 0}, (spx_counts){displs, 0}, t_sendtype, recvbuf, recvcount, t_recvtype, root, c_comm, info, request);
 }
 
+static SPX_TRACED int spx_t_Scatterv_init_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint displs[], MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)sendtype, recvcount, (int64_t)(intptr_t)recvtype, root, (int64_t)(intptr_t)info};
+  spx_call call = {.fn = SPX_FN_Scatterv_init_c, .args = 5, .arg = arg, .coll = SPX_COLL_SCATTERV + 1, .comm = comm};
+  call.bytes = spx_call_bytes(recvcount, recvtype);
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Scatterv_init_c(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request));
+}
 #pragma weak MPI_Scatterv_init_c = PMPI_Scatterv_init_c
 int PMPI_Scatterv_init_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint displs[], MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {

@@ -2,6 +2,13 @@
 #include "shim.h"
 #include "check.h"
 
+static SPX_TRACED int spx_t_Comm_compare(MPI_Comm comm1, MPI_Comm comm2, int *result)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)comm2};
+  spx_call call = {.fn = SPX_FN_Comm_compare, .args = 1, .arg = arg, .comm = comm1};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Comm_compare(comm1, comm2, result));
+}
 #pragma weak MPI_Comm_compare = PMPI_Comm_compare
 int PMPI_Comm_compare(MPI_Comm comm1, MPI_Comm comm2, int *result)
 {
@@ -14,6 +21,13 @@ int PMPI_Comm_compare(MPI_Comm comm1, MPI_Comm comm2, int *result)
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_Comm_create(MPI_Comm comm, MPI_Group group, MPI_Comm *newcomm)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)group};
+  spx_call call = {.fn = SPX_FN_Comm_create, .args = 1, .arg = arg, .comm = comm};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Comm_create(comm, group, newcomm));
+}
 #pragma weak MPI_Comm_create = PMPI_Comm_create
 int PMPI_Comm_create(MPI_Comm comm, MPI_Group group, MPI_Comm *newcomm)
 {
@@ -28,6 +42,13 @@ int PMPI_Comm_create(MPI_Comm comm, MPI_Group group, MPI_Comm *newcomm)
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_Comm_create_from_group(MPI_Group group, const char *stringtag, MPI_Info info, MPI_Errhandler errhandler, MPI_Comm *newcomm)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)group, (int64_t)(intptr_t)info, (int64_t)(intptr_t)errhandler};
+  spx_call call = {.fn = SPX_FN_Comm_create_from_group, .args = 3, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Comm_create_from_group(group, stringtag, info, errhandler, newcomm));
+}
 #pragma weak MPI_Comm_create_from_group = PMPI_Comm_create_from_group
 int PMPI_Comm_create_from_group(MPI_Group group, const char *stringtag, MPI_Info info, MPI_Errhandler errhandler, MPI_Comm *newcomm)
 {
@@ -42,6 +63,13 @@ int PMPI_Comm_create_from_group(MPI_Group group, const char *stringtag, MPI_Info
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_Comm_create_group(MPI_Comm comm, MPI_Group group, int tag, MPI_Comm *newcomm)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)group, tag};
+  spx_call call = {.fn = SPX_FN_Comm_create_group, .args = 2, .arg = arg, .comm = comm};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Comm_create_group(comm, group, tag, newcomm));
+}
 #pragma weak MPI_Comm_create_group = PMPI_Comm_create_group
 int PMPI_Comm_create_group(MPI_Comm comm, MPI_Group group, int tag, MPI_Comm *newcomm)
 {
@@ -57,6 +85,12 @@ int PMPI_Comm_create_group(MPI_Comm comm, MPI_Group group, int tag, MPI_Comm *ne
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_Comm_dup(MPI_Comm comm, MPI_Comm *newcomm)
+{
+  spx_call call = {.fn = SPX_FN_Comm_dup, .comm = comm};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Comm_dup(comm, newcomm));
+}
 #pragma weak MPI_Comm_dup = PMPI_Comm_dup
 int PMPI_Comm_dup(MPI_Comm comm, MPI_Comm *newcomm)
 {
@@ -68,6 +102,13 @@ int PMPI_Comm_dup(MPI_Comm comm, MPI_Comm *newcomm)
   return spx_c_Comm_dup(c_comm, newcomm);
 }
 
+static SPX_TRACED int spx_t_Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm *newcomm)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)info};
+  spx_call call = {.fn = SPX_FN_Comm_dup_with_info, .args = 1, .arg = arg, .comm = comm};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Comm_dup_with_info(comm, info, newcomm));
+}
 #pragma weak MPI_Comm_dup_with_info = PMPI_Comm_dup_with_info
 int PMPI_Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm *newcomm)
 {
@@ -82,6 +123,12 @@ int PMPI_Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm *newcomm)
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_Comm_free(MPI_Comm *comm)
+{
+  spx_call call = {.fn = SPX_FN_Comm_free};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Comm_free(comm));
+}
 #pragma weak MPI_Comm_free = PMPI_Comm_free
 int PMPI_Comm_free(MPI_Comm *comm)
 {
@@ -91,6 +138,12 @@ int PMPI_Comm_free(MPI_Comm *comm)
   return spx_c_Comm_free(comm);
 }
 
+static SPX_TRACED int spx_t_Comm_get_info(MPI_Comm comm, MPI_Info *info_used)
+{
+  spx_call call = {.fn = SPX_FN_Comm_get_info, .comm = comm};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Comm_get_info(comm, info_used));
+}
 #pragma weak MPI_Comm_get_info = PMPI_Comm_get_info
 int PMPI_Comm_get_info(MPI_Comm comm, MPI_Info *info_used)
 {
@@ -102,6 +155,12 @@ int PMPI_Comm_get_info(MPI_Comm comm, MPI_Info *info_used)
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_Comm_get_name(MPI_Comm comm, char *comm_name, int *resultlen)
+{
+  spx_call call = {.fn = SPX_FN_Comm_get_name, .comm = comm};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Comm_get_name(comm, comm_name, resultlen));
+}
 #pragma weak MPI_Comm_get_name = PMPI_Comm_get_name
 int PMPI_Comm_get_name(MPI_Comm comm, char *comm_name, int *resultlen)
 {
@@ -113,6 +172,12 @@ int PMPI_Comm_get_name(MPI_Comm comm, char *comm_name, int *resultlen)
   return spx_c_Comm_get_name(c_comm, comm_name, resultlen);
 }
 
+static SPX_TRACED int spx_t_Comm_group(MPI_Comm comm, MPI_Group *group)
+{
+  spx_call call = {.fn = SPX_FN_Comm_group, .comm = comm};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Comm_group(comm, group));
+}
 #pragma weak MPI_Comm_group = PMPI_Comm_group
 int PMPI_Comm_group(MPI_Comm comm, MPI_Group *group)
 {
@@ -124,6 +189,12 @@ int PMPI_Comm_group(MPI_Comm comm, MPI_Group *group)
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_Comm_idup(MPI_Comm comm, MPI_Comm *newcomm, MPI_Request *request)
+{
+  spx_call call = {.fn = SPX_FN_Comm_idup, .comm = comm};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Comm_idup(comm, newcomm, request));
+}
 #pragma weak MPI_Comm_idup = PMPI_Comm_idup
 int PMPI_Comm_idup(MPI_Comm comm, MPI_Comm *newcomm, MPI_Request *request)
 {
@@ -138,6 +209,13 @@ int PMPI_Comm_idup(MPI_Comm comm, MPI_Comm *newcomm, MPI_Request *request)
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_Comm_idup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm *newcomm, MPI_Request *request)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)info};
+  spx_call call = {.fn = SPX_FN_Comm_idup_with_info, .args = 1, .arg = arg, .comm = comm};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Comm_idup_with_info(comm, info, newcomm, request));
+}
 #pragma weak MPI_Comm_idup_with_info = PMPI_Comm_idup_with_info
 int PMPI_Comm_idup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm *newcomm, MPI_Request *request)
 {
@@ -153,6 +231,12 @@ int PMPI_Comm_idup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm *newcomm, MP
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_Comm_rank(MPI_Comm comm, int *rank)
+{
+  spx_call call = {.fn = SPX_FN_Comm_rank, .comm = comm};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Comm_rank(comm, rank));
+}
 #pragma weak MPI_Comm_rank = PMPI_Comm_rank
 int PMPI_Comm_rank(MPI_Comm comm, int *rank)
 {
@@ -163,6 +247,12 @@ int PMPI_Comm_rank(MPI_Comm comm, int *rank)
   return spx_c_Comm_rank(c_comm, rank);
 }
 
+static SPX_TRACED int spx_t_Comm_remote_group(MPI_Comm comm, MPI_Group *group)
+{
+  spx_call call = {.fn = SPX_FN_Comm_remote_group, .comm = comm};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Comm_remote_group(comm, group));
+}
 #pragma weak MPI_Comm_remote_group = PMPI_Comm_remote_group
 int PMPI_Comm_remote_group(MPI_Comm comm, MPI_Group *group)
 {
@@ -174,6 +264,12 @@ int PMPI_Comm_remote_group(MPI_Comm comm, MPI_Group *group)
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_Comm_remote_size(MPI_Comm comm, int *size)
+{
+  spx_call call = {.fn = SPX_FN_Comm_remote_size, .comm = comm};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Comm_remote_size(comm, size));
+}
 #pragma weak MPI_Comm_remote_size = PMPI_Comm_remote_size
 int PMPI_Comm_remote_size(MPI_Comm comm, int *size)
 {
@@ -184,6 +280,13 @@ int PMPI_Comm_remote_size(MPI_Comm comm, int *size)
   return spx_c_Comm_remote_size(c_comm, size);
 }
 
+static SPX_TRACED int spx_t_Comm_set_info(MPI_Comm comm, MPI_Info info)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)info};
+  spx_call call = {.fn = SPX_FN_Comm_set_info, .args = 1, .arg = arg, .comm = comm};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Comm_set_info(comm, info));
+}
 #pragma weak MPI_Comm_set_info = PMPI_Comm_set_info
 int PMPI_Comm_set_info(MPI_Comm comm, MPI_Info info)
 {
@@ -195,6 +298,12 @@ int PMPI_Comm_set_info(MPI_Comm comm, MPI_Info info)
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_Comm_set_name(MPI_Comm comm, const char *comm_name)
+{
+  spx_call call = {.fn = SPX_FN_Comm_set_name, .comm = comm};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Comm_set_name(comm, comm_name));
+}
 #pragma weak MPI_Comm_set_name = PMPI_Comm_set_name
 int PMPI_Comm_set_name(MPI_Comm comm, const char *comm_name)
 {
@@ -205,6 +314,12 @@ int PMPI_Comm_set_name(MPI_Comm comm, const char *comm_name)
   return spx_c_Comm_set_name(c_comm, comm_name);
 }
 
+static SPX_TRACED int spx_t_Comm_size(MPI_Comm comm, int *size)
+{
+  spx_call call = {.fn = SPX_FN_Comm_size, .comm = comm};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Comm_size(comm, size));
+}
 #pragma weak MPI_Comm_size = PMPI_Comm_size
 int PMPI_Comm_size(MPI_Comm comm, int *size)
 {
@@ -215,6 +330,13 @@ int PMPI_Comm_size(MPI_Comm comm, int *size)
   return spx_c_Comm_size(c_comm, size);
 }
 
+static SPX_TRACED int spx_t_Comm_split(MPI_Comm comm, int color, int key, MPI_Comm *newcomm)
+{
+  int64_t arg[] = {color, key};
+  spx_call call = {.fn = SPX_FN_Comm_split, .args = 2, .arg = arg, .comm = comm};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Comm_split(comm, color, key, newcomm));
+}
 #pragma weak MPI_Comm_split = PMPI_Comm_split
 int PMPI_Comm_split(MPI_Comm comm, int color, int key, MPI_Comm *newcomm)
 {
@@ -228,6 +350,13 @@ int PMPI_Comm_split(MPI_Comm comm, int color, int key, MPI_Comm *newcomm)
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_Comm_split_type(MPI_Comm comm, int split_type, int key, MPI_Info info, MPI_Comm *newcomm)
+{
+  int64_t arg[] = {split_type, key, (int64_t)(intptr_t)info};
+  spx_call call = {.fn = SPX_FN_Comm_split_type, .args = 3, .arg = arg, .comm = comm};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Comm_split_type(comm, split_type, key, info, newcomm));
+}
 #pragma weak MPI_Comm_split_type = PMPI_Comm_split_type
 int PMPI_Comm_split_type(MPI_Comm comm, int split_type, int key, MPI_Info info, MPI_Comm *newcomm)
 {
@@ -242,6 +371,12 @@ int PMPI_Comm_split_type(MPI_Comm comm, int split_type, int key, MPI_Info info, 
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_Comm_test_inter(MPI_Comm comm, int *flag)
+{
+  spx_call call = {.fn = SPX_FN_Comm_test_inter, .comm = comm};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Comm_test_inter(comm, flag));
+}
 #pragma weak MPI_Comm_test_inter = PMPI_Comm_test_inter
 int PMPI_Comm_test_inter(MPI_Comm comm, int *flag)
 {
@@ -252,6 +387,13 @@ int PMPI_Comm_test_inter(MPI_Comm comm, int *flag)
   return spx_c_Comm_test_inter(c_comm, flag);
 }
 
+static SPX_TRACED int spx_t_Intercomm_create(MPI_Comm local_comm, int local_leader, MPI_Comm peer_comm, int remote_leader, int tag, MPI_Comm *newintercomm)
+{
+  int64_t arg[] = {local_leader, (int64_t)(intptr_t)peer_comm, remote_leader, tag};
+  spx_call call = {.fn = SPX_FN_Intercomm_create, .args = 4, .arg = arg, .comm = local_comm};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Intercomm_create(local_comm, local_leader, peer_comm, remote_leader, tag, newintercomm));
+}
 #pragma weak MPI_Intercomm_create = PMPI_Intercomm_create
 int PMPI_Intercomm_create(MPI_Comm local_comm, int local_leader, MPI_Comm peer_comm, int remote_leader, int tag, MPI_Comm *newintercomm)
 {
@@ -267,6 +409,13 @@ int PMPI_Intercomm_create(MPI_Comm local_comm, int local_leader, MPI_Comm peer_c
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_Intercomm_create_from_groups(MPI_Group local_group, int local_leader, MPI_Group remote_group, int remote_leader, const char *stringtag, MPI_Info info, MPI_Errhandler errhandler, MPI_Comm *newintercomm)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)local_group, local_leader, (int64_t)(intptr_t)remote_group, remote_leader, (int64_t)(intptr_t)info, (int64_t)(intptr_t)errhandler};
+  spx_call call = {.fn = SPX_FN_Intercomm_create_from_groups, .args = 6, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Intercomm_create_from_groups(local_group, local_leader, remote_group, remote_leader, stringtag, info, errhandler, newintercomm));
+}
 #pragma weak MPI_Intercomm_create_from_groups = PMPI_Intercomm_create_from_groups
 int PMPI_Intercomm_create_from_groups(MPI_Group local_group, int local_leader, MPI_Group remote_group, int remote_leader, const char *stringtag, MPI_Info info, MPI_Errhandler errhandler, MPI_Comm *newintercomm)
 {
@@ -282,6 +431,13 @@ int PMPI_Intercomm_create_from_groups(MPI_Group local_group, int local_leader, M
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_Intercomm_merge(MPI_Comm intercomm, int high, MPI_Comm *newintracomm)
+{
+  int64_t arg[] = {high};
+  spx_call call = {.fn = SPX_FN_Intercomm_merge, .args = 1, .arg = arg, .comm = intercomm};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Intercomm_merge(intercomm, high, newintracomm));
+}
 #pragma weak MPI_Intercomm_merge = PMPI_Intercomm_merge
 int PMPI_Intercomm_merge(MPI_Comm intercomm, int high, MPI_Comm *newintracomm)
 {

@@ -58,6 +58,13 @@ int PMPI_Abi_set_fortran_info(MPI_Info info)
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_Abort(MPI_Comm comm, int errorcode)
+{
+  int64_t arg[] = {errorcode};
+  spx_call call = {.fn = SPX_FN_Abort, .args = 1, .arg = arg, .comm = comm};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Abort(comm, errorcode));
+}
 #pragma weak MPI_Abort = PMPI_Abort
 int PMPI_Abort(MPI_Comm comm, int errorcode)
 {
@@ -67,6 +74,13 @@ int PMPI_Abort(MPI_Comm comm, int errorcode)
   return spx_c_Abort(c_comm, errorcode);
 }
 
+static SPX_TRACED int spx_t_Alloc_mem(MPI_Aint size, MPI_Info info, void *baseptr)
+{
+  int64_t arg[] = {size, (int64_t)(intptr_t)info};
+  spx_call call = {.fn = SPX_FN_Alloc_mem, .args = 2, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Alloc_mem(size, info, baseptr));
+}
 #pragma weak MPI_Alloc_mem = PMPI_Alloc_mem
 int PMPI_Alloc_mem(MPI_Aint size, MPI_Info info, void *baseptr)
 {
@@ -78,6 +92,12 @@ int PMPI_Alloc_mem(MPI_Aint size, MPI_Info info, void *baseptr)
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_Finalize(void)
+{
+  spx_call call = {.fn = SPX_FN_Finalize};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Finalize());
+}
 #pragma weak MPI_Finalize = PMPI_Finalize
 int PMPI_Finalize(void)
 {
@@ -92,6 +112,12 @@ int PMPI_Finalized(int *flag)
   return spx_c_Finalized(flag);
 }
 
+static SPX_TRACED int spx_t_Free_mem(void *base)
+{
+  spx_call call = {.fn = SPX_FN_Free_mem};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Free_mem(base));
+}
 #pragma weak MPI_Free_mem = PMPI_Free_mem
 int PMPI_Free_mem(void *base)
 {
@@ -120,6 +146,12 @@ int PMPI_Get_library_version(char *version, int *resultlen)
   return spx_c_Get_library_version(version, resultlen);
 }
 
+static SPX_TRACED int spx_t_Get_processor_name(char *name, int *resultlen)
+{
+  spx_call call = {.fn = SPX_FN_Get_processor_name};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Get_processor_name(name, resultlen));
+}
 #pragma weak MPI_Get_processor_name = PMPI_Get_processor_name
 int PMPI_Get_processor_name(char *name, int *resultlen)
 {
@@ -160,6 +192,12 @@ int PMPI_Initialized(int *flag)
   return spx_c_Initialized(flag);
 }
 
+static SPX_TRACED int spx_t_Is_thread_main(int *flag)
+{
+  spx_call call = {.fn = SPX_FN_Is_thread_main};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Is_thread_main(flag));
+}
 #pragma weak MPI_Is_thread_main = PMPI_Is_thread_main
 int PMPI_Is_thread_main(int *flag)
 {
@@ -175,6 +213,12 @@ int PMPI_Pcontrol(const int level, ...)
   return spx_c_Pcontrol(level);
 }
 
+static SPX_TRACED int spx_t_Query_thread(int *provided)
+{
+  spx_call call = {.fn = SPX_FN_Query_thread};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Query_thread(provided));
+}
 #pragma weak MPI_Query_thread = PMPI_Query_thread
 int PMPI_Query_thread(int *provided)
 {

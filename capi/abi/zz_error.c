@@ -26,6 +26,13 @@ int PMPI_Add_error_string(int errorcode, const char *string)
   return spx_c_Add_error_string(errorcode, string);
 }
 
+static SPX_TRACED int spx_t_Comm_call_errhandler(MPI_Comm comm, int errorcode)
+{
+  int64_t arg[] = {errorcode};
+  spx_call call = {.fn = SPX_FN_Comm_call_errhandler, .args = 1, .arg = arg, .comm = comm};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Comm_call_errhandler(comm, errorcode));
+}
 #pragma weak MPI_Comm_call_errhandler = PMPI_Comm_call_errhandler
 int PMPI_Comm_call_errhandler(MPI_Comm comm, int errorcode)
 {
@@ -35,6 +42,12 @@ int PMPI_Comm_call_errhandler(MPI_Comm comm, int errorcode)
   return spx_c_Comm_call_errhandler(c_comm, errorcode);
 }
 
+static SPX_TRACED int spx_t_Comm_create_errhandler(MPI_Comm_errhandler_function *comm_errhandler_fn, MPI_Errhandler *errhandler)
+{
+  spx_call call = {.fn = SPX_FN_Comm_create_errhandler};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Comm_create_errhandler(comm_errhandler_fn, errhandler));
+}
 #pragma weak MPI_Comm_create_errhandler = PMPI_Comm_create_errhandler
 int PMPI_Comm_create_errhandler(MPI_Comm_errhandler_function *comm_errhandler_fn, MPI_Errhandler *errhandler)
 {
@@ -44,6 +57,12 @@ int PMPI_Comm_create_errhandler(MPI_Comm_errhandler_function *comm_errhandler_fn
   return spx_c_Comm_create_errhandler(comm_errhandler_fn, errhandler);
 }
 
+static SPX_TRACED int spx_t_Comm_get_errhandler(MPI_Comm comm, MPI_Errhandler *errhandler)
+{
+  spx_call call = {.fn = SPX_FN_Comm_get_errhandler, .comm = comm};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Comm_get_errhandler(comm, errhandler));
+}
 #pragma weak MPI_Comm_get_errhandler = PMPI_Comm_get_errhandler
 int PMPI_Comm_get_errhandler(MPI_Comm comm, MPI_Errhandler *errhandler)
 {
@@ -54,6 +73,13 @@ int PMPI_Comm_get_errhandler(MPI_Comm comm, MPI_Errhandler *errhandler)
   return spx_c_Comm_get_errhandler(c_comm, errhandler);
 }
 
+static SPX_TRACED int spx_t_Comm_set_errhandler(MPI_Comm comm, MPI_Errhandler errhandler)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)errhandler};
+  spx_call call = {.fn = SPX_FN_Comm_set_errhandler, .args = 1, .arg = arg, .comm = comm};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Comm_set_errhandler(comm, errhandler));
+}
 #pragma weak MPI_Comm_set_errhandler = PMPI_Comm_set_errhandler
 int PMPI_Comm_set_errhandler(MPI_Comm comm, MPI_Errhandler errhandler)
 {
@@ -90,6 +116,13 @@ int PMPI_Error_string(int errorcode, char *string, int *resultlen)
   return spx_c_Error_string(errorcode, string, resultlen);
 }
 
+static SPX_TRACED int spx_t_File_call_errhandler(MPI_File fh, int errorcode)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)fh, errorcode};
+  spx_call call = {.fn = SPX_FN_File_call_errhandler, .args = 2, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_File_call_errhandler(fh, errorcode));
+}
 #pragma weak MPI_File_call_errhandler = PMPI_File_call_errhandler
 int PMPI_File_call_errhandler(MPI_File fh, int errorcode)
 {
@@ -98,6 +131,12 @@ int PMPI_File_call_errhandler(MPI_File fh, int errorcode)
   return spx_c_File_call_errhandler(fh, errorcode);
 }
 
+static SPX_TRACED int spx_t_File_create_errhandler(MPI_File_errhandler_function *file_errhandler_fn, MPI_Errhandler *errhandler)
+{
+  spx_call call = {.fn = SPX_FN_File_create_errhandler};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_File_create_errhandler(file_errhandler_fn, errhandler));
+}
 #pragma weak MPI_File_create_errhandler = PMPI_File_create_errhandler
 int PMPI_File_create_errhandler(MPI_File_errhandler_function *file_errhandler_fn, MPI_Errhandler *errhandler)
 {
@@ -107,6 +146,13 @@ int PMPI_File_create_errhandler(MPI_File_errhandler_function *file_errhandler_fn
   return spx_c_File_create_errhandler(file_errhandler_fn, errhandler);
 }
 
+static SPX_TRACED int spx_t_File_get_errhandler(MPI_File file, MPI_Errhandler *errhandler)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)file};
+  spx_call call = {.fn = SPX_FN_File_get_errhandler, .args = 1, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_File_get_errhandler(file, errhandler));
+}
 #pragma weak MPI_File_get_errhandler = PMPI_File_get_errhandler
 int PMPI_File_get_errhandler(MPI_File file, MPI_Errhandler *errhandler)
 {
@@ -116,6 +162,13 @@ int PMPI_File_get_errhandler(MPI_File file, MPI_Errhandler *errhandler)
   return spx_c_File_get_errhandler(file, errhandler);
 }
 
+static SPX_TRACED int spx_t_File_set_errhandler(MPI_File file, MPI_Errhandler errhandler)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)file, (int64_t)(intptr_t)errhandler};
+  spx_call call = {.fn = SPX_FN_File_set_errhandler, .args = 2, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_File_set_errhandler(file, errhandler));
+}
 #pragma weak MPI_File_set_errhandler = PMPI_File_set_errhandler
 int PMPI_File_set_errhandler(MPI_File file, MPI_Errhandler errhandler)
 {
@@ -181,6 +234,13 @@ int PMPI_Session_set_errhandler(MPI_Session session, MPI_Errhandler errhandler)
   return spx_c_Session_set_errhandler(session, errhandler);
 }
 
+static SPX_TRACED int spx_t_Win_call_errhandler(MPI_Win win, int errorcode)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)win, errorcode};
+  spx_call call = {.fn = SPX_FN_Win_call_errhandler, .args = 2, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Win_call_errhandler(win, errorcode));
+}
 #pragma weak MPI_Win_call_errhandler = PMPI_Win_call_errhandler
 int PMPI_Win_call_errhandler(MPI_Win win, int errorcode)
 {
@@ -189,6 +249,12 @@ int PMPI_Win_call_errhandler(MPI_Win win, int errorcode)
   return spx_c_Win_call_errhandler(win, errorcode);
 }
 
+static SPX_TRACED int spx_t_Win_create_errhandler(MPI_Win_errhandler_function *win_errhandler_fn, MPI_Errhandler *errhandler)
+{
+  spx_call call = {.fn = SPX_FN_Win_create_errhandler};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Win_create_errhandler(win_errhandler_fn, errhandler));
+}
 #pragma weak MPI_Win_create_errhandler = PMPI_Win_create_errhandler
 int PMPI_Win_create_errhandler(MPI_Win_errhandler_function *win_errhandler_fn, MPI_Errhandler *errhandler)
 {
@@ -198,6 +264,13 @@ int PMPI_Win_create_errhandler(MPI_Win_errhandler_function *win_errhandler_fn, M
   return spx_c_Win_create_errhandler(win_errhandler_fn, errhandler);
 }
 
+static SPX_TRACED int spx_t_Win_get_errhandler(MPI_Win win, MPI_Errhandler *errhandler)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)win};
+  spx_call call = {.fn = SPX_FN_Win_get_errhandler, .args = 1, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Win_get_errhandler(win, errhandler));
+}
 #pragma weak MPI_Win_get_errhandler = PMPI_Win_get_errhandler
 int PMPI_Win_get_errhandler(MPI_Win win, MPI_Errhandler *errhandler)
 {
@@ -207,6 +280,13 @@ int PMPI_Win_get_errhandler(MPI_Win win, MPI_Errhandler *errhandler)
   return spx_c_Win_get_errhandler(win, errhandler);
 }
 
+static SPX_TRACED int spx_t_Win_set_errhandler(MPI_Win win, MPI_Errhandler errhandler)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)win, (int64_t)(intptr_t)errhandler};
+  spx_call call = {.fn = SPX_FN_Win_set_errhandler, .args = 2, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Win_set_errhandler(win, errhandler));
+}
 #pragma weak MPI_Win_set_errhandler = PMPI_Win_set_errhandler
 int PMPI_Win_set_errhandler(MPI_Win win, MPI_Errhandler errhandler)
 {
@@ -216,6 +296,12 @@ int PMPI_Win_set_errhandler(MPI_Win win, MPI_Errhandler errhandler)
   return spx_c_Win_set_errhandler(win, errhandler);
 }
 
+static SPX_TRACED int spx_t_Errhandler_create(MPI_Handler_function *comm_errhandler_fn, MPI_Errhandler *errhandler)
+{
+  spx_call call = {.fn = SPX_FN_Errhandler_create};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Errhandler_create(comm_errhandler_fn, errhandler));
+}
 #pragma weak MPI_Errhandler_create = PMPI_Errhandler_create
 int PMPI_Errhandler_create(MPI_Handler_function *comm_errhandler_fn, MPI_Errhandler *errhandler)
 {
@@ -225,6 +311,12 @@ int PMPI_Errhandler_create(MPI_Handler_function *comm_errhandler_fn, MPI_Errhand
   return spx_c_Comm_create_errhandler(comm_errhandler_fn, errhandler);
 }
 
+static SPX_TRACED int spx_t_Errhandler_get(MPI_Comm comm, MPI_Errhandler *errhandler)
+{
+  spx_call call = {.fn = SPX_FN_Errhandler_get, .comm = comm};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Errhandler_get(comm, errhandler));
+}
 #pragma weak MPI_Errhandler_get = PMPI_Errhandler_get
 int PMPI_Errhandler_get(MPI_Comm comm, MPI_Errhandler *errhandler)
 {
@@ -235,6 +327,13 @@ int PMPI_Errhandler_get(MPI_Comm comm, MPI_Errhandler *errhandler)
   return spx_c_Comm_get_errhandler(c_comm, errhandler);
 }
 
+static SPX_TRACED int spx_t_Errhandler_set(MPI_Comm comm, MPI_Errhandler errhandler)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)errhandler};
+  spx_call call = {.fn = SPX_FN_Errhandler_set, .args = 1, .arg = arg, .comm = comm};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Errhandler_set(comm, errhandler));
+}
 #pragma weak MPI_Errhandler_set = PMPI_Errhandler_set
 int PMPI_Errhandler_set(MPI_Comm comm, MPI_Errhandler errhandler)
 {

@@ -2,6 +2,12 @@
 #include "shim.h"
 #include "check.h"
 
+static SPX_TRACED int spx_t_X_Comm_revoke(MPI_Comm comm)
+{
+  spx_call call = {.fn = SPX_FN_X_Comm_revoke, .comm = comm};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPIX_Comm_revoke(comm));
+}
 #pragma weak MPIX_Comm_revoke = PMPIX_Comm_revoke
 int PMPIX_Comm_revoke(MPI_Comm comm)
 {
@@ -12,6 +18,12 @@ int PMPIX_Comm_revoke(MPI_Comm comm)
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_X_Comm_is_revoked(MPI_Comm comm, int *flag)
+{
+  spx_call call = {.fn = SPX_FN_X_Comm_is_revoked, .comm = comm};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPIX_Comm_is_revoked(comm, flag));
+}
 #pragma weak MPIX_Comm_is_revoked = PMPIX_Comm_is_revoked
 int PMPIX_Comm_is_revoked(MPI_Comm comm, int *flag)
 {
@@ -23,6 +35,12 @@ int PMPIX_Comm_is_revoked(MPI_Comm comm, int *flag)
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_X_Comm_shrink(MPI_Comm comm, MPI_Comm *newcomm)
+{
+  spx_call call = {.fn = SPX_FN_X_Comm_shrink, .comm = comm};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPIX_Comm_shrink(comm, newcomm));
+}
 #pragma weak MPIX_Comm_shrink = PMPIX_Comm_shrink
 int PMPIX_Comm_shrink(MPI_Comm comm, MPI_Comm *newcomm)
 {
@@ -36,6 +54,12 @@ int PMPIX_Comm_shrink(MPI_Comm comm, MPI_Comm *newcomm)
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_X_Comm_ishrink(MPI_Comm comm, MPI_Comm *newcomm, MPI_Request *request)
+{
+  spx_call call = {.fn = SPX_FN_X_Comm_ishrink, .comm = comm};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPIX_Comm_ishrink(comm, newcomm, request));
+}
 #pragma weak MPIX_Comm_ishrink = PMPIX_Comm_ishrink
 int PMPIX_Comm_ishrink(MPI_Comm comm, MPI_Comm *newcomm, MPI_Request *request)
 {
@@ -50,6 +74,12 @@ int PMPIX_Comm_ishrink(MPI_Comm comm, MPI_Comm *newcomm, MPI_Request *request)
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_X_Comm_agree(MPI_Comm comm, int *flag)
+{
+  spx_call call = {.fn = SPX_FN_X_Comm_agree, .comm = comm};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPIX_Comm_agree(comm, flag));
+}
 #pragma weak MPIX_Comm_agree = PMPIX_Comm_agree
 int PMPIX_Comm_agree(MPI_Comm comm, int *flag)
 {
@@ -61,6 +91,12 @@ int PMPIX_Comm_agree(MPI_Comm comm, int *flag)
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_X_Comm_iagree(MPI_Comm comm, int *flag, MPI_Request *request)
+{
+  spx_call call = {.fn = SPX_FN_X_Comm_iagree, .comm = comm};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPIX_Comm_iagree(comm, flag, request));
+}
 #pragma weak MPIX_Comm_iagree = PMPIX_Comm_iagree
 int PMPIX_Comm_iagree(MPI_Comm comm, int *flag, MPI_Request *request)
 {
@@ -73,6 +109,12 @@ int PMPIX_Comm_iagree(MPI_Comm comm, int *flag, MPI_Request *request)
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_X_Comm_failure_ack(MPI_Comm comm)
+{
+  spx_call call = {.fn = SPX_FN_X_Comm_failure_ack, .comm = comm};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPIX_Comm_failure_ack(comm));
+}
 #pragma weak MPIX_Comm_failure_ack = PMPIX_Comm_failure_ack
 int PMPIX_Comm_failure_ack(MPI_Comm comm)
 {
@@ -83,6 +125,12 @@ int PMPIX_Comm_failure_ack(MPI_Comm comm)
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_X_Comm_failure_get_acked(MPI_Comm comm, MPI_Group *failedgrp)
+{
+  spx_call call = {.fn = SPX_FN_X_Comm_failure_get_acked, .comm = comm};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPIX_Comm_failure_get_acked(comm, failedgrp));
+}
 #pragma weak MPIX_Comm_failure_get_acked = PMPIX_Comm_failure_get_acked
 int PMPIX_Comm_failure_get_acked(MPI_Comm comm, MPI_Group *failedgrp)
 {
@@ -94,6 +142,12 @@ int PMPIX_Comm_failure_get_acked(MPI_Comm comm, MPI_Group *failedgrp)
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_X_Comm_get_failed(MPI_Comm comm, MPI_Group *failedgrp)
+{
+  spx_call call = {.fn = SPX_FN_X_Comm_get_failed, .comm = comm};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPIX_Comm_get_failed(comm, failedgrp));
+}
 #pragma weak MPIX_Comm_get_failed = PMPIX_Comm_get_failed
 int PMPIX_Comm_get_failed(MPI_Comm comm, MPI_Group *failedgrp)
 {
@@ -105,6 +159,13 @@ int PMPIX_Comm_get_failed(MPI_Comm comm, MPI_Group *failedgrp)
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_X_Comm_ack_failed(MPI_Comm comm, int num_to_ack, int *num_acked)
+{
+  int64_t arg[] = {num_to_ack};
+  spx_call call = {.fn = SPX_FN_X_Comm_ack_failed, .args = 1, .arg = arg, .comm = comm};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPIX_Comm_ack_failed(comm, num_to_ack, num_acked));
+}
 #pragma weak MPIX_Comm_ack_failed = PMPIX_Comm_ack_failed
 int PMPIX_Comm_ack_failed(MPI_Comm comm, int num_to_ack, int *num_acked)
 {

@@ -2,6 +2,13 @@
 #include "shim.h"
 #include "check.h"
 
+static SPX_TRACED int spx_t_Group_compare(MPI_Group group1, MPI_Group group2, int *result)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)group1, (int64_t)(intptr_t)group2};
+  spx_call call = {.fn = SPX_FN_Group_compare, .args = 2, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Group_compare(group1, group2, result));
+}
 #pragma weak MPI_Group_compare = PMPI_Group_compare
 int PMPI_Group_compare(MPI_Group group1, MPI_Group group2, int *result)
 {
@@ -14,6 +21,13 @@ int PMPI_Group_compare(MPI_Group group1, MPI_Group group2, int *result)
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_Group_difference(MPI_Group group1, MPI_Group group2, MPI_Group *newgroup)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)group1, (int64_t)(intptr_t)group2};
+  spx_call call = {.fn = SPX_FN_Group_difference, .args = 2, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Group_difference(group1, group2, newgroup));
+}
 #pragma weak MPI_Group_difference = PMPI_Group_difference
 int PMPI_Group_difference(MPI_Group group1, MPI_Group group2, MPI_Group *newgroup)
 {
@@ -26,6 +40,13 @@ int PMPI_Group_difference(MPI_Group group1, MPI_Group group2, MPI_Group *newgrou
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_Group_excl(MPI_Group group, int n, const int ranks[], MPI_Group *newgroup)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)group, n};
+  spx_call call = {.fn = SPX_FN_Group_excl, .args = 2, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Group_excl(group, n, ranks, newgroup));
+}
 #pragma weak MPI_Group_excl = PMPI_Group_excl
 int PMPI_Group_excl(MPI_Group group, int n, const int ranks[], MPI_Group *newgroup)
 {
@@ -39,6 +60,12 @@ int PMPI_Group_excl(MPI_Group group, int n, const int ranks[], MPI_Group *newgro
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_Group_free(MPI_Group *group)
+{
+  spx_call call = {.fn = SPX_FN_Group_free};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Group_free(group));
+}
 #pragma weak MPI_Group_free = PMPI_Group_free
 int PMPI_Group_free(MPI_Group *group)
 {
@@ -62,6 +89,13 @@ int PMPI_Group_from_session_pset(MPI_Session session, const char *pset_name, MPI
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_Group_incl(MPI_Group group, int n, const int ranks[], MPI_Group *newgroup)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)group, n};
+  spx_call call = {.fn = SPX_FN_Group_incl, .args = 2, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Group_incl(group, n, ranks, newgroup));
+}
 #pragma weak MPI_Group_incl = PMPI_Group_incl
 int PMPI_Group_incl(MPI_Group group, int n, const int ranks[], MPI_Group *newgroup)
 {
@@ -75,6 +109,13 @@ int PMPI_Group_incl(MPI_Group group, int n, const int ranks[], MPI_Group *newgro
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_Group_intersection(MPI_Group group1, MPI_Group group2, MPI_Group *newgroup)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)group1, (int64_t)(intptr_t)group2};
+  spx_call call = {.fn = SPX_FN_Group_intersection, .args = 2, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Group_intersection(group1, group2, newgroup));
+}
 #pragma weak MPI_Group_intersection = PMPI_Group_intersection
 int PMPI_Group_intersection(MPI_Group group1, MPI_Group group2, MPI_Group *newgroup)
 {
@@ -87,6 +128,13 @@ int PMPI_Group_intersection(MPI_Group group1, MPI_Group group2, MPI_Group *newgr
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_Group_range_excl(MPI_Group group, int n, int ranges[][3], MPI_Group *newgroup)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)group, n};
+  spx_call call = {.fn = SPX_FN_Group_range_excl, .args = 2, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Group_range_excl(group, n, ranges, newgroup));
+}
 #pragma weak MPI_Group_range_excl = PMPI_Group_range_excl
 int PMPI_Group_range_excl(MPI_Group group, int n, int ranges[][3], MPI_Group *newgroup)
 {
@@ -100,6 +148,13 @@ int PMPI_Group_range_excl(MPI_Group group, int n, int ranges[][3], MPI_Group *ne
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_Group_range_incl(MPI_Group group, int n, int ranges[][3], MPI_Group *newgroup)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)group, n};
+  spx_call call = {.fn = SPX_FN_Group_range_incl, .args = 2, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Group_range_incl(group, n, ranges, newgroup));
+}
 #pragma weak MPI_Group_range_incl = PMPI_Group_range_incl
 int PMPI_Group_range_incl(MPI_Group group, int n, int ranges[][3], MPI_Group *newgroup)
 {
@@ -113,6 +168,13 @@ int PMPI_Group_range_incl(MPI_Group group, int n, int ranges[][3], MPI_Group *ne
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_Group_rank(MPI_Group group, int *rank)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)group};
+  spx_call call = {.fn = SPX_FN_Group_rank, .args = 1, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Group_rank(group, rank));
+}
 #pragma weak MPI_Group_rank = PMPI_Group_rank
 int PMPI_Group_rank(MPI_Group group, int *rank)
 {
@@ -124,6 +186,13 @@ int PMPI_Group_rank(MPI_Group group, int *rank)
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_Group_size(MPI_Group group, int *size)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)group};
+  spx_call call = {.fn = SPX_FN_Group_size, .args = 1, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Group_size(group, size));
+}
 #pragma weak MPI_Group_size = PMPI_Group_size
 int PMPI_Group_size(MPI_Group group, int *size)
 {
@@ -135,6 +204,13 @@ int PMPI_Group_size(MPI_Group group, int *size)
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_Group_translate_ranks(MPI_Group group1, int n, const int ranks1[], MPI_Group group2, int ranks2[])
+{
+  int64_t arg[] = {(int64_t)(intptr_t)group1, n, (int64_t)(intptr_t)group2};
+  spx_call call = {.fn = SPX_FN_Group_translate_ranks, .args = 3, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Group_translate_ranks(group1, n, ranks1, group2, ranks2));
+}
 #pragma weak MPI_Group_translate_ranks = PMPI_Group_translate_ranks
 int PMPI_Group_translate_ranks(MPI_Group group1, int n, const int ranks1[], MPI_Group group2, int ranks2[])
 {
@@ -148,6 +224,13 @@ int PMPI_Group_translate_ranks(MPI_Group group1, int n, const int ranks1[], MPI_
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_Group_union(MPI_Group group1, MPI_Group group2, MPI_Group *newgroup)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)group1, (int64_t)(intptr_t)group2};
+  spx_call call = {.fn = SPX_FN_Group_union, .args = 2, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Group_union(group1, group2, newgroup));
+}
 #pragma weak MPI_Group_union = PMPI_Group_union
 int PMPI_Group_union(MPI_Group group1, MPI_Group group2, MPI_Group *newgroup)
 {

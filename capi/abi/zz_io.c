@@ -2,6 +2,12 @@
 #include "shim.h"
 #include "check.h"
 
+static SPX_TRACED int spx_t_File_close(MPI_File *fh)
+{
+  spx_call call = {.fn = SPX_FN_File_close};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_File_close(fh));
+}
 #pragma weak MPI_File_close = PMPI_File_close
 int PMPI_File_close(MPI_File *fh)
 {
@@ -13,6 +19,13 @@ int PMPI_File_close(MPI_File *fh)
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_File_delete(const char *filename, MPI_Info info)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)info};
+  spx_call call = {.fn = SPX_FN_File_delete, .args = 1, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_File_delete(filename, info));
+}
 #pragma weak MPI_File_delete = PMPI_File_delete
 int PMPI_File_delete(const char *filename, MPI_Info info)
 {
@@ -24,6 +37,13 @@ int PMPI_File_delete(const char *filename, MPI_Info info)
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_File_get_amode(MPI_File fh, int *amode)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)fh};
+  spx_call call = {.fn = SPX_FN_File_get_amode, .args = 1, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_File_get_amode(fh, amode));
+}
 #pragma weak MPI_File_get_amode = PMPI_File_get_amode
 int PMPI_File_get_amode(MPI_File fh, int *amode)
 {
@@ -35,6 +55,13 @@ int PMPI_File_get_amode(MPI_File fh, int *amode)
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_File_get_atomicity(MPI_File fh, int *flag)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)fh};
+  spx_call call = {.fn = SPX_FN_File_get_atomicity, .args = 1, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_File_get_atomicity(fh, flag));
+}
 #pragma weak MPI_File_get_atomicity = PMPI_File_get_atomicity
 int PMPI_File_get_atomicity(MPI_File fh, int *flag)
 {
@@ -46,6 +73,13 @@ int PMPI_File_get_atomicity(MPI_File fh, int *flag)
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_File_get_byte_offset(MPI_File fh, MPI_Offset offset, MPI_Offset *disp)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)fh, offset};
+  spx_call call = {.fn = SPX_FN_File_get_byte_offset, .args = 2, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_File_get_byte_offset(fh, offset, disp));
+}
 #pragma weak MPI_File_get_byte_offset = PMPI_File_get_byte_offset
 int PMPI_File_get_byte_offset(MPI_File fh, MPI_Offset offset, MPI_Offset *disp)
 {
@@ -57,6 +91,13 @@ int PMPI_File_get_byte_offset(MPI_File fh, MPI_Offset offset, MPI_Offset *disp)
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_File_get_group(MPI_File fh, MPI_Group *group)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)fh};
+  spx_call call = {.fn = SPX_FN_File_get_group, .args = 1, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_File_get_group(fh, group));
+}
 #pragma weak MPI_File_get_group = PMPI_File_get_group
 int PMPI_File_get_group(MPI_File fh, MPI_Group *group)
 {
@@ -68,6 +109,13 @@ int PMPI_File_get_group(MPI_File fh, MPI_Group *group)
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_File_get_info(MPI_File fh, MPI_Info *info_used)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)fh};
+  spx_call call = {.fn = SPX_FN_File_get_info, .args = 1, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_File_get_info(fh, info_used));
+}
 #pragma weak MPI_File_get_info = PMPI_File_get_info
 int PMPI_File_get_info(MPI_File fh, MPI_Info *info_used)
 {
@@ -79,6 +127,13 @@ int PMPI_File_get_info(MPI_File fh, MPI_Info *info_used)
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_File_get_position(MPI_File fh, MPI_Offset *offset)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)fh};
+  spx_call call = {.fn = SPX_FN_File_get_position, .args = 1, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_File_get_position(fh, offset));
+}
 #pragma weak MPI_File_get_position = PMPI_File_get_position
 int PMPI_File_get_position(MPI_File fh, MPI_Offset *offset)
 {
@@ -90,6 +145,13 @@ int PMPI_File_get_position(MPI_File fh, MPI_Offset *offset)
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_File_get_position_shared(MPI_File fh, MPI_Offset *offset)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)fh};
+  spx_call call = {.fn = SPX_FN_File_get_position_shared, .args = 1, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_File_get_position_shared(fh, offset));
+}
 #pragma weak MPI_File_get_position_shared = PMPI_File_get_position_shared
 int PMPI_File_get_position_shared(MPI_File fh, MPI_Offset *offset)
 {
@@ -101,6 +163,13 @@ int PMPI_File_get_position_shared(MPI_File fh, MPI_Offset *offset)
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_File_get_size(MPI_File fh, MPI_Offset *size)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)fh};
+  spx_call call = {.fn = SPX_FN_File_get_size, .args = 1, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_File_get_size(fh, size));
+}
 #pragma weak MPI_File_get_size = PMPI_File_get_size
 int PMPI_File_get_size(MPI_File fh, MPI_Offset *size)
 {
@@ -112,6 +181,13 @@ int PMPI_File_get_size(MPI_File fh, MPI_Offset *size)
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_File_get_type_extent(MPI_File fh, MPI_Datatype datatype, MPI_Aint *extent)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)fh, (int64_t)(intptr_t)datatype};
+  spx_call call = {.fn = SPX_FN_File_get_type_extent, .args = 2, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_File_get_type_extent(fh, datatype, extent));
+}
 #pragma weak MPI_File_get_type_extent = PMPI_File_get_type_extent
 int PMPI_File_get_type_extent(MPI_File fh, MPI_Datatype datatype, MPI_Aint *extent)
 {
@@ -124,6 +200,13 @@ int PMPI_File_get_type_extent(MPI_File fh, MPI_Datatype datatype, MPI_Aint *exte
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_File_get_type_extent_c(MPI_File fh, MPI_Datatype datatype, MPI_Count *extent)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)fh, (int64_t)(intptr_t)datatype};
+  spx_call call = {.fn = SPX_FN_File_get_type_extent_c, .args = 2, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_File_get_type_extent_c(fh, datatype, extent));
+}
 #pragma weak MPI_File_get_type_extent_c = PMPI_File_get_type_extent_c
 int PMPI_File_get_type_extent_c(MPI_File fh, MPI_Datatype datatype, MPI_Count *extent)
 {
@@ -136,6 +219,13 @@ int PMPI_File_get_type_extent_c(MPI_File fh, MPI_Datatype datatype, MPI_Count *e
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_File_get_view(MPI_File fh, MPI_Offset *disp, MPI_Datatype *etype, MPI_Datatype *filetype, char *datarep)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)fh};
+  spx_call call = {.fn = SPX_FN_File_get_view, .args = 1, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_File_get_view(fh, disp, etype, filetype, datarep));
+}
 #pragma weak MPI_File_get_view = PMPI_File_get_view
 int PMPI_File_get_view(MPI_File fh, MPI_Offset *disp, MPI_Datatype *etype, MPI_Datatype *filetype, char *datarep)
 {
@@ -150,6 +240,13 @@ int PMPI_File_get_view(MPI_File fh, MPI_Offset *disp, MPI_Datatype *etype, MPI_D
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_File_iread(MPI_File fh, void *buf, int count, MPI_Datatype datatype, MPI_Request *request)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)fh, count, (int64_t)(intptr_t)datatype};
+  spx_call call = {.fn = SPX_FN_File_iread, .args = 3, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_File_iread(fh, buf, count, datatype, request));
+}
 #pragma weak MPI_File_iread = PMPI_File_iread
 int PMPI_File_iread(MPI_File fh, void *buf, int count, MPI_Datatype datatype, MPI_Request *request)
 {
@@ -163,6 +260,13 @@ int PMPI_File_iread(MPI_File fh, void *buf, int count, MPI_Datatype datatype, MP
   return spx_c_File_iread(fh, buf, count, t_datatype, request);
 }
 
+static SPX_TRACED int spx_t_File_iread_all(MPI_File fh, void *buf, int count, MPI_Datatype datatype, MPI_Request *request)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)fh, count, (int64_t)(intptr_t)datatype};
+  spx_call call = {.fn = SPX_FN_File_iread_all, .args = 3, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_File_iread_all(fh, buf, count, datatype, request));
+}
 #pragma weak MPI_File_iread_all = PMPI_File_iread_all
 int PMPI_File_iread_all(MPI_File fh, void *buf, int count, MPI_Datatype datatype, MPI_Request *request)
 {
@@ -178,6 +282,13 @@ int PMPI_File_iread_all(MPI_File fh, void *buf, int count, MPI_Datatype datatype
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_File_iread_all_c(MPI_File fh, void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Request *request)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)fh, count, (int64_t)(intptr_t)datatype};
+  spx_call call = {.fn = SPX_FN_File_iread_all_c, .args = 3, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_File_iread_all_c(fh, buf, count, datatype, request));
+}
 #pragma weak MPI_File_iread_all_c = PMPI_File_iread_all_c
 int PMPI_File_iread_all_c(MPI_File fh, void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Request *request)
 {
@@ -193,6 +304,13 @@ int PMPI_File_iread_all_c(MPI_File fh, void *buf, MPI_Count count, MPI_Datatype 
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_File_iread_at(MPI_File fh, MPI_Offset offset, void *buf, int count, MPI_Datatype datatype, MPI_Request *request)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)fh, offset, count, (int64_t)(intptr_t)datatype};
+  spx_call call = {.fn = SPX_FN_File_iread_at, .args = 4, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_File_iread_at(fh, offset, buf, count, datatype, request));
+}
 #pragma weak MPI_File_iread_at = PMPI_File_iread_at
 int PMPI_File_iread_at(MPI_File fh, MPI_Offset offset, void *buf, int count, MPI_Datatype datatype, MPI_Request *request)
 {
@@ -206,6 +324,13 @@ int PMPI_File_iread_at(MPI_File fh, MPI_Offset offset, void *buf, int count, MPI
   return spx_c_File_iread_at(fh, offset, buf, count, t_datatype, request);
 }
 
+static SPX_TRACED int spx_t_File_iread_at_all(MPI_File fh, MPI_Offset offset, void *buf, int count, MPI_Datatype datatype, MPI_Request *request)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)fh, offset, count, (int64_t)(intptr_t)datatype};
+  spx_call call = {.fn = SPX_FN_File_iread_at_all, .args = 4, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_File_iread_at_all(fh, offset, buf, count, datatype, request));
+}
 #pragma weak MPI_File_iread_at_all = PMPI_File_iread_at_all
 int PMPI_File_iread_at_all(MPI_File fh, MPI_Offset offset, void *buf, int count, MPI_Datatype datatype, MPI_Request *request)
 {
@@ -221,6 +346,13 @@ int PMPI_File_iread_at_all(MPI_File fh, MPI_Offset offset, void *buf, int count,
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_File_iread_at_all_c(MPI_File fh, MPI_Offset offset, void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Request *request)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)fh, offset, count, (int64_t)(intptr_t)datatype};
+  spx_call call = {.fn = SPX_FN_File_iread_at_all_c, .args = 4, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_File_iread_at_all_c(fh, offset, buf, count, datatype, request));
+}
 #pragma weak MPI_File_iread_at_all_c = PMPI_File_iread_at_all_c
 int PMPI_File_iread_at_all_c(MPI_File fh, MPI_Offset offset, void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Request *request)
 {
@@ -236,6 +368,13 @@ int PMPI_File_iread_at_all_c(MPI_File fh, MPI_Offset offset, void *buf, MPI_Coun
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_File_iread_at_c(MPI_File fh, MPI_Offset offset, void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Request *request)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)fh, offset, count, (int64_t)(intptr_t)datatype};
+  spx_call call = {.fn = SPX_FN_File_iread_at_c, .args = 4, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_File_iread_at_c(fh, offset, buf, count, datatype, request));
+}
 #pragma weak MPI_File_iread_at_c = PMPI_File_iread_at_c
 int PMPI_File_iread_at_c(MPI_File fh, MPI_Offset offset, void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Request *request)
 {
@@ -249,6 +388,13 @@ int PMPI_File_iread_at_c(MPI_File fh, MPI_Offset offset, void *buf, MPI_Count co
   return spx_c_File_iread_at(fh, offset, buf, count, t_datatype, request);
 }
 
+static SPX_TRACED int spx_t_File_iread_c(MPI_File fh, void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Request *request)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)fh, count, (int64_t)(intptr_t)datatype};
+  spx_call call = {.fn = SPX_FN_File_iread_c, .args = 3, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_File_iread_c(fh, buf, count, datatype, request));
+}
 #pragma weak MPI_File_iread_c = PMPI_File_iread_c
 int PMPI_File_iread_c(MPI_File fh, void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Request *request)
 {
@@ -262,6 +408,13 @@ int PMPI_File_iread_c(MPI_File fh, void *buf, MPI_Count count, MPI_Datatype data
   return spx_c_File_iread(fh, buf, count, t_datatype, request);
 }
 
+static SPX_TRACED int spx_t_File_iread_shared(MPI_File fh, void *buf, int count, MPI_Datatype datatype, MPI_Request *request)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)fh, count, (int64_t)(intptr_t)datatype};
+  spx_call call = {.fn = SPX_FN_File_iread_shared, .args = 3, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_File_iread_shared(fh, buf, count, datatype, request));
+}
 #pragma weak MPI_File_iread_shared = PMPI_File_iread_shared
 int PMPI_File_iread_shared(MPI_File fh, void *buf, int count, MPI_Datatype datatype, MPI_Request *request)
 {
@@ -275,6 +428,13 @@ int PMPI_File_iread_shared(MPI_File fh, void *buf, int count, MPI_Datatype datat
   return spx_c_File_iread_shared(fh, buf, count, t_datatype, request);
 }
 
+static SPX_TRACED int spx_t_File_iread_shared_c(MPI_File fh, void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Request *request)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)fh, count, (int64_t)(intptr_t)datatype};
+  spx_call call = {.fn = SPX_FN_File_iread_shared_c, .args = 3, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_File_iread_shared_c(fh, buf, count, datatype, request));
+}
 #pragma weak MPI_File_iread_shared_c = PMPI_File_iread_shared_c
 int PMPI_File_iread_shared_c(MPI_File fh, void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Request *request)
 {
@@ -288,6 +448,14 @@ int PMPI_File_iread_shared_c(MPI_File fh, void *buf, MPI_Count count, MPI_Dataty
   return spx_c_File_iread_shared(fh, buf, count, t_datatype, request);
 }
 
+static SPX_TRACED int spx_t_File_iwrite(MPI_File fh, const void *buf, int count, MPI_Datatype datatype, MPI_Request *request)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)fh, count, (int64_t)(intptr_t)datatype};
+  spx_call call = {.fn = SPX_FN_File_iwrite, .args = 3, .arg = arg};
+  call.bytes = spx_call_bytes(count, datatype);
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_File_iwrite(fh, buf, count, datatype, request));
+}
 #pragma weak MPI_File_iwrite = PMPI_File_iwrite
 int PMPI_File_iwrite(MPI_File fh, const void *buf, int count, MPI_Datatype datatype, MPI_Request *request)
 {
@@ -301,6 +469,14 @@ int PMPI_File_iwrite(MPI_File fh, const void *buf, int count, MPI_Datatype datat
   return spx_c_File_iwrite(fh, buf, count, t_datatype, request);
 }
 
+static SPX_TRACED int spx_t_File_iwrite_all(MPI_File fh, const void *buf, int count, MPI_Datatype datatype, MPI_Request *request)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)fh, count, (int64_t)(intptr_t)datatype};
+  spx_call call = {.fn = SPX_FN_File_iwrite_all, .args = 3, .arg = arg};
+  call.bytes = spx_call_bytes(count, datatype);
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_File_iwrite_all(fh, buf, count, datatype, request));
+}
 #pragma weak MPI_File_iwrite_all = PMPI_File_iwrite_all
 int PMPI_File_iwrite_all(MPI_File fh, const void *buf, int count, MPI_Datatype datatype, MPI_Request *request)
 {
@@ -316,6 +492,14 @@ int PMPI_File_iwrite_all(MPI_File fh, const void *buf, int count, MPI_Datatype d
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_File_iwrite_all_c(MPI_File fh, const void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Request *request)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)fh, count, (int64_t)(intptr_t)datatype};
+  spx_call call = {.fn = SPX_FN_File_iwrite_all_c, .args = 3, .arg = arg};
+  call.bytes = spx_call_bytes(count, datatype);
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_File_iwrite_all_c(fh, buf, count, datatype, request));
+}
 #pragma weak MPI_File_iwrite_all_c = PMPI_File_iwrite_all_c
 int PMPI_File_iwrite_all_c(MPI_File fh, const void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Request *request)
 {
@@ -331,6 +515,14 @@ int PMPI_File_iwrite_all_c(MPI_File fh, const void *buf, MPI_Count count, MPI_Da
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_File_iwrite_at(MPI_File fh, MPI_Offset offset, const void *buf, int count, MPI_Datatype datatype, MPI_Request *request)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)fh, offset, count, (int64_t)(intptr_t)datatype};
+  spx_call call = {.fn = SPX_FN_File_iwrite_at, .args = 4, .arg = arg};
+  call.bytes = spx_call_bytes(count, datatype);
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_File_iwrite_at(fh, offset, buf, count, datatype, request));
+}
 #pragma weak MPI_File_iwrite_at = PMPI_File_iwrite_at
 int PMPI_File_iwrite_at(MPI_File fh, MPI_Offset offset, const void *buf, int count, MPI_Datatype datatype, MPI_Request *request)
 {
@@ -344,6 +536,14 @@ int PMPI_File_iwrite_at(MPI_File fh, MPI_Offset offset, const void *buf, int cou
   return spx_c_File_iwrite_at(fh, offset, buf, count, t_datatype, request);
 }
 
+static SPX_TRACED int spx_t_File_iwrite_at_all(MPI_File fh, MPI_Offset offset, const void *buf, int count, MPI_Datatype datatype, MPI_Request *request)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)fh, offset, count, (int64_t)(intptr_t)datatype};
+  spx_call call = {.fn = SPX_FN_File_iwrite_at_all, .args = 4, .arg = arg};
+  call.bytes = spx_call_bytes(count, datatype);
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_File_iwrite_at_all(fh, offset, buf, count, datatype, request));
+}
 #pragma weak MPI_File_iwrite_at_all = PMPI_File_iwrite_at_all
 int PMPI_File_iwrite_at_all(MPI_File fh, MPI_Offset offset, const void *buf, int count, MPI_Datatype datatype, MPI_Request *request)
 {
@@ -359,6 +559,14 @@ int PMPI_File_iwrite_at_all(MPI_File fh, MPI_Offset offset, const void *buf, int
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_File_iwrite_at_all_c(MPI_File fh, MPI_Offset offset, const void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Request *request)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)fh, offset, count, (int64_t)(intptr_t)datatype};
+  spx_call call = {.fn = SPX_FN_File_iwrite_at_all_c, .args = 4, .arg = arg};
+  call.bytes = spx_call_bytes(count, datatype);
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_File_iwrite_at_all_c(fh, offset, buf, count, datatype, request));
+}
 #pragma weak MPI_File_iwrite_at_all_c = PMPI_File_iwrite_at_all_c
 int PMPI_File_iwrite_at_all_c(MPI_File fh, MPI_Offset offset, const void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Request *request)
 {
@@ -374,6 +582,14 @@ int PMPI_File_iwrite_at_all_c(MPI_File fh, MPI_Offset offset, const void *buf, M
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_File_iwrite_at_c(MPI_File fh, MPI_Offset offset, const void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Request *request)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)fh, offset, count, (int64_t)(intptr_t)datatype};
+  spx_call call = {.fn = SPX_FN_File_iwrite_at_c, .args = 4, .arg = arg};
+  call.bytes = spx_call_bytes(count, datatype);
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_File_iwrite_at_c(fh, offset, buf, count, datatype, request));
+}
 #pragma weak MPI_File_iwrite_at_c = PMPI_File_iwrite_at_c
 int PMPI_File_iwrite_at_c(MPI_File fh, MPI_Offset offset, const void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Request *request)
 {
@@ -387,6 +603,14 @@ int PMPI_File_iwrite_at_c(MPI_File fh, MPI_Offset offset, const void *buf, MPI_C
   return spx_c_File_iwrite_at(fh, offset, buf, count, t_datatype, request);
 }
 
+static SPX_TRACED int spx_t_File_iwrite_c(MPI_File fh, const void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Request *request)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)fh, count, (int64_t)(intptr_t)datatype};
+  spx_call call = {.fn = SPX_FN_File_iwrite_c, .args = 3, .arg = arg};
+  call.bytes = spx_call_bytes(count, datatype);
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_File_iwrite_c(fh, buf, count, datatype, request));
+}
 #pragma weak MPI_File_iwrite_c = PMPI_File_iwrite_c
 int PMPI_File_iwrite_c(MPI_File fh, const void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Request *request)
 {
@@ -400,6 +624,14 @@ int PMPI_File_iwrite_c(MPI_File fh, const void *buf, MPI_Count count, MPI_Dataty
   return spx_c_File_iwrite(fh, buf, count, t_datatype, request);
 }
 
+static SPX_TRACED int spx_t_File_iwrite_shared(MPI_File fh, const void *buf, int count, MPI_Datatype datatype, MPI_Request *request)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)fh, count, (int64_t)(intptr_t)datatype};
+  spx_call call = {.fn = SPX_FN_File_iwrite_shared, .args = 3, .arg = arg};
+  call.bytes = spx_call_bytes(count, datatype);
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_File_iwrite_shared(fh, buf, count, datatype, request));
+}
 #pragma weak MPI_File_iwrite_shared = PMPI_File_iwrite_shared
 int PMPI_File_iwrite_shared(MPI_File fh, const void *buf, int count, MPI_Datatype datatype, MPI_Request *request)
 {
@@ -413,6 +645,14 @@ int PMPI_File_iwrite_shared(MPI_File fh, const void *buf, int count, MPI_Datatyp
   return spx_c_File_iwrite_shared(fh, buf, count, t_datatype, request);
 }
 
+static SPX_TRACED int spx_t_File_iwrite_shared_c(MPI_File fh, const void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Request *request)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)fh, count, (int64_t)(intptr_t)datatype};
+  spx_call call = {.fn = SPX_FN_File_iwrite_shared_c, .args = 3, .arg = arg};
+  call.bytes = spx_call_bytes(count, datatype);
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_File_iwrite_shared_c(fh, buf, count, datatype, request));
+}
 #pragma weak MPI_File_iwrite_shared_c = PMPI_File_iwrite_shared_c
 int PMPI_File_iwrite_shared_c(MPI_File fh, const void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Request *request)
 {
@@ -426,6 +666,13 @@ int PMPI_File_iwrite_shared_c(MPI_File fh, const void *buf, MPI_Count count, MPI
   return spx_c_File_iwrite_shared(fh, buf, count, t_datatype, request);
 }
 
+static SPX_TRACED int spx_t_File_open(MPI_Comm comm, const char *filename, int amode, MPI_Info info, MPI_File *fh)
+{
+  int64_t arg[] = {amode, (int64_t)(intptr_t)info};
+  spx_call call = {.fn = SPX_FN_File_open, .args = 2, .arg = arg, .comm = comm};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_File_open(comm, filename, amode, info, fh));
+}
 #pragma weak MPI_File_open = PMPI_File_open
 int PMPI_File_open(MPI_Comm comm, const char *filename, int amode, MPI_Info info, MPI_File *fh)
 {
@@ -441,6 +688,13 @@ int PMPI_File_open(MPI_Comm comm, const char *filename, int amode, MPI_Info info
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_File_preallocate(MPI_File fh, MPI_Offset size)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)fh, size};
+  spx_call call = {.fn = SPX_FN_File_preallocate, .args = 2, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_File_preallocate(fh, size));
+}
 #pragma weak MPI_File_preallocate = PMPI_File_preallocate
 int PMPI_File_preallocate(MPI_File fh, MPI_Offset size)
 {
@@ -451,6 +705,13 @@ int PMPI_File_preallocate(MPI_File fh, MPI_Offset size)
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_File_read(MPI_File fh, void *buf, int count, MPI_Datatype datatype, MPI_Status *status)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)fh, count, (int64_t)(intptr_t)datatype};
+  spx_call call = {.fn = SPX_FN_File_read, .args = 3, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_File_read(fh, buf, count, datatype, status));
+}
 #pragma weak MPI_File_read = PMPI_File_read
 int PMPI_File_read(MPI_File fh, void *buf, int count, MPI_Datatype datatype, MPI_Status *status)
 {
@@ -463,6 +724,13 @@ int PMPI_File_read(MPI_File fh, void *buf, int count, MPI_Datatype datatype, MPI
   return spx_c_File_read(fh, buf, count, t_datatype, status);
 }
 
+static SPX_TRACED int spx_t_File_read_all(MPI_File fh, void *buf, int count, MPI_Datatype datatype, MPI_Status *status)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)fh, count, (int64_t)(intptr_t)datatype};
+  spx_call call = {.fn = SPX_FN_File_read_all, .args = 3, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_File_read_all(fh, buf, count, datatype, status));
+}
 #pragma weak MPI_File_read_all = PMPI_File_read_all
 int PMPI_File_read_all(MPI_File fh, void *buf, int count, MPI_Datatype datatype, MPI_Status *status)
 {
@@ -475,6 +743,13 @@ int PMPI_File_read_all(MPI_File fh, void *buf, int count, MPI_Datatype datatype,
   return spx_c_File_read_all(fh, buf, count, t_datatype, status);
 }
 
+static SPX_TRACED int spx_t_File_read_all_begin(MPI_File fh, void *buf, int count, MPI_Datatype datatype)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)fh, count, (int64_t)(intptr_t)datatype};
+  spx_call call = {.fn = SPX_FN_File_read_all_begin, .args = 3, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_File_read_all_begin(fh, buf, count, datatype));
+}
 #pragma weak MPI_File_read_all_begin = PMPI_File_read_all_begin
 int PMPI_File_read_all_begin(MPI_File fh, void *buf, int count, MPI_Datatype datatype)
 {
@@ -489,6 +764,13 @@ int PMPI_File_read_all_begin(MPI_File fh, void *buf, int count, MPI_Datatype dat
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_File_read_all_begin_c(MPI_File fh, void *buf, MPI_Count count, MPI_Datatype datatype)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)fh, count, (int64_t)(intptr_t)datatype};
+  spx_call call = {.fn = SPX_FN_File_read_all_begin_c, .args = 3, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_File_read_all_begin_c(fh, buf, count, datatype));
+}
 #pragma weak MPI_File_read_all_begin_c = PMPI_File_read_all_begin_c
 int PMPI_File_read_all_begin_c(MPI_File fh, void *buf, MPI_Count count, MPI_Datatype datatype)
 {
@@ -503,6 +785,13 @@ int PMPI_File_read_all_begin_c(MPI_File fh, void *buf, MPI_Count count, MPI_Data
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_File_read_all_c(MPI_File fh, void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Status *status)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)fh, count, (int64_t)(intptr_t)datatype};
+  spx_call call = {.fn = SPX_FN_File_read_all_c, .args = 3, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_File_read_all_c(fh, buf, count, datatype, status));
+}
 #pragma weak MPI_File_read_all_c = PMPI_File_read_all_c
 int PMPI_File_read_all_c(MPI_File fh, void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Status *status)
 {
@@ -515,6 +804,13 @@ int PMPI_File_read_all_c(MPI_File fh, void *buf, MPI_Count count, MPI_Datatype d
   return spx_c_File_read_all(fh, buf, count, t_datatype, status);
 }
 
+static SPX_TRACED int spx_t_File_read_all_end(MPI_File fh, void *buf, MPI_Status *status)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)fh};
+  spx_call call = {.fn = SPX_FN_File_read_all_end, .args = 1, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_File_read_all_end(fh, buf, status));
+}
 #pragma weak MPI_File_read_all_end = PMPI_File_read_all_end
 int PMPI_File_read_all_end(MPI_File fh, void *buf, MPI_Status *status)
 {
@@ -525,6 +821,13 @@ int PMPI_File_read_all_end(MPI_File fh, void *buf, MPI_Status *status)
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_File_read_at(MPI_File fh, MPI_Offset offset, void *buf, int count, MPI_Datatype datatype, MPI_Status *status)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)fh, offset, count, (int64_t)(intptr_t)datatype};
+  spx_call call = {.fn = SPX_FN_File_read_at, .args = 4, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_File_read_at(fh, offset, buf, count, datatype, status));
+}
 #pragma weak MPI_File_read_at = PMPI_File_read_at
 int PMPI_File_read_at(MPI_File fh, MPI_Offset offset, void *buf, int count, MPI_Datatype datatype, MPI_Status *status)
 {
@@ -537,6 +840,13 @@ int PMPI_File_read_at(MPI_File fh, MPI_Offset offset, void *buf, int count, MPI_
   return spx_c_File_read_at(fh, offset, buf, count, t_datatype, status);
 }
 
+static SPX_TRACED int spx_t_File_read_at_all(MPI_File fh, MPI_Offset offset, void *buf, int count, MPI_Datatype datatype, MPI_Status *status)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)fh, offset, count, (int64_t)(intptr_t)datatype};
+  spx_call call = {.fn = SPX_FN_File_read_at_all, .args = 4, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_File_read_at_all(fh, offset, buf, count, datatype, status));
+}
 #pragma weak MPI_File_read_at_all = PMPI_File_read_at_all
 int PMPI_File_read_at_all(MPI_File fh, MPI_Offset offset, void *buf, int count, MPI_Datatype datatype, MPI_Status *status)
 {
@@ -549,6 +859,13 @@ int PMPI_File_read_at_all(MPI_File fh, MPI_Offset offset, void *buf, int count, 
   return spx_c_File_read_at_all(fh, offset, buf, count, t_datatype, status);
 }
 
+static SPX_TRACED int spx_t_File_read_at_all_begin(MPI_File fh, MPI_Offset offset, void *buf, int count, MPI_Datatype datatype)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)fh, offset, count, (int64_t)(intptr_t)datatype};
+  spx_call call = {.fn = SPX_FN_File_read_at_all_begin, .args = 4, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_File_read_at_all_begin(fh, offset, buf, count, datatype));
+}
 #pragma weak MPI_File_read_at_all_begin = PMPI_File_read_at_all_begin
 int PMPI_File_read_at_all_begin(MPI_File fh, MPI_Offset offset, void *buf, int count, MPI_Datatype datatype)
 {
@@ -563,6 +880,13 @@ int PMPI_File_read_at_all_begin(MPI_File fh, MPI_Offset offset, void *buf, int c
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_File_read_at_all_begin_c(MPI_File fh, MPI_Offset offset, void *buf, MPI_Count count, MPI_Datatype datatype)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)fh, offset, count, (int64_t)(intptr_t)datatype};
+  spx_call call = {.fn = SPX_FN_File_read_at_all_begin_c, .args = 4, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_File_read_at_all_begin_c(fh, offset, buf, count, datatype));
+}
 #pragma weak MPI_File_read_at_all_begin_c = PMPI_File_read_at_all_begin_c
 int PMPI_File_read_at_all_begin_c(MPI_File fh, MPI_Offset offset, void *buf, MPI_Count count, MPI_Datatype datatype)
 {
@@ -577,6 +901,13 @@ int PMPI_File_read_at_all_begin_c(MPI_File fh, MPI_Offset offset, void *buf, MPI
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_File_read_at_all_c(MPI_File fh, MPI_Offset offset, void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Status *status)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)fh, offset, count, (int64_t)(intptr_t)datatype};
+  spx_call call = {.fn = SPX_FN_File_read_at_all_c, .args = 4, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_File_read_at_all_c(fh, offset, buf, count, datatype, status));
+}
 #pragma weak MPI_File_read_at_all_c = PMPI_File_read_at_all_c
 int PMPI_File_read_at_all_c(MPI_File fh, MPI_Offset offset, void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Status *status)
 {
@@ -589,6 +920,13 @@ int PMPI_File_read_at_all_c(MPI_File fh, MPI_Offset offset, void *buf, MPI_Count
   return spx_c_File_read_at_all(fh, offset, buf, count, t_datatype, status);
 }
 
+static SPX_TRACED int spx_t_File_read_at_all_end(MPI_File fh, void *buf, MPI_Status *status)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)fh};
+  spx_call call = {.fn = SPX_FN_File_read_at_all_end, .args = 1, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_File_read_at_all_end(fh, buf, status));
+}
 #pragma weak MPI_File_read_at_all_end = PMPI_File_read_at_all_end
 int PMPI_File_read_at_all_end(MPI_File fh, void *buf, MPI_Status *status)
 {
@@ -599,6 +937,13 @@ int PMPI_File_read_at_all_end(MPI_File fh, void *buf, MPI_Status *status)
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_File_read_at_c(MPI_File fh, MPI_Offset offset, void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Status *status)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)fh, offset, count, (int64_t)(intptr_t)datatype};
+  spx_call call = {.fn = SPX_FN_File_read_at_c, .args = 4, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_File_read_at_c(fh, offset, buf, count, datatype, status));
+}
 #pragma weak MPI_File_read_at_c = PMPI_File_read_at_c
 int PMPI_File_read_at_c(MPI_File fh, MPI_Offset offset, void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Status *status)
 {
@@ -611,6 +956,13 @@ int PMPI_File_read_at_c(MPI_File fh, MPI_Offset offset, void *buf, MPI_Count cou
   return spx_c_File_read_at(fh, offset, buf, count, t_datatype, status);
 }
 
+static SPX_TRACED int spx_t_File_read_c(MPI_File fh, void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Status *status)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)fh, count, (int64_t)(intptr_t)datatype};
+  spx_call call = {.fn = SPX_FN_File_read_c, .args = 3, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_File_read_c(fh, buf, count, datatype, status));
+}
 #pragma weak MPI_File_read_c = PMPI_File_read_c
 int PMPI_File_read_c(MPI_File fh, void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Status *status)
 {
@@ -623,6 +975,13 @@ int PMPI_File_read_c(MPI_File fh, void *buf, MPI_Count count, MPI_Datatype datat
   return spx_c_File_read(fh, buf, count, t_datatype, status);
 }
 
+static SPX_TRACED int spx_t_File_read_ordered(MPI_File fh, void *buf, int count, MPI_Datatype datatype, MPI_Status *status)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)fh, count, (int64_t)(intptr_t)datatype};
+  spx_call call = {.fn = SPX_FN_File_read_ordered, .args = 3, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_File_read_ordered(fh, buf, count, datatype, status));
+}
 #pragma weak MPI_File_read_ordered = PMPI_File_read_ordered
 int PMPI_File_read_ordered(MPI_File fh, void *buf, int count, MPI_Datatype datatype, MPI_Status *status)
 {
@@ -637,6 +996,13 @@ int PMPI_File_read_ordered(MPI_File fh, void *buf, int count, MPI_Datatype datat
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_File_read_ordered_begin(MPI_File fh, void *buf, int count, MPI_Datatype datatype)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)fh, count, (int64_t)(intptr_t)datatype};
+  spx_call call = {.fn = SPX_FN_File_read_ordered_begin, .args = 3, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_File_read_ordered_begin(fh, buf, count, datatype));
+}
 #pragma weak MPI_File_read_ordered_begin = PMPI_File_read_ordered_begin
 int PMPI_File_read_ordered_begin(MPI_File fh, void *buf, int count, MPI_Datatype datatype)
 {
@@ -651,6 +1017,13 @@ int PMPI_File_read_ordered_begin(MPI_File fh, void *buf, int count, MPI_Datatype
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_File_read_ordered_begin_c(MPI_File fh, void *buf, MPI_Count count, MPI_Datatype datatype)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)fh, count, (int64_t)(intptr_t)datatype};
+  spx_call call = {.fn = SPX_FN_File_read_ordered_begin_c, .args = 3, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_File_read_ordered_begin_c(fh, buf, count, datatype));
+}
 #pragma weak MPI_File_read_ordered_begin_c = PMPI_File_read_ordered_begin_c
 int PMPI_File_read_ordered_begin_c(MPI_File fh, void *buf, MPI_Count count, MPI_Datatype datatype)
 {
@@ -665,6 +1038,13 @@ int PMPI_File_read_ordered_begin_c(MPI_File fh, void *buf, MPI_Count count, MPI_
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_File_read_ordered_c(MPI_File fh, void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Status *status)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)fh, count, (int64_t)(intptr_t)datatype};
+  spx_call call = {.fn = SPX_FN_File_read_ordered_c, .args = 3, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_File_read_ordered_c(fh, buf, count, datatype, status));
+}
 #pragma weak MPI_File_read_ordered_c = PMPI_File_read_ordered_c
 int PMPI_File_read_ordered_c(MPI_File fh, void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Status *status)
 {
@@ -679,6 +1059,13 @@ int PMPI_File_read_ordered_c(MPI_File fh, void *buf, MPI_Count count, MPI_Dataty
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_File_read_ordered_end(MPI_File fh, void *buf, MPI_Status *status)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)fh};
+  spx_call call = {.fn = SPX_FN_File_read_ordered_end, .args = 1, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_File_read_ordered_end(fh, buf, status));
+}
 #pragma weak MPI_File_read_ordered_end = PMPI_File_read_ordered_end
 int PMPI_File_read_ordered_end(MPI_File fh, void *buf, MPI_Status *status)
 {
@@ -689,6 +1076,13 @@ int PMPI_File_read_ordered_end(MPI_File fh, void *buf, MPI_Status *status)
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_File_read_shared(MPI_File fh, void *buf, int count, MPI_Datatype datatype, MPI_Status *status)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)fh, count, (int64_t)(intptr_t)datatype};
+  spx_call call = {.fn = SPX_FN_File_read_shared, .args = 3, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_File_read_shared(fh, buf, count, datatype, status));
+}
 #pragma weak MPI_File_read_shared = PMPI_File_read_shared
 int PMPI_File_read_shared(MPI_File fh, void *buf, int count, MPI_Datatype datatype, MPI_Status *status)
 {
@@ -701,6 +1095,13 @@ int PMPI_File_read_shared(MPI_File fh, void *buf, int count, MPI_Datatype dataty
   return spx_c_File_read_shared(fh, buf, count, t_datatype, status);
 }
 
+static SPX_TRACED int spx_t_File_read_shared_c(MPI_File fh, void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Status *status)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)fh, count, (int64_t)(intptr_t)datatype};
+  spx_call call = {.fn = SPX_FN_File_read_shared_c, .args = 3, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_File_read_shared_c(fh, buf, count, datatype, status));
+}
 #pragma weak MPI_File_read_shared_c = PMPI_File_read_shared_c
 int PMPI_File_read_shared_c(MPI_File fh, void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Status *status)
 {
@@ -713,6 +1114,13 @@ int PMPI_File_read_shared_c(MPI_File fh, void *buf, MPI_Count count, MPI_Datatyp
   return spx_c_File_read_shared(fh, buf, count, t_datatype, status);
 }
 
+static SPX_TRACED int spx_t_File_seek(MPI_File fh, MPI_Offset offset, int whence)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)fh, offset, whence};
+  spx_call call = {.fn = SPX_FN_File_seek, .args = 3, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_File_seek(fh, offset, whence));
+}
 #pragma weak MPI_File_seek = PMPI_File_seek
 int PMPI_File_seek(MPI_File fh, MPI_Offset offset, int whence)
 {
@@ -723,6 +1131,13 @@ int PMPI_File_seek(MPI_File fh, MPI_Offset offset, int whence)
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_File_seek_shared(MPI_File fh, MPI_Offset offset, int whence)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)fh, offset, whence};
+  spx_call call = {.fn = SPX_FN_File_seek_shared, .args = 3, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_File_seek_shared(fh, offset, whence));
+}
 #pragma weak MPI_File_seek_shared = PMPI_File_seek_shared
 int PMPI_File_seek_shared(MPI_File fh, MPI_Offset offset, int whence)
 {
@@ -733,6 +1148,13 @@ int PMPI_File_seek_shared(MPI_File fh, MPI_Offset offset, int whence)
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_File_set_atomicity(MPI_File fh, int flag)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)fh, flag};
+  spx_call call = {.fn = SPX_FN_File_set_atomicity, .args = 2, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_File_set_atomicity(fh, flag));
+}
 #pragma weak MPI_File_set_atomicity = PMPI_File_set_atomicity
 int PMPI_File_set_atomicity(MPI_File fh, int flag)
 {
@@ -743,6 +1165,13 @@ int PMPI_File_set_atomicity(MPI_File fh, int flag)
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_File_set_info(MPI_File fh, MPI_Info info)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)fh, (int64_t)(intptr_t)info};
+  spx_call call = {.fn = SPX_FN_File_set_info, .args = 2, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_File_set_info(fh, info));
+}
 #pragma weak MPI_File_set_info = PMPI_File_set_info
 int PMPI_File_set_info(MPI_File fh, MPI_Info info)
 {
@@ -754,6 +1183,13 @@ int PMPI_File_set_info(MPI_File fh, MPI_Info info)
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_File_set_size(MPI_File fh, MPI_Offset size)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)fh, size};
+  spx_call call = {.fn = SPX_FN_File_set_size, .args = 2, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_File_set_size(fh, size));
+}
 #pragma weak MPI_File_set_size = PMPI_File_set_size
 int PMPI_File_set_size(MPI_File fh, MPI_Offset size)
 {
@@ -764,6 +1200,13 @@ int PMPI_File_set_size(MPI_File fh, MPI_Offset size)
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_File_set_view(MPI_File fh, MPI_Offset disp, MPI_Datatype etype, MPI_Datatype filetype, const char *datarep, MPI_Info info)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)fh, disp, (int64_t)(intptr_t)etype, (int64_t)(intptr_t)filetype, (int64_t)(intptr_t)info};
+  spx_call call = {.fn = SPX_FN_File_set_view, .args = 5, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_File_set_view(fh, disp, etype, filetype, datarep, info));
+}
 #pragma weak MPI_File_set_view = PMPI_File_set_view
 int PMPI_File_set_view(MPI_File fh, MPI_Offset disp, MPI_Datatype etype, MPI_Datatype filetype, const char *datarep, MPI_Info info)
 {
@@ -780,6 +1223,13 @@ int PMPI_File_set_view(MPI_File fh, MPI_Offset disp, MPI_Datatype etype, MPI_Dat
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_File_sync(MPI_File fh)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)fh};
+  spx_call call = {.fn = SPX_FN_File_sync, .args = 1, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_File_sync(fh));
+}
 #pragma weak MPI_File_sync = PMPI_File_sync
 int PMPI_File_sync(MPI_File fh)
 {
@@ -790,6 +1240,14 @@ int PMPI_File_sync(MPI_File fh)
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_File_write(MPI_File fh, const void *buf, int count, MPI_Datatype datatype, MPI_Status *status)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)fh, count, (int64_t)(intptr_t)datatype};
+  spx_call call = {.fn = SPX_FN_File_write, .args = 3, .arg = arg};
+  call.bytes = spx_call_bytes(count, datatype);
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_File_write(fh, buf, count, datatype, status));
+}
 #pragma weak MPI_File_write = PMPI_File_write
 int PMPI_File_write(MPI_File fh, const void *buf, int count, MPI_Datatype datatype, MPI_Status *status)
 {
@@ -802,6 +1260,14 @@ int PMPI_File_write(MPI_File fh, const void *buf, int count, MPI_Datatype dataty
   return spx_c_File_write(fh, buf, count, t_datatype, status);
 }
 
+static SPX_TRACED int spx_t_File_write_all(MPI_File fh, const void *buf, int count, MPI_Datatype datatype, MPI_Status *status)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)fh, count, (int64_t)(intptr_t)datatype};
+  spx_call call = {.fn = SPX_FN_File_write_all, .args = 3, .arg = arg};
+  call.bytes = spx_call_bytes(count, datatype);
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_File_write_all(fh, buf, count, datatype, status));
+}
 #pragma weak MPI_File_write_all = PMPI_File_write_all
 int PMPI_File_write_all(MPI_File fh, const void *buf, int count, MPI_Datatype datatype, MPI_Status *status)
 {
@@ -814,6 +1280,14 @@ int PMPI_File_write_all(MPI_File fh, const void *buf, int count, MPI_Datatype da
   return spx_c_File_write_all(fh, buf, count, t_datatype, status);
 }
 
+static SPX_TRACED int spx_t_File_write_all_begin(MPI_File fh, const void *buf, int count, MPI_Datatype datatype)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)fh, count, (int64_t)(intptr_t)datatype};
+  spx_call call = {.fn = SPX_FN_File_write_all_begin, .args = 3, .arg = arg};
+  call.bytes = spx_call_bytes(count, datatype);
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_File_write_all_begin(fh, buf, count, datatype));
+}
 #pragma weak MPI_File_write_all_begin = PMPI_File_write_all_begin
 int PMPI_File_write_all_begin(MPI_File fh, const void *buf, int count, MPI_Datatype datatype)
 {
@@ -828,6 +1302,14 @@ int PMPI_File_write_all_begin(MPI_File fh, const void *buf, int count, MPI_Datat
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_File_write_all_begin_c(MPI_File fh, const void *buf, MPI_Count count, MPI_Datatype datatype)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)fh, count, (int64_t)(intptr_t)datatype};
+  spx_call call = {.fn = SPX_FN_File_write_all_begin_c, .args = 3, .arg = arg};
+  call.bytes = spx_call_bytes(count, datatype);
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_File_write_all_begin_c(fh, buf, count, datatype));
+}
 #pragma weak MPI_File_write_all_begin_c = PMPI_File_write_all_begin_c
 int PMPI_File_write_all_begin_c(MPI_File fh, const void *buf, MPI_Count count, MPI_Datatype datatype)
 {
@@ -842,6 +1324,14 @@ int PMPI_File_write_all_begin_c(MPI_File fh, const void *buf, MPI_Count count, M
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_File_write_all_c(MPI_File fh, const void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Status *status)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)fh, count, (int64_t)(intptr_t)datatype};
+  spx_call call = {.fn = SPX_FN_File_write_all_c, .args = 3, .arg = arg};
+  call.bytes = spx_call_bytes(count, datatype);
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_File_write_all_c(fh, buf, count, datatype, status));
+}
 #pragma weak MPI_File_write_all_c = PMPI_File_write_all_c
 int PMPI_File_write_all_c(MPI_File fh, const void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Status *status)
 {
@@ -854,6 +1344,13 @@ int PMPI_File_write_all_c(MPI_File fh, const void *buf, MPI_Count count, MPI_Dat
   return spx_c_File_write_all(fh, buf, count, t_datatype, status);
 }
 
+static SPX_TRACED int spx_t_File_write_all_end(MPI_File fh, const void *buf, MPI_Status *status)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)fh};
+  spx_call call = {.fn = SPX_FN_File_write_all_end, .args = 1, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_File_write_all_end(fh, buf, status));
+}
 #pragma weak MPI_File_write_all_end = PMPI_File_write_all_end
 int PMPI_File_write_all_end(MPI_File fh, const void *buf, MPI_Status *status)
 {
@@ -864,6 +1361,14 @@ int PMPI_File_write_all_end(MPI_File fh, const void *buf, MPI_Status *status)
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_File_write_at(MPI_File fh, MPI_Offset offset, const void *buf, int count, MPI_Datatype datatype, MPI_Status *status)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)fh, offset, count, (int64_t)(intptr_t)datatype};
+  spx_call call = {.fn = SPX_FN_File_write_at, .args = 4, .arg = arg};
+  call.bytes = spx_call_bytes(count, datatype);
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_File_write_at(fh, offset, buf, count, datatype, status));
+}
 #pragma weak MPI_File_write_at = PMPI_File_write_at
 int PMPI_File_write_at(MPI_File fh, MPI_Offset offset, const void *buf, int count, MPI_Datatype datatype, MPI_Status *status)
 {
@@ -876,6 +1381,14 @@ int PMPI_File_write_at(MPI_File fh, MPI_Offset offset, const void *buf, int coun
   return spx_c_File_write_at(fh, offset, buf, count, t_datatype, status);
 }
 
+static SPX_TRACED int spx_t_File_write_at_all(MPI_File fh, MPI_Offset offset, const void *buf, int count, MPI_Datatype datatype, MPI_Status *status)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)fh, offset, count, (int64_t)(intptr_t)datatype};
+  spx_call call = {.fn = SPX_FN_File_write_at_all, .args = 4, .arg = arg};
+  call.bytes = spx_call_bytes(count, datatype);
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_File_write_at_all(fh, offset, buf, count, datatype, status));
+}
 #pragma weak MPI_File_write_at_all = PMPI_File_write_at_all
 int PMPI_File_write_at_all(MPI_File fh, MPI_Offset offset, const void *buf, int count, MPI_Datatype datatype, MPI_Status *status)
 {
@@ -888,6 +1401,14 @@ int PMPI_File_write_at_all(MPI_File fh, MPI_Offset offset, const void *buf, int 
   return spx_c_File_write_at_all(fh, offset, buf, count, t_datatype, status);
 }
 
+static SPX_TRACED int spx_t_File_write_at_all_begin(MPI_File fh, MPI_Offset offset, const void *buf, int count, MPI_Datatype datatype)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)fh, offset, count, (int64_t)(intptr_t)datatype};
+  spx_call call = {.fn = SPX_FN_File_write_at_all_begin, .args = 4, .arg = arg};
+  call.bytes = spx_call_bytes(count, datatype);
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_File_write_at_all_begin(fh, offset, buf, count, datatype));
+}
 #pragma weak MPI_File_write_at_all_begin = PMPI_File_write_at_all_begin
 int PMPI_File_write_at_all_begin(MPI_File fh, MPI_Offset offset, const void *buf, int count, MPI_Datatype datatype)
 {
@@ -902,6 +1423,14 @@ int PMPI_File_write_at_all_begin(MPI_File fh, MPI_Offset offset, const void *buf
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_File_write_at_all_begin_c(MPI_File fh, MPI_Offset offset, const void *buf, MPI_Count count, MPI_Datatype datatype)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)fh, offset, count, (int64_t)(intptr_t)datatype};
+  spx_call call = {.fn = SPX_FN_File_write_at_all_begin_c, .args = 4, .arg = arg};
+  call.bytes = spx_call_bytes(count, datatype);
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_File_write_at_all_begin_c(fh, offset, buf, count, datatype));
+}
 #pragma weak MPI_File_write_at_all_begin_c = PMPI_File_write_at_all_begin_c
 int PMPI_File_write_at_all_begin_c(MPI_File fh, MPI_Offset offset, const void *buf, MPI_Count count, MPI_Datatype datatype)
 {
@@ -916,6 +1445,14 @@ int PMPI_File_write_at_all_begin_c(MPI_File fh, MPI_Offset offset, const void *b
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_File_write_at_all_c(MPI_File fh, MPI_Offset offset, const void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Status *status)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)fh, offset, count, (int64_t)(intptr_t)datatype};
+  spx_call call = {.fn = SPX_FN_File_write_at_all_c, .args = 4, .arg = arg};
+  call.bytes = spx_call_bytes(count, datatype);
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_File_write_at_all_c(fh, offset, buf, count, datatype, status));
+}
 #pragma weak MPI_File_write_at_all_c = PMPI_File_write_at_all_c
 int PMPI_File_write_at_all_c(MPI_File fh, MPI_Offset offset, const void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Status *status)
 {
@@ -928,6 +1465,13 @@ int PMPI_File_write_at_all_c(MPI_File fh, MPI_Offset offset, const void *buf, MP
   return spx_c_File_write_at_all(fh, offset, buf, count, t_datatype, status);
 }
 
+static SPX_TRACED int spx_t_File_write_at_all_end(MPI_File fh, const void *buf, MPI_Status *status)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)fh};
+  spx_call call = {.fn = SPX_FN_File_write_at_all_end, .args = 1, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_File_write_at_all_end(fh, buf, status));
+}
 #pragma weak MPI_File_write_at_all_end = PMPI_File_write_at_all_end
 int PMPI_File_write_at_all_end(MPI_File fh, const void *buf, MPI_Status *status)
 {
@@ -938,6 +1482,14 @@ int PMPI_File_write_at_all_end(MPI_File fh, const void *buf, MPI_Status *status)
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_File_write_at_c(MPI_File fh, MPI_Offset offset, const void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Status *status)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)fh, offset, count, (int64_t)(intptr_t)datatype};
+  spx_call call = {.fn = SPX_FN_File_write_at_c, .args = 4, .arg = arg};
+  call.bytes = spx_call_bytes(count, datatype);
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_File_write_at_c(fh, offset, buf, count, datatype, status));
+}
 #pragma weak MPI_File_write_at_c = PMPI_File_write_at_c
 int PMPI_File_write_at_c(MPI_File fh, MPI_Offset offset, const void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Status *status)
 {
@@ -950,6 +1502,14 @@ int PMPI_File_write_at_c(MPI_File fh, MPI_Offset offset, const void *buf, MPI_Co
   return spx_c_File_write_at(fh, offset, buf, count, t_datatype, status);
 }
 
+static SPX_TRACED int spx_t_File_write_c(MPI_File fh, const void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Status *status)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)fh, count, (int64_t)(intptr_t)datatype};
+  spx_call call = {.fn = SPX_FN_File_write_c, .args = 3, .arg = arg};
+  call.bytes = spx_call_bytes(count, datatype);
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_File_write_c(fh, buf, count, datatype, status));
+}
 #pragma weak MPI_File_write_c = PMPI_File_write_c
 int PMPI_File_write_c(MPI_File fh, const void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Status *status)
 {
@@ -962,6 +1522,14 @@ int PMPI_File_write_c(MPI_File fh, const void *buf, MPI_Count count, MPI_Datatyp
   return spx_c_File_write(fh, buf, count, t_datatype, status);
 }
 
+static SPX_TRACED int spx_t_File_write_ordered(MPI_File fh, const void *buf, int count, MPI_Datatype datatype, MPI_Status *status)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)fh, count, (int64_t)(intptr_t)datatype};
+  spx_call call = {.fn = SPX_FN_File_write_ordered, .args = 3, .arg = arg};
+  call.bytes = spx_call_bytes(count, datatype);
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_File_write_ordered(fh, buf, count, datatype, status));
+}
 #pragma weak MPI_File_write_ordered = PMPI_File_write_ordered
 int PMPI_File_write_ordered(MPI_File fh, const void *buf, int count, MPI_Datatype datatype, MPI_Status *status)
 {
@@ -976,6 +1544,14 @@ int PMPI_File_write_ordered(MPI_File fh, const void *buf, int count, MPI_Datatyp
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_File_write_ordered_begin(MPI_File fh, const void *buf, int count, MPI_Datatype datatype)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)fh, count, (int64_t)(intptr_t)datatype};
+  spx_call call = {.fn = SPX_FN_File_write_ordered_begin, .args = 3, .arg = arg};
+  call.bytes = spx_call_bytes(count, datatype);
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_File_write_ordered_begin(fh, buf, count, datatype));
+}
 #pragma weak MPI_File_write_ordered_begin = PMPI_File_write_ordered_begin
 int PMPI_File_write_ordered_begin(MPI_File fh, const void *buf, int count, MPI_Datatype datatype)
 {
@@ -990,6 +1566,14 @@ int PMPI_File_write_ordered_begin(MPI_File fh, const void *buf, int count, MPI_D
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_File_write_ordered_begin_c(MPI_File fh, const void *buf, MPI_Count count, MPI_Datatype datatype)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)fh, count, (int64_t)(intptr_t)datatype};
+  spx_call call = {.fn = SPX_FN_File_write_ordered_begin_c, .args = 3, .arg = arg};
+  call.bytes = spx_call_bytes(count, datatype);
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_File_write_ordered_begin_c(fh, buf, count, datatype));
+}
 #pragma weak MPI_File_write_ordered_begin_c = PMPI_File_write_ordered_begin_c
 int PMPI_File_write_ordered_begin_c(MPI_File fh, const void *buf, MPI_Count count, MPI_Datatype datatype)
 {
@@ -1004,6 +1588,14 @@ int PMPI_File_write_ordered_begin_c(MPI_File fh, const void *buf, MPI_Count coun
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_File_write_ordered_c(MPI_File fh, const void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Status *status)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)fh, count, (int64_t)(intptr_t)datatype};
+  spx_call call = {.fn = SPX_FN_File_write_ordered_c, .args = 3, .arg = arg};
+  call.bytes = spx_call_bytes(count, datatype);
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_File_write_ordered_c(fh, buf, count, datatype, status));
+}
 #pragma weak MPI_File_write_ordered_c = PMPI_File_write_ordered_c
 int PMPI_File_write_ordered_c(MPI_File fh, const void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Status *status)
 {
@@ -1018,6 +1610,13 @@ int PMPI_File_write_ordered_c(MPI_File fh, const void *buf, MPI_Count count, MPI
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_File_write_ordered_end(MPI_File fh, const void *buf, MPI_Status *status)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)fh};
+  spx_call call = {.fn = SPX_FN_File_write_ordered_end, .args = 1, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_File_write_ordered_end(fh, buf, status));
+}
 #pragma weak MPI_File_write_ordered_end = PMPI_File_write_ordered_end
 int PMPI_File_write_ordered_end(MPI_File fh, const void *buf, MPI_Status *status)
 {
@@ -1028,6 +1627,14 @@ int PMPI_File_write_ordered_end(MPI_File fh, const void *buf, MPI_Status *status
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_File_write_shared(MPI_File fh, const void *buf, int count, MPI_Datatype datatype, MPI_Status *status)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)fh, count, (int64_t)(intptr_t)datatype};
+  spx_call call = {.fn = SPX_FN_File_write_shared, .args = 3, .arg = arg};
+  call.bytes = spx_call_bytes(count, datatype);
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_File_write_shared(fh, buf, count, datatype, status));
+}
 #pragma weak MPI_File_write_shared = PMPI_File_write_shared
 int PMPI_File_write_shared(MPI_File fh, const void *buf, int count, MPI_Datatype datatype, MPI_Status *status)
 {
@@ -1040,6 +1647,14 @@ int PMPI_File_write_shared(MPI_File fh, const void *buf, int count, MPI_Datatype
   return spx_c_File_write_shared(fh, buf, count, t_datatype, status);
 }
 
+static SPX_TRACED int spx_t_File_write_shared_c(MPI_File fh, const void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Status *status)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)fh, count, (int64_t)(intptr_t)datatype};
+  spx_call call = {.fn = SPX_FN_File_write_shared_c, .args = 3, .arg = arg};
+  call.bytes = spx_call_bytes(count, datatype);
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_File_write_shared_c(fh, buf, count, datatype, status));
+}
 #pragma weak MPI_File_write_shared_c = PMPI_File_write_shared_c
 int PMPI_File_write_shared_c(MPI_File fh, const void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Status *status)
 {
@@ -1052,6 +1667,12 @@ int PMPI_File_write_shared_c(MPI_File fh, const void *buf, MPI_Count count, MPI_
   return spx_c_File_write_shared(fh, buf, count, t_datatype, status);
 }
 
+static SPX_TRACED int spx_t_Register_datarep(const char *datarep, MPI_Datarep_conversion_function *read_conversion_fn, MPI_Datarep_conversion_function *write_conversion_fn, MPI_Datarep_extent_function *dtype_file_extent_fn, void *extra_state)
+{
+  spx_call call = {.fn = SPX_FN_Register_datarep};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Register_datarep(datarep, read_conversion_fn, write_conversion_fn, dtype_file_extent_fn, extra_state));
+}
 #pragma weak MPI_Register_datarep = PMPI_Register_datarep
 int PMPI_Register_datarep(const char *datarep, MPI_Datarep_conversion_function *read_conversion_fn, MPI_Datarep_conversion_function *write_conversion_fn, MPI_Datarep_extent_function *dtype_file_extent_fn, void *extra_state)
 {
@@ -1062,6 +1683,12 @@ int PMPI_Register_datarep(const char *datarep, MPI_Datarep_conversion_function *
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_Register_datarep_c(const char *datarep, MPI_Datarep_conversion_function_c *read_conversion_fn, MPI_Datarep_conversion_function_c *write_conversion_fn, MPI_Datarep_extent_function *dtype_file_extent_fn, void *extra_state)
+{
+  spx_call call = {.fn = SPX_FN_Register_datarep_c};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Register_datarep_c(datarep, read_conversion_fn, write_conversion_fn, dtype_file_extent_fn, extra_state));
+}
 #pragma weak MPI_Register_datarep_c = PMPI_Register_datarep_c
 int PMPI_Register_datarep_c(const char *datarep, MPI_Datarep_conversion_function_c *read_conversion_fn, MPI_Datarep_conversion_function_c *write_conversion_fn, MPI_Datarep_extent_function *dtype_file_extent_fn, void *extra_state)
 {

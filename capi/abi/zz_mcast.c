@@ -2,6 +2,13 @@
 #include "shim.h"
 #include "check.h"
 
+static SPX_TRACED int spx_t_X_Rankset_incl(MPI_Comm comm, int n, const int ranks[], MPIX_Rankset *set)
+{
+  int64_t arg[] = {n};
+  spx_call call = {.fn = SPX_FN_X_Rankset_incl, .args = 1, .arg = arg, .comm = comm};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPIX_Rankset_incl(comm, n, ranks, set));
+}
 #pragma weak MPIX_Rankset_incl = PMPIX_Rankset_incl
 int PMPIX_Rankset_incl(MPI_Comm comm, int n, const int ranks[], MPIX_Rankset *set)
 {
@@ -15,6 +22,13 @@ int PMPIX_Rankset_incl(MPI_Comm comm, int n, const int ranks[], MPIX_Rankset *se
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_X_Rankset_range_incl(MPI_Comm comm, int n, int ranges[][3], MPIX_Rankset *set)
+{
+  int64_t arg[] = {n};
+  spx_call call = {.fn = SPX_FN_X_Rankset_range_incl, .args = 1, .arg = arg, .comm = comm};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPIX_Rankset_range_incl(comm, n, ranges, set));
+}
 #pragma weak MPIX_Rankset_range_incl = PMPIX_Rankset_range_incl
 int PMPIX_Rankset_range_incl(MPI_Comm comm, int n, int ranges[][3], MPIX_Rankset *set)
 {
@@ -28,6 +42,13 @@ int PMPIX_Rankset_range_incl(MPI_Comm comm, int n, int ranges[][3], MPIX_Rankset
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_X_Rankset_from_group(MPI_Comm comm, MPI_Group group, MPIX_Rankset *set)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)group};
+  spx_call call = {.fn = SPX_FN_X_Rankset_from_group, .args = 1, .arg = arg, .comm = comm};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPIX_Rankset_from_group(comm, group, set));
+}
 #pragma weak MPIX_Rankset_from_group = PMPIX_Rankset_from_group
 int PMPIX_Rankset_from_group(MPI_Comm comm, MPI_Group group, MPIX_Rankset *set)
 {
@@ -40,6 +61,12 @@ int PMPIX_Rankset_from_group(MPI_Comm comm, MPI_Group group, MPIX_Rankset *set)
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_X_Rankset_from_bitmap(MPI_Comm comm, const unsigned char bits[], MPIX_Rankset *set)
+{
+  spx_call call = {.fn = SPX_FN_X_Rankset_from_bitmap, .comm = comm};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPIX_Rankset_from_bitmap(comm, bits, set));
+}
 #pragma weak MPIX_Rankset_from_bitmap = PMPIX_Rankset_from_bitmap
 int PMPIX_Rankset_from_bitmap(MPI_Comm comm, const unsigned char bits[], MPIX_Rankset *set)
 {
@@ -51,6 +78,13 @@ int PMPIX_Rankset_from_bitmap(MPI_Comm comm, const unsigned char bits[], MPIX_Ra
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_X_Rankset_union(MPIX_Rankset set1, MPIX_Rankset set2, MPIX_Rankset *newset)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)set1, (int64_t)(intptr_t)set2};
+  spx_call call = {.fn = SPX_FN_X_Rankset_union, .args = 2, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPIX_Rankset_union(set1, set2, newset));
+}
 #pragma weak MPIX_Rankset_union = PMPIX_Rankset_union
 int PMPIX_Rankset_union(MPIX_Rankset set1, MPIX_Rankset set2, MPIX_Rankset *newset)
 {
@@ -63,6 +97,13 @@ int PMPIX_Rankset_union(MPIX_Rankset set1, MPIX_Rankset set2, MPIX_Rankset *news
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_X_Rankset_intersection(MPIX_Rankset set1, MPIX_Rankset set2, MPIX_Rankset *newset)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)set1, (int64_t)(intptr_t)set2};
+  spx_call call = {.fn = SPX_FN_X_Rankset_intersection, .args = 2, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPIX_Rankset_intersection(set1, set2, newset));
+}
 #pragma weak MPIX_Rankset_intersection = PMPIX_Rankset_intersection
 int PMPIX_Rankset_intersection(MPIX_Rankset set1, MPIX_Rankset set2, MPIX_Rankset *newset)
 {
@@ -75,6 +116,13 @@ int PMPIX_Rankset_intersection(MPIX_Rankset set1, MPIX_Rankset set2, MPIX_Rankse
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_X_Rankset_difference(MPIX_Rankset set1, MPIX_Rankset set2, MPIX_Rankset *newset)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)set1, (int64_t)(intptr_t)set2};
+  spx_call call = {.fn = SPX_FN_X_Rankset_difference, .args = 2, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPIX_Rankset_difference(set1, set2, newset));
+}
 #pragma weak MPIX_Rankset_difference = PMPIX_Rankset_difference
 int PMPIX_Rankset_difference(MPIX_Rankset set1, MPIX_Rankset set2, MPIX_Rankset *newset)
 {
@@ -87,6 +135,13 @@ int PMPIX_Rankset_difference(MPIX_Rankset set1, MPIX_Rankset set2, MPIX_Rankset 
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_X_Rankset_ranks(MPIX_Rankset set, int maxranks, int ranks[])
+{
+  int64_t arg[] = {(int64_t)(intptr_t)set, maxranks};
+  spx_call call = {.fn = SPX_FN_X_Rankset_ranks, .args = 2, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPIX_Rankset_ranks(set, maxranks, ranks));
+}
 #pragma weak MPIX_Rankset_ranks = PMPIX_Rankset_ranks
 int PMPIX_Rankset_ranks(MPIX_Rankset set, int maxranks, int ranks[])
 {
@@ -98,6 +153,13 @@ int PMPIX_Rankset_ranks(MPIX_Rankset set, int maxranks, int ranks[])
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_X_Rankset_compare(MPIX_Rankset set1, MPIX_Rankset set2, int *result)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)set1, (int64_t)(intptr_t)set2};
+  spx_call call = {.fn = SPX_FN_X_Rankset_compare, .args = 2, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPIX_Rankset_compare(set1, set2, result));
+}
 #pragma weak MPIX_Rankset_compare = PMPIX_Rankset_compare
 int PMPIX_Rankset_compare(MPIX_Rankset set1, MPIX_Rankset set2, int *result)
 {
@@ -110,6 +172,13 @@ int PMPIX_Rankset_compare(MPIX_Rankset set1, MPIX_Rankset set2, int *result)
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_X_Rankset_size(MPIX_Rankset set, int *size)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)set};
+  spx_call call = {.fn = SPX_FN_X_Rankset_size, .args = 1, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPIX_Rankset_size(set, size));
+}
 #pragma weak MPIX_Rankset_size = PMPIX_Rankset_size
 int PMPIX_Rankset_size(MPIX_Rankset set, int *size)
 {
@@ -121,6 +190,13 @@ int PMPIX_Rankset_size(MPIX_Rankset set, int *size)
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_X_Rankset_set_flags(MPIX_Rankset set, int flags)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)set, flags};
+  spx_call call = {.fn = SPX_FN_X_Rankset_set_flags, .args = 2, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPIX_Rankset_set_flags(set, flags));
+}
 #pragma weak MPIX_Rankset_set_flags = PMPIX_Rankset_set_flags
 int PMPIX_Rankset_set_flags(MPIX_Rankset set, int flags)
 {
@@ -131,6 +207,13 @@ int PMPIX_Rankset_set_flags(MPIX_Rankset set, int flags)
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_X_Rankset_get_failed(MPIX_Rankset set, MPIX_Rankset *failed)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)set};
+  spx_call call = {.fn = SPX_FN_X_Rankset_get_failed, .args = 1, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPIX_Rankset_get_failed(set, failed));
+}
 #pragma weak MPIX_Rankset_get_failed = PMPIX_Rankset_get_failed
 int PMPIX_Rankset_get_failed(MPIX_Rankset set, MPIX_Rankset *failed)
 {
@@ -142,6 +225,12 @@ int PMPIX_Rankset_get_failed(MPIX_Rankset set, MPIX_Rankset *failed)
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_X_Rankset_free(MPIX_Rankset *set)
+{
+  spx_call call = {.fn = SPX_FN_X_Rankset_free};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPIX_Rankset_free(set));
+}
 #pragma weak MPIX_Rankset_free = PMPIX_Rankset_free
 int PMPIX_Rankset_free(MPIX_Rankset *set)
 {
@@ -153,6 +242,14 @@ int PMPIX_Rankset_free(MPIX_Rankset *set)
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_X_Mcast(const void *buffer, int count, MPI_Datatype datatype, MPIX_Rankset set, int tag, MPI_Comm comm)
+{
+  int64_t arg[] = {count, (int64_t)(intptr_t)datatype, (int64_t)(intptr_t)set, tag};
+  spx_call call = {.fn = SPX_FN_X_Mcast, .args = 4, .arg = arg, .comm = comm};
+  call.bytes = spx_call_bytes(count, datatype);
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPIX_Mcast(buffer, count, datatype, set, tag, comm));
+}
 #pragma weak MPIX_Mcast = PMPIX_Mcast
 int PMPIX_Mcast(const void *buffer, int count, MPI_Datatype datatype, MPIX_Rankset set, int tag, MPI_Comm comm)
 {
@@ -168,6 +265,14 @@ int PMPIX_Mcast(const void *buffer, int count, MPI_Datatype datatype, MPIX_Ranks
   return spx_c_X_Mcast(buffer, count, t_datatype, set, tag, c_comm);
 }
 
+static SPX_TRACED int spx_t_X_Smcast(const void *buffer, int count, MPI_Datatype datatype, MPIX_Rankset set, int tag, MPI_Comm comm)
+{
+  int64_t arg[] = {count, (int64_t)(intptr_t)datatype, (int64_t)(intptr_t)set, tag};
+  spx_call call = {.fn = SPX_FN_X_Smcast, .args = 4, .arg = arg, .comm = comm};
+  call.bytes = spx_call_bytes(count, datatype);
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPIX_Smcast(buffer, count, datatype, set, tag, comm));
+}
 #pragma weak MPIX_Smcast = PMPIX_Smcast
 int PMPIX_Smcast(const void *buffer, int count, MPI_Datatype datatype, MPIX_Rankset set, int tag, MPI_Comm comm)
 {
@@ -183,6 +288,14 @@ int PMPIX_Smcast(const void *buffer, int count, MPI_Datatype datatype, MPIX_Rank
   return spx_c_X_Smcast(buffer, count, t_datatype, set, tag, c_comm);
 }
 
+static SPX_TRACED int spx_t_X_Imcast(const void *buffer, int count, MPI_Datatype datatype, MPIX_Rankset set, int tag, MPI_Comm comm, MPI_Request *request)
+{
+  int64_t arg[] = {count, (int64_t)(intptr_t)datatype, (int64_t)(intptr_t)set, tag};
+  spx_call call = {.fn = SPX_FN_X_Imcast, .args = 4, .arg = arg, .comm = comm};
+  call.bytes = spx_call_bytes(count, datatype);
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPIX_Imcast(buffer, count, datatype, set, tag, comm, request));
+}
 #pragma weak MPIX_Imcast = PMPIX_Imcast
 int PMPIX_Imcast(const void *buffer, int count, MPI_Datatype datatype, MPIX_Rankset set, int tag, MPI_Comm comm, MPI_Request *request)
 {
@@ -199,6 +312,14 @@ int PMPIX_Imcast(const void *buffer, int count, MPI_Datatype datatype, MPIX_Rank
   return spx_c_X_Imcast(buffer, count, t_datatype, set, tag, c_comm, request);
 }
 
+static SPX_TRACED int spx_t_X_Ismcast(const void *buffer, int count, MPI_Datatype datatype, MPIX_Rankset set, int tag, MPI_Comm comm, MPI_Request *request)
+{
+  int64_t arg[] = {count, (int64_t)(intptr_t)datatype, (int64_t)(intptr_t)set, tag};
+  spx_call call = {.fn = SPX_FN_X_Ismcast, .args = 4, .arg = arg, .comm = comm};
+  call.bytes = spx_call_bytes(count, datatype);
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPIX_Ismcast(buffer, count, datatype, set, tag, comm, request));
+}
 #pragma weak MPIX_Ismcast = PMPIX_Ismcast
 int PMPIX_Ismcast(const void *buffer, int count, MPI_Datatype datatype, MPIX_Rankset set, int tag, MPI_Comm comm, MPI_Request *request)
 {
@@ -215,6 +336,14 @@ int PMPIX_Ismcast(const void *buffer, int count, MPI_Datatype datatype, MPIX_Ran
   return spx_c_X_Ismcast(buffer, count, t_datatype, set, tag, c_comm, request);
 }
 
+static SPX_TRACED int spx_t_X_Mcast_init(const void *buffer, int count, MPI_Datatype datatype, MPIX_Rankset set, int tag, MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+  int64_t arg[] = {count, (int64_t)(intptr_t)datatype, (int64_t)(intptr_t)set, tag, (int64_t)(intptr_t)info};
+  spx_call call = {.fn = SPX_FN_X_Mcast_init, .args = 5, .arg = arg, .comm = comm};
+  call.bytes = spx_call_bytes(count, datatype);
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPIX_Mcast_init(buffer, count, datatype, set, tag, comm, info, request));
+}
 #pragma weak MPIX_Mcast_init = PMPIX_Mcast_init
 int PMPIX_Mcast_init(const void *buffer, int count, MPI_Datatype datatype, MPIX_Rankset set, int tag, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
@@ -232,6 +361,13 @@ int PMPIX_Mcast_init(const void *buffer, int count, MPI_Datatype datatype, MPIX_
   return spx_c_X_Mcast_init(buffer, count, t_datatype, set, tag, c_comm, info, request);
 }
 
+static SPX_TRACED int spx_t_X_Mbarrier(MPIX_Rankset set, int tag, MPI_Comm comm)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)set, tag};
+  spx_call call = {.fn = SPX_FN_X_Mbarrier, .args = 2, .arg = arg, .comm = comm};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPIX_Mbarrier(set, tag, comm));
+}
 #pragma weak MPIX_Mbarrier = PMPIX_Mbarrier
 int PMPIX_Mbarrier(MPIX_Rankset set, int tag, MPI_Comm comm)
 {
@@ -243,6 +379,14 @@ int PMPIX_Mbarrier(MPIX_Rankset set, int tag, MPI_Comm comm)
   return spx_c_X_Mbarrier(set, tag, c_comm);
 }
 
+static SPX_TRACED int spx_t_X_Mreduce(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, int root, MPIX_Rankset set, int tag, MPI_Comm comm)
+{
+  int64_t arg[] = {count, (int64_t)(intptr_t)datatype, (int64_t)(intptr_t)op, root, (int64_t)(intptr_t)set, tag};
+  spx_call call = {.fn = SPX_FN_X_Mreduce, .args = 6, .arg = arg, .comm = comm};
+  call.bytes = spx_call_bytes(count, datatype);
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPIX_Mreduce(sendbuf, recvbuf, count, datatype, op, root, set, tag, comm));
+}
 #pragma weak MPIX_Mreduce = PMPIX_Mreduce
 int PMPIX_Mreduce(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, int root, MPIX_Rankset set, int tag, MPI_Comm comm)
 {
@@ -265,6 +409,14 @@ int PMPIX_Mreduce(const void *sendbuf, void *recvbuf, int count, MPI_Datatype da
   return spx_c_X_Mreduce(sendbuf, recvbuf, count, t_datatype, o_op, root, set, tag, c_comm);
 }
 
+static SPX_TRACED int spx_t_X_Mallreduce(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPIX_Rankset set, int tag, MPI_Comm comm)
+{
+  int64_t arg[] = {count, (int64_t)(intptr_t)datatype, (int64_t)(intptr_t)op, (int64_t)(intptr_t)set, tag};
+  spx_call call = {.fn = SPX_FN_X_Mallreduce, .args = 5, .arg = arg, .comm = comm};
+  call.bytes = spx_call_bytes(count, datatype);
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPIX_Mallreduce(sendbuf, recvbuf, count, datatype, op, set, tag, comm));
+}
 #pragma weak MPIX_Mallreduce = PMPIX_Mallreduce
 int PMPIX_Mallreduce(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPIX_Rankset set, int tag, MPI_Comm comm)
 {
@@ -283,6 +435,14 @@ int PMPIX_Mallreduce(const void *sendbuf, void *recvbuf, int count, MPI_Datatype
   return spx_c_X_Mallreduce(sendbuf, recvbuf, count, t_datatype, o_op, set, tag, c_comm);
 }
 
+static SPX_TRACED int spx_t_X_Mgather(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPIX_Rankset set, int tag, MPI_Comm comm)
+{
+  int64_t arg[] = {sendcount, (int64_t)(intptr_t)sendtype, recvcount, (int64_t)(intptr_t)recvtype, root, (int64_t)(intptr_t)set, tag};
+  spx_call call = {.fn = SPX_FN_X_Mgather, .args = 7, .arg = arg, .comm = comm};
+  call.bytes = spx_call_bytes(sendcount, sendtype);
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPIX_Mgather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, set, tag, comm));
+}
 #pragma weak MPIX_Mgather = PMPIX_Mgather
 int PMPIX_Mgather(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPIX_Rankset set, int tag, MPI_Comm comm)
 {
@@ -305,6 +465,14 @@ int PMPIX_Mgather(const void *sendbuf, int sendcount, MPI_Datatype sendtype, voi
   return spx_c_X_Mgather(sendbuf, sendcount, t_sendtype, recvbuf, recvcount, t_recvtype, root, set, tag, c_comm);
 }
 
+static SPX_TRACED int spx_t_X_Mscatter(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPIX_Rankset set, int tag, MPI_Comm comm)
+{
+  int64_t arg[] = {sendcount, (int64_t)(intptr_t)sendtype, recvcount, (int64_t)(intptr_t)recvtype, root, (int64_t)(intptr_t)set, tag};
+  spx_call call = {.fn = SPX_FN_X_Mscatter, .args = 7, .arg = arg, .comm = comm};
+  call.bytes = spx_call_bytes(sendcount, sendtype);
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPIX_Mscatter(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, set, tag, comm));
+}
 #pragma weak MPIX_Mscatter = PMPIX_Mscatter
 int PMPIX_Mscatter(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPIX_Rankset set, int tag, MPI_Comm comm)
 {
@@ -327,6 +495,14 @@ int PMPIX_Mscatter(const void *sendbuf, int sendcount, MPI_Datatype sendtype, vo
   return spx_c_X_Mscatter(sendbuf, sendcount, t_sendtype, recvbuf, recvcount, t_recvtype, root, set, tag, c_comm);
 }
 
+static SPX_TRACED int spx_t_X_Malltoall(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, MPIX_Rankset set, int tag, MPI_Comm comm)
+{
+  int64_t arg[] = {sendcount, (int64_t)(intptr_t)sendtype, recvcount, (int64_t)(intptr_t)recvtype, (int64_t)(intptr_t)set, tag};
+  spx_call call = {.fn = SPX_FN_X_Malltoall, .args = 6, .arg = arg, .comm = comm};
+  call.bytes = spx_call_bytes(sendcount, sendtype);
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPIX_Malltoall(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, set, tag, comm));
+}
 #pragma weak MPIX_Malltoall = PMPIX_Malltoall
 int PMPIX_Malltoall(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, MPIX_Rankset set, int tag, MPI_Comm comm)
 {

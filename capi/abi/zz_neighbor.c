@@ -2,6 +2,14 @@
 #include "shim.h"
 #include "check.h"
 
+static SPX_TRACED int spx_t_Ineighbor_allgather(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request)
+{
+  int64_t arg[] = {sendcount, (int64_t)(intptr_t)sendtype, recvcount, (int64_t)(intptr_t)recvtype};
+  spx_call call = {.fn = SPX_FN_Ineighbor_allgather, .args = 4, .arg = arg, .coll = SPX_COLL_NEIGHBOR_ALLGATHER + 1, .comm = comm};
+  call.bytes = spx_call_bytes(sendcount, sendtype);
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Ineighbor_allgather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request));
+}
 #pragma weak MPI_Ineighbor_allgather = PMPI_Ineighbor_allgather
 int PMPI_Ineighbor_allgather(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request)
 {
@@ -21,6 +29,14 @@ int PMPI_Ineighbor_allgather(const void *sendbuf, int sendcount, MPI_Datatype se
   return spx_c_Ineighbor_allgather(sendbuf, sendcount, t_sendtype, recvbuf, recvcount, t_recvtype, c_comm, request);
 }
 
+static SPX_TRACED int spx_t_Ineighbor_allgather_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request)
+{
+  int64_t arg[] = {sendcount, (int64_t)(intptr_t)sendtype, recvcount, (int64_t)(intptr_t)recvtype};
+  spx_call call = {.fn = SPX_FN_Ineighbor_allgather_c, .args = 4, .arg = arg, .coll = SPX_COLL_NEIGHBOR_ALLGATHER + 1, .comm = comm};
+  call.bytes = spx_call_bytes(sendcount, sendtype);
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Ineighbor_allgather_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request));
+}
 #pragma weak MPI_Ineighbor_allgather_c = PMPI_Ineighbor_allgather_c
 int PMPI_Ineighbor_allgather_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request)
 {
@@ -40,6 +56,14 @@ int PMPI_Ineighbor_allgather_c(const void *sendbuf, MPI_Count sendcount, MPI_Dat
   return spx_c_Ineighbor_allgather(sendbuf, sendcount, t_sendtype, recvbuf, recvcount, t_recvtype, c_comm, request);
 }
 
+static SPX_TRACED int spx_t_Ineighbor_allgatherv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int displs[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request)
+{
+  int64_t arg[] = {sendcount, (int64_t)(intptr_t)sendtype, (int64_t)(intptr_t)recvtype};
+  spx_call call = {.fn = SPX_FN_Ineighbor_allgatherv, .args = 3, .arg = arg, .coll = SPX_COLL_NEIGHBOR_ALLGATHERV + 1, .comm = comm};
+  call.bytes = spx_call_bytes(sendcount, sendtype);
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Ineighbor_allgatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, request));
+}
 #pragma weak MPI_Ineighbor_allgatherv = PMPI_Ineighbor_allgatherv
 int PMPI_Ineighbor_allgatherv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int displs[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request)
 {
@@ -60,6 +84,14 @@ int PMPI_Ineighbor_allgatherv(const void *sendbuf, int sendcount, MPI_Datatype s
   return spx_c_Ineighbor_allgatherv(sendbuf, sendcount, t_sendtype, recvbuf, (spx_counts){recvcounts, 0}, (spx_counts){displs, 0}, t_recvtype, c_comm, request);
 }
 
+static SPX_TRACED int spx_t_Ineighbor_allgatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request)
+{
+  int64_t arg[] = {sendcount, (int64_t)(intptr_t)sendtype, (int64_t)(intptr_t)recvtype};
+  spx_call call = {.fn = SPX_FN_Ineighbor_allgatherv_c, .args = 3, .arg = arg, .coll = SPX_COLL_NEIGHBOR_ALLGATHERV + 1, .comm = comm};
+  call.bytes = spx_call_bytes(sendcount, sendtype);
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Ineighbor_allgatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, request));
+}
 #pragma weak MPI_Ineighbor_allgatherv_c = PMPI_Ineighbor_allgatherv_c
 int PMPI_Ineighbor_allgatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request)
 {
@@ -80,6 +112,14 @@ int PMPI_Ineighbor_allgatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Da
   return spx_c_Ineighbor_allgatherv(sendbuf, sendcount, t_sendtype, recvbuf, (spx_counts){recvcounts, 1}, (spx_counts){displs, 1}, t_recvtype, c_comm, request);
 }
 
+static SPX_TRACED int spx_t_Ineighbor_alltoall(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request)
+{
+  int64_t arg[] = {sendcount, (int64_t)(intptr_t)sendtype, recvcount, (int64_t)(intptr_t)recvtype};
+  spx_call call = {.fn = SPX_FN_Ineighbor_alltoall, .args = 4, .arg = arg, .coll = SPX_COLL_NEIGHBOR_ALLTOALL + 1, .comm = comm};
+  call.bytes = spx_call_bytes(sendcount, sendtype);
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Ineighbor_alltoall(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request));
+}
 #pragma weak MPI_Ineighbor_alltoall = PMPI_Ineighbor_alltoall
 int PMPI_Ineighbor_alltoall(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request)
 {
@@ -99,6 +139,14 @@ int PMPI_Ineighbor_alltoall(const void *sendbuf, int sendcount, MPI_Datatype sen
   return spx_c_Ineighbor_alltoall(sendbuf, sendcount, t_sendtype, recvbuf, recvcount, t_recvtype, c_comm, request);
 }
 
+static SPX_TRACED int spx_t_Ineighbor_alltoall_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request)
+{
+  int64_t arg[] = {sendcount, (int64_t)(intptr_t)sendtype, recvcount, (int64_t)(intptr_t)recvtype};
+  spx_call call = {.fn = SPX_FN_Ineighbor_alltoall_c, .args = 4, .arg = arg, .coll = SPX_COLL_NEIGHBOR_ALLTOALL + 1, .comm = comm};
+  call.bytes = spx_call_bytes(sendcount, sendtype);
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Ineighbor_alltoall_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request));
+}
 #pragma weak MPI_Ineighbor_alltoall_c = PMPI_Ineighbor_alltoall_c
 int PMPI_Ineighbor_alltoall_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request)
 {
@@ -118,6 +166,13 @@ int PMPI_Ineighbor_alltoall_c(const void *sendbuf, MPI_Count sendcount, MPI_Data
   return spx_c_Ineighbor_alltoall(sendbuf, sendcount, t_sendtype, recvbuf, recvcount, t_recvtype, c_comm, request);
 }
 
+static SPX_TRACED int spx_t_Ineighbor_alltoallv(const void *sendbuf, const int sendcounts[], const int sdispls[], MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int rdispls[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)sendtype, (int64_t)(intptr_t)recvtype};
+  spx_call call = {.fn = SPX_FN_Ineighbor_alltoallv, .args = 2, .arg = arg, .coll = SPX_COLL_NEIGHBOR_ALLTOALLV + 1, .comm = comm};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Ineighbor_alltoallv(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, request));
+}
 #pragma weak MPI_Ineighbor_alltoallv = PMPI_Ineighbor_alltoallv
 int PMPI_Ineighbor_alltoallv(const void *sendbuf, const int sendcounts[], const int sdispls[], MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int rdispls[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request)
 {
@@ -139,6 +194,13 @@ int PMPI_Ineighbor_alltoallv(const void *sendbuf, const int sendcounts[], const 
   return spx_c_Ineighbor_alltoallv(sendbuf, (spx_counts){sendcounts, 0}, (spx_counts){sdispls, 0}, t_sendtype, recvbuf, (spx_counts){recvcounts, 0}, (spx_counts){rdispls, 0}, t_recvtype, c_comm, request);
 }
 
+static SPX_TRACED int spx_t_Ineighbor_alltoallv_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)sendtype, (int64_t)(intptr_t)recvtype};
+  spx_call call = {.fn = SPX_FN_Ineighbor_alltoallv_c, .args = 2, .arg = arg, .coll = SPX_COLL_NEIGHBOR_ALLTOALLV + 1, .comm = comm};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Ineighbor_alltoallv_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, request));
+}
 #pragma weak MPI_Ineighbor_alltoallv_c = PMPI_Ineighbor_alltoallv_c
 int PMPI_Ineighbor_alltoallv_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request)
 {
@@ -160,6 +222,12 @@ int PMPI_Ineighbor_alltoallv_c(const void *sendbuf, const MPI_Count sendcounts[]
   return spx_c_Ineighbor_alltoallv(sendbuf, (spx_counts){sendcounts, 1}, (spx_counts){sdispls, 1}, t_sendtype, recvbuf, (spx_counts){recvcounts, 1}, (spx_counts){rdispls, 1}, t_recvtype, c_comm, request);
 }
 
+static SPX_TRACED int spx_t_Ineighbor_alltoallw(const void *sendbuf, const int sendcounts[], const MPI_Aint sdispls[], const MPI_Datatype sendtypes[], void *recvbuf, const int recvcounts[], const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm, MPI_Request *request)
+{
+  spx_call call = {.fn = SPX_FN_Ineighbor_alltoallw, .coll = SPX_COLL_NEIGHBOR_ALLTOALLW + 1, .comm = comm};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Ineighbor_alltoallw(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, request));
+}
 #pragma weak MPI_Ineighbor_alltoallw = PMPI_Ineighbor_alltoallw
 int PMPI_Ineighbor_alltoallw(const void *sendbuf, const int sendcounts[], const MPI_Aint sdispls[], const MPI_Datatype sendtypes[], void *recvbuf, const int recvcounts[], const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm, MPI_Request *request)
 {
@@ -179,6 +247,12 @@ int PMPI_Ineighbor_alltoallw(const void *sendbuf, const int sendcounts[], const 
   return spx_c_Ineighbor_alltoallw(sendbuf, (spx_counts){sendcounts, 0}, sdispls, sendtypes, recvbuf, (spx_counts){recvcounts, 0}, rdispls, recvtypes, c_comm, request);
 }
 
+static SPX_TRACED int spx_t_Ineighbor_alltoallw_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], const MPI_Datatype sendtypes[], void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm, MPI_Request *request)
+{
+  spx_call call = {.fn = SPX_FN_Ineighbor_alltoallw_c, .coll = SPX_COLL_NEIGHBOR_ALLTOALLW + 1, .comm = comm};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Ineighbor_alltoallw_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, request));
+}
 #pragma weak MPI_Ineighbor_alltoallw_c = PMPI_Ineighbor_alltoallw_c
 int PMPI_Ineighbor_alltoallw_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], const MPI_Datatype sendtypes[], void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm, MPI_Request *request)
 {
@@ -198,6 +272,14 @@ int PMPI_Ineighbor_alltoallw_c(const void *sendbuf, const MPI_Count sendcounts[]
   return spx_c_Ineighbor_alltoallw(sendbuf, (spx_counts){sendcounts, 1}, sdispls, sendtypes, recvbuf, (spx_counts){recvcounts, 1}, rdispls, recvtypes, c_comm, request);
 }
 
+static SPX_TRACED int spx_t_Neighbor_allgather(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm)
+{
+  int64_t arg[] = {sendcount, (int64_t)(intptr_t)sendtype, recvcount, (int64_t)(intptr_t)recvtype};
+  spx_call call = {.fn = SPX_FN_Neighbor_allgather, .flags = SPX_TRACE_COLLECTIVE, .args = 4, .arg = arg, .coll = SPX_COLL_NEIGHBOR_ALLGATHER + 1, .comm = comm};
+  call.bytes = spx_call_bytes(sendcount, sendtype);
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Neighbor_allgather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm));
+}
 #pragma weak MPI_Neighbor_allgather = PMPI_Neighbor_allgather
 int PMPI_Neighbor_allgather(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm)
 {
@@ -216,6 +298,14 @@ int PMPI_Neighbor_allgather(const void *sendbuf, int sendcount, MPI_Datatype sen
   return spx_c_Neighbor_allgather(sendbuf, sendcount, t_sendtype, recvbuf, recvcount, t_recvtype, c_comm);
 }
 
+static SPX_TRACED int spx_t_Neighbor_allgather_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm)
+{
+  int64_t arg[] = {sendcount, (int64_t)(intptr_t)sendtype, recvcount, (int64_t)(intptr_t)recvtype};
+  spx_call call = {.fn = SPX_FN_Neighbor_allgather_c, .flags = SPX_TRACE_COLLECTIVE, .args = 4, .arg = arg, .coll = SPX_COLL_NEIGHBOR_ALLGATHER + 1, .comm = comm};
+  call.bytes = spx_call_bytes(sendcount, sendtype);
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Neighbor_allgather_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm));
+}
 #pragma weak MPI_Neighbor_allgather_c = PMPI_Neighbor_allgather_c
 int PMPI_Neighbor_allgather_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm)
 {
@@ -234,6 +324,14 @@ int PMPI_Neighbor_allgather_c(const void *sendbuf, MPI_Count sendcount, MPI_Data
   return spx_c_Neighbor_allgather(sendbuf, sendcount, t_sendtype, recvbuf, recvcount, t_recvtype, c_comm);
 }
 
+static SPX_TRACED int spx_t_Neighbor_allgather_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+  int64_t arg[] = {sendcount, (int64_t)(intptr_t)sendtype, recvcount, (int64_t)(intptr_t)recvtype, (int64_t)(intptr_t)info};
+  spx_call call = {.fn = SPX_FN_Neighbor_allgather_init, .args = 5, .arg = arg, .coll = SPX_COLL_NEIGHBOR_ALLGATHER + 1, .comm = comm};
+  call.bytes = spx_call_bytes(sendcount, sendtype);
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Neighbor_allgather_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request));
+}
 #pragma weak MPI_Neighbor_allgather_init = PMPI_Neighbor_allgather_init
 int PMPI_Neighbor_allgather_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
@@ -254,6 +352,14 @@ int PMPI_Neighbor_allgather_init(const void *sendbuf, int sendcount, MPI_Datatyp
   return spx_c_Neighbor_allgather_init(sendbuf, sendcount, t_sendtype, recvbuf, recvcount, t_recvtype, c_comm, info, request);
 }
 
+static SPX_TRACED int spx_t_Neighbor_allgather_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+  int64_t arg[] = {sendcount, (int64_t)(intptr_t)sendtype, recvcount, (int64_t)(intptr_t)recvtype, (int64_t)(intptr_t)info};
+  spx_call call = {.fn = SPX_FN_Neighbor_allgather_init_c, .args = 5, .arg = arg, .coll = SPX_COLL_NEIGHBOR_ALLGATHER + 1, .comm = comm};
+  call.bytes = spx_call_bytes(sendcount, sendtype);
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Neighbor_allgather_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request));
+}
 #pragma weak MPI_Neighbor_allgather_init_c = PMPI_Neighbor_allgather_init_c
 int PMPI_Neighbor_allgather_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
@@ -274,6 +380,14 @@ int PMPI_Neighbor_allgather_init_c(const void *sendbuf, MPI_Count sendcount, MPI
   return spx_c_Neighbor_allgather_init(sendbuf, sendcount, t_sendtype, recvbuf, recvcount, t_recvtype, c_comm, info, request);
 }
 
+static SPX_TRACED int spx_t_Neighbor_allgatherv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int displs[], MPI_Datatype recvtype, MPI_Comm comm)
+{
+  int64_t arg[] = {sendcount, (int64_t)(intptr_t)sendtype, (int64_t)(intptr_t)recvtype};
+  spx_call call = {.fn = SPX_FN_Neighbor_allgatherv, .flags = SPX_TRACE_COLLECTIVE, .args = 3, .arg = arg, .coll = SPX_COLL_NEIGHBOR_ALLGATHERV + 1, .comm = comm};
+  call.bytes = spx_call_bytes(sendcount, sendtype);
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Neighbor_allgatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm));
+}
 #pragma weak MPI_Neighbor_allgatherv = PMPI_Neighbor_allgatherv
 int PMPI_Neighbor_allgatherv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int displs[], MPI_Datatype recvtype, MPI_Comm comm)
 {
@@ -293,6 +407,14 @@ int PMPI_Neighbor_allgatherv(const void *sendbuf, int sendcount, MPI_Datatype se
   return spx_c_Neighbor_allgatherv(sendbuf, sendcount, t_sendtype, recvbuf, (spx_counts){recvcounts, 0}, (spx_counts){displs, 0}, t_recvtype, c_comm);
 }
 
+static SPX_TRACED int spx_t_Neighbor_allgatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype, MPI_Comm comm)
+{
+  int64_t arg[] = {sendcount, (int64_t)(intptr_t)sendtype, (int64_t)(intptr_t)recvtype};
+  spx_call call = {.fn = SPX_FN_Neighbor_allgatherv_c, .flags = SPX_TRACE_COLLECTIVE, .args = 3, .arg = arg, .coll = SPX_COLL_NEIGHBOR_ALLGATHERV + 1, .comm = comm};
+  call.bytes = spx_call_bytes(sendcount, sendtype);
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Neighbor_allgatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm));
+}
 #pragma weak MPI_Neighbor_allgatherv_c = PMPI_Neighbor_allgatherv_c
 int PMPI_Neighbor_allgatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype, MPI_Comm comm)
 {
@@ -312,6 +434,14 @@ int PMPI_Neighbor_allgatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Dat
   return spx_c_Neighbor_allgatherv(sendbuf, sendcount, t_sendtype, recvbuf, (spx_counts){recvcounts, 1}, (spx_counts){displs, 1}, t_recvtype, c_comm);
 }
 
+static SPX_TRACED int spx_t_Neighbor_allgatherv_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int displs[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+  int64_t arg[] = {sendcount, (int64_t)(intptr_t)sendtype, (int64_t)(intptr_t)recvtype, (int64_t)(intptr_t)info};
+  spx_call call = {.fn = SPX_FN_Neighbor_allgatherv_init, .args = 4, .arg = arg, .coll = SPX_COLL_NEIGHBOR_ALLGATHERV + 1, .comm = comm};
+  call.bytes = spx_call_bytes(sendcount, sendtype);
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Neighbor_allgatherv_init(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info, request));
+}
 #pragma weak MPI_Neighbor_allgatherv_init = PMPI_Neighbor_allgatherv_init
 int PMPI_Neighbor_allgatherv_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int displs[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
@@ -333,6 +463,14 @@ int PMPI_Neighbor_allgatherv_init(const void *sendbuf, int sendcount, MPI_Dataty
   return spx_c_Neighbor_allgatherv_init(sendbuf, sendcount, t_sendtype, recvbuf, (spx_counts){recvcounts, 0}, (spx_counts){displs, 0}, t_recvtype, c_comm, info, request);
 }
 
+static SPX_TRACED int spx_t_Neighbor_allgatherv_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+  int64_t arg[] = {sendcount, (int64_t)(intptr_t)sendtype, (int64_t)(intptr_t)recvtype, (int64_t)(intptr_t)info};
+  spx_call call = {.fn = SPX_FN_Neighbor_allgatherv_init_c, .args = 4, .arg = arg, .coll = SPX_COLL_NEIGHBOR_ALLGATHERV + 1, .comm = comm};
+  call.bytes = spx_call_bytes(sendcount, sendtype);
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Neighbor_allgatherv_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info, request));
+}
 #pragma weak MPI_Neighbor_allgatherv_init_c = PMPI_Neighbor_allgatherv_init_c
 int PMPI_Neighbor_allgatherv_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
@@ -354,6 +492,14 @@ int PMPI_Neighbor_allgatherv_init_c(const void *sendbuf, MPI_Count sendcount, MP
   return spx_c_Neighbor_allgatherv_init(sendbuf, sendcount, t_sendtype, recvbuf, (spx_counts){recvcounts, 1}, (spx_counts){displs, 1}, t_recvtype, c_comm, info, request);
 }
 
+static SPX_TRACED int spx_t_Neighbor_alltoall(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm)
+{
+  int64_t arg[] = {sendcount, (int64_t)(intptr_t)sendtype, recvcount, (int64_t)(intptr_t)recvtype};
+  spx_call call = {.fn = SPX_FN_Neighbor_alltoall, .flags = SPX_TRACE_COLLECTIVE, .args = 4, .arg = arg, .coll = SPX_COLL_NEIGHBOR_ALLTOALL + 1, .comm = comm};
+  call.bytes = spx_call_bytes(sendcount, sendtype);
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Neighbor_alltoall(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm));
+}
 #pragma weak MPI_Neighbor_alltoall = PMPI_Neighbor_alltoall
 int PMPI_Neighbor_alltoall(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm)
 {
@@ -372,6 +518,14 @@ int PMPI_Neighbor_alltoall(const void *sendbuf, int sendcount, MPI_Datatype send
   return spx_c_Neighbor_alltoall(sendbuf, sendcount, t_sendtype, recvbuf, recvcount, t_recvtype, c_comm);
 }
 
+static SPX_TRACED int spx_t_Neighbor_alltoall_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm)
+{
+  int64_t arg[] = {sendcount, (int64_t)(intptr_t)sendtype, recvcount, (int64_t)(intptr_t)recvtype};
+  spx_call call = {.fn = SPX_FN_Neighbor_alltoall_c, .flags = SPX_TRACE_COLLECTIVE, .args = 4, .arg = arg, .coll = SPX_COLL_NEIGHBOR_ALLTOALL + 1, .comm = comm};
+  call.bytes = spx_call_bytes(sendcount, sendtype);
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Neighbor_alltoall_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm));
+}
 #pragma weak MPI_Neighbor_alltoall_c = PMPI_Neighbor_alltoall_c
 int PMPI_Neighbor_alltoall_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm)
 {
@@ -390,6 +544,14 @@ int PMPI_Neighbor_alltoall_c(const void *sendbuf, MPI_Count sendcount, MPI_Datat
   return spx_c_Neighbor_alltoall(sendbuf, sendcount, t_sendtype, recvbuf, recvcount, t_recvtype, c_comm);
 }
 
+static SPX_TRACED int spx_t_Neighbor_alltoall_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+  int64_t arg[] = {sendcount, (int64_t)(intptr_t)sendtype, recvcount, (int64_t)(intptr_t)recvtype, (int64_t)(intptr_t)info};
+  spx_call call = {.fn = SPX_FN_Neighbor_alltoall_init, .args = 5, .arg = arg, .coll = SPX_COLL_NEIGHBOR_ALLTOALL + 1, .comm = comm};
+  call.bytes = spx_call_bytes(sendcount, sendtype);
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Neighbor_alltoall_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request));
+}
 #pragma weak MPI_Neighbor_alltoall_init = PMPI_Neighbor_alltoall_init
 int PMPI_Neighbor_alltoall_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
@@ -410,6 +572,14 @@ int PMPI_Neighbor_alltoall_init(const void *sendbuf, int sendcount, MPI_Datatype
   return spx_c_Neighbor_alltoall_init(sendbuf, sendcount, t_sendtype, recvbuf, recvcount, t_recvtype, c_comm, info, request);
 }
 
+static SPX_TRACED int spx_t_Neighbor_alltoall_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+  int64_t arg[] = {sendcount, (int64_t)(intptr_t)sendtype, recvcount, (int64_t)(intptr_t)recvtype, (int64_t)(intptr_t)info};
+  spx_call call = {.fn = SPX_FN_Neighbor_alltoall_init_c, .args = 5, .arg = arg, .coll = SPX_COLL_NEIGHBOR_ALLTOALL + 1, .comm = comm};
+  call.bytes = spx_call_bytes(sendcount, sendtype);
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Neighbor_alltoall_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request));
+}
 #pragma weak MPI_Neighbor_alltoall_init_c = PMPI_Neighbor_alltoall_init_c
 int PMPI_Neighbor_alltoall_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
@@ -430,6 +600,13 @@ int PMPI_Neighbor_alltoall_init_c(const void *sendbuf, MPI_Count sendcount, MPI_
   return spx_c_Neighbor_alltoall_init(sendbuf, sendcount, t_sendtype, recvbuf, recvcount, t_recvtype, c_comm, info, request);
 }
 
+static SPX_TRACED int spx_t_Neighbor_alltoallv(const void *sendbuf, const int sendcounts[], const int sdispls[], MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int rdispls[], MPI_Datatype recvtype, MPI_Comm comm)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)sendtype, (int64_t)(intptr_t)recvtype};
+  spx_call call = {.fn = SPX_FN_Neighbor_alltoallv, .flags = SPX_TRACE_COLLECTIVE, .args = 2, .arg = arg, .coll = SPX_COLL_NEIGHBOR_ALLTOALLV + 1, .comm = comm};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Neighbor_alltoallv(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm));
+}
 #pragma weak MPI_Neighbor_alltoallv = PMPI_Neighbor_alltoallv
 int PMPI_Neighbor_alltoallv(const void *sendbuf, const int sendcounts[], const int sdispls[], MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int rdispls[], MPI_Datatype recvtype, MPI_Comm comm)
 {
@@ -450,6 +627,13 @@ int PMPI_Neighbor_alltoallv(const void *sendbuf, const int sendcounts[], const i
   return spx_c_Neighbor_alltoallv(sendbuf, (spx_counts){sendcounts, 0}, (spx_counts){sdispls, 0}, t_sendtype, recvbuf, (spx_counts){recvcounts, 0}, (spx_counts){rdispls, 0}, t_recvtype, c_comm);
 }
 
+static SPX_TRACED int spx_t_Neighbor_alltoallv_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], MPI_Datatype recvtype, MPI_Comm comm)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)sendtype, (int64_t)(intptr_t)recvtype};
+  spx_call call = {.fn = SPX_FN_Neighbor_alltoallv_c, .flags = SPX_TRACE_COLLECTIVE, .args = 2, .arg = arg, .coll = SPX_COLL_NEIGHBOR_ALLTOALLV + 1, .comm = comm};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Neighbor_alltoallv_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm));
+}
 #pragma weak MPI_Neighbor_alltoallv_c = PMPI_Neighbor_alltoallv_c
 int PMPI_Neighbor_alltoallv_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], MPI_Datatype recvtype, MPI_Comm comm)
 {
@@ -470,6 +654,13 @@ int PMPI_Neighbor_alltoallv_c(const void *sendbuf, const MPI_Count sendcounts[],
   return spx_c_Neighbor_alltoallv(sendbuf, (spx_counts){sendcounts, 1}, (spx_counts){sdispls, 1}, t_sendtype, recvbuf, (spx_counts){recvcounts, 1}, (spx_counts){rdispls, 1}, t_recvtype, c_comm);
 }
 
+static SPX_TRACED int spx_t_Neighbor_alltoallv_init(const void *sendbuf, const int sendcounts[], const int sdispls[], MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int rdispls[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)sendtype, (int64_t)(intptr_t)recvtype, (int64_t)(intptr_t)info};
+  spx_call call = {.fn = SPX_FN_Neighbor_alltoallv_init, .args = 3, .arg = arg, .coll = SPX_COLL_NEIGHBOR_ALLTOALLV + 1, .comm = comm};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Neighbor_alltoallv_init(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info, request));
+}
 #pragma weak MPI_Neighbor_alltoallv_init = PMPI_Neighbor_alltoallv_init
 int PMPI_Neighbor_alltoallv_init(const void *sendbuf, const int sendcounts[], const int sdispls[], MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int rdispls[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
@@ -492,6 +683,13 @@ int PMPI_Neighbor_alltoallv_init(const void *sendbuf, const int sendcounts[], co
   return spx_c_Neighbor_alltoallv_init(sendbuf, (spx_counts){sendcounts, 0}, (spx_counts){sdispls, 0}, t_sendtype, recvbuf, (spx_counts){recvcounts, 0}, (spx_counts){rdispls, 0}, t_recvtype, c_comm, info, request);
 }
 
+static SPX_TRACED int spx_t_Neighbor_alltoallv_init_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)sendtype, (int64_t)(intptr_t)recvtype, (int64_t)(intptr_t)info};
+  spx_call call = {.fn = SPX_FN_Neighbor_alltoallv_init_c, .args = 3, .arg = arg, .coll = SPX_COLL_NEIGHBOR_ALLTOALLV + 1, .comm = comm};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Neighbor_alltoallv_init_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info, request));
+}
 #pragma weak MPI_Neighbor_alltoallv_init_c = PMPI_Neighbor_alltoallv_init_c
 int PMPI_Neighbor_alltoallv_init_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
@@ -514,6 +712,12 @@ int PMPI_Neighbor_alltoallv_init_c(const void *sendbuf, const MPI_Count sendcoun
   return spx_c_Neighbor_alltoallv_init(sendbuf, (spx_counts){sendcounts, 1}, (spx_counts){sdispls, 1}, t_sendtype, recvbuf, (spx_counts){recvcounts, 1}, (spx_counts){rdispls, 1}, t_recvtype, c_comm, info, request);
 }
 
+static SPX_TRACED int spx_t_Neighbor_alltoallw(const void *sendbuf, const int sendcounts[], const MPI_Aint sdispls[], const MPI_Datatype sendtypes[], void *recvbuf, const int recvcounts[], const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm)
+{
+  spx_call call = {.fn = SPX_FN_Neighbor_alltoallw, .flags = SPX_TRACE_COLLECTIVE, .coll = SPX_COLL_NEIGHBOR_ALLTOALLW + 1, .comm = comm};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Neighbor_alltoallw(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm));
+}
 #pragma weak MPI_Neighbor_alltoallw = PMPI_Neighbor_alltoallw
 int PMPI_Neighbor_alltoallw(const void *sendbuf, const int sendcounts[], const MPI_Aint sdispls[], const MPI_Datatype sendtypes[], void *recvbuf, const int recvcounts[], const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm)
 {
@@ -532,6 +736,12 @@ int PMPI_Neighbor_alltoallw(const void *sendbuf, const int sendcounts[], const M
   return spx_c_Neighbor_alltoallw(sendbuf, (spx_counts){sendcounts, 0}, sdispls, sendtypes, recvbuf, (spx_counts){recvcounts, 0}, rdispls, recvtypes, c_comm);
 }
 
+static SPX_TRACED int spx_t_Neighbor_alltoallw_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], const MPI_Datatype sendtypes[], void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm)
+{
+  spx_call call = {.fn = SPX_FN_Neighbor_alltoallw_c, .flags = SPX_TRACE_COLLECTIVE, .coll = SPX_COLL_NEIGHBOR_ALLTOALLW + 1, .comm = comm};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Neighbor_alltoallw_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm));
+}
 #pragma weak MPI_Neighbor_alltoallw_c = PMPI_Neighbor_alltoallw_c
 int PMPI_Neighbor_alltoallw_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], const MPI_Datatype sendtypes[], void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm)
 {
@@ -550,6 +760,13 @@ int PMPI_Neighbor_alltoallw_c(const void *sendbuf, const MPI_Count sendcounts[],
   return spx_c_Neighbor_alltoallw(sendbuf, (spx_counts){sendcounts, 1}, sdispls, sendtypes, recvbuf, (spx_counts){recvcounts, 1}, rdispls, recvtypes, c_comm);
 }
 
+static SPX_TRACED int spx_t_Neighbor_alltoallw_init(const void *sendbuf, const int sendcounts[], const MPI_Aint sdispls[], const MPI_Datatype sendtypes[], void *recvbuf, const int recvcounts[], const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)info};
+  spx_call call = {.fn = SPX_FN_Neighbor_alltoallw_init, .args = 1, .arg = arg, .coll = SPX_COLL_NEIGHBOR_ALLTOALLW + 1, .comm = comm};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Neighbor_alltoallw_init(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, info, request));
+}
 #pragma weak MPI_Neighbor_alltoallw_init = PMPI_Neighbor_alltoallw_init
 int PMPI_Neighbor_alltoallw_init(const void *sendbuf, const int sendcounts[], const MPI_Aint sdispls[], const MPI_Datatype sendtypes[], void *recvbuf, const int recvcounts[], const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
@@ -570,6 +787,13 @@ int PMPI_Neighbor_alltoallw_init(const void *sendbuf, const int sendcounts[], co
   return spx_c_Neighbor_alltoallw_init(sendbuf, (spx_counts){sendcounts, 0}, sdispls, sendtypes, recvbuf, (spx_counts){recvcounts, 0}, rdispls, recvtypes, c_comm, info, request);
 }
 
+static SPX_TRACED int spx_t_Neighbor_alltoallw_init_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], const MPI_Datatype sendtypes[], void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)info};
+  spx_call call = {.fn = SPX_FN_Neighbor_alltoallw_init_c, .args = 1, .arg = arg, .coll = SPX_COLL_NEIGHBOR_ALLTOALLW + 1, .comm = comm};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Neighbor_alltoallw_init_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, info, request));
+}
 #pragma weak MPI_Neighbor_alltoallw_init_c = PMPI_Neighbor_alltoallw_init_c
 int PMPI_Neighbor_alltoallw_init_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], const MPI_Datatype sendtypes[], void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {

@@ -2,6 +2,13 @@
 #include "shim.h"
 #include "check.h"
 
+static SPX_TRACED int spx_t_Op_commutative(MPI_Op op, int *commute)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)op};
+  spx_call call = {.fn = SPX_FN_Op_commutative, .args = 1, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Op_commutative(op, commute));
+}
 #pragma weak MPI_Op_commutative = PMPI_Op_commutative
 int PMPI_Op_commutative(MPI_Op op, int *commute)
 {
@@ -12,6 +19,13 @@ int PMPI_Op_commutative(MPI_Op op, int *commute)
   return spx_c_Op_commutative(o_op, commute);
 }
 
+static SPX_TRACED int spx_t_Op_create(MPI_User_function *user_fn, int commute, MPI_Op *op)
+{
+  int64_t arg[] = {commute};
+  spx_call call = {.fn = SPX_FN_Op_create, .args = 1, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Op_create(user_fn, commute, op));
+}
 #pragma weak MPI_Op_create = PMPI_Op_create
 int PMPI_Op_create(MPI_User_function *user_fn, int commute, MPI_Op *op)
 {
@@ -21,6 +35,13 @@ int PMPI_Op_create(MPI_User_function *user_fn, int commute, MPI_Op *op)
   return spx_c_Op_create((spx_fnptr){(void *)(uintptr_t)user_fn, 0}, commute, op);
 }
 
+static SPX_TRACED int spx_t_Op_create_c(MPI_User_function_c *user_fn, int commute, MPI_Op *op)
+{
+  int64_t arg[] = {commute};
+  spx_call call = {.fn = SPX_FN_Op_create_c, .args = 1, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Op_create_c(user_fn, commute, op));
+}
 #pragma weak MPI_Op_create_c = PMPI_Op_create_c
 int PMPI_Op_create_c(MPI_User_function_c *user_fn, int commute, MPI_Op *op)
 {
@@ -30,6 +51,12 @@ int PMPI_Op_create_c(MPI_User_function_c *user_fn, int commute, MPI_Op *op)
   return spx_c_Op_create((spx_fnptr){(void *)(uintptr_t)user_fn, 1}, commute, op);
 }
 
+static SPX_TRACED int spx_t_Op_free(MPI_Op *op)
+{
+  spx_call call = {.fn = SPX_FN_Op_free};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Op_free(op));
+}
 #pragma weak MPI_Op_free = PMPI_Op_free
 int PMPI_Op_free(MPI_Op *op)
 {
@@ -39,6 +66,14 @@ int PMPI_Op_free(MPI_Op *op)
   return spx_c_Op_free(op);
 }
 
+static SPX_TRACED int spx_t_Reduce_local(const void *inbuf, void *inoutbuf, int count, MPI_Datatype datatype, MPI_Op op)
+{
+  int64_t arg[] = {count, (int64_t)(intptr_t)datatype, (int64_t)(intptr_t)op};
+  spx_call call = {.fn = SPX_FN_Reduce_local, .args = 3, .arg = arg};
+  call.bytes = spx_call_bytes(count, datatype);
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Reduce_local(inbuf, inoutbuf, count, datatype, op));
+}
 #pragma weak MPI_Reduce_local = PMPI_Reduce_local
 int PMPI_Reduce_local(const void *inbuf, void *inoutbuf, int count, MPI_Datatype datatype, MPI_Op op)
 {
@@ -53,6 +88,14 @@ int PMPI_Reduce_local(const void *inbuf, void *inoutbuf, int count, MPI_Datatype
   return spx_c_Reduce_local(inbuf, inoutbuf, count, t_datatype, o_op);
 }
 
+static SPX_TRACED int spx_t_Reduce_local_c(const void *inbuf, void *inoutbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op)
+{
+  int64_t arg[] = {count, (int64_t)(intptr_t)datatype, (int64_t)(intptr_t)op};
+  spx_call call = {.fn = SPX_FN_Reduce_local_c, .args = 3, .arg = arg};
+  call.bytes = spx_call_bytes(count, datatype);
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Reduce_local_c(inbuf, inoutbuf, count, datatype, op));
+}
 #pragma weak MPI_Reduce_local_c = PMPI_Reduce_local_c
 int PMPI_Reduce_local_c(const void *inbuf, void *inoutbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op)
 {

@@ -2,6 +2,14 @@
 #include "shim.h"
 #include "check.h"
 
+static SPX_TRACED int spx_t_Bsend(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm)
+{
+  int64_t arg[] = {count, (int64_t)(intptr_t)datatype, dest, tag};
+  spx_call call = {.fn = SPX_FN_Bsend, .args = 4, .arg = arg, .comm = comm};
+  call.bytes = spx_call_bytes(count, datatype);
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Bsend(buf, count, datatype, dest, tag, comm));
+}
 #pragma weak MPI_Bsend = PMPI_Bsend
 int PMPI_Bsend(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm)
 {
@@ -17,6 +25,14 @@ int PMPI_Bsend(const void *buf, int count, MPI_Datatype datatype, int dest, int 
   return spx_c_Bsend(buf, count, t_datatype, dest, tag, c_comm);
 }
 
+static SPX_TRACED int spx_t_Bsend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm)
+{
+  int64_t arg[] = {count, (int64_t)(intptr_t)datatype, dest, tag};
+  spx_call call = {.fn = SPX_FN_Bsend_c, .args = 4, .arg = arg, .comm = comm};
+  call.bytes = spx_call_bytes(count, datatype);
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Bsend_c(buf, count, datatype, dest, tag, comm));
+}
 #pragma weak MPI_Bsend_c = PMPI_Bsend_c
 int PMPI_Bsend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm)
 {
@@ -32,6 +48,14 @@ int PMPI_Bsend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int de
   return spx_c_Bsend(buf, count, t_datatype, dest, tag, c_comm);
 }
 
+static SPX_TRACED int spx_t_Bsend_init(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request)
+{
+  int64_t arg[] = {count, (int64_t)(intptr_t)datatype, dest, tag};
+  spx_call call = {.fn = SPX_FN_Bsend_init, .args = 4, .arg = arg, .comm = comm};
+  call.bytes = spx_call_bytes(count, datatype);
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Bsend_init(buf, count, datatype, dest, tag, comm, request));
+}
 #pragma weak MPI_Bsend_init = PMPI_Bsend_init
 int PMPI_Bsend_init(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request)
 {
@@ -48,6 +72,14 @@ int PMPI_Bsend_init(const void *buf, int count, MPI_Datatype datatype, int dest,
   return spx_c_Bsend_init(buf, count, t_datatype, dest, tag, c_comm, request);
 }
 
+static SPX_TRACED int spx_t_Bsend_init_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request)
+{
+  int64_t arg[] = {count, (int64_t)(intptr_t)datatype, dest, tag};
+  spx_call call = {.fn = SPX_FN_Bsend_init_c, .args = 4, .arg = arg, .comm = comm};
+  call.bytes = spx_call_bytes(count, datatype);
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Bsend_init_c(buf, count, datatype, dest, tag, comm, request));
+}
 #pragma weak MPI_Bsend_init_c = PMPI_Bsend_init_c
 int PMPI_Bsend_init_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request)
 {
@@ -64,6 +96,13 @@ int PMPI_Bsend_init_c(const void *buf, MPI_Count count, MPI_Datatype datatype, i
   return spx_c_Bsend_init(buf, count, t_datatype, dest, tag, c_comm, request);
 }
 
+static SPX_TRACED int spx_t_Buffer_attach(void *buffer, int size)
+{
+  int64_t arg[] = {size};
+  spx_call call = {.fn = SPX_FN_Buffer_attach, .args = 1, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Buffer_attach(buffer, size));
+}
 #pragma weak MPI_Buffer_attach = PMPI_Buffer_attach
 int PMPI_Buffer_attach(void *buffer, int size)
 {
@@ -72,6 +111,13 @@ int PMPI_Buffer_attach(void *buffer, int size)
   return spx_c_Buffer_attach(buffer, size);
 }
 
+static SPX_TRACED int spx_t_Buffer_attach_c(void *buffer, MPI_Count size)
+{
+  int64_t arg[] = {size};
+  spx_call call = {.fn = SPX_FN_Buffer_attach_c, .args = 1, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Buffer_attach_c(buffer, size));
+}
 #pragma weak MPI_Buffer_attach_c = PMPI_Buffer_attach_c
 int PMPI_Buffer_attach_c(void *buffer, MPI_Count size)
 {
@@ -80,6 +126,12 @@ int PMPI_Buffer_attach_c(void *buffer, MPI_Count size)
   return spx_c_Buffer_attach(buffer, size);
 }
 
+static SPX_TRACED int spx_t_Buffer_detach(void *buffer_addr, int *size)
+{
+  spx_call call = {.fn = SPX_FN_Buffer_detach};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Buffer_detach(buffer_addr, size));
+}
 #pragma weak MPI_Buffer_detach = PMPI_Buffer_detach
 int PMPI_Buffer_detach(void *buffer_addr, int *size)
 {
@@ -89,6 +141,12 @@ int PMPI_Buffer_detach(void *buffer_addr, int *size)
   return spx_c_Buffer_detach(buffer_addr, (spx_count_out){size, 0});
 }
 
+static SPX_TRACED int spx_t_Buffer_detach_c(void *buffer_addr, MPI_Count *size)
+{
+  spx_call call = {.fn = SPX_FN_Buffer_detach_c};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Buffer_detach_c(buffer_addr, size));
+}
 #pragma weak MPI_Buffer_detach_c = PMPI_Buffer_detach_c
 int PMPI_Buffer_detach_c(void *buffer_addr, MPI_Count *size)
 {
@@ -98,6 +156,12 @@ int PMPI_Buffer_detach_c(void *buffer_addr, MPI_Count *size)
   return spx_c_Buffer_detach(buffer_addr, (spx_count_out){size, 1});
 }
 
+static SPX_TRACED int spx_t_Buffer_flush(void)
+{
+  spx_call call = {.fn = SPX_FN_Buffer_flush};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Buffer_flush());
+}
 #pragma weak MPI_Buffer_flush = PMPI_Buffer_flush
 int PMPI_Buffer_flush(void)
 {
@@ -105,6 +169,12 @@ int PMPI_Buffer_flush(void)
   return spx_c_Buffer_flush();
 }
 
+static SPX_TRACED int spx_t_Buffer_iflush(MPI_Request *request)
+{
+  spx_call call = {.fn = SPX_FN_Buffer_iflush};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Buffer_iflush(request));
+}
 #pragma weak MPI_Buffer_iflush = PMPI_Buffer_iflush
 int PMPI_Buffer_iflush(MPI_Request *request)
 {
@@ -113,6 +183,12 @@ int PMPI_Buffer_iflush(MPI_Request *request)
   return spx_c_Buffer_iflush(request);
 }
 
+static SPX_TRACED int spx_t_Cancel(MPI_Request *request)
+{
+  spx_call call = {.fn = SPX_FN_Cancel};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Cancel(request));
+}
 #pragma weak MPI_Cancel = PMPI_Cancel
 int PMPI_Cancel(MPI_Request *request)
 {
@@ -122,6 +198,13 @@ int PMPI_Cancel(MPI_Request *request)
   return spx_c_Cancel(request);
 }
 
+static SPX_TRACED int spx_t_Comm_attach_buffer(MPI_Comm comm, void *buffer, int size)
+{
+  int64_t arg[] = {size};
+  spx_call call = {.fn = SPX_FN_Comm_attach_buffer, .args = 1, .arg = arg, .comm = comm};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Comm_attach_buffer(comm, buffer, size));
+}
 #pragma weak MPI_Comm_attach_buffer = PMPI_Comm_attach_buffer
 int PMPI_Comm_attach_buffer(MPI_Comm comm, void *buffer, int size)
 {
@@ -132,6 +215,13 @@ int PMPI_Comm_attach_buffer(MPI_Comm comm, void *buffer, int size)
   return spx_c_Comm_attach_buffer(c_comm, buffer, size);
 }
 
+static SPX_TRACED int spx_t_Comm_attach_buffer_c(MPI_Comm comm, void *buffer, MPI_Count size)
+{
+  int64_t arg[] = {size};
+  spx_call call = {.fn = SPX_FN_Comm_attach_buffer_c, .args = 1, .arg = arg, .comm = comm};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Comm_attach_buffer_c(comm, buffer, size));
+}
 #pragma weak MPI_Comm_attach_buffer_c = PMPI_Comm_attach_buffer_c
 int PMPI_Comm_attach_buffer_c(MPI_Comm comm, void *buffer, MPI_Count size)
 {
@@ -142,6 +232,12 @@ int PMPI_Comm_attach_buffer_c(MPI_Comm comm, void *buffer, MPI_Count size)
   return spx_c_Comm_attach_buffer(c_comm, buffer, size);
 }
 
+static SPX_TRACED int spx_t_Comm_detach_buffer(MPI_Comm comm, void *buffer_addr, int *size)
+{
+  spx_call call = {.fn = SPX_FN_Comm_detach_buffer, .comm = comm};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Comm_detach_buffer(comm, buffer_addr, size));
+}
 #pragma weak MPI_Comm_detach_buffer = PMPI_Comm_detach_buffer
 int PMPI_Comm_detach_buffer(MPI_Comm comm, void *buffer_addr, int *size)
 {
@@ -153,6 +249,12 @@ int PMPI_Comm_detach_buffer(MPI_Comm comm, void *buffer_addr, int *size)
   return spx_c_Comm_detach_buffer(c_comm, buffer_addr, (spx_count_out){size, 0});
 }
 
+static SPX_TRACED int spx_t_Comm_detach_buffer_c(MPI_Comm comm, void *buffer_addr, MPI_Count *size)
+{
+  spx_call call = {.fn = SPX_FN_Comm_detach_buffer_c, .comm = comm};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Comm_detach_buffer_c(comm, buffer_addr, size));
+}
 #pragma weak MPI_Comm_detach_buffer_c = PMPI_Comm_detach_buffer_c
 int PMPI_Comm_detach_buffer_c(MPI_Comm comm, void *buffer_addr, MPI_Count *size)
 {
@@ -164,6 +266,12 @@ int PMPI_Comm_detach_buffer_c(MPI_Comm comm, void *buffer_addr, MPI_Count *size)
   return spx_c_Comm_detach_buffer(c_comm, buffer_addr, (spx_count_out){size, 1});
 }
 
+static SPX_TRACED int spx_t_Comm_flush_buffer(MPI_Comm comm)
+{
+  spx_call call = {.fn = SPX_FN_Comm_flush_buffer, .comm = comm};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Comm_flush_buffer(comm));
+}
 #pragma weak MPI_Comm_flush_buffer = PMPI_Comm_flush_buffer
 int PMPI_Comm_flush_buffer(MPI_Comm comm)
 {
@@ -173,6 +281,12 @@ int PMPI_Comm_flush_buffer(MPI_Comm comm)
   return spx_c_Comm_flush_buffer(c_comm);
 }
 
+static SPX_TRACED int spx_t_Comm_iflush_buffer(MPI_Comm comm, MPI_Request *request)
+{
+  spx_call call = {.fn = SPX_FN_Comm_iflush_buffer, .comm = comm};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Comm_iflush_buffer(comm, request));
+}
 #pragma weak MPI_Comm_iflush_buffer = PMPI_Comm_iflush_buffer
 int PMPI_Comm_iflush_buffer(MPI_Comm comm, MPI_Request *request)
 {
@@ -183,6 +297,13 @@ int PMPI_Comm_iflush_buffer(MPI_Comm comm, MPI_Request *request)
   return spx_c_Comm_iflush_buffer(c_comm, request);
 }
 
+static SPX_TRACED int spx_t_Grequest_complete(MPI_Request request)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)request};
+  spx_call call = {.fn = SPX_FN_Grequest_complete, .args = 1, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Grequest_complete(request));
+}
 #pragma weak MPI_Grequest_complete = PMPI_Grequest_complete
 int PMPI_Grequest_complete(MPI_Request request)
 {
@@ -191,6 +312,12 @@ int PMPI_Grequest_complete(MPI_Request request)
   return spx_c_Grequest_complete(request);
 }
 
+static SPX_TRACED int spx_t_Grequest_start(MPI_Grequest_query_function *query_fn, MPI_Grequest_free_function *free_fn, MPI_Grequest_cancel_function *cancel_fn, void *extra_state, MPI_Request *request)
+{
+  spx_call call = {.fn = SPX_FN_Grequest_start};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Grequest_start(query_fn, free_fn, cancel_fn, extra_state, request));
+}
 #pragma weak MPI_Grequest_start = PMPI_Grequest_start
 int PMPI_Grequest_start(MPI_Grequest_query_function *query_fn, MPI_Grequest_free_function *free_fn, MPI_Grequest_cancel_function *cancel_fn, void *extra_state, MPI_Request *request)
 {
@@ -199,6 +326,14 @@ int PMPI_Grequest_start(MPI_Grequest_query_function *query_fn, MPI_Grequest_free
   return spx_c_Grequest_start(query_fn, free_fn, cancel_fn, extra_state, request);
 }
 
+static SPX_TRACED int spx_t_Ibsend(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request)
+{
+  int64_t arg[] = {count, (int64_t)(intptr_t)datatype, dest, tag};
+  spx_call call = {.fn = SPX_FN_Ibsend, .args = 4, .arg = arg, .comm = comm};
+  call.bytes = spx_call_bytes(count, datatype);
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Ibsend(buf, count, datatype, dest, tag, comm, request));
+}
 #pragma weak MPI_Ibsend = PMPI_Ibsend
 int PMPI_Ibsend(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request)
 {
@@ -215,6 +350,14 @@ int PMPI_Ibsend(const void *buf, int count, MPI_Datatype datatype, int dest, int
   return spx_c_Ibsend(buf, count, t_datatype, dest, tag, c_comm, request);
 }
 
+static SPX_TRACED int spx_t_Ibsend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request)
+{
+  int64_t arg[] = {count, (int64_t)(intptr_t)datatype, dest, tag};
+  spx_call call = {.fn = SPX_FN_Ibsend_c, .args = 4, .arg = arg, .comm = comm};
+  call.bytes = spx_call_bytes(count, datatype);
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Ibsend_c(buf, count, datatype, dest, tag, comm, request));
+}
 #pragma weak MPI_Ibsend_c = PMPI_Ibsend_c
 int PMPI_Ibsend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request)
 {
@@ -231,6 +374,13 @@ int PMPI_Ibsend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int d
   return spx_c_Ibsend(buf, count, t_datatype, dest, tag, c_comm, request);
 }
 
+static SPX_TRACED int spx_t_Improbe(int source, int tag, MPI_Comm comm, int *flag, MPI_Message *message, MPI_Status *status)
+{
+  int64_t arg[] = {source, tag};
+  spx_call call = {.fn = SPX_FN_Improbe, .flags = SPX_TRACE_POLLS, .args = 2, .arg = arg, .comm = comm};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Improbe(source, tag, comm, flag, message, status));
+}
 #pragma weak MPI_Improbe = PMPI_Improbe
 int PMPI_Improbe(int source, int tag, MPI_Comm comm, int *flag, MPI_Message *message, MPI_Status *status)
 {
@@ -244,6 +394,13 @@ int PMPI_Improbe(int source, int tag, MPI_Comm comm, int *flag, MPI_Message *mes
   return spx_c_Improbe(source, tag, c_comm, flag, message, status);
 }
 
+static SPX_TRACED int spx_t_Imrecv(void *buf, int count, MPI_Datatype datatype, MPI_Message *message, MPI_Request *request)
+{
+  int64_t arg[] = {count, (int64_t)(intptr_t)datatype};
+  spx_call call = {.fn = SPX_FN_Imrecv, .args = 2, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Imrecv(buf, count, datatype, message, request));
+}
 #pragma weak MPI_Imrecv = PMPI_Imrecv
 int PMPI_Imrecv(void *buf, int count, MPI_Datatype datatype, MPI_Message *message, MPI_Request *request)
 {
@@ -258,6 +415,13 @@ int PMPI_Imrecv(void *buf, int count, MPI_Datatype datatype, MPI_Message *messag
   return spx_c_Imrecv(buf, count, t_datatype, message, request);
 }
 
+static SPX_TRACED int spx_t_Imrecv_c(void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Message *message, MPI_Request *request)
+{
+  int64_t arg[] = {count, (int64_t)(intptr_t)datatype};
+  spx_call call = {.fn = SPX_FN_Imrecv_c, .args = 2, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Imrecv_c(buf, count, datatype, message, request));
+}
 #pragma weak MPI_Imrecv_c = PMPI_Imrecv_c
 int PMPI_Imrecv_c(void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Message *message, MPI_Request *request)
 {
@@ -272,6 +436,13 @@ int PMPI_Imrecv_c(void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Message
   return spx_c_Imrecv(buf, count, t_datatype, message, request);
 }
 
+static SPX_TRACED int spx_t_Iprobe(int source, int tag, MPI_Comm comm, int *flag, MPI_Status *status)
+{
+  int64_t arg[] = {source, tag};
+  spx_call call = {.fn = SPX_FN_Iprobe, .flags = SPX_TRACE_POLLS, .args = 2, .arg = arg, .comm = comm};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Iprobe(source, tag, comm, flag, status));
+}
 #pragma weak MPI_Iprobe = PMPI_Iprobe
 int PMPI_Iprobe(int source, int tag, MPI_Comm comm, int *flag, MPI_Status *status)
 {
@@ -284,6 +455,13 @@ int PMPI_Iprobe(int source, int tag, MPI_Comm comm, int *flag, MPI_Status *statu
   return spx_c_Iprobe(source, tag, c_comm, flag, status);
 }
 
+static SPX_TRACED int spx_t_Irecv(void *buf, int count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Request *request)
+{
+  int64_t arg[] = {count, (int64_t)(intptr_t)datatype, source, tag};
+  spx_call call = {.fn = SPX_FN_Irecv, .args = 4, .arg = arg, .comm = comm};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Irecv(buf, count, datatype, source, tag, comm, request));
+}
 #pragma weak MPI_Irecv = PMPI_Irecv
 int PMPI_Irecv(void *buf, int count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Request *request)
 {
@@ -300,6 +478,13 @@ int PMPI_Irecv(void *buf, int count, MPI_Datatype datatype, int source, int tag,
   return spx_c_Irecv(buf, count, t_datatype, source, tag, c_comm, request);
 }
 
+static SPX_TRACED int spx_t_Irecv_c(void *buf, MPI_Count count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Request *request)
+{
+  int64_t arg[] = {count, (int64_t)(intptr_t)datatype, source, tag};
+  spx_call call = {.fn = SPX_FN_Irecv_c, .args = 4, .arg = arg, .comm = comm};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Irecv_c(buf, count, datatype, source, tag, comm, request));
+}
 #pragma weak MPI_Irecv_c = PMPI_Irecv_c
 int PMPI_Irecv_c(void *buf, MPI_Count count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Request *request)
 {
@@ -316,6 +501,14 @@ int PMPI_Irecv_c(void *buf, MPI_Count count, MPI_Datatype datatype, int source, 
   return spx_c_Irecv(buf, count, t_datatype, source, tag, c_comm, request);
 }
 
+static SPX_TRACED int spx_t_Irsend(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request)
+{
+  int64_t arg[] = {count, (int64_t)(intptr_t)datatype, dest, tag};
+  spx_call call = {.fn = SPX_FN_Irsend, .args = 4, .arg = arg, .comm = comm};
+  call.bytes = spx_call_bytes(count, datatype);
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Irsend(buf, count, datatype, dest, tag, comm, request));
+}
 #pragma weak MPI_Irsend = PMPI_Irsend
 int PMPI_Irsend(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request)
 {
@@ -332,6 +525,14 @@ int PMPI_Irsend(const void *buf, int count, MPI_Datatype datatype, int dest, int
   return spx_c_Irsend(buf, count, t_datatype, dest, tag, c_comm, request);
 }
 
+static SPX_TRACED int spx_t_Irsend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request)
+{
+  int64_t arg[] = {count, (int64_t)(intptr_t)datatype, dest, tag};
+  spx_call call = {.fn = SPX_FN_Irsend_c, .args = 4, .arg = arg, .comm = comm};
+  call.bytes = spx_call_bytes(count, datatype);
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Irsend_c(buf, count, datatype, dest, tag, comm, request));
+}
 #pragma weak MPI_Irsend_c = PMPI_Irsend_c
 int PMPI_Irsend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request)
 {
@@ -348,6 +549,14 @@ int PMPI_Irsend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int d
   return spx_c_Irsend(buf, count, t_datatype, dest, tag, c_comm, request);
 }
 
+static SPX_TRACED int spx_t_Isend(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request)
+{
+  int64_t arg[] = {count, (int64_t)(intptr_t)datatype, dest, tag};
+  spx_call call = {.fn = SPX_FN_Isend, .args = 4, .arg = arg, .comm = comm};
+  call.bytes = spx_call_bytes(count, datatype);
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Isend(buf, count, datatype, dest, tag, comm, request));
+}
 #pragma weak MPI_Isend = PMPI_Isend
 int PMPI_Isend(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request)
 {
@@ -364,6 +573,14 @@ int PMPI_Isend(const void *buf, int count, MPI_Datatype datatype, int dest, int 
   return spx_c_Isend(buf, count, t_datatype, dest, tag, c_comm, request);
 }
 
+static SPX_TRACED int spx_t_Isend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request)
+{
+  int64_t arg[] = {count, (int64_t)(intptr_t)datatype, dest, tag};
+  spx_call call = {.fn = SPX_FN_Isend_c, .args = 4, .arg = arg, .comm = comm};
+  call.bytes = spx_call_bytes(count, datatype);
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Isend_c(buf, count, datatype, dest, tag, comm, request));
+}
 #pragma weak MPI_Isend_c = PMPI_Isend_c
 int PMPI_Isend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request)
 {
@@ -380,6 +597,14 @@ int PMPI_Isend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int de
   return spx_c_Isend(buf, count, t_datatype, dest, tag, c_comm, request);
 }
 
+static SPX_TRACED int spx_t_Isendrecv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, int dest, int sendtag, void *recvbuf, int recvcount, MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm, MPI_Request *request)
+{
+  int64_t arg[] = {sendcount, (int64_t)(intptr_t)sendtype, dest, sendtag, recvcount, (int64_t)(intptr_t)recvtype, source, recvtag};
+  spx_call call = {.fn = SPX_FN_Isendrecv, .args = 8, .arg = arg, .comm = comm};
+  call.bytes = spx_call_bytes(sendcount, sendtype);
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Isendrecv(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, request));
+}
 #pragma weak MPI_Isendrecv = PMPI_Isendrecv
 int PMPI_Isendrecv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, int dest, int sendtag, void *recvbuf, int recvcount, MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm, MPI_Request *request)
 {
@@ -402,6 +627,14 @@ int PMPI_Isendrecv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, in
   return spx_c_Isendrecv(sendbuf, sendcount, t_sendtype, dest, sendtag, recvbuf, recvcount, t_recvtype, source, recvtag, c_comm, request);
 }
 
+static SPX_TRACED int spx_t_Isendrecv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, int dest, int sendtag, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm, MPI_Request *request)
+{
+  int64_t arg[] = {sendcount, (int64_t)(intptr_t)sendtype, dest, sendtag, recvcount, (int64_t)(intptr_t)recvtype, source, recvtag};
+  spx_call call = {.fn = SPX_FN_Isendrecv_c, .args = 8, .arg = arg, .comm = comm};
+  call.bytes = spx_call_bytes(sendcount, sendtype);
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Isendrecv_c(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, request));
+}
 #pragma weak MPI_Isendrecv_c = PMPI_Isendrecv_c
 int PMPI_Isendrecv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, int dest, int sendtag, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm, MPI_Request *request)
 {
@@ -424,6 +657,14 @@ int PMPI_Isendrecv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype send
   return spx_c_Isendrecv(sendbuf, sendcount, t_sendtype, dest, sendtag, recvbuf, recvcount, t_recvtype, source, recvtag, c_comm, request);
 }
 
+static SPX_TRACED int spx_t_Isendrecv_replace(void *buf, int count, MPI_Datatype datatype, int dest, int sendtag, int source, int recvtag, MPI_Comm comm, MPI_Request *request)
+{
+  int64_t arg[] = {count, (int64_t)(intptr_t)datatype, dest, sendtag, source, recvtag};
+  spx_call call = {.fn = SPX_FN_Isendrecv_replace, .args = 6, .arg = arg, .comm = comm};
+  call.bytes = spx_call_bytes(count, datatype);
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Isendrecv_replace(buf, count, datatype, dest, sendtag, source, recvtag, comm, request));
+}
 #pragma weak MPI_Isendrecv_replace = PMPI_Isendrecv_replace
 int PMPI_Isendrecv_replace(void *buf, int count, MPI_Datatype datatype, int dest, int sendtag, int source, int recvtag, MPI_Comm comm, MPI_Request *request)
 {
@@ -442,6 +683,14 @@ int PMPI_Isendrecv_replace(void *buf, int count, MPI_Datatype datatype, int dest
   return spx_c_Isendrecv_replace(buf, count, t_datatype, dest, sendtag, source, recvtag, c_comm, request);
 }
 
+static SPX_TRACED int spx_t_Isendrecv_replace_c(void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int sendtag, int source, int recvtag, MPI_Comm comm, MPI_Request *request)
+{
+  int64_t arg[] = {count, (int64_t)(intptr_t)datatype, dest, sendtag, source, recvtag};
+  spx_call call = {.fn = SPX_FN_Isendrecv_replace_c, .args = 6, .arg = arg, .comm = comm};
+  call.bytes = spx_call_bytes(count, datatype);
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Isendrecv_replace_c(buf, count, datatype, dest, sendtag, source, recvtag, comm, request));
+}
 #pragma weak MPI_Isendrecv_replace_c = PMPI_Isendrecv_replace_c
 int PMPI_Isendrecv_replace_c(void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int sendtag, int source, int recvtag, MPI_Comm comm, MPI_Request *request)
 {
@@ -460,6 +709,14 @@ int PMPI_Isendrecv_replace_c(void *buf, MPI_Count count, MPI_Datatype datatype, 
   return spx_c_Isendrecv_replace(buf, count, t_datatype, dest, sendtag, source, recvtag, c_comm, request);
 }
 
+static SPX_TRACED int spx_t_Issend(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request)
+{
+  int64_t arg[] = {count, (int64_t)(intptr_t)datatype, dest, tag};
+  spx_call call = {.fn = SPX_FN_Issend, .args = 4, .arg = arg, .comm = comm};
+  call.bytes = spx_call_bytes(count, datatype);
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Issend(buf, count, datatype, dest, tag, comm, request));
+}
 #pragma weak MPI_Issend = PMPI_Issend
 int PMPI_Issend(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request)
 {
@@ -476,6 +733,14 @@ int PMPI_Issend(const void *buf, int count, MPI_Datatype datatype, int dest, int
   return spx_c_Issend(buf, count, t_datatype, dest, tag, c_comm, request);
 }
 
+static SPX_TRACED int spx_t_Issend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request)
+{
+  int64_t arg[] = {count, (int64_t)(intptr_t)datatype, dest, tag};
+  spx_call call = {.fn = SPX_FN_Issend_c, .args = 4, .arg = arg, .comm = comm};
+  call.bytes = spx_call_bytes(count, datatype);
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Issend_c(buf, count, datatype, dest, tag, comm, request));
+}
 #pragma weak MPI_Issend_c = PMPI_Issend_c
 int PMPI_Issend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request)
 {
@@ -492,6 +757,13 @@ int PMPI_Issend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int d
   return spx_c_Issend(buf, count, t_datatype, dest, tag, c_comm, request);
 }
 
+static SPX_TRACED int spx_t_Mprobe(int source, int tag, MPI_Comm comm, MPI_Message *message, MPI_Status *status)
+{
+  int64_t arg[] = {source, tag};
+  spx_call call = {.fn = SPX_FN_Mprobe, .args = 2, .arg = arg, .comm = comm};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Mprobe(source, tag, comm, message, status));
+}
 #pragma weak MPI_Mprobe = PMPI_Mprobe
 int PMPI_Mprobe(int source, int tag, MPI_Comm comm, MPI_Message *message, MPI_Status *status)
 {
@@ -504,6 +776,13 @@ int PMPI_Mprobe(int source, int tag, MPI_Comm comm, MPI_Message *message, MPI_St
   return spx_c_Mprobe(source, tag, c_comm, message, status);
 }
 
+static SPX_TRACED int spx_t_Mrecv(void *buf, int count, MPI_Datatype datatype, MPI_Message *message, MPI_Status *status)
+{
+  int64_t arg[] = {count, (int64_t)(intptr_t)datatype};
+  spx_call call = {.fn = SPX_FN_Mrecv, .args = 2, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Mrecv(buf, count, datatype, message, status));
+}
 #pragma weak MPI_Mrecv = PMPI_Mrecv
 int PMPI_Mrecv(void *buf, int count, MPI_Datatype datatype, MPI_Message *message, MPI_Status *status)
 {
@@ -517,6 +796,13 @@ int PMPI_Mrecv(void *buf, int count, MPI_Datatype datatype, MPI_Message *message
   return spx_c_Mrecv(buf, count, t_datatype, message, status);
 }
 
+static SPX_TRACED int spx_t_Mrecv_c(void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Message *message, MPI_Status *status)
+{
+  int64_t arg[] = {count, (int64_t)(intptr_t)datatype};
+  spx_call call = {.fn = SPX_FN_Mrecv_c, .args = 2, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Mrecv_c(buf, count, datatype, message, status));
+}
 #pragma weak MPI_Mrecv_c = PMPI_Mrecv_c
 int PMPI_Mrecv_c(void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Message *message, MPI_Status *status)
 {
@@ -530,6 +816,13 @@ int PMPI_Mrecv_c(void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Message 
   return spx_c_Mrecv(buf, count, t_datatype, message, status);
 }
 
+static SPX_TRACED int spx_t_Parrived(MPI_Request request, int partition, int *flag)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)request, partition};
+  spx_call call = {.fn = SPX_FN_Parrived, .flags = SPX_TRACE_POLLS, .args = 2, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Parrived(request, partition, flag));
+}
 #pragma weak MPI_Parrived = PMPI_Parrived
 int PMPI_Parrived(MPI_Request request, int partition, int *flag)
 {
@@ -539,6 +832,13 @@ int PMPI_Parrived(MPI_Request request, int partition, int *flag)
   return spx_c_Parrived(request, partition, flag);
 }
 
+static SPX_TRACED int spx_t_Pready(int partition, MPI_Request request)
+{
+  int64_t arg[] = {partition, (int64_t)(intptr_t)request};
+  spx_call call = {.fn = SPX_FN_Pready, .args = 2, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Pready(partition, request));
+}
 #pragma weak MPI_Pready = PMPI_Pready
 int PMPI_Pready(int partition, MPI_Request request)
 {
@@ -547,6 +847,13 @@ int PMPI_Pready(int partition, MPI_Request request)
   return spx_c_Pready(partition, request);
 }
 
+static SPX_TRACED int spx_t_Pready_list(int length, const int array_of_partitions[], MPI_Request request)
+{
+  int64_t arg[] = {length, (int64_t)(intptr_t)request};
+  spx_call call = {.fn = SPX_FN_Pready_list, .args = 2, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Pready_list(length, array_of_partitions, request));
+}
 #pragma weak MPI_Pready_list = PMPI_Pready_list
 int PMPI_Pready_list(int length, const int array_of_partitions[], MPI_Request request)
 {
@@ -557,6 +864,13 @@ int PMPI_Pready_list(int length, const int array_of_partitions[], MPI_Request re
   return spx_c_Pready_list(length, array_of_partitions, request);
 }
 
+static SPX_TRACED int spx_t_Pready_range(int partition_low, int partition_high, MPI_Request request)
+{
+  int64_t arg[] = {partition_low, partition_high, (int64_t)(intptr_t)request};
+  spx_call call = {.fn = SPX_FN_Pready_range, .args = 3, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Pready_range(partition_low, partition_high, request));
+}
 #pragma weak MPI_Pready_range = PMPI_Pready_range
 int PMPI_Pready_range(int partition_low, int partition_high, MPI_Request request)
 {
@@ -565,6 +879,13 @@ int PMPI_Pready_range(int partition_low, int partition_high, MPI_Request request
   return spx_c_Pready_range(partition_low, partition_high, request);
 }
 
+static SPX_TRACED int spx_t_Precv_init(void *buf, int partitions, MPI_Count count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+  int64_t arg[] = {partitions, count, (int64_t)(intptr_t)datatype, source, tag, (int64_t)(intptr_t)info};
+  spx_call call = {.fn = SPX_FN_Precv_init, .args = 6, .arg = arg, .comm = comm};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Precv_init(buf, partitions, count, datatype, source, tag, comm, info, request));
+}
 #pragma weak MPI_Precv_init = PMPI_Precv_init
 int PMPI_Precv_init(void *buf, int partitions, MPI_Count count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
@@ -582,6 +903,13 @@ int PMPI_Precv_init(void *buf, int partitions, MPI_Count count, MPI_Datatype dat
   return spx_c_Precv_init(buf, partitions, count, t_datatype, source, tag, c_comm, info, request);
 }
 
+static SPX_TRACED int spx_t_Probe(int source, int tag, MPI_Comm comm, MPI_Status *status)
+{
+  int64_t arg[] = {source, tag};
+  spx_call call = {.fn = SPX_FN_Probe, .args = 2, .arg = arg, .comm = comm};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Probe(source, tag, comm, status));
+}
 #pragma weak MPI_Probe = PMPI_Probe
 int PMPI_Probe(int source, int tag, MPI_Comm comm, MPI_Status *status)
 {
@@ -593,6 +921,13 @@ int PMPI_Probe(int source, int tag, MPI_Comm comm, MPI_Status *status)
   return spx_c_Probe(source, tag, c_comm, status);
 }
 
+static SPX_TRACED int spx_t_Psend_init(const void *buf, int partitions, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+  int64_t arg[] = {partitions, count, (int64_t)(intptr_t)datatype, dest, tag, (int64_t)(intptr_t)info};
+  spx_call call = {.fn = SPX_FN_Psend_init, .args = 6, .arg = arg, .comm = comm};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Psend_init(buf, partitions, count, datatype, dest, tag, comm, info, request));
+}
 #pragma weak MPI_Psend_init = PMPI_Psend_init
 int PMPI_Psend_init(const void *buf, int partitions, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
@@ -610,6 +945,13 @@ int PMPI_Psend_init(const void *buf, int partitions, MPI_Count count, MPI_Dataty
   return spx_c_Psend_init(buf, partitions, count, t_datatype, dest, tag, c_comm, info, request);
 }
 
+static SPX_TRACED int spx_t_Recv(void *buf, int count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Status *status)
+{
+  int64_t arg[] = {count, (int64_t)(intptr_t)datatype, source, tag};
+  spx_call call = {.fn = SPX_FN_Recv, .args = 4, .arg = arg, .comm = comm};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Recv(buf, count, datatype, source, tag, comm, status));
+}
 #pragma weak MPI_Recv = PMPI_Recv
 int PMPI_Recv(void *buf, int count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Status *status)
 {
@@ -625,6 +967,13 @@ int PMPI_Recv(void *buf, int count, MPI_Datatype datatype, int source, int tag, 
   return spx_c_Recv(buf, count, t_datatype, source, tag, c_comm, status);
 }
 
+static SPX_TRACED int spx_t_Recv_c(void *buf, MPI_Count count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Status *status)
+{
+  int64_t arg[] = {count, (int64_t)(intptr_t)datatype, source, tag};
+  spx_call call = {.fn = SPX_FN_Recv_c, .args = 4, .arg = arg, .comm = comm};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Recv_c(buf, count, datatype, source, tag, comm, status));
+}
 #pragma weak MPI_Recv_c = PMPI_Recv_c
 int PMPI_Recv_c(void *buf, MPI_Count count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Status *status)
 {
@@ -640,6 +989,13 @@ int PMPI_Recv_c(void *buf, MPI_Count count, MPI_Datatype datatype, int source, i
   return spx_c_Recv(buf, count, t_datatype, source, tag, c_comm, status);
 }
 
+static SPX_TRACED int spx_t_Recv_init(void *buf, int count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Request *request)
+{
+  int64_t arg[] = {count, (int64_t)(intptr_t)datatype, source, tag};
+  spx_call call = {.fn = SPX_FN_Recv_init, .args = 4, .arg = arg, .comm = comm};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Recv_init(buf, count, datatype, source, tag, comm, request));
+}
 #pragma weak MPI_Recv_init = PMPI_Recv_init
 int PMPI_Recv_init(void *buf, int count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Request *request)
 {
@@ -656,6 +1012,13 @@ int PMPI_Recv_init(void *buf, int count, MPI_Datatype datatype, int source, int 
   return spx_c_Recv_init(buf, count, t_datatype, source, tag, c_comm, request);
 }
 
+static SPX_TRACED int spx_t_Recv_init_c(void *buf, MPI_Count count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Request *request)
+{
+  int64_t arg[] = {count, (int64_t)(intptr_t)datatype, source, tag};
+  spx_call call = {.fn = SPX_FN_Recv_init_c, .args = 4, .arg = arg, .comm = comm};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Recv_init_c(buf, count, datatype, source, tag, comm, request));
+}
 #pragma weak MPI_Recv_init_c = PMPI_Recv_init_c
 int PMPI_Recv_init_c(void *buf, MPI_Count count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Request *request)
 {
@@ -672,6 +1035,12 @@ int PMPI_Recv_init_c(void *buf, MPI_Count count, MPI_Datatype datatype, int sour
   return spx_c_Recv_init(buf, count, t_datatype, source, tag, c_comm, request);
 }
 
+static SPX_TRACED int spx_t_Request_free(MPI_Request *request)
+{
+  spx_call call = {.fn = SPX_FN_Request_free};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Request_free(request));
+}
 #pragma weak MPI_Request_free = PMPI_Request_free
 int PMPI_Request_free(MPI_Request *request)
 {
@@ -681,6 +1050,13 @@ int PMPI_Request_free(MPI_Request *request)
   return spx_c_Request_free(request);
 }
 
+static SPX_TRACED int spx_t_Request_get_status(MPI_Request request, int *flag, MPI_Status *status)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)request};
+  spx_call call = {.fn = SPX_FN_Request_get_status, .flags = SPX_TRACE_POLLS, .args = 1, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Request_get_status(request, flag, status));
+}
 #pragma weak MPI_Request_get_status = PMPI_Request_get_status
 int PMPI_Request_get_status(MPI_Request request, int *flag, MPI_Status *status)
 {
@@ -690,6 +1066,13 @@ int PMPI_Request_get_status(MPI_Request request, int *flag, MPI_Status *status)
   return spx_c_Request_get_status(request, flag, status);
 }
 
+static SPX_TRACED int spx_t_Request_get_status_all(int count, const MPI_Request array_of_requests[], int *flag, MPI_Status *array_of_statuses)
+{
+  int64_t arg[] = {count};
+  spx_call call = {.fn = SPX_FN_Request_get_status_all, .args = 1, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Request_get_status_all(count, array_of_requests, flag, array_of_statuses));
+}
 #pragma weak MPI_Request_get_status_all = PMPI_Request_get_status_all
 int PMPI_Request_get_status_all(int count, const MPI_Request array_of_requests[], int *flag, MPI_Status *array_of_statuses)
 {
@@ -700,6 +1083,13 @@ int PMPI_Request_get_status_all(int count, const MPI_Request array_of_requests[]
   return spx_c_Request_get_status_all(count, array_of_requests, flag, array_of_statuses);
 }
 
+static SPX_TRACED int spx_t_Request_get_status_any(int count, const MPI_Request array_of_requests[], int *indx, int *flag, MPI_Status *status)
+{
+  int64_t arg[] = {count};
+  spx_call call = {.fn = SPX_FN_Request_get_status_any, .args = 1, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Request_get_status_any(count, array_of_requests, indx, flag, status));
+}
 #pragma weak MPI_Request_get_status_any = PMPI_Request_get_status_any
 int PMPI_Request_get_status_any(int count, const MPI_Request array_of_requests[], int *indx, int *flag, MPI_Status *status)
 {
@@ -711,6 +1101,13 @@ int PMPI_Request_get_status_any(int count, const MPI_Request array_of_requests[]
   return spx_c_Request_get_status_any(count, array_of_requests, indx, flag, status);
 }
 
+static SPX_TRACED int spx_t_Request_get_status_some(int incount, const MPI_Request array_of_requests[], int *outcount, int array_of_indices[], MPI_Status *array_of_statuses)
+{
+  int64_t arg[] = {incount};
+  spx_call call = {.fn = SPX_FN_Request_get_status_some, .args = 1, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Request_get_status_some(incount, array_of_requests, outcount, array_of_indices, array_of_statuses));
+}
 #pragma weak MPI_Request_get_status_some = PMPI_Request_get_status_some
 int PMPI_Request_get_status_some(int incount, const MPI_Request array_of_requests[], int *outcount, int array_of_indices[], MPI_Status *array_of_statuses)
 {
@@ -722,6 +1119,14 @@ int PMPI_Request_get_status_some(int incount, const MPI_Request array_of_request
   return spx_c_Request_get_status_some(incount, array_of_requests, outcount, array_of_indices, array_of_statuses);
 }
 
+static SPX_TRACED int spx_t_Rsend(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm)
+{
+  int64_t arg[] = {count, (int64_t)(intptr_t)datatype, dest, tag};
+  spx_call call = {.fn = SPX_FN_Rsend, .args = 4, .arg = arg, .comm = comm};
+  call.bytes = spx_call_bytes(count, datatype);
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Rsend(buf, count, datatype, dest, tag, comm));
+}
 #pragma weak MPI_Rsend = PMPI_Rsend
 int PMPI_Rsend(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm)
 {
@@ -737,6 +1142,14 @@ int PMPI_Rsend(const void *buf, int count, MPI_Datatype datatype, int dest, int 
   return spx_c_Rsend(buf, count, t_datatype, dest, tag, c_comm);
 }
 
+static SPX_TRACED int spx_t_Rsend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm)
+{
+  int64_t arg[] = {count, (int64_t)(intptr_t)datatype, dest, tag};
+  spx_call call = {.fn = SPX_FN_Rsend_c, .args = 4, .arg = arg, .comm = comm};
+  call.bytes = spx_call_bytes(count, datatype);
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Rsend_c(buf, count, datatype, dest, tag, comm));
+}
 #pragma weak MPI_Rsend_c = PMPI_Rsend_c
 int PMPI_Rsend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm)
 {
@@ -752,6 +1165,14 @@ int PMPI_Rsend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int de
   return spx_c_Rsend(buf, count, t_datatype, dest, tag, c_comm);
 }
 
+static SPX_TRACED int spx_t_Rsend_init(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request)
+{
+  int64_t arg[] = {count, (int64_t)(intptr_t)datatype, dest, tag};
+  spx_call call = {.fn = SPX_FN_Rsend_init, .args = 4, .arg = arg, .comm = comm};
+  call.bytes = spx_call_bytes(count, datatype);
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Rsend_init(buf, count, datatype, dest, tag, comm, request));
+}
 #pragma weak MPI_Rsend_init = PMPI_Rsend_init
 int PMPI_Rsend_init(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request)
 {
@@ -768,6 +1189,14 @@ int PMPI_Rsend_init(const void *buf, int count, MPI_Datatype datatype, int dest,
   return spx_c_Rsend_init(buf, count, t_datatype, dest, tag, c_comm, request);
 }
 
+static SPX_TRACED int spx_t_Rsend_init_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request)
+{
+  int64_t arg[] = {count, (int64_t)(intptr_t)datatype, dest, tag};
+  spx_call call = {.fn = SPX_FN_Rsend_init_c, .args = 4, .arg = arg, .comm = comm};
+  call.bytes = spx_call_bytes(count, datatype);
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Rsend_init_c(buf, count, datatype, dest, tag, comm, request));
+}
 #pragma weak MPI_Rsend_init_c = PMPI_Rsend_init_c
 int PMPI_Rsend_init_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request)
 {
@@ -784,6 +1213,14 @@ int PMPI_Rsend_init_c(const void *buf, MPI_Count count, MPI_Datatype datatype, i
   return spx_c_Rsend_init(buf, count, t_datatype, dest, tag, c_comm, request);
 }
 
+static SPX_TRACED int spx_t_Send(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm)
+{
+  int64_t arg[] = {count, (int64_t)(intptr_t)datatype, dest, tag};
+  spx_call call = {.fn = SPX_FN_Send, .args = 4, .arg = arg, .comm = comm};
+  call.bytes = spx_call_bytes(count, datatype);
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Send(buf, count, datatype, dest, tag, comm));
+}
 #pragma weak MPI_Send = PMPI_Send
 int PMPI_Send(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm)
 {
@@ -799,6 +1236,14 @@ int PMPI_Send(const void *buf, int count, MPI_Datatype datatype, int dest, int t
   return spx_c_Send(buf, count, t_datatype, dest, tag, c_comm);
 }
 
+static SPX_TRACED int spx_t_Send_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm)
+{
+  int64_t arg[] = {count, (int64_t)(intptr_t)datatype, dest, tag};
+  spx_call call = {.fn = SPX_FN_Send_c, .args = 4, .arg = arg, .comm = comm};
+  call.bytes = spx_call_bytes(count, datatype);
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Send_c(buf, count, datatype, dest, tag, comm));
+}
 #pragma weak MPI_Send_c = PMPI_Send_c
 int PMPI_Send_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm)
 {
@@ -814,6 +1259,14 @@ int PMPI_Send_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int des
   return spx_c_Send(buf, count, t_datatype, dest, tag, c_comm);
 }
 
+static SPX_TRACED int spx_t_Send_init(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request)
+{
+  int64_t arg[] = {count, (int64_t)(intptr_t)datatype, dest, tag};
+  spx_call call = {.fn = SPX_FN_Send_init, .args = 4, .arg = arg, .comm = comm};
+  call.bytes = spx_call_bytes(count, datatype);
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Send_init(buf, count, datatype, dest, tag, comm, request));
+}
 #pragma weak MPI_Send_init = PMPI_Send_init
 int PMPI_Send_init(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request)
 {
@@ -830,6 +1283,14 @@ int PMPI_Send_init(const void *buf, int count, MPI_Datatype datatype, int dest, 
   return spx_c_Send_init(buf, count, t_datatype, dest, tag, c_comm, request);
 }
 
+static SPX_TRACED int spx_t_Send_init_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request)
+{
+  int64_t arg[] = {count, (int64_t)(intptr_t)datatype, dest, tag};
+  spx_call call = {.fn = SPX_FN_Send_init_c, .args = 4, .arg = arg, .comm = comm};
+  call.bytes = spx_call_bytes(count, datatype);
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Send_init_c(buf, count, datatype, dest, tag, comm, request));
+}
 #pragma weak MPI_Send_init_c = PMPI_Send_init_c
 int PMPI_Send_init_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request)
 {
@@ -846,6 +1307,14 @@ int PMPI_Send_init_c(const void *buf, MPI_Count count, MPI_Datatype datatype, in
   return spx_c_Send_init(buf, count, t_datatype, dest, tag, c_comm, request);
 }
 
+static SPX_TRACED int spx_t_Sendrecv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, int dest, int sendtag, void *recvbuf, int recvcount, MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm, MPI_Status *status)
+{
+  int64_t arg[] = {sendcount, (int64_t)(intptr_t)sendtype, dest, sendtag, recvcount, (int64_t)(intptr_t)recvtype, source, recvtag};
+  spx_call call = {.fn = SPX_FN_Sendrecv, .args = 8, .arg = arg, .comm = comm};
+  call.bytes = spx_call_bytes(sendcount, sendtype);
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Sendrecv(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, status));
+}
 #pragma weak MPI_Sendrecv = PMPI_Sendrecv
 int PMPI_Sendrecv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, int dest, int sendtag, void *recvbuf, int recvcount, MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm, MPI_Status *status)
 {
@@ -867,6 +1336,14 @@ int PMPI_Sendrecv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, int
   return spx_c_Sendrecv(sendbuf, sendcount, t_sendtype, dest, sendtag, recvbuf, recvcount, t_recvtype, source, recvtag, c_comm, status);
 }
 
+static SPX_TRACED int spx_t_Sendrecv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, int dest, int sendtag, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm, MPI_Status *status)
+{
+  int64_t arg[] = {sendcount, (int64_t)(intptr_t)sendtype, dest, sendtag, recvcount, (int64_t)(intptr_t)recvtype, source, recvtag};
+  spx_call call = {.fn = SPX_FN_Sendrecv_c, .args = 8, .arg = arg, .comm = comm};
+  call.bytes = spx_call_bytes(sendcount, sendtype);
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Sendrecv_c(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, status));
+}
 #pragma weak MPI_Sendrecv_c = PMPI_Sendrecv_c
 int PMPI_Sendrecv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, int dest, int sendtag, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm, MPI_Status *status)
 {
@@ -888,6 +1365,14 @@ int PMPI_Sendrecv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendt
   return spx_c_Sendrecv(sendbuf, sendcount, t_sendtype, dest, sendtag, recvbuf, recvcount, t_recvtype, source, recvtag, c_comm, status);
 }
 
+static SPX_TRACED int spx_t_Sendrecv_replace(void *buf, int count, MPI_Datatype datatype, int dest, int sendtag, int source, int recvtag, MPI_Comm comm, MPI_Status *status)
+{
+  int64_t arg[] = {count, (int64_t)(intptr_t)datatype, dest, sendtag, source, recvtag};
+  spx_call call = {.fn = SPX_FN_Sendrecv_replace, .args = 6, .arg = arg, .comm = comm};
+  call.bytes = spx_call_bytes(count, datatype);
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Sendrecv_replace(buf, count, datatype, dest, sendtag, source, recvtag, comm, status));
+}
 #pragma weak MPI_Sendrecv_replace = PMPI_Sendrecv_replace
 int PMPI_Sendrecv_replace(void *buf, int count, MPI_Datatype datatype, int dest, int sendtag, int source, int recvtag, MPI_Comm comm, MPI_Status *status)
 {
@@ -905,6 +1390,14 @@ int PMPI_Sendrecv_replace(void *buf, int count, MPI_Datatype datatype, int dest,
   return spx_c_Sendrecv_replace(buf, count, t_datatype, dest, sendtag, source, recvtag, c_comm, status);
 }
 
+static SPX_TRACED int spx_t_Sendrecv_replace_c(void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int sendtag, int source, int recvtag, MPI_Comm comm, MPI_Status *status)
+{
+  int64_t arg[] = {count, (int64_t)(intptr_t)datatype, dest, sendtag, source, recvtag};
+  spx_call call = {.fn = SPX_FN_Sendrecv_replace_c, .args = 6, .arg = arg, .comm = comm};
+  call.bytes = spx_call_bytes(count, datatype);
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Sendrecv_replace_c(buf, count, datatype, dest, sendtag, source, recvtag, comm, status));
+}
 #pragma weak MPI_Sendrecv_replace_c = PMPI_Sendrecv_replace_c
 int PMPI_Sendrecv_replace_c(void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int sendtag, int source, int recvtag, MPI_Comm comm, MPI_Status *status)
 {
@@ -922,6 +1415,13 @@ int PMPI_Sendrecv_replace_c(void *buf, MPI_Count count, MPI_Datatype datatype, i
   return spx_c_Sendrecv_replace(buf, count, t_datatype, dest, sendtag, source, recvtag, c_comm, status);
 }
 
+static SPX_TRACED int spx_t_Session_attach_buffer(MPI_Session session, void *buffer, int size)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)session, size};
+  spx_call call = {.fn = SPX_FN_Session_attach_buffer, .args = 2, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Session_attach_buffer(session, buffer, size));
+}
 #pragma weak MPI_Session_attach_buffer = PMPI_Session_attach_buffer
 int PMPI_Session_attach_buffer(MPI_Session session, void *buffer, int size)
 {
@@ -931,6 +1431,13 @@ int PMPI_Session_attach_buffer(MPI_Session session, void *buffer, int size)
   return spx_c_Session_attach_buffer(session, buffer, size);
 }
 
+static SPX_TRACED int spx_t_Session_attach_buffer_c(MPI_Session session, void *buffer, MPI_Count size)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)session, size};
+  spx_call call = {.fn = SPX_FN_Session_attach_buffer_c, .args = 2, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Session_attach_buffer_c(session, buffer, size));
+}
 #pragma weak MPI_Session_attach_buffer_c = PMPI_Session_attach_buffer_c
 int PMPI_Session_attach_buffer_c(MPI_Session session, void *buffer, MPI_Count size)
 {
@@ -940,6 +1447,13 @@ int PMPI_Session_attach_buffer_c(MPI_Session session, void *buffer, MPI_Count si
   return spx_c_Session_attach_buffer(session, buffer, size);
 }
 
+static SPX_TRACED int spx_t_Session_detach_buffer(MPI_Session session, void *buffer_addr, int *size)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)session};
+  spx_call call = {.fn = SPX_FN_Session_detach_buffer, .args = 1, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Session_detach_buffer(session, buffer_addr, size));
+}
 #pragma weak MPI_Session_detach_buffer = PMPI_Session_detach_buffer
 int PMPI_Session_detach_buffer(MPI_Session session, void *buffer_addr, int *size)
 {
@@ -950,6 +1464,13 @@ int PMPI_Session_detach_buffer(MPI_Session session, void *buffer_addr, int *size
   return spx_c_Session_detach_buffer(session, buffer_addr, (spx_count_out){size, 0});
 }
 
+static SPX_TRACED int spx_t_Session_detach_buffer_c(MPI_Session session, void *buffer_addr, MPI_Count *size)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)session};
+  spx_call call = {.fn = SPX_FN_Session_detach_buffer_c, .args = 1, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Session_detach_buffer_c(session, buffer_addr, size));
+}
 #pragma weak MPI_Session_detach_buffer_c = PMPI_Session_detach_buffer_c
 int PMPI_Session_detach_buffer_c(MPI_Session session, void *buffer_addr, MPI_Count *size)
 {
@@ -960,6 +1481,13 @@ int PMPI_Session_detach_buffer_c(MPI_Session session, void *buffer_addr, MPI_Cou
   return spx_c_Session_detach_buffer(session, buffer_addr, (spx_count_out){size, 1});
 }
 
+static SPX_TRACED int spx_t_Session_flush_buffer(MPI_Session session)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)session};
+  spx_call call = {.fn = SPX_FN_Session_flush_buffer, .args = 1, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Session_flush_buffer(session));
+}
 #pragma weak MPI_Session_flush_buffer = PMPI_Session_flush_buffer
 int PMPI_Session_flush_buffer(MPI_Session session)
 {
@@ -968,6 +1496,13 @@ int PMPI_Session_flush_buffer(MPI_Session session)
   return spx_c_Session_flush_buffer(session);
 }
 
+static SPX_TRACED int spx_t_Session_iflush_buffer(MPI_Session session, MPI_Request *request)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)session};
+  spx_call call = {.fn = SPX_FN_Session_iflush_buffer, .args = 1, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Session_iflush_buffer(session, request));
+}
 #pragma weak MPI_Session_iflush_buffer = PMPI_Session_iflush_buffer
 int PMPI_Session_iflush_buffer(MPI_Session session, MPI_Request *request)
 {
@@ -977,6 +1512,14 @@ int PMPI_Session_iflush_buffer(MPI_Session session, MPI_Request *request)
   return spx_c_Session_iflush_buffer(session, request);
 }
 
+static SPX_TRACED int spx_t_Ssend(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm)
+{
+  int64_t arg[] = {count, (int64_t)(intptr_t)datatype, dest, tag};
+  spx_call call = {.fn = SPX_FN_Ssend, .args = 4, .arg = arg, .comm = comm};
+  call.bytes = spx_call_bytes(count, datatype);
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Ssend(buf, count, datatype, dest, tag, comm));
+}
 #pragma weak MPI_Ssend = PMPI_Ssend
 int PMPI_Ssend(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm)
 {
@@ -992,6 +1535,14 @@ int PMPI_Ssend(const void *buf, int count, MPI_Datatype datatype, int dest, int 
   return spx_c_Ssend(buf, count, t_datatype, dest, tag, c_comm);
 }
 
+static SPX_TRACED int spx_t_Ssend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm)
+{
+  int64_t arg[] = {count, (int64_t)(intptr_t)datatype, dest, tag};
+  spx_call call = {.fn = SPX_FN_Ssend_c, .args = 4, .arg = arg, .comm = comm};
+  call.bytes = spx_call_bytes(count, datatype);
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Ssend_c(buf, count, datatype, dest, tag, comm));
+}
 #pragma weak MPI_Ssend_c = PMPI_Ssend_c
 int PMPI_Ssend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm)
 {
@@ -1007,6 +1558,14 @@ int PMPI_Ssend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int de
   return spx_c_Ssend(buf, count, t_datatype, dest, tag, c_comm);
 }
 
+static SPX_TRACED int spx_t_Ssend_init(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request)
+{
+  int64_t arg[] = {count, (int64_t)(intptr_t)datatype, dest, tag};
+  spx_call call = {.fn = SPX_FN_Ssend_init, .args = 4, .arg = arg, .comm = comm};
+  call.bytes = spx_call_bytes(count, datatype);
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Ssend_init(buf, count, datatype, dest, tag, comm, request));
+}
 #pragma weak MPI_Ssend_init = PMPI_Ssend_init
 int PMPI_Ssend_init(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request)
 {
@@ -1023,6 +1582,14 @@ int PMPI_Ssend_init(const void *buf, int count, MPI_Datatype datatype, int dest,
   return spx_c_Ssend_init(buf, count, t_datatype, dest, tag, c_comm, request);
 }
 
+static SPX_TRACED int spx_t_Ssend_init_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request)
+{
+  int64_t arg[] = {count, (int64_t)(intptr_t)datatype, dest, tag};
+  spx_call call = {.fn = SPX_FN_Ssend_init_c, .args = 4, .arg = arg, .comm = comm};
+  call.bytes = spx_call_bytes(count, datatype);
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Ssend_init_c(buf, count, datatype, dest, tag, comm, request));
+}
 #pragma weak MPI_Ssend_init_c = PMPI_Ssend_init_c
 int PMPI_Ssend_init_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request)
 {
@@ -1039,6 +1606,12 @@ int PMPI_Ssend_init_c(const void *buf, MPI_Count count, MPI_Datatype datatype, i
   return spx_c_Ssend_init(buf, count, t_datatype, dest, tag, c_comm, request);
 }
 
+static SPX_TRACED int spx_t_Start(MPI_Request *request)
+{
+  spx_call call = {.fn = SPX_FN_Start};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Start(request));
+}
 #pragma weak MPI_Start = PMPI_Start
 int PMPI_Start(MPI_Request *request)
 {
@@ -1048,6 +1621,13 @@ int PMPI_Start(MPI_Request *request)
   return spx_c_Start(request);
 }
 
+static SPX_TRACED int spx_t_Startall(int count, MPI_Request array_of_requests[])
+{
+  int64_t arg[] = {count};
+  spx_call call = {.fn = SPX_FN_Startall, .args = 1, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Startall(count, array_of_requests));
+}
 #pragma weak MPI_Startall = PMPI_Startall
 int PMPI_Startall(int count, MPI_Request array_of_requests[])
 {
@@ -1117,6 +1697,12 @@ int PMPI_Status_set_tag(MPI_Status *status, int tag)
   return spx_c_Status_set_tag(status, tag);
 }
 
+static SPX_TRACED int spx_t_Test(MPI_Request *request, int *flag, MPI_Status *status)
+{
+  spx_call call = {.fn = SPX_FN_Test, .flags = SPX_TRACE_POLLS};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Test(request, flag, status));
+}
 #pragma weak MPI_Test = PMPI_Test
 int PMPI_Test(MPI_Request *request, int *flag, MPI_Status *status)
 {
@@ -1136,6 +1722,13 @@ int PMPI_Test_cancelled(const MPI_Status *status, int *flag)
   return spx_c_Test_cancelled(status, flag);
 }
 
+static SPX_TRACED int spx_t_Testall(int count, MPI_Request array_of_requests[], int *flag, MPI_Status *array_of_statuses)
+{
+  int64_t arg[] = {count};
+  spx_call call = {.fn = SPX_FN_Testall, .flags = SPX_TRACE_POLLS, .args = 1, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Testall(count, array_of_requests, flag, array_of_statuses));
+}
 #pragma weak MPI_Testall = PMPI_Testall
 int PMPI_Testall(int count, MPI_Request array_of_requests[], int *flag, MPI_Status *array_of_statuses)
 {
@@ -1146,6 +1739,13 @@ int PMPI_Testall(int count, MPI_Request array_of_requests[], int *flag, MPI_Stat
   return spx_c_Testall(count, array_of_requests, flag, array_of_statuses);
 }
 
+static SPX_TRACED int spx_t_Testany(int count, MPI_Request array_of_requests[], int *indx, int *flag, MPI_Status *status)
+{
+  int64_t arg[] = {count};
+  spx_call call = {.fn = SPX_FN_Testany, .flags = SPX_TRACE_POLLS, .args = 1, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Testany(count, array_of_requests, indx, flag, status));
+}
 #pragma weak MPI_Testany = PMPI_Testany
 int PMPI_Testany(int count, MPI_Request array_of_requests[], int *indx, int *flag, MPI_Status *status)
 {
@@ -1157,6 +1757,13 @@ int PMPI_Testany(int count, MPI_Request array_of_requests[], int *indx, int *fla
   return spx_c_Testany(count, array_of_requests, indx, flag, status);
 }
 
+static SPX_TRACED int spx_t_Testsome(int incount, MPI_Request array_of_requests[], int *outcount, int array_of_indices[], MPI_Status *array_of_statuses)
+{
+  int64_t arg[] = {incount};
+  spx_call call = {.fn = SPX_FN_Testsome, .flags = SPX_TRACE_POLLS, .args = 1, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Testsome(incount, array_of_requests, outcount, array_of_indices, array_of_statuses));
+}
 #pragma weak MPI_Testsome = PMPI_Testsome
 int PMPI_Testsome(int incount, MPI_Request array_of_requests[], int *outcount, int array_of_indices[], MPI_Status *array_of_statuses)
 {
@@ -1168,6 +1775,12 @@ int PMPI_Testsome(int incount, MPI_Request array_of_requests[], int *outcount, i
   return spx_c_Testsome(incount, array_of_requests, outcount, array_of_indices, array_of_statuses);
 }
 
+static SPX_TRACED int spx_t_Wait(MPI_Request *request, MPI_Status *status)
+{
+  spx_call call = {.fn = SPX_FN_Wait};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Wait(request, status));
+}
 #pragma weak MPI_Wait = PMPI_Wait
 int PMPI_Wait(MPI_Request *request, MPI_Status *status)
 {
@@ -1177,6 +1790,13 @@ int PMPI_Wait(MPI_Request *request, MPI_Status *status)
   return spx_c_Wait(request, status);
 }
 
+static SPX_TRACED int spx_t_Waitall(int count, MPI_Request array_of_requests[], MPI_Status *array_of_statuses)
+{
+  int64_t arg[] = {count};
+  spx_call call = {.fn = SPX_FN_Waitall, .args = 1, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Waitall(count, array_of_requests, array_of_statuses));
+}
 #pragma weak MPI_Waitall = PMPI_Waitall
 int PMPI_Waitall(int count, MPI_Request array_of_requests[], MPI_Status *array_of_statuses)
 {
@@ -1186,6 +1806,13 @@ int PMPI_Waitall(int count, MPI_Request array_of_requests[], MPI_Status *array_o
   return spx_c_Waitall(count, array_of_requests, array_of_statuses);
 }
 
+static SPX_TRACED int spx_t_Waitany(int count, MPI_Request array_of_requests[], int *indx, MPI_Status *status)
+{
+  int64_t arg[] = {count};
+  spx_call call = {.fn = SPX_FN_Waitany, .args = 1, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Waitany(count, array_of_requests, indx, status));
+}
 #pragma weak MPI_Waitany = PMPI_Waitany
 int PMPI_Waitany(int count, MPI_Request array_of_requests[], int *indx, MPI_Status *status)
 {
@@ -1196,6 +1823,13 @@ int PMPI_Waitany(int count, MPI_Request array_of_requests[], int *indx, MPI_Stat
   return spx_c_Waitany(count, array_of_requests, indx, status);
 }
 
+static SPX_TRACED int spx_t_Waitsome(int incount, MPI_Request array_of_requests[], int *outcount, int array_of_indices[], MPI_Status *array_of_statuses)
+{
+  int64_t arg[] = {incount};
+  spx_call call = {.fn = SPX_FN_Waitsome, .args = 1, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Waitsome(incount, array_of_requests, outcount, array_of_indices, array_of_statuses));
+}
 #pragma weak MPI_Waitsome = PMPI_Waitsome
 int PMPI_Waitsome(int incount, MPI_Request array_of_requests[], int *outcount, int array_of_indices[], MPI_Status *array_of_statuses)
 {
@@ -1207,6 +1841,13 @@ int PMPI_Waitsome(int incount, MPI_Request array_of_requests[], int *outcount, i
   return spx_c_Waitsome(incount, array_of_requests, outcount, array_of_indices, array_of_statuses);
 }
 
+static SPX_TRACED int spx_t_X_Request_attach(MPI_Request request, MPIX_Request_function *start_fn, MPIX_Request_function *complete_fn, MPIX_Request_function *free_fn, void *extra_state)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)request};
+  spx_call call = {.fn = SPX_FN_X_Request_attach, .args = 1, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPIX_Request_attach(request, start_fn, complete_fn, free_fn, extra_state));
+}
 #pragma weak MPIX_Request_attach = PMPIX_Request_attach
 int PMPIX_Request_attach(MPI_Request request, MPIX_Request_function *start_fn, MPIX_Request_function *complete_fn, MPIX_Request_function *free_fn, void *extra_state)
 {

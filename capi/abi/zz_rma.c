@@ -2,6 +2,14 @@
 #include "shim.h"
 #include "check.h"
 
+static SPX_TRACED int spx_t_Accumulate(const void *origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win)
+{
+  int64_t arg[] = {origin_count, (int64_t)(intptr_t)origin_datatype, target_rank, target_disp, target_count, (int64_t)(intptr_t)target_datatype, (int64_t)(intptr_t)op, (int64_t)(intptr_t)win};
+  spx_call call = {.fn = SPX_FN_Accumulate, .args = 8, .arg = arg};
+  call.bytes = spx_call_bytes(origin_count, origin_datatype);
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Accumulate(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, op, win));
+}
 #pragma weak MPI_Accumulate = PMPI_Accumulate
 int PMPI_Accumulate(const void *origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win)
 {
@@ -19,6 +27,14 @@ int PMPI_Accumulate(const void *origin_addr, int origin_count, MPI_Datatype orig
   return spx_c_Accumulate(origin_addr, origin_count, t_origin_datatype, target_rank, target_disp, target_count, t_target_datatype, o_op, win);
 }
 
+static SPX_TRACED int spx_t_Accumulate_c(const void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win)
+{
+  int64_t arg[] = {origin_count, (int64_t)(intptr_t)origin_datatype, target_rank, target_disp, target_count, (int64_t)(intptr_t)target_datatype, (int64_t)(intptr_t)op, (int64_t)(intptr_t)win};
+  spx_call call = {.fn = SPX_FN_Accumulate_c, .args = 8, .arg = arg};
+  call.bytes = spx_call_bytes(origin_count, origin_datatype);
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Accumulate_c(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, op, win));
+}
 #pragma weak MPI_Accumulate_c = PMPI_Accumulate_c
 int PMPI_Accumulate_c(const void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win)
 {
@@ -36,6 +52,13 @@ int PMPI_Accumulate_c(const void *origin_addr, MPI_Count origin_count, MPI_Datat
   return spx_c_Accumulate(origin_addr, origin_count, t_origin_datatype, target_rank, target_disp, target_count, t_target_datatype, o_op, win);
 }
 
+static SPX_TRACED int spx_t_Compare_and_swap(const void *origin_addr, const void *compare_addr, void *result_addr, MPI_Datatype datatype, int target_rank, MPI_Aint target_disp, MPI_Win win)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)datatype, target_rank, target_disp, (int64_t)(intptr_t)win};
+  spx_call call = {.fn = SPX_FN_Compare_and_swap, .args = 4, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Compare_and_swap(origin_addr, compare_addr, result_addr, datatype, target_rank, target_disp, win));
+}
 #pragma weak MPI_Compare_and_swap = PMPI_Compare_and_swap
 int PMPI_Compare_and_swap(const void *origin_addr, const void *compare_addr, void *result_addr, MPI_Datatype datatype, int target_rank, MPI_Aint target_disp, MPI_Win win)
 {
@@ -49,6 +72,13 @@ int PMPI_Compare_and_swap(const void *origin_addr, const void *compare_addr, voi
   return spx_c_Compare_and_swap(origin_addr, compare_addr, result_addr, t_datatype, target_rank, target_disp, win);
 }
 
+static SPX_TRACED int spx_t_Fetch_and_op(const void *origin_addr, void *result_addr, MPI_Datatype datatype, int target_rank, MPI_Aint target_disp, MPI_Op op, MPI_Win win)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)datatype, target_rank, target_disp, (int64_t)(intptr_t)op, (int64_t)(intptr_t)win};
+  spx_call call = {.fn = SPX_FN_Fetch_and_op, .args = 5, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Fetch_and_op(origin_addr, result_addr, datatype, target_rank, target_disp, op, win));
+}
 #pragma weak MPI_Fetch_and_op = PMPI_Fetch_and_op
 int PMPI_Fetch_and_op(const void *origin_addr, void *result_addr, MPI_Datatype datatype, int target_rank, MPI_Aint target_disp, MPI_Op op, MPI_Win win)
 {
@@ -62,6 +92,13 @@ int PMPI_Fetch_and_op(const void *origin_addr, void *result_addr, MPI_Datatype d
   return spx_c_Fetch_and_op(origin_addr, result_addr, t_datatype, target_rank, target_disp, o_op, win);
 }
 
+static SPX_TRACED int spx_t_Get(void *origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Win win)
+{
+  int64_t arg[] = {origin_count, (int64_t)(intptr_t)origin_datatype, target_rank, target_disp, target_count, (int64_t)(intptr_t)target_datatype, (int64_t)(intptr_t)win};
+  spx_call call = {.fn = SPX_FN_Get, .args = 7, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Get(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win));
+}
 #pragma weak MPI_Get = PMPI_Get
 int PMPI_Get(void *origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Win win)
 {
@@ -77,6 +114,14 @@ int PMPI_Get(void *origin_addr, int origin_count, MPI_Datatype origin_datatype, 
   return spx_c_Get(origin_addr, origin_count, t_origin_datatype, target_rank, target_disp, target_count, t_target_datatype, win);
 }
 
+static SPX_TRACED int spx_t_Get_accumulate(const void *origin_addr, int origin_count, MPI_Datatype origin_datatype, void *result_addr, int result_count, MPI_Datatype result_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win)
+{
+  int64_t arg[] = {origin_count, (int64_t)(intptr_t)origin_datatype, result_count, (int64_t)(intptr_t)result_datatype, target_rank, target_disp, target_count, (int64_t)(intptr_t)target_datatype};
+  spx_call call = {.fn = SPX_FN_Get_accumulate, .args = 8, .arg = arg};
+  call.bytes = spx_call_bytes(origin_count, origin_datatype);
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Get_accumulate(origin_addr, origin_count, origin_datatype, result_addr, result_count, result_datatype, target_rank, target_disp, target_count, target_datatype, op, win));
+}
 #pragma weak MPI_Get_accumulate = PMPI_Get_accumulate
 int PMPI_Get_accumulate(const void *origin_addr, int origin_count, MPI_Datatype origin_datatype, void *result_addr, int result_count, MPI_Datatype result_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win)
 {
@@ -95,6 +140,14 @@ int PMPI_Get_accumulate(const void *origin_addr, int origin_count, MPI_Datatype 
   return spx_c_Get_accumulate(origin_addr, origin_count, t_origin_datatype, result_addr, result_count, t_result_datatype, target_rank, target_disp, target_count, t_target_datatype, o_op, win);
 }
 
+static SPX_TRACED int spx_t_Get_accumulate_c(const void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, void *result_addr, MPI_Count result_count, MPI_Datatype result_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win)
+{
+  int64_t arg[] = {origin_count, (int64_t)(intptr_t)origin_datatype, result_count, (int64_t)(intptr_t)result_datatype, target_rank, target_disp, target_count, (int64_t)(intptr_t)target_datatype};
+  spx_call call = {.fn = SPX_FN_Get_accumulate_c, .args = 8, .arg = arg};
+  call.bytes = spx_call_bytes(origin_count, origin_datatype);
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Get_accumulate_c(origin_addr, origin_count, origin_datatype, result_addr, result_count, result_datatype, target_rank, target_disp, target_count, target_datatype, op, win));
+}
 #pragma weak MPI_Get_accumulate_c = PMPI_Get_accumulate_c
 int PMPI_Get_accumulate_c(const void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, void *result_addr, MPI_Count result_count, MPI_Datatype result_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win)
 {
@@ -113,6 +166,13 @@ int PMPI_Get_accumulate_c(const void *origin_addr, MPI_Count origin_count, MPI_D
   return spx_c_Get_accumulate(origin_addr, origin_count, t_origin_datatype, result_addr, result_count, t_result_datatype, target_rank, target_disp, target_count, t_target_datatype, o_op, win);
 }
 
+static SPX_TRACED int spx_t_Get_c(void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Win win)
+{
+  int64_t arg[] = {origin_count, (int64_t)(intptr_t)origin_datatype, target_rank, target_disp, target_count, (int64_t)(intptr_t)target_datatype, (int64_t)(intptr_t)win};
+  spx_call call = {.fn = SPX_FN_Get_c, .args = 7, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Get_c(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win));
+}
 #pragma weak MPI_Get_c = PMPI_Get_c
 int PMPI_Get_c(void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Win win)
 {
@@ -128,6 +188,14 @@ int PMPI_Get_c(void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_da
   return spx_c_Get(origin_addr, origin_count, t_origin_datatype, target_rank, target_disp, target_count, t_target_datatype, win);
 }
 
+static SPX_TRACED int spx_t_Put(const void *origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Win win)
+{
+  int64_t arg[] = {origin_count, (int64_t)(intptr_t)origin_datatype, target_rank, target_disp, target_count, (int64_t)(intptr_t)target_datatype, (int64_t)(intptr_t)win};
+  spx_call call = {.fn = SPX_FN_Put, .args = 7, .arg = arg};
+  call.bytes = spx_call_bytes(origin_count, origin_datatype);
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Put(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win));
+}
 #pragma weak MPI_Put = PMPI_Put
 int PMPI_Put(const void *origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Win win)
 {
@@ -143,6 +211,14 @@ int PMPI_Put(const void *origin_addr, int origin_count, MPI_Datatype origin_data
   return spx_c_Put(origin_addr, origin_count, t_origin_datatype, target_rank, target_disp, target_count, t_target_datatype, win);
 }
 
+static SPX_TRACED int spx_t_Put_c(const void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Win win)
+{
+  int64_t arg[] = {origin_count, (int64_t)(intptr_t)origin_datatype, target_rank, target_disp, target_count, (int64_t)(intptr_t)target_datatype, (int64_t)(intptr_t)win};
+  spx_call call = {.fn = SPX_FN_Put_c, .args = 7, .arg = arg};
+  call.bytes = spx_call_bytes(origin_count, origin_datatype);
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Put_c(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win));
+}
 #pragma weak MPI_Put_c = PMPI_Put_c
 int PMPI_Put_c(const void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Win win)
 {
@@ -158,6 +234,14 @@ int PMPI_Put_c(const void *origin_addr, MPI_Count origin_count, MPI_Datatype ori
   return spx_c_Put(origin_addr, origin_count, t_origin_datatype, target_rank, target_disp, target_count, t_target_datatype, win);
 }
 
+static SPX_TRACED int spx_t_Raccumulate(const void *origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win, MPI_Request *request)
+{
+  int64_t arg[] = {origin_count, (int64_t)(intptr_t)origin_datatype, target_rank, target_disp, target_count, (int64_t)(intptr_t)target_datatype, (int64_t)(intptr_t)op, (int64_t)(intptr_t)win};
+  spx_call call = {.fn = SPX_FN_Raccumulate, .args = 8, .arg = arg};
+  call.bytes = spx_call_bytes(origin_count, origin_datatype);
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Raccumulate(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, op, win, request));
+}
 #pragma weak MPI_Raccumulate = PMPI_Raccumulate
 int PMPI_Raccumulate(const void *origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win, MPI_Request *request)
 {
@@ -176,6 +260,14 @@ int PMPI_Raccumulate(const void *origin_addr, int origin_count, MPI_Datatype ori
   return spx_c_Raccumulate(origin_addr, origin_count, t_origin_datatype, target_rank, target_disp, target_count, t_target_datatype, o_op, win, request);
 }
 
+static SPX_TRACED int spx_t_Raccumulate_c(const void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win, MPI_Request *request)
+{
+  int64_t arg[] = {origin_count, (int64_t)(intptr_t)origin_datatype, target_rank, target_disp, target_count, (int64_t)(intptr_t)target_datatype, (int64_t)(intptr_t)op, (int64_t)(intptr_t)win};
+  spx_call call = {.fn = SPX_FN_Raccumulate_c, .args = 8, .arg = arg};
+  call.bytes = spx_call_bytes(origin_count, origin_datatype);
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Raccumulate_c(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, op, win, request));
+}
 #pragma weak MPI_Raccumulate_c = PMPI_Raccumulate_c
 int PMPI_Raccumulate_c(const void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win, MPI_Request *request)
 {
@@ -194,6 +286,13 @@ int PMPI_Raccumulate_c(const void *origin_addr, MPI_Count origin_count, MPI_Data
   return spx_c_Raccumulate(origin_addr, origin_count, t_origin_datatype, target_rank, target_disp, target_count, t_target_datatype, o_op, win, request);
 }
 
+static SPX_TRACED int spx_t_Rget(void *origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Win win, MPI_Request *request)
+{
+  int64_t arg[] = {origin_count, (int64_t)(intptr_t)origin_datatype, target_rank, target_disp, target_count, (int64_t)(intptr_t)target_datatype, (int64_t)(intptr_t)win};
+  spx_call call = {.fn = SPX_FN_Rget, .args = 7, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Rget(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win, request));
+}
 #pragma weak MPI_Rget = PMPI_Rget
 int PMPI_Rget(void *origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Win win, MPI_Request *request)
 {
@@ -210,6 +309,14 @@ int PMPI_Rget(void *origin_addr, int origin_count, MPI_Datatype origin_datatype,
   return spx_c_Rget(origin_addr, origin_count, t_origin_datatype, target_rank, target_disp, target_count, t_target_datatype, win, request);
 }
 
+static SPX_TRACED int spx_t_Rget_accumulate(const void *origin_addr, int origin_count, MPI_Datatype origin_datatype, void *result_addr, int result_count, MPI_Datatype result_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win, MPI_Request *request)
+{
+  int64_t arg[] = {origin_count, (int64_t)(intptr_t)origin_datatype, result_count, (int64_t)(intptr_t)result_datatype, target_rank, target_disp, target_count, (int64_t)(intptr_t)target_datatype};
+  spx_call call = {.fn = SPX_FN_Rget_accumulate, .args = 8, .arg = arg};
+  call.bytes = spx_call_bytes(origin_count, origin_datatype);
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Rget_accumulate(origin_addr, origin_count, origin_datatype, result_addr, result_count, result_datatype, target_rank, target_disp, target_count, target_datatype, op, win, request));
+}
 #pragma weak MPI_Rget_accumulate = PMPI_Rget_accumulate
 int PMPI_Rget_accumulate(const void *origin_addr, int origin_count, MPI_Datatype origin_datatype, void *result_addr, int result_count, MPI_Datatype result_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win, MPI_Request *request)
 {
@@ -229,6 +336,14 @@ int PMPI_Rget_accumulate(const void *origin_addr, int origin_count, MPI_Datatype
   return spx_c_Rget_accumulate(origin_addr, origin_count, t_origin_datatype, result_addr, result_count, t_result_datatype, target_rank, target_disp, target_count, t_target_datatype, o_op, win, request);
 }
 
+static SPX_TRACED int spx_t_Rget_accumulate_c(const void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, void *result_addr, MPI_Count result_count, MPI_Datatype result_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win, MPI_Request *request)
+{
+  int64_t arg[] = {origin_count, (int64_t)(intptr_t)origin_datatype, result_count, (int64_t)(intptr_t)result_datatype, target_rank, target_disp, target_count, (int64_t)(intptr_t)target_datatype};
+  spx_call call = {.fn = SPX_FN_Rget_accumulate_c, .args = 8, .arg = arg};
+  call.bytes = spx_call_bytes(origin_count, origin_datatype);
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Rget_accumulate_c(origin_addr, origin_count, origin_datatype, result_addr, result_count, result_datatype, target_rank, target_disp, target_count, target_datatype, op, win, request));
+}
 #pragma weak MPI_Rget_accumulate_c = PMPI_Rget_accumulate_c
 int PMPI_Rget_accumulate_c(const void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, void *result_addr, MPI_Count result_count, MPI_Datatype result_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win, MPI_Request *request)
 {
@@ -248,6 +363,13 @@ int PMPI_Rget_accumulate_c(const void *origin_addr, MPI_Count origin_count, MPI_
   return spx_c_Rget_accumulate(origin_addr, origin_count, t_origin_datatype, result_addr, result_count, t_result_datatype, target_rank, target_disp, target_count, t_target_datatype, o_op, win, request);
 }
 
+static SPX_TRACED int spx_t_Rget_c(void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Win win, MPI_Request *request)
+{
+  int64_t arg[] = {origin_count, (int64_t)(intptr_t)origin_datatype, target_rank, target_disp, target_count, (int64_t)(intptr_t)target_datatype, (int64_t)(intptr_t)win};
+  spx_call call = {.fn = SPX_FN_Rget_c, .args = 7, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Rget_c(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win, request));
+}
 #pragma weak MPI_Rget_c = PMPI_Rget_c
 int PMPI_Rget_c(void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Win win, MPI_Request *request)
 {
@@ -264,6 +386,14 @@ int PMPI_Rget_c(void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_d
   return spx_c_Rget(origin_addr, origin_count, t_origin_datatype, target_rank, target_disp, target_count, t_target_datatype, win, request);
 }
 
+static SPX_TRACED int spx_t_Rput(const void *origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Win win, MPI_Request *request)
+{
+  int64_t arg[] = {origin_count, (int64_t)(intptr_t)origin_datatype, target_rank, target_disp, target_count, (int64_t)(intptr_t)target_datatype, (int64_t)(intptr_t)win};
+  spx_call call = {.fn = SPX_FN_Rput, .args = 7, .arg = arg};
+  call.bytes = spx_call_bytes(origin_count, origin_datatype);
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Rput(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win, request));
+}
 #pragma weak MPI_Rput = PMPI_Rput
 int PMPI_Rput(const void *origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Win win, MPI_Request *request)
 {
@@ -280,6 +410,14 @@ int PMPI_Rput(const void *origin_addr, int origin_count, MPI_Datatype origin_dat
   return spx_c_Rput(origin_addr, origin_count, t_origin_datatype, target_rank, target_disp, target_count, t_target_datatype, win, request);
 }
 
+static SPX_TRACED int spx_t_Rput_c(const void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Win win, MPI_Request *request)
+{
+  int64_t arg[] = {origin_count, (int64_t)(intptr_t)origin_datatype, target_rank, target_disp, target_count, (int64_t)(intptr_t)target_datatype, (int64_t)(intptr_t)win};
+  spx_call call = {.fn = SPX_FN_Rput_c, .args = 7, .arg = arg};
+  call.bytes = spx_call_bytes(origin_count, origin_datatype);
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Rput_c(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win, request));
+}
 #pragma weak MPI_Rput_c = PMPI_Rput_c
 int PMPI_Rput_c(const void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Win win, MPI_Request *request)
 {
@@ -296,6 +434,13 @@ int PMPI_Rput_c(const void *origin_addr, MPI_Count origin_count, MPI_Datatype or
   return spx_c_Rput(origin_addr, origin_count, t_origin_datatype, target_rank, target_disp, target_count, t_target_datatype, win, request);
 }
 
+static SPX_TRACED int spx_t_Win_allocate(MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm, void *baseptr, MPI_Win *win)
+{
+  int64_t arg[] = {size, disp_unit, (int64_t)(intptr_t)info};
+  spx_call call = {.fn = SPX_FN_Win_allocate, .args = 3, .arg = arg, .comm = comm};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Win_allocate(size, disp_unit, info, comm, baseptr, win));
+}
 #pragma weak MPI_Win_allocate = PMPI_Win_allocate
 int PMPI_Win_allocate(MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm, void *baseptr, MPI_Win *win)
 {
@@ -311,6 +456,13 @@ int PMPI_Win_allocate(MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_Win_allocate_c(MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, MPI_Comm comm, void *baseptr, MPI_Win *win)
+{
+  int64_t arg[] = {size, disp_unit, (int64_t)(intptr_t)info};
+  spx_call call = {.fn = SPX_FN_Win_allocate_c, .args = 3, .arg = arg, .comm = comm};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Win_allocate_c(size, disp_unit, info, comm, baseptr, win));
+}
 #pragma weak MPI_Win_allocate_c = PMPI_Win_allocate_c
 int PMPI_Win_allocate_c(MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, MPI_Comm comm, void *baseptr, MPI_Win *win)
 {
@@ -326,6 +478,13 @@ int PMPI_Win_allocate_c(MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, MPI_Co
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_Win_allocate_shared(MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm, void *baseptr, MPI_Win *win)
+{
+  int64_t arg[] = {size, disp_unit, (int64_t)(intptr_t)info};
+  spx_call call = {.fn = SPX_FN_Win_allocate_shared, .args = 3, .arg = arg, .comm = comm};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Win_allocate_shared(size, disp_unit, info, comm, baseptr, win));
+}
 #pragma weak MPI_Win_allocate_shared = PMPI_Win_allocate_shared
 int PMPI_Win_allocate_shared(MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm, void *baseptr, MPI_Win *win)
 {
@@ -341,6 +500,13 @@ int PMPI_Win_allocate_shared(MPI_Aint size, int disp_unit, MPI_Info info, MPI_Co
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_Win_allocate_shared_c(MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, MPI_Comm comm, void *baseptr, MPI_Win *win)
+{
+  int64_t arg[] = {size, disp_unit, (int64_t)(intptr_t)info};
+  spx_call call = {.fn = SPX_FN_Win_allocate_shared_c, .args = 3, .arg = arg, .comm = comm};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Win_allocate_shared_c(size, disp_unit, info, comm, baseptr, win));
+}
 #pragma weak MPI_Win_allocate_shared_c = PMPI_Win_allocate_shared_c
 int PMPI_Win_allocate_shared_c(MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, MPI_Comm comm, void *baseptr, MPI_Win *win)
 {
@@ -356,6 +522,13 @@ int PMPI_Win_allocate_shared_c(MPI_Aint size, MPI_Aint disp_unit, MPI_Info info,
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_Win_attach(MPI_Win win, void *base, MPI_Aint size)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)win, size};
+  spx_call call = {.fn = SPX_FN_Win_attach, .args = 2, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Win_attach(win, base, size));
+}
 #pragma weak MPI_Win_attach = PMPI_Win_attach
 int PMPI_Win_attach(MPI_Win win, void *base, MPI_Aint size)
 {
@@ -366,6 +539,13 @@ int PMPI_Win_attach(MPI_Win win, void *base, MPI_Aint size)
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_Win_complete(MPI_Win win)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)win};
+  spx_call call = {.fn = SPX_FN_Win_complete, .args = 1, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Win_complete(win));
+}
 #pragma weak MPI_Win_complete = PMPI_Win_complete
 int PMPI_Win_complete(MPI_Win win)
 {
@@ -374,6 +554,13 @@ int PMPI_Win_complete(MPI_Win win)
   return spx_c_Win_complete(win);
 }
 
+static SPX_TRACED int spx_t_Win_create(void *base, MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm, MPI_Win *win)
+{
+  int64_t arg[] = {size, disp_unit, (int64_t)(intptr_t)info};
+  spx_call call = {.fn = SPX_FN_Win_create, .args = 3, .arg = arg, .comm = comm};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Win_create(base, size, disp_unit, info, comm, win));
+}
 #pragma weak MPI_Win_create = PMPI_Win_create
 int PMPI_Win_create(void *base, MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm, MPI_Win *win)
 {
@@ -388,6 +575,13 @@ int PMPI_Win_create(void *base, MPI_Aint size, int disp_unit, MPI_Info info, MPI
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_Win_create_c(void *base, MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, MPI_Comm comm, MPI_Win *win)
+{
+  int64_t arg[] = {size, disp_unit, (int64_t)(intptr_t)info};
+  spx_call call = {.fn = SPX_FN_Win_create_c, .args = 3, .arg = arg, .comm = comm};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Win_create_c(base, size, disp_unit, info, comm, win));
+}
 #pragma weak MPI_Win_create_c = PMPI_Win_create_c
 int PMPI_Win_create_c(void *base, MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, MPI_Comm comm, MPI_Win *win)
 {
@@ -402,6 +596,13 @@ int PMPI_Win_create_c(void *base, MPI_Aint size, MPI_Aint disp_unit, MPI_Info in
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_Win_create_dynamic(MPI_Info info, MPI_Comm comm, MPI_Win *win)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)info};
+  spx_call call = {.fn = SPX_FN_Win_create_dynamic, .args = 1, .arg = arg, .comm = comm};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Win_create_dynamic(info, comm, win));
+}
 #pragma weak MPI_Win_create_dynamic = PMPI_Win_create_dynamic
 int PMPI_Win_create_dynamic(MPI_Info info, MPI_Comm comm, MPI_Win *win)
 {
@@ -416,6 +617,13 @@ int PMPI_Win_create_dynamic(MPI_Info info, MPI_Comm comm, MPI_Win *win)
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_Win_detach(MPI_Win win, const void *base)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)win};
+  spx_call call = {.fn = SPX_FN_Win_detach, .args = 1, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Win_detach(win, base));
+}
 #pragma weak MPI_Win_detach = PMPI_Win_detach
 int PMPI_Win_detach(MPI_Win win, const void *base)
 {
@@ -426,6 +634,13 @@ int PMPI_Win_detach(MPI_Win win, const void *base)
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_Win_fence(int assert, MPI_Win win)
+{
+  int64_t arg[] = {assert, (int64_t)(intptr_t)win};
+  spx_call call = {.fn = SPX_FN_Win_fence, .args = 2, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Win_fence(assert, win));
+}
 #pragma weak MPI_Win_fence = PMPI_Win_fence
 int PMPI_Win_fence(int assert, MPI_Win win)
 {
@@ -434,6 +649,13 @@ int PMPI_Win_fence(int assert, MPI_Win win)
   return spx_c_Win_fence(assert, win);
 }
 
+static SPX_TRACED int spx_t_Win_flush(int rank, MPI_Win win)
+{
+  int64_t arg[] = {rank, (int64_t)(intptr_t)win};
+  spx_call call = {.fn = SPX_FN_Win_flush, .args = 2, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Win_flush(rank, win));
+}
 #pragma weak MPI_Win_flush = PMPI_Win_flush
 int PMPI_Win_flush(int rank, MPI_Win win)
 {
@@ -442,6 +664,13 @@ int PMPI_Win_flush(int rank, MPI_Win win)
   return spx_c_Win_flush(rank, win);
 }
 
+static SPX_TRACED int spx_t_Win_flush_all(MPI_Win win)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)win};
+  spx_call call = {.fn = SPX_FN_Win_flush_all, .args = 1, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Win_flush_all(win));
+}
 #pragma weak MPI_Win_flush_all = PMPI_Win_flush_all
 int PMPI_Win_flush_all(MPI_Win win)
 {
@@ -450,6 +679,13 @@ int PMPI_Win_flush_all(MPI_Win win)
   return spx_c_Win_flush_all(win);
 }
 
+static SPX_TRACED int spx_t_Win_flush_local(int rank, MPI_Win win)
+{
+  int64_t arg[] = {rank, (int64_t)(intptr_t)win};
+  spx_call call = {.fn = SPX_FN_Win_flush_local, .args = 2, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Win_flush_local(rank, win));
+}
 #pragma weak MPI_Win_flush_local = PMPI_Win_flush_local
 int PMPI_Win_flush_local(int rank, MPI_Win win)
 {
@@ -458,6 +694,13 @@ int PMPI_Win_flush_local(int rank, MPI_Win win)
   return spx_c_Win_flush_local(rank, win);
 }
 
+static SPX_TRACED int spx_t_Win_flush_local_all(MPI_Win win)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)win};
+  spx_call call = {.fn = SPX_FN_Win_flush_local_all, .args = 1, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Win_flush_local_all(win));
+}
 #pragma weak MPI_Win_flush_local_all = PMPI_Win_flush_local_all
 int PMPI_Win_flush_local_all(MPI_Win win)
 {
@@ -466,6 +709,12 @@ int PMPI_Win_flush_local_all(MPI_Win win)
   return spx_c_Win_flush_local_all(win);
 }
 
+static SPX_TRACED int spx_t_Win_free(MPI_Win *win)
+{
+  spx_call call = {.fn = SPX_FN_Win_free};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Win_free(win));
+}
 #pragma weak MPI_Win_free = PMPI_Win_free
 int PMPI_Win_free(MPI_Win *win)
 {
@@ -477,6 +726,13 @@ int PMPI_Win_free(MPI_Win *win)
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_Win_get_group(MPI_Win win, MPI_Group *group)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)win};
+  spx_call call = {.fn = SPX_FN_Win_get_group, .args = 1, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Win_get_group(win, group));
+}
 #pragma weak MPI_Win_get_group = PMPI_Win_get_group
 int PMPI_Win_get_group(MPI_Win win, MPI_Group *group)
 {
@@ -488,6 +744,13 @@ int PMPI_Win_get_group(MPI_Win win, MPI_Group *group)
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_Win_get_info(MPI_Win win, MPI_Info *info_used)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)win};
+  spx_call call = {.fn = SPX_FN_Win_get_info, .args = 1, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Win_get_info(win, info_used));
+}
 #pragma weak MPI_Win_get_info = PMPI_Win_get_info
 int PMPI_Win_get_info(MPI_Win win, MPI_Info *info_used)
 {
@@ -499,6 +762,13 @@ int PMPI_Win_get_info(MPI_Win win, MPI_Info *info_used)
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_Win_get_name(MPI_Win win, char *win_name, int *resultlen)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)win};
+  spx_call call = {.fn = SPX_FN_Win_get_name, .args = 1, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Win_get_name(win, win_name, resultlen));
+}
 #pragma weak MPI_Win_get_name = PMPI_Win_get_name
 int PMPI_Win_get_name(MPI_Win win, char *win_name, int *resultlen)
 {
@@ -511,6 +781,13 @@ int PMPI_Win_get_name(MPI_Win win, char *win_name, int *resultlen)
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_Win_lock(int lock_type, int rank, int assert, MPI_Win win)
+{
+  int64_t arg[] = {lock_type, rank, assert, (int64_t)(intptr_t)win};
+  spx_call call = {.fn = SPX_FN_Win_lock, .args = 4, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Win_lock(lock_type, rank, assert, win));
+}
 #pragma weak MPI_Win_lock = PMPI_Win_lock
 int PMPI_Win_lock(int lock_type, int rank, int assert, MPI_Win win)
 {
@@ -519,6 +796,13 @@ int PMPI_Win_lock(int lock_type, int rank, int assert, MPI_Win win)
   return spx_c_Win_lock(lock_type, rank, assert, win);
 }
 
+static SPX_TRACED int spx_t_Win_lock_all(int assert, MPI_Win win)
+{
+  int64_t arg[] = {assert, (int64_t)(intptr_t)win};
+  spx_call call = {.fn = SPX_FN_Win_lock_all, .args = 2, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Win_lock_all(assert, win));
+}
 #pragma weak MPI_Win_lock_all = PMPI_Win_lock_all
 int PMPI_Win_lock_all(int assert, MPI_Win win)
 {
@@ -527,6 +811,13 @@ int PMPI_Win_lock_all(int assert, MPI_Win win)
   return spx_c_Win_lock_all(assert, win);
 }
 
+static SPX_TRACED int spx_t_Win_post(MPI_Group group, int assert, MPI_Win win)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)group, assert, (int64_t)(intptr_t)win};
+  spx_call call = {.fn = SPX_FN_Win_post, .args = 3, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Win_post(group, assert, win));
+}
 #pragma weak MPI_Win_post = PMPI_Win_post
 int PMPI_Win_post(MPI_Group group, int assert, MPI_Win win)
 {
@@ -536,6 +827,13 @@ int PMPI_Win_post(MPI_Group group, int assert, MPI_Win win)
   return spx_c_Win_post(group, assert, win);
 }
 
+static SPX_TRACED int spx_t_Win_set_info(MPI_Win win, MPI_Info info)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)win, (int64_t)(intptr_t)info};
+  spx_call call = {.fn = SPX_FN_Win_set_info, .args = 2, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Win_set_info(win, info));
+}
 #pragma weak MPI_Win_set_info = PMPI_Win_set_info
 int PMPI_Win_set_info(MPI_Win win, MPI_Info info)
 {
@@ -547,6 +845,13 @@ int PMPI_Win_set_info(MPI_Win win, MPI_Info info)
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_Win_set_name(MPI_Win win, const char *win_name)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)win};
+  spx_call call = {.fn = SPX_FN_Win_set_name, .args = 1, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Win_set_name(win, win_name));
+}
 #pragma weak MPI_Win_set_name = PMPI_Win_set_name
 int PMPI_Win_set_name(MPI_Win win, const char *win_name)
 {
@@ -558,6 +863,13 @@ int PMPI_Win_set_name(MPI_Win win, const char *win_name)
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_Win_shared_query(MPI_Win win, int rank, MPI_Aint *size, int *disp_unit, void *baseptr)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)win, rank};
+  spx_call call = {.fn = SPX_FN_Win_shared_query, .args = 2, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Win_shared_query(win, rank, size, disp_unit, baseptr));
+}
 #pragma weak MPI_Win_shared_query = PMPI_Win_shared_query
 int PMPI_Win_shared_query(MPI_Win win, int rank, MPI_Aint *size, int *disp_unit, void *baseptr)
 {
@@ -571,6 +883,13 @@ int PMPI_Win_shared_query(MPI_Win win, int rank, MPI_Aint *size, int *disp_unit,
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_Win_shared_query_c(MPI_Win win, int rank, MPI_Aint *size, MPI_Aint *disp_unit, void *baseptr)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)win, rank};
+  spx_call call = {.fn = SPX_FN_Win_shared_query_c, .args = 2, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Win_shared_query_c(win, rank, size, disp_unit, baseptr));
+}
 #pragma weak MPI_Win_shared_query_c = PMPI_Win_shared_query_c
 int PMPI_Win_shared_query_c(MPI_Win win, int rank, MPI_Aint *size, MPI_Aint *disp_unit, void *baseptr)
 {
@@ -584,6 +903,13 @@ int PMPI_Win_shared_query_c(MPI_Win win, int rank, MPI_Aint *size, MPI_Aint *dis
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_Win_start(MPI_Group group, int assert, MPI_Win win)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)group, assert, (int64_t)(intptr_t)win};
+  spx_call call = {.fn = SPX_FN_Win_start, .args = 3, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Win_start(group, assert, win));
+}
 #pragma weak MPI_Win_start = PMPI_Win_start
 int PMPI_Win_start(MPI_Group group, int assert, MPI_Win win)
 {
@@ -593,6 +919,13 @@ int PMPI_Win_start(MPI_Group group, int assert, MPI_Win win)
   return spx_c_Win_start(group, assert, win);
 }
 
+static SPX_TRACED int spx_t_Win_sync(MPI_Win win)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)win};
+  spx_call call = {.fn = SPX_FN_Win_sync, .args = 1, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Win_sync(win));
+}
 #pragma weak MPI_Win_sync = PMPI_Win_sync
 int PMPI_Win_sync(MPI_Win win)
 {
@@ -601,6 +934,13 @@ int PMPI_Win_sync(MPI_Win win)
   return spx_c_Win_sync(win);
 }
 
+static SPX_TRACED int spx_t_Win_test(MPI_Win win, int *flag)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)win};
+  spx_call call = {.fn = SPX_FN_Win_test, .args = 1, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Win_test(win, flag));
+}
 #pragma weak MPI_Win_test = PMPI_Win_test
 int PMPI_Win_test(MPI_Win win, int *flag)
 {
@@ -610,6 +950,13 @@ int PMPI_Win_test(MPI_Win win, int *flag)
   return spx_c_Win_test(win, flag);
 }
 
+static SPX_TRACED int spx_t_Win_unlock(int rank, MPI_Win win)
+{
+  int64_t arg[] = {rank, (int64_t)(intptr_t)win};
+  spx_call call = {.fn = SPX_FN_Win_unlock, .args = 2, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Win_unlock(rank, win));
+}
 #pragma weak MPI_Win_unlock = PMPI_Win_unlock
 int PMPI_Win_unlock(int rank, MPI_Win win)
 {
@@ -618,6 +965,13 @@ int PMPI_Win_unlock(int rank, MPI_Win win)
   return spx_c_Win_unlock(rank, win);
 }
 
+static SPX_TRACED int spx_t_Win_unlock_all(MPI_Win win)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)win};
+  spx_call call = {.fn = SPX_FN_Win_unlock_all, .args = 1, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Win_unlock_all(win));
+}
 #pragma weak MPI_Win_unlock_all = PMPI_Win_unlock_all
 int PMPI_Win_unlock_all(MPI_Win win)
 {
@@ -626,6 +980,13 @@ int PMPI_Win_unlock_all(MPI_Win win)
   return spx_c_Win_unlock_all(win);
 }
 
+static SPX_TRACED int spx_t_Win_wait(MPI_Win win)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)win};
+  spx_call call = {.fn = SPX_FN_Win_wait, .args = 1, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Win_wait(win));
+}
 #pragma weak MPI_Win_wait = PMPI_Win_wait
 int PMPI_Win_wait(MPI_Win win)
 {

@@ -2,6 +2,12 @@
 #include "shim.h"
 #include "check.h"
 
+static SPX_TRACED int spx_t_Close_port(const char *port_name)
+{
+  spx_call call = {.fn = SPX_FN_Close_port};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Close_port(port_name));
+}
 #pragma weak MPI_Close_port = PMPI_Close_port
 int PMPI_Close_port(const char *port_name)
 {
@@ -12,6 +18,13 @@ int PMPI_Close_port(const char *port_name)
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_Comm_accept(const char *port_name, MPI_Info info, int root, MPI_Comm comm, MPI_Comm *newcomm)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)info, root};
+  spx_call call = {.fn = SPX_FN_Comm_accept, .args = 2, .arg = arg, .comm = comm};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Comm_accept(port_name, info, root, comm, newcomm));
+}
 #pragma weak MPI_Comm_accept = PMPI_Comm_accept
 int PMPI_Comm_accept(const char *port_name, MPI_Info info, int root, MPI_Comm comm, MPI_Comm *newcomm)
 {
@@ -29,6 +42,13 @@ int PMPI_Comm_accept(const char *port_name, MPI_Info info, int root, MPI_Comm co
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_Comm_connect(const char *port_name, MPI_Info info, int root, MPI_Comm comm, MPI_Comm *newcomm)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)info, root};
+  spx_call call = {.fn = SPX_FN_Comm_connect, .args = 2, .arg = arg, .comm = comm};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Comm_connect(port_name, info, root, comm, newcomm));
+}
 #pragma weak MPI_Comm_connect = PMPI_Comm_connect
 int PMPI_Comm_connect(const char *port_name, MPI_Info info, int root, MPI_Comm comm, MPI_Comm *newcomm)
 {
@@ -46,6 +66,12 @@ int PMPI_Comm_connect(const char *port_name, MPI_Info info, int root, MPI_Comm c
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_Comm_disconnect(MPI_Comm *comm)
+{
+  spx_call call = {.fn = SPX_FN_Comm_disconnect};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Comm_disconnect(comm));
+}
 #pragma weak MPI_Comm_disconnect = PMPI_Comm_disconnect
 int PMPI_Comm_disconnect(MPI_Comm *comm)
 {
@@ -57,6 +83,12 @@ int PMPI_Comm_disconnect(MPI_Comm *comm)
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_Comm_get_parent(MPI_Comm *parent)
+{
+  spx_call call = {.fn = SPX_FN_Comm_get_parent};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Comm_get_parent(parent));
+}
 #pragma weak MPI_Comm_get_parent = PMPI_Comm_get_parent
 int PMPI_Comm_get_parent(MPI_Comm *parent)
 {
@@ -65,6 +97,13 @@ int PMPI_Comm_get_parent(MPI_Comm *parent)
   return spx_c_Comm_get_parent(parent);
 }
 
+static SPX_TRACED int spx_t_Comm_join(int fd, MPI_Comm *intercomm)
+{
+  int64_t arg[] = {fd};
+  spx_call call = {.fn = SPX_FN_Comm_join, .args = 1, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Comm_join(fd, intercomm));
+}
 #pragma weak MPI_Comm_join = PMPI_Comm_join
 int PMPI_Comm_join(int fd, MPI_Comm *intercomm)
 {
@@ -75,6 +114,13 @@ int PMPI_Comm_join(int fd, MPI_Comm *intercomm)
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_Comm_spawn(const char *command, char *argv[], int maxprocs, MPI_Info info, int root, MPI_Comm comm, MPI_Comm *intercomm, int array_of_errcodes[])
+{
+  int64_t arg[] = {maxprocs, (int64_t)(intptr_t)info, root};
+  spx_call call = {.fn = SPX_FN_Comm_spawn, .args = 3, .arg = arg, .comm = comm};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Comm_spawn(command, argv, maxprocs, info, root, comm, intercomm, array_of_errcodes));
+}
 #pragma weak MPI_Comm_spawn = PMPI_Comm_spawn
 int PMPI_Comm_spawn(const char *command, char *argv[], int maxprocs, MPI_Info info, int root, MPI_Comm comm, MPI_Comm *intercomm, int array_of_errcodes[])
 {
@@ -92,6 +138,13 @@ int PMPI_Comm_spawn(const char *command, char *argv[], int maxprocs, MPI_Info in
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_Comm_spawn_multiple(int count, char *array_of_commands[], char **array_of_argv[], const int array_of_maxprocs[], const MPI_Info array_of_info[], int root, MPI_Comm comm, MPI_Comm *intercomm, int array_of_errcodes[])
+{
+  int64_t arg[] = {count, root};
+  spx_call call = {.fn = SPX_FN_Comm_spawn_multiple, .args = 2, .arg = arg, .comm = comm};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Comm_spawn_multiple(count, array_of_commands, array_of_argv, array_of_maxprocs, array_of_info, root, comm, intercomm, array_of_errcodes));
+}
 #pragma weak MPI_Comm_spawn_multiple = PMPI_Comm_spawn_multiple
 int PMPI_Comm_spawn_multiple(int count, char *array_of_commands[], char **array_of_argv[], const int array_of_maxprocs[], const MPI_Info array_of_info[], int root, MPI_Comm comm, MPI_Comm *intercomm, int array_of_errcodes[])
 {
@@ -106,6 +159,13 @@ int PMPI_Comm_spawn_multiple(int count, char *array_of_commands[], char **array_
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_Lookup_name(const char *service_name, MPI_Info info, char *port_name)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)info};
+  spx_call call = {.fn = SPX_FN_Lookup_name, .args = 1, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Lookup_name(service_name, info, port_name));
+}
 #pragma weak MPI_Lookup_name = PMPI_Lookup_name
 int PMPI_Lookup_name(const char *service_name, MPI_Info info, char *port_name)
 {
@@ -118,6 +178,13 @@ int PMPI_Lookup_name(const char *service_name, MPI_Info info, char *port_name)
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_Open_port(MPI_Info info, char *port_name)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)info};
+  spx_call call = {.fn = SPX_FN_Open_port, .args = 1, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Open_port(info, port_name));
+}
 #pragma weak MPI_Open_port = PMPI_Open_port
 int PMPI_Open_port(MPI_Info info, char *port_name)
 {
@@ -129,6 +196,13 @@ int PMPI_Open_port(MPI_Info info, char *port_name)
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_Publish_name(const char *service_name, MPI_Info info, const char *port_name)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)info};
+  spx_call call = {.fn = SPX_FN_Publish_name, .args = 1, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Publish_name(service_name, info, port_name));
+}
 #pragma weak MPI_Publish_name = PMPI_Publish_name
 int PMPI_Publish_name(const char *service_name, MPI_Info info, const char *port_name)
 {
@@ -141,6 +215,13 @@ int PMPI_Publish_name(const char *service_name, MPI_Info info, const char *port_
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_Unpublish_name(const char *service_name, MPI_Info info, const char *port_name)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)info};
+  spx_call call = {.fn = SPX_FN_Unpublish_name, .args = 1, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Unpublish_name(service_name, info, port_name));
+}
 #pragma weak MPI_Unpublish_name = PMPI_Unpublish_name
 int PMPI_Unpublish_name(const char *service_name, MPI_Info info, const char *port_name)
 {

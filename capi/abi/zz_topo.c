@@ -2,6 +2,13 @@
 #include "shim.h"
 #include "check.h"
 
+static SPX_TRACED int spx_t_Cart_coords(MPI_Comm comm, int rank, int maxdims, int coords[])
+{
+  int64_t arg[] = {rank, maxdims};
+  spx_call call = {.fn = SPX_FN_Cart_coords, .args = 2, .arg = arg, .comm = comm};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Cart_coords(comm, rank, maxdims, coords));
+}
 #pragma weak MPI_Cart_coords = PMPI_Cart_coords
 int PMPI_Cart_coords(MPI_Comm comm, int rank, int maxdims, int coords[])
 {
@@ -13,6 +20,13 @@ int PMPI_Cart_coords(MPI_Comm comm, int rank, int maxdims, int coords[])
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_Cart_create(MPI_Comm comm_old, int ndims, const int dims[], const int periods[], int reorder, MPI_Comm *comm_cart)
+{
+  int64_t arg[] = {ndims, reorder};
+  spx_call call = {.fn = SPX_FN_Cart_create, .args = 2, .arg = arg, .comm = comm_old};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Cart_create(comm_old, ndims, dims, periods, reorder, comm_cart));
+}
 #pragma weak MPI_Cart_create = PMPI_Cart_create
 int PMPI_Cart_create(MPI_Comm comm_old, int ndims, const int dims[], const int periods[], int reorder, MPI_Comm *comm_cart)
 {
@@ -26,6 +40,13 @@ int PMPI_Cart_create(MPI_Comm comm_old, int ndims, const int dims[], const int p
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_Cart_get(MPI_Comm comm, int maxdims, int dims[], int periods[], int coords[])
+{
+  int64_t arg[] = {maxdims};
+  spx_call call = {.fn = SPX_FN_Cart_get, .args = 1, .arg = arg, .comm = comm};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Cart_get(comm, maxdims, dims, periods, coords));
+}
 #pragma weak MPI_Cart_get = PMPI_Cart_get
 int PMPI_Cart_get(MPI_Comm comm, int maxdims, int dims[], int periods[], int coords[])
 {
@@ -37,6 +58,13 @@ int PMPI_Cart_get(MPI_Comm comm, int maxdims, int dims[], int periods[], int coo
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_Cart_map(MPI_Comm comm, int ndims, const int dims[], const int periods[], int *newrank)
+{
+  int64_t arg[] = {ndims};
+  spx_call call = {.fn = SPX_FN_Cart_map, .args = 1, .arg = arg, .comm = comm};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Cart_map(comm, ndims, dims, periods, newrank));
+}
 #pragma weak MPI_Cart_map = PMPI_Cart_map
 int PMPI_Cart_map(MPI_Comm comm, int ndims, const int dims[], const int periods[], int *newrank)
 {
@@ -51,6 +79,12 @@ int PMPI_Cart_map(MPI_Comm comm, int ndims, const int dims[], const int periods[
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_Cart_rank(MPI_Comm comm, const int coords[], int *rank)
+{
+  spx_call call = {.fn = SPX_FN_Cart_rank, .comm = comm};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Cart_rank(comm, coords, rank));
+}
 #pragma weak MPI_Cart_rank = PMPI_Cart_rank
 int PMPI_Cart_rank(MPI_Comm comm, const int coords[], int *rank)
 {
@@ -62,6 +96,13 @@ int PMPI_Cart_rank(MPI_Comm comm, const int coords[], int *rank)
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_Cart_shift(MPI_Comm comm, int direction, int disp, int *rank_source, int *rank_dest)
+{
+  int64_t arg[] = {direction, disp};
+  spx_call call = {.fn = SPX_FN_Cart_shift, .args = 2, .arg = arg, .comm = comm};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Cart_shift(comm, direction, disp, rank_source, rank_dest));
+}
 #pragma weak MPI_Cart_shift = PMPI_Cart_shift
 int PMPI_Cart_shift(MPI_Comm comm, int direction, int disp, int *rank_source, int *rank_dest)
 {
@@ -74,6 +115,12 @@ int PMPI_Cart_shift(MPI_Comm comm, int direction, int disp, int *rank_source, in
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_Cart_sub(MPI_Comm comm, const int remain_dims[], MPI_Comm *newcomm)
+{
+  spx_call call = {.fn = SPX_FN_Cart_sub, .comm = comm};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Cart_sub(comm, remain_dims, newcomm));
+}
 #pragma weak MPI_Cart_sub = PMPI_Cart_sub
 int PMPI_Cart_sub(MPI_Comm comm, const int remain_dims[], MPI_Comm *newcomm)
 {
@@ -87,6 +134,12 @@ int PMPI_Cart_sub(MPI_Comm comm, const int remain_dims[], MPI_Comm *newcomm)
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_Cartdim_get(MPI_Comm comm, int *ndims)
+{
+  spx_call call = {.fn = SPX_FN_Cartdim_get, .comm = comm};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Cartdim_get(comm, ndims));
+}
 #pragma weak MPI_Cartdim_get = PMPI_Cartdim_get
 int PMPI_Cartdim_get(MPI_Comm comm, int *ndims)
 {
@@ -98,6 +151,13 @@ int PMPI_Cartdim_get(MPI_Comm comm, int *ndims)
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_Dims_create(int nnodes, int ndims, int dims[])
+{
+  int64_t arg[] = {nnodes, ndims};
+  spx_call call = {.fn = SPX_FN_Dims_create, .args = 2, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Dims_create(nnodes, ndims, dims));
+}
 #pragma weak MPI_Dims_create = PMPI_Dims_create
 int PMPI_Dims_create(int nnodes, int ndims, int dims[])
 {
@@ -108,6 +168,13 @@ int PMPI_Dims_create(int nnodes, int ndims, int dims[])
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_Dist_graph_create(MPI_Comm comm_old, int n, const int sources[], const int degrees[], const int destinations[], const int weights[], MPI_Info info, int reorder, MPI_Comm *comm_dist_graph)
+{
+  int64_t arg[] = {n, (int64_t)(intptr_t)info, reorder};
+  spx_call call = {.fn = SPX_FN_Dist_graph_create, .args = 3, .arg = arg, .comm = comm_old};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Dist_graph_create(comm_old, n, sources, degrees, destinations, weights, info, reorder, comm_dist_graph));
+}
 #pragma weak MPI_Dist_graph_create = PMPI_Dist_graph_create
 int PMPI_Dist_graph_create(MPI_Comm comm_old, int n, const int sources[], const int degrees[], const int destinations[], const int weights[], MPI_Info info, int reorder, MPI_Comm *comm_dist_graph)
 {
@@ -122,6 +189,13 @@ int PMPI_Dist_graph_create(MPI_Comm comm_old, int n, const int sources[], const 
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_Dist_graph_create_adjacent(MPI_Comm comm_old, int indegree, const int sources[], const int sourceweights[], int outdegree, const int destinations[], const int destweights[], MPI_Info info, int reorder, MPI_Comm *comm_dist_graph)
+{
+  int64_t arg[] = {indegree, outdegree, (int64_t)(intptr_t)info, reorder};
+  spx_call call = {.fn = SPX_FN_Dist_graph_create_adjacent, .args = 4, .arg = arg, .comm = comm_old};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Dist_graph_create_adjacent(comm_old, indegree, sources, sourceweights, outdegree, destinations, destweights, info, reorder, comm_dist_graph));
+}
 #pragma weak MPI_Dist_graph_create_adjacent = PMPI_Dist_graph_create_adjacent
 int PMPI_Dist_graph_create_adjacent(MPI_Comm comm_old, int indegree, const int sources[], const int sourceweights[], int outdegree, const int destinations[], const int destweights[], MPI_Info info, int reorder, MPI_Comm *comm_dist_graph)
 {
@@ -136,6 +210,13 @@ int PMPI_Dist_graph_create_adjacent(MPI_Comm comm_old, int indegree, const int s
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_Dist_graph_neighbors(MPI_Comm comm, int maxindegree, int sources[], int sourceweights[], int maxoutdegree, int destinations[], int destweights[])
+{
+  int64_t arg[] = {maxindegree, maxoutdegree};
+  spx_call call = {.fn = SPX_FN_Dist_graph_neighbors, .args = 2, .arg = arg, .comm = comm};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Dist_graph_neighbors(comm, maxindegree, sources, sourceweights, maxoutdegree, destinations, destweights));
+}
 #pragma weak MPI_Dist_graph_neighbors = PMPI_Dist_graph_neighbors
 int PMPI_Dist_graph_neighbors(MPI_Comm comm, int maxindegree, int sources[], int sourceweights[], int maxoutdegree, int destinations[], int destweights[])
 {
@@ -148,6 +229,12 @@ int PMPI_Dist_graph_neighbors(MPI_Comm comm, int maxindegree, int sources[], int
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_Dist_graph_neighbors_count(MPI_Comm comm, int *indegree, int *outdegree, int *weighted)
+{
+  spx_call call = {.fn = SPX_FN_Dist_graph_neighbors_count, .comm = comm};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Dist_graph_neighbors_count(comm, indegree, outdegree, weighted));
+}
 #pragma weak MPI_Dist_graph_neighbors_count = PMPI_Dist_graph_neighbors_count
 int PMPI_Dist_graph_neighbors_count(MPI_Comm comm, int *indegree, int *outdegree, int *weighted)
 {
@@ -161,6 +248,13 @@ int PMPI_Dist_graph_neighbors_count(MPI_Comm comm, int *indegree, int *outdegree
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_Graph_create(MPI_Comm comm_old, int nnodes, const int indx[], const int edges[], int reorder, MPI_Comm *comm_graph)
+{
+  int64_t arg[] = {nnodes, reorder};
+  spx_call call = {.fn = SPX_FN_Graph_create, .args = 2, .arg = arg, .comm = comm_old};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Graph_create(comm_old, nnodes, indx, edges, reorder, comm_graph));
+}
 #pragma weak MPI_Graph_create = PMPI_Graph_create
 int PMPI_Graph_create(MPI_Comm comm_old, int nnodes, const int indx[], const int edges[], int reorder, MPI_Comm *comm_graph)
 {
@@ -174,6 +268,13 @@ int PMPI_Graph_create(MPI_Comm comm_old, int nnodes, const int indx[], const int
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_Graph_get(MPI_Comm comm, int maxindex, int maxedges, int indx[], int edges[])
+{
+  int64_t arg[] = {maxindex, maxedges};
+  spx_call call = {.fn = SPX_FN_Graph_get, .args = 2, .arg = arg, .comm = comm};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Graph_get(comm, maxindex, maxedges, indx, edges));
+}
 #pragma weak MPI_Graph_get = PMPI_Graph_get
 int PMPI_Graph_get(MPI_Comm comm, int maxindex, int maxedges, int indx[], int edges[])
 {
@@ -186,6 +287,13 @@ int PMPI_Graph_get(MPI_Comm comm, int maxindex, int maxedges, int indx[], int ed
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_Graph_map(MPI_Comm comm, int nnodes, const int indx[], const int edges[], int *newrank)
+{
+  int64_t arg[] = {nnodes};
+  spx_call call = {.fn = SPX_FN_Graph_map, .args = 1, .arg = arg, .comm = comm};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Graph_map(comm, nnodes, indx, edges, newrank));
+}
 #pragma weak MPI_Graph_map = PMPI_Graph_map
 int PMPI_Graph_map(MPI_Comm comm, int nnodes, const int indx[], const int edges[], int *newrank)
 {
@@ -199,6 +307,13 @@ int PMPI_Graph_map(MPI_Comm comm, int nnodes, const int indx[], const int edges[
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_Graph_neighbors(MPI_Comm comm, int rank, int maxneighbors, int neighbors[])
+{
+  int64_t arg[] = {rank, maxneighbors};
+  spx_call call = {.fn = SPX_FN_Graph_neighbors, .args = 2, .arg = arg, .comm = comm};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Graph_neighbors(comm, rank, maxneighbors, neighbors));
+}
 #pragma weak MPI_Graph_neighbors = PMPI_Graph_neighbors
 int PMPI_Graph_neighbors(MPI_Comm comm, int rank, int maxneighbors, int neighbors[])
 {
@@ -210,6 +325,13 @@ int PMPI_Graph_neighbors(MPI_Comm comm, int rank, int maxneighbors, int neighbor
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_Graph_neighbors_count(MPI_Comm comm, int rank, int *nneighbors)
+{
+  int64_t arg[] = {rank};
+  spx_call call = {.fn = SPX_FN_Graph_neighbors_count, .args = 1, .arg = arg, .comm = comm};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Graph_neighbors_count(comm, rank, nneighbors));
+}
 #pragma weak MPI_Graph_neighbors_count = PMPI_Graph_neighbors_count
 int PMPI_Graph_neighbors_count(MPI_Comm comm, int rank, int *nneighbors)
 {
@@ -221,6 +343,12 @@ int PMPI_Graph_neighbors_count(MPI_Comm comm, int rank, int *nneighbors)
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_Graphdims_get(MPI_Comm comm, int *nnodes, int *nedges)
+{
+  spx_call call = {.fn = SPX_FN_Graphdims_get, .comm = comm};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Graphdims_get(comm, nnodes, nedges));
+}
 #pragma weak MPI_Graphdims_get = PMPI_Graphdims_get
 int PMPI_Graphdims_get(MPI_Comm comm, int *nnodes, int *nedges)
 {
@@ -233,6 +361,12 @@ int PMPI_Graphdims_get(MPI_Comm comm, int *nnodes, int *nedges)
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_Topo_test(MPI_Comm comm, int *status)
+{
+  spx_call call = {.fn = SPX_FN_Topo_test, .comm = comm};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Topo_test(comm, status));
+}
 #pragma weak MPI_Topo_test = PMPI_Topo_test
 int PMPI_Topo_test(MPI_Comm comm, int *status)
 {

@@ -24,6 +24,13 @@ int PMPI_Get_address(const void *location, MPI_Aint *address)
   return spx_c_Get_address(location, address);
 }
 
+static SPX_TRACED int spx_t_Get_count(const MPI_Status *status, MPI_Datatype datatype, int *count)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)datatype};
+  spx_call call = {.fn = SPX_FN_Get_count, .args = 1, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Get_count(status, datatype, count));
+}
 #pragma weak MPI_Get_count = PMPI_Get_count
 int PMPI_Get_count(const MPI_Status *status, MPI_Datatype datatype, int *count)
 {
@@ -35,6 +42,13 @@ int PMPI_Get_count(const MPI_Status *status, MPI_Datatype datatype, int *count)
   return spx_c_Get_count(status, t_datatype, (spx_count_out){count, 0});
 }
 
+static SPX_TRACED int spx_t_Get_count_c(const MPI_Status *status, MPI_Datatype datatype, MPI_Count *count)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)datatype};
+  spx_call call = {.fn = SPX_FN_Get_count_c, .args = 1, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Get_count_c(status, datatype, count));
+}
 #pragma weak MPI_Get_count_c = PMPI_Get_count_c
 int PMPI_Get_count_c(const MPI_Status *status, MPI_Datatype datatype, MPI_Count *count)
 {
@@ -46,6 +60,13 @@ int PMPI_Get_count_c(const MPI_Status *status, MPI_Datatype datatype, MPI_Count 
   return spx_c_Get_count(status, t_datatype, (spx_count_out){count, 1});
 }
 
+static SPX_TRACED int spx_t_Get_elements(const MPI_Status *status, MPI_Datatype datatype, int *count)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)datatype};
+  spx_call call = {.fn = SPX_FN_Get_elements, .args = 1, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Get_elements(status, datatype, count));
+}
 #pragma weak MPI_Get_elements = PMPI_Get_elements
 int PMPI_Get_elements(const MPI_Status *status, MPI_Datatype datatype, int *count)
 {
@@ -57,6 +78,13 @@ int PMPI_Get_elements(const MPI_Status *status, MPI_Datatype datatype, int *coun
   return spx_c_Get_elements(status, t_datatype, (spx_count_out){count, 0});
 }
 
+static SPX_TRACED int spx_t_Get_elements_c(const MPI_Status *status, MPI_Datatype datatype, MPI_Count *count)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)datatype};
+  spx_call call = {.fn = SPX_FN_Get_elements_c, .args = 1, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Get_elements_c(status, datatype, count));
+}
 #pragma weak MPI_Get_elements_c = PMPI_Get_elements_c
 int PMPI_Get_elements_c(const MPI_Status *status, MPI_Datatype datatype, MPI_Count *count)
 {
@@ -68,6 +96,13 @@ int PMPI_Get_elements_c(const MPI_Status *status, MPI_Datatype datatype, MPI_Cou
   return spx_c_Get_elements(status, t_datatype, (spx_count_out){count, 1});
 }
 
+static SPX_TRACED int spx_t_Get_elements_x(const MPI_Status *status, MPI_Datatype datatype, MPI_Count *count)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)datatype};
+  spx_call call = {.fn = SPX_FN_Get_elements_x, .args = 1, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Get_elements_x(status, datatype, count));
+}
 #pragma weak MPI_Get_elements_x = PMPI_Get_elements_x
 int PMPI_Get_elements_x(const MPI_Status *status, MPI_Datatype datatype, MPI_Count *count)
 {
@@ -79,6 +114,13 @@ int PMPI_Get_elements_x(const MPI_Status *status, MPI_Datatype datatype, MPI_Cou
   return spx_c_Get_elements(status, t_datatype, (spx_count_out){count, 1});
 }
 
+static SPX_TRACED int spx_t_Pack(const void *inbuf, int incount, MPI_Datatype datatype, void *outbuf, int outsize, int *position, MPI_Comm comm)
+{
+  int64_t arg[] = {incount, (int64_t)(intptr_t)datatype, outsize};
+  spx_call call = {.fn = SPX_FN_Pack, .args = 3, .arg = arg, .comm = comm};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Pack(inbuf, incount, datatype, outbuf, outsize, position, comm));
+}
 #pragma weak MPI_Pack = PMPI_Pack
 int PMPI_Pack(const void *inbuf, int incount, MPI_Datatype datatype, void *outbuf, int outsize, int *position, MPI_Comm comm)
 {
@@ -94,6 +136,13 @@ int PMPI_Pack(const void *inbuf, int incount, MPI_Datatype datatype, void *outbu
   return spx_c_Pack(inbuf, incount, t_datatype, outbuf, outsize, (spx_count_out){position, 0}, c_comm);
 }
 
+static SPX_TRACED int spx_t_Pack_c(const void *inbuf, MPI_Count incount, MPI_Datatype datatype, void *outbuf, MPI_Count outsize, MPI_Count *position, MPI_Comm comm)
+{
+  int64_t arg[] = {incount, (int64_t)(intptr_t)datatype, outsize};
+  spx_call call = {.fn = SPX_FN_Pack_c, .args = 3, .arg = arg, .comm = comm};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Pack_c(inbuf, incount, datatype, outbuf, outsize, position, comm));
+}
 #pragma weak MPI_Pack_c = PMPI_Pack_c
 int PMPI_Pack_c(const void *inbuf, MPI_Count incount, MPI_Datatype datatype, void *outbuf, MPI_Count outsize, MPI_Count *position, MPI_Comm comm)
 {
@@ -109,6 +158,13 @@ int PMPI_Pack_c(const void *inbuf, MPI_Count incount, MPI_Datatype datatype, voi
   return spx_c_Pack(inbuf, incount, t_datatype, outbuf, outsize, (spx_count_out){position, 1}, c_comm);
 }
 
+static SPX_TRACED int spx_t_Pack_external(const char *datarep, const void *inbuf, int incount, MPI_Datatype datatype, void *outbuf, MPI_Aint outsize, MPI_Aint *position)
+{
+  int64_t arg[] = {incount, (int64_t)(intptr_t)datatype, outsize};
+  spx_call call = {.fn = SPX_FN_Pack_external, .args = 3, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Pack_external(datarep, inbuf, incount, datatype, outbuf, outsize, position));
+}
 #pragma weak MPI_Pack_external = PMPI_Pack_external
 int PMPI_Pack_external(const char *datarep, const void *inbuf, int incount, MPI_Datatype datatype, void *outbuf, MPI_Aint outsize, MPI_Aint *position)
 {
@@ -123,6 +179,13 @@ int PMPI_Pack_external(const char *datarep, const void *inbuf, int incount, MPI_
   return spx_c_Pack_external(datarep, inbuf, incount, t_datatype, outbuf, outsize, (spx_count_out){position, 1});
 }
 
+static SPX_TRACED int spx_t_Pack_external_c(const char *datarep, const void *inbuf, MPI_Count incount, MPI_Datatype datatype, void *outbuf, MPI_Count outsize, MPI_Count *position)
+{
+  int64_t arg[] = {incount, (int64_t)(intptr_t)datatype, outsize};
+  spx_call call = {.fn = SPX_FN_Pack_external_c, .args = 3, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Pack_external_c(datarep, inbuf, incount, datatype, outbuf, outsize, position));
+}
 #pragma weak MPI_Pack_external_c = PMPI_Pack_external_c
 int PMPI_Pack_external_c(const char *datarep, const void *inbuf, MPI_Count incount, MPI_Datatype datatype, void *outbuf, MPI_Count outsize, MPI_Count *position)
 {
@@ -137,6 +200,13 @@ int PMPI_Pack_external_c(const char *datarep, const void *inbuf, MPI_Count incou
   return spx_c_Pack_external(datarep, inbuf, incount, t_datatype, outbuf, outsize, (spx_count_out){position, 1});
 }
 
+static SPX_TRACED int spx_t_Pack_external_size(const char *datarep, int incount, MPI_Datatype datatype, MPI_Aint *size)
+{
+  int64_t arg[] = {incount, (int64_t)(intptr_t)datatype};
+  spx_call call = {.fn = SPX_FN_Pack_external_size, .args = 2, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Pack_external_size(datarep, incount, datatype, size));
+}
 #pragma weak MPI_Pack_external_size = PMPI_Pack_external_size
 int PMPI_Pack_external_size(const char *datarep, int incount, MPI_Datatype datatype, MPI_Aint *size)
 {
@@ -149,6 +219,13 @@ int PMPI_Pack_external_size(const char *datarep, int incount, MPI_Datatype datat
   return spx_c_Pack_external_size(datarep, incount, t_datatype, (spx_count_out){size, 1});
 }
 
+static SPX_TRACED int spx_t_Pack_external_size_c(const char *datarep, MPI_Count incount, MPI_Datatype datatype, MPI_Count *size)
+{
+  int64_t arg[] = {incount, (int64_t)(intptr_t)datatype};
+  spx_call call = {.fn = SPX_FN_Pack_external_size_c, .args = 2, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Pack_external_size_c(datarep, incount, datatype, size));
+}
 #pragma weak MPI_Pack_external_size_c = PMPI_Pack_external_size_c
 int PMPI_Pack_external_size_c(const char *datarep, MPI_Count incount, MPI_Datatype datatype, MPI_Count *size)
 {
@@ -161,6 +238,13 @@ int PMPI_Pack_external_size_c(const char *datarep, MPI_Count incount, MPI_Dataty
   return spx_c_Pack_external_size(datarep, incount, t_datatype, (spx_count_out){size, 1});
 }
 
+static SPX_TRACED int spx_t_Pack_size(int incount, MPI_Datatype datatype, MPI_Comm comm, int *size)
+{
+  int64_t arg[] = {incount, (int64_t)(intptr_t)datatype};
+  spx_call call = {.fn = SPX_FN_Pack_size, .args = 2, .arg = arg, .comm = comm};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Pack_size(incount, datatype, comm, size));
+}
 #pragma weak MPI_Pack_size = PMPI_Pack_size
 int PMPI_Pack_size(int incount, MPI_Datatype datatype, MPI_Comm comm, int *size)
 {
@@ -174,6 +258,13 @@ int PMPI_Pack_size(int incount, MPI_Datatype datatype, MPI_Comm comm, int *size)
   return spx_c_Pack_size(incount, t_datatype, c_comm, (spx_count_out){size, 0});
 }
 
+static SPX_TRACED int spx_t_Pack_size_c(MPI_Count incount, MPI_Datatype datatype, MPI_Comm comm, MPI_Count *size)
+{
+  int64_t arg[] = {incount, (int64_t)(intptr_t)datatype};
+  spx_call call = {.fn = SPX_FN_Pack_size_c, .args = 2, .arg = arg, .comm = comm};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Pack_size_c(incount, datatype, comm, size));
+}
 #pragma weak MPI_Pack_size_c = PMPI_Pack_size_c
 int PMPI_Pack_size_c(MPI_Count incount, MPI_Datatype datatype, MPI_Comm comm, MPI_Count *size)
 {
@@ -217,6 +308,12 @@ int PMPI_Status_set_elements_x(MPI_Status *status, MPI_Datatype datatype, MPI_Co
   return spx_c_Status_set_elements(status, t_datatype, count);
 }
 
+static SPX_TRACED int spx_t_Type_commit(MPI_Datatype *datatype)
+{
+  spx_call call = {.fn = SPX_FN_Type_commit};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Type_commit(datatype));
+}
 #pragma weak MPI_Type_commit = PMPI_Type_commit
 int PMPI_Type_commit(MPI_Datatype *datatype)
 {
@@ -226,6 +323,13 @@ int PMPI_Type_commit(MPI_Datatype *datatype)
   return spx_c_Type_commit(datatype);
 }
 
+static SPX_TRACED int spx_t_Type_contiguous(int count, MPI_Datatype oldtype, MPI_Datatype *newtype)
+{
+  int64_t arg[] = {count, (int64_t)(intptr_t)oldtype};
+  spx_call call = {.fn = SPX_FN_Type_contiguous, .args = 2, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Type_contiguous(count, oldtype, newtype));
+}
 #pragma weak MPI_Type_contiguous = PMPI_Type_contiguous
 int PMPI_Type_contiguous(int count, MPI_Datatype oldtype, MPI_Datatype *newtype)
 {
@@ -238,6 +342,13 @@ int PMPI_Type_contiguous(int count, MPI_Datatype oldtype, MPI_Datatype *newtype)
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_Type_contiguous_c(MPI_Count count, MPI_Datatype oldtype, MPI_Datatype *newtype)
+{
+  int64_t arg[] = {count, (int64_t)(intptr_t)oldtype};
+  spx_call call = {.fn = SPX_FN_Type_contiguous_c, .args = 2, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Type_contiguous_c(count, oldtype, newtype));
+}
 #pragma weak MPI_Type_contiguous_c = PMPI_Type_contiguous_c
 int PMPI_Type_contiguous_c(MPI_Count count, MPI_Datatype oldtype, MPI_Datatype *newtype)
 {
@@ -250,6 +361,13 @@ int PMPI_Type_contiguous_c(MPI_Count count, MPI_Datatype oldtype, MPI_Datatype *
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_Type_create_darray(int size, int rank, int ndims, const int array_of_gsizes[], const int array_of_distribs[], const int array_of_dargs[], const int array_of_psizes[], int order, MPI_Datatype oldtype, MPI_Datatype *newtype)
+{
+  int64_t arg[] = {size, rank, ndims, order, (int64_t)(intptr_t)oldtype};
+  spx_call call = {.fn = SPX_FN_Type_create_darray, .args = 5, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Type_create_darray(size, rank, ndims, array_of_gsizes, array_of_distribs, array_of_dargs, array_of_psizes, order, oldtype, newtype));
+}
 #pragma weak MPI_Type_create_darray = PMPI_Type_create_darray
 int PMPI_Type_create_darray(int size, int rank, int ndims, const int array_of_gsizes[], const int array_of_distribs[], const int array_of_dargs[], const int array_of_psizes[], int order, MPI_Datatype oldtype, MPI_Datatype *newtype)
 {
@@ -265,6 +383,13 @@ int PMPI_Type_create_darray(int size, int rank, int ndims, const int array_of_gs
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_Type_create_darray_c(int size, int rank, int ndims, const MPI_Count array_of_gsizes[], const int array_of_distribs[], const int array_of_dargs[], const int array_of_psizes[], int order, MPI_Datatype oldtype, MPI_Datatype *newtype)
+{
+  int64_t arg[] = {size, rank, ndims, order, (int64_t)(intptr_t)oldtype};
+  spx_call call = {.fn = SPX_FN_Type_create_darray_c, .args = 5, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Type_create_darray_c(size, rank, ndims, array_of_gsizes, array_of_distribs, array_of_dargs, array_of_psizes, order, oldtype, newtype));
+}
 #pragma weak MPI_Type_create_darray_c = PMPI_Type_create_darray_c
 int PMPI_Type_create_darray_c(int size, int rank, int ndims, const MPI_Count array_of_gsizes[], const int array_of_distribs[], const int array_of_dargs[], const int array_of_psizes[], int order, MPI_Datatype oldtype, MPI_Datatype *newtype)
 {
@@ -280,6 +405,13 @@ int PMPI_Type_create_darray_c(int size, int rank, int ndims, const MPI_Count arr
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_Type_create_f90_complex(int p, int r, MPI_Datatype *newtype)
+{
+  int64_t arg[] = {p, r};
+  spx_call call = {.fn = SPX_FN_Type_create_f90_complex, .args = 2, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Type_create_f90_complex(p, r, newtype));
+}
 #pragma weak MPI_Type_create_f90_complex = PMPI_Type_create_f90_complex
 int PMPI_Type_create_f90_complex(int p, int r, MPI_Datatype *newtype)
 {
@@ -290,6 +422,13 @@ int PMPI_Type_create_f90_complex(int p, int r, MPI_Datatype *newtype)
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_Type_create_f90_integer(int r, MPI_Datatype *newtype)
+{
+  int64_t arg[] = {r};
+  spx_call call = {.fn = SPX_FN_Type_create_f90_integer, .args = 1, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Type_create_f90_integer(r, newtype));
+}
 #pragma weak MPI_Type_create_f90_integer = PMPI_Type_create_f90_integer
 int PMPI_Type_create_f90_integer(int r, MPI_Datatype *newtype)
 {
@@ -300,6 +439,13 @@ int PMPI_Type_create_f90_integer(int r, MPI_Datatype *newtype)
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_Type_create_f90_real(int p, int r, MPI_Datatype *newtype)
+{
+  int64_t arg[] = {p, r};
+  spx_call call = {.fn = SPX_FN_Type_create_f90_real, .args = 2, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Type_create_f90_real(p, r, newtype));
+}
 #pragma weak MPI_Type_create_f90_real = PMPI_Type_create_f90_real
 int PMPI_Type_create_f90_real(int p, int r, MPI_Datatype *newtype)
 {
@@ -310,6 +456,13 @@ int PMPI_Type_create_f90_real(int p, int r, MPI_Datatype *newtype)
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_Type_create_hindexed(int count, const int array_of_blocklengths[], const MPI_Aint array_of_displacements[], MPI_Datatype oldtype, MPI_Datatype *newtype)
+{
+  int64_t arg[] = {count, (int64_t)(intptr_t)oldtype};
+  spx_call call = {.fn = SPX_FN_Type_create_hindexed, .args = 2, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Type_create_hindexed(count, array_of_blocklengths, array_of_displacements, oldtype, newtype));
+}
 #pragma weak MPI_Type_create_hindexed = PMPI_Type_create_hindexed
 int PMPI_Type_create_hindexed(int count, const int array_of_blocklengths[], const MPI_Aint array_of_displacements[], MPI_Datatype oldtype, MPI_Datatype *newtype)
 {
@@ -324,6 +477,13 @@ int PMPI_Type_create_hindexed(int count, const int array_of_blocklengths[], cons
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_Type_create_hindexed_block(int count, int blocklength, const MPI_Aint array_of_displacements[], MPI_Datatype oldtype, MPI_Datatype *newtype)
+{
+  int64_t arg[] = {count, blocklength, (int64_t)(intptr_t)oldtype};
+  spx_call call = {.fn = SPX_FN_Type_create_hindexed_block, .args = 3, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Type_create_hindexed_block(count, blocklength, array_of_displacements, oldtype, newtype));
+}
 #pragma weak MPI_Type_create_hindexed_block = PMPI_Type_create_hindexed_block
 int PMPI_Type_create_hindexed_block(int count, int blocklength, const MPI_Aint array_of_displacements[], MPI_Datatype oldtype, MPI_Datatype *newtype)
 {
@@ -338,6 +498,13 @@ int PMPI_Type_create_hindexed_block(int count, int blocklength, const MPI_Aint a
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_Type_create_hindexed_block_c(MPI_Count count, MPI_Count blocklength, const MPI_Count array_of_displacements[], MPI_Datatype oldtype, MPI_Datatype *newtype)
+{
+  int64_t arg[] = {count, blocklength, (int64_t)(intptr_t)oldtype};
+  spx_call call = {.fn = SPX_FN_Type_create_hindexed_block_c, .args = 3, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Type_create_hindexed_block_c(count, blocklength, array_of_displacements, oldtype, newtype));
+}
 #pragma weak MPI_Type_create_hindexed_block_c = PMPI_Type_create_hindexed_block_c
 int PMPI_Type_create_hindexed_block_c(MPI_Count count, MPI_Count blocklength, const MPI_Count array_of_displacements[], MPI_Datatype oldtype, MPI_Datatype *newtype)
 {
@@ -352,6 +519,13 @@ int PMPI_Type_create_hindexed_block_c(MPI_Count count, MPI_Count blocklength, co
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_Type_create_hindexed_c(MPI_Count count, const MPI_Count array_of_blocklengths[], const MPI_Count array_of_displacements[], MPI_Datatype oldtype, MPI_Datatype *newtype)
+{
+  int64_t arg[] = {count, (int64_t)(intptr_t)oldtype};
+  spx_call call = {.fn = SPX_FN_Type_create_hindexed_c, .args = 2, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Type_create_hindexed_c(count, array_of_blocklengths, array_of_displacements, oldtype, newtype));
+}
 #pragma weak MPI_Type_create_hindexed_c = PMPI_Type_create_hindexed_c
 int PMPI_Type_create_hindexed_c(MPI_Count count, const MPI_Count array_of_blocklengths[], const MPI_Count array_of_displacements[], MPI_Datatype oldtype, MPI_Datatype *newtype)
 {
@@ -366,6 +540,13 @@ int PMPI_Type_create_hindexed_c(MPI_Count count, const MPI_Count array_of_blockl
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_Type_create_hvector(int count, int blocklength, MPI_Aint stride, MPI_Datatype oldtype, MPI_Datatype *newtype)
+{
+  int64_t arg[] = {count, blocklength, stride, (int64_t)(intptr_t)oldtype};
+  spx_call call = {.fn = SPX_FN_Type_create_hvector, .args = 4, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Type_create_hvector(count, blocklength, stride, oldtype, newtype));
+}
 #pragma weak MPI_Type_create_hvector = PMPI_Type_create_hvector
 int PMPI_Type_create_hvector(int count, int blocklength, MPI_Aint stride, MPI_Datatype oldtype, MPI_Datatype *newtype)
 {
@@ -379,6 +560,13 @@ int PMPI_Type_create_hvector(int count, int blocklength, MPI_Aint stride, MPI_Da
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_Type_create_hvector_c(MPI_Count count, MPI_Count blocklength, MPI_Count stride, MPI_Datatype oldtype, MPI_Datatype *newtype)
+{
+  int64_t arg[] = {count, blocklength, stride, (int64_t)(intptr_t)oldtype};
+  spx_call call = {.fn = SPX_FN_Type_create_hvector_c, .args = 4, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Type_create_hvector_c(count, blocklength, stride, oldtype, newtype));
+}
 #pragma weak MPI_Type_create_hvector_c = PMPI_Type_create_hvector_c
 int PMPI_Type_create_hvector_c(MPI_Count count, MPI_Count blocklength, MPI_Count stride, MPI_Datatype oldtype, MPI_Datatype *newtype)
 {
@@ -392,6 +580,13 @@ int PMPI_Type_create_hvector_c(MPI_Count count, MPI_Count blocklength, MPI_Count
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_Type_create_indexed_block(int count, int blocklength, const int array_of_displacements[], MPI_Datatype oldtype, MPI_Datatype *newtype)
+{
+  int64_t arg[] = {count, blocklength, (int64_t)(intptr_t)oldtype};
+  spx_call call = {.fn = SPX_FN_Type_create_indexed_block, .args = 3, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Type_create_indexed_block(count, blocklength, array_of_displacements, oldtype, newtype));
+}
 #pragma weak MPI_Type_create_indexed_block = PMPI_Type_create_indexed_block
 int PMPI_Type_create_indexed_block(int count, int blocklength, const int array_of_displacements[], MPI_Datatype oldtype, MPI_Datatype *newtype)
 {
@@ -406,6 +601,13 @@ int PMPI_Type_create_indexed_block(int count, int blocklength, const int array_o
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_Type_create_indexed_block_c(MPI_Count count, MPI_Count blocklength, const MPI_Count array_of_displacements[], MPI_Datatype oldtype, MPI_Datatype *newtype)
+{
+  int64_t arg[] = {count, blocklength, (int64_t)(intptr_t)oldtype};
+  spx_call call = {.fn = SPX_FN_Type_create_indexed_block_c, .args = 3, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Type_create_indexed_block_c(count, blocklength, array_of_displacements, oldtype, newtype));
+}
 #pragma weak MPI_Type_create_indexed_block_c = PMPI_Type_create_indexed_block_c
 int PMPI_Type_create_indexed_block_c(MPI_Count count, MPI_Count blocklength, const MPI_Count array_of_displacements[], MPI_Datatype oldtype, MPI_Datatype *newtype)
 {
@@ -420,6 +622,13 @@ int PMPI_Type_create_indexed_block_c(MPI_Count count, MPI_Count blocklength, con
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_Type_create_resized(MPI_Datatype oldtype, MPI_Aint lb, MPI_Aint extent, MPI_Datatype *newtype)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)oldtype, lb, extent};
+  spx_call call = {.fn = SPX_FN_Type_create_resized, .args = 3, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Type_create_resized(oldtype, lb, extent, newtype));
+}
 #pragma weak MPI_Type_create_resized = PMPI_Type_create_resized
 int PMPI_Type_create_resized(MPI_Datatype oldtype, MPI_Aint lb, MPI_Aint extent, MPI_Datatype *newtype)
 {
@@ -431,6 +640,13 @@ int PMPI_Type_create_resized(MPI_Datatype oldtype, MPI_Aint lb, MPI_Aint extent,
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_Type_create_resized_c(MPI_Datatype oldtype, MPI_Count lb, MPI_Count extent, MPI_Datatype *newtype)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)oldtype, lb, extent};
+  spx_call call = {.fn = SPX_FN_Type_create_resized_c, .args = 3, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Type_create_resized_c(oldtype, lb, extent, newtype));
+}
 #pragma weak MPI_Type_create_resized_c = PMPI_Type_create_resized_c
 int PMPI_Type_create_resized_c(MPI_Datatype oldtype, MPI_Count lb, MPI_Count extent, MPI_Datatype *newtype)
 {
@@ -442,6 +658,13 @@ int PMPI_Type_create_resized_c(MPI_Datatype oldtype, MPI_Count lb, MPI_Count ext
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_Type_create_struct(int count, const int array_of_blocklengths[], const MPI_Aint array_of_displacements[], const MPI_Datatype array_of_types[], MPI_Datatype *newtype)
+{
+  int64_t arg[] = {count};
+  spx_call call = {.fn = SPX_FN_Type_create_struct, .args = 1, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Type_create_struct(count, array_of_blocklengths, array_of_displacements, array_of_types, newtype));
+}
 #pragma weak MPI_Type_create_struct = PMPI_Type_create_struct
 int PMPI_Type_create_struct(int count, const int array_of_blocklengths[], const MPI_Aint array_of_displacements[], const MPI_Datatype array_of_types[], MPI_Datatype *newtype)
 {
@@ -456,6 +679,13 @@ int PMPI_Type_create_struct(int count, const int array_of_blocklengths[], const 
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_Type_create_struct_c(MPI_Count count, const MPI_Count array_of_blocklengths[], const MPI_Count array_of_displacements[], const MPI_Datatype array_of_types[], MPI_Datatype *newtype)
+{
+  int64_t arg[] = {count};
+  spx_call call = {.fn = SPX_FN_Type_create_struct_c, .args = 1, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Type_create_struct_c(count, array_of_blocklengths, array_of_displacements, array_of_types, newtype));
+}
 #pragma weak MPI_Type_create_struct_c = PMPI_Type_create_struct_c
 int PMPI_Type_create_struct_c(MPI_Count count, const MPI_Count array_of_blocklengths[], const MPI_Count array_of_displacements[], const MPI_Datatype array_of_types[], MPI_Datatype *newtype)
 {
@@ -470,6 +700,13 @@ int PMPI_Type_create_struct_c(MPI_Count count, const MPI_Count array_of_blocklen
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_Type_create_subarray(int ndims, const int array_of_sizes[], const int array_of_subsizes[], const int array_of_starts[], int order, MPI_Datatype oldtype, MPI_Datatype *newtype)
+{
+  int64_t arg[] = {ndims, order, (int64_t)(intptr_t)oldtype};
+  spx_call call = {.fn = SPX_FN_Type_create_subarray, .args = 3, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Type_create_subarray(ndims, array_of_sizes, array_of_subsizes, array_of_starts, order, oldtype, newtype));
+}
 #pragma weak MPI_Type_create_subarray = PMPI_Type_create_subarray
 int PMPI_Type_create_subarray(int ndims, const int array_of_sizes[], const int array_of_subsizes[], const int array_of_starts[], int order, MPI_Datatype oldtype, MPI_Datatype *newtype)
 {
@@ -484,6 +721,13 @@ int PMPI_Type_create_subarray(int ndims, const int array_of_sizes[], const int a
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_Type_create_subarray_c(int ndims, const MPI_Count array_of_sizes[], const MPI_Count array_of_subsizes[], const MPI_Count array_of_starts[], int order, MPI_Datatype oldtype, MPI_Datatype *newtype)
+{
+  int64_t arg[] = {ndims, order, (int64_t)(intptr_t)oldtype};
+  spx_call call = {.fn = SPX_FN_Type_create_subarray_c, .args = 3, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Type_create_subarray_c(ndims, array_of_sizes, array_of_subsizes, array_of_starts, order, oldtype, newtype));
+}
 #pragma weak MPI_Type_create_subarray_c = PMPI_Type_create_subarray_c
 int PMPI_Type_create_subarray_c(int ndims, const MPI_Count array_of_sizes[], const MPI_Count array_of_subsizes[], const MPI_Count array_of_starts[], int order, MPI_Datatype oldtype, MPI_Datatype *newtype)
 {
@@ -498,6 +742,13 @@ int PMPI_Type_create_subarray_c(int ndims, const MPI_Count array_of_sizes[], con
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_Type_dup(MPI_Datatype oldtype, MPI_Datatype *newtype)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)oldtype};
+  spx_call call = {.fn = SPX_FN_Type_dup, .args = 1, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Type_dup(oldtype, newtype));
+}
 #pragma weak MPI_Type_dup = PMPI_Type_dup
 int PMPI_Type_dup(MPI_Datatype oldtype, MPI_Datatype *newtype)
 {
@@ -509,6 +760,12 @@ int PMPI_Type_dup(MPI_Datatype oldtype, MPI_Datatype *newtype)
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_Type_free(MPI_Datatype *datatype)
+{
+  spx_call call = {.fn = SPX_FN_Type_free};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Type_free(datatype));
+}
 #pragma weak MPI_Type_free = PMPI_Type_free
 int PMPI_Type_free(MPI_Datatype *datatype)
 {
@@ -518,6 +775,13 @@ int PMPI_Type_free(MPI_Datatype *datatype)
   return spx_c_Type_free(datatype);
 }
 
+static SPX_TRACED int spx_t_Type_get_contents(MPI_Datatype datatype, int max_integers, int max_addresses, int max_datatypes, int array_of_integers[], MPI_Aint array_of_addresses[], MPI_Datatype array_of_datatypes[])
+{
+  int64_t arg[] = {(int64_t)(intptr_t)datatype, max_integers, max_addresses, max_datatypes};
+  spx_call call = {.fn = SPX_FN_Type_get_contents, .args = 4, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Type_get_contents(datatype, max_integers, max_addresses, max_datatypes, array_of_integers, array_of_addresses, array_of_datatypes));
+}
 #pragma weak MPI_Type_get_contents = PMPI_Type_get_contents
 int PMPI_Type_get_contents(MPI_Datatype datatype, int max_integers, int max_addresses, int max_datatypes, int array_of_integers[], MPI_Aint array_of_addresses[], MPI_Datatype array_of_datatypes[])
 {
@@ -528,6 +792,13 @@ int PMPI_Type_get_contents(MPI_Datatype datatype, int max_integers, int max_addr
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_Type_get_contents_c(MPI_Datatype datatype, MPI_Count max_integers, MPI_Count max_addresses, MPI_Count max_large_counts, MPI_Count max_datatypes, int array_of_integers[], MPI_Aint array_of_addresses[], MPI_Count array_of_large_counts[], MPI_Datatype array_of_datatypes[])
+{
+  int64_t arg[] = {(int64_t)(intptr_t)datatype, max_integers, max_addresses, max_large_counts, max_datatypes};
+  spx_call call = {.fn = SPX_FN_Type_get_contents_c, .args = 5, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Type_get_contents_c(datatype, max_integers, max_addresses, max_large_counts, max_datatypes, array_of_integers, array_of_addresses, array_of_large_counts, array_of_datatypes));
+}
 #pragma weak MPI_Type_get_contents_c = PMPI_Type_get_contents_c
 int PMPI_Type_get_contents_c(MPI_Datatype datatype, MPI_Count max_integers, MPI_Count max_addresses, MPI_Count max_large_counts, MPI_Count max_datatypes, int array_of_integers[], MPI_Aint array_of_addresses[], MPI_Count array_of_large_counts[], MPI_Datatype array_of_datatypes[])
 {
@@ -538,6 +809,13 @@ int PMPI_Type_get_contents_c(MPI_Datatype datatype, MPI_Count max_integers, MPI_
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_Type_get_envelope(MPI_Datatype datatype, int *num_integers, int *num_addresses, int *num_datatypes, int *combiner)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)datatype};
+  spx_call call = {.fn = SPX_FN_Type_get_envelope, .args = 1, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Type_get_envelope(datatype, num_integers, num_addresses, num_datatypes, combiner));
+}
 #pragma weak MPI_Type_get_envelope = PMPI_Type_get_envelope
 int PMPI_Type_get_envelope(MPI_Datatype datatype, int *num_integers, int *num_addresses, int *num_datatypes, int *combiner)
 {
@@ -552,6 +830,13 @@ int PMPI_Type_get_envelope(MPI_Datatype datatype, int *num_integers, int *num_ad
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_Type_get_envelope_c(MPI_Datatype datatype, MPI_Count *num_integers, MPI_Count *num_addresses, MPI_Count *num_large_counts, MPI_Count *num_datatypes, int *combiner)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)datatype};
+  spx_call call = {.fn = SPX_FN_Type_get_envelope_c, .args = 1, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Type_get_envelope_c(datatype, num_integers, num_addresses, num_large_counts, num_datatypes, combiner));
+}
 #pragma weak MPI_Type_get_envelope_c = PMPI_Type_get_envelope_c
 int PMPI_Type_get_envelope_c(MPI_Datatype datatype, MPI_Count *num_integers, MPI_Count *num_addresses, MPI_Count *num_large_counts, MPI_Count *num_datatypes, int *combiner)
 {
@@ -567,6 +852,13 @@ int PMPI_Type_get_envelope_c(MPI_Datatype datatype, MPI_Count *num_integers, MPI
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_Type_get_extent(MPI_Datatype datatype, MPI_Aint *lb, MPI_Aint *extent)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)datatype};
+  spx_call call = {.fn = SPX_FN_Type_get_extent, .args = 1, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Type_get_extent(datatype, lb, extent));
+}
 #pragma weak MPI_Type_get_extent = PMPI_Type_get_extent
 int PMPI_Type_get_extent(MPI_Datatype datatype, MPI_Aint *lb, MPI_Aint *extent)
 {
@@ -578,6 +870,13 @@ int PMPI_Type_get_extent(MPI_Datatype datatype, MPI_Aint *lb, MPI_Aint *extent)
   return spx_c_Type_get_extent(t_datatype, (spx_count_out){lb, 1}, (spx_count_out){extent, 1});
 }
 
+static SPX_TRACED int spx_t_Type_get_extent_c(MPI_Datatype datatype, MPI_Count *lb, MPI_Count *extent)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)datatype};
+  spx_call call = {.fn = SPX_FN_Type_get_extent_c, .args = 1, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Type_get_extent_c(datatype, lb, extent));
+}
 #pragma weak MPI_Type_get_extent_c = PMPI_Type_get_extent_c
 int PMPI_Type_get_extent_c(MPI_Datatype datatype, MPI_Count *lb, MPI_Count *extent)
 {
@@ -589,6 +888,13 @@ int PMPI_Type_get_extent_c(MPI_Datatype datatype, MPI_Count *lb, MPI_Count *exte
   return spx_c_Type_get_extent(t_datatype, (spx_count_out){lb, 1}, (spx_count_out){extent, 1});
 }
 
+static SPX_TRACED int spx_t_Type_get_extent_x(MPI_Datatype datatype, MPI_Count *lb, MPI_Count *extent)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)datatype};
+  spx_call call = {.fn = SPX_FN_Type_get_extent_x, .args = 1, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Type_get_extent_x(datatype, lb, extent));
+}
 #pragma weak MPI_Type_get_extent_x = PMPI_Type_get_extent_x
 int PMPI_Type_get_extent_x(MPI_Datatype datatype, MPI_Count *lb, MPI_Count *extent)
 {
@@ -600,6 +906,13 @@ int PMPI_Type_get_extent_x(MPI_Datatype datatype, MPI_Count *lb, MPI_Count *exte
   return spx_c_Type_get_extent(t_datatype, (spx_count_out){lb, 1}, (spx_count_out){extent, 1});
 }
 
+static SPX_TRACED int spx_t_Type_get_name(MPI_Datatype datatype, char *type_name, int *resultlen)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)datatype};
+  spx_call call = {.fn = SPX_FN_Type_get_name, .args = 1, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Type_get_name(datatype, type_name, resultlen));
+}
 #pragma weak MPI_Type_get_name = PMPI_Type_get_name
 int PMPI_Type_get_name(MPI_Datatype datatype, char *type_name, int *resultlen)
 {
@@ -612,6 +925,13 @@ int PMPI_Type_get_name(MPI_Datatype datatype, char *type_name, int *resultlen)
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_Type_get_true_extent(MPI_Datatype datatype, MPI_Aint *true_lb, MPI_Aint *true_extent)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)datatype};
+  spx_call call = {.fn = SPX_FN_Type_get_true_extent, .args = 1, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Type_get_true_extent(datatype, true_lb, true_extent));
+}
 #pragma weak MPI_Type_get_true_extent = PMPI_Type_get_true_extent
 int PMPI_Type_get_true_extent(MPI_Datatype datatype, MPI_Aint *true_lb, MPI_Aint *true_extent)
 {
@@ -623,6 +943,13 @@ int PMPI_Type_get_true_extent(MPI_Datatype datatype, MPI_Aint *true_lb, MPI_Aint
   return spx_c_Type_get_true_extent(t_datatype, (spx_count_out){true_lb, 1}, (spx_count_out){true_extent, 1});
 }
 
+static SPX_TRACED int spx_t_Type_get_true_extent_c(MPI_Datatype datatype, MPI_Count *true_lb, MPI_Count *true_extent)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)datatype};
+  spx_call call = {.fn = SPX_FN_Type_get_true_extent_c, .args = 1, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Type_get_true_extent_c(datatype, true_lb, true_extent));
+}
 #pragma weak MPI_Type_get_true_extent_c = PMPI_Type_get_true_extent_c
 int PMPI_Type_get_true_extent_c(MPI_Datatype datatype, MPI_Count *true_lb, MPI_Count *true_extent)
 {
@@ -634,6 +961,13 @@ int PMPI_Type_get_true_extent_c(MPI_Datatype datatype, MPI_Count *true_lb, MPI_C
   return spx_c_Type_get_true_extent(t_datatype, (spx_count_out){true_lb, 1}, (spx_count_out){true_extent, 1});
 }
 
+static SPX_TRACED int spx_t_Type_get_true_extent_x(MPI_Datatype datatype, MPI_Count *true_lb, MPI_Count *true_extent)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)datatype};
+  spx_call call = {.fn = SPX_FN_Type_get_true_extent_x, .args = 1, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Type_get_true_extent_x(datatype, true_lb, true_extent));
+}
 #pragma weak MPI_Type_get_true_extent_x = PMPI_Type_get_true_extent_x
 int PMPI_Type_get_true_extent_x(MPI_Datatype datatype, MPI_Count *true_lb, MPI_Count *true_extent)
 {
@@ -645,6 +979,13 @@ int PMPI_Type_get_true_extent_x(MPI_Datatype datatype, MPI_Count *true_lb, MPI_C
   return spx_c_Type_get_true_extent(t_datatype, (spx_count_out){true_lb, 1}, (spx_count_out){true_extent, 1});
 }
 
+static SPX_TRACED int spx_t_Type_get_value_index(MPI_Datatype value_type, MPI_Datatype index_type, MPI_Datatype *pair_type)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)value_type, (int64_t)(intptr_t)index_type};
+  spx_call call = {.fn = SPX_FN_Type_get_value_index, .args = 2, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Type_get_value_index(value_type, index_type, pair_type));
+}
 #pragma weak MPI_Type_get_value_index = PMPI_Type_get_value_index
 int PMPI_Type_get_value_index(MPI_Datatype value_type, MPI_Datatype index_type, MPI_Datatype *pair_type)
 {
@@ -657,6 +998,13 @@ int PMPI_Type_get_value_index(MPI_Datatype value_type, MPI_Datatype index_type, 
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_Type_indexed(int count, const int array_of_blocklengths[], const int array_of_displacements[], MPI_Datatype oldtype, MPI_Datatype *newtype)
+{
+  int64_t arg[] = {count, (int64_t)(intptr_t)oldtype};
+  spx_call call = {.fn = SPX_FN_Type_indexed, .args = 2, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Type_indexed(count, array_of_blocklengths, array_of_displacements, oldtype, newtype));
+}
 #pragma weak MPI_Type_indexed = PMPI_Type_indexed
 int PMPI_Type_indexed(int count, const int array_of_blocklengths[], const int array_of_displacements[], MPI_Datatype oldtype, MPI_Datatype *newtype)
 {
@@ -671,6 +1019,13 @@ int PMPI_Type_indexed(int count, const int array_of_blocklengths[], const int ar
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_Type_indexed_c(MPI_Count count, const MPI_Count array_of_blocklengths[], const MPI_Count array_of_displacements[], MPI_Datatype oldtype, MPI_Datatype *newtype)
+{
+  int64_t arg[] = {count, (int64_t)(intptr_t)oldtype};
+  spx_call call = {.fn = SPX_FN_Type_indexed_c, .args = 2, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Type_indexed_c(count, array_of_blocklengths, array_of_displacements, oldtype, newtype));
+}
 #pragma weak MPI_Type_indexed_c = PMPI_Type_indexed_c
 int PMPI_Type_indexed_c(MPI_Count count, const MPI_Count array_of_blocklengths[], const MPI_Count array_of_displacements[], MPI_Datatype oldtype, MPI_Datatype *newtype)
 {
@@ -685,6 +1040,13 @@ int PMPI_Type_indexed_c(MPI_Count count, const MPI_Count array_of_blocklengths[]
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_Type_match_size(int typeclass, int size, MPI_Datatype *datatype)
+{
+  int64_t arg[] = {typeclass, size};
+  spx_call call = {.fn = SPX_FN_Type_match_size, .args = 2, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Type_match_size(typeclass, size, datatype));
+}
 #pragma weak MPI_Type_match_size = PMPI_Type_match_size
 int PMPI_Type_match_size(int typeclass, int size, MPI_Datatype *datatype)
 {
@@ -695,6 +1057,13 @@ int PMPI_Type_match_size(int typeclass, int size, MPI_Datatype *datatype)
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_Type_set_name(MPI_Datatype datatype, const char *type_name)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)datatype};
+  spx_call call = {.fn = SPX_FN_Type_set_name, .args = 1, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Type_set_name(datatype, type_name));
+}
 #pragma weak MPI_Type_set_name = PMPI_Type_set_name
 int PMPI_Type_set_name(MPI_Datatype datatype, const char *type_name)
 {
@@ -706,6 +1075,13 @@ int PMPI_Type_set_name(MPI_Datatype datatype, const char *type_name)
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_Type_size(MPI_Datatype datatype, int *size)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)datatype};
+  spx_call call = {.fn = SPX_FN_Type_size, .args = 1, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Type_size(datatype, size));
+}
 #pragma weak MPI_Type_size = PMPI_Type_size
 int PMPI_Type_size(MPI_Datatype datatype, int *size)
 {
@@ -716,6 +1092,13 @@ int PMPI_Type_size(MPI_Datatype datatype, int *size)
   return spx_c_Type_size(t_datatype, (spx_count_out){size, 0});
 }
 
+static SPX_TRACED int spx_t_Type_size_c(MPI_Datatype datatype, MPI_Count *size)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)datatype};
+  spx_call call = {.fn = SPX_FN_Type_size_c, .args = 1, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Type_size_c(datatype, size));
+}
 #pragma weak MPI_Type_size_c = PMPI_Type_size_c
 int PMPI_Type_size_c(MPI_Datatype datatype, MPI_Count *size)
 {
@@ -726,6 +1109,13 @@ int PMPI_Type_size_c(MPI_Datatype datatype, MPI_Count *size)
   return spx_c_Type_size(t_datatype, (spx_count_out){size, 1});
 }
 
+static SPX_TRACED int spx_t_Type_size_x(MPI_Datatype datatype, MPI_Count *size)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)datatype};
+  spx_call call = {.fn = SPX_FN_Type_size_x, .args = 1, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Type_size_x(datatype, size));
+}
 #pragma weak MPI_Type_size_x = PMPI_Type_size_x
 int PMPI_Type_size_x(MPI_Datatype datatype, MPI_Count *size)
 {
@@ -736,6 +1126,13 @@ int PMPI_Type_size_x(MPI_Datatype datatype, MPI_Count *size)
   return spx_c_Type_size(t_datatype, (spx_count_out){size, 1});
 }
 
+static SPX_TRACED int spx_t_Type_vector(int count, int blocklength, int stride, MPI_Datatype oldtype, MPI_Datatype *newtype)
+{
+  int64_t arg[] = {count, blocklength, stride, (int64_t)(intptr_t)oldtype};
+  spx_call call = {.fn = SPX_FN_Type_vector, .args = 4, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Type_vector(count, blocklength, stride, oldtype, newtype));
+}
 #pragma weak MPI_Type_vector = PMPI_Type_vector
 int PMPI_Type_vector(int count, int blocklength, int stride, MPI_Datatype oldtype, MPI_Datatype *newtype)
 {
@@ -749,6 +1146,13 @@ int PMPI_Type_vector(int count, int blocklength, int stride, MPI_Datatype oldtyp
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_Type_vector_c(MPI_Count count, MPI_Count blocklength, MPI_Count stride, MPI_Datatype oldtype, MPI_Datatype *newtype)
+{
+  int64_t arg[] = {count, blocklength, stride, (int64_t)(intptr_t)oldtype};
+  spx_call call = {.fn = SPX_FN_Type_vector_c, .args = 4, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Type_vector_c(count, blocklength, stride, oldtype, newtype));
+}
 #pragma weak MPI_Type_vector_c = PMPI_Type_vector_c
 int PMPI_Type_vector_c(MPI_Count count, MPI_Count blocklength, MPI_Count stride, MPI_Datatype oldtype, MPI_Datatype *newtype)
 {
@@ -762,6 +1166,13 @@ int PMPI_Type_vector_c(MPI_Count count, MPI_Count blocklength, MPI_Count stride,
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_Unpack(const void *inbuf, int insize, int *position, void *outbuf, int outcount, MPI_Datatype datatype, MPI_Comm comm)
+{
+  int64_t arg[] = {insize, outcount, (int64_t)(intptr_t)datatype};
+  spx_call call = {.fn = SPX_FN_Unpack, .args = 3, .arg = arg, .comm = comm};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Unpack(inbuf, insize, position, outbuf, outcount, datatype, comm));
+}
 #pragma weak MPI_Unpack = PMPI_Unpack
 int PMPI_Unpack(const void *inbuf, int insize, int *position, void *outbuf, int outcount, MPI_Datatype datatype, MPI_Comm comm)
 {
@@ -777,6 +1188,13 @@ int PMPI_Unpack(const void *inbuf, int insize, int *position, void *outbuf, int 
   return spx_c_Unpack(inbuf, insize, (spx_count_out){position, 0}, outbuf, outcount, t_datatype, c_comm);
 }
 
+static SPX_TRACED int spx_t_Unpack_c(const void *inbuf, MPI_Count insize, MPI_Count *position, void *outbuf, MPI_Count outcount, MPI_Datatype datatype, MPI_Comm comm)
+{
+  int64_t arg[] = {insize, outcount, (int64_t)(intptr_t)datatype};
+  spx_call call = {.fn = SPX_FN_Unpack_c, .args = 3, .arg = arg, .comm = comm};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Unpack_c(inbuf, insize, position, outbuf, outcount, datatype, comm));
+}
 #pragma weak MPI_Unpack_c = PMPI_Unpack_c
 int PMPI_Unpack_c(const void *inbuf, MPI_Count insize, MPI_Count *position, void *outbuf, MPI_Count outcount, MPI_Datatype datatype, MPI_Comm comm)
 {
@@ -792,6 +1210,13 @@ int PMPI_Unpack_c(const void *inbuf, MPI_Count insize, MPI_Count *position, void
   return spx_c_Unpack(inbuf, insize, (spx_count_out){position, 1}, outbuf, outcount, t_datatype, c_comm);
 }
 
+static SPX_TRACED int spx_t_Unpack_external(const char datarep[], const void *inbuf, MPI_Aint insize, MPI_Aint *position, void *outbuf, int outcount, MPI_Datatype datatype)
+{
+  int64_t arg[] = {insize, outcount, (int64_t)(intptr_t)datatype};
+  spx_call call = {.fn = SPX_FN_Unpack_external, .args = 3, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Unpack_external(datarep, inbuf, insize, position, outbuf, outcount, datatype));
+}
 #pragma weak MPI_Unpack_external = PMPI_Unpack_external
 int PMPI_Unpack_external(const char datarep[], const void *inbuf, MPI_Aint insize, MPI_Aint *position, void *outbuf, int outcount, MPI_Datatype datatype)
 {
@@ -806,6 +1231,13 @@ int PMPI_Unpack_external(const char datarep[], const void *inbuf, MPI_Aint insiz
   return spx_c_Unpack_external(datarep, inbuf, insize, (spx_count_out){position, 1}, outbuf, outcount, t_datatype);
 }
 
+static SPX_TRACED int spx_t_Unpack_external_c(const char datarep[], const void *inbuf, MPI_Count insize, MPI_Count *position, void *outbuf, MPI_Count outcount, MPI_Datatype datatype)
+{
+  int64_t arg[] = {insize, outcount, (int64_t)(intptr_t)datatype};
+  spx_call call = {.fn = SPX_FN_Unpack_external_c, .args = 3, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Unpack_external_c(datarep, inbuf, insize, position, outbuf, outcount, datatype));
+}
 #pragma weak MPI_Unpack_external_c = PMPI_Unpack_external_c
 int PMPI_Unpack_external_c(const char datarep[], const void *inbuf, MPI_Count insize, MPI_Count *position, void *outbuf, MPI_Count outcount, MPI_Datatype datatype)
 {
@@ -828,6 +1260,13 @@ int PMPI_Address(void *location, MPI_Aint *address)
   return spx_c_Get_address(location, address);
 }
 
+static SPX_TRACED int spx_t_Type_extent(MPI_Datatype datatype, MPI_Aint *extent)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)datatype};
+  spx_call call = {.fn = SPX_FN_Type_extent, .args = 1, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Type_extent(datatype, extent));
+}
 #pragma weak MPI_Type_extent = PMPI_Type_extent
 int PMPI_Type_extent(MPI_Datatype datatype, MPI_Aint *extent)
 {
@@ -838,6 +1277,13 @@ int PMPI_Type_extent(MPI_Datatype datatype, MPI_Aint *extent)
   return spx_c_Type_extent(t_datatype, extent);
 }
 
+static SPX_TRACED int spx_t_Type_hindexed(int count, int array_of_blocklengths[], MPI_Aint array_of_displacements[], MPI_Datatype oldtype, MPI_Datatype *newtype)
+{
+  int64_t arg[] = {count, (int64_t)(intptr_t)oldtype};
+  spx_call call = {.fn = SPX_FN_Type_hindexed, .args = 2, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Type_hindexed(count, array_of_blocklengths, array_of_displacements, oldtype, newtype));
+}
 #pragma weak MPI_Type_hindexed = PMPI_Type_hindexed
 int PMPI_Type_hindexed(int count, int array_of_blocklengths[], MPI_Aint array_of_displacements[], MPI_Datatype oldtype, MPI_Datatype *newtype)
 {
@@ -852,6 +1298,13 @@ int PMPI_Type_hindexed(int count, int array_of_blocklengths[], MPI_Aint array_of
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_Type_hvector(int count, int blocklength, MPI_Aint stride, MPI_Datatype oldtype, MPI_Datatype *newtype)
+{
+  int64_t arg[] = {count, blocklength, stride, (int64_t)(intptr_t)oldtype};
+  spx_call call = {.fn = SPX_FN_Type_hvector, .args = 4, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Type_hvector(count, blocklength, stride, oldtype, newtype));
+}
 #pragma weak MPI_Type_hvector = PMPI_Type_hvector
 int PMPI_Type_hvector(int count, int blocklength, MPI_Aint stride, MPI_Datatype oldtype, MPI_Datatype *newtype)
 {
@@ -865,6 +1318,13 @@ int PMPI_Type_hvector(int count, int blocklength, MPI_Aint stride, MPI_Datatype 
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_Type_lb(MPI_Datatype datatype, MPI_Aint *displacement)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)datatype};
+  spx_call call = {.fn = SPX_FN_Type_lb, .args = 1, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Type_lb(datatype, displacement));
+}
 #pragma weak MPI_Type_lb = PMPI_Type_lb
 int PMPI_Type_lb(MPI_Datatype datatype, MPI_Aint *displacement)
 {
@@ -875,6 +1335,13 @@ int PMPI_Type_lb(MPI_Datatype datatype, MPI_Aint *displacement)
   return spx_c_Type_lb(t_datatype, displacement);
 }
 
+static SPX_TRACED int spx_t_Type_struct(int count, int array_of_blocklengths[], MPI_Aint array_of_displacements[], MPI_Datatype array_of_types[], MPI_Datatype *newtype)
+{
+  int64_t arg[] = {count};
+  spx_call call = {.fn = SPX_FN_Type_struct, .args = 1, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Type_struct(count, array_of_blocklengths, array_of_displacements, array_of_types, newtype));
+}
 #pragma weak MPI_Type_struct = PMPI_Type_struct
 int PMPI_Type_struct(int count, int array_of_blocklengths[], MPI_Aint array_of_displacements[], MPI_Datatype array_of_types[], MPI_Datatype *newtype)
 {
@@ -889,6 +1356,13 @@ int PMPI_Type_struct(int count, int array_of_blocklengths[], MPI_Aint array_of_d
   return spx_go(&frame);
 }
 
+static SPX_TRACED int spx_t_Type_ub(MPI_Datatype datatype, MPI_Aint *displacement)
+{
+  int64_t arg[] = {(int64_t)(intptr_t)datatype};
+  spx_call call = {.fn = SPX_FN_Type_ub, .args = 1, .arg = arg};
+  spx_call_begin(&call);
+  return spx_call_end(&call, PMPI_Type_ub(datatype, displacement));
+}
 #pragma weak MPI_Type_ub = PMPI_Type_ub
 int PMPI_Type_ub(MPI_Datatype datatype, MPI_Aint *displacement)
 {

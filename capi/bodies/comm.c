@@ -6,7 +6,6 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include "coll.h"
 #include "dp.h"
 #include "plan_run.h"
@@ -211,25 +210,12 @@ int spx_plain_predefine(spx_kind k, int value, uint32_t go)
 
 /* ---- the engine's messages ---- */
 
-static spx_type *byte_type(void) { return (spx_type *)spx_get(SPX_K_TYPE, MPI_BYTE); }
-
 void spx_creation_step(void)
 {
   if (SPX_UNLIKELY(spx_set.die_after) && --spx_set.die_after == 0) raise(SIGKILL);
 }
 
-#define FAREWELL_TAG (-7)
-#define LOOK_NS      2000000u /* a finalizing process rings no bell: interval of checks */
-
-static uint64_t look_again(void)
-{
-  struct timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec + LOOK_NS;
-}
-
-/* Something waits for a way to a process that may still want it. */
-static bool anything_waits(void)
+bool spx_anything_waits(void)
 {
   bool found = false;
   if (!spx_tx_waiting()) return false;
@@ -240,71 +226,10 @@ static bool anything_waits(void)
   return found;
 }
 
-static void drain(void)
+void spx_comm_part(spx_comm *c)
 {
-  for (;;) {
-    uint32_t ticket = spx_ticket();
-    spx_progress();
-    if (!anything_waits()) return;
-    spx_wait_event(ticket, look_again());
-  }
-}
-
-/* Process u of both groups, the deciding one first, as a rank of *via. */
-static int member(spx_comm *c, int first, int u, spx_comm **via)
-{
-  int ours = first ? 0 : c->remote_size;
-  *via = c;
-  if (!(c->flags & SPX_C_INTER)) return u;
-  if (u < ours || u >= ours + c->size) return u < ours ? u : u - c->size;
-  *via = c->inner;
-  return u - ours;
-}
-
-/* Waits for r, or until its sender is gone without a word. */
-static void hear(spx_request *r, uint32_t peer)
-{
-  for (bool left = false; !atomic_load_explicit(&r->done, memory_order_acquire);) {
-    uint32_t ticket = spx_ticket();
-    spx_progress();
-    if (atomic_load_explicit(&r->done, memory_order_acquire)) break;
-    if (left) { /* nothing of it is on its way any more */
-      spx_cancel(r);
-      spx_wait(r);
-      break;
-    }
-    left = spx_proc_left(peer);
-    spx_wait_event(ticket, left ? 1 : look_again());
-  }
-  spx_request_free(r);
-}
-
-/* A barrier that does not wait for members that are gone, or useless because the communicator was
- * revoked. A process that has left it is no longer connected with those that have not been able to
- * leave it yet: each announces before that it is about to. */
-int64_t spx_comm_farewell(spx_word *a)
-{
-  spx_comm *c = a[0].p;
-  int first = (int)a[1].i, n = c->size + ((c->flags & SPX_C_INTER) ? c->remote_size : 0);
-  int me = (c->flags & SPX_C_INTER) && !first ? c->remote_size + c->rank : c->rank;
   if (c->inner) ranks_part(c->peer, 1);
   ranks_part(c->local, c->inner ? 2 : 1);
-  for (int step = 1; step < n; step *= 2) {
-    spx_comm *to, *from;
-    int dest = member(c, first, (me + step) % n, &to),
-        source = member(c, first, (me - step + n) % n, &from);
-    spx_request *in = NULL, *out = NULL;
-    if (spx_irecv(NULL, 0, byte_type(), source, FAREWELL_TAG, from, SPX_CTX_ENGINE, SPX_RF_INTERNAL,
-                  &in) != 0)
-      in = NULL;
-    if (spx_isend(NULL, 0, byte_type(), dest, FAREWELL_TAG, to, SPX_CTX_ENGINE, SPX_M_STANDARD,
-                  SPX_RF_INTERNAL, &out) != 0)
-      out = NULL;
-    if (in) hear(in, from->peer[source]);
-    if (out) hear(out, to->peer[dest]);
-  }
-  drain();
-  return 0;
 }
 
 /* ---- bodies ---- */

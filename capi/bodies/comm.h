@@ -55,9 +55,10 @@ SPX_HIDDEN extern MPI_Comm spx_parent;
 /* A step of a creation: where tests end this process (SPX_DIE_AFTER). */
 SPX_HIDDEN void spx_creation_step(void);
 
-/* A call-out of MPI_Comm_disconnect(a[0]; a[1]: its local group decides for both): waits until all
- * processes of the communicator are in it, or gone, and what was sent has left this process. */
-SPX_HIDDEN int64_t spx_comm_farewell(spx_word *a);
+/* MPI_Comm_disconnect (capi/comm_create.go): c is about to go, with all its members. */
+SPX_HIDDEN void spx_comm_part(spx_comm *c);
+/* Something waits for a way to a process that may still want it. */
+SPX_HIDDEN bool spx_anything_waits(void);
 
 /* ---- comm_dup.c ---- */
 /* MPI has ended: the contexts that are left count no more. */

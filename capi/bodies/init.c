@@ -11,18 +11,14 @@
 #include "dp.h"
 #include "error.h"
 #include "mcast.h"
-#include "once.h"
 #include "runtime.h"
 #include "settings.h"
 #include "shim.h"
 #include "system.h"
 #include "trace.h"
-#include <fcntl.h>
 #include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
-#include <unistd.h>
 
 pthread_t spx_main_thread;
 int spx_thread_level = MPI_THREAD_SINGLE;
@@ -67,19 +63,6 @@ static int start(int required)
   return err;
 }
 
-/* Settings that are set by a name that they no longer have. */
-static void say_renamed(void)
-{
-  for (spx_setting_id id = 0; id < SPX_SETTINGS; id++) {
-    const char *was = spx_setting_was(id);
-    if (!was) continue;
-    char cause[128];
-    snprintf(cause, sizeof cause, "setting %s, which is now called %s", was,
-             spx_setting_table[id].name);
-    spx_say_once(cause, "%s is now called %s", was, spx_setting_table[id].name);
-  }
-}
-
 /* Makes MPI usable for the World Model or another session: an error code with its detail text. */
 static int enter(int required, int is_session)
 {
@@ -111,7 +94,6 @@ static int enter(int required, int is_session)
   }
   pthread_mutex_unlock(&life);
   if (err == MPI_SUCCESS && begins) err = spx_go_internal(&(spx_frame){.fn = SPX_IN_ARRIVE});
-  if (err == MPI_SUCCESS && begins) say_renamed();
   return err;
 }
 
@@ -161,28 +143,6 @@ int spx_c_Session_init(MPI_Info info, MPI_Errhandler errhandler, MPI_Session *se
 }
 
 spx_refusals spx_refused;
-
-/* SPX_COUNTERS=FILE: one line a rank, for tests and the bench: entries into Go, leftovers of them,
- * and refused calls over the network. */
-static void write_counters(const spx_frame *f)
-{
-  const char *path = spx_setting_text(SPX_SET_COUNTERS);
-  const spx_refusals *r = &spx_refused;
-  char line[256];
-  if (!*path) return;
-  int n = snprintf(line, sizeof line,
-                   "rank %u go_entries %llu goroutines %lld continuations %lld strangers %llu "
-                   "version %llu old %llu "
-                   "keyless %llu slow %llu\n",
-                   spx_proc_of(spx_me)->world_rank, (unsigned long long)spx_go_entries,
-                   (long long)f->a[0].i, (long long)f->a[1].i, (unsigned long long)r->strangers,
-                   (unsigned long long)r->version, (unsigned long long)r->old,
-                   (unsigned long long)r->keyless, (unsigned long long)r->slow);
-  int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
-  if (fd < 0) return;
-  if (write(fd, line, (size_t)n) != n) perror(path);
-  close(fd);
-}
 
 /* ---- leaving ---- */
 
@@ -256,7 +216,6 @@ int spx_c_Finalize(void)
     f = (spx_frame){.fn = SPX_IN_STOPPED};
     err = spx_go_internal(&f);
     stopped = 1;
-    write_counters(&f);
   }
   spx_world_model = SPX_FINALIZED;
   leave();

@@ -8,7 +8,7 @@ static spx_rankset *set_of(MPIX_Rankset handle, const spx_comm *comm, int *rc)
   spx_rankset *s = (spx_rankset *)spx_get(SPX_K_RANKSET, handle);
   if (SPX_LIKELY(s->ctx == comm->ctx)) return s;
   spx_detail("set is a set of ranks of another communicator than comm");
-  *rc = spx_p2p_fail(comm, MPI_ERR_ARG);
+  *rc = spx_fail_on_comm(comm, MPI_ERR_ARG);
   return NULL;
 }
 
@@ -19,7 +19,7 @@ static int blocking(const void *buffer, int64_t count, spx_type *datatype, MPIX_
   spx_mcast_args a = {buffer, count, datatype, set_of(set, comm, &rc), tag, comm, sync};
   if (!a.set) return rc;
   rc = spx_mcast(&a);
-  return SPX_LIKELY(rc == MPI_SUCCESS) ? rc : spx_p2p_fail(comm, rc);
+  return SPX_LIKELY(rc == MPI_SUCCESS) ? rc : spx_fail_on_comm(comm, rc);
 }
 
 static int request_of(const void *buffer, int64_t count, spx_type *datatype, MPIX_Rankset set,
@@ -30,7 +30,7 @@ static int request_of(const void *buffer, int64_t count, spx_type *datatype, MPI
   spx_mcast_args a = {buffer, count, datatype, set_of(set, comm, &rc), tag, comm, sync};
   if (!a.set) return rc;
   rc = spx_mcast_init(&a, flags, &r);
-  if (rc != MPI_SUCCESS) return spx_p2p_fail(comm, rc);
+  if (rc != MPI_SUCCESS) return spx_fail_on_comm(comm, rc);
   if (!(flags & SPX_RF_PERSISTENT)) spx_start(r);
   *request = spx_request_handle(r);
   return MPI_SUCCESS;

@@ -67,7 +67,7 @@ static void place(participants *p)
       p->child[p->children++] = edge(lo + 1, hi, k);
 }
 
-static int fail(const participants *p, int code) { return spx_p2p_fail(p->comm, code); }
+static int fail(const participants *p, int code) { return spx_fail_on_comm(p->comm, code); }
 
 /* The participants of a call; root: a rank that takes part too, or -1. Errors are raised. */
 static int gather_participants(participants *p, MPIX_Rankset set, int tag, spx_comm *comm, int root)
@@ -258,7 +258,7 @@ static int check_op(const spx_comm *comm, int count, const spx_op *op, const spx
   if (SPX_LIKELY(spx_op_valid(op, t)) || count == 0) return MPI_SUCCESS;
   spx_detail("%s is not defined for %s; make an operation by MPI_Op_create", spx_op_title(op),
              spx_type_title(t));
-  return spx_p2p_fail(comm, MPI_ERR_OP);
+  return spx_fail_on_comm(comm, MPI_ERR_OP);
 }
 
 int spx_c_X_Mreduce(const void *sendbuf, void *recvbuf, int count, spx_type *datatype, spx_op *op,

@@ -6,15 +6,10 @@
 #include "error.h"
 #include "p2p.h"
 
-int spx_p2p_fail(const spx_comm *c, int code)
-{
-  return spx_raise_on_comm((spx_comm *)(uintptr_t)c, code, spx_fn_name[spx_fn]);
-}
-
 #define RETURN(comm, call)                                                                         \
   do {                                                                                             \
     int rc_ = (call);                                                                              \
-    return SPX_LIKELY(rc_ == MPI_SUCCESS) ? MPI_SUCCESS : spx_p2p_fail(comm, rc_);                 \
+    return SPX_LIKELY(rc_ == MPI_SUCCESS) ? MPI_SUCCESS : spx_fail_on_comm(comm, rc_);             \
   } while (0)
 
 int spx_c_Send(const void *buf, int64_t count, spx_type *datatype, int dest, int tag,
@@ -53,7 +48,7 @@ static int isend(const void *buf, int64_t count, spx_type *t, int dest, int tag,
 {
   spx_request *r;
   int rc = spx_isend(buf, count, t, dest, tag, c, SPX_CTX_P2P, mode, 0, &r);
-  if (SPX_UNLIKELY(rc != MPI_SUCCESS)) return spx_p2p_fail(c, rc);
+  if (SPX_UNLIKELY(rc != MPI_SUCCESS)) return spx_fail_on_comm(c, rc);
   *request = spx_request_handle(r);
   return MPI_SUCCESS;
 }
@@ -86,7 +81,7 @@ int spx_c_Ibsend(const void *buf, int64_t count, spx_type *datatype, int dest, i
     spx_request_detail(r);
     spx_request_free(r);
   }
-  if (rc != MPI_SUCCESS) return spx_p2p_fail(comm, rc);
+  if (rc != MPI_SUCCESS) return spx_fail_on_comm(comm, rc);
   *request = spx_request_handle(r);
   return MPI_SUCCESS;
 }
@@ -96,7 +91,7 @@ int spx_c_Irecv(void *buf, int64_t count, spx_type *datatype, int source, int ta
 {
   spx_request *r;
   int rc = spx_irecv(buf, count, datatype, source, tag, comm, SPX_CTX_P2P, 0, &r);
-  if (SPX_UNLIKELY(rc != MPI_SUCCESS)) return spx_p2p_fail(comm, rc);
+  if (SPX_UNLIKELY(rc != MPI_SUCCESS)) return spx_fail_on_comm(comm, rc);
   *request = spx_request_handle(r);
   return MPI_SUCCESS;
 }
@@ -133,7 +128,7 @@ static int sendrecv(outgoing *s, void *buf, int64_t count, spx_type *t, int sour
   spx_next_send = s->dest == MPI_PROC_NULL ? 0 : s->count * s->type->size;
   int rc = spx_irecv(buf, count, t, source, tag, c, SPX_CTX_P2P, SPX_RF_INTERNAL, &r);
   spx_next_send = 0;
-  if (rc != MPI_SUCCESS) return spx_p2p_fail(c, rc);
+  if (rc != MPI_SUCCESS) return spx_fail_on_comm(c, rc);
   spx_turn_begin();
   int sent =
       spx_send(s->buf, s->count, s->type, s->dest, s->tag, s->comm, SPX_CTX_P2P, SPX_M_STANDARD);
@@ -149,7 +144,7 @@ static int sendrecv(outgoing *s, void *buf, int64_t count, spx_type *t, int sour
   if (sent != MPI_SUCCESS) rc = sent;
   spx_request_free(r);
   spx_turn_end(SPX_TURN_SENDRECV);
-  return rc == MPI_SUCCESS ? rc : spx_p2p_fail(c, rc);
+  return rc == MPI_SUCCESS ? rc : spx_fail_on_comm(c, rc);
 }
 
 int spx_c_Sendrecv(const void *sendbuf, int64_t sendcount, spx_type *sendtype, int dest,
@@ -180,7 +175,7 @@ int spx_c_Sendrecv_replace(void *buf, int64_t count, spx_type *datatype, int des
 {
   char small[1024];
   void *copy = packed_copy(buf, count, datatype, small, sizeof small);
-  if (!copy) return spx_p2p_fail(comm, MPI_ERR_NO_MEM);
+  if (!copy) return spx_fail_on_comm(comm, MPI_ERR_NO_MEM);
   outgoing s = {copy, count * datatype->size, bytes_type(), dest, sendtag, NULL};
   int rc = sendrecv(&s, buf, count, datatype, source, recvtag, comm, status);
   if (copy != small) free(copy);
@@ -238,7 +233,7 @@ static int isendrecv(outgoing *s, void *copy, void *buf, int64_t count, spx_type
     if (both) spx_request_free(both);
     free(p);
     free(copy);
-    return spx_p2p_fail(c, rc);
+    return spx_fail_on_comm(c, rc);
   }
   both->kind = SPX_R_GO;
   both->flags = SPX_RF_ACTIVE;
@@ -264,7 +259,7 @@ int spx_c_Isendrecv_replace(void *buf, int64_t count, spx_type *datatype, int de
                             int source, int recvtag, spx_comm *comm, MPI_Request *request)
 {
   void *copy = packed_copy(buf, count, datatype, NULL, 0);
-  if (!copy && count * datatype->size > 0) return spx_p2p_fail(comm, MPI_ERR_NO_MEM);
+  if (!copy && count * datatype->size > 0) return spx_fail_on_comm(comm, MPI_ERR_NO_MEM);
   outgoing s = {copy, count * datatype->size, bytes_type(), dest, sendtag, NULL};
   return isendrecv(&s, copy, buf, count, datatype, source, recvtag, comm, request);
 }

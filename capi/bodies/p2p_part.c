@@ -12,10 +12,10 @@ static int init(spx_req_kind kind, void *buf, int partitions, int64_t count, spx
   spx_request *r;
   if (partitions <= 0) {
     spx_detail("partitions = %d: there must be at least one", partitions);
-    return spx_p2p_fail(c, MPI_ERR_ARG);
+    return spx_fail_on_comm(c, MPI_ERR_ARG);
   }
   int rc = spx_part_init(kind, buf, partitions, count, t, rank, tag, c, &r);
-  if (rc != MPI_SUCCESS) return spx_p2p_fail(c, rc);
+  if (rc != MPI_SUCCESS) return spx_fail_on_comm(c, rc);
   *request = spx_request_handle(r);
   return MPI_SUCCESS;
 }
@@ -51,7 +51,7 @@ static spx_request *active_send(MPI_Request request, int *rc)
   }
   if (spx_request_active(r)) return r;
   spx_detail("the request is not active: call MPI_Start first");
-  *rc = spx_p2p_fail(r->comm, MPI_ERR_REQUEST);
+  *rc = spx_fail_on_comm(r->comm, MPI_ERR_REQUEST);
   return NULL;
 }
 
@@ -61,7 +61,7 @@ int spx_c_Pready(int partition, MPI_Request request)
   spx_request *r = active_send(request, &rc);
   if (!r) return rc;
   rc = spx_part_ready(r, partition, partition);
-  return SPX_LIKELY(rc == MPI_SUCCESS) ? rc : spx_p2p_fail(r->comm, rc);
+  return SPX_LIKELY(rc == MPI_SUCCESS) ? rc : spx_fail_on_comm(r->comm, rc);
 }
 
 int spx_c_Pready_range(int partition_low, int partition_high, MPI_Request request)
@@ -71,12 +71,12 @@ int spx_c_Pready_range(int partition_low, int partition_high, MPI_Request reques
   if (!r) return rc;
   if (partition_low > partition_high) {
     spx_detail("partition_low = %d is above partition_high = %d", partition_low, partition_high);
-    return spx_p2p_fail(r->comm, MPI_ERR_ARG);
+    return spx_fail_on_comm(r->comm, MPI_ERR_ARG);
   }
   spx_net_together(1);
   rc = spx_part_ready(r, partition_low, partition_high);
   spx_net_together(-1);
-  return SPX_LIKELY(rc == MPI_SUCCESS) ? rc : spx_p2p_fail(r->comm, rc);
+  return SPX_LIKELY(rc == MPI_SUCCESS) ? rc : spx_fail_on_comm(r->comm, rc);
 }
 
 int spx_c_Pready_list(int length, const int array_of_partitions[], MPI_Request request)
@@ -85,14 +85,14 @@ int spx_c_Pready_list(int length, const int array_of_partitions[], MPI_Request r
   spx_request *r = active_send(request, &rc);
   if (r && length > 0 && !array_of_partitions) {
     spx_detail("array_of_partitions is NULL");
-    return spx_p2p_fail(r->comm, MPI_ERR_ARG);
+    return spx_fail_on_comm(r->comm, MPI_ERR_ARG);
   }
   if (!r) return rc;
   spx_net_together(1);
   for (int i = 0; i < length && rc == MPI_SUCCESS; i++)
     rc = spx_part_ready(r, array_of_partitions[i], array_of_partitions[i]);
   spx_net_together(-1);
-  return SPX_LIKELY(rc == MPI_SUCCESS) ? rc : spx_p2p_fail(r->comm, rc);
+  return SPX_LIKELY(rc == MPI_SUCCESS) ? rc : spx_fail_on_comm(r->comm, rc);
 }
 
 int spx_c_Parrived(MPI_Request request, int partition, int *flag)
@@ -102,5 +102,5 @@ int spx_c_Parrived(MPI_Request request, int partition, int *flag)
   if (r && r->kind != SPX_R_PART_RECV) return not_partitioned("recv");
   if (!spx_request_active(r)) return MPI_SUCCESS;
   int rc = spx_part_arrived(r, partition, flag);
-  return rc == MPI_SUCCESS ? rc : spx_p2p_fail(r->comm, rc);
+  return rc == MPI_SUCCESS ? rc : spx_fail_on_comm(r->comm, rc);
 }

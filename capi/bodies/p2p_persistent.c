@@ -9,7 +9,7 @@ static int init(spx_req_kind kind, const void *buf, int64_t count, spx_type *t, 
   spx_request *r;
   int rc =
       spx_persistent(kind, (void *)(uintptr_t)buf, count, t, rank, tag, c, SPX_CTX_P2P, mode, &r);
-  if (rc != MPI_SUCCESS) return spx_p2p_fail(c, rc);
+  if (rc != MPI_SUCCESS) return spx_fail_on_comm(c, rc);
   if (SPX_UNLIKELY(c->rank < 0)) spx_outbound_persistent(r);
   *request = spx_request_handle(r);
   return MPI_SUCCESS;

@@ -5,13 +5,13 @@
 int spx_c_Probe(int source, int tag, spx_comm *comm, MPI_Status *status)
 {
   int rc = spx_probe(source, tag, comm, SPX_CTX_P2P, status, NULL);
-  return rc == MPI_SUCCESS ? rc : spx_p2p_fail(comm, rc);
+  return rc == MPI_SUCCESS ? rc : spx_fail_on_comm(comm, rc);
 }
 
 int spx_c_Iprobe(int source, int tag, spx_comm *comm, int *flag, MPI_Status *status)
 {
   int rc = spx_iprobe(source, tag, comm, SPX_CTX_P2P, flag, status, NULL);
-  return rc == MPI_SUCCESS ? rc : spx_p2p_fail(comm, rc);
+  return rc == MPI_SUCCESS ? rc : spx_fail_on_comm(comm, rc);
 }
 
 /* The handle for a message that was taken out of the queue; NULL comes from MPI_PROC_NULL. */
@@ -25,7 +25,7 @@ static int message_handle(spx_comm *c, void *unexpected, MPI_Message *message)
   if (!m) {
     spx_detail("no handle for another message, which is lost: receive by MPI_Mrecv what MPI_Mprobe "
                "has found");
-    return spx_p2p_fail(c, MPI_ERR_NO_MEM);
+    return spx_fail_on_comm(c, MPI_ERR_NO_MEM);
   }
   spx_ref(&c->o);
   m->unexpected = unexpected;
@@ -38,7 +38,7 @@ int spx_c_Mprobe(int source, int tag, spx_comm *comm, MPI_Message *message, MPI_
 {
   void *unexpected = NULL;
   int rc = spx_probe(source, tag, comm, SPX_CTX_P2P, status, &unexpected);
-  return rc == MPI_SUCCESS ? message_handle(comm, unexpected, message) : spx_p2p_fail(comm, rc);
+  return rc == MPI_SUCCESS ? message_handle(comm, unexpected, message) : spx_fail_on_comm(comm, rc);
 }
 
 int spx_c_Improbe(int source, int tag, spx_comm *comm, int *flag, MPI_Message *message,
@@ -46,7 +46,7 @@ int spx_c_Improbe(int source, int tag, spx_comm *comm, int *flag, MPI_Message *m
 {
   void *unexpected = NULL;
   int rc = spx_iprobe(source, tag, comm, SPX_CTX_P2P, flag, status, &unexpected);
-  if (rc != MPI_SUCCESS) return spx_p2p_fail(comm, rc);
+  if (rc != MPI_SUCCESS) return spx_fail_on_comm(comm, rc);
   return *flag ? message_handle(comm, unexpected, message) : MPI_SUCCESS;
 }
 
@@ -79,11 +79,11 @@ int spx_c_Mrecv(void *buf, int64_t count, spx_type *datatype, MPI_Message *messa
     rc = spx_wait(r);
     spx_status_set(status, r->src, r->tag, SPX_KEEP_ERROR, r->bytes, 0);
     spx_request_free(r);
-    if (rc != MPI_SUCCESS) rc = spx_p2p_fail(c, rc);
+    if (rc != MPI_SUCCESS) rc = spx_fail_on_comm(c, rc);
     spx_unref(SPX_K_COMM, &c->o);
     return rc;
   }
-  return spx_p2p_fail(c, rc);
+  return spx_fail_on_comm(c, rc);
 }
 
 int spx_c_Imrecv(void *buf, int64_t count, spx_type *datatype, MPI_Message *message,
@@ -99,7 +99,7 @@ int spx_c_Imrecv(void *buf, int64_t count, spx_type *datatype, MPI_Message *mess
     rc = take(buf, count, datatype, message, &r, &c);
     if (rc == MPI_SUCCESS) spx_unref(SPX_K_COMM, &c->o);
   }
-  if (rc != MPI_SUCCESS) return spx_p2p_fail(c, rc);
+  if (rc != MPI_SUCCESS) return spx_fail_on_comm(c, rc);
   *request = spx_request_handle(r);
   return MPI_SUCCESS;
 }

@@ -32,6 +32,7 @@
 #define FN spx_fn_name[spx_fn]
 
 bool spx_takeover_on;
+bool spx_msglog_committed;
 
 typedef struct { /* the memory file of a message log */
   int fd;
@@ -121,45 +122,7 @@ spx_msglog *spx_msglog_here(void) { return v.setup.msglog; }
 
 uint64_t spx_msglog_bytes(void) { return v.file.bytes; }
 
-static int kind_of(uint32_t fn)
-{
-  switch (fn) {
-  case SPX_FN_Test:
-  case SPX_FN_Testall:
-  case SPX_FN_Testany:
-  case SPX_FN_Testsome:
-  case SPX_FN_Request_get_status:
-  case SPX_FN_Request_get_status_all:
-  case SPX_FN_Request_get_status_any:
-  case SPX_FN_Request_get_status_some:
-  case SPX_FN_Cancel: return SPX_REPLAY_OBSERVES;
-  case SPX_FN_Iprobe:
-  case SPX_FN_Improbe: return SPX_REPLAY_OBSERVES | SPX_REPLAY_ASKS;
-  case SPX_FN_Probe:
-  case SPX_FN_Mprobe:
-  case SPX_FN_Recv:
-  case SPX_FN_Recv_c:
-  case SPX_FN_Irecv:
-  case SPX_FN_Irecv_c: return SPX_REPLAY_ASKS;
-  case SPX_FN_Send:
-  case SPX_FN_Send_c:
-  case SPX_FN_Ssend:
-  case SPX_FN_Ssend_c:
-  case SPX_FN_Rsend:
-  case SPX_FN_Rsend_c:
-  case SPX_FN_Bsend:
-  case SPX_FN_Bsend_c:
-  case SPX_FN_Isend:
-  case SPX_FN_Isend_c:
-  case SPX_FN_Issend:
-  case SPX_FN_Issend_c:
-  case SPX_FN_Irsend:
-  case SPX_FN_Irsend_c:
-  case SPX_FN_Ibsend:
-  case SPX_FN_Ibsend_c: return SPX_REPLAY_SENDS;
-  default: return spx_fn_local[fn] ? SPX_REPLAY_LOCAL : 0;
-  }
-}
+static int kind_of(uint32_t fn) { return spx_fn_does[fn]; }
 
 /* Other communicators hold its processes, as far as they are there. */
 static spx_comm *new_wire(void)
@@ -254,36 +217,21 @@ static void due(void)
   spx_replay_reroute();
 }
 
-static void *copy_of(const void *from, size_t n)
+static void free_tables(void)
 {
-  void *p = malloc(n);
-  if (p) memcpy(p, from, n);
-  return p;
-}
-
-/* Takes the tables of all participants; what they were before is of no use any more. false: no
- * memory. */
-static bool take_tables(uint32_t participants, const uint32_t *procs, const bool *heals,
-                        const uint32_t *iop)
-{
-  const void *was[] = {v.setup.procs, v.setup.heals, v.setup.iop};
-  void *is[] = {copy_of(procs, participants * sizeof *procs),
-                copy_of(heals, participants * sizeof *heals),
-                copy_of(iop, participants * sizeof *iop)};
-  bool all = is[0] && is[1] && is[2];
-  for (int i = 0; i < 3; i++) free(all ? (void *)(uintptr_t)was[i] : is[i]);
-  if (!all) return false;
-  v.setup.procs = is[0];
-  v.setup.heals = is[1];
-  v.setup.iop = is[2];
-  v.setup.participants = participants;
-  return true;
+  free((void *)(uintptr_t)v.setup.procs);
+  free((void *)(uintptr_t)v.setup.heals);
+  free((void *)(uintptr_t)v.setup.iop);
 }
 
 int spx_msglog_grow(uint32_t participants, const uint32_t *procs, const bool *heals,
                     const uint32_t *iop)
 {
-  if (!take_tables(participants, procs, heals, iop)) return MPI_ERR_NO_MEM;
+  free_tables();
+  v.setup.participants = participants;
+  v.setup.procs = procs;
+  v.setup.heals = heals;
+  v.setup.iop = iop;
   if (!spx_replay_on) return MPI_SUCCESS; /* a standby, which has no rank yet */
   uint32_t *ranks = spx_ranks_new(participants);
   if (!ranks) return MPI_ERR_NO_MEM;
@@ -298,8 +246,7 @@ int spx_msglog_grow(uint32_t participants, const uint32_t *procs, const bool *he
   return err;
 }
 
-int spx_msglog_begin(const spx_replay_setup *s, const uint32_t *procs, const bool *heals,
-                     const uint32_t *iop, bool own, bool standby, uint32_t first, int fd)
+int spx_msglog_begin(const spx_replay_setup *s, bool own, bool standby, uint32_t first, int fd)
 {
   v.setup = *s;
   v.own = own;
@@ -307,13 +254,6 @@ int spx_msglog_begin(const spx_replay_setup *s, const uint32_t *procs, const boo
   v.first = first;
   v.file.bytes = (spx_setting_begin(SPX_SET_REPLAY_MAX, 256 << 20, 1ull << 40) + 0xfff) & ~0xfffull;
   spx_msglog_committed = false;
-  if (!take_tables(s->participants, procs, heals, iop)) return MPI_ERR_NO_MEM;
-  if (own && spx_mt) {
-    spx_detail("transparent takeover: calls must come from one thread at a time, without "
-               "MPI_THREAD_MULTIPLE and "
-               "SPX_PROGRESS=1");
-    return MPI_ERR_OTHER;
-  }
   spx_takeover_due = due;
   if (standby) return MPI_SUCCESS; /* until it has a rank */
   if (own) SPX_TRY(make_msglog(fd));
@@ -440,10 +380,8 @@ int64_t spx_msglog_end(spx_word *a)
   spx_copies_stop();
   if (v.setup.msglog) munmap(v.setup.msglog, bytes_of(&v.file));
   if (v.file.fd >= 0) close(v.file.fd);
-  spx_commit_end();
-  free((void *)(uintptr_t)v.setup.procs);
-  free((void *)(uintptr_t)v.setup.heals);
-  free((void *)(uintptr_t)v.setup.iop);
+  spx_msglog_committed = false;
+  free_tables();
   memset(&v, 0, sizeof v);
   v.file.fd = -1;
   return 0;

@@ -16,8 +16,6 @@
 
 #define FN spx_fn_name[spx_fn]
 
-bool spx_msglog_committed;
-
 typedef struct {
   void *buf;
   int64_t count;
@@ -276,12 +274,13 @@ int spx_c_SP_Commit(void)
   return err;
 }
 
-void spx_commit_end(void)
+int64_t spx_commit_end(spx_word *a)
 {
+  (void)a;
   for (uint32_t i = 0; i < nregions; i++) spx_unref(SPX_K_TYPE, &regions[i].type->o);
   free(regions);
   regions = NULL;
   nregions = 0;
   version = 0;
-  spx_msglog_committed = false;
+  return 0;
 }

@@ -5,16 +5,16 @@
 #define SPX_REPLAY_SHIM_H
 #include "replay.h"
 
-/* Starts replay with the system as capi/system.go has it; no message log. procs, heals, iop: for s.
- * own: this process's cluster has transparent takeover. standby: it has no rank yet, and begins
- * when it has. first: participant of rank 0 of the cluster. fd: the file of the message log, if the
- * agent has given it to this process, or -1. An MPI error code. */
-SPX_HIDDEN int spx_msglog_begin(const spx_replay_setup *s, const uint32_t *procs, const bool *heals,
-                                const uint32_t *iop, bool own, bool standby, uint32_t first,
+/* Starts replay with the system as capi/replay.go has it; no message log. The tables of s are
+ * allocated, and belong to this file from now on. own: this process's cluster has transparent
+ * takeover. standby: it has no rank yet, and begins when it has. first: participant of rank 0 of
+ * the cluster. fd: the file of the message log, if the agent has given it to this process, or -1.
+ * An MPI error code. */
+SPX_HIDDEN int spx_msglog_begin(const spx_replay_setup *s, bool own, bool standby, uint32_t first,
                                 int fd);
 /* The descriptor of the message log; -1: there is none. */
 SPX_HIDDEN int spx_msglog_file(void);
-/* There are more participants: these are all of them. An MPI error code. */
+/* There are more participants: these are all of them, in allocated tables. An MPI error code. */
 SPX_HIDDEN int spx_msglog_grow(uint32_t participants, const uint32_t *procs, const bool *heals,
                                const uint32_t *iop);
 /* A process is that participant now. */
@@ -46,9 +46,9 @@ SPX_HIDDEN void spx_keep_copies(spx_comm *wire, int cold);
  */
 SPX_HIDDEN spx_msglog *spx_msglog_here(void);
 SPX_HIDDEN uint64_t spx_msglog_bytes(void);
-
-/* ---- replay_commit.c ---- */
 SPX_HIDDEN extern bool spx_msglog_committed; /* MPISP_Commit has been called */
-/* Nothing is registered any more. */
-SPX_HIDDEN void spx_commit_end(void);
+
+/* ---- replay_commit.c, which knows replay.c, and is not known there ---- */
+/* A call-out after spx_msglog_end: nothing is registered any more. 0. */
+SPX_HIDDEN int64_t spx_commit_end(spx_word *a);
 #endif

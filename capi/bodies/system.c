@@ -6,51 +6,19 @@
  * receives; those from IOPs in that of the cluster's MPI_COMM_WORLD. Their source is an origin
  * (dataplane/clusters/origin.h). Which IOP is next follows from the plan that package choice has
  * made. */
-#include "check_coll.h"
 #include "system.h"
 #include <dlfcn.h>
-#include <stdlib.h>
-#include <string.h>
 #include "check.h"
+#include "check_coll.h"
 #include "comm.h"
 #include "diag.h"
 #include "dp.h"
 #include "p2p.h"
-#include "pass.h"
 #include "replay.h"
-#include "settings.h"
-#include "trace.h"
 
 #define FN spx_fn_name[spx_fn]
 
-spx_system *spx_sys;
 _Atomic int spx_system_bound = -1;
-_Atomic uint32_t spx_system_turn;
-
-spx_system *spx_system_new(uint32_t iops, uint32_t outs, uint32_t ins, uint32_t slots,
-                           uint32_t worlds)
-{
-  spx_system *s = calloc(1, sizeof *s + (size_t)worlds * sizeof *s->world +
-                                (size_t)(outs + ins + slots) * sizeof *s->out + iops);
-  uint32_t *proc = s ? spx_ranks_new(iops) : NULL;
-  if (!proc) {
-    free(s);
-    return NULL;
-  }
-  *s = (spx_system){.cluster = -1,
-                    .iops = iops,
-                    .proc = proc,
-                    .outs = outs,
-                    .ins = ins,
-                    .slots = slots,
-                    .worlds = worlds};
-  s->world = (struct spx_iop_world *)(s + 1);
-  s->out = (uint32_t *)(s->world + worlds);
-  s->in = s->out + outs;
-  s->slot = s->in + ins;
-  s->heals = (uint8_t *)(s->slot + slots);
-  return s;
-}
 
 /* For diagnosis of what a receive waits for (dataplane/introspect/diag.c): the IOPs that send to
  * this cluster, or the members of the clusters that this IOP receives from. */
@@ -157,19 +125,14 @@ static spx_comm *outbound_of(spx_comm *c, const spx_system *s)
   return o;
 }
 
-static int bad(const spx_comm *c, int code, const char *arg, const char *rank, const char *why)
+/* Raises why there is no process to send to, or to receive from. way: of an IOP, way_of; else
+ * whether c is MPI_COMM_WORLD or a duplicate of it. */
+static int refuse(const spx_comm *c, int sends, const char *arg, int rank, int64_t way)
 {
-  return spx_raise(SPX_K_COMM, spx_comm_handle(c), code, FN, "%s = %s: %s", arg, rank, why);
-}
-
-#define NO_SYSTEM                                                                                  \
-  "this job is no system of clusters, which spxrun --system starts (docs/systems.md)"
-#define NO_DUP "only MPI_COMM_WORLD and its duplicates lead to other clusters"
-
-/* Why a special rank cannot be used at all; NULL: it can. */
-static const char *refused(const spx_comm *c, const spx_system *s)
-{
-  return !s ? NO_SYSTEM : is_world(c) ? NULL : NO_DUP;
+  spx_frame f = {.fn = SPX_IN_SYSTEM_REFUSE,
+                 .a = {{.i = sends}, {.p = (void *)(uintptr_t)arg}, {.i = rank}, {.i = way}}};
+  int err = spx_go_internal(&f);
+  return spx_fail_on_comm(c, err);
 }
 
 /* A persistent send to MPISP_CLUSTER_OUT is started: each time, an IOP is chosen. */
@@ -201,9 +164,7 @@ static int send_out(spx_comm **c, int *dest, const char *arg, int tag)
 {
   follow();
   const spx_system *s = spx_system_now();
-  const char *why = refused(*c, s);
-  if (!why && !s->outs) why = "no link leads away from this cluster";
-  if (why) return bad(*c, MPI_ERR_RANK, arg, "MPISP_CLUSTER_OUT", why);
+  if (!s || !is_world(*c) || !s->outs) return refuse(*c, 1, arg, *dest, s && is_world(*c));
   int iop = spx_system_iop(s, tag);
   if (iop < 0) iop = spx_system_healing(s); /* the message waits until it is back: parks */
   if (iop < 0 && spx_replay_drops()) {
@@ -212,11 +173,13 @@ static int send_out(spx_comm **c, int *dest, const char *arg, int tag)
   }
   if (iop < 0) {
     spx_replay_count_lost();
-    return bad(*c, MPIX_ERR_PROC_FAILED, arg, "MPISP_CLUSTER_OUT",
-               "all I/O processes that receive from this cluster have ended");
+    return refuse(*c, 1, arg, *dest, 1);
   }
   spx_comm *o = outbound_of(*c, s);
-  if (!o) return bad(*c, MPI_ERR_NO_MEM, arg, "MPISP_CLUSTER_OUT", "no memory for a communicator");
+  if (!o) {
+    spx_detail("%s = MPISP_CLUSTER_OUT: no memory for a communicator", arg);
+    return spx_fail_on_comm(*c, MPI_ERR_NO_MEM);
+  }
   *c = o;
   *dest = iop;
   return MPI_SUCCESS;
@@ -224,15 +187,13 @@ static int send_out(spx_comm **c, int *dest, const char *arg, int tag)
 
 /* ---- of IOPs ---- */
 
-/* The world that a call on c means: by its handle, or by MPISP_Bind; NULL: any of the right
- * direction. */
-static const struct spx_iop_world *meant(const spx_comm *c, const spx_system *s)
+/* The way of a call on c: by its handle, or by MPISP_Bind; else that of any world. */
+static int64_t way_of(const spx_comm *c, const spx_system *s)
 {
-  int b = atomic_load(&spx_system_bound);
-  if (c == spx_world) return b >= 0 ? &s->world[b] : NULL;
+  if (c == spx_world) return 1 + atomic_load(&spx_system_bound);
   for (uint32_t i = 0; i < s->worlds; i++)
-    if (s->world[i].comm == c) return &s->world[i];
-  return NULL;
+    if (s->world[i].comm == c) return 1 + i;
+  return 0;
 }
 
 static bool in_vain; /* something may have been sent to a rank that has left */
@@ -240,53 +201,25 @@ static bool in_vain; /* something may have been sent to a rank that has left */
 int spx_system_to(spx_comm **c, int *dest, const char *arg)
 {
   const spx_system *s = spx_system_now();
-  const struct spx_iop_world *w = meant(*c, s);
-  int outs = 0;
-  for (uint32_t i = 0; !w && i < s->worlds; i++) outs += s->world[i].out;
-  if (!w && outs > 1)
-    return spx_raise(SPX_K_COMM, spx_comm_handle(*c), MPI_ERR_COMM, FN,
-                     "this I/O process sends to %d clusters: MPISP_Bind says to which, or "
-                     "MPISP_World_get gives its world",
-                     outs);
-  for (uint32_t i = 0; !w && i < s->worlds; i++)
-    if (s->world[i].out) w = &s->world[i];
-  if (!w || !w->out)
-    return spx_raise(SPX_K_COMM, spx_comm_handle(*c), MPI_ERR_RANK, FN,
-                     "%s = %d: this I/O process does not send to %s", arg, *dest,
-                     w ? "that cluster" : "any cluster");
-  if (*dest < 0 || *dest >= w->comm->size)
-    return spx_raise(SPX_K_COMM, spx_comm_handle(*c), MPI_ERR_RANK, FN,
-                     "%s = %d is no rank of the cluster that messages go to (size %d)", arg, *dest,
-                     w->comm->size);
-  *c = w->comm;
-  (*c)->rank = spx_origin_last;
-  if (SPX_UNLIKELY(spx_proc_left((*c)->peer[*dest]))) in_vain = true;
+  int64_t way = way_of(*c, s);
+  int32_t to = s->way[way].to;
+  spx_comm *w = to < 0 ? NULL : s->world[to].comm;
+  if (!w || *dest < 0 || *dest >= w->size) return refuse(*c, 1, arg, *dest, way);
+  w->rank = spx_origin_last;
+  *c = w;
+  if (SPX_UNLIKELY(spx_proc_left(w->peer[*dest]))) in_vain = true;
   return MPI_SUCCESS;
 }
 
-/* The origin that a receive from a rank asks for; 0: an error was raised. */
+/* The origin that a receive from a rank asks for; an error is raised. */
 static int iop_source(spx_comm *c, int source, const char *arg, int32_t *origin)
 {
   const spx_system *s = spx_system_now();
-  const struct spx_iop_world *w = meant(c, s), *only = w;
-  int ins = 0, size = 0;
-  for (uint32_t i = 0; i < s->worlds; i++) {
-    const struct spx_iop_world *v = &s->world[i];
-    if (!v->in || (w && v != w)) continue;
-    ins++;
-    only = v;
-    if (v->comm->size > size) size = v->comm->size;
-  }
-  if (!ins)
-    return spx_raise(SPX_K_COMM, spx_comm_handle(c), MPI_ERR_RANK, FN,
-                     "%s = %d: this I/O process does not receive from %s", arg, source,
-                     w ? "that cluster" : "any cluster");
-  if (source != MPI_ANY_SOURCE && (source < 0 || source >= size))
-    return spx_raise(SPX_K_COMM, spx_comm_handle(c), MPI_ERR_RANK, FN,
-                     "%s = %d is no rank of the cluster that messages come from (size %d)", arg,
-                     source, size);
-  *origin = spx_origin_of(ins > 1 ? SPX_ORIGIN_ANY_CLUSTER : only->cluster,
-                          source < 0 ? SPX_ORIGIN_ANY_RANK : source);
+  int64_t way = way_of(c, s);
+  const spx_iop_way *w = &s->way[way];
+  if (w->from < 0 || (source != MPI_ANY_SOURCE && (source < 0 || source >= w->ranks)))
+    return refuse(c, 0, arg, source, way);
+  *origin = spx_origin_of(w->from, source < 0 ? SPX_ORIGIN_ANY_RANK : source);
   return MPI_SUCCESS;
 }
 
@@ -391,7 +324,7 @@ static int await(spx_comm *c, int32_t want, int tag, int *source)
     uint32_t ticket = spx_ticket();
     bool closing = false, gone = nobody_left(want, &closing);
     int flag, rc = spx_iprobe(want, tag, c, SPX_CTX_P2P, &flag, MPI_STATUS_IGNORE, NULL);
-    if (rc != MPI_SUCCESS) return spx_p2p_fail(c, rc);
+    if (rc != MPI_SUCCESS) return spx_fail_on_comm(c, rc);
     if (flag) return MPI_SUCCESS;
     if (gone) {
       *source = MPI_PROC_NULL;
@@ -469,81 +402,51 @@ static int look(spx_comm *c, int32_t want, int tag, int *source)
   bool closing = false;
   if (!nobody_left(want, &closing)) return MPI_SUCCESS;
   int flag, rc = spx_iprobe(want, tag, c, SPX_CTX_P2P, &flag, MPI_STATUS_IGNORE, NULL);
-  if (rc != MPI_SUCCESS) return spx_p2p_fail(c, rc);
+  if (rc != MPI_SUCCESS) return spx_fail_on_comm(c, rc);
   if (!flag) *source = MPI_PROC_NULL;
   return MPI_SUCCESS;
 }
 
-static bool is_probe(void) { return spx_fn == SPX_FN_Iprobe || spx_fn == SPX_FN_Improbe; }
-
-static bool is_blocking(void)
-{
-  switch (spx_fn) {
-  case SPX_FN_Recv:
-  case SPX_FN_Recv_c:
-  case SPX_FN_Probe:
-  case SPX_FN_Mprobe: return true;
-  default: return false;
-  }
-}
-
 /* ---- what the shims call ---- */
-
-/* Both halves of these are resolved by their bodies. */
-static bool is_sendrecv(void)
-{
-  switch (spx_fn) {
-  case SPX_FN_Sendrecv:
-  case SPX_FN_Sendrecv_c:
-  case SPX_FN_Sendrecv_replace:
-  case SPX_FN_Sendrecv_replace_c:
-  case SPX_FN_Isendrecv:
-  case SPX_FN_Isendrecv_c:
-  case SPX_FN_Isendrecv_replace:
-  case SPX_FN_Isendrecv_replace_c: return true;
-  default: return false;
-  }
-}
-
-static bool is_partitioned(void)
-{
-  return spx_fn == SPX_FN_Psend_init || spx_fn == SPX_FN_Precv_init;
-}
 
 int spx_resolve_dest(spx_comm **c, int *dest, const char *arg, int tag)
 {
-  if ((*c)->flags & SPX_C_IOP && !is_partitioned()) return spx_system_to(c, dest, arg);
-  if (*dest == MPISP_CLUSTER_OUT && !is_partitioned()) return send_out(c, dest, arg, tag);
+  if ((*c)->flags & SPX_C_IOP && !(spx_fn_does[spx_fn] & SPX_DOES_PARTS))
+    return spx_system_to(c, dest, arg);
+  if (*dest == MPISP_CLUSTER_OUT && !(spx_fn_does[spx_fn] & SPX_DOES_PARTS))
+    return send_out(c, dest, arg, tag);
   return spx_bad_rank(*c, arg, *dest);
 }
 
 int spx_resolve_source(spx_comm **c, int *source, const char *arg, int tag)
 {
   int32_t want = SPX_ORIGIN_ANY;
-  if (is_partitioned()) return spx_bad_rank(*c, arg, *source);
+  uint8_t does = spx_fn_does[spx_fn];
+  if (does & SPX_DOES_PARTS) return spx_bad_rank(*c, arg, *source);
   if ((*c)->flags & SPX_C_IOP) {
     SPX_TRY(iop_source(*c, *source, arg, &want));
   } else if (*source == MPISP_CLUSTER_IN) {
     const spx_system *s = spx_system_now();
-    const char *why = refused(*c, s);
-    if (!why && !s->ins) why = "no link leads to this cluster";
-    if (why) return bad(*c, MPI_ERR_RANK, arg, "MPISP_CLUSTER_IN", why);
+    if (!s || !is_world(*c) || !s->ins) return refuse(*c, 0, arg, *source, s && is_world(*c));
   } else
     return spx_bad_rank(*c, arg, *source);
   *c = spx_world;
   *source = want;
-  if (is_probe()) return look(*c, want, tag, source);
-  return is_blocking() ? await(*c, want, tag, source) : MPI_SUCCESS;
+  if (does == (SPX_DOES_OBSERVE | SPX_DOES_ASK)) return look(*c, want, tag, source);
+  return does & SPX_DOES_AWAIT ? await(*c, want, tag, source) : MPI_SUCCESS;
 }
 
+/* Both halves of an exchange are resolved by its body. */
 int spx_other_dest(spx_comm **c, int *dest, const char *arg, int tag)
 {
-  return is_sendrecv() ? MPI_SUCCESS : spx_resolve_dest(c, dest, arg, tag);
+  return spx_fn_does[spx_fn] & SPX_DOES_EXCHANGE ? MPI_SUCCESS
+                                                 : spx_resolve_dest(c, dest, arg, tag);
 }
 
 int spx_other_source(spx_comm **c, int *source, const char *arg, int tag)
 {
-  return is_sendrecv() ? MPI_SUCCESS : spx_resolve_source(c, source, arg, tag);
+  return spx_fn_does[spx_fn] & SPX_DOES_EXCHANGE ? MPI_SUCCESS
+                                                 : spx_resolve_source(c, source, arg, tag);
 }
 
 int spx_bad_member(const spx_comm *c)

@@ -24,15 +24,13 @@ typedef int spx_choose_function(int count, const int messages[], const long long
 
 /* Never changed, but replaced by another one: what a call has begun with stays. */
 typedef struct spx_system {
-  int32_t cluster;  /* index of the process's cluster; -1: it is an IOP */
-  int32_t clusters; /* so many there are */
-  uint64_t ctx;     /* of messages to IOPs */
-  uint32_t iops;    /* all of the system */
-  uint32_t *proc;   /* their process indices, as spx_ranks_new makes them */
-  uint8_t *heals;   /* of each: SPX_HEALS_* */
-  uint32_t outs, ins;
-  /* behind MPISP_CLUSTER_OUT and MPISP_CLUSTER_IN of this cluster: numbers of IOPs */
-  uint32_t *out, *in;
+  int32_t cluster;    /* index of the process's cluster; -1: it is an IOP */
+  uint64_t ctx;       /* of messages to IOPs */
+  uint32_t iops;      /* all of the system */
+  uint32_t *proc;     /* their process indices, as spx_ranks_new makes them */
+  uint8_t *heals;     /* of each: SPX_HEALS_* */
+  uint32_t outs, ins; /* so many IOPs are behind MPISP_CLUSTER_OUT and MPISP_CLUSTER_IN */
+  uint32_t *in;       /* the numbers of the latter */
   int mode;
   uint32_t slots;
   uint32_t *slot; /* numbers of IOPs */
@@ -47,14 +45,17 @@ typedef struct spx_system {
     /* this IOP leaves: messages from there are forwarded, and no more are accepted */
     int32_t closing;
   } * world;
+  /* of an IOP: of a call on MPI_COMM_WORLD bound to none, and then on each world (package view) */
+  struct spx_iop_way {
+    int32_t to;    /* index of the world that messages go to; negative: none that is certain */
+    int32_t from;  /* the cluster that they come from, or SPX_ORIGIN_ANY_CLUSTER; -1: none */
+    int32_t ranks; /* the largest such one has */
+  } * way;
 } spx_system;
+typedef struct spx_iop_way spx_iop_way;
 SPX_HIDDEN extern spx_system *spx_sys; /* NULL: the job is no system of clusters */
 
-/* A zeroed one with room for all lists; NULL: no memory. It is one allocation, and is never freed:
- * pending calls may use it. */
-SPX_HIDDEN spx_system *spx_system_new(uint32_t iops, uint32_t outs, uint32_t ins, uint32_t slots,
-                                      uint32_t worlds);
-/* Puts s in the place of the one before. */
+/* Puts s in the place of the one before. Neither is ever freed: pending calls may use it. */
 SPX_HIDDEN void spx_system_set(spx_system *s);
 /* Loads a user's function: 0, or MPI_ERR_ARG with a detail text. */
 SPX_HIDDEN int spx_system_load(spx_system *s, const char *file);

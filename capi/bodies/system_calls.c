@@ -1,48 +1,17 @@
 /* system_calls.c - MPISP_ functions of systems of clusters. */
-#include "check_coll.h"
 #include "system.h"
-#include <dlfcn.h>
-#include <stdlib.h>
-#include <string.h>
 #include "check.h"
-#include "comm.h"
-#include "diag.h"
 #include "dp.h"
 #include "p2p.h"
 #include "pass.h"
 #include "replay.h"
-#include "settings.h"
-#include "trace.h"
 
 #define FN spx_fn_name[spx_fn]
 
-int spx_c_SP_World_count(int *count)
-{
-  *count = spx_io_process ? (int)spx_sys->worlds : 1;
-  return MPI_SUCCESS;
-}
-
-/* Checks the index of a world. */
-static int check_index(int index, int least)
-{
-  int n = spx_io_process ? (int)spx_sys->worlds : 1;
-  if (index >= least && index < n) return MPI_SUCCESS;
-  return spx_raise(0, NULL, MPI_ERR_ARG, FN,
-                   "index = %d; this process is a member of %d world%s, from 0", index, n,
-                   n == 1 ? "" : "s");
-}
-
-int spx_c_SP_World_get(int index, MPI_Comm *world)
-{
-  SPX_TRY(check_index(index, 0));
-  *world =
-      spx_io_process ? (MPI_Comm)(uintptr_t)spx_sys->world[index].comm->o.handle : MPI_COMM_WORLD;
-  return MPI_SUCCESS;
-}
-
 int spx_c_SP_Bind(int index)
 {
-  SPX_TRY(check_index(index, -1));
+  spx_frame f = {.fn = SPX_FN_SP_Bind, .a = {{.i = index}}};
+  if (index < -1 || index >= (spx_io_process ? (int)spx_sys->worlds : 1)) return spx_go(&f);
   if (spx_io_process) atomic_store(&spx_system_bound, index);
   return MPI_SUCCESS;
 }
@@ -156,14 +125,14 @@ int spx_c_SP_Pass(MPI_Message *message, int dest, spx_comm *comm, MPI_Count room
   if (*message == MPI_MESSAGE_NO_PROC) {
     rc = spx_irecv(NULL, 0, (spx_type *)spx_get(SPX_K_TYPE, MPI_BYTE), MPI_PROC_NULL, MPI_ANY_TAG,
                    comm, SPX_CTX_P2P, 0, &r);
-    if (rc != MPI_SUCCESS) return spx_p2p_fail(comm, rc);
+    if (rc != MPI_SUCCESS) return spx_fail_on_comm(comm, rc);
   } else {
     spx_message *m = (spx_message *)spx_get(SPX_K_MSG, *message);
     spx_comm *from = m->comm;
     rc = spx_pass_start(m->unexpected, from, dest, comm, (uint64_t)room, &r);
     if (rc != MPI_SUCCESS) {
       spx_detail("no memory to hand a message on through %lld bytes", (long long)room);
-      return spx_p2p_fail(comm, rc);
+      return spx_fail_on_comm(comm, rc);
     }
     spx_retire(SPX_K_MSG, &m->o);
     spx_unref(SPX_K_COMM, &from->o);

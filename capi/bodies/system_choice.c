@@ -1,19 +1,12 @@
 /* system_choice.c - which IOP a message goes to, by the plan that package choice has made. */
-#include "check_coll.h"
 #include "system.h"
-#include <dlfcn.h>
-#include <stdlib.h>
-#include <string.h>
-#include "check.h"
 #include "comm.h"
-#include "diag.h"
 #include "dp.h"
-#include "p2p.h"
-#include "pass.h"
 #include "replay.h"
 #include "settings.h"
-#include "trace.h"
 
+spx_system *spx_sys;
+_Atomic uint32_t spx_system_turn;
 static _Atomic uint32_t changes; /* of SPX_IOP_CHOICE that were carried out */
 
 bool spx_system_ready(const spx_system *s, uint32_t iop)

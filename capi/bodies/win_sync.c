@@ -82,39 +82,14 @@ int spx_c_Win_fence(int assert, MPI_Win win)
 
 /* ---- post, start, complete, wait ---- */
 
-/* Gives the window its group: an error code, with a detail text. */
-static int find_group(spx_win *w)
-{
-  if (w->group != MPI_GROUP_NULL) return MPI_SUCCESS;
-  spx_frame f = {.fn = SPX_FN_Win_get_group, .a = {{.u = w->o.handle}, {.p = &w->group}}};
-  return spx_go_internal(&f);
-}
-
 /* The ranks in the window of a group's members: *n of them in ranks (room for the window's size).
  * Raises. */
 static int ranks_of(spx_win *w, MPI_Group group, int *ranks, int *n)
 {
-  uint32_t fn = spx_fn;
-  int size = 0, own[64], *from = own, err = find_group(w);
-  if (err != MPI_SUCCESS) return fail(w, err);
-  err = PMPI_Group_size(group, &size);
-  if (err == MPI_SUCCESS && size <= w->size) {
-    if (size > 64) from = spx_temp_get((size_t)size * sizeof *from);
-    if (!from) {
-      spx_fn = fn;
-      return SPX_WIN_FAIL(w, MPI_ERR_NO_MEM, "no memory for a group");
-    }
-    for (int i = 0; i < size; i++) from[i] = i;
-    err = PMPI_Group_translate_ranks(group, size, from, w->group, ranks);
-    if (from != own) spx_temp_put(from, (size_t)size * sizeof *from);
-  }
-  spx_fn = fn;
-  if (err != MPI_SUCCESS) return fail(w, err);
-  *n = size;
-  for (int i = 0; i < size; i++)
-    if (size > w->size || ranks[i] < 0)
-      return SPX_WIN_FAIL(w, MPI_ERR_GROUP, "group has a member that is not in the window's group");
-  return MPI_SUCCESS;
+  spx_frame f = {.fn = SPX_IN_WIN_RANKS,
+                 .a = {{.u = w->o.handle}, {.u = (uintptr_t)group}, {.p = ranks}, {.p = n}}};
+  int err = spx_go_internal(&f);
+  return err == MPI_SUCCESS ? err : fail(w, err);
 }
 
 /* Sends a message without content, and does not wait for it. */

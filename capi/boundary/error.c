@@ -127,6 +127,11 @@ int spx_raise(spx_kind k, void *handle, int code, const char *function, const ch
   return code;
 }
 
+int spx_fail_on_comm(const spx_comm *c, int code)
+{
+  return spx_raise_on_comm((spx_comm *)(uintptr_t)c, code, spx_fn_name[spx_fn]);
+}
+
 int spx_raise_on_comm(spx_comm *c, int code, const char *function)
 {
   void *handle = spx_comm_handle(c);

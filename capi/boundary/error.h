@@ -43,6 +43,8 @@ SPX_HIDDEN spx_errh *spx_errh_ref(MPI_Errhandler errhandler);
  * kept by an operation. A user's error handler then gets the handle that it had, which is valid
  * again for as long as the handler runs. */
 SPX_HIDDEN int spx_raise_on_comm(spx_comm *c, int code, const char *function);
+/* The same of the function that this thread is in. */
+SPX_HIDDEN int spx_fail_on_comm(const spx_comm *c, int code) __attribute__((cold));
 /* Raises an error that is no object's through this handler. Returns code. */
 SPX_HIDDEN int spx_raise_by(MPI_Errhandler errhandler, int code, const char *function,
                             const char *text);

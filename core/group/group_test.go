@@ -123,6 +123,15 @@ func TestCompareAndTranslate(t *testing.T) {
 	if err != nil || !slices.Equal(got, []int{0, ProcNull, Undefined}) {
 		t.Errorf("Translate = %v, %v", got, err)
 	}
+	if got := a.RanksOf(of(6, 4)); !slices.Equal(got, []int{2, 0}) {
+		t.Errorf("RanksOf = %v", got)
+	}
+	if got := a.RanksOf(Empty); got == nil || len(got) != 0 {
+		t.Errorf("RanksOf of the empty group = %v", got)
+	}
+	if got := a.RanksOf(of(6, 7)); got != nil {
+		t.Errorf("RanksOf with one that is no member = %v", got)
+	}
 	if _, err := Translate(a, []int{3}, a); mpierr.ClassOf(err) != mpierr.Rank {
 		t.Errorf("Translate of rank 3 of 3: %v", err)
 	}

@@ -107,6 +107,17 @@ func Translate(a *Group, ranks []int, b *Group) ([]int, error) {
 	return out, nil
 }
 
+// RanksOf returns the ranks in g of the members of a; nil: one is no member of g.
+func (g *Group) RanksOf(a *Group) []int {
+	ranks := make([]int, a.n)
+	for k := range ranks {
+		if ranks[k] = g.Rank(a.At(k)); ranks[k] < 0 {
+			return nil
+		}
+	}
+	return ranks
+}
+
 // Overlap returns a process that is in both groups.
 func Overlap(a, b *Group) (ident.ProcID, bool) {
 	for _, id := range a.IDs() {

@@ -4,10 +4,13 @@
 #define CHECK_H
 #include <mpi.h>
 #include <stdio.h>
+#include <string.h>
 
 static int check_failures;
 
 #define CHECK(cond) check_that(!!(cond), #cond, __FILE__, __LINE__)
+/* The call returns an error of this class, whose text contains that one. */
+#define CHECK_ERROR(call, class, text) check_error((call), (class), (text), #call, __FILE__, __LINE__)
 /* The call returns an error of this class. */
 #define CHECK_CLASS(call, class) check_class((call), (class), #call, __FILE__, __LINE__)
 
@@ -38,6 +41,17 @@ static inline void check_class(int code, int want, const char *text, const char 
   MPI_Error_string(code, what, &n);
   fprintf(stderr, "%s:%d: rank %d: class %d instead of %d: %s: %s\n", file, line, check_rank(), class, want, text,
           what);
+}
+
+static inline void check_error(int code, int want, const char *part, const char *text, const char *file, int line)
+{
+  char what[MPI_MAX_ERROR_STRING] = "";
+  int n;
+  MPI_Error_string(code, what, &n);
+  check_class(code, want, text, file, line);
+  if (strstr(what, part)) return;
+  __atomic_fetch_add(&check_failures, 1, __ATOMIC_RELAXED);
+  fprintf(stderr, "%s:%d: rank %d: not \"%s\": %s: %s\n", file, line, check_rank(), part, text, what);
 }
 
 static inline int check_status(void) { return check_failures != 0; }

@@ -82,10 +82,12 @@ enum {
   SPX_IN_TYPE_COMMIT, /* a0: MPI_Datatype * */
   SPX_IN_TYPE_FREE,   /* a0: MPI_Datatype * */
   SPX_IN_CONTEXTS,    /* a0: how many, a1: gets the first */
+  SPX_IN_WIN_RANKS,   /* a0: MPI_Win, a1: MPI_Group, a2: gets its ranks there, a3: their number */
   SPX_IN_CHECK, /* a0, a1: const spx_diag_check * of this process and of another, a2: name of the
                    communicator: do they fit? All 0: says what is left */
-  SPX_IN_SYSTEM_PLAN, /* how IOPs are chosen may have changed */
-  SPX_IN_EARLY,       /* a0: const char *: boundary/once.h */
+  SPX_IN_SYSTEM_PLAN,   /* how IOPs are chosen may have changed */
+  SPX_IN_SYSTEM_REFUSE, /* why a send (a0: 1) or a receive has no peer: refuse (system.c) */
+  SPX_IN_EARLY,         /* a0: const char *: boundary/once.h */
   SPX_IN_TAKEOVER_DUE /* processes of the cluster have died, others meet, or another one is to keep
                          the copy (SPX_DUE_TAKEOVER) */
 };
@@ -125,8 +127,12 @@ enum { SPX_ASIDE_FORKED = 1, SPX_ASIDE_TRACED = 2, SPX_ASIDE_CHECKED = 4, SPX_AS
 SPX_HIDDEN extern const char *const spx_fn_name[]; /* zz_functions.c */
 /* the same: 1 << SPX_K_* of what it may give to the user */
 SPX_HIDDEN extern const uint16_t spx_fn_makes[];
-/* the same: 1 if it has nothing to do with messages */
-SPX_HIDDEN extern const uint8_t spx_fn_local[];
+/* the same, SPX_DOES_*: reports what has arrived or is complete without waiting; requests a
+ * message; does nothing with messages; sends, and does the same whatever has arrived; waits for a
+ * message; sends and receives; is about a partitioned operation */
+SPX_HIDDEN extern const uint8_t spx_fn_does[];
+enum { SPX_DOES_OBSERVE = 1, SPX_DOES_ASK = 2, SPX_DOES_LOCAL = 4, SPX_DOES_SEND = 8 };
+enum { SPX_DOES_AWAIT = 16, SPX_DOES_EXCHANGE = 32, SPX_DOES_PARTS = 64 };
 
 /* ---- data plane ----
  * Functions return an MPI error code (class) and leave a detail text by spx_detail; callers raise.

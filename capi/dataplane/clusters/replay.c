@@ -101,18 +101,18 @@ void spx_replay_commits(uint64_t last)
 void spx_replay_enter(uint32_t fn)
 {
   int kind = spx_flow.kind(fn);
-  if (kind & SPX_REPLAY_LOCAL) return;
+  if (kind & SPX_DOES_LOCAL) return;
   spx_lock();
   spx_flow.observes = true;
   spx_poll(true);
   if (SPX_UNLIKELY(spx_due)) spx_run_due();
   spx_flow.busy = true;
-  spx_core_enter(&spx_replay_core, fn, kind & SPX_REPLAY_SENDS);
+  spx_core_enter(&spx_replay_core, fn, kind & SPX_DOES_SEND);
   spx_flow.busy = false;
   progress_outside();
   wait_for_room();
-  spx_flow.observes = kind & SPX_REPLAY_OBSERVES && !spx_io_process;
-  if (kind & SPX_REPLAY_ASKS && spx_io_process) {
+  spx_flow.observes = kind & SPX_DOES_OBSERVE && !spx_io_process;
+  if (kind & SPX_DOES_ASK && spx_io_process) {
     spx_core_asked(&spx_replay_core, SPX_NEEDS_UNSEEN);
     spx_flow.asks = true;
   } else

@@ -13,11 +13,6 @@
 SPX_HIDDEN extern bool spx_replay_on;
 SPX_HIDDEN extern spx_core spx_replay_core;
 
-/* Kinds of functions: reports arrived messages without waiting for them; requests a message; has
- * nothing to do with messages, and does not count as a call; sends, and does the same whatever has
- * arrived. */
-enum { SPX_REPLAY_OBSERVES = 1, SPX_REPLAY_ASKS = 2, SPX_REPLAY_LOCAL = 4, SPX_REPLAY_SENDS = 8 };
-
 #define SPX_NO_TAG (-1)
 
 typedef struct spx_replay_setup {
@@ -30,7 +25,7 @@ typedef struct spx_replay_setup {
   bool whole; /* some rank is taken over transparently: messages are not announced */
   uint64_t ctx;
   spx_comm *wire;           /* all participants, by number, in that context */
-  int (*kind)(uint32_t fn); /* of a function: SPX_REPLAY_* */
+  int (*kind)(uint32_t fn); /* of a function: SPX_DOES_* */
   /* the number of an I/O process for a message; -1: there is none. SPX_NO_TAG: not negative if
    * there is one, or will be */
   int (*choose)(int tag);

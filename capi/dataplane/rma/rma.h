@@ -65,8 +65,7 @@ typedef struct spx_attached {
 typedef struct spx_win {
   spx_obj o; /* these two first, as in spx_plain */
   struct spx_errh *errh;
-  spx_comm *comm;  /* own communicator: a window's messages match no others */
-  MPI_Group group; /* of its processes, from the first MPI_Win_post or _start on */
+  spx_comm *comm; /* own communicator: a window's messages match no others */
   int rank, size;
   int flavor, model, unit; /* as attributes are read: MPI_WIN_CREATE_FLAVOR, _MODEL, _DISP_UNIT */
   void *base;

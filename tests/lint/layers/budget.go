@@ -206,11 +206,19 @@ func (t *Tables) Sizes(sources []Source, goLines int, r *Report) (sizes map[stri
 			sizes["longest line"], notes["longest line"] = s.Longest, s.Path
 		}
 	}
-	sizes["circle"] = 0
-	if len(r.Circles) > 0 {
-		sizes["circle"] = len(r.Circles[0])
+	sizes["circle"], sizes["circle, folders"] = 0, 0
+	for _, circle := range r.Circles {
+		sizes["circle"] = max(sizes["circle"], len(circle))
+		if severalFolders(circle) {
+			sizes["circle, folders"] = max(sizes["circle, folders"], len(circle))
+		}
 	}
 	return sizes, notes
+}
+
+// severalFolders: the files of one folder may share a state machine, and call each other for it; those of two folders have an order.
+func severalFolders(circle []string) bool {
+	return slices.ContainsFunc(circle, func(file string) bool { return path.Dir(file) != path.Dir(circle[0]) })
 }
 
 // Groups of layers that have a budget together.

@@ -225,6 +225,16 @@ func TestCeilings(t *testing.T) {
 			t.Errorf("%s: %d, want %d", name, sizes[name], want)
 		}
 	}
+	beside := []string{"capi/a/x.c", "capi/a/y.c", "capi/a/z.c"}
+	for _, c := range []struct {
+		circles      [][]string
+		all, folders int
+	}{{[][]string{beside}, 3, 0}, {[][]string{beside, {"capi/a/w.c", "capi/b/w.c"}}, 3, 2}} {
+		sizes, _ := tables.Sizes(sources, goLines, &Report{Circles: c.circles})
+		if sizes["circle"] != c.all || sizes["circle, folders"] != c.folders {
+			t.Errorf("%v: a circle of %d, over folders of %d", c.circles, sizes["circle"], sizes["circle, folders"])
+		}
+	}
 	if notes["longest line"] != "capi/dataplane/b.h" || notes["longest file"] != "capi/dataplane/a.c" {
 		t.Errorf("notes %v", notes)
 	}

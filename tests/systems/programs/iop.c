@@ -21,7 +21,17 @@ int main(int argc, char **argv)
   MPISP_World_get(1, &to);
   MPI_Comm_size(to, &size);
   MPI_Comm_set_errhandler(to, MPI_ERRORS_RETURN);
-  CHECK_CLASS(MPI_Send(&flag, 0, MPI_INT, size, 0, MPI_COMM_WORLD), MPI_ERR_RANK);
+  CHECK_ERROR(MPI_Send(&flag, 0, MPI_INT, size, 0, MPI_COMM_WORLD), MPI_ERR_RANK,
+              "is no rank of the cluster that messages go to");
+  CHECK_ERROR(MPI_Recv(&flag, 0, MPI_INT, 0, 0, to, MPI_STATUS_IGNORE), MPI_ERR_RANK,
+              "source = 0: this I/O process does not receive from that cluster");
+  MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+  CHECK_ERROR(MPISP_World_get(2, &none), MPI_ERR_ARG, "index = 2; this process is a member of 2 worlds, from 0");
+  CHECK_ERROR(MPISP_Bind(2), MPI_ERR_ARG, "index = 2; this process is a member of 2 worlds, from 0");
+  CHECK(MPISP_Bind(0) == MPI_SUCCESS);
+  CHECK_ERROR(MPI_Send(&flag, 0, MPI_INT, 0, 0, MPI_COMM_WORLD), MPI_ERR_RANK,
+              "dest = 0: this I/O process does not send to that cluster");
+  CHECK(MPISP_Bind(-1) == MPI_SUCCESS);
   CHECK_CLASS(MPI_Send(&flag, 0, MPI_INT, MPISP_CLUSTER_OUT, 0, MPI_COMM_WORLD), MPI_ERR_RANK);
   MPI_Group group;
   int members;

@@ -75,13 +75,16 @@ int main(int argc, char **argv)
   int bytes;
   MPI_Buffer_detach(&gone, &bytes);
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-  CHECK_CLASS(MPI_Recv(&one, 1, MPI_INT, MPISP_CLUSTER_IN, 0, MPI_COMM_WORLD, &st), MPI_ERR_RANK);
+  CHECK_ERROR(MPI_Recv(&one, 1, MPI_INT, MPISP_CLUSTER_IN, 0, MPI_COMM_WORLD, &st), MPI_ERR_RANK,
+              "source = MPISP_CLUSTER_IN: no link leads to this cluster");
   CHECK_CLASS(MPI_Send(&one, 1, MPI_INT, MPISP_CLUSTER_IN, 0, MPI_COMM_WORLD), MPI_ERR_RANK);
   CHECK_CLASS(MPI_Send(&one, 1, MPI_INT, size, 0, MPI_COMM_WORLD), MPI_ERR_RANK);
   MPI_Comm half;
   MPI_Comm_split(MPI_COMM_WORLD, rank % 2, rank, &half);
   MPI_Comm_set_errhandler(half, MPI_ERRORS_RETURN);
-  if (size > 1) CHECK_CLASS(MPI_Send(&one, 1, MPI_INT, MPISP_CLUSTER_OUT, 0, half), MPI_ERR_RANK);
+  if (size > 1)
+    CHECK_ERROR(MPI_Send(&one, 1, MPI_INT, MPISP_CLUSTER_OUT, 0, half), MPI_ERR_RANK,
+                "dest = MPISP_CLUSTER_OUT: only MPI_COMM_WORLD and its duplicates lead to other clusters");
   MPI_Comm_free(&half);
   MPI_Comm_free(&dup);
   free(buf);

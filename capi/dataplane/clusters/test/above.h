@@ -17,7 +17,7 @@ static void job_above(void)
 static int sends_all(uint32_t fn)
 {
   (void)fn;
-  return SPX_REPLAY_SENDS;
+  return SPX_DOES_SEND;
 }
 static int chooses_none(int tag)
 {
