@@ -2,6 +2,7 @@ package main
 
 /*
 #include "dp.h"
+#include "fabric_start.h"
 #include "net_conn.h"
 #include "runtime.h"
 #include "transport.h"
@@ -99,6 +100,8 @@ func causeOfLoss(why syscall.Errno) string {
 		}
 		return "what came was no message of this library" + what +
 			": does the program write to descriptors that are not its own?"
+	case syscall.ECOMM:
+		return "the fabric has failed (" + C.GoString(C.spx_fabric_said()) + ")"
 	case syscall.ETIMEDOUT, syscall.EHOSTUNREACH, syscall.ENETUNREACH:
 		return "the network between them was cut for long"
 	}
