@@ -139,14 +139,17 @@ func fabricText(code C.int) string {
 }
 
 func tickFabric(stop chan struct{}) {
-	t := time.NewTicker(fabricTick)
+	t, watch := time.NewTicker(fabricTick), time.NewTicker(time.Second)
 	defer t.Stop()
+	defer watch.Stop()
 	for {
 		select {
 		case <-stop:
 			return
 		case <-t.C:
 			C.spx_fabric_tick()
+		case <-watch.C:
+			C.spx_fabric_watch()
 		}
 	}
 }

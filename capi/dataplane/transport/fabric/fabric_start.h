@@ -30,6 +30,8 @@ void spx_fabric_begin(void);
 const char *spx_fabric_text(int error);
 /* Moves what is under way while the program makes no calls of MPI. Any thread. */
 void spx_fabric_tick(void);
+/* Looks for messages that do not arrive, once a second. Any thread. */
+void spx_fabric_watch(void);
 /* Why the last pair could not use it, or what it has failed with, as a text; "": nothing. */
 const char *spx_fabric_said(void);
 #endif

@@ -190,5 +190,6 @@ const char *spx_fabric_text(int error)
   return "";
 }
 void spx_fabric_tick(void) {}
+void spx_fabric_watch(void) {}
 const char *spx_fabric_said(void) { return ""; }
 #endif

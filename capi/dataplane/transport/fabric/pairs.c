@@ -7,7 +7,12 @@
  *
  * For each pair a process posts three times as many buffers as it lets the other end have messages
  * under way: the others are for acknowledgements, two for each message at most (that it has arrived,
- * that it was read). So whoever sends never finds the receiver without a buffer.
+ * that it was read), and a few for questions. So whoever sends never finds the receiver without a
+ * buffer.
+ *
+ * A provider that has taken a message delivers it, or reports an error. So that one which does
+ * neither ends as an error, and not as a job that hangs, a sender whose messages do not arrive says
+ * now and then how many it has sent, and a receiver that misses some for long gives the pair up.
  *
  * All of it is under one mutex: threads of the engine send what the program has left behind
  * (net_hand_over.c), and move messages while it makes no calls (spx_fabric_tick). */
@@ -25,6 +30,8 @@
 
 #define WINDOW     SPX_FABRIC_WINDOW
 #define EACH       3   /* buffers for each message of a window */
+#define QUESTIONS  2   /* without an answer, at most */
+#define MISSED     10  /* watches for which messages may be missing */
 #define NARROW     4   /* the window where many pairs share the endpoint */
 #define AT_ONCE    16  /* completions read by one call */
 #define MOST_READ  256 /* by one poll */
@@ -51,6 +58,9 @@ struct spx_byway_pair {
   uint32_t sent, read_there, arrived_there;
   uint32_t window, read, arrived, told_read, told_arrived;
   spx_fabric_buffer *come[WINDOW]; /* by number */
+  /* the watch: the other end has sent so many; what it was at the last look; looks since then */
+  uint32_t sent_there;
+  uint32_t seen_there, seen_arrived, asked, missed;
 };
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -76,6 +86,8 @@ void spx_fabric_say(const char *fmt, ...)
 }
 
 const char *spx_fabric_said(void) { return said; }
+
+static uint32_t buffers_of(uint32_t window) { return EACH * window + QUESTIONS; }
 
 static void enqueue(spx_byway_pair *p)
 {
@@ -275,6 +287,8 @@ static bool hear(spx_byway_pair *p, const spx_fabric_head *h)
   bool older_read = (int32_t)read < 0, older_arrived = (int32_t)arrived < 0;
   if (!older_read && h->read - p->read_there > p->sent - p->read_there) return false;
   if (!older_arrived && h->arrived - p->arrived_there > p->sent - p->arrived_there) return false;
+  uint32_t sent = h->number + (h->kind == SPX_FABRIC_DATA);
+  if ((int32_t)(sent - p->sent_there) > 0) p->sent_there = sent;
   if (!older_read) p->read_there = h->read;
   if (!older_arrived) p->arrived_there = h->arrived;
   return true;
@@ -492,6 +506,35 @@ void spx_fabric_tick(void)
   if (wakes) spx_ring_self();
 }
 
+/* Messages of one direction that do not arrive, and of the other one that are missing. */
+static void watch(spx_byway_pair *p)
+{
+  bool waits = p->sent != p->arrived_there, moves = p->arrived_there != p->seen_there;
+  p->seen_there = p->arrived_there;
+  p->asked = waits && !moves ? p->asked : 0;
+  if (waits && !moves && p->asked < QUESTIONS) {
+    p->asked++;
+    acknowledge(p);
+  }
+  bool misses = (int32_t)(p->sent_there - p->arrived) > 0 && p->arrived == p->seen_arrived;
+  p->seen_arrived = p->arrived;
+  p->missed = misses ? p->missed + 1 : 0;
+  if (p->missed >= MISSED) fail(p, FI_ETIMEDOUT);
+}
+
+void spx_fabric_watch(void)
+{
+  bool wakes = false;
+  pthread_mutex_lock(&mutex);
+  for (uint32_t i = 0; !broken && spx_fabric.ep && i < n_pairs; i++) {
+    if (!pairs[i] || !pairs[i]->accepted || pairs[i]->failed) continue;
+    watch(pairs[i]);
+    wakes |= pairs[i]->failed != 0;
+  }
+  pthread_mutex_unlock(&mutex);
+  if (wakes) spx_ring_self();
+}
+
 /* ---- pairs ---- */
 
 static uint32_t free_index(void)
@@ -511,8 +554,8 @@ static uint32_t free_index(void)
 static uint32_t window_now(void)
 {
   uint32_t most = (uint32_t)spx_fabric.info->rx_attr->size;
-  if (needed + EACH * WINDOW <= most / 2) return WINDOW;
-  return needed + EACH * NARROW <= most ? NARROW : 0;
+  if (needed + buffers_of(WINDOW) <= most / 2) return WINDOW;
+  return needed + buffers_of(NARROW) <= most ? NARROW : 0;
 }
 
 static spx_byway_pair *make(spx_conn *c)
@@ -525,13 +568,13 @@ static spx_byway_pair *make(spx_conn *c)
     return NULL;
   }
   bool random = getrandom(p->token, sizeof p->token, 0) == (ssize_t)sizeof p->token;
-  if (!random || !post_for(needed + EACH * window)) {
+  if (!random || !post_for(needed + buffers_of(window))) {
     spx_fabric_say("no memory that devices can read and write: %s",
                    spx_fabric_text(spx_fabric_shortage()));
     free(p);
     return NULL;
   }
-  needed += EACH * window;
+  needed += buffers_of(window);
   p->c = c;
   p->index = i;
   p->window = window;
@@ -602,7 +645,7 @@ static void drop_pair(spx_byway_pair *p)
     n_held--;
     post(p->come[i]);
   }
-  needed -= EACH * p->window;
+  needed -= buffers_of(p->window);
   pairs[p->index] = NULL;
   used_pairs--;
   p->dropped = true;
