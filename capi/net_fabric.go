@@ -88,8 +88,8 @@ func fabricExcluded() error {
 func openFabric() error {
 	var version C.uint32_t
 	if wrong := C.spx_fabric_load(&version); wrong != nil {
-		return fmt.Errorf("libfabric cannot be loaded: %s; install libfabric1, or leave fabric out "+
-			"of SPX_TRANSPORTS", C.GoString(wrong))
+		return fmt.Errorf("libfabric cannot be loaded: %s; install libfabric1, or leave fabric "+
+			"out of SPX_TRANSPORTS", C.GoString(wrong))
 	}
 	if err := fabric.CheckVersion(uint32(version)); err != nil {
 		return err

@@ -28,7 +28,7 @@ import (
 // lostWith finds out why the connection with a process has broken, which neither end has closed in
 // order. It has ended, as a rule: its agent tells soon. One that still answers lives, and what was
 // on its way between it and this one is lost: the job ends. One that cannot be reached has perhaps
-// ended, too, or left MPI; if its agent does not tell for long, the user is told.
+// ended, too, or left MPI; if its agent does not report it for long, the user is told.
 func lostWith(p tcp.Process, why syscall.Errno) {
 	const first, most = 100 * time.Millisecond, 500 * time.Millisecond
 	stop := netState.stop

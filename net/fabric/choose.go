@@ -17,7 +17,8 @@ type Ways struct {
 
 // Wanted reads SPX_TRANSPORTS; the agent has refused unknown words.
 func Wanted(text string) (w Ways) {
-	for _, word := range strings.FieldsFunc(text, func(r rune) bool { return r == ',' || r == ' ' }) {
+	separates := func(r rune) bool { return r == ',' || r == ' ' }
+	for _, word := range strings.FieldsFunc(text, separates) {
 		w.Fabric = w.Fabric || word == "fabric"
 		w.TCP = w.TCP || word == "tcp"
 	}
@@ -43,7 +44,7 @@ type Settings struct {
 // LeastVersion is that of libfabric: major<<16 | minor.
 const LeastVersion = 1<<16 | 17
 
-// CheckVersion says whether the library is one that can be used.
+// CheckVersion checks whether the library is one that can be used.
 func CheckVersion(v uint32) error {
 	if v < LeastVersion {
 		return fmt.Errorf("libfabric is of version %d.%d, and 1.17 is needed", v>>16, v&0xffff)
@@ -70,15 +71,16 @@ func core(provider string) string {
 // processes of the same host alone, which communicate through shared memory anyway.
 func leaves(provider string) bool { return slices.Contains([]string{"shm", "sm2"}, core(provider)) }
 
-// Sleeps says whether a process can rely on being woken by a provider's descriptor. ofi_rxd sends
-// again what was lost when it is called: a process that sleeps has to look now and then.
+// Sleeps reports whether a process can rely on being woken by a provider's descriptor. ofi_rxd
+// sends again what was lost when it is called: a process that sleeps has to look now and then.
 func Sleeps(provider string) bool { return !strings.Contains(provider, "ofi_rxd") }
 
 // Choose returns the index of the offer to be used.
 func Choose(offers []Offer, s Settings) (int, error) {
 	if leaves(s.Provider) {
 		return -1, fmt.Errorf("SPX_FABRIC_PROVIDER=%s: it leaves files in /dev/shm when a process "+
-			"is killed, and is not used; processes of one host share memory with SPX_TRANSPORTS=shm,...",
+			"is killed, and is not used; processes of one host share memory with "+
+			"SPX_TRANSPORTS=shm,...",
 			s.Provider)
 	}
 	var list []int
@@ -126,7 +128,7 @@ func compare(a, b Offer, s Settings) int {
 		switch {
 		case o.Address == s.Address:
 			return 0
-		case o.Address.IsLinkLocalUnicast(): // reaches nobody without the name of the interface
+		case o.Address.IsLinkLocalUnicast(): // needs the name of the interface, too
 			return 2
 		}
 		return 1
@@ -166,6 +168,6 @@ func noDomain(offers []Offer, s Settings) error {
 	if s.Domain != "" {
 		return fmt.Errorf("SPX_FABRIC_DOMAIN=%s: there are %s", s.Domain, strings.Join(names, ", "))
 	}
-	return fmt.Errorf("none of the domains %s has the address %v by which the other processes reach "+
-		"this one; SPX_FABRIC_DOMAIN can name one", strings.Join(names, ", "), s.Address)
+	return fmt.Errorf("none of the domains %s has the address %v by which the other processes "+
+		"reach this one; SPX_FABRIC_DOMAIN can name one", strings.Join(names, ", "), s.Address)
 }

@@ -35,23 +35,26 @@ func TestChoose(t *testing.T) {
 		offers []Offer
 		s      Settings
 		want   int
-		says   string
+		text   string
 	}{
-		{"over IP, on the interface that reaches the others", ip, Settings{Address: here}, 4, ""},
+		{"over IP, on the interface that reaches the peers", ip, Settings{Address: here}, 4, ""},
 		{"the same by IPv6", ip, Settings{Address: ipv6}, 3, ""},
 		{"named", ip, Settings{Address: here, Provider: "udp"}, 0, ""},
 		{"named with all its layers", ip, Settings{Address: here, Provider: "udp;ofi_rxd"}, 0, ""},
 		{"given up, but named", ip, Settings{Address: here, Provider: "sockets"}, 6, ""},
-		{"a domain without that address", ip, Settings{Address: here, Provider: "tcp", Domain: "lo"}, 2, ""},
+		{"a domain without that address", ip,
+			Settings{Address: here, Provider: "tcp", Domain: "lo"}, 2, ""},
 		{"of a domain's addresses not the link's own", ip[1:4],
 			Settings{Address: here, Domain: "eth0"}, 2, ""},
 		{"hardware first, the fastest that works", hardware, Settings{Address: here}, 1, ""},
 		{"hardware by its name", hardware, Settings{Address: here, Domain: "mlx5_0"}, 0, ""},
-		{"one whose link is down, but named", hardware, Settings{Address: here, Domain: "mlx5_2"}, 2, ""},
+		{"one whose link is down, but named", hardware,
+			Settings{Address: here, Domain: "mlx5_2"}, 2, ""},
 		{"the device with the address of the process, though another is faster", hardware,
 			Settings{Address: slow.Address}, 0, ""},
 		{"nothing", nil, Settings{Address: here}, -1, "offers no provider"},
-		{"unknown", ip, Settings{Address: here, Provider: "quantum"}, -1, "offers sockets, tcp, udp"},
+		{"unknown", ip, Settings{Address: here, Provider: "quantum"}, -1,
+			"offers sockets, tcp, udp"},
 		{"unknown domain", ip, Settings{Address: here, Provider: "tcp", Domain: "ib0"}, -1,
 			"SPX_FABRIC_DOMAIN=ib0: there are eth0, lo"},
 		{"no interface", ip, Settings{Address: netip.MustParseAddr("10.9.9.9")}, -1, "10.9.9.9"},
@@ -64,17 +67,17 @@ func TestChoose(t *testing.T) {
 		switch {
 		case got != c.want:
 			t.Errorf("%s: %d (%v), want %d", c.name, got, err, c.want)
-		case c.says != "" && (err == nil || !strings.Contains(err.Error(), c.says)):
-			t.Errorf("%s: %v, want a text with %q", c.name, err, c.says)
-		case c.says == "" && err != nil:
+		case c.text != "" && (err == nil || !strings.Contains(err.Error(), c.text)):
+			t.Errorf("%s: %v, want a text with %q", c.name, err, c.text)
+		case c.text == "" && err != nil:
 			t.Errorf("%s: %v", c.name, err)
 		}
 	}
 }
 
 func TestWanted(t *testing.T) {
-	for text, want := range map[string]Ways{"": {}, "shm,tcp": {TCP: true}, "fabric": {Fabric: true},
-		"fabric,tcp": {true, true}, "shm fabric": {Fabric: true}} {
+	for text, want := range map[string]Ways{"": {}, "shm,tcp": {TCP: true},
+		"fabric": {Fabric: true}, "fabric,tcp": {true, true}, "shm fabric": {Fabric: true}} {
 		if got := Wanted(text); got != want {
 			t.Errorf("%q: %v, want %v", text, got, want)
 		}
@@ -82,7 +85,8 @@ func TestWanted(t *testing.T) {
 }
 
 func TestVersionAndSleep(t *testing.T) {
-	if CheckVersion(1<<16|16) == nil || CheckVersion(1<<16|17) != nil || CheckVersion(2<<16) != nil {
+	if CheckVersion(1<<16|16) == nil || CheckVersion(1<<16|17) != nil ||
+		CheckVersion(2<<16) != nil {
 		t.Error("1.17 and later can be used, and nothing before")
 	}
 	if Sleeps("udp;ofi_rxd") || !Sleeps("tcp;ofi_rxm") || !Sleeps("cxi") {

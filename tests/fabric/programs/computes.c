@@ -25,8 +25,7 @@ int main(int argc, char **argv)
       MPI_Recv(b, EACH, MPI_BYTE, 0, n, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
       verify(b, EACH, 0, n);
     }
-    printf("all came %s, pairs: %lld\n",
-           MPI_Wtime() - began < COMPUTES_S / 2. ? "while it computed" : "when it looked",
+    printf("all came %s, pairs: %lld\n", MPI_Wtime() - began < COMPUTES_S / 2. ? "while it computed" : "when it looked",
            counted(PAIRS));
   }
   MPI_Finalize();

@@ -1,5 +1,5 @@
 /* The sockets of libfabric's provider break, and the pair's own connection does not: the job ends
- * with a text that says so. (Those of libspx are closed by exec, those of libfabric are not.) */
+ * with a text about it. (Those of libspx are closed by exec, those of libfabric are not.) */
 #include "fabric.h"
 #include <fcntl.h>
 #include <sys/socket.h>
@@ -40,8 +40,7 @@ int main(int argc, char **argv)
       MPI_Recv(b, 1000, MPI_BYTE, 0, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
       MPI_Send(b, 1000, MPI_BYTE, 0, 8, MPI_COMM_WORLD);
     }
-    MPI_Sendrecv_replace(b, sizeof b, MPI_BYTE, 1 - rank, 1, 1 - rank, 1, MPI_COMM_WORLD,
-                         MPI_STATUS_IGNORE);
+    MPI_Sendrecv_replace(b, sizeof b, MPI_BYTE, 1 - rank, 1, 1 - rank, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
   }
   printf("went on, pairs: %lld\n", counted(PAIRS));
   MPI_Finalize();

@@ -1,4 +1,4 @@
-/* A rank is killed while all communicate over a fabric; the others go on without it, over the same
+/* A rank is killed while all communicate over a fabric; the rest goes on without it, over the same
  * pairs. With "revoked": they wait for messages from each other meanwhile. */
 #include "fabric.h"
 #include <mpi-ext.h>
@@ -21,11 +21,9 @@ static int exchange(MPI_Comm comm, int n)
   MPI_Comm_size(comm, &of);
   int to = (me + 1) % of, from = (me + of - 1) % of, who[2] = {rank, -1};
   fill(out, EACH, rank, n);
-  int code = MPI_Sendrecv(&who[0], 1, MPI_INT, to, 1, &who[1], 1, MPI_INT, from, 1, comm,
-                          MPI_STATUS_IGNORE);
+  int code = MPI_Sendrecv(&who[0], 1, MPI_INT, to, 1, &who[1], 1, MPI_INT, from, 1, comm, MPI_STATUS_IGNORE);
   if (code == MPI_SUCCESS)
-    code = MPI_Sendrecv(out, EACH, MPI_BYTE, to, 2, in, EACH, MPI_BYTE, from, 2, comm,
-                        MPI_STATUS_IGNORE);
+    code = MPI_Sendrecv(out, EACH, MPI_BYTE, to, 2, in, EACH, MPI_BYTE, from, 2, comm, MPI_STATUS_IGNORE);
   if (code == MPI_SUCCESS) verify(in, EACH, who[1], n);
   return code;
 }

@@ -7,11 +7,11 @@
 
 static int rank, size;
 
-#define CHECK(condition)                                                                           \
-  do {                                                                                             \
-    if (condition) break;                                                                          \
-    fprintf(stderr, "rank %d, line %d: not %s\n", rank, __LINE__, #condition);                     \
-    MPI_Abort(MPI_COMM_WORLD, 1);                                                                  \
+#define CHECK(condition)                                                                                               \
+  do {                                                                                                                 \
+    if (condition) break;                                                                                              \
+    fprintf(stderr, "rank %d, line %d: not %s\n", rank, __LINE__, #condition);                                         \
+    MPI_Abort(MPI_COMM_WORLD, 1);                                                                                      \
   } while (0)
 
 /* Counters of the library, from begin_count on. */
@@ -21,8 +21,7 @@ static MPI_T_pvar_handle counters[COUNTERS];
 
 static void begin_count(void)
 {
-  static const char *const names[] = {"spx_fabric_pairs", "spx_fabric_received",
-                                      "spx_fabric_refused"};
+  static const char *const names[] = {"spx_fabric_pairs", "spx_fabric_received", "spx_fabric_refused"};
   int index, provided, count;
   MPI_T_init_thread(MPI_THREAD_SINGLE, &provided);
   CHECK(MPI_T_pvar_session_create(&session) == MPI_SUCCESS);
@@ -53,8 +52,7 @@ static void verify(const unsigned char *b, size_t bytes, int from, int n)
 {
   for (size_t i = 0; i < bytes; i++) {
     if (b[i] == byte_of(from, n, i)) continue;
-    fprintf(stderr, "rank %d: byte %zu of message %d of %zu bytes from %d is wrong\n", rank, i, n,
-            bytes, from);
+    fprintf(stderr, "rank %d: byte %zu of message %d of %zu bytes from %d is wrong\n", rank, i, n, bytes, from);
     MPI_Abort(MPI_COMM_WORLD, 1);
   }
 }

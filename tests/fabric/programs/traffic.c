@@ -1,9 +1,9 @@
-/* Messages of all kinds between all ranks, whose contents are checked; rank 0 says with how many
+/* Messages of all kinds between all ranks, whose contents are checked; rank 0 prints with how many
  * processes each has come to communicate over a fabric, at least. */
 #include "fabric.h"
 
 enum { LENGTHS = 14, ROUNDS = 20, STORM = 400, SHORT = 3000 };
-static const size_t lengths[LENGTHS] = {0,     1,     8,      64,     1000,    16335,  16336,
+static const size_t lengths[LENGTHS] = {0,     1,     8,      64,     1000,    16335,   16336,
                                         16337, 65536, 100000, 300000, 1 << 20, 5000001, 16 << 20};
 
 static void ping_pong(unsigned char *b)
@@ -39,8 +39,7 @@ static void storm(void)
       MPI_Isend(out + k * MOST, (int)bytes, MPI_BYTE, to, k, MPI_COMM_WORLD, &r[AT_ONCE + k]);
     }
     MPI_Waitall(2 * AT_ONCE, r, MPI_STATUSES_IGNORE);
-    for (int k = 0; k < AT_ONCE; k++)
-      verify(in + k * MOST, (size_t)(n * 7919 + k * 104729) % MOST, from, n + k);
+    for (int k = 0; k < AT_ONCE; k++) verify(in + k * MOST, (size_t)(n * 7919 + k * 104729) % MOST, from, n + k);
   }
   free(out);
   free(in);
@@ -63,8 +62,7 @@ static void pieces(void)
   MPI_Isend(&word[0], 1, MPI_INT, to, 2, MPI_COMM_WORLD, &r[3]);
   MPI_Waitall(4, r, MPI_STATUSES_IGNORE);
   CHECK(word[1] == from);
-  for (size_t i = 0; i < (size_t)BLOCKS * STRIDE; i++)
-    CHECK(in[i] == (i % STRIDE < BLOCK ? byte_of(from, 5, i) : 0));
+  for (size_t i = 0; i < (size_t)BLOCKS * STRIDE; i++) CHECK(in[i] == (i % STRIDE < BLOCK ? byte_of(from, 5, i) : 0));
   MPI_Type_free(&type);
   free(out);
   free(in);
@@ -120,8 +118,7 @@ int main(int argc, char **argv)
   MPI_Allreduce(&pairs, &least, 1, MPI_LONG_LONG, MPI_MIN, MPI_COMM_WORLD);
   MPI_Allreduce(&messages, &fewest, 1, MPI_LONG_LONG, MPI_MIN, MPI_COMM_WORLD);
   MPI_Allreduce(&refused, &all, 1, MPI_LONG_LONG, MPI_SUM, MPI_COMM_WORLD);
-  if (rank == 0)
-    printf("pairs: %lld, messages: %s, refused: %lld\n", least, fewest > 1000 ? "many" : "few", all);
+  if (rank == 0) printf("pairs: %lld, messages: %s, refused: %lld\n", least, fewest > 1000 ? "many" : "few", all);
   free(b);
   MPI_Finalize();
   return 0;

@@ -7,6 +7,7 @@
 #endif
 #endif
 #ifdef SPX_HAS_FABRIC
+#include <pthread.h>
 #include <rdma/fabric.h>
 #include <rdma/fi_cm.h>
 #include <rdma/fi_domain.h>
@@ -60,6 +61,87 @@ typedef struct spx_fabric_buffer {
   uint32_t read; /* bytes of its body */
   spx_fabric_head *head;
 } spx_fabric_buffer;
+
+/* The streams of pairs as messages of one endpoint.
+ *
+ * A stream is cut into messages of up to SPX_FABRIC_BODY bytes, each with a number, and with the
+ * secret that its receiver has given the sender over the authenticated connection. A message with
+ * no secret of now, a stranger's or one of a connection that has ended, is counted and dropped.
+ * Providers may deliver in any order: numbers put them back into it.
+ *
+ * For each pair a process posts three times as many buffers as it lets the other end have messages
+ * under way: the rest is for acknowledgements, two for each message at most (that it has
+ * arrived, that it was read), and a few for questions. So a sender never finds the receiver
+ * without a buffer.
+ *
+ * A provider that has taken a message delivers it, or reports an error. So that one which does
+ * neither ends as an error, and not as a job that hangs, a sender whose messages do not arrive
+ * reports now and then how many it has sent, and a receiver that misses some for long gives the
+ * pair up.
+ *
+ * All of it is under one mutex: threads of the engine send what the program has left behind
+ * (net_hand_over.c), and move messages while it makes no calls (spx_fabric_tick). */
+struct spx_byway_pair {
+  spx_conn *c;
+  uint32_t index;
+  uint64_t token[2];
+  /* the other end */
+  fi_addr_t to;
+  uint32_t to_index, to_window;
+  uint64_t to_token[2];
+  bool accepted;
+  bool dropped; /* freed when nothing of it is under way */
+  bool queued, waits, owes;
+  spx_byway_pair *next_queued;
+  int failed;         /* an errno of libfabric */
+  uint32_t in_flight; /* sends that libfabric has not completed */
+  /* numbers of messages, modulo 2^32 */
+  uint32_t sent, read_there, arrived_there;
+  uint32_t window, read, arrived, acked_read, acked_arrived;
+  spx_fabric_buffer *come[SPX_FABRIC_WINDOW]; /* by number */
+  /* the watch: the other end has sent so many; what it was at the last look; looks since then */
+  uint32_t sent_there;
+  uint32_t seen_there, seen_arrived, asked, missed;
+};
+
+/* All that moves, under one mutex. */
+typedef struct {
+  pthread_mutex_t mutex;
+  spx_byway_pair **pairs; /* by index; NULL: none */
+  uint32_t n_pairs;
+  uint32_t needed, posted; /* buffers to be received into */
+  spx_fabric_buffer *unposted;
+  uint32_t n_unposted;
+  spx_byway_pair *first, **last; /* for next() */
+  uint32_t n_queued, round_left;
+  uint32_t n_waiting, n_owing; /* pairs */
+  uint32_t n_held;             /* messages that have come, and were not read */
+  uint32_t n_flying;           /* sends that are not completed */
+  int broken;                  /* the endpoint: an errno of libfabric */
+} spx_fabric_state;
+SPX_HIDDEN extern spx_fabric_state spx_fabric_moving;
+
+/* ---- messages.c ---- */
+SPX_HIDDEN void spx_fabric_enqueue(spx_byway_pair *p);
+SPX_HIDDEN void spx_fabric_dequeue(const spx_byway_pair *p);
+SPX_HIDDEN void spx_fabric_fail(spx_byway_pair *p, int error);
+/* A buffer is to be received into; false: later. */
+SPX_HIDDEN bool spx_fabric_post(spx_fabric_buffer *b);
+/* So many are posted, or will be. False: no memory. */
+SPX_HIDDEN bool spx_fabric_post_for(uint32_t n);
+/* An acknowledgement is to be sent; something waits until libfabric takes more. */
+SPX_HIDDEN void spx_fabric_owes(spx_byway_pair *p, bool owes);
+SPX_HIDDEN void spx_fabric_waits(spx_byway_pair *p, bool waits);
+SPX_HIDDEN void spx_fabric_acknowledge(spx_byway_pair *p);
+SPX_HIDDEN void spx_fabric_acknowledge_all(void);
+/* The table's send and receive. */
+SPX_HIDDEN ssize_t spx_fabric_send(spx_byway_pair *p, const struct iovec *v, int n);
+SPX_HIDDEN ssize_t spx_fabric_receive(spx_byway_pair *p, const struct iovec *v, int n);
+SPX_HIDDEN bool spx_fabric_has_come(const spx_byway_pair *p);
+/* Frees a pair that was dropped, when nothing of it is under way. */
+SPX_HIDDEN void spx_fabric_forget(spx_byway_pair *p);
+/* Moves what can be moved now; the number of completions. */
+SPX_HIDDEN int spx_fabric_advance(void);
 
 /* buffers.c: from a list of free ones, which grows; NULL: none. The error of the last failure. */
 SPX_HIDDEN spx_fabric_buffer *spx_fabric_take(void);

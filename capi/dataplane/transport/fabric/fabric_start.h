@@ -1,6 +1,6 @@
 /* fabric_start.h - what the engine calls to put the bytes of pairs on a fabric (libfabric). The
- * engine decides which (net/fabric). Where libfabric's headers were missing at the build, load says
- * so, and nothing else is called. */
+ * engine decides which (net/fabric). Where libfabric's headers were missing at the build, load
+ * reports it, and nothing else is called. */
 #ifndef SPX_FABRIC_START_H
 #define SPX_FABRIC_START_H
 #include <stdbool.h>
@@ -12,8 +12,8 @@ typedef struct {
   uint32_t protocol, format;
   uint8_t address[16]; /* of the interface, IPv4 as part of IPv6 (::ffff:0:0/96) */
   bool has_address;
-  bool down; /* the link of the device */
-  uint64_t speed; /* of it, bits/s; 0: unknown */
+  bool down;        /* the link of the device */
+  uint64_t speed;   /* of it, bits/s; 0: unknown */
   uint64_t longest; /* message */
 } spx_fabric_row;
 

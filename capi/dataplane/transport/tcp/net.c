@@ -589,8 +589,7 @@ uint64_t spx_net_unsent(void)
     if (c && c->fd >= 0) spx_burst_let_go(c);
     if (!c || c->over || spx_txs[i].conn != c || !spx_net_may_read(i)) continue;
     if (c->fd >= 0 && ioctl(c->fd, SIOCOUTQ, &queued) != 0) queued = 0;
-    n += spx_net_end(c) - c->done + (uint64_t)queued + spx_further_unsent(c) +
-         spx_byway_unsent(c);
+    n += spx_net_end(c) - c->done + (uint64_t)queued + spx_further_unsent(c) + spx_byway_unsent(c);
   }
   if (spx_beyond_host()) n += spx_detours->unsent();
   return n;

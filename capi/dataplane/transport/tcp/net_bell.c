@@ -73,7 +73,7 @@ int spx_net_events(struct epoll_event *events, int most)
 
 /* Of the thread that sleeps here. Set with the lock, since they depend on all connections; read
  * without. */
-static uint64_t longest; /* ns to sleep at most; 0: not at all */
+static uint64_t longest;    /* ns to sleep at most; 0: not at all */
 static uint64_t longest_by; /* the same because of a by-way */
 /* ns: when it began to, and for how long; began 0: nothing depends on it */
 static uint64_t began, asked;
@@ -95,7 +95,8 @@ static bool sleep_until(uint32_t value, uint64_t ns)
 {
   char word[8];
   for (int i = 0; i < BELL_TURN && recv(bell_fd, word, sizeof word, MSG_DONTWAIT) >= 0; i++) {}
-  if (!longest || !longest_by || __atomic_load_n(&spx_proc_of(spx_me)->bell, __ATOMIC_SEQ_CST) != value)
+  if (!longest || !longest_by ||
+      __atomic_load_n(&spx_proc_of(spx_me)->bell, __ATOMIC_SEQ_CST) != value)
     return false;
   struct epoll_event e;
   asked = ns < longest ? ns : longest;

@@ -24,7 +24,11 @@ static void done(spx_conn *c, uint8_t what)
   if (c->by_todo == 0) spx_net.n_by_todo--;
 }
 
-enum { OFFER = 1u << SPX_BYWAY_OFFER, ACCEPT = 1u << SPX_BYWAY_ACCEPT, SWITCH = 1u << SPX_BYWAY_SWITCH };
+enum {
+  OFFER = 1u << SPX_BYWAY_OFFER,
+  ACCEPT = 1u << SPX_BYWAY_ACCEPT,
+  SWITCH = 1u << SPX_BYWAY_SWITCH
+};
 
 void spx_byway_join(spx_conn *c)
 {
@@ -41,6 +45,8 @@ void spx_byway_end(spx_conn *c)
   c->by_theirs = c->by_mine = c->by_in = c->by_out = c->by_over = false;
   c->by_left = 0;
 }
+
+void spx_byway_declined(const spx_conn *c) { spx_net_tell(SPX_NET_BYWAY | c->peer, c->life); }
 
 /* Writes a record. False: there is no room for it now. */
 static bool say(spx_conn *c, int32_t what, const void *payload, uint32_t n)

@@ -22,19 +22,19 @@ typedef struct spx_byway_pair spx_byway_pair;
 
 #define SPX_BYWAY_ADDRESS 128 /* bytes of an address, at most */
 
-/* What an end says of itself: the payload of a BYWAY record. */
+/* What an end states of itself: the payload of a BYWAY record. */
 typedef struct {
   uint32_t form; /* of messages */
   uint32_t protocol, format;
   uint32_t address_bytes;
-  uint32_t index; /* of the pair, there */
+  uint32_t index;  /* of the pair, there */
   uint32_t window; /* messages that may be under way to there */
   uint64_t token[2];
   char provider[40];
   uint8_t address[SPX_BYWAY_ADDRESS];
 } spx_byway_offer;
 
-/* What a BYWAY record says (flag.on). */
+/* What a BYWAY record is (flag.on). */
 enum { SPX_BYWAY_OFFER = 1, SPX_BYWAY_ACCEPT, SPX_BYWAY_SWITCH };
 
 typedef struct {

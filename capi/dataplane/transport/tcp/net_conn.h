@@ -120,11 +120,11 @@ struct spx_conn {
   struct spx_conn *next_handed;
 
   /* a by-way (net_byway.c) */
-  spx_byway_pair *by;     /* NULL: none */
-  uint8_t by_todo;        /* records that are to be written, a bit each */
+  spx_byway_pair *by;      /* NULL: none */
+  uint8_t by_todo;         /* records that are to be written, a bit each */
   bool by_mine, by_theirs; /* the offer of this end was accepted, or that of the other end */
-  bool by_in, by_out;     /* what comes, and what goes, does so over it */
-  bool by_over;           /* the socket was closed by the other end */
+  bool by_in, by_out;      /* what comes, and what goes, does so over it */
+  bool by_over;            /* the socket was closed by the other end */
   uint8_t by_looks;
   uint32_t by_left; /* bytes that go over the socket before */
 
@@ -172,8 +172,8 @@ SPX_HIDDEN extern spx_net_state spx_net;
 
 /* The words to the engine, through the pipe: the number of a process, or 0, and above it one of
  * these. A connection that is lost has 1 << 24 times an errno more, or 0 where the other end's side
- * has closed it. The life of the process follows: its number may be another's before the engine
- * reads this. */
+ * has closed it. The incarnation of the process follows: its number may be another's before the
+ * engine reads this. */
 enum {
   SPX_NET_CONNECT = 0,
   SPX_NET_CLOSED = 1 << 24,
@@ -308,6 +308,8 @@ SPX_HIDDEN ssize_t spx_byway_write(spx_conn *c, uint32_t n);
  * *why: an errno, or 0. */
 SPX_HIDDEN bool spx_byway_looks(spx_conn *c, int *why);
 SPX_HIDDEN void spx_byway_poll(int *n);
+/* The pair stays on its socket: the engine is notified. */
+SPX_HIDDEN void spx_byway_declined(const spx_conn *c);
 /* Messages that are not in the other end's memory. */
 static inline uint32_t spx_byway_unsent(const spx_conn *c)
 {

@@ -73,8 +73,8 @@ static bool carry(spx_conn *c)
     if (SPX_LIKELY(!c->by_out))
       n = send(c->handed_fd, from, left, MSG_DONTWAIT | MSG_NOSIGNAL);
     else if (c->handed_done < c->by_left)
-      n = send(c->handed_fd, from, c->by_left - c->handed_done < left ? c->by_left - c->handed_done
-                                                                      : left,
+      n = send(c->handed_fd, from,
+               c->by_left - c->handed_done < left ? c->by_left - c->handed_done : left,
                MSG_DONTWAIT | MSG_NOSIGNAL);
     else
       n = spx_byways->send(c->by, &(struct iovec){from, left}, 1);

@@ -360,7 +360,7 @@ static int look_once(bool all)
   return n;
 }
 
-/* A number whose process has died is let go, and its next process is met once it runs. */
+/* A number whose process has died is released, and its next process is met once it runs. */
 static uint32_t let_go_of[MOST], met_life[MOST];
 static void meet_successors(void)
 {

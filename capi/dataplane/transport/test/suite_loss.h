@@ -528,7 +528,10 @@ static uint32_t lose_at_each(const row *r, int which, uint32_t only)
   serving = relay_arms;
   be_lossy();
   /* each case takes long where libfabric is loaded */
-  uint32_t every = rounds(1) > 1 ? 1 : r->by_load ? 7 : SANITIZED ? 2 : 1,
+  uint32_t every = rounds(1) > 1 ? 1
+                   : r->by_load  ? 7
+                   : SANITIZED   ? 2
+                                 : 1,
            n = only ? only : 1 + (uint32_t)which % every;
   for (;; n += every) {
     strike = n;

@@ -1,6 +1,6 @@
 /* The contract of transport.h, over pairs of tcp whose bytes go over a fabric: the tests of
  * ../../test/conformance.c with rows of their own. Where libfabric, or a provider, is missing, it
- * does nothing and says so. Not under sanitizers, which report what libfabric does. */
+ * prints that and does nothing. Not under sanitizers, which report what libfabric does. */
 // sanitize: plain
 // timeout: 480
 // flags: -Wl,--wrap=send,--wrap=sendmsg,--wrap=recv,--wrap=recvmsg,--wrap=spx_ring_bell
@@ -9,12 +9,12 @@
 #include "../../test/conformance.c"
 #undef main
 
-enum { LEAST = 3000 }; /* messages: fewer say that the pairs have stayed on their sockets */
+enum { LEAST = 3000 }; /* messages: fewer mean that the pairs have stayed on their sockets */
 
 int main(int argc, char **argv)
 {
   static const char *const providers[] = {"tcp;ofi_rxm", "udp;ofi_rxd"};
-  setenv("FI_PROVIDER", "tcp,ofi_rxm,udp,ofi_rxd", 0); /* no others look for devices */
+  setenv("FI_PROVIDER", "tcp,ofi_rxm,udp,ofi_rxd", 0); /* none looks for devices */
   by_messages = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   for (int k = 0; k < ROWS; k++) {
     int status = 0;

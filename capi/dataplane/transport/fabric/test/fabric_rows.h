@@ -80,7 +80,8 @@ static const struct {
 } lacks[] = {
     {"rxm", HAS_RINGS, "as tcp: each connection has its buffer from the start"},
     {"rxm", HAS_SOCKETS,
-     "steps are system calls of connections, and a fabric makes its own: tests/fabric kills, closes "
+     "steps are system calls of connections, and a fabric makes its own: tests/fabric kills, "
+     "closes "
      "and cuts"},
     {"rxm", HAS_RELAYS, "a pair has a connection of its own"},
     {"rxd", HAS_RINGS, "as rxm"},
