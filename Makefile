@@ -30,6 +30,8 @@ C_DIRS := $(shell find $(addprefix $(ROOT)/capi/,dataplane bodies boundary abi) 
 SAME := -ffile-prefix-map=$(BUILD)=libspx/build -ffile-prefix-map=$(ROOT)=libspx
 SPX_CFLAGS := $(SAME) -std=gnu11 -fPIC -fvisibility=hidden -ftls-model=initial-exec -fno-strict-aliasing -pthread -Wall -Wextra -Werror=implicit-function-declaration -Werror=frame-larger-than=4608 \
   $(addprefix -I,$(C_DIRS)) -I$(ROOT)/include
+# Where it is missing, the library is built without fabrics; when it comes, that is made anew.
+FABRIC_H := $(wildcard /usr/include/rdma/fabric.h)
 export CGO_ENABLED := 1
 export SPX_BUILD := $(BUILD)
 
@@ -93,7 +95,7 @@ clean: ## removes build/ and the output of tests and benchmarks
 -include $(C_OBJ:.o=.d)
 
 $(BUILD)/obj/cflags: FORCE
-	@mkdir -p $(@D); echo '$(CC) $(CFLAGS) $(SPX_CFLAGS)' | cmp -s - $@ || echo '$(CC) $(CFLAGS) $(SPX_CFLAGS)' >$@
+	@mkdir -p $(@D); echo '$(CC) $(CFLAGS) $(SPX_CFLAGS) $(FABRIC_H)' | cmp -s - $@ || echo '$(CC) $(CFLAGS) $(SPX_CFLAGS) $(FABRIC_H)' >$@
 
 $(BUILD)/obj/%.o: $(ROOT)/capi/%.c $(BUILD)/obj/cflags
 	@mkdir -p $(@D)

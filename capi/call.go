@@ -2,7 +2,7 @@ package main
 
 /*
 #cgo CFLAGS: -std=gnu11 -DSPX_CGO -I${SRCDIR}/abi -I${SRCDIR}/boundary -I${SRCDIR}/bodies -I${SRCDIR}/../include
-#cgo CFLAGS: -I${SRCDIR}/dataplane/base -I${SRCDIR}/dataplane/segment -I${SRCDIR}/dataplane/datatype -I${SRCDIR}/dataplane/progress -I${SRCDIR}/dataplane/transport -I${SRCDIR}/dataplane/transport/shm -I${SRCDIR}/dataplane/transport/tcp -I${SRCDIR}/dataplane/transport/relay -I${SRCDIR}/dataplane/match -I${SRCDIR}/dataplane/pt2pt -I${SRCDIR}/dataplane/coll -I${SRCDIR}/dataplane/rma -I${SRCDIR}/dataplane/part -I${SRCDIR}/dataplane/mcast -I${SRCDIR}/dataplane/clusters -I${SRCDIR}/dataplane/introspect
+#cgo CFLAGS: -I${SRCDIR}/dataplane/base -I${SRCDIR}/dataplane/segment -I${SRCDIR}/dataplane/datatype -I${SRCDIR}/dataplane/progress -I${SRCDIR}/dataplane/transport -I${SRCDIR}/dataplane/transport/shm -I${SRCDIR}/dataplane/transport/tcp -I${SRCDIR}/dataplane/transport/relay -I${SRCDIR}/dataplane/transport/fabric -I${SRCDIR}/dataplane/match -I${SRCDIR}/dataplane/pt2pt -I${SRCDIR}/dataplane/coll -I${SRCDIR}/dataplane/rma -I${SRCDIR}/dataplane/part -I${SRCDIR}/dataplane/mcast -I${SRCDIR}/dataplane/clusters -I${SRCDIR}/dataplane/introspect
 #include "spx.h"
 */
 import "C"

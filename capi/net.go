@@ -93,6 +93,9 @@ func startNet(info *startInfo) (err error) {
 		s.id.Ways += " SPX_TLS=1"
 		C.spx_net_sealed = true
 	}
+	if err := startFabric(); err != nil {
+		return err
+	}
 	s.server = tcp.Server{Identity: s.id, Decide: decide, Adopt: confirmed, Failed: givenUp,
 		Short: noDescriptors, Refused: (*tcp.Refusals)(unsafe.Pointer(&C.spx_refused)),
 		DecideFurther: decideFurther, AdoptFurther: furtherConfirmed, Other: identityAbroad}
@@ -414,6 +417,10 @@ func heed(want *os.File) {
 		}
 		if word >= C.SPX_NET_MOST {
 			netState.slots.limit(p.Number)
+			continue
+		}
+		if word >= C.SPX_NET_BYWAY {
+			go fabricDeclined(p)
 			continue
 		}
 		if word >= C.SPX_NET_LOST {

@@ -2,6 +2,7 @@ package main
 
 /*
 #include "dp.h"
+#include "fabric_start.h"
 #include "net_conn.h"
 #include "runtime.h"
 #include "transport.h"
@@ -27,7 +28,7 @@ import (
 // lostWith finds out why the connection with a process has broken, which neither end has closed in
 // order. It has ended, as a rule: its agent tells soon. One that still answers lives, and what was
 // on its way between it and this one is lost: the job ends. One that cannot be reached has perhaps
-// ended, too, or left MPI; if its agent does not tell for long, the user is told.
+// ended, too, or left MPI; if its agent does not report it for long, the user is told.
 func lostWith(p tcp.Process, why syscall.Errno) {
 	const first, most = 100 * time.Millisecond, 500 * time.Millisecond
 	stop := netState.stop
@@ -99,8 +100,13 @@ func causeOfLoss(why syscall.Errno) string {
 		}
 		return "what came was no message of this library" + what +
 			": does the program write to descriptors that are not its own?"
+	case syscall.ECOMM:
+		return "the fabric has failed (" + C.GoString(C.spx_fabric_said()) + ")"
 	case syscall.ETIMEDOUT, syscall.EHOSTUNREACH, syscall.ENETUNREACH:
 		return "the network between them was cut for long"
+	}
+	if why == 0 && fabricWays.Fabric {
+		return "the fabric may have failed at the other end, which says so then"
 	}
 	return "a firewall between them may have reset it, or a device that forgets connections " +
 		"which are idle for long; or the program has closed descriptors that are not its own"

@@ -248,7 +248,10 @@ const (
 	countersOffNetZerocopyCopied = 272
 	countersOffPolls             = 280
 	countersOffNetBursts         = 288
-	countersBytes                = 296
+	countersOffFabricPairs       = 296
+	countersOffFabricReceived    = 304
+	countersOffFabricRefused     = 312
+	countersBytes                = 320
 )
 
 // Offsets in spx_diag_entry.

@@ -50,6 +50,9 @@ const (
 	NetStreams
 	NetFurther
 	NetBursts
+	FabricPairs
+	FabricReceived
+	FabricRefused
 	Yields
 	Sleeps
 	SleepNs
@@ -195,6 +198,15 @@ var variables = append([]Variable{
 	{Entry{"spx_bursts", "transfer",
 		"times that short messages in a row to a process of the same host began to go by fewer " +
 			"segments (TCP)"}, ClassCounter, TunerDetail, BindNothing, NetBursts},
+	{Entry{"spx_fabric_pairs", "transfer",
+		"processes with which this one has come to communicate over libfabric"},
+		ClassCounter, UserBasic, BindNothing, FabricPairs},
+	{Entry{"spx_fabric_received", "transfer",
+		"messages of libfabric that have arrived; each carries some of a pair's bytes"},
+		ClassCounter, TunerDetail, BindNothing, FabricReceived},
+	{Entry{"spx_fabric_refused", "transfer",
+		"messages of libfabric that were dropped: of no process of the job, or late"},
+		ClassCounter, TunerDetail, BindNothing, FabricRefused},
 	{Entry{"spx_messages_lost", "transfer",
 		"messages to other clusters that were kept, and that no process was left to take"},
 		ClassCounter, TunerDetail, BindNothing, Lost},

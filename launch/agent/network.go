@@ -37,9 +37,10 @@ func transports(programs []control.Program) (t transport, err error) {
 		switch word {
 		case "shm":
 			t.sharedMemory = true
-		case "tcp":
+		case "tcp", "fabric": // which of them, the processes decide
 		default:
-			return t, fmt.Errorf("SPX_TRANSPORTS=%s: there are shm and tcp, not %s", text, word)
+			return t, fmt.Errorf("SPX_TRANSPORTS=%s: there are shm, tcp and fabric, not %s", text,
+				word)
 		}
 	}
 	return t, nil

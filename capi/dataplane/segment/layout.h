@@ -333,6 +333,9 @@ typedef struct spx_counters {
   uint64_t polls; /* looks for messages in calls that do not wait */
   /* times that the system began to keep short messages until those before were acknowledged */
   uint64_t net_bursts;
+  /* pairs that a fabric has come to carry; messages that came over it; those of strangers, or of
+   * connections that had ended, which were dropped */
+  uint64_t fabric_pairs, fabric_received, fabric_refused;
 } spx_counters;
 
 typedef struct spx_diag_entry {

@@ -249,6 +249,10 @@ static part of_kind(spx_rec_kind kind, int depth)
     p.tag = (int32_t)below(2);
     if (wrong_in(3)) add(&p, &id, sizeof id);
     break;
+  case SPX_REC_BYWAY: /* the process has none: it takes no notice of an offer */
+    p.tag = wrong_in(3) ? (int32_t)below(5) : SPX_BYWAY_OFFER;
+    fill(&p, wrong_in(3) ? below(200) : sizeof(spx_byway_offer));
+    break;
   case SPX_REC_CHECK: fill(&p, wrong_in(3) ? below(200) : sizeof(spx_diag_check)); break;
   case SPX_REC_CANCELLED:
     id.error = wrong_in(2) ? 0 : 1;

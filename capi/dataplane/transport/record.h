@@ -57,9 +57,10 @@ typedef union {
   } via;           /* VIA */
   struct {
     uint64_t zero;
-    int32_t on; /* CLOSE: the other end's has come; PROMPT: acknowledge at once */
+    /* CLOSE: the other end's has come; PROMPT: acknowledge at once; BYWAY: which (net_byway.h) */
+    int32_t on;
     int32_t zero_too;
-  } flag; /* CLOSE, PROMPT */
+  } flag; /* CLOSE, PROMPT, BYWAY */
 } spx_rec_words;
 #define SPX_REC_PLAIN ((spx_rec_words){.envelope = {0, 0, 0}})
 
@@ -106,7 +107,8 @@ typedef enum {
   /* data on this connection must be acknowledged when they are read, since more are kept until
    * then; or no longer (net_burst.c) */
   SPX_REC_PROMPT,
-  SPX_REC_LAST = SPX_REC_PROMPT,
+  SPX_REC_BYWAY, /* of a by-way: an offer, its acceptance, or the end of what goes by the socket */
+  SPX_REC_LAST = SPX_REC_BYWAY,
   SPX_REC_MCAST_RTS /* not a record: an announced multicast among the unexpected messages */
 } spx_rec_kind;
 

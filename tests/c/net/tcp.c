@@ -8,7 +8,7 @@
 // run: n=1,4 env=SPX_TRANSPORTS=tcp env=SPX_TLS=1 timeout=100
 // run: n=2,16 env=SPX_TRANSPORTS=tcp env=SPX_TLS=1 timeout=100 full=1
 // run: n=2 args=threads env=SPX_TRANSPORTS=tcp env=SPX_TLS=1 timeout=60
-// run: n=2 env=SPX_TRANSPORTS=smoke status=1 stderr~"SPX_TRANSPORTS=smoke: there are shm and tcp, not smoke"
+// run: n=2 env=SPX_TRANSPORTS=smoke status=1 stderr~"SPX_TRANSPORTS=smoke: there are shm, tcp and fabric, not smoke"
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>

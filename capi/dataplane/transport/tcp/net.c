@@ -108,6 +108,7 @@ void spx_net_disconnect(spx_conn *c)
 {
   spx_net_recall(c);
   if (c->fd < 0) return;
+  spx_byway_end(c);
   spx_zero_reset(c);
   spx_net_shut(c->fd); /* epoll forgets it by itself */
   c->fd = -1;
@@ -172,6 +173,7 @@ void spx_net_heard(void) { atomic_store(&news, 0); }
 
 void spx_net_detach(void)
 {
+  if (SPX_UNLIKELY(spx_byways != NULL)) spx_byways->finish();
   spx_arrivals_drop();
   for (uint32_t i = 0; spx_net.conns && i < spx_map.nprocs; i++) drop(spx_net.conns[i]);
   free(spx_net.conns);
@@ -179,6 +181,8 @@ void spx_net_detach(void)
   free(spx_net.busy);
   free(spx_net.gathered);
   spx_net = (spx_net_state){.want_fd = -1};
+  if (SPX_UNLIKELY(spx_byways != NULL)) spx_byways->leave();
+  spx_byways = NULL;
   spx_further_sweep();
   spx_net_no_bell();
   spx_network = NULL;
@@ -239,6 +243,7 @@ void spx_net_done(spx_conn *c, uint32_t n)
   SPX_ASSERT(n <= tx->pos - c->flushed);
   c->flushed += n;
   c->done += n;
+  if (SPX_UNLIKELY(c->by_left != 0)) c->by_left -= n < c->by_left ? n : c->by_left;
   if (c->sent < c->flushed) c->sent = c->flushed;
   if (c->flushed == tx->pos) {
     if (SPX_UNLIKELY(tx->pos > SPX_NET_KEEP)) spx_net_reached(c, &c->out_high, tx->pos);
@@ -254,7 +259,7 @@ void spx_net_done(spx_conn *c, uint32_t n)
 static ssize_t write_some(spx_conn *c, uint32_t n)
 {
   spx_long_out *o = &c->long_out;
-  if (SPX_LIKELY(o->left == 0))
+  if (SPX_LIKELY(o->left == 0) || SPX_UNLIKELY(c->by_left != 0))
     return send(c->fd, c->out + c->flushed, n, MSG_DONTWAIT | MSG_NOSIGNAL);
   struct iovec v[SPX_LONG_IOVECS];
   uint32_t before = o->at - c->flushed, runs = 0;
@@ -287,7 +292,7 @@ static void count_written(spx_conn *c, uint32_t n)
   spx_net_done(c, before);
   c->done += part;
   spx_long_written(o, part);
-  if (spx_set.streams == 0) spx_further_wrote(c, part);
+  if (spx_set.streams == 0 && !c->by_out) spx_further_wrote(c, part);
   spx_net_done(c, n - before - part);
   if (o->left == 0) spx_txs[c->peer].full = 0; /* the message goes on, or is sent */
 }
@@ -300,10 +305,12 @@ static void write_out(spx_conn *c)
   for (;;) {
     uint32_t n = (c->closing ? c->stop : spx_net_end(c)) - c->done;
     if (n == 0) break;
-    ssize_t sent = write_some(c, n);
+    if (SPX_UNLIKELY(c->by_left != 0) && n > c->by_left) n = c->by_left;
+    bool by = spx_byway_takes(c);
+    ssize_t sent = SPX_UNLIKELY(by) ? spx_byway_write(c, n) : write_some(c, n);
     if (sent < 0 && errno == EINTR) continue;
     if (sent < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == ENOBUFS)) {
-      if (!c->full) spx_net_watch(c->fd, EPOLLIN | EPOLLOUT, EPOLL_CTL_MOD, c->peer);
+      if (!c->full && !by) spx_net_watch(c->fd, EPOLLIN | EPOLLOUT, EPOLL_CTL_MOD, c->peer);
       c->full = true;
       spx_net_done(c, 0);
       return;
@@ -337,7 +344,11 @@ static void push(spx_conn *c)
   }
   if (c->fd < 0 && c->over) spx_net_done(c, tx->pos - c->flushed);
   if (c->fd < 0) spx_detours->pump(c);
-  if (c->fd >= 0 && c->farewell && !c->must_answer && c->done == c->stop) spx_net_finish(c);
+  if (SPX_LIKELY(c->fd < 0 || !c->farewell || c->must_answer || c->done != c->stop)) return;
+  if (spx_byway_unsent(c) == 0)
+    spx_net_finish(c);
+  else
+    c->full = true; /* until all has come there */
 }
 
 void spx_net_push(spx_conn *c)
@@ -456,6 +467,7 @@ void spx_net_peer_failed(uint32_t peer)
   int n = 0;
   if (!c) return;
   spx_net.served = NULL;
+  if (c->by_in) spx_byways->drain(c->by);
   for (uint32_t before = 1; (c->fd >= 0 && before) || spx_net.held == c;
        before = (uint32_t)n, n = 0)
     if (spx_net.held == c)
@@ -533,6 +545,7 @@ static int poll_all(void)
   if (SPX_UNLIKELY(spx_arrivals_early ||
                    atomic_load_explicit(&spx_arrivals, memory_order_relaxed) != NULL))
     n = spx_arrivals_take();
+  if (SPX_UNLIKELY(spx_byways != NULL)) spx_byway_poll(&n);
   spx_poll_calls = spx_net.n_open > FEW || spx_n_further ? 1 : spx_net.n_open;
   if (spx_net.n_open > FEW || spx_n_further)
     poll_many(&n);
@@ -544,6 +557,7 @@ static int poll_all(void)
   spx_net_pressed();
   spx_net_make_room();
   if (SPX_UNLIKELY(spx_net.n_answers)) spx_net_answers();
+  if (SPX_UNLIKELY(spx_net.n_by_todo)) spx_byway_turn();
   if (SPX_UNLIKELY(spx_net.relays || spx_net.n_busy || spx_net.many)) n += spx_detours->poll();
   gather(-1);
   return n;
@@ -567,6 +581,7 @@ bool spx_net_gone(uint32_t peer)
 uint64_t spx_net_unsent(void)
 {
   uint64_t n = 0;
+  if (SPX_UNLIKELY(spx_byways != NULL)) spx_byways->settle();
   for (uint32_t i = 0; spx_beyond_host() && i < spx_map.nprocs; i++) {
     spx_conn *c = spx_net.conns[i];
     int queued = 0;
@@ -574,7 +589,7 @@ uint64_t spx_net_unsent(void)
     if (c && c->fd >= 0) spx_burst_let_go(c);
     if (!c || c->over || spx_txs[i].conn != c || !spx_net_may_read(i)) continue;
     if (c->fd >= 0 && ioctl(c->fd, SIOCOUTQ, &queued) != 0) queued = 0;
-    n += spx_net_end(c) - c->done + (uint64_t)queued + spx_further_unsent(c);
+    n += spx_net_end(c) - c->done + (uint64_t)queued + spx_further_unsent(c) + spx_byway_unsent(c);
   }
   if (spx_beyond_host()) n += spx_detours->unsent();
   return n;

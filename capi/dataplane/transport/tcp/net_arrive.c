@@ -161,6 +161,7 @@ static bool join(const spx_arrival *a)
   spx_stat.net_open = spx_net.n_open;
   spx_burst_join(c);
   spx_zero_join(c);
+  spx_byway_join(c);
   if (spx_net.relays && spx_proc_of(c->peer)->home_job == 0 && !spx_net_greet(c))
     spx_net_unheard(c, errno); /* the processes of another job do not wait for a greeting */
   spx_net_push(c);

@@ -73,7 +73,8 @@ int spx_net_events(struct epoll_event *events, int most)
 
 /* Of the thread that sleeps here. Set with the lock, since they depend on all connections; read
  * without. */
-static uint64_t longest; /* ns to sleep at most; 0: not at all */
+static uint64_t longest;    /* ns to sleep at most; 0: not at all */
+static uint64_t longest_by; /* the same because of a by-way */
 /* ns: when it began to, and for how long; began 0: nothing depends on it */
 static uint64_t began, asked;
 
@@ -83,6 +84,7 @@ static bool reserve(bool takes)
   sleeping_here = takes;
   if (takes) {
     longest = spx_net.held ? 0 : spx_detours->sleep();
+    longest_by = SPX_UNLIKELY(spx_byways != NULL) ? spx_byways->sleep() : UINT64_MAX;
     began = 0;
   } else if (began)
     spx_detours->slept(began, asked);
@@ -93,14 +95,16 @@ static bool sleep_until(uint32_t value, uint64_t ns)
 {
   char word[8];
   for (int i = 0; i < BELL_TURN && recv(bell_fd, word, sizeof word, MSG_DONTWAIT) >= 0; i++) {}
-  if (!longest || __atomic_load_n(&spx_proc_of(spx_me)->bell, __ATOMIC_SEQ_CST) != value)
+  if (!longest || !longest_by ||
+      __atomic_load_n(&spx_proc_of(spx_me)->bell, __ATOMIC_SEQ_CST) != value)
     return false;
   struct epoll_event e;
   asked = ns < longest ? ns : longest;
+  if (asked > longest_by) asked = longest_by;
   if (longest != UINT64_MAX) began = spx_now_ns();
   struct timespec t = {(time_t)(asked / 1000000000u), (long)(asked % 1000000000u)};
   int rc = epoll_pwait2(epoll, &e, 1, asked == UINT64_MAX ? NULL : &t, NULL);
-  return rc == 0 && ns <= longest;
+  return rc == 0 && ns <= asked;
 }
 
 void spx_net_wake(const spx_seg *file, uint32_t i)

@@ -3,6 +3,7 @@
 #ifndef SPX_NET_CONN_H
 #define SPX_NET_CONN_H
 #include "dp.h"
+#include "net_byway.h"
 #include "net_long.h"
 #include "net_streams.h"
 
@@ -118,6 +119,15 @@ struct spx_conn {
   int handed_fd;
   struct spx_conn *next_handed;
 
+  /* a by-way (net_byway.c) */
+  spx_byway_pair *by;      /* NULL: none */
+  uint8_t by_todo;         /* records that are to be written, a bit each */
+  bool by_mine, by_theirs; /* the offer of this end was accepted, or that of the other end */
+  bool by_in, by_out;      /* what comes, and what goes, does so over it */
+  bool by_over;            /* the socket was closed by the other end */
+  uint8_t by_looks;
+  uint32_t by_left; /* bytes that go over the socket before */
+
   bool quiet; /* little was in the buffers since look_round was here */
 
   uint8_t dirty; /* the sending side sets this, and it is not read */
@@ -137,6 +147,7 @@ typedef struct {
   bool many;  /* more than allowed, and too young to be closed */
   uint64_t clock;
   uint32_t n_answers;  /* connections with must_answer */
+  uint32_t n_by_todo;  /* connections with by_todo */
   spx_conn **gathered; /* those for which something was written while gathering */
   uint32_t n_gathered;
   spx_conn *held; /* its buffer has messages that no receive matches yet */
@@ -161,14 +172,16 @@ SPX_HIDDEN extern spx_net_state spx_net;
 
 /* The words to the engine, through the pipe: the number of a process, or 0, and above it one of
  * these. A connection that is lost has 1 << 24 times an errno more, or 0 where the other end's side
- * has closed it. The life of the process follows: its number may be another's before the engine
- * reads this. */
+ * has closed it. The incarnation of the process follows: its number may be another's before the
+ * engine reads this. */
 enum {
   SPX_NET_CONNECT = 0,
   SPX_NET_CLOSED = 1 << 24,
   SPX_NET_NEWS = 2 << 24,
   SPX_NET_LOST = 3 << 24
 };
+/* The process has offered a by-way that this one can not use (fabric/). */
+#define SPX_NET_BYWAY (188u << 24)
 /* A socket is closed that the engine has handed over; its process is not named. */
 #define SPX_NET_SHUT (190u << 24)
 /* There are descriptors for so many connections. */
@@ -278,6 +291,30 @@ SPX_HIDDEN void spx_burst_long(spx_conn *c);
 SPX_HIDDEN void spx_burst_let_go(spx_conn *c);
 /* The other end has requested it: acknowledges all that was read. */
 SPX_HIDDEN void spx_burst_acknowledge(const spx_conn *c);
+
+/* ---- net_byway.c ---- */
+/* Set by the layer above while there is one. */
+SPX_HIDDEN extern const spx_byway *spx_byways;
+SPX_HIDDEN void spx_byway_join(spx_conn *c);
+SPX_HIDDEN void spx_byway_end(spx_conn *c);
+/* Writes the records that are to be. */
+SPX_HIDDEN void spx_byway_turn(void);
+/* A BYWAY record. */
+SPX_HIDDEN void spx_byway_heard(spx_conn *c, const spx_rec *rec);
+/* The next bytes, n at most, go over it now. */
+static inline bool spx_byway_takes(const spx_conn *c) { return c->by_out && c->by_left == 0; }
+SPX_HIDDEN ssize_t spx_byway_write(spx_conn *c, uint32_t n);
+/* by_in: nothing has come. True: nothing comes any more, as it is with a socket that has ended;
+ * *why: an errno, or 0. */
+SPX_HIDDEN bool spx_byway_looks(spx_conn *c, int *why);
+SPX_HIDDEN void spx_byway_poll(int *n);
+/* The pair stays on its socket: the engine is notified. */
+SPX_HIDDEN void spx_byway_declined(const spx_conn *c);
+/* Messages that are not in the other end's memory. */
+static inline uint32_t spx_byway_unsent(const spx_conn *c)
+{
+  return SPX_UNLIKELY(c->by != NULL) ? spx_byways->unsent(c->by) : 0;
+}
 
 /* ---- net_zero.c ---- */
 SPX_HIDDEN extern uint32_t spx_zero_writes; /* of all connections, that the kernel may still read */

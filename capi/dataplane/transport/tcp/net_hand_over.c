@@ -13,6 +13,7 @@
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <sys/socket.h>
+#include <sys/uio.h>
 #include "net_conn.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -66,8 +67,17 @@ static bool carry(spx_conn *c)
 {
   uint32_t before = c->handed_done;
   while (c->handed_done < c->handed) {
-    ssize_t n = send(c->handed_fd, c->out + c->flushed + c->handed_done, c->handed - c->handed_done,
-                     MSG_DONTWAIT | MSG_NOSIGNAL);
+    uint32_t left = c->handed - c->handed_done;
+    uint8_t *from = c->out + c->flushed + c->handed_done;
+    ssize_t n;
+    if (SPX_LIKELY(!c->by_out))
+      n = send(c->handed_fd, from, left, MSG_DONTWAIT | MSG_NOSIGNAL);
+    else if (c->handed_done < c->by_left)
+      n = send(c->handed_fd, from,
+               c->by_left - c->handed_done < left ? c->by_left - c->handed_done : left,
+               MSG_DONTWAIT | MSG_NOSIGNAL);
+    else
+      n = spx_byways->send(c->by, &(struct iovec){from, left}, 1);
     if (n <= 0) break;
     c->handed_done += (uint32_t)n;
   }

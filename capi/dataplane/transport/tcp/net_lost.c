@@ -3,6 +3,7 @@
  * receiver.
  */
 #include <errno.h>
+#include <sys/socket.h>
 #include "net_conn.h"
 #include "net_streams.h"
 
@@ -45,10 +46,12 @@ void spx_net_lost(spx_conn *c, int why)
 void spx_net_unheard(spx_conn *c, int why)
 {
   const spx_tx *tx = &spx_txs[c->peer];
-  if (why != EPIPE && why != ECONNRESET) {
+  if (why != EPIPE && why != ECONNRESET && why != ECOMM) {
     lost(c, why);
     return;
   }
+  /* a by-way has failed: so the other end learns of it, and closes the socket */
+  if (why == ECOMM) shutdown(c->fd, SHUT_WR);
   c->deaf = why;
   c->full = false;
   c->long_out = (spx_long_out){.left = 0};

@@ -54,6 +54,10 @@ static bool take(spx_conn *c, spx_rx *rx, const spx_rec *rec)
     if (c->burst.prompt && c->fd >= 0) spx_burst_acknowledge(c);
     return true;
   }
+  if (rec->kind == SPX_REC_BYWAY) {
+    spx_byway_heard(c, rec);
+    return true;
+  }
   if (rec->kind != SPX_REC_CREDIT) return spx_arrived(c->peer, rx, rec, rec->kind);
   on_credit(c, rec);
   return true;
@@ -93,6 +97,7 @@ static bool sound(const spx_rec *rec)
   case SPX_REC_MCAST_ACK: return rec->len == sizeof(uint64_t);
   case SPX_REC_MCAST_ASK: return rec->len == sizeof(spx_rec_ask);
   case SPX_REC_MCAST_HAVE: return rec->len >= sizeof(spx_rec_have);
+  case SPX_REC_BYWAY: return rec->len == 0 || rec->len == sizeof(spx_byway_offer);
   case SPX_REC_CHECK: return rec->len == sizeof(spx_diag_check);
   case SPX_REC_CLOSE:
   case SPX_REC_LONG:
@@ -189,7 +194,9 @@ bool spx_net_deliver(spx_conn *c, int *n)
  * leaves. Or nothing comes any more, for a reason that the system has. */
 static void ended(spx_conn *c, int why)
 {
-  if (c->closing == SPX_CLOSING_ANSWERED && !c->must_answer && c->done == c->stop && !c->deaf)
+  /* by a by-way the other end's last record may have come, and its end before an acknowledgement */
+  bool last = c->closing == SPX_CLOSING_ANSWERED || (c->by && c->closing && c->farewell);
+  if (last && !c->must_answer && c->done == c->stop && !c->deaf)
     spx_net_finish(c);
   else
     spx_net_lost(c, why);
@@ -266,12 +273,15 @@ static ssize_t read_some(spx_conn *c, uint32_t *room, bool *direct)
   }
   *room = IN_BYTES - c->in_end;
   *direct = runs > 0;
+  if (SPX_UNLIKELY(c->by_in) && runs == 0)
+    return spx_byways->receive(c->by, &(struct iovec){c->in + c->in_end, *room}, 1);
   if (SPX_LIKELY(runs == 0)) return recv(c->fd, c->in + c->in_end, *room, MSG_DONTWAIT);
   if (covered == l->left)
     v[runs++] = (struct iovec){c->in, *room};
   else
     *room = 0;
   *room += (uint32_t)covered;
+  if (SPX_UNLIKELY(c->by_in)) return spx_byways->receive(c->by, v, runs);
   struct msghdr m = {.msg_iov = v, .msg_iovlen = (size_t)runs};
   ssize_t got = recvmsg(c->fd, &m, MSG_DONTWAIT);
   if (got < 0 && errno == EFAULT) {
@@ -317,7 +327,10 @@ void spx_net_pull(spx_conn *c, int *n)
     ssize_t got = c->stalled ? 0 : read_some(c, &room, &direct);
     if (got < 0) {
       if (errno == EINTR) continue;
-      if (errno != EAGAIN && errno != EWOULDBLOCK) ended(c, errno);
+      int why = errno;
+      if ((why != EAGAIN && why != EWOULDBLOCK) ||
+          (SPX_UNLIKELY(c->by_in) && spx_byway_looks(c, &why)))
+        ended(c, why);
       return;
     }
     if (got == 0 && !c->stalled) {

@@ -245,6 +245,7 @@ bool spx_further_room(void)
 /* Streams that long messages go over, the connection with them; and those that may stay open. */
 static uint32_t used(const spx_conn *c)
 {
+  if (SPX_UNLIKELY(c->by_out)) return 1;
   return spx_set.streams ? spx_set.streams : spx_number_use(&c->further.number);
 }
 static uint32_t kept(const spx_conn *c)

@@ -58,6 +58,12 @@ typedef struct row {
   bool (*wired)(uint32_t a, uint32_t b, uint32_t processes);
   /* in each process, behind attach: what else it needs */
   void (*begin)(uint32_t processes, uint32_t me);
+  /* The same of a by-way: before attach, what stays; behind it; and what threads of the engine do
+   * for it while the program makes no calls. */
+  void (*by_load)(void);
+  void (*by_begin)(void);
+  void (*by_moves)(void);
+  void (*by_end)(void); /* a participant has done what it had to */
 } row;
 
 static const row *tried;
@@ -354,7 +360,7 @@ static int look_once(bool all)
   return n;
 }
 
-/* A number whose process has died is let go, and its next process is met once it runs. */
+/* A number whose process has died is released, and its next process is met once it runs. */
 static uint32_t let_go_of[MOST], met_life[MOST];
 static void meet_successors(void)
 {
@@ -408,6 +414,7 @@ static void look(void)
     uint64_t end_ = now_ns() + PATIENCE_S * 1000000000ull;                                         \
     while (!(condition)) {                                                                         \
       spx_net_carry();                                                                             \
+      if (tried->by_moves) tried->by_moves();                                                      \
       sched_yield();                                                                               \
       if (now_ns() < end_) continue;                                                               \
       SAY("in vain for %d s, without a call: %s", PATIENCE_S, #condition);                         \

@@ -84,6 +84,9 @@ static void chain_begin(uint32_t n, uint32_t self) { give_routes(n, self, 5); }
 
 enum { NET_LONGEST = 64 << 10 }; /* net_read.c: MAX_RECORD, without its head */
 
+#ifdef SPX_SUITE_ROWS
+#include SPX_SUITE_ROWS
+#else
 static const row rows[] = {
     {"shm", &spx_shm, HAS_RINGS | HAS_LONG_SLEEP, 0, 0, as_many, as_it_is, one_host, no_wire, NULL},
     {"tcp", &spx_tcp, HAS_SOCKETS | HAS_ENGINE | HAS_LONG_SLEEP, SPX_SEG_TCP, NET_LONGEST, as_many,
@@ -93,7 +96,6 @@ static const row rows[] = {
     {"relay-shm", &spx_tcp, 0, SPX_SEG_HOSTS, 0 /* some pairs are shm's */, in_chain, chain_process,
      chain_host, chain_wired, chain_begin},
 };
-enum { ROWS = sizeof rows / sizeof rows[0] };
 
 /* The missing features of a row, and why the tests that need them do not apply. */
 static const struct {
@@ -123,6 +125,8 @@ static const struct {
     {"relay-shm", HAS_ENGINE, "as relay"},
     {"relay-shm", HAS_LONG_SLEEP, "as relay"},
 };
+#endif
+enum { ROWS = sizeof rows / sizeof rows[0] };
 
 /* Why a row has no case of a test; NULL: it has one. */
 static const char *why_not(const row *r, const test *t)
