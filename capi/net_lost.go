@@ -106,7 +106,7 @@ func causeOfLoss(why syscall.Errno) string {
 		return "the network between them was cut for long"
 	}
 	if why == 0 && fabricWays.Fabric {
-		return "the fabric may have failed at the other end, which says so then"
+		return "the fabric may have failed at the other end"
 	}
 	return "a firewall between them may have reset it, or a device that forgets connections " +
 		"which are idle for long; or the program has closed descriptors that are not its own"
