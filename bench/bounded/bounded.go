@@ -1,5 +1,5 @@
 // Package bounded keeps what a program prints, up to a limit. A launcher whose processes have been
-// killed may print the same line for ever: MPICH's filled 24 GB of a measurement's memory so.
+// killed may print the same line for ever.
 package bounded
 
 import (

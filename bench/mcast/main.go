@@ -320,6 +320,9 @@ func (o *options) more(cells []cell, args []string, impl, size, r string, n int)
 		got[c.How] = &c
 	}
 	for _, how := range slices.Sorted(maps.Keys(got)) {
+		if len(got[how].Each) == 0 && got[how].Why == "" {
+			got[how].Why = fmt.Sprintf("nothing behind the first message (%v)", err)
+		}
 		cells = add(cells, *got[how])
 		c := got[how]
 		fmt.Printf("%s %s: %d bytes to %d, %d runs more, the first of the job %v %s\n", impl, how, c.Bytes, c.R, len(c.Each), c.First, c.Why)

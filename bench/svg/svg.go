@@ -4,12 +4,14 @@ package svg
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 )
 
 const width, height, left, bottom = 640, 360, 60, 40
 
-// Curve is one line of a plot. Points are (x, y), both above 0.
+// Curve is one line of a plot. Points are (x, y); one that has no place on a logarithmic axis, as what
+// was never measured, is left out.
 type Curve struct {
 	Name, Colour string
 	Points       [][2]float64
@@ -17,6 +19,7 @@ type Curve struct {
 
 // Draw is the text of an SVG file: curves on two logarithmic axes, with a label for each point of the first.
 func Draw(title string, curves []Curve, label func(float64) string) string {
+	curves = placed(curves)
 	low, high := [2]float64{math.Inf(1), math.Inf(1)}, [2]float64{math.Inf(-1), math.Inf(-1)}
 	for _, c := range curves {
 		for _, p := range c.Points {
@@ -40,7 +43,7 @@ func Draw(title string, curves []Curve, label func(float64) string) string {
 		fmt.Fprintf(&b, `<line x1="%d" x2="%d" y1="%.1f" y2="%.1f" stroke="#ddd"/><text x="%d" y="%.1f" text-anchor="end">%g</text>`+"\n",
 			left, width-110, y(v), y(v), left-6, y(v)+4, v)
 	}
-	for _, p := range curves[0].Points {
+	for _, p := range first(curves).Points {
 		fmt.Fprintf(&b, `<text x="%.1f" y="%d" text-anchor="middle">%s</text>`+"\n", x(p[0]), height-bottom+18, label(p[0]))
 	}
 	for i, c := range curves {
@@ -54,4 +57,22 @@ func Draw(title string, curves []Curve, label func(float64) string) string {
 	}
 	b.WriteString("</svg>\n")
 	return b.String()
+}
+
+// placed are the curves without what has no logarithm.
+func placed(curves []Curve) []Curve {
+	list := slices.Clone(curves)
+	for i := range list {
+		list[i].Points = slices.DeleteFunc(slices.Clone(list[i].Points), func(p [2]float64) bool {
+			return !(p[0] > 0 && p[1] > 0) || math.IsInf(p[0]*p[1], 1)
+		})
+	}
+	return slices.DeleteFunc(list, func(c Curve) bool { return len(c.Points) == 0 })
+}
+
+func first(curves []Curve) Curve {
+	if len(curves) == 0 {
+		return Curve{}
+	}
+	return curves[0]
 }
