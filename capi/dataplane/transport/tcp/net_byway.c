@@ -103,7 +103,7 @@ void spx_byway_heard(spx_conn *c, const spx_rec *rec)
   spx_byway_offer o;
   bool is_offer = rec->as.flag.on == SPX_BYWAY_OFFER;
   if (is_offer != (rec->len == sizeof o)) {
-    spx_refuse(c->peer, "a word of a by-way that is none");
+    spx_refuse(c->peer, "a malformed record of a by-way");
     return;
   }
   switch (rec->as.flag.on) {
@@ -128,7 +128,7 @@ void spx_byway_heard(spx_conn *c, const spx_rec *rec)
     else
       c->by_in = true, c->burst.prompt = false;
     return;
-  default: spx_refuse(c->peer, "a word of a by-way that is none");
+  default: spx_refuse(c->peer, "a malformed record of a by-way");
   }
 }
 
